@@ -1,0 +1,5 @@
+//! Reads configuration files into checked values that remember where they came from.
+
+mod secret;
+
+pub use secret::Secret;
