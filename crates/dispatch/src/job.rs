@@ -1,0 +1,207 @@
+//! The words in which jobs come in and decisions go out.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use crate::moment::Moment;
+use crate::policy::{Budget, Class};
+
+/// One upstream of this dispatcher. Ids are given in the order 0, 1, 2, … and never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UpstreamId(pub u32);
+
+/// One job of this dispatcher, from its submission until it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(pub u64);
+
+/// All jobs that were submitted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BatchId(pub u64);
+
+/// What makes two jobs the same; fronts make it with a keyed hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(pub NonZeroU64);
+
+/// One call to one upstream, as it is submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Who is called.
+    pub upstream: UpstreamId,
+    /// How urgent it is.
+    pub class: Class,
+    /// Which allowance it uses.
+    pub budget: Budget,
+    /// It does not start before this; a later time than now puts it on the agenda.
+    pub not_before: Moment,
+    /// The longest next wait that it accepts, in place of its class's.
+    pub max_wait: Option<Duration>,
+    /// While a job with this key is pending (scheduled, queued or under way), another is a duplicate.
+    pub pending: Option<Key>,
+    /// While a job with this key is on the agenda, another is not put there.
+    pub scheduled: Option<Key>,
+    /// Calls with the same key never overlap: a job whose turn comes while such a call is under way
+    /// stands aside, lets later jobs pass, and takes its place again (by submit number) when it ends.
+    pub order: Option<Key>,
+    /// An operator's probe: starts although the upstream rests or is off, waits for neither spacing
+    /// nor windows, and is the first of its upstream; only the in-flight limit holds it.
+    pub probe: bool,
+    /// Attempts made before this submission; more than 0 only for a job restored from the store.
+    pub attempts_made: u8,
+}
+
+/// What became of a submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// It is queued.
+    Queued(JobId),
+    /// It is on the agenda.
+    Scheduled(JobId),
+    /// The same is pending already, as this job; nothing was added.
+    Duplicate(JobId),
+    /// It ended at once.
+    Ended(End),
+}
+
+/// How a job ended without, or after, its call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Its call (the last of its attempts) ended like this.
+    Finished(Finish),
+    /// Its turn would have come too late, or its upstream is left alone.
+    Skipped(Skip),
+    /// There was no room for it.
+    Dropped(Drop),
+    /// Whoever wanted it took it back.
+    Cancelled,
+    /// The dispatcher was shut down.
+    Shutdown,
+}
+
+/// Why a job was skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skip {
+    /// What its upstream waits for.
+    pub reason: Wait,
+    /// How long its turn would have taken; `None` while an operator has it off.
+    pub wait: Option<Duration>,
+    /// How long the job would have waited: its max-wait, or `None` where its class ends on rest.
+    pub limit: Option<Duration>,
+}
+
+/// What an upstream's next wait comes from. Where several hold at once, the longest counts; of equal
+/// ones the first of this list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Wait {
+    /// An operator has it off.
+    Off,
+    /// It rests: cooling down or disabled.
+    Rest,
+    /// A window is used up.
+    Window,
+    /// The spacing since its last start.
+    Gap,
+}
+
+/// Why there was no room for a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Drop {
+    /// The front's queue is full.
+    QueueFull,
+    /// Its upstream holds its share of the queue.
+    Backlog,
+    /// The agenda is full.
+    AgendaFull,
+    /// A job with its [`Job::scheduled`] key is on the agenda already.
+    Scheduled,
+    /// Its upstream is no longer there.
+    Gone,
+}
+
+/// How one attempt went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// Answered.
+    Done,
+    /// A healthy final no.
+    No,
+    /// The upstream wishes to be asked again after this time: healthy, the job goes to the agenda
+    /// (it does not use up an attempt).
+    Again {
+        /// The wished wait.
+        after: Duration,
+    },
+    /// The upstream wishes to be left alone; final for the job.
+    Throttled {
+        /// For how long, if it said so.
+        retry_after: Option<Duration>,
+    },
+    /// A fault that may pass: the job has another attempt if any is left. Time-outs are this.
+    Unavailable,
+    /// A fault that trying again does not mend: final, the upstream is disabled.
+    Rejected {
+        /// The rest is at least so long.
+        at_least: Option<Duration>,
+    },
+    /// Our own network is down: nobody's fault, the front pauses. Another attempt if any is left,
+    /// not before the pause is over.
+    OurNetwork {
+        /// How long all starts of this front pause.
+        pause: Duration,
+    },
+    /// The call panicked: final, and no fault of the upstream.
+    Panicked,
+}
+
+/// What `Dispatcher::finish` made of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// The job ended; the end is also among those of `take_ended`.
+    Ended,
+    /// Another attempt is on the agenda for this moment.
+    Scheduled(Moment),
+}
+
+/// A job to start now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Which job.
+    pub job: JobId,
+    /// Who is called.
+    pub upstream: UpstreamId,
+    /// The class it starts in.
+    pub class: Class,
+    /// 1 for the first attempt.
+    pub attempt: u8,
+}
+
+/// What is to be done now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Start this, then ask again.
+    Start(Start),
+    /// Nothing before this moment, unless something else happens first.
+    Wait(Moment),
+    /// Nothing until something happens.
+    Idle,
+}
+
+/// Whether an upstream is called at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is called.
+    Open,
+    /// It is left alone until then.
+    Cooldown {
+        /// When it may be called again.
+        until: Moment,
+    },
+    /// Its rest is over; one call at a time until one succeeds.
+    Probing,
+    /// It is left alone for a reason that trying again does not mend, and probed then.
+    Disabled {
+        /// When it is probed.
+        until: Moment,
+    },
+    /// An operator has it off.
+    Off,
+}

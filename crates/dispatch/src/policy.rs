@@ -1,0 +1,169 @@
+//! What a front tells the dispatcher once: numbers and small enums, never code that schedules.
+
+use std::time::Duration;
+
+use crate::moment::Moment;
+
+/// The most classes that a front may have.
+pub const MAX_CLASSES: usize = 4;
+
+/// Urgency of a job: the position of its class in [`Policy::classes`], 0 being the most urgent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Class(pub u8);
+
+/// The rules of one front.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// The classes, most urgent first; at most [`MAX_CLASSES`].
+    pub classes: Vec<ClassPolicy>,
+    /// How many jobs may be queued.
+    pub capacity: u32,
+    /// How many jobs may be on the agenda.
+    pub agenda_capacity: u32,
+    /// An upstream's share of the queue never falls below this.
+    pub backlog_floor: u32,
+    /// After this long a class takes a slot or a worker that was meant for a more urgent one.
+    pub aging: Duration,
+    /// A due job that finds no room goes back to the agenda for this long.
+    pub put_off: Duration,
+    /// How many workers there are.
+    pub crew: CrewPolicy,
+    /// How failures are answered.
+    pub failure: FailurePolicy,
+    /// The class that a job takes for its attempts after the first; `None` leaves it in its own.
+    pub again_class: Option<Class>,
+    /// How many attempts a job has.
+    pub attempts: u8,
+    /// The wait before the second attempt; doubled for each further one.
+    pub retry_base: Duration,
+    /// How many decision records are kept per upstream.
+    pub records: usize,
+}
+
+/// The rules of one class.
+#[derive(Clone, Debug)]
+pub struct ClassPolicy {
+    /// Thousandths of an upstream's spacing that this class waits after the last start.
+    pub gap_permille: u32,
+    /// The longest next wait of the upstream that a job of this class accepts; `None` accepts any.
+    pub max_wait: Option<Duration>,
+    /// What happens to queued jobs when their upstream's rest begins.
+    pub on_rest: OnRest,
+    /// What happens to a job that finds no room in the queue.
+    pub overflow: Overflow,
+}
+
+/// What happens to queued jobs of a class when their upstream begins to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnRest {
+    /// They stay queued, if their max-wait allows.
+    Hold,
+    /// They end as skipped; so do jobs submitted or falling due during the rest.
+    End,
+}
+
+/// What happens to a job that finds no room in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// It is dropped.
+    Drop,
+    /// It goes to the agenda for [`Policy::put_off`].
+    Agenda,
+}
+
+/// How many workers there are, and when a call stops counting as one.
+#[derive(Clone, Debug)]
+pub struct CrewPolicy {
+    /// Workers that are always there.
+    pub base: u32,
+    /// Workers that there are at the most.
+    pub max: u32,
+    /// At this fill, in percent, a worker is added per step.
+    pub grow_at: u32,
+    /// Below this fill, in percent, a worker leaves per step.
+    pub shrink_below: u32,
+    /// The time between two steps. Steps fall on whole multiples of this after the start.
+    pub step: Duration,
+    /// A call older than this gives its worker back and counts as waiting.
+    pub slot_time: Duration,
+    /// At most so many calls count as waiting; further ones keep their worker until there is room.
+    pub waiting_max: u32,
+}
+
+/// When and for how long an upstream is left alone.
+#[derive(Clone, Debug)]
+pub struct FailurePolicy {
+    /// The rests of rungs 1, 2, …; rung 0 is healthy. Not empty.
+    pub ladder: Vec<Duration>,
+    /// So many failures in a row begin the first rest.
+    pub threshold: u32,
+    /// Whether reaching the threshold shows as disabled (tracker) or as a cooldown (search, news).
+    pub threshold_disables: bool,
+    /// The rest after a throttled call that named no time; `None` climbs the ladder instead.
+    pub throttled: Option<Duration>,
+    /// The longest rest that an upstream may ask for.
+    pub longest: Duration,
+}
+
+/// What one upstream allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// The time between two starts of budget [`Budget::Query`], times the class's share of it.
+    pub spacing: Duration,
+    /// Calls under way at once; at least 1.
+    pub in_flight: u32,
+    /// The windows that calls of [`Budget::Query`] and [`Budget::Side`] count in.
+    pub query: Windows,
+    /// The windows that calls of [`Budget::Grab`] count in.
+    pub grab: Windows,
+}
+
+/// How many starts are allowed in each window; `None` is unlimited (and may be learned).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Windows {
+    /// In any 60 seconds.
+    pub minute: Option<u32>,
+    /// In any 60 minutes.
+    pub hour: Option<u32>,
+    /// In any 24 hours, or from one reset to the next.
+    pub day: Option<u32>,
+    /// When set, the day window is not sliding: it empties at this moment and every 24 hours before
+    /// and after it.
+    pub day_reset: Option<Moment>,
+}
+
+/// Which of its upstream's allowances a job uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Budget {
+    /// An ordinary call: counts in the query windows, waits for and starts the spacing clock.
+    Query,
+    /// Caps and the like: counts in the query windows, neither waits for nor starts the spacing clock.
+    Side,
+    /// A download: counts in the grab windows, neither waits for nor starts the spacing clock.
+    Grab,
+}
+
+/// A window of [`Windows`], by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Window {
+    /// 60 seconds.
+    Minute,
+    /// 60 minutes.
+    Hour,
+    /// 24 hours.
+    Day,
+}
+
+/// What an upstream said about a limit of its own. It counts where nothing is configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Which windows it speaks of; `Side` means the same as `Query`.
+    pub budget: Budget,
+    /// Which of them.
+    pub window: Window,
+    /// How many calls it allows there.
+    pub limit: u32,
+    /// How many of them it has counted already, if it said so. Where that is more than we know of,
+    /// the difference counts as starts made now.
+    pub used: Option<u32>,
+}
