@@ -1,0 +1,383 @@
+//! One upstream of the reference model: what it allows, what it used up, and when it is left alone.
+
+use std::time::Duration;
+
+use weir_dispatch::job::{Finish, State, Wait};
+use weir_dispatch::moment::Moment;
+use weir_dispatch::policy::{Budget, Class, FailurePolicy, Quota, Usage, Window};
+
+pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What is known of one upstream.
+#[derive(Clone, Debug)]
+pub struct Upstream {
+    pub gone: bool,
+    pub off: bool,
+    pub quota: Quota,
+    /// Three windows for `Query` (which `Side` shares), three for `Grab`.
+    pub counters: Vec<Counter>,
+    /// The last start of budget `Query`: the spacing clock.
+    pub last_start: Option<Moment>,
+    /// The last start of each queue, for aging.
+    pub queue_starts: Vec<(Class, Budget, Moment)>,
+    /// The rest under way, or the one that is over and waits for a success.
+    pub rest: Option<Rest>,
+    /// How many rests have begun here.
+    pub rests: u64,
+    pub rung: u8,
+    pub failures: u32,
+}
+
+/// One window of one budget.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// `Query` or `Grab`.
+    pub budget: Budget,
+    pub window: Window,
+    /// What the upstream said that it allows.
+    pub learned: Option<u32>,
+    /// When starts were made, and how many at that moment.
+    pub starts: Vec<(Moment, u64)>,
+}
+
+/// A time in which an upstream is left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    pub kind: RestKind,
+    pub until: Moment,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestKind {
+    Cooldown,
+    Disabled,
+}
+
+/// A call under way, as the judgement of its end needs it.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    pub started: Moment,
+    /// How many rests its upstream had begun when it started.
+    pub rests: u64,
+}
+
+impl Upstream {
+    pub fn new(quota: Quota) -> Self {
+        let mut counters = Vec::new();
+        for budget in [Budget::Query, Budget::Grab] {
+            for window in [Window::Minute, Window::Hour, Window::Day] {
+                counters.push(Counter {
+                    budget,
+                    window,
+                    learned: None,
+                    starts: Vec::new(),
+                });
+            }
+        }
+        Self {
+            gone: false,
+            off: false,
+            quota,
+            counters,
+            last_start: None,
+            queue_starts: Vec::new(),
+            rest: None,
+            rests: 0,
+            rung: 0,
+            failures: 0,
+        }
+    }
+
+    pub fn state(&self, now: Moment) -> State {
+        if self.off || self.gone {
+            return State::Off;
+        }
+        match self.rest {
+            None => State::Open,
+            Some(rest) if rest.until <= now => State::Probing,
+            Some(Rest { kind, until }) => match kind {
+                RestKind::Cooldown => State::Cooldown { until },
+                RestKind::Disabled => State::Disabled { until },
+            },
+        }
+    }
+
+    /// The rest that is under way now.
+    pub fn resting(&self, now: Moment) -> Option<Rest> {
+        self.rest.filter(|rest| rest.until > now)
+    }
+
+    /// How long until a job with this gap and budget could start here, and what for.
+    pub fn next_wait(
+        &self,
+        now: Moment,
+        gap: Duration,
+        budget: Budget,
+    ) -> (Duration, Option<Wait>) {
+        let off = if self.off || self.gone {
+            Moment::NEVER
+        } else {
+            now
+        };
+        let rest = self.resting(now).map_or(now, |rest| rest.until);
+        let spaced = match self.last_start {
+            Some(last) if budget == Budget::Query => last + gap,
+            _ => now,
+        };
+        let mut longest = (Duration::ZERO, None);
+        for (moment, reason) in [
+            (off, Wait::Off),
+            (rest, Wait::Rest),
+            (self.windows_free(now, budget), Wait::Window),
+            (spaced, Wait::Gap),
+        ] {
+            let wait = now.until(moment);
+            if wait > longest.0 {
+                longest = (wait, Some(reason));
+            }
+        }
+        longest
+    }
+
+    /// The first moment from `now` on at which every window of `budget` has room.
+    pub fn windows_free(&self, now: Moment, budget: Budget) -> Moment {
+        self.counters
+            .iter()
+            .filter(|counter| counter.budget == shared(budget))
+            .map(|counter| self.free(now, counter))
+            .max()
+            .unwrap_or(now)
+    }
+
+    fn free(&self, now: Moment, counter: &Counter) -> Moment {
+        let Some(limit) = self.limit(counter) else {
+            return now;
+        };
+        if limit == 0 {
+            return Moment::NEVER;
+        }
+        let mut inside: Vec<(Moment, u64)> = counter
+            .starts
+            .iter()
+            .copied()
+            .filter(|&(start, _)| self.leaves(counter, start) > now)
+            .collect();
+        inside.sort();
+        let mut count: u64 = inside.iter().map(|&(_, times)| times).sum();
+        let mut free = now;
+        for (start, times) in inside {
+            if count < u64::from(limit) {
+                break;
+            }
+            count -= times;
+            free = self.leaves(counter, start);
+        }
+        free
+    }
+
+    /// When a start made at `start` no longer counts in this window.
+    pub fn leaves(&self, counter: &Counter, start: Moment) -> Moment {
+        let windows = match counter.budget {
+            Budget::Grab => &self.quota.grab,
+            Budget::Query | Budget::Side => &self.quota.query,
+        };
+        match (counter.window, windows.day_reset) {
+            (Window::Minute, _) => start + Duration::from_secs(60),
+            (Window::Hour, _) => start + Duration::from_secs(60 * 60),
+            (Window::Day, None) => start + DAY,
+            (Window::Day, Some(reset)) => next_reset(reset, start),
+        }
+    }
+
+    /// What holds in this window: what is configured, else what was learned.
+    pub fn limit(&self, counter: &Counter) -> Option<u32> {
+        self.configured(counter.budget, counter.window)
+            .or(counter.learned)
+    }
+
+    fn configured(&self, budget: Budget, window: Window) -> Option<u32> {
+        let windows = match budget {
+            Budget::Grab => &self.quota.grab,
+            Budget::Query | Budget::Side => &self.quota.query,
+        };
+        match window {
+            Window::Minute => windows.minute,
+            Window::Hour => windows.hour,
+            Window::Day => windows.day,
+        }
+    }
+
+    /// Counts a start, before its call.
+    pub fn count_start(&mut self, now: Moment, class: Class, budget: Budget) {
+        for index in 0..self.counters.len() {
+            let limited = self.limit(&self.counters[index]).is_some();
+            let counter = &mut self.counters[index];
+            if limited && counter.budget == shared(budget) {
+                counter.starts.push((now, 1));
+            }
+        }
+        if budget == Budget::Query {
+            self.last_start = Some(now);
+        }
+        self.queue_starts
+            .retain(|&(c, b, _)| (c, b) != (class, budget));
+        self.queue_starts.push((class, budget, now));
+    }
+
+    /// The last start of the queue of this class and budget.
+    pub fn queue_start(&self, class: Class, budget: Budget) -> Option<Moment> {
+        self.queue_starts
+            .iter()
+            .find(|&&(c, b, _)| (c, b) == (class, budget))
+            .map(|&(_, _, moment)| moment)
+    }
+
+    pub fn set_quota(&mut self, quota: Quota) {
+        self.quota = quota;
+        for index in 0..self.counters.len() {
+            if self.limit(&self.counters[index]).is_none() {
+                self.counters[index].starts.clear();
+            }
+        }
+    }
+
+    pub fn observe(&mut self, now: Moment, usage: Usage) {
+        let budget = shared(usage.budget);
+        if self.configured(budget, usage.window).is_some() {
+            return;
+        }
+        for index in 0..self.counters.len() {
+            let counter = &self.counters[index];
+            if (counter.budget, counter.window) != (budget, usage.window) {
+                continue;
+            }
+            let known: u64 = counter
+                .starts
+                .iter()
+                .filter(|&&(start, _)| self.leaves(counter, start) > now)
+                .map(|&(_, times)| times)
+                .sum();
+            let more = u64::from(usage.used.unwrap_or(0)).saturating_sub(known);
+            let counter = &mut self.counters[index];
+            counter.learned = Some(usage.limit.max(1));
+            if more > 0 {
+                counter.starts.push((now, more));
+            }
+        }
+    }
+
+    /// Ends a rest without a success, as an operator does.
+    pub fn clear(&mut self) {
+        self.rest = None;
+        self.rung = 0;
+        self.failures = 0;
+    }
+
+    /// Whether this call is the try that follows a rest.
+    pub fn probed_by(&self, call: Call) -> bool {
+        call.rests == self.rests && self.rest.is_some_and(|rest| rest.until <= call.started)
+    }
+
+    /// What an attempt's end says about its upstream; true if a rest began. `used_up`: its job has
+    /// no further attempt.
+    pub fn judge(
+        &mut self,
+        now: Moment,
+        rules: &FailurePolicy,
+        call: Call,
+        finish: Finish,
+        used_up: bool,
+    ) -> bool {
+        let probed = self.probed_by(call);
+        let before_rest = call.rests < self.rests;
+        let during_rest = !before_rest && self.rest.is_some() && !probed;
+        let named = match finish {
+            Finish::Throttled {
+                retry_after: Some(time),
+            } if !time.is_zero() => Some((RestKind::Cooldown, time.min(rules.longest))),
+            Finish::Rejected {
+                at_least: Some(time),
+            } if !time.is_zero() => Some((RestKind::Disabled, time.min(rules.longest))),
+            _ => None,
+        };
+        let healthy = matches!(finish, Finish::Done | Finish::No | Finish::Again { .. });
+
+        if healthy {
+            if !before_rest {
+                self.clear();
+            }
+            return false;
+        }
+        if before_rest || during_rest {
+            return named.is_some_and(|(kind, time)| self.begin_rest(now, kind, now + time));
+        }
+        match finish {
+            Finish::Throttled { .. } => match (named, rules.throttled) {
+                (Some((kind, time)), _) => self.begin_rest(now, kind, now + time),
+                (None, Some(time)) => self.begin_rest(now, RestKind::Cooldown, now + time),
+                (None, None) => self.climb(now, rules, RestKind::Cooldown, Duration::ZERO),
+            },
+            Finish::Rejected { .. } => {
+                let at_least = named.map_or(Duration::ZERO, |(_, time)| time);
+                self.climb(now, rules, RestKind::Disabled, at_least)
+            }
+            Finish::Unavailable => match self.rest {
+                Some(rest) => self.climb(now, rules, rest.kind, Duration::ZERO),
+                None if !used_up => false,
+                None if self.failures.saturating_add(1) < rules.threshold => {
+                    self.failures += 1;
+                    false
+                }
+                None if rules.threshold_disables => {
+                    self.climb(now, rules, RestKind::Disabled, Duration::ZERO)
+                }
+                None => self.climb(now, rules, RestKind::Cooldown, Duration::ZERO),
+            },
+            _ => false,
+        }
+    }
+
+    /// One failure and one rung more, at most the last of the ladder.
+    fn climb(
+        &mut self,
+        now: Moment,
+        rules: &FailurePolicy,
+        kind: RestKind,
+        at_least: Duration,
+    ) -> bool {
+        self.failures = self.failures.saturating_add(1);
+        let top = u8::try_from(rules.ladder.len()).unwrap_or(u8::MAX);
+        self.rung = self.rung.saturating_add(1).min(top);
+        let rest = rules.ladder[usize::from(self.rung) - 1].max(at_least);
+        self.begin_rest(now, kind, now + rest)
+    }
+
+    /// A shorter rest never replaces a longer one.
+    fn begin_rest(&mut self, now: Moment, kind: RestKind, until: Moment) -> bool {
+        if self.resting(now).is_some_and(|rest| rest.until >= until) {
+            return false;
+        }
+        self.rest = Some(Rest { kind, until });
+        self.rests += 1;
+        true
+    }
+}
+
+/// The budget whose windows this one counts in.
+fn shared(budget: Budget) -> Budget {
+    match budget {
+        Budget::Grab => Budget::Grab,
+        Budget::Query | Budget::Side => Budget::Query,
+    }
+}
+
+/// The first reset after `start`, where `reset` is one and the others are whole days from it.
+fn next_reset(reset: Moment, start: Moment) -> Moment {
+    let day = 86_400_000_000_000;
+    let first = Moment(reset.0 % day);
+    if start < first {
+        return first;
+    }
+    let days = (start.0 - first.0) / day + 1;
+    Moment(first.0.saturating_add(days.saturating_mul(day)))
+}
