@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::moment::Moment;
 use crate::policy::{Budget, Class};
+use crate::record::Asker;
 
 /// One upstream of this dispatcher. Ids are given in the order 0, 1, 2, … and never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,6 +46,8 @@ pub struct Job {
     /// An operator's probe: starts although the upstream rests or is off, waits for neither spacing
     /// nor windows, and is the first of its upstream; only the in-flight limit holds it.
     pub probe: bool,
+    /// Who asked, for the decision records.
+    pub asker: Asker,
     /// Attempts made before this submission; more than 0 only for a job restored from the store.
     pub attempts_made: u8,
 }

@@ -1,5 +1,29 @@
 //! Whose turn is it? Pure decisions about outbound calls: no tokio, no sockets, no clock.
+//!
+//! A [`Dispatcher`] holds the jobs of one front. It is told what happens (a job was submitted, a call
+//! ended) and when, and says what to start next. `engine` runs it; fronts give it [`Policy`].
 
+mod agenda;
+mod cooldown;
+mod crew;
+mod dispatcher;
+mod heap;
 pub mod job;
+mod jobs;
 pub mod moment;
 pub mod policy;
+mod queue;
+mod quota;
+pub mod record;
+mod upstream;
+
+pub use cooldown::{Cause, HealthRow, Rest};
+pub use dispatcher::{AgendaRow, Dispatcher, Status, UpstreamRow, UpstreamStatus};
+pub use job::{
+    After, BatchId, Drop, End, Entry, Finish, Job, JobId, Key, Next, Skip, Start, State,
+    UpstreamId, Wait,
+};
+pub use moment::Moment;
+pub use policy::{Budget, Class, MAX_CLASSES, Policy, Quota, Usage, Window, Windows};
+pub use quota::{WindowRow, WindowUse};
+pub use record::{Asker, Decision, What};

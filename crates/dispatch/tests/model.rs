@@ -109,6 +109,7 @@ fn job(upstream: UpstreamId, class: Class) -> Job {
         scheduled: None,
         order: None,
         probe: false,
+        asker: weir_dispatch::Asker(0),
         attempts_made: 0,
     }
 }
@@ -1008,6 +1009,7 @@ fn any_job(numbers: &mut Numbers, now: Moment) -> Job {
         scheduled: any_key(numbers.below(9)),
         order: any_key(numbers.below(9)),
         probe: numbers.below(12) == 0,
+        asker: weir_dispatch::Asker(0),
         attempts_made: 0,
     }
 }

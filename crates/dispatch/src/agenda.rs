@@ -1,0 +1,59 @@
+//! Which scheduled job is due next.
+
+use std::collections::BTreeMap;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use crate::job::Key;
+use crate::jobs::Slot;
+use crate::moment::Moment;
+
+/// Jobs for a later time, exact to the timer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Agenda {
+    /// By due time, then by the serial number of the job.
+    entries: BTreeMap<(Moment, u64), Slot>,
+    keys: HashMap<Key, Slot, RandomState>,
+}
+
+impl Agenda {
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn holds(&self, key: Option<Key>) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// The job with this key.
+    pub(crate) fn find(&self, key: Option<Key>) -> Option<Slot> {
+        key.and_then(|key| self.keys.get(&key).copied())
+    }
+
+    pub(crate) fn insert(&mut self, place: (Moment, u64), key: Option<Key>, slot: Slot) {
+        self.entries.insert(place, slot);
+        if let Some(key) = key {
+            self.keys.insert(key, slot);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, place: (Moment, u64), key: Option<Key>) {
+        self.entries.remove(&place);
+        if let Some(key) = key {
+            self.keys.remove(&key);
+        }
+    }
+
+    /// When the next job is due.
+    pub(crate) fn next(&self) -> Option<(Moment, Slot)> {
+        self.entries
+            .first_key_value()
+            .map(|(&(due, _), &slot)| (due, slot))
+    }
+
+    /// All jobs, soonest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Moment, Slot)> + '_ {
+        self.entries.iter().map(|(&(due, _), &slot)| (due, slot))
+    }
+}

@@ -1,0 +1,114 @@
+//! How many workers there should be now, and which calls still count as one.
+
+use crate::jobs::{Jobs, List, Slot, Thread};
+use crate::moment::Moment;
+use crate::policy::CrewPolicy;
+
+/// The workers of one front.
+#[derive(Clone, Debug)]
+pub(crate) struct Crew {
+    policy: CrewPolicy,
+    size: u32,
+    busy: u32,
+    waiting: u32,
+    /// Calls that hold a worker, in order of their start.
+    calls: List,
+    /// Steps are counted from here.
+    origin: Moment,
+}
+
+impl Crew {
+    pub(crate) fn new(policy: CrewPolicy, now: Moment) -> Self {
+        Self {
+            size: policy.base,
+            policy,
+            busy: 0,
+            waiting: 0,
+            calls: List::default(),
+            origin: now,
+        }
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.size
+    }
+
+    pub(crate) fn waiting(&self) -> u32 {
+        self.waiting
+    }
+
+    pub(crate) fn busy(&self) -> u32 {
+        self.busy
+    }
+
+    pub(crate) fn has_free_worker(&self) -> bool {
+        self.busy < self.size
+    }
+
+    /// Other limits; the crew goes to the nearest size that they allow.
+    pub(crate) fn resize(&mut self, base: u32, max: u32) {
+        self.policy.base = base;
+        self.policy.max = max.max(base);
+        self.size = self.size.clamp(base, self.policy.max);
+    }
+
+    pub(crate) fn start(&mut self, jobs: &mut Jobs, slot: Slot) {
+        self.busy += 1;
+        self.calls.push(jobs, Thread::Queue, slot);
+    }
+
+    pub(crate) fn end_busy(&mut self, jobs: &mut Jobs, slot: Slot) {
+        self.busy -= 1;
+        self.calls.unlink(jobs, Thread::Queue, slot);
+    }
+
+    pub(crate) fn end_waiting(&mut self) {
+        self.waiting -= 1;
+    }
+
+    /// When the next call gives its worker back, and which it is.
+    pub(crate) fn next_return(&self, jobs: &Jobs) -> Option<(Moment, Slot)> {
+        let slot = self.calls.first()?;
+        (self.waiting < self.policy.waiting_max)
+            .then(|| (jobs[slot].at + self.policy.slot_time, slot))
+    }
+
+    /// A call counts as waiting from now on.
+    pub(crate) fn give_back(&mut self, jobs: &mut Jobs, slot: Slot) {
+        self.end_busy(jobs, slot);
+        self.waiting += 1;
+    }
+
+    /// When the next step changes the size, if the queue stays as it is.
+    pub(crate) fn next_step(&self, queued: u32, capacity: u32, after: Moment) -> Option<Moment> {
+        if self.change(queued, capacity) == 0 {
+            return None;
+        }
+        let step = u64::try_from(self.policy.step.as_nanos())
+            .unwrap_or(u64::MAX)
+            .max(1);
+        let passed = after.0.saturating_sub(self.origin.0) / step;
+        Some(Moment(self.origin.0.saturating_add(
+            passed.saturating_add(1).saturating_mul(step),
+        )))
+    }
+
+    pub(crate) fn step(&mut self, queued: u32, capacity: u32) {
+        self.size = self
+            .size
+            .saturating_add_signed(self.change(queued, capacity));
+    }
+
+    fn change(&self, queued: u32, capacity: u32) -> i32 {
+        let (queued, capacity) = (u64::from(queued) * 100, u64::from(capacity));
+        if queued >= u64::from(self.policy.grow_at) * capacity && self.size < self.policy.max {
+            1
+        } else if queued < u64::from(self.policy.shrink_below) * capacity
+            && self.size > self.policy.base
+        {
+            -1
+        } else {
+            0
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Everything as one state machine: submit, raise, cancel, finish, next.
+//!
+//! Every operation takes the time as an argument and first lets happen what time alone brings: calls
+//! give their workers back, the crew grows or shrinks, scheduled jobs fall due. Nothing here looks at
+//! more than one upstream at a time, and nothing ever scans the backlog.
+
+mod enter;
+mod finish;
+mod leave;
+mod look;
+mod operate;
+
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+use crate::agenda::Agenda;
+use crate::crew::Crew;
+use crate::heap::Heap;
+use crate::job::{BatchId, End, JobId, Key, Next, Start, UpstreamId, Wait};
+use crate::jobs::{Jobs, Place, Record, Slot};
+use crate::moment::Moment;
+use crate::policy::{Budget, MAX_CLASSES, Policy};
+use crate::queue;
+use crate::record::What;
+use crate::upstream::Upstream;
+
+pub use look::{AgendaRow, Status, UpstreamRow, UpstreamStatus};
+
+/// Decides whose turn it is, for one front.
+#[derive(Clone, Debug)]
+pub struct Dispatcher {
+    policy: Policy,
+    upstreams: Vec<Upstream>,
+    /// Upstreams that are not gone.
+    present: u32,
+    jobs: Jobs,
+    agenda: Agenda,
+    crew: Crew,
+    /// Upstreams by the moment at which their offer changes by time alone.
+    timers: Heap<Moment>,
+    /// Per class, the upstreams that offer a job of it, by submit number.
+    offers: [Heap<u64>; MAX_CLASSES],
+    /// When a job of each class last started on this front.
+    last_starts: [Option<Moment>; MAX_CLASSES],
+    pending: HashMap<Key, Slot, RandomState>,
+    /// The order keys of calls under way, with the jobs that stand aside for them.
+    under_way: HashMap<Key, SmallVec<[Slot; 2]>, RandomState>,
+    /// Jobs that have not ended, per batch.
+    batches: HashMap<u32, u32, RandomState>,
+    last_batch: u32,
+    queued: u32,
+    /// Jobs taken in so far.
+    taken_in: u64,
+    /// Submit numbers given so far.
+    submitted: u64,
+    /// Start numbers given so far.
+    started: u64,
+    /// Time as far as it has been let happen.
+    clock: Moment,
+    paused_until: Moment,
+    held: bool,
+    stopped: bool,
+    ended: Vec<(JobId, End)>,
+    done: Vec<BatchId>,
+    changed: Vec<UpstreamId>,
+    agenda_changes: Vec<JobId>,
+}
+
+impl Dispatcher {
+    /// A dispatcher without upstreams.
+    ///
+    /// # Panics
+    /// If the policy has no class or more than [`MAX_CLASSES`], or an empty ladder.
+    pub fn new(policy: Policy, now: Moment) -> Self {
+        assert!(
+            (1..=MAX_CLASSES).contains(&policy.classes.len()),
+            "a front has one to four classes"
+        );
+        assert!(
+            !policy.failure.ladder.is_empty(),
+            "a ladder has at least one rung"
+        );
+        Self {
+            crew: Crew::new(policy.crew.clone(), now),
+            policy,
+            upstreams: Vec::new(),
+            present: 0,
+            jobs: Jobs::default(),
+            agenda: Agenda::default(),
+            timers: Heap::default(),
+            offers: std::array::from_fn(|_| Heap::default()),
+            last_starts: [None; MAX_CLASSES],
+            pending: HashMap::default(),
+            under_way: HashMap::default(),
+            batches: HashMap::default(),
+            last_batch: 0,
+            queued: 0,
+            taken_in: 0,
+            submitted: 0,
+            started: 0,
+            clock: now,
+            paused_until: Moment(0),
+            held: false,
+            stopped: false,
+            ended: Vec::new(),
+            done: Vec::new(),
+            changed: Vec::new(),
+            agenda_changes: Vec::new(),
+        }
+    }
+
+    /// What is to be done now. Asked until it no longer says [`Next::Start`].
+    pub fn next(&mut self, now: Moment) -> Next {
+        let now = self.advance(now);
+        match self.turn(now) {
+            Some(upstream) => Next::Start(self.start(upstream, now)),
+            None => self.wake().map_or(Next::Idle, Next::Wait),
+        }
+    }
+
+    /// The jobs that ended since the last call, each once.
+    pub fn take_ended(&mut self) -> Vec<(JobId, End)> {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// The batches whose last job ended since the last call.
+    pub fn take_done(&mut self) -> Vec<BatchId> {
+        std::mem::take(&mut self.done)
+    }
+
+    /// Lets happen what time alone brings until `now`, in order of time.
+    fn advance(&mut self, now: Moment) -> Moment {
+        let now = now.max(self.clock);
+        loop {
+            let returns = self.crew.next_return(&self.jobs);
+            let steps = self
+                .crew
+                .next_step(self.queued, self.policy.capacity, self.clock);
+            let due = self.agenda.next();
+            let at = [returns.map(|(at, _)| at), steps, due.map(|(at, _)| at)]
+                .into_iter()
+                .flatten()
+                .min();
+            let Some(at) = at.filter(|&at| at <= now) else {
+                break;
+            };
+            // A call that found no room among the waiting ones is overdue: it returns now.
+            let at = at.max(self.clock);
+            if let Some((_, slot)) = returns.filter(|&(returned, _)| returned <= at) {
+                self.jobs[slot].place = Place::Waiting;
+                self.crew.give_back(&mut self.jobs, slot);
+            } else if steps == Some(at) {
+                self.crew.step(self.queued, self.policy.capacity);
+                self.clock = at;
+            } else if let Some((_, slot)) = due {
+                self.clock = at;
+                self.fall_due(slot, at);
+            }
+        }
+        self.clock = now;
+        while let Some((at, upstream)) = self.timers.peek() {
+            if at > now {
+                break;
+            }
+            self.refresh(upstream, now);
+        }
+        now
+    }
+
+    /// The upstream that a free worker goes to.
+    fn turn(&self, now: Moment) -> Option<u32> {
+        if self.held || self.stopped || now < self.paused_until || !self.crew.has_free_worker() {
+            return None;
+        }
+        let mut aged: Option<(Moment, u32)> = None;
+        let mut urgent = None;
+        for (class, offers) in self.offers.iter().enumerate() {
+            let Some((_, upstream)) = offers.peek() else {
+                continue;
+            };
+            urgent = urgent.or(Some(upstream));
+            let offer = self.upstreams[upstream as usize]
+                .offer
+                .expect("an upstream among the offers has one");
+            let since = self.last_starts[class]
+                .unwrap_or_default()
+                .max(self.jobs[offer.slot].at);
+            if since + self.policy.aging <= now && aged.is_none_or(|(longest, _)| since < longest) {
+                aged = Some((since, upstream));
+            }
+        }
+        aged.map(|(_, upstream)| upstream).or(urgent)
+    }
+
+    /// Starts what `upstream` offers. It is counted before the call is made.
+    fn start(&mut self, upstream: u32, now: Moment) -> Start {
+        let up = &mut self.upstreams[upstream as usize];
+        let offer = up
+            .offer
+            .expect("the turn goes to an upstream that offers a job");
+        let slot = offer.slot;
+        let waited = self.jobs[slot].at.until(now);
+        self.leave_queue(slot);
+        let up = &mut self.upstreams[upstream as usize];
+        let record = &mut self.jobs[slot];
+        let index = queue::index(record.class, record.budget);
+        up.in_flight += 1;
+        up.queues[index].last_start = Some(now);
+        up.ledger_mut(record.budget).record(now);
+        if record.budget == Budget::Query {
+            up.last_start = Some(now);
+        }
+        record.during_rest = up.health.resting(now).is_some();
+        record.place = Place::Busy;
+        record.number = self.started;
+        record.at = now;
+        record.attempts = record.attempts.saturating_add(1);
+        self.started += 1;
+        self.last_starts[usize::from(record.class.0)] = Some(now);
+        let (class, attempt, order) = (record.class, record.attempts, record.order);
+        self.crew.start(&mut self.jobs, slot);
+        if let Some(order) = order {
+            self.under_way.insert(order, SmallVec::new());
+        }
+        let reason = self.upstreams[upstream as usize].waits_for.take();
+        self.note(
+            slot,
+            now,
+            What::Started {
+                waited,
+                reason,
+                attempt,
+            },
+        );
+        self.mark_changed(upstream);
+        self.refresh(upstream, now);
+        Start {
+            job: self.jobs.id(slot),
+            upstream: UpstreamId(upstream),
+            class,
+            attempt,
+        }
+    }
+
+    /// Works out anew what `upstream` offers, after anything about it has changed.
+    fn refresh(&mut self, upstream: u32, now: Moment) {
+        self.settle(upstream, now);
+        let up = &mut self.upstreams[upstream as usize];
+        let choice = up.choose(&self.jobs, &self.policy, now);
+        self.timers.set(upstream, choice.changes);
+        if up.offer != choice.offer {
+            if let Some(old) = up.offer.take()
+                && choice.offer.is_none_or(|new| new.class != old.class)
+            {
+                self.offers[usize::from(old.class.0)].set(upstream, None);
+            }
+            if let Some(new) = choice.offer {
+                self.offers[usize::from(new.class.0)].set(upstream, Some(new.number));
+            }
+            up.offer = choice.offer;
+        }
+        if choice.offer.is_none() && choice.changes.is_some() {
+            self.note_wait(upstream, now);
+        }
+    }
+
+    /// Looks at the head of each queue: one whose order key is under way stands aside, one whose
+    /// turn would come too late is skipped.
+    fn settle(&mut self, upstream: u32, now: Moment) {
+        while let Some(probe) = self.upstreams[upstream as usize].probes.head(&self.jobs) {
+            if !self.is_under_way(probe) {
+                break;
+            }
+            self.stand_aside(probe);
+        }
+        for index in self.upstreams[upstream as usize].filled() {
+            while let Some(head) = self.upstreams[upstream as usize].queues[index].head(&self.jobs)
+            {
+                if self.is_under_way(head) {
+                    self.stand_aside(head);
+                } else if let Some(skip) = self.too_late(&self.jobs[head], now) {
+                    self.skip(head, skip, now);
+                } else {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn is_under_way(&self, slot: Slot) -> bool {
+        self.jobs[slot]
+            .order
+            .is_some_and(|key| self.under_way.contains_key(&key))
+    }
+
+    /// The earliest moment at which there may be something to do without anything else happening.
+    fn wake(&self) -> Option<Moment> {
+        let waits_for_worker = self.offers.iter().any(|offers| offers.peek().is_some());
+        let returns = self.crew.next_return(&self.jobs).map(|(at, _)| at);
+        let steps = self
+            .crew
+            .next_step(self.queued, self.policy.capacity, self.clock);
+        let resumes = (self.paused_until > self.clock).then_some(self.paused_until);
+        let moments = [
+            returns.filter(|_| waits_for_worker && !self.crew.has_free_worker()),
+            steps,
+            resumes.filter(|_| waits_for_worker),
+            self.agenda.next().map(|(due, _)| due),
+            self.timers.peek().map(|(at, _)| at),
+        ];
+        moments.into_iter().flatten().min()
+    }
+
+    fn limit(&self, record: &Record) -> Option<Duration> {
+        record
+            .own_max_wait
+            .or(self.policy.classes[usize::from(record.class.0)].max_wait)
+    }
+
+    fn note(&mut self, slot: Slot, at: Moment, what: What) {
+        let record = &self.jobs[slot];
+        let ring = &mut self.upstreams[record.upstream as usize].ring;
+        ring.push(
+            self.policy.records,
+            at,
+            Some(record.class),
+            record.asker,
+            what,
+        );
+    }
+
+    /// Records once that the first job in line has to wait, and for what.
+    fn note_wait(&mut self, upstream: u32, now: Moment) {
+        let up = &self.upstreams[upstream as usize];
+        let Some(first) = up.filled().next() else {
+            return;
+        };
+        let (class, budget) = queue::kind(first);
+        let (until, reason) = up.ready(&self.policy, class, budget, now);
+        if until <= now || up.waits_for == Some(reason) {
+            return;
+        }
+        let up = &mut self.upstreams[upstream as usize];
+        up.waits_for = Some(reason);
+        if reason != Wait::Rest {
+            let head = up.queues[first]
+                .head(&self.jobs)
+                .expect("the bit of an empty queue is not set");
+            self.note(head, now, What::Waits { reason, until });
+        }
+    }
+
+    fn mark_changed(&mut self, upstream: u32) {
+        let up = &mut self.upstreams[upstream as usize];
+        if !std::mem::replace(&mut up.changed, true) {
+            self.changed.push(UpstreamId(upstream));
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! How jobs come in: submitted, in batches, from the agenda.
+
+use std::time::Duration;
+
+use crate::job::{BatchId, Drop, End, Entry, Job, Skip, Wait};
+use crate::jobs::{Place, Record, Slot, Thread};
+use crate::moment::Moment;
+use crate::policy::Overflow;
+use crate::queue;
+use crate::record::What;
+
+use super::Dispatcher;
+
+/// Where a job that is let in goes.
+enum Room {
+    Queue,
+    /// No room now; again at this moment.
+    Later(Moment),
+}
+
+impl Dispatcher {
+    /// Takes a job in.
+    ///
+    /// # Panics
+    /// If its class is not one of the policy's.
+    pub fn submit(&mut self, now: Moment, job: Job) -> Entry {
+        let now = self.advance(now);
+        let (entry, queued) = self.enter(now, job, 0);
+        if let Some(slot) = queued {
+            self.join_queue(slot, now);
+        }
+        entry
+    }
+
+    /// Puts a job back on the agenda that was there before a restart, also when it is due already.
+    pub fn reschedule(&mut self, now: Moment, job: Job) -> Entry {
+        let now = self.advance(now);
+        if let Some(refusal) = self.never(&job) {
+            return Entry::Ended(refusal);
+        }
+        self.enter_agenda(Record::new(&job, 0), job.not_before.max(now), now)
+    }
+
+    /// Takes jobs in together. Their submit numbers are given by class, most urgent first; the
+    /// entries are in the order of `jobs`.
+    pub fn submit_batch(&mut self, now: Moment, jobs: &[Job]) -> (BatchId, Vec<Entry>) {
+        let now = self.advance(now);
+        self.last_batch += 1;
+        let batch = self.last_batch;
+        // Holds the batch open until all are in.
+        self.batches.insert(batch, 1);
+        let (entries, queued): (Vec<Entry>, Vec<Option<Slot>>) =
+            jobs.iter().map(|&job| self.enter(now, job, batch)).unzip();
+        let mut queued: Vec<Slot> = queued.into_iter().flatten().collect();
+        queued.sort_by_key(|&slot| self.jobs[slot].class);
+        for slot in queued {
+            self.join_queue(slot, now);
+        }
+        self.leave_batch(batch);
+        (BatchId(u64::from(batch)), entries)
+    }
+
+    /// Judges a job. One that may be queued has its place reserved and is left to the caller, who
+    /// decides the order of submit numbers.
+    fn enter(&mut self, now: Moment, job: Job, batch: u32) -> (Entry, Option<Slot>) {
+        assert!(
+            usize::from(job.class.0) < self.policy.classes.len(),
+            "a job has a class of its front's policy"
+        );
+        if let Some(refusal) = self.never(&job) {
+            return (Entry::Ended(refusal), None);
+        }
+        let record = Record::new(&job, batch);
+        if let Some(&twin) = job.pending.and_then(|key| self.pending.get(&key)) {
+            self.note_of(&record, now, What::Duplicate);
+            return (Entry::Duplicate(self.jobs.id(twin)), None);
+        }
+        if job.not_before > now {
+            return (self.enter_agenda(record, job.not_before, now), None);
+        }
+        match self.room(&record, now) {
+            Ok(Room::Queue) => {
+                let slot = self.add(record);
+                self.reserve(slot);
+                (Entry::Queued(self.jobs.id(slot)), Some(slot))
+            }
+            Ok(Room::Later(due)) => (self.enter_agenda(record, due, now), None),
+            Err(end) => (self.refuse(&record, end, now), None),
+        }
+    }
+
+    /// Why no job for this upstream is taken in at all.
+    fn never(&self, job: &Job) -> Option<End> {
+        let up = self.upstreams.get(job.upstream.0 as usize);
+        if up.is_none_or(|up| up.gone) {
+            Some(End::Dropped(Drop::Gone))
+        } else {
+            self.stopped.then_some(End::Shutdown)
+        }
+    }
+
+    fn enter_agenda(&mut self, record: Record, due: Moment, now: Moment) -> Entry {
+        if let Some(reason) = self.agenda_refuses(&record) {
+            return self.refuse(&record, End::Dropped(reason), now);
+        }
+        let slot = self.add(record);
+        self.schedule(slot, due);
+        Entry::Scheduled(self.jobs.id(slot))
+    }
+
+    fn refuse(&mut self, record: &Record, end: End, now: Moment) -> Entry {
+        match end {
+            End::Skipped(skip) => self.note_of(record, now, What::Skipped(skip)),
+            End::Dropped(reason) => self.note_of(record, now, What::Dropped(reason)),
+            _ => {}
+        }
+        Entry::Ended(end)
+    }
+
+    /// Gives a job that is let in its place in the table, its pending key and its batch.
+    fn add(&mut self, record: Record) -> Slot {
+        let (pending, batch) = (record.pending, record.batch);
+        let slot = self.jobs.insert(record);
+        self.jobs[slot].serial = self.taken_in;
+        self.taken_in += 1;
+        if let Some(key) = pending {
+            self.pending.insert(key, slot);
+        }
+        if batch != 0 {
+            *self.batches.entry(batch).or_insert(0) += 1;
+        }
+        slot
+    }
+
+    /// Whether there is room in the queue for a job that may start from now on.
+    fn room(&self, record: &Record, now: Moment) -> Result<Room, End> {
+        if let Some(skip) = self
+            .refused_by_upstream(record, now)
+            .filter(|_| !record.probe)
+        {
+            return Err(End::Skipped(skip));
+        }
+        let full = if self.queued >= self.policy.capacity {
+            Drop::QueueFull
+        } else if self.upstreams[record.upstream as usize].queued >= self.backlog_share() {
+            Drop::Backlog
+        } else {
+            return Ok(Room::Queue);
+        };
+        match self.policy.classes[usize::from(record.class.0)].overflow {
+            Overflow::Drop => Err(End::Dropped(full)),
+            Overflow::Agenda => Ok(Room::Later(now + self.policy.put_off)),
+        }
+    }
+
+    /// How many queued jobs one upstream may have.
+    pub(super) fn backlog_share(&self) -> u32 {
+        if self.present <= 1 {
+            return self.policy.capacity;
+        }
+        let even = u64::from(self.policy.capacity) * 2 / u64::from(self.present);
+        let share = u64::from(self.policy.capacity / 2).min(even);
+        u32::try_from(share)
+            .unwrap_or(u32::MAX)
+            .max(self.policy.backlog_floor)
+    }
+
+    pub(super) fn agenda_refuses(&self, record: &Record) -> Option<Drop> {
+        if self.agenda.holds(record.scheduled) {
+            Some(Drop::Scheduled)
+        } else if self.agenda.len() >= self.policy.agenda_capacity as usize {
+            Some(Drop::AgendaFull)
+        } else {
+            None
+        }
+    }
+
+    /// Why this job may not even be queued at its upstream: off, at rest, or its turn too late.
+    fn refused_by_upstream(&self, record: &Record, now: Moment) -> Option<Skip> {
+        let health = &self.upstreams[record.upstream as usize].health;
+        if health.is_off() {
+            return Some(Skip {
+                reason: Wait::Off,
+                wait: None,
+                limit: None,
+            });
+        }
+        match health.resting(now) {
+            Some(until) if self.ends_on_rest(record.class) => Some(Skip {
+                reason: Wait::Rest,
+                wait: Some(now.until(until)),
+                limit: None,
+            }),
+            _ => self.too_late(record, now),
+        }
+    }
+
+    /// Why a job is skipped, if its turn would come too late for it.
+    pub(super) fn too_late(&self, record: &Record, now: Moment) -> Option<Skip> {
+        let limit = self.limit(record)?;
+        let up = &self.upstreams[record.upstream as usize];
+        let (at, reason) = up.ready(&self.policy, record.class, record.budget, now);
+        let wait = now.until(at);
+        (limit < wait).then_some(Skip {
+            reason,
+            wait: Some(wait),
+            limit: Some(limit),
+        })
+    }
+
+    /// Counts a job as queued.
+    fn reserve(&mut self, slot: Slot) {
+        self.queued += 1;
+        self.upstreams[self.jobs[slot].upstream as usize].queued += 1;
+    }
+
+    /// Puts a job that has a place reserved at the end of its queue.
+    pub(super) fn join_queue(&mut self, slot: Slot, now: Moment) {
+        let record = &mut self.jobs[slot];
+        record.number = self.submitted;
+        record.at = now;
+        self.submitted += 1;
+        let limit = record
+            .own_max_wait
+            .or(self.policy.classes[usize::from(record.class.0)].max_wait);
+        let upstream = record.upstream;
+        let index = queue::index(record.class, record.budget);
+        let up = &mut self.upstreams[upstream as usize];
+        if record.probe {
+            up.probes.push(&mut self.jobs, slot, None);
+        } else {
+            let was_empty = up.filled & (1 << index) == 0;
+            up.queues[index].push(&mut self.jobs, slot, limit);
+            up.filled |= 1 << index;
+            if !was_empty {
+                return; // who is first has not changed
+            }
+        }
+        self.refresh(upstream, now);
+    }
+
+    /// Puts a job on the agenda, which has room for it.
+    pub(super) fn schedule(&mut self, slot: Slot, due: Moment) {
+        let record = &mut self.jobs[slot];
+        record.place = Place::Scheduled;
+        record.at = due;
+        self.agenda
+            .insert((due, record.serial), record.scheduled, slot);
+        let upstream = record.upstream as usize;
+        self.upstreams[upstream]
+            .scheduled
+            .push(&mut self.jobs, Thread::Queue, slot);
+        self.agenda_changes.push(self.jobs.id(slot));
+    }
+
+    /// Takes a job off the agenda.
+    pub(super) fn unschedule(&mut self, slot: Slot) {
+        let record = &self.jobs[slot];
+        self.agenda
+            .remove((record.at, record.serial), record.scheduled);
+        let upstream = record.upstream as usize;
+        self.upstreams[upstream]
+            .scheduled
+            .unlink(&mut self.jobs, Thread::Queue, slot);
+        self.jobs[slot].place = Place::Nowhere;
+        self.agenda_changes.push(self.jobs.id(slot));
+    }
+
+    /// A scheduled job's time has come.
+    pub(super) fn fall_due(&mut self, slot: Slot, now: Moment) {
+        self.unschedule(slot);
+        match self.room(&self.jobs[slot], now) {
+            Ok(Room::Queue) => {
+                self.reserve(slot);
+                self.join_queue(slot, now);
+            }
+            Ok(Room::Later(due)) => self.schedule(slot, due),
+            Err(End::Dropped(_)) => self.schedule(slot, now + self.policy.put_off),
+            Err(end) => {
+                if let End::Skipped(skip) = end {
+                    self.note(slot, now, What::Skipped(skip));
+                }
+                self.end(slot, end);
+            }
+        }
+    }
+
+    /// Leaves a record about a job that is not in the table.
+    fn note_of(&mut self, record: &Record, at: Moment, what: What) {
+        let ring = &mut self.upstreams[record.upstream as usize].ring;
+        ring.push(
+            self.policy.records,
+            at,
+            Some(record.class),
+            record.asker,
+            what,
+        );
+    }
+
+    /// How long the next call of this class and budget would have to wait, and for what.
+    pub fn next_wait(
+        &self,
+        now: Moment,
+        upstream: crate::job::UpstreamId,
+        class: crate::policy::Class,
+        budget: crate::policy::Budget,
+    ) -> (Duration, Option<Wait>) {
+        let now = now.max(self.clock);
+        let Some(up) = self.upstreams.get(upstream.0 as usize) else {
+            return (Duration::ZERO, None);
+        };
+        let (at, reason) = up.ready(&self.policy, class, budget, now);
+        (now.until(at), (at > now).then_some(reason))
+    }
+}

@@ -1,0 +1,173 @@
+//! What follows from how an attempt went.
+
+use std::time::Duration;
+
+use crate::cooldown::Attempt;
+use crate::job::{After, Drop, End, Finish, JobId};
+use crate::jobs::{Place, Slot};
+use crate::moment::Moment;
+use crate::record::{Asker, What};
+
+use super::Dispatcher;
+
+impl Dispatcher {
+    /// An attempt ended. `jitter` stretches the wait before another one by so many thousandths.
+    ///
+    /// # Panics
+    /// If no call of this job is under way.
+    pub fn finish(&mut self, now: Moment, job: JobId, finish: Finish, jitter: u16) -> After {
+        let now = self.advance(now);
+        let slot = self
+            .jobs
+            .find(job)
+            .expect("only a call under way is finished");
+        let upstream = self.jobs[slot].upstream;
+        self.free_worker(slot);
+        let probed = self.judge(slot, finish, now);
+        let again = if probed {
+            None
+        } else {
+            self.again(slot, finish, jitter, now)
+        };
+        let after = match again {
+            None => {
+                self.end(slot, End::Finished(finish));
+                After::Ended
+            }
+            Some(due) => self.try_again(slot, due, now),
+        };
+        self.refresh(upstream, now);
+        after
+    }
+
+    /// The call no longer counts, and jobs that stood aside for it take their places again.
+    fn free_worker(&mut self, slot: Slot) {
+        match self.jobs[slot].place {
+            Place::Busy => self.crew.end_busy(&mut self.jobs, slot),
+            Place::Waiting => self.crew.end_waiting(),
+            place => {
+                unreachable!("a call under way has or had a worker, but this job is {place:?}")
+            }
+        }
+        self.jobs[slot].place = Place::Nowhere;
+        self.upstreams[self.jobs[slot].upstream as usize].in_flight -= 1;
+        let Some(order) = self.jobs[slot].order else {
+            return;
+        };
+        for aside in self.under_way.remove(&order).unwrap_or_default() {
+            let record = &self.jobs[aside];
+            let up = &mut self.upstreams[record.upstream as usize];
+            up.aside.remove(&record.number);
+            up.queued -= 1;
+            self.queued -= 1;
+            self.rejoin_queue(aside);
+        }
+    }
+
+    /// What the attempt says about its upstream. Says whether it was the failed try of an upstream
+    /// that was probing, which is final for its job.
+    fn judge(&mut self, slot: Slot, finish: Finish, now: Moment) -> bool {
+        let record = &self.jobs[slot];
+        let attempt = Attempt {
+            number: record.number,
+            during_rest: record.during_rest,
+            started: self.started,
+        };
+        let last = record.probe || record.attempts >= self.policy.attempts;
+        let upstream = record.upstream;
+        if let Finish::OurNetwork { pause } = finish {
+            self.paused_until = self.paused_until.max(now + pause);
+        }
+        if self.upstreams[upstream as usize].gone {
+            return false;
+        }
+        let policy = &self.policy.failure;
+        let health = &mut self.upstreams[upstream as usize].health;
+        let probed = health.is_probe(attempt, now) && finish == Finish::Unavailable;
+        let before = health.row();
+        let rested = match finish {
+            Finish::Done | Finish::No | Finish::Again { .. } => {
+                let healed = health.succeed(attempt);
+                if healed {
+                    self.note_health(upstream, now, What::Healed);
+                }
+                false
+            }
+            Finish::Unavailable if last || probed => health.fail(policy, attempt, now),
+            Finish::Throttled { retry_after } => health.throttle(policy, attempt, retry_after, now),
+            Finish::Rejected { at_least } => health.reject(policy, attempt, at_least, now),
+            Finish::Unavailable | Finish::OurNetwork { .. } | Finish::Panicked => false,
+        };
+        if self.upstreams[upstream as usize].health.row() != before {
+            self.mark_changed(upstream);
+        }
+        if rested {
+            let health = &self.upstreams[upstream as usize].health;
+            if let Some(rest) = health.rest() {
+                let rung = health.rung();
+                self.note_health(upstream, now, What::Rested { rest, rung });
+            }
+            self.end_on_rest(upstream, now);
+        }
+        probed
+    }
+
+    /// When the job has another attempt, if it has one.
+    fn again(&mut self, slot: Slot, finish: Finish, jitter: u16, now: Moment) -> Option<Moment> {
+        let attempts = self.jobs[slot].attempts;
+        if self.jobs[slot].probe {
+            return None;
+        }
+        match finish {
+            Finish::Again { after } => {
+                self.jobs[slot].attempts = attempts - 1;
+                Some(now + after)
+            }
+            Finish::Unavailable if attempts < self.policy.attempts => {
+                Some(now + self.backoff(attempts, jitter))
+            }
+            Finish::OurNetwork { pause } if attempts < self.policy.attempts => {
+                Some(now + self.backoff(attempts, jitter).max(pause))
+            }
+            _ => None,
+        }
+    }
+
+    /// The wait after this many attempts.
+    fn backoff(&self, attempts: u8, jitter: u16) -> Duration {
+        let base = self.policy.retry_base.as_nanos();
+        let doubled = base.saturating_mul(1 << u32::from(attempts.saturating_sub(1)).min(64));
+        let nanos = doubled.saturating_mul(1000 + u128::from(jitter.min(500))) / 1000;
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    fn try_again(&mut self, slot: Slot, due: Moment, now: Moment) -> After {
+        let record = &self.jobs[slot];
+        let refused = if self.upstreams[record.upstream as usize].gone {
+            Some(End::Dropped(Drop::Gone))
+        } else if self.stopped {
+            Some(End::Shutdown)
+        } else {
+            self.agenda_refuses(record).map(End::Dropped)
+        };
+        if let Some(end) = refused {
+            if let End::Dropped(reason) = end {
+                self.note(slot, now, What::Dropped(reason));
+            }
+            self.end(slot, end);
+            return After::Ended;
+        }
+        self.note(slot, now, What::Retried { due });
+        if let Some(class) = self.policy.again_class {
+            self.jobs[slot].class = class;
+        }
+        self.jobs[slot].during_rest = false;
+        self.schedule(slot, due);
+        After::Scheduled(due)
+    }
+
+    pub(super) fn note_health(&mut self, upstream: u32, now: Moment, what: What) {
+        let ring = &mut self.upstreams[upstream as usize].ring;
+        ring.push(self.policy.records, now, None, Asker::default(), what);
+    }
+}

@@ -1,0 +1,233 @@
+//! How jobs leave the queue: cancelled, raised, skipped, standing aside, ended.
+
+use crate::job::{End, JobId, Skip};
+use crate::jobs::{Place, Slot};
+use crate::moment::Moment;
+use crate::policy::{Class, OnRest};
+use crate::queue;
+use crate::record::What;
+
+use super::Dispatcher;
+
+impl Dispatcher {
+    /// Takes a job back that has not started. Says whether there was one.
+    pub fn cancel(&mut self, now: Moment, job: JobId) -> bool {
+        let now = self.advance(now);
+        let Some(slot) = self.jobs.find(job) else {
+            return false;
+        };
+        let upstream = self.jobs[slot].upstream;
+        match self.jobs[slot].place {
+            Place::Nowhere | Place::Busy | Place::Waiting => return false,
+            Place::Scheduled => self.unschedule(slot),
+            _ => self.leave_queue(slot),
+        }
+        self.end(slot, End::Cancelled);
+        self.refresh(upstream, now);
+        true
+    }
+
+    /// Makes a job more urgent that has not started. It keeps its submit number. Says whether
+    /// anything changed.
+    pub fn raise(&mut self, now: Moment, job: JobId, class: Class) -> bool {
+        let now = self.advance(now);
+        let Some(slot) = self.jobs.find(job) else {
+            return false;
+        };
+        let from = self.jobs[slot].class;
+        if class >= from {
+            return false;
+        }
+        match self.jobs[slot].place {
+            Place::Nowhere | Place::Busy | Place::Waiting => return false,
+            Place::Scheduled | Place::Aside => self.jobs[slot].class = class,
+            Place::Listed | Place::Early => {
+                self.leave_queue(slot);
+                self.jobs[slot].class = class;
+                self.rejoin_queue(slot);
+            }
+        }
+        self.note(slot, now, What::Raised { from });
+        self.refresh(self.jobs[slot].upstream, now);
+        true
+    }
+
+    /// Takes a job out of wherever it is queued.
+    pub(super) fn leave_queue(&mut self, slot: Slot) {
+        let record = &self.jobs[slot];
+        let limit = self.limit(record);
+        let (index, number, place, order) = (
+            queue::index(record.class, record.budget),
+            record.number,
+            record.place,
+            record.order,
+        );
+        let up = &mut self.upstreams[record.upstream as usize];
+        match place {
+            Place::Aside => {
+                up.aside.remove(&number);
+                if let Some(aside) = order.and_then(|key| self.under_way.get_mut(&key)) {
+                    aside.retain(|other| *other != slot);
+                }
+            }
+            _ if record.probe => up.probes.take(&mut self.jobs, slot, None),
+            _ => {
+                up.queues[index].take(&mut self.jobs, slot, limit);
+                if up.queues[index].is_empty() {
+                    up.filled &= !(1 << index);
+                }
+            }
+        }
+        up.queued -= 1;
+        self.queued -= 1;
+        self.jobs[slot].place = Place::Nowhere;
+    }
+
+    /// Puts a job back into its queue, where its submit number belongs.
+    pub(super) fn rejoin_queue(&mut self, slot: Slot) {
+        let record = &self.jobs[slot];
+        let limit = self.limit(record);
+        let index = queue::index(record.class, record.budget);
+        let up = &mut self.upstreams[record.upstream as usize];
+        if record.probe {
+            up.probes.push_early(&mut self.jobs, slot, None);
+        } else {
+            up.queues[index].push_early(&mut self.jobs, slot, limit);
+            up.filled |= 1 << index;
+        }
+        up.queued += 1;
+        self.queued += 1;
+    }
+
+    /// The head of a queue lets later jobs pass until the call with its order key has ended.
+    pub(super) fn stand_aside(&mut self, slot: Slot) {
+        self.leave_queue(slot);
+        let record = &mut self.jobs[slot];
+        record.place = Place::Aside;
+        let up = &mut self.upstreams[record.upstream as usize];
+        up.aside.insert(record.number, slot);
+        up.queued += 1;
+        self.queued += 1;
+        let order = record
+            .order
+            .expect("only a job with an order key stands aside");
+        self.under_way.entry(order).or_default().push(slot);
+    }
+
+    pub(super) fn skip(&mut self, slot: Slot, skip: Skip, now: Moment) {
+        self.note(slot, now, What::Skipped(skip));
+        self.leave_queue(slot);
+        self.end(slot, End::Skipped(skip));
+    }
+
+    /// A rest began: ends the queued jobs whose class ends on rest, and those that it is too long for.
+    pub(super) fn end_on_rest(&mut self, upstream: u32, now: Moment) {
+        let Some(until) = self.upstreams[upstream as usize].health.resting(now) else {
+            return;
+        };
+        let rest = Skip {
+            reason: crate::job::Wait::Rest,
+            wait: Some(now.until(until)),
+            limit: None,
+        };
+        let standing_aside: Vec<Slot> = self.upstreams[upstream as usize]
+            .aside
+            .values()
+            .copied()
+            .collect();
+        for slot in standing_aside {
+            if self.jobs[slot].probe {
+                continue;
+            }
+            if self.ends_on_rest(self.jobs[slot].class) {
+                self.skip(slot, rest, now);
+            } else if let Some(skip) = self.too_late(&self.jobs[slot], now) {
+                self.skip(slot, skip, now);
+            }
+        }
+        for index in self.upstreams[upstream as usize].filled() {
+            let (class, budget) = queue::kind(index);
+            if self.ends_on_rest(class) {
+                while let Some(slot) =
+                    self.upstreams[upstream as usize].queues[index].head(&self.jobs)
+                {
+                    self.skip(slot, rest, now);
+                }
+                continue;
+            }
+            let up = &self.upstreams[upstream as usize];
+            let (ready, _) = up.ready(&self.policy, class, budget, now);
+            let wait = now.until(ready);
+            while let Some(slot) = self.upstreams[upstream as usize].queues[index].impatient(wait) {
+                let skip = self
+                    .too_late(&self.jobs[slot], now)
+                    .expect("its limit is shorter than the wait");
+                self.skip(slot, skip, now);
+            }
+        }
+    }
+
+    pub(super) fn ends_on_rest(&self, class: Class) -> bool {
+        self.policy.classes[usize::from(class.0)].on_rest == OnRest::End
+    }
+
+    /// Ends all jobs of an upstream that are queued, with what `end` says; probes stay if wanted.
+    pub(super) fn end_queued(&mut self, upstream: u32, now: Moment, keep_probes: bool, end: End) {
+        loop {
+            let up = &self.upstreams[upstream as usize];
+            let queued = up
+                .filled()
+                .next()
+                .and_then(|index| up.queues[index].head(&self.jobs));
+            let aside = up
+                .aside
+                .values()
+                .copied()
+                .find(|&slot| !(keep_probes && self.jobs[slot].probe));
+            let probe = up.probes.head(&self.jobs).filter(|_| !keep_probes);
+            let Some(slot) = queued.or(aside).or(probe) else {
+                break;
+            };
+            match end {
+                End::Skipped(skip) => self.note(slot, now, What::Skipped(skip)),
+                End::Dropped(reason) => self.note(slot, now, What::Dropped(reason)),
+                _ => {}
+            }
+            self.leave_queue(slot);
+            self.end(slot, end);
+        }
+    }
+
+    /// Ends all jobs of an upstream that are on the agenda.
+    pub(super) fn end_scheduled(&mut self, upstream: u32, end: End) {
+        while let Some(slot) = self.upstreams[upstream as usize].scheduled.first() {
+            self.unschedule(slot);
+            self.end(slot, end);
+        }
+    }
+
+    /// A job that is nowhere any more has ended.
+    pub(super) fn end(&mut self, slot: Slot, end: End) {
+        let id = self.jobs.id(slot);
+        let (pending, batch) = (self.jobs[slot].pending, self.jobs[slot].batch);
+        if let Some(key) = pending {
+            self.pending.remove(&key);
+        }
+        self.jobs.remove(slot);
+        self.ended.push((id, end));
+        if batch != 0 {
+            self.leave_batch(batch);
+        }
+    }
+
+    pub(super) fn leave_batch(&mut self, batch: u32) {
+        let Some(open) = self.batches.get_mut(&batch) else {
+            return;
+        };
+        *open -= 1;
+        if *open == 0 {
+            self.batches.remove(&batch);
+            self.done.push(crate::job::BatchId(u64::from(batch)));
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What can be seen from outside: counts, one upstream's state, rows for the store.
+
+use crate::cooldown::{HealthRow, Rest};
+use crate::job::{JobId, State, UpstreamId};
+use crate::jobs::{Place, Slot};
+use crate::moment::Moment;
+use crate::policy::{Budget, Class, Quota};
+use crate::quota::{WindowRow, WindowUse};
+use crate::record::Decision;
+use crate::upstream::Upstream;
+
+use super::Dispatcher;
+
+/// Counts of one front.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Jobs in queues.
+    pub queued: u32,
+    /// How many there may be.
+    pub capacity: u32,
+    /// Jobs on the agenda.
+    pub scheduled: u32,
+    /// Calls that hold a worker.
+    pub busy: u32,
+    /// Calls that gave theirs back.
+    pub waiting: u32,
+    /// Workers there are.
+    pub crew: u32,
+    /// Nothing starts before this, because our own network was down.
+    pub paused_until: Option<Moment>,
+}
+
+impl Status {
+    /// Queued jobs in whole percent of the capacity.
+    pub fn fill_percent(&self) -> u32 {
+        let percent = u64::from(self.queued) * 100 / u64::from(self.capacity.max(1));
+        u32::try_from(percent).unwrap_or(u32::MAX)
+    }
+}
+
+/// One upstream as a person sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamStatus {
+    /// Whether it is called.
+    pub state: State,
+    /// The rest that no success has ended yet.
+    pub rest: Option<Rest>,
+    /// Its rung on the ladder.
+    pub rung: u8,
+    /// Failures in a row.
+    pub failures: u32,
+    /// Jobs in its queues.
+    pub queued: u32,
+    /// Calls under way.
+    pub in_flight: u32,
+    /// When a call of budget Query last started.
+    pub last_start: Option<Moment>,
+    /// Its limited windows for queries.
+    pub query: Vec<WindowUse>,
+    /// Its limited windows for grabs.
+    pub grab: Vec<WindowUse>,
+}
+
+/// What is kept of an upstream across a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UpstreamRow {
+    /// Rest, rung, failures, switch.
+    pub health: HealthRow,
+    /// The spacing clock.
+    pub last_start: Option<Moment>,
+    /// The windows of queries: minute, hour, day.
+    pub query: [WindowRow; 3],
+    /// The windows of grabs: minute, hour, day.
+    pub grab: [WindowRow; 3],
+}
+
+/// What is kept of a scheduled job across a restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgendaRow {
+    /// Which job.
+    pub job: JobId,
+    /// Whom it calls.
+    pub upstream: UpstreamId,
+    /// Its class.
+    pub class: Class,
+    /// Its budget.
+    pub budget: Budget,
+    /// When it is due.
+    pub due: Moment,
+    /// Attempts made so far.
+    pub attempts_made: u8,
+}
+
+impl Dispatcher {
+    /// The front's counts.
+    pub fn status(&mut self, now: Moment) -> Status {
+        let now = self.advance(now);
+        Status {
+            queued: self.queued,
+            capacity: self.policy.capacity,
+            scheduled: u32::try_from(self.agenda.len()).unwrap_or(u32::MAX),
+            busy: self.crew.busy(),
+            waiting: self.crew.waiting(),
+            crew: self.crew.size(),
+            paused_until: (self.paused_until > now).then_some(self.paused_until),
+        }
+    }
+
+    /// One upstream, unless it is gone.
+    pub fn upstream(&mut self, now: Moment, upstream: UpstreamId) -> Option<UpstreamStatus> {
+        let now = self.advance(now);
+        let up = self.seen(upstream)?;
+        Some(UpstreamStatus {
+            state: up.health.state(now),
+            rest: up.health.rest(),
+            rung: up.health.rung(),
+            failures: up.health.failures(),
+            queued: up.queued,
+            in_flight: up.in_flight,
+            last_start: up.last_start,
+            query: up.query.uses(now).collect(),
+            grab: up.grab.uses(now).collect(),
+        })
+    }
+
+    /// Whether an upstream is called, unless it is gone.
+    pub fn state(&self, now: Moment, upstream: UpstreamId) -> Option<State> {
+        let now = now.max(self.clock);
+        self.seen(upstream).map(|up| up.health.state(now))
+    }
+
+    /// What an upstream allows, unless it is gone.
+    pub fn quota(&self, upstream: UpstreamId) -> Option<&Quota> {
+        self.seen(upstream).map(|up| &up.quota)
+    }
+
+    /// Whether calls of this budget count in a window that a restart must not forget.
+    pub fn is_limited(&self, upstream: UpstreamId, budget: Budget) -> bool {
+        self.seen(upstream)
+            .is_some_and(|up| up.ledger(budget).is_limited())
+    }
+
+    /// The last decisions about an upstream, newest first.
+    pub fn decisions(&self, upstream: UpstreamId) -> impl Iterator<Item = &Decision> {
+        self.seen(upstream)
+            .into_iter()
+            .flat_map(|up| up.ring.newest_first())
+    }
+
+    /// The upstreams whose rows changed since the last call.
+    pub fn take_changed(&mut self) -> Vec<UpstreamId> {
+        let changed = std::mem::take(&mut self.changed);
+        for upstream in &changed {
+            self.upstreams[upstream.0 as usize].changed = false;
+        }
+        changed
+    }
+
+    /// The jobs that came to the agenda or left it since the last call; some may have ended.
+    pub fn take_agenda_changes(&mut self) -> Vec<JobId> {
+        std::mem::take(&mut self.agenda_changes)
+    }
+
+    /// What to keep of an upstream, unless it is gone.
+    pub fn row(&self, upstream: UpstreamId) -> Option<UpstreamRow> {
+        let up = self.seen(upstream)?;
+        Some(UpstreamRow {
+            health: up.health.row(),
+            last_start: up.last_start,
+            query: up.query.rows(),
+            grab: up.grab.rows(),
+        })
+    }
+
+    /// What to keep of a job, if it is on the agenda.
+    pub fn agenda_row(&self, job: JobId) -> Option<AgendaRow> {
+        let slot = self.jobs.find(job)?;
+        (self.jobs[slot].place == Place::Scheduled).then(|| self.row_of(slot))
+    }
+
+    /// All rows of the agenda, soonest first.
+    pub fn agenda_rows(&self) -> impl Iterator<Item = AgendaRow> + '_ {
+        self.agenda.iter().map(|(_, slot)| self.row_of(slot))
+    }
+
+    /// Takes a stored row in for an upstream that was just added.
+    pub fn restore(&mut self, now: Moment, upstream: UpstreamId, row: &UpstreamRow) {
+        let now = self.advance(now);
+        let health = crate::cooldown::Health::restore(&self.policy.failure, &row.health, now);
+        let Some(up) = self.upstreams.get_mut(upstream.0 as usize) else {
+            return;
+        };
+        up.health = health;
+        up.last_start = row.last_start.map(|start| start.min(now));
+        up.query.restore(&row.query, now);
+        up.grab.restore(&row.grab, now);
+        self.refresh(upstream.0, now);
+    }
+
+    fn row_of(&self, slot: Slot) -> AgendaRow {
+        let record = &self.jobs[slot];
+        AgendaRow {
+            job: self.jobs.id(slot),
+            upstream: UpstreamId(record.upstream),
+            class: record.class,
+            budget: record.budget,
+            due: record.at,
+            attempts_made: record.attempts,
+        }
+    }
+
+    fn seen(&self, upstream: UpstreamId) -> Option<&Upstream> {
+        self.upstreams
+            .get(upstream.0 as usize)
+            .filter(|up| !up.gone)
+    }
+}

@@ -1,0 +1,149 @@
+//! What an operator, a reload or an upstream's own word changes.
+
+use crate::cooldown::Health;
+use crate::job::{Drop, End, Job, Skip, UpstreamId, Wait};
+use crate::moment::Moment;
+use crate::policy::{Quota, Usage};
+use crate::record::{Asker, What};
+use crate::upstream::Upstream;
+
+use super::Dispatcher;
+
+impl Dispatcher {
+    /// Adds an upstream. Ids are never used again.
+    pub fn add_upstream(&mut self, now: Moment, quota: Quota) -> UpstreamId {
+        self.advance(now);
+        let id = UpstreamId(
+            u32::try_from(self.upstreams.len()).expect("upstreams are configured by hand"),
+        );
+        self.upstreams.push(Upstream::new(quota));
+        self.present += 1;
+        id
+    }
+
+    /// Takes an upstream away. Its jobs that have not started end; calls under way go on.
+    pub fn remove_upstream(&mut self, now: Moment, upstream: UpstreamId) {
+        let now = self.advance(now);
+        let Some(up) = self.present_mut(upstream) else {
+            return;
+        };
+        up.gone = true;
+        self.present -= 1;
+        self.end_queued(upstream.0, now, false, End::Dropped(Drop::Gone));
+        self.end_scheduled(upstream.0, End::Dropped(Drop::Gone));
+        self.refresh(upstream.0, now);
+    }
+
+    /// Gives an upstream another quota. Starts made so far stay counted.
+    pub fn set_quota(&mut self, now: Moment, upstream: UpstreamId, quota: Quota) {
+        let now = self.advance(now);
+        let Some(up) = self.present_mut(upstream) else {
+            return;
+        };
+        up.query.configure(quota.query);
+        up.grab.configure(quota.grab);
+        up.quota = quota;
+        self.refresh(upstream.0, now);
+    }
+
+    /// Takes in what an upstream said about a limit of its own.
+    pub fn observe(&mut self, now: Moment, upstream: UpstreamId, usage: Usage) {
+        let now = self.advance(now);
+        let Some(up) = self.present_mut(upstream) else {
+            return;
+        };
+        up.ledger_mut(usage.budget)
+            .learn(usage.window, usage.limit, usage.used, now);
+        self.mark_changed(upstream.0);
+        self.refresh(upstream.0, now);
+    }
+
+    /// Gives the crew other limits.
+    pub fn set_crew(&mut self, now: Moment, base: u32, max: u32) {
+        self.advance(now);
+        self.crew.resize(base, max);
+    }
+
+    /// An operator ends a rest: the upstream is open again and its ladder forgotten.
+    pub fn clear(&mut self, now: Moment, upstream: UpstreamId) {
+        self.operate(now, upstream, What::Cleared, Health::clear);
+    }
+
+    /// An operator switches an upstream off. Its queued jobs end.
+    pub fn switch_off(&mut self, now: Moment, upstream: UpstreamId) {
+        self.operate(now, upstream, What::SwitchedOff, |health| {
+            health.switch(true)
+        });
+    }
+
+    /// An operator switches an upstream on. A rest that has not ended goes on.
+    pub fn switch_on(&mut self, now: Moment, upstream: UpstreamId) {
+        self.operate(now, upstream, What::SwitchedOn, |health| {
+            health.switch(false)
+        });
+    }
+
+    /// While held, nothing starts.
+    pub fn hold(&mut self, now: Moment, held: bool) {
+        self.advance(now);
+        self.held = held;
+    }
+
+    /// Ends all jobs that have not started; later submissions end at once.
+    pub fn shutdown(&mut self, now: Moment) {
+        let now = self.advance(now);
+        self.stopped = true;
+        for upstream in 0..u32::try_from(self.upstreams.len()).expect("ids are u32") {
+            self.end_queued(upstream, now, false, End::Shutdown);
+            self.end_scheduled(upstream, End::Shutdown);
+            self.refresh(upstream, now);
+        }
+    }
+
+    /// Records that a job got the answer of a call made for another asker.
+    pub fn note_shared(&mut self, now: Moment, job: &Job, with: Asker) {
+        let now = self.advance(now);
+        let records = self.policy.records;
+        if let Some(up) = self.present_mut(job.upstream) {
+            up.ring.push(
+                records,
+                now,
+                Some(job.class),
+                job.asker,
+                What::Shared { with },
+            );
+        }
+    }
+
+    fn operate(
+        &mut self,
+        now: Moment,
+        upstream: UpstreamId,
+        what: What,
+        act: impl FnOnce(&mut Health),
+    ) {
+        let now = self.advance(now);
+        let Some(up) = self.present_mut(upstream) else {
+            return;
+        };
+        act(&mut up.health);
+        let is_off = up.health.is_off();
+        self.note_health(upstream.0, now, what);
+        self.mark_changed(upstream.0);
+        if is_off {
+            let off = Skip {
+                reason: Wait::Off,
+                wait: None,
+                limit: None,
+            };
+            self.end_queued(upstream.0, now, true, End::Skipped(off));
+        }
+        self.refresh(upstream.0, now);
+    }
+
+    fn present_mut(&mut self, upstream: UpstreamId) -> Option<&mut Upstream> {
+        self.upstreams
+            .get_mut(upstream.0 as usize)
+            .filter(|up| !up.gone)
+    }
+}

@@ -1,0 +1,285 @@
+//! How many starts an upstream allows in each window, and when the next one fits.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::moment::Moment;
+use crate::policy::{Window, Windows};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Window {
+    /// All windows, shortest first.
+    pub const ALL: [Self; 3] = [Self::Minute, Self::Hour, Self::Day];
+
+    /// How long it is.
+    pub fn length(self) -> Duration {
+        match self {
+            Self::Minute => Duration::from_secs(60),
+            Self::Hour => Duration::from_secs(60 * 60),
+            Self::Day => DAY,
+        }
+    }
+}
+
+impl Windows {
+    /// The limit of one window.
+    pub fn limit(&self, window: Window) -> Option<u32> {
+        match window {
+            Window::Minute => self.minute,
+            Window::Hour => self.hour,
+            Window::Day => self.day,
+        }
+    }
+}
+
+/// The windows of one budget of one upstream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
+    configured: Windows,
+    /// By [`Window::ALL`].
+    tallies: [Tally; 3],
+}
+
+/// One window: its starts, while it has a limit.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    learned: Option<u32>,
+    starts: Starts,
+}
+
+/// What is kept of a window across a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WindowRow {
+    /// A limit that the upstream told.
+    pub learned: Option<u32>,
+    /// When starts were made, and how many at that moment; oldest first.
+    pub starts: Vec<(Moment, u32)>,
+}
+
+/// One window as a person sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowUse {
+    /// Which one.
+    pub window: Window,
+    /// How many starts it holds.
+    pub used: u32,
+    /// How many it may hold.
+    pub limit: u32,
+    /// Whether the upstream told the limit.
+    pub learned: bool,
+    /// When the next start fits: now or earlier if there is room.
+    pub next: Moment,
+}
+
+impl Ledger {
+    pub(crate) fn new(configured: Windows) -> Self {
+        Self {
+            configured,
+            ..Self::default()
+        }
+    }
+
+    /// Other limits. A window that keeps a limit keeps its starts.
+    pub(crate) fn configure(&mut self, configured: Windows) {
+        self.configured = configured;
+        for window in Window::ALL {
+            if self.limit(window).is_none() {
+                self.tallies[window as usize].starts = Starts::default();
+            }
+        }
+    }
+
+    /// Whether any window is limited.
+    pub(crate) fn is_limited(&self) -> bool {
+        Window::ALL
+            .iter()
+            .any(|&window| self.limit(window).is_some())
+    }
+
+    /// Counts a start in every window that has a limit.
+    pub(crate) fn record(&mut self, now: Moment) {
+        for window in Window::ALL {
+            if self.limit(window).is_some() {
+                let starts = &mut self.tallies[window as usize].starts;
+                starts.forget(now - window.length());
+                starts.add(now, 1);
+            }
+        }
+    }
+
+    /// When the next start fits into every window; not later than `now` if there is room.
+    pub(crate) fn next(&self, now: Moment) -> Moment {
+        let mut next = Moment(0);
+        for window in Window::ALL {
+            if let Some(limit) = self.limit(window) {
+                next = next.max(self.next_in(window, limit, now));
+            }
+        }
+        next
+    }
+
+    /// Takes in what the upstream said of a limit, unless we have one of our own.
+    pub(crate) fn learn(&mut self, window: Window, limit: u32, used: Option<u32>, now: Moment) {
+        if self.configured.limit(window).is_some() {
+            return;
+        }
+        let begins = self.begins(window, now);
+        let tally = &mut self.tallies[window as usize];
+        tally.learned = Some(limit.max(1));
+        let unknown = used.unwrap_or(0).saturating_sub(tally.starts.since(begins));
+        if unknown > 0 {
+            tally.starts.add(now, unknown);
+        }
+    }
+
+    /// Each limited window, for a person.
+    pub(crate) fn uses(&self, now: Moment) -> impl Iterator<Item = WindowUse> + '_ {
+        Window::ALL.into_iter().filter_map(move |window| {
+            let limit = self.limit(window)?;
+            Some(WindowUse {
+                window,
+                used: self.tallies[window as usize]
+                    .starts
+                    .since(self.begins(window, now)),
+                limit,
+                learned: self.configured.limit(window).is_none(),
+                next: self.next_in(window, limit, now),
+            })
+        })
+    }
+
+    /// What to keep, by [`Window::ALL`].
+    pub(crate) fn rows(&self) -> [WindowRow; 3] {
+        Window::ALL.map(|window| {
+            let tally = &self.tallies[window as usize];
+            WindowRow {
+                learned: tally.learned,
+                starts: tally.starts.times().collect(),
+            }
+        })
+    }
+
+    /// Takes stored rows in. A start in the future counts as now.
+    pub(crate) fn restore(&mut self, rows: &[WindowRow; 3], now: Moment) {
+        for (window, row) in Window::ALL.into_iter().zip(rows) {
+            let mut starts = Starts::default();
+            self.tallies[window as usize].learned = row.learned;
+            if self.limit(window).is_some() {
+                for &(start, times) in &row.starts {
+                    starts.add(start.min(now), times);
+                }
+            }
+            self.tallies[window as usize].starts = starts;
+        }
+    }
+
+    fn limit(&self, window: Window) -> Option<u32> {
+        self.configured
+            .limit(window)
+            .or(self.tallies[window as usize].learned)
+    }
+
+    fn next_in(&self, window: Window, limit: u32, now: Moment) -> Moment {
+        if limit == 0 {
+            return Moment::NEVER;
+        }
+        let starts = &self.tallies[window as usize].starts;
+        match starts.blocking(limit, self.begins(window, now)) {
+            Some(start) => self.leaves(window, start),
+            None => Moment(0),
+        }
+    }
+
+    /// The earliest start that still counts at `now`.
+    fn begins(&self, window: Window, now: Moment) -> Moment {
+        match self.resets(window) {
+            Some(reset) => period_end(reset, now) - DAY,
+            None => Moment((now - window.length()).0.saturating_add(1)),
+        }
+    }
+
+    /// When a start that counts no longer does.
+    fn leaves(&self, window: Window, start: Moment) -> Moment {
+        match self.resets(window) {
+            Some(reset) => period_end(reset, start),
+            None => start + window.length(),
+        }
+    }
+
+    fn resets(&self, window: Window) -> Option<Moment> {
+        self.configured.day_reset.filter(|_| window == Window::Day)
+    }
+}
+
+/// Starts in order of time, each with how many there were up to and with it.
+#[derive(Clone, Debug, Default)]
+struct Starts {
+    entries: VecDeque<(Moment, u64)>,
+    /// How many were forgotten.
+    before: u64,
+}
+
+impl Starts {
+    fn total(&self) -> u64 {
+        self.entries.back().map_or(self.before, |&(_, total)| total)
+    }
+
+    fn add(&mut self, at: Moment, times: u32) {
+        let total = self.total() + u64::from(times);
+        match self.entries.back_mut() {
+            Some(last) if last.0 >= at => last.1 = total,
+            _ => self.entries.push_back((at, total)),
+        }
+    }
+
+    /// Forgets what was made before `begins`.
+    fn forget(&mut self, begins: Moment) {
+        while let Some(&(at, total)) = self.entries.front() {
+            if at >= begins {
+                break;
+            }
+            self.before = total;
+            self.entries.pop_front();
+        }
+    }
+
+    /// How many were made from `begins` on.
+    fn since(&self, begins: Moment) -> u32 {
+        u32::try_from(self.total() - self.until(begins)).unwrap_or(u32::MAX)
+    }
+
+    /// The start that must leave before fewer than `limit` of those from `begins` on are left.
+    fn blocking(&self, limit: u32, begins: Moment) -> Option<Moment> {
+        let before = self.until(begins);
+        let surplus = (self.total() - before).checked_sub(u64::from(limit))?;
+        let at = self
+            .entries
+            .partition_point(|&(_, total)| total <= before + surplus);
+        self.entries.get(at).map(|&(at, _)| at)
+    }
+
+    /// How many were ever made before `begins`.
+    fn until(&self, begins: Moment) -> u64 {
+        let first = self.entries.partition_point(|&(at, _)| at < begins);
+        match first.checked_sub(1) {
+            Some(last) => self.entries[last].1,
+            None => self.before,
+        }
+    }
+
+    fn times(&self) -> impl Iterator<Item = (Moment, u32)> + '_ {
+        let mut before = self.before;
+        self.entries.iter().map(move |&(at, total)| {
+            let times = total - std::mem::replace(&mut before, total);
+            (at, u32::try_from(times).unwrap_or(u32::MAX))
+        })
+    }
+}
+
+/// The first reset after `at`, given one of them.
+fn period_end(reset: Moment, at: Moment) -> Moment {
+    let day = u64::try_from(DAY.as_nanos()).expect("a day is far below five centuries");
+    let since = (at.0 % day + day - reset.0 % day) % day;
+    Moment(at.0.saturating_add(day - since))
+}
