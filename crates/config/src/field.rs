@@ -163,8 +163,7 @@ pub mod check {
     }
 
     /// A list that must say something.
-    #[expect(clippy::ptr_arg, reason = "a check takes the field's own type")]
-    pub fn not_empty<T>(list: &Vec<T>) -> Result<(), &'static str> {
+    pub fn not_empty<T>(list: &[T]) -> Result<(), &'static str> {
         if list.is_empty() {
             Err("at least one entry")
         } else {

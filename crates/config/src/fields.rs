@@ -56,7 +56,7 @@ impl<'a> Fields<'a> {
     }
 
     fn accept(&mut self, entry: Entry) {
-        if self.known().any(|key| key == entry.key) {
+        if self.knows(&entry.key) {
             self.written.insert(entry.key, entry.node);
             return;
         }
@@ -172,12 +172,8 @@ impl<'a> Fields<'a> {
         items.collect()
     }
 
-    pub(crate) fn row(&mut self, path: &str) -> Option<&mut Resolved> {
-        self.report
-            .resolved
-            .iter_mut()
-            .rev()
-            .find(|row| row.path == path)
+    pub(crate) fn knows(&self, key: &str) -> bool {
+        self.known().any(|known| known == key)
     }
 
     fn take(&mut self, about: &About) -> Option<Node> {
@@ -217,7 +213,7 @@ impl<'a> Fields<'a> {
 
     fn mark(&mut self, key: &'static str) {
         debug_assert!(
-            self.known().any(|known| known == key),
+            self.knows(key),
             "{key} is missing from the table of {:?}",
             self.table.key
         );

@@ -10,6 +10,7 @@ mod fields;
 mod file;
 mod kinds;
 mod layers;
+mod macros;
 mod mistake;
 mod nearest;
 mod origin;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_config::{Field, Fields, IpNet, Row, Secret, Section, Size, Table, check, choices};
 
 /// What the web listener needs to know.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Where the pages and the API listen.
     pub listen: SocketAddr,
@@ -40,7 +40,7 @@ choices! {
 }
 
 /// What one client may ask of the listener.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// Bytes of a request's head.
     pub header_bytes: usize,
