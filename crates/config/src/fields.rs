@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::field::{About, join};
-use crate::nearest::nearest;
 use crate::{
     Entry, Field, Item, Layers, Node, Origin, Report, Resolved, Row, Section, Setting, Table,
-    Value, Wrong, yaml,
+    Value, Wrong, unknown, yaml,
 };
 
 /// A section that is being read.
@@ -16,6 +15,8 @@ pub struct Fields<'a> {
     pub(crate) origin: Origin,
     pub(crate) written: BTreeMap<String, Node>,
     taken: Vec<&'static str>,
+    /// Whether there are keys here; if not, none of them is missed.
+    readable: bool,
     pub(crate) layers: &'a Layers,
     pub(crate) report: &'a mut Report,
 }
@@ -37,6 +38,7 @@ impl<'a> Fields<'a> {
             origin,
             written: BTreeMap::new(),
             taken: Vec::new(),
+            readable: true,
             layers,
             report,
         };
@@ -45,10 +47,8 @@ impl<'a> Fields<'a> {
             Some(Value::Map(entries)) => entries.into_iter().for_each(|entry| fields.accept(entry)),
             Some(_) => {
                 let (origin, path) = (fields.origin.clone(), fields.path.clone());
-                let text = format!(
-                    "write keys here, such as {}",
-                    fields.known().collect::<Vec<_>>().join(", ")
-                );
+                let text = format!("write keys and values here; {}", unknown::known(table));
+                fields.readable = false;
                 fields.report.mistakes.push(origin, path, text);
             }
         }
@@ -60,30 +60,10 @@ impl<'a> Fields<'a> {
             self.written.insert(entry.key, entry.node);
             return;
         }
-        let text = self.explain_unknown(&entry.key);
+        let text = unknown::explain(&entry.key, self.table, self.layers.root());
         self.report
             .mistakes
             .push(entry.origin, join(&self.path, &entry.key), text);
-    }
-
-    /// Names the key that was meant: one nearby in this section, or the same one in another.
-    fn explain_unknown(&self, key: &str) -> String {
-        let mut elsewhere = None;
-        self.layers.root().walk(&mut |path, row| {
-            if row.key() == key && elsewhere.is_none() {
-                elsewhere = Some(path.to_owned());
-            }
-        });
-        if let Some(path) = elsewhere {
-            return format!("this key stands elsewhere; write {path}");
-        }
-        match nearest(key, self.known()) {
-            Some(near) => format!("there is no such key; did you mean {near}?"),
-            None => format!(
-                "there is no such key; known here are {}",
-                self.known().collect::<Vec<_>>().join(", ")
-            ),
-        }
     }
 
     fn known(&self) -> impl Iterator<Item = &'static str> + use<> {
@@ -102,7 +82,7 @@ impl<'a> Fields<'a> {
     /// Takes a key that must be written.
     pub fn need<T: Setting>(&mut self, field: &Field<T>) -> Option<T> {
         let node = self.take(field.about());
-        if node.is_none() {
+        if node.is_none() && self.readable {
             let text = format!("write this key too: {}", T::wanted());
             self.report
                 .mistakes

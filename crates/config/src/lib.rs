@@ -23,6 +23,7 @@ mod section;
 mod setting;
 mod toml_file;
 mod tree;
+mod unknown;
 mod yaml;
 
 pub use duration::Size;

@@ -8,21 +8,24 @@ impl Fields<'_> {
     pub fn distinct<I: Item>(&mut self, key: &str) {
         let list = join(&self.path, I::TABLE.key) + "[";
         let end = format!("].{key}");
+        let named = |row: &&Resolved| {
+            row.path.starts_with(&list) && row.path.ends_with(&end) && row.shown != "null"
+        };
+        let rows = &self.report.resolved;
         let mut seen: Vec<&Resolved> = Vec::new();
-        for row in &self.report.resolved {
-            if !row.path.starts_with(&list) || !row.path.ends_with(&end) {
+        for row in rows.iter().filter(named) {
+            let Some(first) = seen.iter().find(|first| first.shown == row.shown) else {
+                seen.push(row);
                 continue;
-            }
-            match seen.iter().find(|first| first.shown == row.shown) {
-                Some(first) => {
-                    let text =
-                        format!("choose another; {} is taken by {}", row.shown, first.origin);
-                    self.report
-                        .mistakes
-                        .push(row.origin.clone(), row.path.clone(), text);
-                }
-                None => seen.push(row),
-            }
+            };
+            let text = format!(
+                "choose another {key}; {} is taken by {}",
+                row.shown,
+                place(rows, first)
+            );
+            self.report
+                .mistakes
+                .push(place(rows, row), row.path.clone(), text);
         }
     }
 
@@ -76,5 +79,20 @@ impl Fields<'_> {
             .iter_mut()
             .rev()
             .find(|row| row.path == path)
+    }
+}
+
+/// Where a row's value was written, or the entry it belongs to when the value follows from other keys.
+fn place(rows: &[Resolved], row: &Resolved) -> Origin {
+    let entry = row.path.rfind('.').map_or("", |dot| &row.path[..=dot]);
+    let written = rows
+        .iter()
+        .filter(|other| other.path.starts_with(entry) && other.origin != Origin::Default);
+    match row.origin {
+        Origin::Default => written
+            .map(|other| other.origin.clone())
+            .next()
+            .unwrap_or(Origin::Default),
+        _ => row.origin.clone(),
     }
 }

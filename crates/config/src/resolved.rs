@@ -27,9 +27,9 @@ impl Resolved {
     }
 }
 
-/// The values as a YAML file.
+/// The values as a YAML file that can be read back, but for secrets.
 pub fn to_yaml(rows: &[Resolved]) -> String {
-    let mut out = String::new();
+    let mut out = String::from("# Secrets are left out and URLs end at their host.\n");
     let mut open: Vec<&str> = Vec::new();
     for row in rows {
         let steps: Vec<&str> = row.path.split(['.', '[']).collect();

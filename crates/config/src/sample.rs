@@ -20,7 +20,12 @@ fn section(out: &mut String, indent: usize, table: &Table) {
     for row in table.rows {
         match row {
             Row::Field(about) => {
-                paragraph(out, indent, about.doc);
+                let also = about.variable.map(|name| format!(" Environment: {name}."));
+                paragraph(
+                    out,
+                    indent,
+                    &format!("{}{}", about.doc, also.unwrap_or_default()),
+                );
                 let default = about.default.unwrap_or("");
                 let _ = writeln!(out, "{pad}#{}: {default}", about.key);
             }

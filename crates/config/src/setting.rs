@@ -59,9 +59,13 @@ pub fn from_text<T: Setting>(
 
 /// Text as a YAML scalar, quoted only where that is needed.
 pub fn show_text(text: &str) -> String {
-    let plain = text.chars().all(|c| {
-        c.is_ascii_alphanumeric() || "-_./ …".contains(c) || !c.is_ascii() && c.is_alphabetic()
-    });
+    // Fewer characters than YAML allows, so that the text can also stand in a list on one line.
+    let safe = |c: char| {
+        c.is_ascii_alphanumeric() || "-_./: ".contains(c) || !c.is_ascii() && c.is_alphabetic()
+    };
+    let plain = text.starts_with(|c: char| c.is_alphanumeric() || "./".contains(c))
+        && text.chars().all(safe)
+        && !text.contains("::");
     let read_back = crate::yaml::parse_default(text).map(|node| node.value);
     if plain && read_back == Some(Value::Text(text.to_owned())) {
         return text.to_owned();
