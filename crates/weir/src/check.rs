@@ -33,27 +33,15 @@ pub fn check(check: Check, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow
 }
 
 /// Prints the completion script of a shell.
-pub fn completions(shell: clap_complete::Shell, out: &mut dyn Write) {
-    clap_complete::generate(shell, &mut Cli::command(), "weir", &mut Unbroken(out));
+pub fn completions(shell: clap_complete::Shell, out: &mut dyn Write) -> io::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "weir", &mut script);
+    out.write_all(&script)
 }
 
 /// Prints the manual page.
 pub fn man(out: &mut dyn Write) -> io::Result<()> {
-    clap_mangen::Man::new(Cli::command()).render(&mut Unbroken(out))
-}
-
-/// Lets a reader that went away (`weir man | head`) end the output instead of the program.
-struct Unbroken<'a>(&'a mut dyn Write);
-
-impl Write for Unbroken<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.0.write(bytes) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(bytes.len()),
-            written => written,
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+    out.write_all(&page)
 }

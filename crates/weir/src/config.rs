@@ -22,7 +22,8 @@ pub use load::{Flag, Loaded, Sources, load};
 
 section! {
     /// Weir's configuration. Every key stands here with its default; remove the # before a key to
-    /// change it. Durations are written as 30m, 90s, 1h30m, 500ms or plain seconds. Paths are relative
+    /// change it. null switches off or sets no limit; in TOML and in the environment write the word null.
+    /// Durations are written as 30m, 90s, 1h30m, 500ms or plain seconds. Paths are relative
     /// to the directory that Weir is started in. Each key can also be set in the environment by WEIR_
     /// and its path with two underscores between the steps, as in WEIR_TRACKER__AGE=180m, and some by a
     /// flag. Flags win over the environment, the environment over this file.

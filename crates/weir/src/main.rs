@@ -11,6 +11,7 @@ use weir_config::Mistakes;
 fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => report(&error),
     }
 }
@@ -24,12 +25,15 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             serve::run(config::load(&sources)?, sources)
         }
         Command::Check(args) => check::check(args, &mut out, &mut notes),
-        Command::Completions { shell } => {
-            check::completions(shell, &mut out);
-            Ok(())
-        }
+        Command::Completions { shell } => Ok(check::completions(shell, &mut out)?),
         Command::Man => Ok(check::man(&mut out)?),
     }
+}
+
+/// The reader of our output has seen enough, as in `weir man | head`.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    kind == Some(io::ErrorKind::BrokenPipe)
 }
 
 /// Exit code 2 for what the operator wrote, 1 for everything else. The last words go to standard error;

@@ -105,6 +105,10 @@ impl Item for Server {
             }
             _ => {}
         }
+        if password.is_some() {
+            // The password is not printed, and a name without one could not be read back.
+            fields.set_aside("username");
+        }
         let usual = if matches!(tls, Tls::Off | Tls::Starttls) {
             119
         } else {

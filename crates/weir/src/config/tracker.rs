@@ -153,25 +153,10 @@ impl Config {
         if fields.source("max_forwarder_workers") == Some(Origin::Default) {
             fields.settle("max_forwarder_workers", &max);
         }
-        if self.numwant > self.max_numwant.get() {
-            fields.refuse(
-                "numwant",
-                format!("write at most max_numwant, {}", self.max_numwant),
-            );
-        }
         if self.forwarder_interval_min > self.forwarder_interval_max {
             fields.refuse(
                 "forwarder_interval_min",
                 "write at most forwarder_interval_max",
-            );
-        }
-        if self.first_interval > self.announce_interval {
-            fields.refuse("first_interval", "write at most announce_interval");
-        }
-        if self.age < self.announce_interval {
-            fields.refuse(
-                "age",
-                "write announce_interval or more, or peers are forgotten between announces",
             );
         }
     }
