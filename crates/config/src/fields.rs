@@ -72,11 +72,18 @@ impl<'a> Fields<'a> {
 
     /// Takes a key that has a default.
     pub fn get<T: Setting>(&mut self, field: &Field<T>) -> T {
+        let written = self.take(field.about());
+        if let Some(value) = written.as_ref().and_then(|node| self.resolve(field, node)) {
+            return value;
+        }
         let default = field.about().default.and_then(yaml::parse_default);
         let default = default.expect("a key read by `get` has a default in YAML");
-        let node = self.take(field.about()).unwrap_or_else(|| default.clone());
-        self.resolve(field, &node)
-            .unwrap_or_else(|| T::read(&default).expect("the default of a key has the key's type"))
+        match written {
+            None => self
+                .resolve(field, &default)
+                .expect("the default of a key is good"),
+            Some(_) => T::read(&default).expect("the default of a key has the key's type"),
+        }
     }
 
     /// Takes a key that must be written.

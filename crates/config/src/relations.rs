@@ -1,5 +1,7 @@
 //! What keys say about each other: refusals across keys, and values that follow from other keys.
 
+use std::collections::BTreeMap;
+
 use crate::field::join;
 use crate::{Fields, Item, Mistakes, Origin, Resolved, Setting};
 
@@ -12,10 +14,9 @@ impl Fields<'_> {
             row.path.starts_with(&list) && row.path.ends_with(&end) && row.shown != "null"
         };
         let rows = &self.report.resolved;
-        let mut seen: Vec<&Resolved> = Vec::new();
+        let mut seen: BTreeMap<&str, &Resolved> = BTreeMap::new();
         for row in rows.iter().filter(named) {
-            let Some(first) = seen.iter().find(|first| first.shown == row.shown) else {
-                seen.push(row);
+            let Some(first) = seen.insert(&row.shown, row) else {
                 continue;
             };
             let text = format!(

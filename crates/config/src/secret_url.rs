@@ -16,7 +16,8 @@ pub struct SecretUrl {
 impl SecretUrl {
     /// Takes a URL with a host.
     pub fn parse(text: &str) -> Option<Self> {
-        let url = Url::parse(text).ok().filter(Url::has_host)?;
+        let url = Url::parse(text).ok()?;
+        url.host_str().filter(|host| !host.is_empty())?;
         let text = text.into();
         Some(Self { text, url })
     }
@@ -107,5 +108,6 @@ mod tests {
         assert_eq!(SecretUrl::parse(text).expect("a URL").expose(), text);
         assert_eq!(SecretUrl::parse("mailto:a@b"), None);
         assert_eq!(SecretUrl::parse("tracker.example"), None);
+        assert_eq!(SecretUrl::parse("udp:///announce"), None);
     }
 }

@@ -14,6 +14,7 @@ pub(crate) fn parse(text: &str, file: &Arc<str>, mistakes: &mut Mistakes) -> Opt
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut builder = Builder {
         text,
+        lines: line_starts(text),
         file,
         mistakes,
     };
@@ -33,6 +34,7 @@ pub(crate) fn parse(text: &str, file: &Arc<str>, mistakes: &mut Mistakes) -> Opt
 
 struct Builder<'a> {
     text: &'a str,
+    lines: Vec<usize>,
     file: &'a Arc<str>,
     mistakes: &'a mut Mistakes,
 }
@@ -63,10 +65,7 @@ impl Builder<'_> {
     }
 
     fn map(&mut self, table: DeTable<'_>, depth: usize) -> Value {
-        let mut pairs: Vec<_> = table.into_iter().collect();
-        // The parser sorts by name; we report in the order of the file.
-        pairs.sort_by_key(|(key, _)| key.span().start);
-        let entries = pairs.into_iter().map(|(key, value)| Entry {
+        let entries = table.into_iter().map(|(key, value)| Entry {
             origin: self.origin(key.span()),
             key: key.into_inner().into_owned(),
             node: self.node(value, depth + 1),
@@ -80,14 +79,21 @@ impl Builder<'_> {
     }
 
     fn origin(&self, span: Range<usize>) -> Origin {
-        let before = self.text.get(..span.start).unwrap_or(self.text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = self.lines.partition_point(|start| *start <= span.start);
+        let start = line.checked_sub(1).map_or(0, |before| self.lines[before]);
+        let before = self.text.get(start..span.start).unwrap_or_default();
         Origin::File {
             file: Arc::clone(self.file),
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
+            line,
+            column: before.chars().count() + 1,
         }
     }
+}
+
+/// Where each line begins: places are looked up for every key, and files may be large.
+fn line_starts(text: &str) -> Vec<usize> {
+    let newlines = text.match_indices('\n').map(|(newline, _)| newline + 1);
+    std::iter::once(0).chain(newlines).collect()
 }
 
 fn whole(number: &DeInteger<'_>) -> Value {

@@ -6,21 +6,40 @@ use crate::{Row, Table};
 /// More keys than this are looked up in the sample file rather than read in a message.
 const MANY: usize = 10;
 
-/// Names the key that was meant: the same one in another section, or one nearby in this table.
+/// Names the key that was meant: a sibling that looks or ends alike, or the same key in another section.
+/// At the top the sections are no likely siblings of a key, so there the other sections come first.
 pub(crate) fn explain(key: &str, here: &Table, root: &Table) -> String {
-    let mut elsewhere = None;
+    let at_the_top = std::ptr::eq(here, root);
+    let elsewhere =
+        elsewhere(key, root).map(|path| format!("this key stands elsewhere; write {path}"));
+    let sibling =
+        sibling(key, here).map(|near| format!("there is no such key; did you mean {near}?"));
+    let meant = if at_the_top {
+        elsewhere.or(sibling)
+    } else {
+        sibling.or(elsewhere)
+    };
+    meant.unwrap_or_else(|| format!("there is no such key; {}", known(here)))
+}
+
+fn sibling(key: &str, here: &Table) -> Option<&'static str> {
+    let keys = || here.rows.iter().map(Row::key);
+    let longer = |known: &&str| {
+        known
+            .strip_suffix(key)
+            .is_some_and(|start| start.ends_with('_'))
+    };
+    nearest(key, keys()).or_else(|| keys().find(longer))
+}
+
+fn elsewhere(key: &str, root: &Table) -> Option<String> {
+    let mut found = None;
     root.walk(&mut |path, row| {
-        if row.key() == key && elsewhere.is_none() {
-            elsewhere = Some(path.to_owned());
+        if row.key() == key && found.is_none() {
+            found = Some(path.to_owned());
         }
     });
-    if let Some(path) = elsewhere {
-        return format!("this key stands elsewhere; write {path}");
-    }
-    match nearest(key, here.rows.iter().map(Row::key)) {
-        Some(near) => format!("there is no such key; did you mean {near}?"),
-        None => format!("there is no such key; {}", known(here)),
-    }
+    found
 }
 
 /// Says which keys a table has.

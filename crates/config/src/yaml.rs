@@ -1,6 +1,7 @@
 //! YAML 1.2 into the tree. Anchors, aliases and tags are refused: nothing can grow by reference.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput, Tag};
@@ -103,6 +104,7 @@ impl<'a> Builder<'a> {
 
     fn map(&mut self, depth: usize) -> Result<Value, Stop> {
         let mut entries: Vec<Entry> = Vec::new();
+        let mut places: BTreeMap<String, Origin> = BTreeMap::new();
         loop {
             let (key, span) = match self.next()? {
                 (Event::MappingEnd, _) => return Ok(Value::Map(entries)),
@@ -112,16 +114,12 @@ impl<'a> Builder<'a> {
             let step = self.next()?;
             let node = self.node(step, depth + 1)?;
             let origin = self.origin(&span);
-            match entries.iter().find(|entry| entry.key == key) {
-                Some(first) => {
-                    let text = format!(
-                        "this key was written already at {}; keep one of them",
-                        first.origin
-                    );
-                    self.mistakes.push(origin, key, text);
-                }
-                None => entries.push(Entry { key, origin, node }),
+            if let Some(first) = places.insert(key.clone(), origin.clone()) {
+                let text = format!("this key was written already at {first}; keep one of them");
+                self.mistakes.push(origin, key, text);
+                continue;
             }
+            entries.push(Entry { key, origin, node });
         }
     }
 

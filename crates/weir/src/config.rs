@@ -26,7 +26,8 @@ section! {
     /// Durations are written as 30m, 90s, 1h30m, 500ms or plain seconds. Paths are relative
     /// to the directory that Weir is started in. Each key can also be set in the environment by WEIR_
     /// and its path with two underscores between the steps, as in WEIR_TRACKER__AGE=180m, and some by a
-    /// flag. Flags win over the environment, the environment over this file.
+    /// flag. Flags win over the environment, the environment over this file. An empty variable counts as
+    /// not set. Where a key has a second variable, the one with WEIR_ and the path wins.
     pub struct Config in "" {
         /// Directory of all state.
         data: PathBuf = "./weir-data";

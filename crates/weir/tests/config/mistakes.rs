@@ -13,7 +13,7 @@ fn unknown_keys_name_the_nearest() {
     told!(
         "unknown_keys",
         Setup::yaml(
-            "tracker:\n  agee: 1m\n  colour: red\nwebb: {}\nweb:\n  limits: { header: 1 }\n  deadline: 1s\n"
+            "tracker:\n  agee: 1m\n  colour: red\n  workers: 5\nwebb: {}\nweb:\n  limits: { header: 1 }\n  deadline: 1s\n"
         )
     );
 }
@@ -103,6 +103,13 @@ fn maximum_below_base() {
         "maximum_below_base_by_flag",
         Setup::new().flag("-w", "30").flag("-W", "20")
     );
+}
+
+#[test]
+fn a_large_file_is_read_in_a_moment() {
+    let entry = "[[tracker.forwarders]]\nuri = 'http://a.example/announce'\nname = 'a'\n";
+    let told = Setup::toml(&entry.repeat(8_000)).mistakes();
+    assert_eq!(told.lines().count(), 7_999);
 }
 
 #[test]
