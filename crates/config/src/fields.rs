@@ -61,9 +61,11 @@ impl<'a> Fields<'a> {
             return;
         }
         let text = unknown::explain(&entry.key, self.table, self.layers.root());
-        self.report
-            .mistakes
-            .push(entry.origin, join(&self.path, &entry.key), text);
+        self.report.mistakes.push(
+            entry.origin,
+            join(&self.path, &unknown::shown(&entry.key)),
+            text,
+        );
     }
 
     fn known(&self) -> impl Iterator<Item = &'static str> + use<> {
@@ -100,22 +102,14 @@ impl<'a> Fields<'a> {
 
     /// Takes a section inside this one.
     pub fn section<S: Section>(&mut self) -> S {
-        let mut fields = self.inner(S::TABLE);
+        let key = S::TABLE.key;
+        self.mark(key);
+        let node = self.written.remove(key);
+        let path = join(&self.path, key);
+        let mut fields = Fields::open(S::TABLE, path, node, self.layers, self.report);
         let value = S::read(&mut fields);
         fields.close();
         value
-    }
-
-    fn inner(&mut self, table: &'static Table) -> Fields<'_> {
-        self.mark(table.key);
-        let node = self.written.remove(table.key);
-        Fields::open(
-            table,
-            join(&self.path, table.key),
-            node,
-            self.layers,
-            self.report,
-        )
     }
 
     /// Takes a list of sections.

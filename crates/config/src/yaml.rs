@@ -7,7 +7,7 @@ use std::sync::Arc;
 use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput, Tag};
 
 use crate::file::DEPTH;
-use crate::{Entry, Mistakes, Node, Origin, Value};
+use crate::{Entry, Mistakes, Node, Origin, Value, unknown};
 
 /// Reads one document; on a mistake the rest of the file is not looked at, unless it stays readable.
 pub(crate) fn parse(text: &str, file: &Arc<str>, mistakes: &mut Mistakes) -> Option<Node> {
@@ -116,7 +116,7 @@ impl<'a> Builder<'a> {
             let origin = self.origin(&span);
             if let Some(first) = places.insert(key.clone(), origin.clone()) {
                 let text = format!("this key was written already at {first}; keep one of them");
-                self.mistakes.push(origin, key, text);
+                self.mistakes.push(origin, unknown::shown(&key), text);
                 continue;
             }
             entries.push(Entry { key, origin, node });

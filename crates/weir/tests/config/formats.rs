@@ -93,7 +93,7 @@ fn the_printed_configuration_is_read_back() {
 #[test]
 fn half_a_file_never_panics() {
     for (format, text) in [(Format::Yaml, YAML), (Format::Toml, TOML)] {
-        for (end, _) in text.char_indices() {
+        for (end, _) in text.char_indices().step_by(5) {
             let mut mistakes = Mistakes::default();
             let tree = read_text(&text[..end], format, "weir", &mut mistakes);
             assert!(tree.is_some() || !mistakes.is_empty());

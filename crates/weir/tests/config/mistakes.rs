@@ -215,6 +215,16 @@ fn files_that_cannot_be_read() {
 }
 
 #[test]
+fn toml_has_places_too() {
+    told!(
+        "toml_places",
+        Setup::toml(
+            "web = { auth = 'ä', listen = 5 }\ntracker.age = 'x'\n[[tracker.forwarders]]\nname = 'ä'\n[search]\ncolour = 2020-01-01\n"
+        )
+    );
+}
+
+#[test]
 fn environment() {
     told!(
         "environment",

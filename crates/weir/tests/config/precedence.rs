@@ -125,11 +125,13 @@ fn lists_null_and_empty_variables() {
         .env("WEIR_WEB__TRUSTED", "10.0.0.0/8, ::1")
         .env("WEIR_TRACKER__UDP_LISTEN", "null")
         .env("WEIR_TRACKER__AGE", "")
+        .env("WEIR_WEB__LIMITS__BODY_BYTES", "2MiB")
         .env("WEIR_LOG", "debug");
     assert_eq!(
         setup.explain("web.trusted"),
         "[10.0.0.0/8, \"::1/128\"] from environment WEIR_WEB__TRUSTED"
     );
+    assert_eq!(setup.load().config.web.limits.body_bytes, 2 << 20);
     assert_eq!(setup.load().config.tracker.udp_listen, None);
     assert_eq!(setup.explain(AGE), "10m from weir.yaml:1:17");
     assert_eq!(

@@ -57,3 +57,17 @@ search: { indexers: [{ name: a, url: "ftp://x/k3y", api_key: 8734523 }] }
     assert!(!told.contains("k3y") && !told.contains("8734523"), "{told}");
     insta::assert_snapshot!("mistakes_about_secrets", told);
 }
+
+#[test]
+fn a_slip_that_makes_a_key_of_a_secret_shows_no_secret() {
+    let setup = Setup::yaml(
+        r#"
+web: { api_key:k3y }
+tracker: { forwarders: [{ "uri http://a.example/k3y": 1, uri "http://b.example/k3y": 2 }] }
+news: { servers: [{ name: a, host: b, password:k3y, password:k3y }] }
+"#,
+    );
+    let told = setup.mistakes();
+    assert!(!told.contains("k3y"), "{told}");
+    insta::assert_snapshot!("secrets_as_keys", told);
+}
