@@ -1,3 +1,53 @@
 //! The `weir` binary.
 
-fn main() {}
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use weir::cli::{Cli, Command};
+use weir::{check, config, serve};
+use weir_config::Mistakes;
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => report(&error),
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
+    let (mut out, mut notes) = (io::stdout().lock(), io::stderr());
+    match cli.command.unwrap_or(Command::Serve(cli.settings)) {
+        Command::Serve(settings) => {
+            drop(out);
+            let sources = settings.sources();
+            serve::run(config::load(&sources)?, sources)
+        }
+        Command::Check(args) => check::check(args, &mut out, &mut notes),
+        Command::Completions { shell } => Ok(check::completions(shell, &mut out)?),
+        Command::Man => Ok(check::man(&mut out)?),
+    }
+}
+
+/// The reader of our output has seen enough, as in `weir man | head`.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    kind == Some(io::ErrorKind::BrokenPipe)
+}
+
+/// Exit code 2 for what the operator wrote, 1 for everything else. The last words go to standard error;
+/// if that is gone too there is nobody to tell.
+fn report(error: &anyhow::Error) -> ExitCode {
+    let mut notes = io::stderr().lock();
+    let Some(mistakes) = error.downcast_ref::<Mistakes>() else {
+        let _ = writeln!(notes, "weir: {error:#}");
+        return ExitCode::from(1);
+    };
+    let count = match mistakes.len() {
+        1 => "one mistake".to_owned(),
+        n => format!("{n} mistakes"),
+    };
+    let _ = writeln!(notes, "weir: {count} in the configuration\n{mistakes}");
+    ExitCode::from(2)
+}

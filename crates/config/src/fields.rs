@@ -1,0 +1,218 @@
+//! A section that is being read: field by field, each by the `const` that defines it.
+
+use std::collections::BTreeMap;
+
+use crate::field::{About, join};
+use crate::{
+    Entry, Field, Item, Layers, Node, Origin, Report, Resolved, Row, Section, Setting, Table,
+    Value, Wrong, unknown, yaml,
+};
+
+/// A section that is being read.
+pub struct Fields<'a> {
+    table: &'static Table,
+    pub(crate) path: String,
+    pub(crate) origin: Origin,
+    pub(crate) written: BTreeMap<String, Node>,
+    taken: Vec<&'static str>,
+    /// Whether there are keys here; if not, none of them is missed.
+    readable: bool,
+    pub(crate) layers: &'a Layers,
+    pub(crate) report: &'a mut Report,
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn open(
+        table: &'static Table,
+        path: String,
+        node: Option<Node>,
+        layers: &'a Layers,
+        report: &'a mut Report,
+    ) -> Self {
+        let origin = node
+            .as_ref()
+            .map_or(Origin::Default, |node| node.origin.clone());
+        let mut fields = Self {
+            table,
+            path,
+            origin,
+            written: BTreeMap::new(),
+            taken: Vec::new(),
+            readable: true,
+            layers,
+            report,
+        };
+        match node.map(|node| node.value) {
+            None | Some(Value::Null) => {}
+            Some(Value::Map(entries)) => entries.into_iter().for_each(|entry| fields.accept(entry)),
+            Some(_) => {
+                let (origin, path) = (fields.origin.clone(), fields.path.clone());
+                let text = format!("write keys and values here; {}", unknown::known(table));
+                fields.readable = false;
+                fields.report.mistakes.push(origin, path, text);
+            }
+        }
+        fields
+    }
+
+    fn accept(&mut self, entry: Entry) {
+        if self.knows(&entry.key) {
+            self.written.insert(entry.key, entry.node);
+            return;
+        }
+        let text = unknown::explain(&entry.key, self.table, self.layers.root());
+        self.report.mistakes.push(
+            entry.origin,
+            join(&self.path, &unknown::shown(&entry.key)),
+            text,
+        );
+    }
+
+    fn known(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.table.rows.iter().map(Row::key)
+    }
+
+    /// Takes a key that has a default.
+    pub fn get<T: Setting>(&mut self, field: &Field<T>) -> T {
+        let written = self.take(field.about());
+        if let Some(value) = written.as_ref().and_then(|node| self.resolve(field, node)) {
+            return value;
+        }
+        let default = field.about().default.and_then(yaml::parse_default);
+        let default = default.expect("a key read by `get` has a default in YAML");
+        match written {
+            None => self
+                .resolve(field, &default)
+                .expect("the default of a key is good"),
+            Some(_) => T::read(&default).expect("the default of a key has the key's type"),
+        }
+    }
+
+    /// Takes a key that must be written.
+    pub fn need<T: Setting>(&mut self, field: &Field<T>) -> Option<T> {
+        let node = self.take(field.about());
+        if node.is_none() && self.readable {
+            let text = format!("write this key too: {}", T::wanted());
+            self.report
+                .mistakes
+                .push(self.origin.clone(), join(&self.path, field.key()), text);
+        }
+        self.resolve(field, &node?)
+    }
+
+    /// Takes a section inside this one.
+    pub fn section<S: Section>(&mut self) -> S {
+        let key = S::TABLE.key;
+        self.mark(key);
+        let node = self.written.remove(key);
+        let path = join(&self.path, key);
+        let mut fields = Fields::open(S::TABLE, path, node, self.layers, self.report);
+        let value = S::read(&mut fields);
+        fields.close();
+        value
+    }
+
+    /// Takes a list of sections.
+    pub fn list<I: Item>(&mut self) -> Vec<I> {
+        let node = self.written.remove(I::TABLE.key);
+        self.list_from(node)
+    }
+
+    /// Takes a list of sections that was read from elsewhere, in place of what is written here.
+    pub fn list_from<I: Item>(&mut self, node: Option<Node>) -> Vec<I> {
+        self.mark(I::TABLE.key);
+        self.written.remove(I::TABLE.key);
+        let path = join(&self.path, I::TABLE.key);
+        let origin = node
+            .as_ref()
+            .map_or(Origin::Default, |node| node.origin.clone());
+        let items = match node.map(|node| node.value) {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::List(items)) => items,
+            Some(_) => {
+                self.report.mistakes.push(
+                    origin.clone(),
+                    path.as_str(),
+                    "write a list; each entry begins with a dash",
+                );
+                return Vec::new();
+            }
+        };
+        if items.is_empty() {
+            self.report
+                .resolved
+                .push(Resolved::new(path.clone(), "[]".to_owned(), origin));
+        }
+        let items = items.into_iter().enumerate().filter_map(|(i, item)| {
+            let path = format!("{path}[{i}]");
+            let mut fields = Fields::open(I::TABLE, path, Some(item), self.layers, self.report);
+            let value = I::read(&mut fields);
+            fields.close();
+            value
+        });
+        items.collect()
+    }
+
+    pub(crate) fn knows(&self, key: &str) -> bool {
+        self.known().any(|known| known == key)
+    }
+
+    fn take(&mut self, about: &About) -> Option<Node> {
+        self.mark(about.key);
+        let written = self.written.remove(about.key);
+        let over = self.layers.value(&join(&self.path, about.key));
+        over.cloned().or(written)
+    }
+
+    fn resolve<T: Setting>(&mut self, field: &Field<T>, node: &Node) -> Option<T> {
+        let path = join(&self.path, field.key());
+        let checked = T::read(node).and_then(|value| {
+            let refused = field.condition().and_then(|check| check(&value).err());
+            match refused {
+                None => Ok(value),
+                Some(wanted) => Err(vec![Wrong {
+                    origin: node.origin.clone(),
+                    text: format!("write {wanted}, not {}", value.show()),
+                }]),
+            }
+        });
+        match checked {
+            Ok(value) => {
+                self.report
+                    .resolved
+                    .push(Resolved::new(path, value.show(), node.origin.clone()));
+                Some(value)
+            }
+            Err(wrong) => {
+                for Wrong { origin, text } in wrong {
+                    self.report.mistakes.push(origin, path.as_str(), text);
+                }
+                None
+            }
+        }
+    }
+
+    fn mark(&mut self, key: &'static str) {
+        debug_assert!(
+            self.knows(key),
+            "{key} is missing from the table of {:?}",
+            self.table.key
+        );
+        debug_assert!(
+            !self.taken.contains(&key),
+            "{key} is read twice in {:?}",
+            self.table.key
+        );
+        self.taken.push(key);
+    }
+
+    /// Reader and table cannot drift: in every test a key that nobody reads is found here.
+    pub(crate) fn close(self) {
+        let unread = self.known().find(|key| !self.taken.contains(key));
+        debug_assert!(
+            unread.is_none(),
+            "{unread:?} stands in the table of {:?} but is never read",
+            self.table.key
+        );
+    }
+}

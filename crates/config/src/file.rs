@@ -1,0 +1,74 @@
+//! Reads a file into the tree: picks the format by its ending and keeps hostile sizes out.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::{Mistakes, Node, Origin, toml_file, yaml};
+
+/// The largest file that is read.
+const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// The deepest nesting that is followed.
+pub(crate) const DEPTH: usize = 32;
+
+/// Reads a YAML (`.yaml`, `.yml`) or TOML (`.toml`) file. `None` means that `mistakes` says why.
+pub fn read_file(path: &Path, mistakes: &mut Mistakes) -> Option<Node> {
+    let name: Arc<str> = path.to_string_lossy().into();
+    let top = |text: String, mistakes: &mut Mistakes| {
+        let origin = Origin::File {
+            file: Arc::clone(&name),
+            line: 1,
+            column: 1,
+        };
+        mistakes.push(origin, "", text);
+        None
+    };
+    let mut bytes = Vec::new();
+    let file = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
+    if let Err(error) = file {
+        return top(format!("this file cannot be read: {error}"), mistakes);
+    }
+    if bytes.len() as u64 > LARGEST {
+        return top(
+            "make this file smaller; 4 MiB is the most that is read".to_owned(),
+            mistakes,
+        );
+    }
+    let Ok(text) = String::from_utf8(bytes) else {
+        return top("save this file as UTF-8".to_owned(), mistakes);
+    };
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("toml") => read_text(&text, Format::Toml, &name, mistakes),
+        Some("yaml" | "yml") => read_text(&text, Format::Yaml, &name, mistakes),
+        _ => top(
+            "let the name of this file end in .yaml, .yml or .toml".to_owned(),
+            mistakes,
+        ),
+    }
+}
+
+/// The two formats of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// YAML 1.2.
+    Yaml,
+    /// TOML 1.1.
+    Toml,
+}
+
+/// Reads text that came from `name`. `None` means that `mistakes` says why.
+pub fn read_text(text: &str, format: Format, name: &str, mistakes: &mut Mistakes) -> Option<Node> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let before = mistakes.len();
+    let node = match format {
+        Format::Yaml => yaml::parse(text, &name.into(), mistakes),
+        Format::Toml => toml_file::parse(text, &name.into(), mistakes),
+    };
+    // A duplicate key leaves a tree that can still be checked; anything else does not.
+    node.or_else(|| {
+        debug_assert!(mistakes.len() > before, "a file without tree has a mistake");
+        None
+    })
+}

@@ -1,0 +1,204 @@
+//! Settings of plain types: numbers, words, paths, addresses, networks.
+
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+
+use crate::{Node, Secret, Setting, Value, Wrong, from_text, show_text};
+
+/// A share of a whole in percent, 0 to 100.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Percent(u8);
+
+impl Percent {
+    /// The number, at most 100.
+    pub fn value(self) -> u8 {
+        self.0
+    }
+}
+
+fn integer(node: &Node) -> Option<i64> {
+    match &node.value {
+        Value::Int(value) => Some(*value),
+        Value::Raw(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// A number type that is read from a whole number.
+macro_rules! whole {
+    ($type:ty, $wanted:literal, $from:expr) => {
+        impl Setting for $type {
+            fn wanted() -> String {
+                $wanted.to_owned()
+            }
+
+            fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
+                integer(node)
+                    .and_then($from)
+                    .ok_or_else(|| Wrong::kind::<Self>(node))
+            }
+
+            fn show(&self) -> String {
+                self.to_string()
+            }
+        }
+    };
+}
+
+whole!(u32, "a whole number from 0 to 4294967295", |n| {
+    u32::try_from(n).ok()
+});
+whole!(u16, "a whole number from 0 to 65535", |n| u16::try_from(n)
+    .ok());
+whole!(NonZeroU32, "a whole number of 1 or more", |n| {
+    u32::try_from(n).ok().and_then(Self::new)
+});
+whole!(Percent, "a whole number from 0 to 100", |n| {
+    u8::try_from(n).ok().filter(|n| *n <= 100).map(Percent)
+});
+
+impl std::fmt::Display for Percent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A factor or a rate; never negative, always finite.
+impl Setting for f64 {
+    fn wanted() -> String {
+        "a number of 0 or more".to_owned()
+    }
+
+    fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
+        let number = match &node.value {
+            Value::Float(value) => Some(*value),
+            Value::Raw(text) => text.trim().parse().ok(),
+            // Exact for every number a person writes here.
+            _ => integer(node).map(|n| n as Self),
+        };
+        number
+            .filter(|number| number.is_finite() && *number >= 0.0)
+            .ok_or_else(|| Wrong::kind::<Self>(node))
+    }
+
+    fn show(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl Setting for bool {
+    fn wanted() -> String {
+        "true or false".to_owned()
+    }
+
+    fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
+        match &node.value {
+            Value::Bool(value) => Ok(*value),
+            Value::Raw(text) if text == "true" => Ok(true),
+            Value::Raw(text) if text == "false" => Ok(false),
+            _ => Err(Wrong::kind::<Self>(node)),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// Text with something in it.
+impl Setting for String {
+    fn wanted() -> String {
+        "text (in quotes if it looks like a number)".to_owned()
+    }
+
+    fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
+        from_text(node, |text| (!text.is_empty()).then(|| text.to_owned()))
+    }
+
+    fn show(&self) -> String {
+        show_text(self)
+    }
+}
+
+impl Setting for PathBuf {
+    fn wanted() -> String {
+        "a path".to_owned()
+    }
+
+    fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
+        from_text(node, |text| (!text.is_empty()).then(|| text.into()))
+    }
+
+    fn show(&self) -> String {
+        show_text(&self.to_string_lossy())
+    }
+}
+
+impl Setting for Secret {
+    const SECRET: bool = true;
+
+    fn wanted() -> String {
+        "text in quotes".to_owned()
+    }
+
+    fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
+        from_text(node, |text| (!text.is_empty()).then(|| Self::new(text)))
+    }
+
+    fn show(&self) -> String {
+        "(secret)".to_owned()
+    }
+}
+
+impl Setting for SocketAddr {
+    fn wanted() -> String {
+        "an address with a port such as 127.0.0.1:7070 or \"[::]:6969\"".to_owned()
+    }
+
+    fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
+        from_text(node, |text| text.parse().ok())
+    }
+
+    fn show(&self) -> String {
+        show_text(&self.to_string())
+    }
+}
+
+impl Setting for IpAddr {
+    fn wanted() -> String {
+        "an address such as 192.0.2.1 or \"2001:db8::1\"".to_owned()
+    }
+
+    fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
+        from_text(node, |text| text.parse().ok())
+    }
+
+    fn show(&self) -> String {
+        show_text(&self.to_string())
+    }
+}
+
+/// A network; an address alone is a network of one.
+impl Setting for IpNet {
+    fn wanted() -> String {
+        "a network such as 10.0.0.0/8 or \"fd00::/8\", or one address".to_owned()
+    }
+
+    fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
+        from_text(node, |text| {
+            let one = || text.parse::<IpAddr>().ok().map(Self::from);
+            // Host bits are dropped, or 10.1.2.3/8 would not compare equal to the network it means.
+            text.parse::<Self>()
+                .ok()
+                .map(|net| net.trunc())
+                .or_else(one)
+        })
+    }
+
+    fn show(&self) -> String {
+        show_text(&self.to_string())
+    }
+}

@@ -1,0 +1,122 @@
+//! Shorthand for what is the same in every section: each key is written once.
+
+/// Defines a section's struct whose fields are its keys: name, type, default and doc comment stand in one place.
+///
+/// `sections` are sections inside this one. `lists` says how a list of sections is read; it sees the keys
+/// read above. `then` is a function that looks at keys together.
+///
+/// ```
+/// use std::time::Duration;
+/// use weir_config::{Fields, check, section};
+///
+/// section! {
+///     /// How long things are kept.
+///     pub struct Cache in "cache" {
+///         /// Articles.
+///         article: Duration = "24h", check check::some_time, variable "ARTICLE_AGE";
+///         /// What was not found.
+///         not_found: Duration = "60s";
+///     }
+///     then |cache, fields| {
+///         if cache.not_found > cache.article {
+///             fields.refuse("not_found", "make this shorter than article");
+///         }
+///     }
+/// }
+/// assert_eq!(Cache::default().not_found, Duration::from_secs(60));
+/// ```
+#[macro_export]
+macro_rules! section {
+    (
+        $(#[doc = $about:literal])+
+        $vis:vis struct $name:ident in $key:literal {
+            $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:literal
+                $(, check $check:expr)? $(, variable $variable:literal)?;)*
+        }
+        $(sections { $($(#[doc = $inner_doc:literal])+ $inner:ident: $inner_type:ty;)+ })?
+        $(lists |$reader:ident| { $($(#[doc = $list_doc:literal])+ $list:ident: Vec<$item:ty> = $read:expr;)+ })?
+        $(then |$value:ident, $fields:ident| $then:block)?
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq)]
+        $vis struct $name {
+            $($(#[doc = $doc])+ pub $field: $type,)*
+            $($($(#[doc = $inner_doc])+ pub $inner: $inner_type,)+)?
+            $($($(#[doc = $list_doc])+ pub $list: Vec<$item>,)+)?
+        }
+
+        impl $crate::Section for $name {
+            const TABLE: &'static $crate::Table = &$crate::Table {
+                key: $key,
+                doc: concat!($($about),+),
+                rows: &[
+                    $($crate::Field::<$type>::new(stringify!($field), $default, concat!($($doc),+))
+                        $(.variable($variable))?.row(),)*
+                    $($($crate::Row::Section(<$inner_type as $crate::Section>::TABLE),)+)?
+                    $($($crate::Row::List(<$item as $crate::Item>::TABLE),)+)?
+                ],
+            };
+
+            fn read(all: &mut $crate::Fields<'_>) -> Self {
+                $(let $field = all.get(
+                    &$crate::Field::<$type>::new(stringify!($field), $default, "")$(.check($check))?,
+                );)*
+                $($(let $inner = all.section::<$inner_type>();)+)?
+                $(let $reader = &mut *all; $(let $list: Vec<$item> = $read;)+)?
+                #[allow(unused_mut, reason = "not every section looks at its keys together")]
+                let mut config = Self { $($field,)* $($($inner,)+)? $($($list,)+)? };
+                $({
+                    let $value = &mut config;
+                    let $fields = &mut *all;
+                    $then
+                })?
+                config
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                $crate::defaults()
+            }
+        }
+    };
+}
+
+/// Defines an enum whose choices are words in the file.
+///
+/// ```
+/// weir_config::choices! {
+///     /// How leechers are counted.
+///     pub enum CountBy {
+///         /// One per address.
+///         Ip = "ip",
+///         /// One per address and port.
+///         Endpoint = "endpoint",
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! choices {
+    ($(#[$doc:meta])* $vis:vis enum $name:ident { $($(#[$each:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $name { $($(#[$each])* $variant),+ }
+
+        impl $crate::Setting for $name {
+            fn wanted() -> String {
+                format!("one of {}", [$($word),+].join(", "))
+            }
+
+            fn read(node: &$crate::Node) -> Result<Self, Vec<$crate::Wrong>> {
+                $crate::from_text(node, |text| match text {
+                    $($word => Some(Self::$variant),)+
+                    _ => None,
+                })
+            }
+
+            fn show(&self) -> String {
+                match self { $(Self::$variant => $word),+ }.to_owned()
+            }
+        }
+    };
+}

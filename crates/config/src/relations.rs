@@ -1,0 +1,99 @@
+//! What keys say about each other: refusals across keys, and values that follow from other keys.
+
+use std::collections::BTreeMap;
+
+use crate::field::join;
+use crate::{Fields, Item, Mistakes, Origin, Resolved, Setting};
+
+impl Fields<'_> {
+    /// Refuses entries of a list that show the same value for a key, such as two of one name.
+    pub fn distinct<I: Item>(&mut self, key: &str) {
+        let list = join(&self.path, I::TABLE.key) + "[";
+        let end = format!("].{key}");
+        let named = |row: &&Resolved| {
+            row.path.starts_with(&list) && row.path.ends_with(&end) && row.shown != "null"
+        };
+        let rows = &self.report.resolved;
+        let mut seen: BTreeMap<&str, &Resolved> = BTreeMap::new();
+        for row in rows.iter().filter(named) {
+            let Some(first) = seen.insert(&row.shown, row) else {
+                continue;
+            };
+            let text = format!(
+                "choose another {key}; {} is taken by {}",
+                row.shown,
+                place(rows, first)
+            );
+            self.report
+                .mistakes
+                .push(place(rows, row), row.path.clone(), text);
+        }
+    }
+
+    /// Where a key that was not taken yet is written: over the file, else in the file.
+    pub fn origin_of(&self, key: &str) -> Option<Origin> {
+        let over = self.layers.value(&join(&self.path, key));
+        over.or_else(|| self.written.get(key))
+            .map(|node| node.origin.clone())
+    }
+
+    /// Where the value of a key that was taken came from.
+    pub fn source(&mut self, key: &str) -> Option<Origin> {
+        self.row(key).map(|row| row.origin.clone())
+    }
+
+    /// Refuses the value of a key that was taken, because of what another key says.
+    pub fn refuse(&mut self, key: &str, text: impl Into<String>) {
+        let written = self.source(key).filter(|origin| *origin != Origin::Default);
+        let origin = written.unwrap_or_else(|| self.origin.clone());
+        self.report
+            .mistakes
+            .push(origin, join(&self.path, key), text);
+    }
+
+    /// Shows `value` for a key that was taken, when other keys decide what its default is.
+    pub fn settle<T: Setting>(&mut self, key: &str, value: &T) {
+        let shown = value.show();
+        if let Some(row) = self.row(key) {
+            row.shown = shown;
+        }
+    }
+
+    /// Keeps a key that was taken out of the printed configuration, because what it led to is printed.
+    pub fn set_aside(&mut self, key: &str) {
+        if let Some(row) = self.row(key) {
+            row.aside = true;
+        }
+    }
+
+    /// The collector, for mistakes in a file that this section names.
+    pub fn mistakes(&mut self) -> &mut Mistakes {
+        &mut self.report.mistakes
+    }
+
+    /// The row of a key that was taken; none after a mistake in it.
+    fn row(&mut self, key: &str) -> Option<&mut Resolved> {
+        debug_assert!(self.knows(key), "{key} is missing from the table");
+        let path = join(&self.path, key);
+        self.report
+            .resolved
+            .iter_mut()
+            .rev()
+            .find(|row| row.path == path)
+    }
+}
+
+/// Where a row's value was written, or the entry it belongs to when the value follows from other keys.
+fn place(rows: &[Resolved], row: &Resolved) -> Origin {
+    let entry = row.path.rfind('.').map_or("", |dot| &row.path[..=dot]);
+    let written = rows
+        .iter()
+        .filter(|other| other.path.starts_with(entry) && other.origin != Origin::Default);
+    match row.origin {
+        Origin::Default => written
+            .map(|other| other.origin.clone())
+            .next()
+            .unwrap_or(Origin::Default),
+        _ => row.origin.clone(),
+    }
+}

@@ -1,0 +1,73 @@
+//! Each value with its source, and the whole as a file that can be read back.
+
+use crate::Origin;
+
+/// One value as it is in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The key's path.
+    pub path: String,
+    /// The value as YAML; secrets are masked.
+    pub shown: String,
+    /// Where it came from.
+    pub origin: Origin,
+    /// Whether it is printed as a comment: a secret, or a key whose effect is printed already.
+    pub aside: bool,
+}
+
+impl Resolved {
+    pub(crate) fn new(path: String, shown: String, origin: Origin) -> Self {
+        let aside = shown.contains("(secret)");
+        Self {
+            path,
+            shown,
+            origin,
+            aside,
+        }
+    }
+}
+
+/// The values as a YAML file that can be read back, but for secrets.
+pub fn to_yaml(rows: &[Resolved]) -> String {
+    let mut out = String::from("# Secrets are left out and URLs end at their host.\n");
+    let mut open: Vec<&str> = Vec::new();
+    for row in rows {
+        let steps: Vec<&str> = row.path.split(['.', '[']).collect();
+        let (key, above) = steps.split_last().unwrap_or((&"", &[]));
+        let same = open.iter().zip(above).take_while(|(a, b)| a == b).count();
+        let mut indent = same;
+        let mut dash = false;
+        for step in &above[same..] {
+            dash = step.ends_with(']');
+            if !dash {
+                out += &format!("{}{step}:\n", "  ".repeat(indent));
+            }
+            indent += 1;
+        }
+        let start = if dash {
+            "  ".repeat(indent - 1) + "- "
+        } else {
+            "  ".repeat(indent)
+        };
+        let mark = if row.aside { "#" } else { "" };
+        out += &format!("{start}{mark}{key}: {}\n", row.shown);
+        open = above.to_vec();
+    }
+    out
+}
+
+/// The values as a table of path, value and source.
+pub fn to_table(rows: &[Resolved]) -> String {
+    let width = |of: fn(&Resolved) -> &str| {
+        rows.iter()
+            .map(|row| of(row).chars().count().min(60))
+            .max()
+            .unwrap_or(0)
+    };
+    let path = width(|row| &row.path);
+    let shown = width(|row| &row.shown);
+    let lines = rows
+        .iter()
+        .map(|row| format!("{:path$}  {:shown$}  {}\n", row.path, row.shown, row.origin));
+    lines.collect()
+}

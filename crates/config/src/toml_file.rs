@@ -1,0 +1,104 @@
+//! TOML into the same tree.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use crate::file::DEPTH;
+use crate::{Entry, Mistakes, Node, Origin, Value};
+
+/// Reads the document; the parser goes on after a mistake, so several may be told.
+pub(crate) fn parse(text: &str, file: &Arc<str>, mistakes: &mut Mistakes) -> Option<Node> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let mut builder = Builder {
+        text,
+        lines: line_starts(text),
+        file,
+        mistakes,
+    };
+    for error in &errors {
+        let at = builder.origin(error.span().unwrap_or_default());
+        let text = format!("this is not readable as TOML: {}", error.message());
+        builder.mistakes.push(at, "", text);
+    }
+    if !errors.is_empty() {
+        return None;
+    }
+    Some(Node {
+        value: builder.map(table.into_inner(), 0),
+        origin: builder.origin(0..0),
+    })
+}
+
+struct Builder<'a> {
+    text: &'a str,
+    lines: Vec<usize>,
+    file: &'a Arc<str>,
+    mistakes: &'a mut Mistakes,
+}
+
+impl Builder<'_> {
+    fn node(&mut self, value: Spanned<DeValue<'_>>, depth: usize) -> Node {
+        let origin = self.origin(value.span());
+        let value = match value.into_inner() {
+            _ if depth > DEPTH => {
+                self.refuse(&origin, &format!("nest at most {DEPTH} levels deep"))
+            }
+            DeValue::String(text) => Value::Text(text.into_owned()),
+            DeValue::Integer(number) => whole(&number),
+            DeValue::Float(number) => number.as_str().parse().map_or(Value::Null, Value::Float),
+            DeValue::Boolean(value) => Value::Bool(value),
+            DeValue::Datetime(_) => {
+                self.refuse(&origin, "no key takes a date; write text in quotes")
+            }
+            DeValue::Array(items) => Value::List(
+                items
+                    .into_iter()
+                    .map(|item| self.node(item, depth + 1))
+                    .collect(),
+            ),
+            DeValue::Table(table) => self.map(table, depth),
+        };
+        Node { value, origin }
+    }
+
+    fn map(&mut self, table: DeTable<'_>, depth: usize) -> Value {
+        let entries = table.into_iter().map(|(key, value)| Entry {
+            origin: self.origin(key.span()),
+            key: key.into_inner().into_owned(),
+            node: self.node(value, depth + 1),
+        });
+        Value::Map(entries.collect())
+    }
+
+    fn refuse(&mut self, origin: &Origin, text: &str) -> Value {
+        self.mistakes.push(origin.clone(), "", text);
+        Value::Null
+    }
+
+    fn origin(&self, span: Range<usize>) -> Origin {
+        let line = self.lines.partition_point(|start| *start <= span.start);
+        let start = line.checked_sub(1).map_or(0, |before| self.lines[before]);
+        let before = self.text.get(start..span.start).unwrap_or_default();
+        Origin::File {
+            file: Arc::clone(self.file),
+            line,
+            column: before.chars().count() + 1,
+        }
+    }
+}
+
+/// Where each line begins: places are looked up for every key, and files may be large.
+fn line_starts(text: &str) -> Vec<usize> {
+    let newlines = text.match_indices('\n').map(|(newline, _)| newline + 1);
+    std::iter::once(0).chain(newlines).collect()
+}
+
+fn whole(number: &DeInteger<'_>) -> Value {
+    match i64::from_str_radix(number.as_str(), number.radix()) {
+        Ok(value) => Value::Int(value),
+        Err(_) => Value::Float(number.as_str().parse().unwrap_or(f64::MAX)),
+    }
+}

@@ -1,0 +1,71 @@
+//! What is said about a key that no table has.
+
+use crate::nearest::nearest;
+use crate::{Row, Table};
+
+/// More keys than this are looked up in the sample file rather than read in a message.
+const MANY: usize = 10;
+
+/// The longest key that is told in full.
+const LONGEST: usize = 64;
+
+/// Names the key that was meant: a sibling that looks or ends alike, or the same key in another section.
+/// At the top the sections are no likely siblings of a key, so there the other sections come first.
+pub(crate) fn explain(key: &str, here: &Table, root: &Table) -> String {
+    if key
+        .split_once(':')
+        .is_some_and(|(start, _)| here.rows.iter().any(|row| row.key() == start))
+    {
+        return "put a space after the colon".to_owned();
+    }
+    let at_the_top = std::ptr::eq(here, root);
+    let elsewhere =
+        elsewhere(key, root).map(|path| format!("this key stands elsewhere; write {path}"));
+    let sibling =
+        sibling(key, here).map(|near| format!("there is no such key; did you mean {near}?"));
+    let meant = if at_the_top {
+        elsewhere.or(sibling)
+    } else {
+        sibling.or(elsewhere)
+    };
+    meant.unwrap_or_else(|| format!("there is no such key; {}", known(here)))
+}
+
+fn sibling(key: &str, here: &Table) -> Option<&'static str> {
+    let keys = || here.rows.iter().map(Row::key);
+    let longer = |known: &&str| {
+        known
+            .strip_suffix(key)
+            .is_some_and(|start| start.ends_with('_'))
+    };
+    nearest(key, keys()).or_else(|| keys().find(longer))
+}
+
+fn elsewhere(key: &str, root: &Table) -> Option<String> {
+    let mut found = None;
+    root.walk(&mut |path, row| {
+        if row.key() == key && found.is_none() {
+            found = Some(path.to_owned());
+        }
+    });
+    found
+}
+
+/// A key as it is told: up to where it stops looking like one, because a slip such as `password:word` makes
+/// a key of a secret.
+pub(crate) fn shown(key: &str) -> String {
+    let word = |c: &char| c.is_alphanumeric() || "_-".contains(*c);
+    let start: String = key.chars().take_while(word).take(LONGEST).collect();
+    if start == key { start } else { start + "…" }
+}
+
+/// Says which keys a table has.
+pub(crate) fn known(table: &Table) -> String {
+    let keys: Vec<&str> = table.rows.iter().map(Row::key).collect();
+    match keys.get(..MANY) {
+        Some(first) if keys.len() > MANY => {
+            format!("known here are {} and others", first.join(", "))
+        }
+        _ => format!("known here are {}", keys.join(", ")),
+    }
+}

@@ -1,0 +1,3 @@
+//! Shared pieces of the pages: shell, sign-in, overview, health and metrics.
+
+pub mod config;

@@ -1,0 +1,47 @@
+//! `weir check`, `weir completions` and `weir man`: commands that only print.
+
+use std::io::{self, Write};
+
+use clap::CommandFactory;
+use weir_config::{Section, sample, to_table, to_yaml};
+
+use crate::cli::{Check, Cli};
+use crate::config::{Config, Loaded, load};
+
+/// Prints the resolved configuration, its explanation or the sample to `out`, and the verdict to `notes`.
+pub fn check(check: Check, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow::Result<()> {
+    if check.sample {
+        out.write_all(sample(Config::TABLE).as_bytes())?;
+        return Ok(());
+    }
+    let Loaded { resolved, file, .. } = load(&check.settings.sources())?;
+    let text = if check.explain {
+        to_table(&resolved)
+    } else {
+        to_yaml(&resolved)
+    };
+    out.write_all(text.as_bytes())?;
+    match file {
+        Some(file) => writeln!(
+            notes,
+            "weir: the configuration is good ({})",
+            file.display()
+        )?,
+        None => writeln!(notes, "weir: the configuration is good (no file; defaults)")?,
+    }
+    Ok(())
+}
+
+/// Prints the completion script of a shell.
+pub fn completions(shell: clap_complete::Shell, out: &mut dyn Write) -> io::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "weir", &mut script);
+    out.write_all(&script)
+}
+
+/// Prints the manual page.
+pub fn man(out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+    out.write_all(&page)
+}

@@ -1,0 +1,76 @@
+//! The configuration of the whole program: the sections put together, and how they are loaded.
+//!
+//! A reload calls [`load`] again with the same [`Sources`]; a mistake leaves what is running as it is.
+
+pub mod engine;
+pub mod forwarder;
+pub mod indexer;
+mod load;
+pub mod log;
+pub mod news;
+pub mod search;
+pub mod server;
+pub mod store;
+pub mod tracker;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use weir_config::{SecretUrl, section};
+
+pub use load::{Flag, Loaded, Sources, load};
+
+section! {
+    /// Weir's configuration. Every key stands here with its default; remove the # before a key to
+    /// change it. null switches off or sets no limit; in TOML and in the environment write the word null.
+    /// Durations are written as 30m, 90s, 1h30m, 500ms or plain seconds. Paths are relative
+    /// to the directory that Weir is started in. Each key can also be set in the environment by WEIR_
+    /// and its path with two underscores between the steps, as in WEIR_TRACKER__AGE=180m, and some by a
+    /// flag. Flags win over the environment, the environment over this file. An empty variable counts as
+    /// not set. Where a key has a second variable, the one with WEIR_ and the path wins.
+    pub struct Config in "" {
+        /// Directory of all state.
+        data: PathBuf = "./weir-data";
+        /// On a stop, what is queued already may take this long.
+        drain: Duration = "10s";
+    }
+    sections {
+        /// What is logged.
+        log: log::Config;
+        /// The pages and the API.
+        web: weir_web::config::Config;
+        /// The tracker front.
+        tracker: tracker::Config;
+        /// The search front.
+        search: search::Config;
+        /// The news front.
+        news: news::Config;
+        /// How upstreams are called.
+        engine: engine::Config;
+        /// How state is kept.
+        store: store::Config;
+    }
+}
+
+/// A word that can stand in a path and as a metric's label.
+fn path_word(word: &str) -> Result<(), &'static str> {
+    let fits = |c: char| c.is_alphanumeric() || "._-".contains(c);
+    if word.chars().all(fits) && word.chars().count() <= 64 {
+        return Ok(());
+    }
+    Err("a word of at most 64 letters, digits, dots, dashes and underscores")
+}
+
+fn web_url(url: &SecretUrl) -> Result<(), &'static str> {
+    match url.scheme() {
+        "http" | "https" => Ok(()),
+        _ => Err("a URL that begins with http or https"),
+    }
+}
+
+fn proxy(url: &Option<SecretUrl>) -> Result<(), &'static str> {
+    match url.as_ref().map(SecretUrl::scheme) {
+        None | Some("http" | "https" | "socks5" | "socks5h") => Ok(()),
+        Some(_) => Err("a URL that begins with http, https or socks5"),
+    }
+}

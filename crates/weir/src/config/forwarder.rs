@@ -1,0 +1,160 @@
+//! The entries of `tracker.forwarders`, in the configuration or in a file of their own.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use weir_config::{
+    Field, Fields, Item, Node, Origin, SecretUrl, Table, Value, check, choices, read_file,
+};
+
+/// A tracker that announces are sent on to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forwarder {
+    /// Its announce URL.
+    pub uri: SecretUrl,
+    /// How it is called in pages, logs and metrics.
+    pub name: String,
+    /// The address it is told for our clients.
+    pub ip: Option<IpAddr>,
+    /// What the Host header says instead of the URL's host.
+    pub host: Option<String>,
+    /// A proxy to reach it by.
+    pub proxy: Option<SecretUrl>,
+    /// Time for one attempt, instead of `forward_timeout`.
+    pub timeout: Option<Duration>,
+    /// Which addresses of its host are used.
+    pub family: Family,
+}
+
+choices! {
+    /// A family of addresses.
+    pub enum Family {
+        /// Whatever works.
+        Any = "any",
+        /// IPv4 only.
+        Ipv4 = "ipv4",
+        /// IPv6 only.
+        Ipv6 = "ipv6",
+    }
+}
+
+const URI: Field<SecretUrl> = Field::needed("uri", "Announce URL: http, https or udp.");
+const NAME: Field<Option<String>> = Field::new(
+    "name",
+    "null",
+    "Name in pages, logs and metrics; null takes the URL's host and port.",
+);
+const IP: Field<Option<IpAddr>> = Field::new(
+    "ip",
+    "null",
+    "Address that this tracker is told for our clients.",
+);
+const HOST: Field<Option<String>> =
+    Field::new("host", "null", "Host header instead of the URL's host.");
+const PROXY: Field<Option<SecretUrl>> =
+    Field::new("proxy", "null", "Proxy to reach it by: http or socks5 URL.").check(super::proxy);
+const TIMEOUT: Field<Option<Duration>> = Field::new(
+    "timeout",
+    "null",
+    "Time for one attempt, instead of forward_timeout.",
+)
+.check(|timeout| timeout.as_ref().map_or(Ok(()), check::some_time));
+const FAMILY: Field<Family> = Field::new("family", "any", "any, ipv4 or ipv6.");
+
+impl Item for Forwarder {
+    const TABLE: &'static Table = &Table {
+        key: "forwarders",
+        doc: "Trackers that announces are sent on to.",
+        rows: &[
+            URI.row(),
+            NAME.row(),
+            IP.row(),
+            HOST.row(),
+            PROXY.row(),
+            TIMEOUT.row(),
+            FAMILY.row(),
+        ],
+    };
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let uri = fields.need(&URI);
+        let name = fields.get(&NAME);
+        let rest = (
+            fields.get(&IP),
+            fields.get(&HOST),
+            fields.get(&PROXY),
+            fields.get(&TIMEOUT),
+            fields.get(&FAMILY),
+        );
+        let uri = uri?;
+        check_uri(&uri, fields);
+        let name = name.unwrap_or_else(|| uri.authority());
+        fields.settle("name", &name);
+        let (ip, host, proxy, timeout, family) = rest;
+        Some(Self {
+            uri,
+            name,
+            ip,
+            host,
+            proxy,
+            timeout,
+            family,
+        })
+    }
+}
+
+fn check_uri(uri: &SecretUrl, fields: &mut Fields<'_>) {
+    match uri.scheme() {
+        "http" | "https" => {}
+        "udp" if uri.port().is_none_or(|port| port == 0) => {
+            fields.refuse("uri", "write a port; a UDP tracker has no usual one")
+        }
+        "udp" => {}
+        other => fields.refuse(
+            "uri",
+            format!("begin this with http, https or udp, not {other}"),
+        ),
+    }
+}
+
+/// Reads the list from the file if one is named, else from the key. A name given by flag or environment
+/// replaces a list in the configuration file; both in one file contradict each other.
+pub(super) fn read_all(fields: &mut Fields<'_>, file: Option<&Path>) -> Vec<Forwarder> {
+    let Some(file) = file else {
+        let list = fields.list();
+        fields.distinct::<Forwarder>("name");
+        return list;
+    };
+    let both_in_file = matches!(
+        (
+            fields.source("forwarders_file"),
+            fields.origin_of("forwarders")
+        ),
+        (Some(Origin::File { .. }), Some(_))
+    );
+    if both_in_file {
+        fields.refuse(
+            "forwarders_file",
+            "keep either this or forwarders; both say which trackers are asked",
+        );
+    }
+    let node = read_file(file, fields.mistakes()).map(inner_list);
+    let list = fields.list_from(node);
+    fields.distinct::<Forwarder>("name");
+    fields.set_aside("forwarders_file");
+    list
+}
+
+/// The file is a list, or has one under `forwarders` because a TOML file cannot be a list.
+fn inner_list(node: Node) -> Node {
+    match node.value {
+        Value::Map(mut entries) if entries.len() == 1 && entries[0].key == "forwarders" => {
+            entries.remove(0).node
+        }
+        value => Node {
+            value,
+            origin: node.origin,
+        },
+    }
+}

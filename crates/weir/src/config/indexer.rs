@@ -1,0 +1,186 @@
+//! The entries of `search.indexers`.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use weir_config::{Field, Fields, Item, Secret, SecretUrl, Table, check, choices};
+
+/// A search upstream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Indexer {
+    /// How it is called in pages, paths, logs and metrics.
+    pub name: String,
+    /// Where its API is.
+    pub url: SecretUrl,
+    /// Its API key.
+    pub api_key: Option<Secret>,
+    /// What it speaks.
+    pub kind: Kind,
+    /// Lower comes first when releases are merged.
+    pub priority: u32,
+    /// Time between two calls, instead of the section's.
+    pub min_request_interval: Option<Duration>,
+    /// What it allows in a window of time; none sets no limit.
+    pub limits: Limits,
+    /// The hour of the day (UTC) when its daily counts begin anew.
+    pub reset_hour: Option<u32>,
+    /// Categories that are asked for; none asks for all.
+    pub categories: Vec<u32>,
+    /// Words by which several indexers share a path.
+    pub tags: Vec<String>,
+    /// Time for one call.
+    pub timeout: Duration,
+    /// A proxy to reach it by.
+    pub proxy: Option<SecretUrl>,
+    /// How clients get what was found.
+    pub download: Download,
+}
+
+/// Calls that an indexer allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Queries in a minute.
+    pub per_minute: Option<NonZeroU32>,
+    /// Queries in an hour.
+    pub per_hour: Option<NonZeroU32>,
+    /// Queries in a day.
+    pub per_day: Option<NonZeroU32>,
+    /// Downloads in a day.
+    pub grabs_per_day: Option<NonZeroU32>,
+}
+
+choices! {
+    /// What an indexer speaks.
+    pub enum Kind {
+        /// Torrents.
+        Torznab = "torznab",
+        /// Usenet.
+        Newznab = "newznab",
+    }
+}
+
+choices! {
+    /// How clients get what was found.
+    pub enum Download {
+        /// Through Weir.
+        Proxy = "proxy",
+        /// From the indexer itself.
+        Redirect = "redirect",
+        /// By magnet link where there is one.
+        Magnet = "magnet",
+    }
+}
+
+type Limit = Field<Option<NonZeroU32>>;
+
+const NAME: Field<String> = Field::needed(
+    "name",
+    "Name in pages, paths, logs and metrics: letters, digits, dot, dash, underscore.",
+)
+.check(|name| super::path_word(name));
+const URL: Field<SecretUrl> = Field::needed("url", "URL of its API.").check(super::web_url);
+const API_KEY: Field<Option<Secret>> = Field::new("api_key", "null", "Its API key.");
+const KIND: Field<Kind> = Field::new("kind", "torznab", "torznab or newznab.");
+const PRIORITY: Field<u32> = Field::new(
+    "priority",
+    "25",
+    "The lower comes first when releases are merged.",
+);
+const MIN_REQUEST_INTERVAL: Field<Option<Duration>> = Field::new(
+    "min_request_interval",
+    "null",
+    "Time between two calls; null takes the section's.",
+);
+const PER_MINUTE: Limit = Field::new("per_minute", "null", "Queries a minute that it allows.");
+const PER_HOUR: Limit = Field::new("per_hour", "null", "Queries an hour that it allows.");
+const PER_DAY: Limit = Field::new("per_day", "null", "Queries a day that it allows.");
+const GRABS_PER_DAY: Limit = Field::new("grabs_per_day", "null", "Downloads a day that it allows.");
+const RESET_HOUR: Field<Option<u32>> = Field::new("reset_hour", "null", "Hour of the day (UTC, 0 to 23) when its daily counts begin anew; null counts the last 24 hours.")
+    .check(|hour| if hour.is_some_and(|hour| hour > 23) { Err("an hour from 0 to 23") } else { Ok(()) });
+const CATEGORIES: Field<Vec<u32>> = Field::new(
+    "categories",
+    "[]",
+    "Categories to ask for; none asks for all.",
+);
+const TAGS: Field<Vec<String>> = Field::new(
+    "tags",
+    "[]",
+    "Words by which several indexers share a path.",
+)
+.check(|tags| tags.iter().try_for_each(|tag| super::path_word(tag)));
+const TIMEOUT: Field<Duration> =
+    Field::new("timeout", "12s", "Time for one call.").check(check::some_time);
+const PROXY: Field<Option<SecretUrl>> =
+    Field::new("proxy", "null", "Proxy to reach it by: http or socks5 URL.").check(super::proxy);
+const DOWNLOAD: Field<Download> = Field::new(
+    "download",
+    "proxy",
+    "How clients get what was found: proxy, redirect or magnet.",
+);
+
+impl Item for Indexer {
+    const TABLE: &'static Table = &Table {
+        key: "indexers",
+        doc: "The indexers that are searched.",
+        rows: &[
+            NAME.row(),
+            URL.row(),
+            API_KEY.row(),
+            KIND.row(),
+            PRIORITY.row(),
+            MIN_REQUEST_INTERVAL.row(),
+            PER_MINUTE.row(),
+            PER_HOUR.row(),
+            PER_DAY.row(),
+            GRABS_PER_DAY.row(),
+            RESET_HOUR.row(),
+            CATEGORIES.row(),
+            TAGS.row(),
+            TIMEOUT.row(),
+            PROXY.row(),
+            DOWNLOAD.row(),
+        ],
+    };
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let (name, url) = (fields.need(&NAME), fields.need(&URL));
+        let (api_key, kind, priority) = (
+            fields.get(&API_KEY),
+            fields.get(&KIND),
+            fields.get(&PRIORITY),
+        );
+        let min_request_interval = fields.get(&MIN_REQUEST_INTERVAL);
+        let limits = Limits {
+            per_minute: fields.get(&PER_MINUTE),
+            per_hour: fields.get(&PER_HOUR),
+            per_day: fields.get(&PER_DAY),
+            grabs_per_day: fields.get(&GRABS_PER_DAY),
+        };
+        let (reset_hour, categories, tags) = (
+            fields.get(&RESET_HOUR),
+            fields.get(&CATEGORIES),
+            fields.get(&TAGS),
+        );
+        let (timeout, proxy, download) = (
+            fields.get(&TIMEOUT),
+            fields.get(&PROXY),
+            fields.get(&DOWNLOAD),
+        );
+        let (name, url) = (name?, url?);
+        Some(Self {
+            name,
+            url,
+            api_key,
+            kind,
+            priority,
+            min_request_interval,
+            limits,
+            reset_hour,
+            categories,
+            tags,
+            timeout,
+            proxy,
+            download,
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! The section `news`.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use weir_config::{Fields, Size, check, choices, section};
+
+use super::server::Server;
+
+section! {
+    /// The news front: many news servers as one, in the browser and over NNTP.
+    pub struct Config in "news" {
+        /// Whether everybody may read without signing in.
+        public: bool = "false";
+        /// Address of the NNTP server; null switches it off.
+        nntp_listen: Option<SocketAddr> = "127.0.0.1:1119";
+        /// Address of the NNTP server with TLS; needs tls_cert and tls_key.
+        nntps_listen: Option<SocketAddr> = "null";
+        /// File with the certificate chain (PEM).
+        tls_cert: Option<PathBuf> = "null";
+        /// File with the private key (PEM).
+        tls_key: Option<PathBuf> = "null";
+        /// Waiting this long makes a job of any class the next one.
+        aging: Duration = "10s", check check::some_time;
+        /// How overviews are fetched: auto, over, hdr or head.
+        overview: Overview = "auto";
+        /// A page is given after this time at the latest, with what has arrived.
+        deadline: Duration = "10s", check check::some_time;
+        /// Jobs that may wait.
+        queue_size: NonZeroU32 = "10000";
+        /// Commands on their way on one connection.
+        pipeline_depth: NonZeroU32 = "4";
+        /// Overview lines fetched at once.
+        overview_lines: NonZeroU32 = "500";
+        /// A cached answer that was checked longer ago is served and checked again.
+        refresh_after: Duration = "30s";
+        /// Overview and articles kept on disk at most.
+        disk: Size = "2GiB";
+        /// Whether news servers may have private addresses.
+        allow_private_upstreams: bool = "true";
+    }
+    sections {
+        /// How long answers are served from memory.
+        cache: Cache;
+    }
+    lists |fields| {
+        /// The news servers.
+        servers: Vec<Server> = {
+            let list = fields.list();
+            fields.distinct::<Server>("name");
+            list
+        };
+    }
+    then |config, fields| { config.relate(fields) }
+}
+
+section! {
+    /// How long answers are served from memory.
+    pub struct Cache in "cache" {
+        /// Articles.
+        article: Duration = "24h";
+        /// Articles that no server has.
+        not_found: Duration = "60s";
+        /// Lists of threads.
+        threads: Duration = "5m";
+        /// Threads.
+        thread: Duration = "5m";
+        /// The list of newsgroups.
+        groups: Duration = "1h";
+        /// Count and newest article of a newsgroup.
+        group_stats: Duration = "5m";
+        /// Memory for all of it.
+        memory: Size = "64MiB";
+    }
+}
+
+choices! {
+    /// How overviews are fetched.
+    pub enum Overview {
+        /// The first that the server can, in the order below.
+        Auto = "auto",
+        /// By OVER: one command for all headers.
+        Over = "over",
+        /// By HDR: one command per header.
+        Hdr = "hdr",
+        /// By HEAD: one command per article.
+        Head = "head",
+    }
+}
+
+impl Config {
+    fn relate(&self, fields: &mut Fields<'_>) {
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(_), None) => {
+                fields.refuse("tls_cert", "write tls_key too; a certificate needs its key")
+            }
+            (None, Some(_)) => {
+                fields.refuse("tls_key", "write tls_cert too; a key needs its certificate")
+            }
+            (None, None) if self.nntps_listen.is_some() => {
+                fields.refuse(
+                    "nntps_listen",
+                    "write tls_cert and tls_key too; TLS needs them",
+                );
+            }
+            _ => {}
+        }
+        if self
+            .nntps_listen
+            .is_some_and(|tls| tls.port() != 0 && Some(tls) == self.nntp_listen)
+        {
+            fields.refuse("nntps_listen", "choose another address than nntp_listen");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The section `store`: how state is kept.
+
+use std::time::Duration;
+
+use weir_config::{SecretUrl, check, section};
+
+section! {
+    /// How state is kept in the data directory.
+    pub struct Config in "store" {
+        /// Reserved for several nodes that share one Valkey or Redis; keep null.
+        redis: Option<SecretUrl> = "null";
+        /// Changed rows are written at least this often; a crash loses no more.
+        write_every: Duration = "1s", check check::some_time;
+        /// Each part of the swarms is written this often.
+        swarm_every: Duration = "1m", check check::some_time;
+    }
+}

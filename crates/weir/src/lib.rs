@@ -1,0 +1,6 @@
+//! The parts of the `weir` binary: command line, configuration, and what the commands do.
+
+pub mod check;
+pub mod cli;
+pub mod config;
+pub mod serve;
