@@ -1,3 +1,38 @@
-//! Shared pieces of the pages: shell, sign-in, overview, health and metrics.
+//! The web listener: page shell, assets, sign-in, overview, `/stats`, `/metrics` and health, and the place where
+//! fronts plug in their routes.
+//!
+//! A front hands over a [`Contribution`] and is known here by nothing else. Who may open a route is a property of
+//! that route ([`Access`]), checked here before any handler runs.
 
+mod access;
+mod app;
+mod assets;
+mod auth;
+mod client;
+mod clock;
 pub mod config;
+mod contribution;
+mod error;
+mod failure;
+mod forms;
+mod guard;
+mod metrics;
+mod pages;
+mod server;
+mod shell;
+mod stats;
+mod visitor;
+
+pub use access::{Access, Refusal};
+pub use app::App;
+pub use client::Client;
+pub use clock::{Clock, System};
+pub use config::{Auth, Config, Limits};
+pub use contribution::{
+    Card, CardState, CardView, Contribution, Figure, Icon, NavEntry, NavGroup, Section, Stats,
+};
+pub use error::Error;
+pub use failure::Failure;
+pub use metrics::Requests;
+pub use server::{Ended, run};
+pub use visitor::{Identity, RequestId, Visitor};

@@ -1,0 +1,11 @@
+//! What must survive a restart.
+//!
+//! [`sqlite::File`] is one database file with one writer thread; every crate that keeps something brings its own
+//! tables to it. This crate knows neither the engine nor any front.
+
+mod error;
+pub mod sqlite;
+
+pub use error::Error;
+/// The one copy of the binding, so that owners of tables write their closures against the same types.
+pub use rusqlite;

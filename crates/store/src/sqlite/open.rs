@@ -1,0 +1,90 @@
+//! Connections: how a file is made, recognised and set up. Left to others: what is in its tables.
+
+use std::{fs::OpenOptions, io, os::unix::fs::OpenOptionsExt, path::Path, time::Duration};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::schema;
+use crate::Error;
+
+/// "Weir" in ASCII; `file(1)` and we ourselves recognise our databases by it.
+const APPLICATION_ID: i32 = 0x5765_6972;
+/// Another program may hold the file for a moment (a backup tool, `sqlite3`).
+const BUSY: Duration = Duration::from_secs(5);
+
+/// The one connection that writes.
+pub(super) fn writer(path: &Path) -> Result<Connection, Error> {
+    create(path)?;
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    recognise(&connection, path)?;
+    prepare(&connection).map_err(|source| explain(path, source))?;
+    schema::begin(&connection, path)?;
+    Ok(connection)
+}
+
+/// A connection that cannot write.
+pub(super) fn reader(path: &Path) -> Result<Connection, Error> {
+    connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+/// SQLite would make the file with the mode of the umask; its log files take over the mode of the file.
+fn create(path: &Path) -> Result<(), Error> {
+    let made = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    match made {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(source) => Err(Error::Refused {
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+fn connect(path: &Path, mode: OpenFlags) -> Result<Connection, Error> {
+    let flags = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection =
+        Connection::open_with_flags(path, flags).map_err(|source| explain(path, source))?;
+    connection.busy_timeout(BUSY)?;
+    Ok(connection)
+}
+
+fn recognise(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let found: rusqlite::Result<(i32, i64)> = connection.query_row(
+        "SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    );
+    match found.map_err(|source| explain(path, source))? {
+        (APPLICATION_ID, _) | (0, 0) => Ok(()),
+        _ => Err(Error::Foreign {
+            path: path.to_owned(),
+        }),
+    }
+}
+
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", "ON")
+}
+
+/// SQLite notices garbage at the first statement, not when opening.
+fn explain(path: &Path, source: rusqlite::Error) -> Error {
+    match source.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Error::NotADatabase {
+            path: path.to_owned(),
+        },
+        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
+            Error::Refused {
+                path: path.to_owned(),
+                source: io::Error::other(source),
+            }
+        }
+        _ => Error::Sqlite(source),
+    }
+}

@@ -1,0 +1,300 @@
+//! Behaviour of one file, on real files in a temporary directory.
+
+use std::{fs, os::unix::fs::PermissionsExt, sync::mpsc::sync_channel};
+
+use super::*;
+
+const ONE: Migrations = Migrations {
+    owner: "one",
+    steps: &["CREATE TABLE one_row (n INTEGER PRIMARY KEY)"],
+};
+
+fn opened() -> (tempfile::TempDir, File) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = File::open(directory.path().join("state.db")).unwrap();
+    file.migrate(ONE).unwrap();
+    (directory, file)
+}
+
+fn insert(n: i64) -> impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()> + Send + 'static {
+    move |tx| {
+        tx.execute("INSERT INTO one_row VALUES (?1)", [n])
+            .map(|_| ())
+    }
+}
+
+fn rows(file: &File) -> Vec<i64> {
+    file.read(|c| {
+        c.prepare("SELECT n FROM one_row ORDER BY n")?
+            .query_map([], |row| row.get(0))?
+            .collect()
+    })
+    .unwrap()
+}
+
+/// Keeps the writer thread busy until the returned sender is dropped, so that what comes next forms one group.
+fn hold(file: &File) -> std::sync::mpsc::SyncSender<()> {
+    let (release, released) = sync_channel::<()>(0);
+    let work: Exclusive = Box::new(move |_| {
+        let _ = released.recv();
+    });
+    file.enqueue(Job::Exclusive(work)).unwrap();
+    release
+}
+
+fn wait<T>(told: oneshot::Receiver<Result<T, Error>>) -> Result<T, Error> {
+    told.blocking_recv().unwrap()
+}
+
+#[test]
+fn what_was_written_is_there_after_reopening() {
+    let (directory, file) = opened();
+    file.write_blocking(insert(7)).unwrap();
+    file.close();
+    assert!(matches!(file.write_blocking(insert(8)), Err(Error::Closed)));
+    assert!(
+        !directory.path().join("state.db-wal").exists(),
+        "the log is folded in"
+    );
+    let file = File::open(directory.path().join("state.db")).unwrap();
+    assert_eq!(rows(&file), [7]);
+}
+
+#[test]
+fn files_are_readable_by_their_owner_alone() {
+    let (directory, file) = opened();
+    file.write_blocking(insert(1)).unwrap();
+    for name in ["state.db", "state.db-wal", "state.db-shm"] {
+        let mode = fs::metadata(directory.path().join(name))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+#[test]
+fn a_failing_write_undoes_itself_alone() {
+    let (_directory, file) = opened();
+    let held = hold(&file);
+    let before = file.submit(false, insert(1)).unwrap();
+    let twice = file
+        .submit(false, |tx| {
+            tx.execute("INSERT INTO one_row VALUES (2)", [])?;
+            tx.execute("INSERT INTO one_row VALUES (1)", []).map(|_| ())
+        })
+        .unwrap();
+    let panics = file
+        .submit(false, |tx| -> rusqlite::Result<()> {
+            tx.execute("INSERT INTO one_row VALUES (3)", [])?;
+            panic!("on purpose")
+        })
+        .unwrap();
+    let after = file.submit(true, insert(4)).unwrap();
+    drop(held);
+    wait(before).unwrap();
+    assert!(matches!(wait(twice), Err(Error::Sqlite(_))));
+    assert!(matches!(wait(panics), Err(Error::Panicked(text)) if text == "on purpose"));
+    wait(after).unwrap();
+    assert_eq!(rows(&file), [1, 4]);
+}
+
+#[test]
+fn writes_that_wait_together_share_one_commit() {
+    let (_directory, file) = opened();
+    let commits = Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let counted = Arc::clone(&commits);
+    file.exclusive(move |connection| {
+        connection.commit_hook(Some(move || {
+            counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            false
+        }))
+    })
+    .unwrap()
+    .unwrap();
+    let held = hold(&file);
+    let told: Vec<_> = (0..50)
+        .map(|n| file.submit(false, insert(n)).unwrap())
+        .collect();
+    drop(held);
+    told.into_iter().for_each(|told| wait(told).unwrap());
+    assert_eq!(commits.load(std::sync::atomic::Ordering::SeqCst), 1);
+    assert_eq!(rows(&file).len(), 50);
+}
+
+#[test]
+fn a_commit_that_is_refused_is_told_to_all_its_writers() {
+    let (_directory, file) = opened();
+    file.exclusive(|connection| connection.commit_hook(Some(|| true)))
+        .unwrap()
+        .unwrap();
+    assert!(matches!(
+        file.write_blocking(insert(1)),
+        Err(Error::Commit(_))
+    ));
+    file.exclusive(|connection| connection.commit_hook(None::<fn() -> bool>))
+        .unwrap()
+        .unwrap();
+    file.write_blocking(insert(2)).unwrap();
+    assert_eq!(rows(&file), [2]);
+}
+
+#[test]
+fn nothing_of_a_group_is_kept_once_its_transaction_is_gone() {
+    let (_directory, file) = opened();
+    let held = hold(&file);
+    let before = file.submit(false, insert(1)).unwrap();
+    let ends = file
+        .submit(false, |tx| tx.execute_batch("ROLLBACK"))
+        .unwrap();
+    let after = file.submit(false, insert(2)).unwrap();
+    drop(held);
+    assert!(matches!(wait(before), Err(Error::Commit(_))));
+    assert!(wait(ends).is_err());
+    assert!(matches!(wait(after), Err(Error::GivenUp)));
+    file.write_blocking(insert(3)).unwrap();
+    assert_eq!(rows(&file), [3]);
+}
+
+#[test]
+fn a_full_queue_answers_at_once() {
+    let (_directory, file) = opened();
+    let held = hold(&file);
+    let refused = (0..=QUEUE as i64 + 1)
+        .map(|n| file.submit(false, insert(n)))
+        .find_map(Result::err);
+    assert!(matches!(refused, Some(Error::Full)));
+    drop(held);
+    file.close();
+}
+
+#[test]
+fn async_callers_are_answered() {
+    let (_directory, file) = opened();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        file.write(insert(1)).await.unwrap();
+        file.write_durable(insert(2)).await.unwrap();
+        file.write_blocking(insert(3)).unwrap();
+    });
+    assert_eq!(rows(&file), [1, 2, 3]);
+}
+
+#[test]
+fn owners_migrate_side_by_side_and_only_once() {
+    let (_directory, file) = opened();
+    let two = |steps| Migrations {
+        owner: "two",
+        steps,
+    };
+    file.migrate(two(&["CREATE TABLE two_row (n)"])).unwrap();
+    file.migrate(two(&[
+        "CREATE TABLE two_row (n)",
+        "INSERT INTO two_row VALUES (1)",
+    ]))
+    .unwrap();
+    file.migrate(ONE).unwrap();
+    let refused = file
+        .migrate(two(&["CREATE TABLE two_row (n)"]))
+        .unwrap_err();
+    assert!(
+        matches!(&refused, Error::Newer { owner, found: 2, known: 1, .. } if owner == "two"),
+        "{refused}"
+    );
+    let count: i64 = file
+        .read(|c| c.query_row("SELECT count(*) FROM two_row", [], |r| r.get(0)))
+        .unwrap();
+    assert_eq!(count, 1);
+}
+
+#[test]
+fn a_step_that_does_not_run_leaves_the_version_before() {
+    let (_directory, file) = opened();
+    let two = |steps| Migrations {
+        owner: "two",
+        steps,
+    };
+    let broken = file.migrate(two(&[
+        "CREATE TABLE two_row (n)",
+        "INSERT INTO two_row VALUES (1); NONSENSE",
+    ]));
+    assert!(matches!(broken, Err(Error::Migration { version: 2, .. })));
+    file.migrate(two(&[
+        "CREATE TABLE two_row (n)",
+        "INSERT INTO two_row VALUES (2)",
+    ]))
+    .unwrap();
+    let found: i64 = file
+        .read(|c| c.query_row("SELECT n FROM two_row", [], |r| r.get(0)))
+        .unwrap();
+    assert_eq!(found, 2);
+}
+
+#[test]
+fn files_that_are_not_ours_are_refused_with_advice() {
+    let directory = tempfile::tempdir().unwrap();
+    let garbage = directory.path().join("garbage.db");
+    fs::write(&garbage, vec![b'x'; 4096]).unwrap();
+    let refused = File::open(&garbage).unwrap_err();
+    assert!(
+        matches!(refused, Error::NotADatabase { .. }) && refused.to_string().contains("backup"),
+        "{refused}"
+    );
+    assert_eq!(
+        fs::read(&garbage).unwrap(),
+        vec![b'x'; 4096],
+        "left as it was"
+    );
+
+    let foreign = directory.path().join("foreign.db");
+    Connection::open(&foreign)
+        .unwrap()
+        .execute_batch("CREATE TABLE t (n)")
+        .unwrap();
+    assert!(matches!(
+        File::open(&foreign).unwrap_err(),
+        Error::Foreign { .. }
+    ));
+
+    let missing = File::open(directory.path().join("no/such/state.db")).unwrap_err();
+    assert!(matches!(missing, Error::Refused { .. }), "{missing}");
+}
+
+#[test]
+fn a_file_of_a_newer_layout_is_refused() {
+    let (directory, file) = opened();
+    file.exclusive(|connection| connection.pragma_update(None, "user_version", 9))
+        .unwrap()
+        .unwrap();
+    file.close();
+    let refused = File::open(directory.path().join("state.db")).unwrap_err();
+    assert!(
+        matches!(refused, Error::Newer { found: 9, .. }),
+        "{refused}"
+    );
+}
+
+#[test]
+fn readers_cannot_write() {
+    let (_directory, file) = opened();
+    assert!(file.read(|c| c.execute("DELETE FROM one_row", [])).is_err());
+}
+
+#[test]
+fn a_backup_opens_as_a_file_of_its_own() {
+    let (directory, file) = opened();
+    file.write_blocking(insert(5)).unwrap();
+    let to = directory.path().join("copy.db");
+    file.backup(&to).unwrap();
+    assert!(
+        matches!(file.backup(&to), Err(Error::Refused { .. })),
+        "an older backup is never overwritten"
+    );
+    assert_eq!(
+        fs::metadata(&to).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    assert_eq!(rows(&File::open(&to).unwrap()), [5]);
+}

@@ -1,0 +1,174 @@
+//! The writer thread of a file: takes all writes that wait, runs them in one transaction, answers after the commit.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::Arc,
+    thread::{Builder, JoinHandle},
+};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::mpsc;
+
+use crate::Error;
+
+/// Writes that share one commit at most, so that the first of them never waits long.
+const GROUP: usize = 256;
+
+/// What waits in the queue.
+pub(super) enum Job {
+    /// Shares a transaction with its neighbours.
+    Write(Write),
+    /// Has the connection to itself, for what manages its own transactions.
+    Exclusive(Exclusive),
+}
+
+pub(super) type Exclusive = Box<dyn FnOnce(&mut Connection) + Send>;
+type Answer = Box<dyn FnOnce(Result<(), Arc<rusqlite::Error>>)>;
+type Run = Box<
+    dyn FnOnce(Option<&Transaction<'_>>, Option<&Arc<rusqlite::Error>>) -> Option<Answer> + Send,
+>;
+
+/// One closure of a caller, with the way back to that caller.
+pub(super) struct Write {
+    durable: bool,
+    run: Run,
+}
+
+impl Write {
+    pub(super) fn new<T, F, A>(durable: bool, work: F, answer: A) -> Self
+    where
+        T: 'static,
+        F: FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+        A: FnOnce(Result<T, Error>) + Send + 'static,
+    {
+        let run: Run = Box::new(move |transaction, refused| {
+            let Some(transaction) = transaction else {
+                answer(Err(refused.map_or(Error::Closed, |error| {
+                    Error::Commit(Arc::clone(error))
+                })));
+                return None;
+            };
+            match isolated(transaction, work) {
+                Ok(value) => Some(
+                    Box::new(move |committed: Result<(), Arc<rusqlite::Error>>| {
+                        answer(committed.map(|()| value).map_err(Error::Commit));
+                    }) as Answer,
+                ),
+                Err(error) => {
+                    answer(Err(error));
+                    None
+                }
+            }
+        });
+        Self { durable, run }
+    }
+}
+
+pub(super) fn start(
+    path: &Path,
+    connection: Connection,
+    waiting: mpsc::Receiver<Job>,
+) -> Result<JoinHandle<()>, Error> {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    Builder::new()
+        .name(format!("store {stem}"))
+        .spawn(move || work(connection, waiting))
+        .map_err(|source| Error::Refused {
+            path: path.to_owned(),
+            source,
+        })
+}
+
+fn work(mut connection: Connection, mut waiting: mpsc::Receiver<Job>) {
+    while let Some(first) = waiting.blocking_recv() {
+        let mut next = Some(first);
+        let mut group = Vec::new();
+        while let Some(Job::Write(write)) = next.take_if(|job| matches!(job, Job::Write(_))) {
+            group.push(write);
+            if group.len() < GROUP {
+                next = waiting.try_recv().ok();
+            }
+        }
+        if !group.is_empty() {
+            commit(&mut connection, group);
+        }
+        if let Some(Job::Exclusive(alone)) = next {
+            let done = catch_unwind(AssertUnwindSafe(|| alone(&mut connection)));
+            if let Err(panic) = done {
+                tracing::error!(panic = text(&*panic), "work on the store panicked");
+            }
+        }
+    }
+    if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
+        tracing::warn!(%error, "the store keeps its log until the next start");
+    }
+}
+
+fn commit(connection: &mut Connection, group: Vec<Write>) {
+    let durable = group.iter().any(|write| write.durable);
+    let mode = if durable { "FULL" } else { "NORMAL" };
+    let begun = connection
+        .pragma_update(None, "synchronous", mode)
+        .and_then(|()| connection.transaction_with_behavior(TransactionBehavior::Immediate));
+    let transaction = match begun {
+        Ok(transaction) => transaction,
+        Err(error) => {
+            let error = Arc::new(error);
+            tracing::error!(%error, "the store cannot begin to write");
+            group
+                .into_iter()
+                .for_each(|write| drop((write.run)(None, Some(&error))));
+            return;
+        }
+    };
+    let answers: Vec<Answer> = group
+        .into_iter()
+        .filter_map(|write| (write.run)(Some(&transaction), None))
+        .collect();
+    let committed = transaction.commit().map_err(Arc::new);
+    if let Err(error) = &committed {
+        tracing::error!(%error, "the store cannot commit");
+    }
+    for answer in answers {
+        answer(committed.clone());
+    }
+}
+
+/// Runs one closure so that its failure or panic undoes nothing but itself.
+fn isolated<T>(
+    transaction: &Transaction<'_>,
+    work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+) -> Result<T, Error> {
+    if transaction.is_autocommit() {
+        // The transaction is gone already; a savepoint would now begin, and commit, one of its own.
+        return Err(Error::GivenUp);
+    }
+    transaction.execute_batch("SAVEPOINT one")?;
+    let done = catch_unwind(AssertUnwindSafe(|| work(transaction)));
+    let done = match done {
+        Ok(result) => result.map_err(Error::Sqlite),
+        Err(panic) => Err(Error::Panicked(text(&*panic).to_owned())),
+    };
+    match done {
+        Ok(value) => {
+            transaction.execute_batch("RELEASE one")?;
+            Ok(value)
+        }
+        Err(error) => {
+            // A full disk ends the whole transaction; there is no savepoint to go back to then, and the commit
+            // tells everyone else.
+            let _ = transaction.execute_batch("ROLLBACK TO one; RELEASE one");
+            Err(error)
+        }
+    }
+}
+
+fn text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}

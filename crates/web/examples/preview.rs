@@ -1,0 +1,147 @@
+//! Shows the shell with sample contributions: `cargo run -p weir-web --example preview`. Ends with Ctrl-C.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{Router, routing::get};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use weir_store::sqlite::File;
+use weir_web::{
+    App, Card, CardState, CardView, Config, Contribution, Figure, Icon, NavEntry, NavGroup,
+    Requests, System, Visitor,
+};
+
+struct Sample(CardView);
+
+impl Card for Sample {
+    fn view(&self) -> CardView {
+        self.0.clone()
+    }
+}
+
+fn sample(
+    state: CardState,
+    sentence: &str,
+    figures: &[(&str, &str)],
+    lines: Option<&str>,
+) -> Arc<dyn Card> {
+    Arc::new(Sample(CardView {
+        state,
+        sentence: sentence.to_owned(),
+        figures: figures
+            .iter()
+            .map(|(label, value)| Figure {
+                label: (*label).into(),
+                value: (*value).into(),
+            })
+            .collect(),
+        lines: lines.map(ToOwned::to_owned),
+    }))
+}
+
+fn contributions() -> Vec<Contribution> {
+    let tracker = sample(
+        CardState::Answering,
+        "Answers announces on port 6969, over HTTP and UDP.",
+        &[
+            ("Queue", "0 of 10,000"),
+            ("Workers", "10 of 20"),
+            ("Forwarders", "none"),
+        ],
+        None,
+    );
+    let search = sample(
+        CardState::Unconfigured,
+        "No indexer is set up, so programs that search get nothing.",
+        &[],
+        Some(
+            "search:\n  indexers:\n    - name: one\n      url: http://127.0.0.1:9117/api\n      api_key: KEY",
+        ),
+    );
+    let news = sample(
+        CardState::Unconfigured,
+        "No news server is set up, so there are no newsgroups.",
+        &[],
+        Some("news:\n  servers:\n    - name: main\n      host: news.example"),
+    );
+    let page = |title: &'static str| {
+        get(move |visitor: Visitor| async move {
+            visitor.page(title, &format!("<h1>{title}</h1><p>A sample page.</p>"))
+        })
+    };
+    let entry = |label, href, icon, key, group, phone| NavEntry {
+        label,
+        href,
+        icon,
+        key,
+        group,
+        place: 1,
+        phone,
+    };
+    vec![
+        Contribution::new("tracker", "Tracker", Icon::Tracker)
+            .card(tracker)
+            .router(Router::new().route("/swarms", page("Swarms")))
+            .nav(entry(
+                "Swarms",
+                "/swarms",
+                Icon::Tracker,
+                'w',
+                NavGroup::Watch,
+                false,
+            )),
+        Contribution::new("search", "Search", Icon::Search)
+            .card(search)
+            .router(Router::new().route("/search", page("Search")))
+            .nav(entry(
+                "Search",
+                "/search",
+                Icon::Search,
+                's',
+                NavGroup::Read,
+                true,
+            )),
+        Contribution::new("news", "News", Icon::News)
+            .card(news)
+            .router(Router::new().route("/news", page("News")))
+            .nav(entry(
+                "News",
+                "/news",
+                Icon::News,
+                'n',
+                NavGroup::Read,
+                true,
+            )),
+    ]
+}
+
+#[tokio::main]
+#[expect(
+    clippy::print_stdout,
+    reason = "an example talks to whoever started it"
+)]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = tempfile::tempdir()?;
+    let state = File::open(directory.path().join("state.db"))?;
+    let app = App::open(
+        Config::default(),
+        &state,
+        Arc::new(System),
+        Requests::default(),
+        contributions(),
+    )?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("http://{}{}", listener.local_addr()?, app.sign_in_link()?);
+    if let Some(key) = app.key_was_made() {
+        println!("key {}", key.expose());
+    }
+    let stop = CancellationToken::new();
+    let serve = weir_web::run(listener, app, stop.clone(), Duration::from_secs(5));
+    let interrupt = async {
+        let _ = tokio::signal::ctrl_c().await;
+        stop.cancel();
+    };
+    let (ended, ()) = tokio::join!(serve, interrupt);
+    println!("{ended:?}");
+    Ok(())
+}

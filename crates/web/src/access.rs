@@ -1,0 +1,254 @@
+//! Who may open a route. The rule is attached where the route is added and checked before its handler runs, so a
+//! front cannot forget it; state changes are checked for a form token here too.
+
+mod arrival;
+
+use axum::{
+    extract::{Request, State},
+    http::{Method, StatusCode},
+    middleware::Next,
+    response::{IntoResponse, Redirect, Response},
+};
+use jiff::Timestamp;
+
+use self::arrival::Arrival;
+use crate::{
+    App, Client, Failure, Identity, RequestId, Visitor,
+    auth::NotTaken,
+    forms::{form_token, stale_form},
+    pages,
+};
+
+/// Who may open a route, and how others are turned away.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Access {
+    /// Everyone. Keys are not looked at.
+    Open,
+    /// This machine, `web.trusted`, and whoever is signed in or sends the key (also as `?apikey=` in a GET).
+    Trusted,
+    /// A page: those signed in; others are sent to sign in.
+    #[default]
+    Page,
+    /// The API: those signed in; others get 401 in JSON.
+    Api,
+    /// A feed or search API that programs ask: as [`Access::Api`] and also `?apikey=` in a GET. The front itself
+    /// writes how it turns someone away, in the words of its protocol.
+    Feed(fn(&Refusal) -> Response),
+}
+
+/// Why a program was turned away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// It sent no key.
+    NoKey,
+    /// It sent a wrong one.
+    WrongKey,
+    /// Its address sent too many wrong ones.
+    Throttled {
+        /// When the next try is looked at.
+        until: Timestamp,
+        /// The same in whole seconds from now, for `Retry-After`.
+        seconds: u64,
+    },
+}
+
+impl Access {
+    fn takes_query_key(self) -> bool {
+        matches!(self, Self::Trusted | Self::Feed(_))
+    }
+
+    /// How requests to such routes are counted.
+    pub(crate) fn kind(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Trusted => "stats",
+            Self::Page => "page",
+            Self::Api => "api",
+            Self::Feed(_) => "feed",
+        }
+    }
+}
+
+/// A rule with the front it belongs to.
+#[derive(Clone)]
+pub(crate) struct Gate {
+    pub(crate) app: App,
+    pub(crate) access: Access,
+    pub(crate) front: &'static str,
+    pub(crate) kind: &'static str,
+}
+
+/// The layer around every route.
+pub(crate) async fn enforce(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+    gate.app.requests().count(gate.front, gate.kind);
+    let client = request
+        .extensions()
+        .get()
+        .copied()
+        .unwrap_or_else(Client::unknown);
+    let id = request
+        .extensions()
+        .get()
+        .cloned()
+        .unwrap_or_else(|| RequestId::new(0));
+    let arrival = match gate.arrive(&request, client, id.clone()) {
+        Ok(arrival) => arrival,
+        Err(failure) => return failure.text(&id),
+    };
+    if let Some((session, _)) = &arrival.renewed
+        && let Err(error) = gate.app.keeper().seen(*session).await
+    {
+        tracing::warn!(%error, "a session could not be renewed");
+    }
+    let visitor = arrival.visitor.clone();
+    let mut response = match gate.admit(request, &arrival).await {
+        Ok(mut request) => {
+            request.extensions_mut().insert(visitor.clone());
+            next.run(request).await
+        }
+        Err(response) => *response,
+    };
+    if let Some(failure) = failure_of(&mut response) {
+        response = gate.write(&visitor, &failure);
+    }
+    arrival.leave(&gate, response)
+}
+
+impl Gate {
+    /// Lets the request through or says why not.
+    async fn admit(&self, request: Request, arrival: &Arrival) -> Result<Request, Box<Response>> {
+        let Visitor {
+            client, identity, ..
+        } = arrival.visitor;
+        if let Some(refused) = arrival.refused {
+            return Err(Box::new(
+                self.refuse(&request, refused_as(refused, self.app.now())),
+            ));
+        }
+        let open = match self.access {
+            Access::Open => true,
+            Access::Trusted => client.near() || identity.signed_in(),
+            Access::Page | Access::Api | Access::Feed(_) => identity.signed_in(),
+        };
+        if !open {
+            return Err(Box::new(self.refuse(&request, Refusal::NoKey)));
+        }
+        self.check_form(request, arrival).await
+    }
+
+    /// A state change needs a key in a header, or the form token of a page of ours. On open routes a stranger has no
+    /// standing that another site could borrow.
+    async fn check_form(
+        &self,
+        request: Request,
+        arrival: &Arrival,
+    ) -> Result<Request, Box<Response>> {
+        let safe = matches!(
+            *request.method(),
+            Method::GET | Method::HEAD | Method::OPTIONS
+        );
+        let plain_program = self.is_a_plain_program(&request, arrival.visitor.identity);
+        let exempt = match arrival.visitor.identity {
+            Identity::Key | Identity::Nobody => true,
+            Identity::Anyone => plain_program,
+            Identity::Session(_) => false,
+        };
+        if safe || exempt {
+            return Ok(request);
+        }
+        let keeper = self.app.keeper();
+        let (given, request) =
+            form_token(request, keeper.settings().config.limits.body_bytes).await?;
+        match given.filter(|given| keeper.form_token_is_right(&arrival.bound_to, given)) {
+            Some(_) => Ok(request),
+            None => Err(Box::new(stale_form().into_response())),
+        }
+    }
+
+    /// With `web.auth: none`, programs need no key for the API either. A browser led here by another site always
+    /// says where it comes from.
+    fn is_a_plain_program(&self, request: &Request, identity: Identity) -> bool {
+        let browser = ["origin", "sec-fetch-site", "referer", "cookie"];
+        identity == Identity::Anyone
+            && matches!(self.access, Access::Api | Access::Feed(_))
+            && !browser
+                .iter()
+                .any(|name| request.headers().contains_key(*name))
+    }
+
+    fn refuse(&self, request: &Request, refusal: Refusal) -> Response {
+        match (self.access, refusal) {
+            (Access::Feed(write), _) => write(&refusal),
+            (Access::Page, Refusal::NoKey) => {
+                Redirect::to(&pages::sign_in::path_back_to(request)).into_response()
+            }
+            (Access::Trusted, Refusal::NoKey) => Failure::new(
+                StatusCode::UNAUTHORIZED,
+                "This is open to this machine and to web.trusted only.",
+                "Add the address to web.trusted or send a key.",
+            )
+            .into_response(),
+            (_, Refusal::NoKey) => Failure::new(
+                StatusCode::UNAUTHORIZED,
+                "This needs a key.",
+                "Send it as Authorization: Bearer KEY or X-Api-Key: KEY.",
+            )
+            .into_response(),
+            (_, Refusal::WrongKey) => Failure::new(
+                StatusCode::UNAUTHORIZED,
+                "That is not the key.",
+                "The first start printed it; web.api_key sets another.",
+            )
+            .into_response(),
+            (_, Refusal::Throttled { until, seconds }) => {
+                self.app.throttled(until, seconds).into_response()
+            }
+        }
+    }
+
+    /// Writes a failure in the form the route speaks.
+    fn write(&self, visitor: &Visitor, failure: &Failure) -> Response {
+        match self.access {
+            Access::Page | Access::Open => pages::failure::show(visitor, failure),
+            Access::Api => failure.json(&visitor.id),
+            Access::Trusted | Access::Feed(_) => failure.text(&visitor.id),
+        }
+    }
+}
+
+/// A failure that a handler returned, or that axum wrote as bare text.
+fn failure_of(response: &mut Response) -> Option<Failure> {
+    if let Some(failure) = response.extensions_mut().remove::<Failure>() {
+        return Some(failure);
+    }
+    match response.status() {
+        StatusCode::METHOD_NOT_ALLOWED => Some(Failure::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "This address does not take that kind of request.",
+            "Open the page and use what it offers.",
+        )),
+        StatusCode::PAYLOAD_TOO_LARGE => Some(Failure::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "The request is larger than Weir takes.",
+            "Send less, or raise web.limits.body_bytes.",
+        )),
+        _ => None,
+    }
+}
+
+fn refused_as(refused: NotTaken, now: Timestamp) -> Refusal {
+    match refused {
+        NotTaken::Wrong => Refusal::WrongKey,
+        NotTaken::Throttled { until } => Refusal::Throttled {
+            until,
+            seconds: seconds_until(until, now),
+        },
+    }
+}
+
+/// Whole seconds, rounded up, at least one: a client that waits so long is not early.
+pub(crate) fn seconds_until(until: Timestamp, now: Timestamp) -> u64 {
+    let wait = until.duration_since(now);
+    let up = wait.as_secs() + i64::from(wait.subsec_nanos() > 0);
+    u64::try_from(up).unwrap_or(0).max(1)
+}

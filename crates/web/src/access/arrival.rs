@@ -1,0 +1,132 @@
+//! Who has come: session, key or stranger, and which cookies they leave with.
+
+use axum::{
+    extract::Request,
+    http::{Method, header},
+    response::Response,
+};
+
+use super::{Access, Gate};
+use crate::{
+    Auth, Client, Failure, Identity, RequestId, Visitor,
+    auth::{self, NotTaken, cookie, secrets::Hash},
+    forms::field,
+    pages,
+    visitor::SessionId,
+};
+
+/// A visitor together with what must be done about their cookies.
+pub(super) struct Arrival {
+    pub(super) visitor: Visitor,
+    pub(super) refused: Option<NotTaken>,
+    pub(super) bound_to: Vec<u8>,
+    new_form: Option<String>,
+    /// A session that was not noted for a while, and what its cookie holds.
+    pub(super) renewed: Option<(Hash, String)>,
+}
+
+impl Gate {
+    pub(super) fn arrive(
+        &self,
+        request: &Request,
+        client: Client,
+        id: RequestId,
+    ) -> Result<Arrival, Failure> {
+        let keeper = self.app.keeper();
+        let headers = request.headers();
+        let session = keeper.session(headers)?;
+        let renewed = session.filter(|session| session.stale).and_then(|session| {
+            let token = cookie::read(headers, cookie::SESSION)?;
+            Some((session.id, token.to_owned()))
+        });
+        let (identity, refused) = match self.identify(request, &client) {
+            Ok(Some(identity)) => (identity, None),
+            Ok(None) => (
+                session.map_or(self.stranger(), |one| Identity::Session(SessionId(one.id))),
+                None,
+            ),
+            Err(refused) => (Identity::Nobody, Some(refused)),
+        };
+        let mut new_form = None;
+        let bound_to = match identity {
+            Identity::Session(SessionId(id)) => id.to_vec(),
+            _ => match cookie::read(headers, cookie::FORM) {
+                Some(form) => form.as_bytes().to_vec(),
+                None => new_form.insert(auth::secrets::token()?).as_bytes().to_vec(),
+            },
+        };
+        let visitor = Visitor {
+            client,
+            identity,
+            id,
+            form_token: keeper.form_token(&bound_to),
+            path: request.uri().path().to_owned(),
+            theme: pages::theme::chosen(headers),
+            shell: self.app.shell(),
+        };
+        Ok(Arrival {
+            visitor,
+            refused,
+            bound_to,
+            new_form,
+            renewed,
+        })
+    }
+
+    /// Who the key in the request says it is; none without a key.
+    fn identify(&self, request: &Request, client: &Client) -> Result<Option<Identity>, NotTaken> {
+        let near = matches!(self.access, Access::Trusted) && client.near();
+        if matches!(self.access, Access::Open) || near {
+            return Ok(None);
+        }
+        let header = auth::header_key(request.headers());
+        let safe = matches!(*request.method(), Method::GET | Method::HEAD);
+        let query = (self.access.takes_query_key() && safe)
+            .then(|| query_key(request))
+            .flatten();
+        let Some(given) = header.map(ToOwned::to_owned).or(query) else {
+            return Ok(None);
+        };
+        let keeper = self.app.keeper();
+        if keeper.settings().config.auth == Auth::None {
+            return Ok(keeper.key_is_right(&given).then_some(Identity::Key));
+        }
+        keeper.key(&given, client).map(|()| Some(Identity::Key))
+    }
+
+    fn stranger(&self) -> Identity {
+        match self.app.keeper().settings().config.auth {
+            Auth::Required => Identity::Nobody,
+            Auth::None => Identity::Anyone,
+        }
+    }
+}
+
+impl Arrival {
+    /// Adds the cookies that the visit made necessary.
+    pub(super) fn leave(self, gate: &Gate, mut response: Response) -> Response {
+        let lifetime = gate.app.keeper().settings().config.session_lifetime;
+        let https = self.visitor.client.https;
+        let html = response
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+        let set_already = response.headers().contains_key(header::SET_COOKIE);
+        let form = self
+            .new_form
+            .filter(|_| html)
+            .and_then(|form| cookie::set(cookie::FORM, &form, lifetime, https));
+        let session = self
+            .renewed
+            .filter(|_| !set_already)
+            .and_then(|(_, token)| cookie::set(cookie::SESSION, &token, lifetime, https));
+        for value in [form, session].into_iter().flatten() {
+            response.headers_mut().append(header::SET_COOKIE, value);
+        }
+        response
+    }
+}
+
+fn query_key(request: &Request) -> Option<String> {
+    field(request.uri().query()?.as_bytes(), "apikey")
+}

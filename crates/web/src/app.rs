@@ -1,0 +1,281 @@
+//! The web part as a whole: opened with its settings and the fronts' contributions, it is a router that can be
+//! served, asked for a sign-in link and given new settings.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use axum::{
+    Router,
+    middleware::from_fn_with_state,
+    routing::{get, post},
+};
+use jiff::{Timestamp, tz::TimeZone};
+use parking_lot::RwLock;
+use prometheus_client::registry::Registry;
+use weir_config::Secret;
+use weir_store::sqlite::File;
+
+use crate::{
+    Access, Card, Clock, Config, Contribution, Error, Failure, Icon, Requests, Stats,
+    access::{self, Gate},
+    assets::{self, Assets},
+    auth::Keeper,
+    guard,
+    metrics::{self, Connections},
+    pages,
+    shell::Shell,
+    stats,
+};
+
+/// A handle on the web part; clones share it.
+#[derive(Clone)]
+pub struct App(Arc<Inner>);
+
+struct Inner {
+    keeper: Keeper,
+    key_made: Option<Secret>,
+    shell: Arc<Shell>,
+    fronts: Vec<Front>,
+    requests: Requests,
+    registry: Arc<Registry>,
+    connections: Connections,
+    started: Timestamp,
+    next_id: AtomicU64,
+    not_ready: RwLock<Vec<String>>,
+    /// With the front each came from.
+    routers: Vec<(&'static str, Access, Router)>,
+}
+
+/// What is kept of a contribution.
+pub(crate) struct Front {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) icon: Icon,
+    pub(crate) card: Option<Arc<dyn Card>>,
+    stats: Option<Arc<dyn Stats>>,
+}
+
+impl App {
+    /// Opens the tables in `state`, makes the key if there is none, and takes in what the fronts bring.
+    ///
+    /// # Errors
+    /// When keys and sessions cannot be kept.
+    pub fn open(
+        config: Config,
+        state: &File,
+        clock: Arc<dyn Clock>,
+        requests: Requests,
+        contributions: Vec<Contribution>,
+    ) -> Result<Self, Error> {
+        let started = clock.now();
+        let (keeper, key_made) = Keeper::open(config, state.clone(), clock)?;
+        let connections = Connections::default();
+        let mut registry = metrics::registry(
+            &requests,
+            &connections,
+            started.as_millisecond() as f64 / 1000.0,
+        );
+        let (mut fronts, mut nav, mut routers) = (Vec::new(), Vec::new(), Vec::new());
+        for contribution in contributions {
+            let Contribution {
+                name,
+                title,
+                icon,
+                card,
+                stats,
+                ..
+            } = contribution;
+            if let Some(register) = contribution.metrics {
+                register(metrics::weir(&mut registry));
+            }
+            nav.extend(contribution.nav);
+            routers.extend(
+                contribution
+                    .routers
+                    .into_iter()
+                    .map(|(access, router)| (name, access, router)),
+            );
+            fronts.push(Front {
+                name,
+                title,
+                icon,
+                card,
+                stats,
+            });
+        }
+        Ok(Self(Arc::new(Inner {
+            keeper,
+            key_made,
+            shell: Arc::new(Shell::new(nav, Assets::load(), TimeZone::system())),
+            fronts,
+            requests,
+            registry: Arc::new(registry),
+            connections,
+            next_id: AtomicU64::new(started.as_millisecond().unsigned_abs() << 12),
+            started,
+            not_ready: RwLock::default(),
+            routers,
+        })))
+    }
+
+    /// The key, if this start made it; print it then, and never again.
+    pub fn key_was_made(&self) -> Option<&Secret> {
+        self.0.key_made.as_ref()
+    }
+
+    /// Makes a new sign-in link, which replaces the one before; gives its path and query.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn sign_in_link(&self) -> Result<String, Error> {
+        self.0.keeper.link()
+    }
+
+    /// Takes new settings for everything but `listen`. Sessions made under another key end.
+    ///
+    /// # Errors
+    /// When the key cannot be kept; nothing has changed then.
+    pub fn reload(&self, config: Config) -> Result<(), Error> {
+        self.0.keeper.reload(config)
+    }
+
+    /// Says what is missing before Weir can serve; nothing missing makes `/readyz` answer 200.
+    pub fn set_not_ready(&self, reasons: Vec<String>) {
+        *self.0.not_ready.write() = reasons;
+    }
+
+    /// All routes, each behind its rule of access.
+    pub fn router(&self) -> Router {
+        let mut router = self.own();
+        for (front, access, contributed) in &self.0.routers {
+            router = router.merge(self.behind(*access, front, access.kind(), contributed.clone()));
+        }
+        router.layer(from_fn_with_state(self.clone(), guard::guard))
+    }
+
+    fn own(&self) -> Router {
+        let routes = || Router::<Self>::new();
+        let own = |access, kind, router: Router<Self>| {
+            self.behind(access, "web", kind, router.with_state(self.clone()))
+        };
+        let health = routes()
+            .route("/healthz", get(stats::healthz))
+            .route("/readyz", get(stats::readyz));
+        let files = routes()
+            .route("/assets/{name}", get(assets::asset))
+            .route("/favicon.ico", get(assets::favicon));
+        let sign_in = routes().route(
+            "/sign-in",
+            get(pages::sign_in::show).post(pages::sign_in::submit),
+        );
+        let figures = routes()
+            .route("/stats", get(stats::stats))
+            .route("/metrics", get(stats::metrics));
+        let pages = routes()
+            .route("/", get(pages::overview::show))
+            .route("/more", get(pages::more))
+            .route("/theme", post(pages::theme::choose))
+            .route("/sign-out", post(pages::sign_in::sign_out));
+        let gate = Gate {
+            app: self.clone(),
+            access: Access::Open,
+            front: "web",
+            kind: "none",
+        };
+        own(Access::Open, "health", health)
+            .merge(own(Access::Open, "asset", files))
+            .merge(own(Access::Open, "sign-in", sign_in))
+            .merge(own(Access::Trusted, "stats", figures))
+            .merge(own(Access::Page, "page", pages))
+            .fallback_service(
+                Router::new()
+                    .fallback(async || Failure::not_found())
+                    .layer(from_fn_with_state(gate, access::enforce)),
+            )
+    }
+
+    fn behind(
+        &self,
+        access: Access,
+        front: &'static str,
+        kind: &'static str,
+        router: Router,
+    ) -> Router {
+        let gate = Gate {
+            app: self.clone(),
+            access,
+            front,
+            kind,
+        };
+        // An empty router has no routes to put a layer on.
+        if router.has_routes() {
+            router.route_layer(from_fn_with_state(gate, access::enforce))
+        } else {
+            router
+        }
+    }
+
+    pub(crate) fn keeper(&self) -> &Keeper {
+        &self.0.keeper
+    }
+
+    pub(crate) fn shell(&self) -> Arc<Shell> {
+        Arc::clone(&self.0.shell)
+    }
+
+    pub(crate) fn fronts(&self) -> &[Front] {
+        &self.0.fronts
+    }
+
+    pub(crate) fn sections(&self) -> impl Iterator<Item = (&'static str, &Arc<dyn Stats>)> {
+        self.0
+            .fronts
+            .iter()
+            .filter_map(|front| Some((front.name, front.stats.as_ref()?)))
+    }
+
+    pub(crate) fn requests(&self) -> &Requests {
+        &self.0.requests
+    }
+
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.0.registry
+    }
+
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.0.connections
+    }
+
+    pub(crate) fn not_ready(&self) -> Vec<String> {
+        self.0.not_ready.read().clone()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.0.keeper.clock.now()
+    }
+
+    pub(crate) fn started(&self) -> Timestamp {
+        self.0.started
+    }
+
+    pub(crate) fn uptime(&self) -> i64 {
+        self.now().duration_since(self.0.started).as_secs().max(0)
+    }
+
+    pub(crate) fn next_id(&self) -> crate::RequestId {
+        crate::RequestId::new(self.0.next_id.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// What an address with too many wrong keys is told.
+    pub(crate) fn throttled(&self, until: Timestamp, seconds: u64) -> Failure {
+        let when = pages::time::clock(until, &self.0.shell.zone);
+        Failure::new(
+            axum::http::StatusCode::TOO_MANY_REQUESTS,
+            format!("Too many tries. Next one at {when}."),
+            format!("Wait {seconds} s, then send the right key."),
+        )
+        .retry_after(seconds)
+    }
+}

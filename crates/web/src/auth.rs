@@ -1,0 +1,261 @@
+//! Keys, sign-in links, sessions and form tokens: who someone is. What they may open is `access`.
+
+pub(crate) mod cookie;
+pub(crate) mod secrets;
+pub(crate) mod session;
+pub(crate) mod throttle;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use axum::http::{HeaderMap, header};
+use jiff::Timestamp;
+use subtle::ConstantTimeEq;
+use weir_config::Secret;
+use weir_store::{rusqlite, sqlite::File};
+
+use self::{
+    secrets::Hash,
+    session::Session,
+    throttle::{Rule, Throttle},
+};
+use crate::{Auth, Client, Clock, Config, Error};
+
+/// Why a key was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotTaken {
+    Wrong,
+    Throttled { until: Timestamp },
+}
+
+/// Everything that decides who someone is.
+pub(crate) struct Keeper {
+    pub(crate) file: File,
+    pub(crate) clock: Arc<dyn Clock>,
+    settings: ArcSwap<Settings>,
+    throttle: Throttle,
+    form: Hash,
+}
+
+/// What a reload swaps.
+pub(crate) struct Settings {
+    pub(crate) config: Config,
+    key: Secret,
+    /// What sessions remember of the key they were made under.
+    print: Hash,
+}
+
+impl Keeper {
+    /// Opens the tables; the key comes back if it was made just now.
+    pub(crate) fn open(
+        config: Config,
+        file: File,
+        clock: Arc<dyn Clock>,
+    ) -> Result<(Self, Option<Secret>), Error> {
+        file.migrate(secrets::MIGRATIONS)?;
+        if config.auth == Auth::None {
+            tracing::warn!("web.auth is none: whoever reaches the web listener may do everything");
+        }
+        let now = clock.now().as_second();
+        let (form, _) = secrets::kept(&file, "form", secrets::random::<32>()?.to_vec(), now)?;
+        let (settings, made) = Settings::new(config, &file, now)?;
+        let form = *blake3::hash(&form).as_bytes();
+        let keeper = Self {
+            file,
+            clock,
+            settings: ArcSwap::from_pointee(settings),
+            throttle: Throttle::default(),
+            form,
+        };
+        Ok((keeper, made))
+    }
+
+    /// Takes new settings. Sessions made under another key end.
+    pub(crate) fn reload(&self, config: Config) -> Result<(), Error> {
+        let (settings, _) = Settings::new(config, &self.file, self.clock.now().as_second())?;
+        self.settings.store(Arc::new(settings));
+        Ok(())
+    }
+
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.settings.load_full()
+    }
+
+    /// Compares a key, counting wrong ones by address. While an address is blocked not even the right key is taken,
+    /// or guessing would go on at full speed.
+    pub(crate) fn key(&self, given: &str, client: &Client) -> Result<(), NotTaken> {
+        let settings = self.settings.load();
+        self.counted(client, secrets::same(given, &settings.key))
+    }
+
+    fn counted(&self, client: &Client, right: bool) -> Result<(), NotTaken> {
+        let settings = self.settings.load();
+        let rule = Rule {
+            tries: settings.config.sign_in_tries,
+            window: settings.config.sign_in_window,
+        };
+        let now = self.clock.now();
+        if let Some(until) = self.throttle.blocked(client.address, now, rule) {
+            return Err(NotTaken::Throttled { until });
+        }
+        if right {
+            return Ok(());
+        }
+        self.throttle.wrong(client.address, now, rule);
+        tracing::warn!(client = %client.address, "a wrong key was sent");
+        Err(NotTaken::Wrong)
+    }
+
+    /// Whether the key is right, for where a wrong one changes nothing.
+    pub(crate) fn key_is_right(&self, given: &str) -> bool {
+        secrets::same(given, &self.settings.load().key)
+    }
+
+    /// Makes a sign-in link in place of the one before and gives its path.
+    pub(crate) fn link(&self) -> Result<String, Error> {
+        let token = secrets::token()?;
+        let hash = secrets::hash(&token);
+        let now = self.clock.now().as_second();
+        self.file
+            .write_blocking(move |tx| secrets::put(tx, "link", &hash, now))?;
+        Ok(format!("/sign-in?link={token}"))
+    }
+
+    /// Signs in by key: the token for the cookie.
+    pub(crate) async fn sign_in(&self, agent: &str) -> Result<String, Error> {
+        let new = self.new_session(agent)?;
+        let token = new.token.clone();
+        self.file.write_durable(move |tx| new.insert(tx)).await?;
+        Ok(token)
+    }
+
+    /// Signs in by link and uses it up, in one transaction. A wrong link counts as a wrong key.
+    pub(crate) async fn use_link(
+        &self,
+        link: &str,
+        agent: &str,
+        client: &Client,
+    ) -> Result<Result<String, NotTaken>, Error> {
+        let settings = self.settings.load_full();
+        let rule = Rule {
+            tries: settings.config.sign_in_tries,
+            window: settings.config.sign_in_window,
+        };
+        if let Some(until) = self
+            .throttle
+            .blocked(client.address, self.clock.now(), rule)
+        {
+            return Ok(Err(NotTaken::Throttled { until }));
+        }
+        let new = self.new_session(agent)?;
+        let token = new.token.clone();
+        let hash = secrets::hash(link);
+        let taken = self
+            .file
+            .write_durable(move |tx| {
+                let used = tx.execute(
+                    "DELETE FROM web_secret WHERE name = 'link' AND value = ?1",
+                    [&hash[..]],
+                )?;
+                if used == 1 {
+                    new.insert(tx)?;
+                }
+                Ok(used == 1)
+            })
+            .await?;
+        Ok(self.counted(client, taken).map(|()| token))
+    }
+
+    fn new_session(&self, agent: &str) -> Result<session::New, Error> {
+        let settings = self.settings.load();
+        Ok(session::New {
+            token: secrets::token()?,
+            key: settings.print,
+            agent: agent.to_owned(),
+            now: self.clock.now(),
+            lifetime: settings.config.session_lifetime,
+        })
+    }
+
+    /// The session of a request, if it has one in force.
+    pub(crate) fn session(&self, headers: &HeaderMap) -> Result<Option<Session>, Error> {
+        let Some(token) = cookie::read(headers, cookie::SESSION) else {
+            return Ok(None);
+        };
+        let now = self.clock.now();
+        let print = self.settings.load().print;
+        Ok(self
+            .file
+            .read(|connection| session::find(connection, token, &print, now))?)
+    }
+
+    /// Notes that a session was used and lengthens its life.
+    pub(crate) async fn seen(&self, id: Hash) -> Result<(), Error> {
+        let now = self.clock.now();
+        let lifetime = self.settings.load().config.session_lifetime;
+        Ok(self
+            .file
+            .write(move |tx| session::seen(tx, &id, now, lifetime))
+            .await?)
+    }
+
+    /// Ends a session.
+    pub(crate) async fn sign_out(&self, id: Hash) -> Result<(), Error> {
+        Ok(self
+            .file
+            .write_durable(move |tx| session::end(tx, &id))
+            .await?)
+    }
+
+    /// The token every form carries: bound to the session, or to the form cookie before there is one.
+    pub(crate) fn form_token(&self, bound_to: &[u8]) -> String {
+        let hash = blake3::keyed_hash(&self.form, bound_to);
+        data_encoding::BASE32_NOPAD
+            .encode(&hash.as_bytes()[..20])
+            .to_ascii_lowercase()
+    }
+
+    /// Whether a form came from a page of ours, shown to the same visitor.
+    pub(crate) fn form_token_is_right(&self, bound_to: &[u8], given: &str) -> bool {
+        self.form_token(bound_to)
+            .as_bytes()
+            .ct_eq(given.as_bytes())
+            .into()
+    }
+}
+
+impl Settings {
+    fn new(config: Config, file: &File, now: i64) -> Result<(Self, Option<Secret>), Error> {
+        let (key, made) = match &config.api_key {
+            Some(key) => (key.clone(), false),
+            None => {
+                let (key, made) = secrets::kept(file, "key", secrets::token()?.into_bytes(), now)?;
+                let key = String::from_utf8(key).map_err(|_| unreadable())?;
+                (Secret::new(key), made)
+            }
+        };
+        let print = secrets::hash(key.expose());
+        let fresh = made.then(|| key.clone());
+        Ok((Self { config, key, print }, fresh))
+    }
+}
+
+fn unreadable() -> weir_store::Error {
+    rusqlite::Error::InvalidQuery.into()
+}
+
+/// The key in a request's headers: `Authorization: Bearer KEY` or `X-Api-Key: KEY`.
+pub(crate) fn header_key(headers: &HeaderMap) -> Option<&str> {
+    let bearer = headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| {
+            let (scheme, key) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+        });
+    bearer.or_else(|| {
+        headers
+            .get("x-api-key")
+            .and_then(|value| value.to_str().ok())
+    })
+}

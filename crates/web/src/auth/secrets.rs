@@ -1,0 +1,97 @@
+//! Secrets of the web part in `state.db`: how they are made, compared and kept.
+
+use subtle::ConstantTimeEq;
+use weir_config::Secret;
+use weir_store::{
+    rusqlite::{self, Connection, OptionalExtension, Transaction},
+    sqlite::{File, Migrations},
+};
+
+use crate::Error;
+
+/// The tables of the web part.
+pub(crate) const MIGRATIONS: Migrations = Migrations {
+    owner: "web",
+    steps: &["
+    -- name: 'key' (text, made on the first start), 'form' (bytes, binds form tokens), 'link' (hash of a link token)
+    CREATE TABLE web_secret (name TEXT PRIMARY KEY, value BLOB NOT NULL, made INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE web_session (
+        id      BLOB PRIMARY KEY,   -- hash of what the cookie holds
+        key     BLOB NOT NULL,      -- print of the key in force at sign-in; another key ends the session
+        created INTEGER NOT NULL,
+        seen    INTEGER NOT NULL,
+        expires INTEGER NOT NULL,
+        agent   TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX web_session_expires ON web_session (expires);
+    "],
+};
+
+/// A blake3 hash, as kept in tables.
+pub(crate) type Hash = [u8; 32];
+
+/// Random bytes from the operating system.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(Error::Random)?;
+    Ok(bytes)
+}
+
+/// A fresh token of 160 bits in 32 characters that survive being read aloud.
+pub(crate) fn token() -> Result<String, Error> {
+    Ok(data_encoding::BASE32_NOPAD
+        .encode(&random::<20>()?)
+        .to_ascii_lowercase())
+}
+
+/// What is kept of a token. Tokens are random, so a fast hash is enough.
+pub(crate) fn hash(token: &str) -> Hash {
+    *blake3::hash(token.as_bytes()).as_bytes()
+}
+
+/// Compares in a time that says nothing about where the two differ, nor about the length of the right one.
+pub(crate) fn same(given: &str, right: &Secret) -> bool {
+    hash(given).ct_eq(&hash(right.expose())).into()
+}
+
+/// Reads a secret, or makes and keeps it when there is none; true if it was made now.
+pub(crate) fn kept(
+    file: &File,
+    name: &'static str,
+    made: Vec<u8>,
+    now: i64,
+) -> Result<(Vec<u8>, bool), Error> {
+    let kept = file.write_blocking(move |tx| {
+        if let Some(value) = read(tx, name)? {
+            return Ok((value, false));
+        }
+        put(tx, name, &made, now)?;
+        Ok((made, true))
+    })?;
+    Ok(kept)
+}
+
+/// Reads a secret.
+pub(crate) fn read(connection: &Connection, name: &str) -> rusqlite::Result<Option<Vec<u8>>> {
+    connection
+        .query_row(
+            "SELECT value FROM web_secret WHERE name = ?1",
+            [name],
+            |row| row.get(0),
+        )
+        .optional()
+}
+
+/// Keeps a secret in place of the one before.
+pub(crate) fn put(
+    tx: &Transaction<'_>,
+    name: &str,
+    value: &[u8],
+    now: i64,
+) -> rusqlite::Result<()> {
+    tx.execute(
+        "INSERT OR REPLACE INTO web_secret (name, value, made) VALUES (?1, ?2, ?3)",
+        (name, value, now),
+    )?;
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! What a front brings to the web listener: routes, navigation, a section of `/stats`, metrics and a card on the
+//! overview. Everything here is plain values and small traits, so that `web` never knows a front.
+
+use std::sync::Arc;
+
+use axum::Router;
+use prometheus_client::registry::Registry;
+
+use crate::Access;
+
+/// Puts a front's metrics into the registry.
+type Register = Box<dyn FnOnce(&mut Registry) + Send>;
+
+/// One front's part of the web listener.
+pub struct Contribution {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) routers: Vec<(Access, Router)>,
+    pub(crate) nav: Vec<NavEntry>,
+    pub(crate) stats: Option<Arc<dyn Stats>>,
+    pub(crate) metrics: Option<Register>,
+    pub(crate) card: Option<Arc<dyn Card>>,
+    pub(crate) icon: Icon,
+}
+
+impl Contribution {
+    /// Begins a contribution: `name` as in metrics and `/stats`, `title` as people read it.
+    pub fn new(name: &'static str, title: &'static str, icon: Icon) -> Self {
+        Self {
+            name,
+            title,
+            routers: Vec::new(),
+            nav: Vec::new(),
+            stats: None,
+            metrics: None,
+            card: None,
+            icon,
+        }
+    }
+
+    /// Adds pages, which only those signed in may open. The router must not have a fallback of its own.
+    #[must_use]
+    pub fn router(self, router: Router) -> Self {
+        self.router_for(Access::Page, router)
+    }
+
+    /// Adds routes with another rule of access. The router must not have a fallback of its own.
+    #[must_use]
+    pub fn router_for(mut self, access: Access, router: Router) -> Self {
+        self.routers.push((access, router));
+        self
+    }
+
+    /// Adds an entry to the navigation.
+    #[must_use]
+    pub fn nav(mut self, entry: NavEntry) -> Self {
+        self.nav.push(entry);
+        self
+    }
+
+    /// Sets the section of `/stats`.
+    #[must_use]
+    pub fn stats(mut self, stats: Arc<dyn Stats>) -> Self {
+        self.stats = Some(stats);
+        self
+    }
+
+    /// Registers metrics; the registry already carries the prefix `weir`.
+    #[must_use]
+    pub fn metrics(mut self, register: impl FnOnce(&mut Registry) + Send + 'static) -> Self {
+        self.metrics = Some(Box::new(register));
+        self
+    }
+
+    /// Sets the card on the overview.
+    #[must_use]
+    pub fn card(mut self, card: Arc<dyn Card>) -> Self {
+        self.card = Some(card);
+        self
+    }
+}
+
+/// An entry of the navigation.
+#[derive(Debug, Clone)]
+pub struct NavEntry {
+    /// What it is called.
+    pub label: &'static str,
+    /// Where it leads; pages below it count as it.
+    pub href: &'static str,
+    /// Its picture on a phone.
+    pub icon: Icon,
+    /// The key that opens it after `g`.
+    pub key: char,
+    /// Which of the three groups it stands in.
+    pub group: NavGroup,
+    /// Its place within the group.
+    pub place: u8,
+    /// Whether it stands in the bar of a phone rather than on the page *More*.
+    pub phone: bool,
+}
+
+/// The groups of the navigation, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NavGroup {
+    /// What goes on.
+    Watch,
+    /// What one came to read.
+    Read,
+    /// What one sets up.
+    SetUp,
+}
+
+/// Pictures of the sprite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the picture of its name")]
+pub enum Icon {
+    Overview,
+    Upstreams,
+    Tracker,
+    Search,
+    News,
+    History,
+    Connect,
+    Settings,
+    More,
+}
+
+impl Icon {
+    /// The name of the symbol in the sprite.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Overview => "overview",
+            Self::Upstreams => "upstreams",
+            Self::Tracker => "tracker",
+            Self::Search => "search",
+            Self::News => "news",
+            Self::History => "history",
+            Self::Connect => "connect",
+            Self::Settings => "settings",
+            Self::More => "more",
+        }
+    }
+}
+
+/// Gives one front's section of `/stats`.
+pub trait Stats: Send + Sync + 'static {
+    /// A snapshot; text and JSON are made from the same one.
+    fn section(&self) -> Section;
+}
+
+/// One front's section of `/stats`.
+#[derive(Debug, Clone, Default)]
+pub struct Section {
+    /// Fields in JSON, under `fronts.{name}`.
+    pub json: serde_json::Map<String, serde_json::Value>,
+    /// Lines of the text form, without line ends.
+    pub text: Vec<String>,
+    /// Whether the fields also stand at the top of the JSON, as those of the tracker do.
+    pub top_level: bool,
+}
+
+/// Gives one front's card on the overview.
+pub trait Card: Send + Sync + 'static {
+    /// What the card shows now.
+    fn view(&self) -> CardView;
+}
+
+/// What a card shows.
+#[derive(Debug, Clone)]
+pub struct CardView {
+    /// How the front is doing.
+    pub state: CardState,
+    /// The same in a sentence: who, why, until when.
+    pub sentence: String,
+    /// Figures below it.
+    pub figures: Vec<Figure>,
+    /// Lines to add to the configuration, while there is nothing to show.
+    pub lines: Option<String>,
+}
+
+/// A figure with its label.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    /// What it counts.
+    pub label: String,
+    /// How many, as it is read; `–` when unknown.
+    pub value: String,
+}
+
+/// How a front is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CardState {
+    /// It answers its clients.
+    Answering,
+    /// It will answer in a moment.
+    Starting,
+    /// It answers worse than usual.
+    Limited,
+    /// It does not answer.
+    Down,
+    /// It has nothing to do yet.
+    Unconfigured,
+    /// It is switched off, or not part of this build.
+    Off,
+}
+
+impl CardState {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Answering => "Answering",
+            Self::Starting => "Starting",
+            Self::Limited => "Limited",
+            Self::Down => "Not answering",
+            Self::Unconfigured => "Not set up",
+            Self::Off => "Off",
+        }
+    }
+
+    /// The look of its chip, one of the five states of an upstream.
+    pub(crate) fn chip(self) -> &'static str {
+        match self {
+            Self::Answering => "open",
+            Self::Starting => "probing",
+            Self::Limited => "cooldown",
+            Self::Down => "disabled",
+            Self::Unconfigured | Self::Off => "manual",
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Why the web part cannot start or reload. What clients are told is in `failure`.
+
+/// Why the web part cannot start or take new settings.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Keys and sessions cannot be kept.
+    #[error("keys and sessions cannot be kept: {0}")]
+    Store(#[from] weir_store::Error),
+    /// The operating system gives no random numbers, so no key can be made.
+    #[error("the operating system gives no random numbers: {0}")]
+    Random(getrandom::Error),
+}

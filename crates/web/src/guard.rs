@@ -1,0 +1,123 @@
+//! The outermost layer: gives the request an id and a span, judges the client, bounds body and time, catches panics
+//! and puts the security headers on every answer, whatever made it.
+
+use std::{net::SocketAddr, panic::AssertUnwindSafe, time::Duration};
+
+use axum::{
+    RequestExt,
+    extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    middleware::Next,
+    response::Response,
+};
+use futures_util::FutureExt;
+use tracing::Instrument;
+
+use crate::{App, Client, Failure, RequestId, forms, pages};
+
+const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+                   form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Set where the handler has not set its own.
+const HEADERS: [(HeaderName, &str); 7] = [
+    (header::CONTENT_SECURITY_POLICY, CSP),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "same-origin"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("permissions-policy"),
+        "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    ),
+    (header::CACHE_CONTROL, "no-store"),
+];
+
+/// The layer itself.
+pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let id = app.next_id();
+    let settings = app.keeper().settings();
+    let config = &settings.config;
+    let peer = request
+        .extensions()
+        .get::<ConnectInfo<SocketAddr>>()
+        .map(|info| info.0.ip());
+    let client = peer.map_or_else(Client::unknown, |peer| {
+        Client::judge(
+            peer,
+            request.headers(),
+            &config.trusted,
+            &config.trusted_proxies,
+        )
+    });
+    let theme = pages::theme::chosen(request.headers());
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or("none", MatchedPath::as_str)
+        .to_owned();
+    // Never the address as sent: its query may hold a key, its path a link.
+    let span = tracing::debug_span!("request", front = "web", id = id.as_str(), method = %request.method(), route);
+    request.extensions_mut().insert(client);
+    request.extensions_mut().insert(id.clone());
+
+    let limits = &config.limits;
+    let mut response = if declared(request.headers()) > limits.body_bytes as u64 {
+        pages::failure::bare(&app, &id, theme, &forms::too_large(limits.body_bytes))
+    } else {
+        DefaultBodyLimit::max(limits.body_bytes).apply(&mut request);
+        let answer = answer(next, request.with_limited_body(), limits.request_timeout)
+            .instrument(span.clone());
+        match answer.await {
+            Ok(response) => response,
+            Err(failure) => pages::failure::bare(&app, &id, theme, &failure),
+        }
+    };
+    finish(response.headers_mut(), &id);
+    span.in_scope(|| tracing::debug!(status = response.status().as_u16(), client = %client.address, "answered"));
+    response
+}
+
+/// Runs what is inside, for a bounded time and whatever it does.
+async fn answer(next: Next, request: Request, limit: Duration) -> Result<Response, Failure> {
+    let run = AssertUnwindSafe(next.run(request)).catch_unwind();
+    match tokio::time::timeout(limit, run).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(_panic)) => {
+            tracing::error!("a handler panicked");
+            Err(Failure::internal())
+        }
+        Err(_elapsed) => {
+            tracing::warn!("a request took too long");
+            Err(Failure::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!(
+                    "This took longer than {} s, so Weir gave it up.",
+                    limit.as_secs_f64()
+                ),
+                "Try again in a moment.",
+            )
+            .retry_after(1))
+        }
+    }
+}
+
+fn declared(headers: &HeaderMap) -> u64 {
+    headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse().ok())
+        .unwrap_or(0)
+}
+
+fn finish(headers: &mut HeaderMap, id: &RequestId) {
+    for (name, value) in HEADERS {
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
+    if let Ok(id) = HeaderValue::from_str(id.as_str()) {
+        headers.insert("x-request-id", id);
+    }
+}

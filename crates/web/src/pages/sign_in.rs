@@ -1,0 +1,237 @@
+//! `/sign-in`: by key or by link; and the way out.
+//!
+//! The link signs in by a plain GET: it is printed on a terminal and opened once, and a page with one more button
+//! would help nobody. What must not use it up is a browser that fetches ahead of its user, so those are put off.
+
+use std::time::Duration;
+
+use askama::Template;
+use axum::{
+    extract::{Query, Request, State},
+    http::{HeaderMap, Method, StatusCode, header},
+    response::{IntoResponse, Redirect, Response},
+};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde::Deserialize;
+
+use crate::{
+    App, Failure, Identity, Visitor,
+    access::seconds_until,
+    auth::{NotTaken, cookie},
+    forms::{field, form_token, stale_form, too_large},
+    pages::{local, time::Shown},
+    shell,
+    visitor::SessionId,
+};
+
+/// What must not stand bare in a query value.
+const VALUE: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'&')
+    .add(b'+')
+    .add(b'<')
+    .add(b'>')
+    .add(b'=')
+    .add(b'?');
+/// A key is a line, not a text.
+const FORM: usize = 16 * 1024;
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct Page<'a> {
+    token: &'a str,
+    next: &'a str,
+    mistake: Option<&'a str>,
+    until: Option<Shown>,
+}
+
+/// What the address may hold.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Asked {
+    link: Option<String>,
+    #[serde(default)]
+    next: String,
+}
+
+/// Why the page is shown again.
+enum Again {
+    WrongKey,
+    WrongLink,
+    Throttled(jiff::Timestamp),
+}
+
+/// Where a stranger is sent who opened a page: back there after signing in, unless it was no GET or the address
+/// holds a key.
+pub(crate) fn path_back_to(request: &Request) -> String {
+    let target = request
+        .uri()
+        .path_and_query()
+        .map_or("/", |target| target.as_str());
+    let holds_key = request
+        .uri()
+        .query()
+        .is_some_and(|query| query.to_ascii_lowercase().contains("apikey"));
+    let plain = request.method() == Method::GET && target != "/" && !holds_key;
+    match local(target).filter(|_| plain) {
+        Some(target) => format!("/sign-in?next={}", utf8_percent_encode(target, VALUE)),
+        None => "/sign-in".to_owned(),
+    }
+}
+
+/// `GET /sign-in`.
+pub(crate) async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(asked): Query<Asked>,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let next = local(&asked.next).unwrap_or("/");
+    if visitor.identity.signed_in() {
+        return Ok(Redirect::to(next).into_response());
+    }
+    let Some(link) = asked.link else {
+        return Ok(page(&app, &visitor, next, None));
+    };
+    if method == Method::HEAD || ahead_of_its_user(&headers) {
+        return Ok(StatusCode::SERVICE_UNAVAILABLE.into_response());
+    }
+    match app
+        .keeper()
+        .use_link(&link, agent(&headers), &visitor.client)
+        .await?
+    {
+        Ok(token) => {
+            tracing::info!(client = %visitor.client.address, "signed in by link");
+            Ok(signed_in(&app, &visitor, &token, next))
+        }
+        Err(NotTaken::Wrong) => Ok(page(&app, &visitor, next, Some(Again::WrongLink))),
+        Err(NotTaken::Throttled { until }) => {
+            Ok(page(&app, &visitor, next, Some(Again::Throttled(until))))
+        }
+    }
+}
+
+/// `POST /sign-in`.
+pub(crate) async fn submit(
+    State(app): State<App>,
+    visitor: Visitor,
+    request: Request,
+) -> Result<Response, Response> {
+    let headers = request.headers().clone();
+    let bound_to = cookie::read(&headers, cookie::FORM)
+        .unwrap_or_default()
+        .as_bytes()
+        .to_vec();
+    let (given, request) = form_token(request, FORM)
+        .await
+        .map_err(|response| *response)?;
+    let keeper = app.keeper();
+    let known = matches!(visitor.identity, Identity::Session(_));
+    if !known && !given.is_some_and(|given| keeper.form_token_is_right(&bound_to, &given)) {
+        return Err(stale_form().into_response());
+    }
+    let form = axum::body::to_bytes(request.into_body(), FORM)
+        .await
+        .map_err(|_| too_large(FORM).into_response())?;
+    let asked = field(&form, "next").unwrap_or_default();
+    let next = local(&asked).unwrap_or("/");
+    let key = field(&form, "key").unwrap_or_default();
+    match keeper.key(key.trim(), &visitor.client) {
+        Ok(()) => {
+            let token = keeper
+                .sign_in(agent(&headers))
+                .await
+                .map_err(|error| Failure::from(error).into_response())?;
+            tracing::info!(client = %visitor.client.address, "signed in by key");
+            Ok(signed_in(&app, &visitor, &token, next))
+        }
+        Err(NotTaken::Wrong) => Ok(page(&app, &visitor, next, Some(Again::WrongKey))),
+        Err(NotTaken::Throttled { until }) => {
+            Ok(page(&app, &visitor, next, Some(Again::Throttled(until))))
+        }
+    }
+}
+
+/// `POST /sign-out`.
+pub(crate) async fn sign_out(
+    State(app): State<App>,
+    visitor: Visitor,
+) -> Result<Response, Failure> {
+    if let Identity::Session(SessionId(id)) = visitor.identity {
+        app.keeper().sign_out(id).await?;
+    }
+    let mut response = Redirect::to("/sign-in").into_response();
+    add_cookie(&mut response, "", Duration::ZERO, visitor.client.https);
+    Ok(response)
+}
+
+fn signed_in(app: &App, visitor: &Visitor, token: &str, next: &str) -> Response {
+    let mut response = Redirect::to(next).into_response();
+    let lifetime = app.keeper().settings().config.session_lifetime;
+    add_cookie(&mut response, token, lifetime, visitor.client.https);
+    response
+}
+
+fn add_cookie(response: &mut Response, token: &str, lifetime: Duration, https: bool) {
+    if let Some(value) = cookie::set(cookie::SESSION, token, lifetime, https) {
+        response.headers_mut().append(header::SET_COOKIE, value);
+    }
+}
+
+fn page(app: &App, visitor: &Visitor, next: &str, again: Option<Again>) -> Response {
+    let (status, mistake, until) = match again {
+        None => (StatusCode::OK, None, None),
+        Some(Again::WrongKey) => (
+            StatusCode::UNPROCESSABLE_ENTITY,
+            Some("That is not the key."),
+            None,
+        ),
+        Some(Again::WrongLink) => (
+            StatusCode::FORBIDDEN,
+            Some(
+                "That link was used already, or a newer one has replaced it. A restart prints a new one.",
+            ),
+            None,
+        ),
+        Some(Again::Throttled(until)) => (StatusCode::TOO_MANY_REQUESTS, None, Some(until)),
+    };
+    let shown = until.map(|until| Shown::exactly(until, &app.shell().zone));
+    let page = Page {
+        token: &visitor.form_token,
+        next,
+        mistake,
+        until: shown,
+    };
+    let mut response = shell::body(&page, |body| visitor.page("Sign in", body));
+    *response.status_mut() = status;
+    if let Some(until) = until {
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, seconds_until(until, app.now()).into());
+    }
+    response
+}
+
+fn ahead_of_its_user(headers: &HeaderMap) -> bool {
+    ["sec-purpose", "purpose", "x-moz", "x-purpose"]
+        .iter()
+        .any(|name| {
+            headers.get(*name).is_some_and(|value| {
+                let value = value.as_bytes().to_ascii_lowercase();
+                value
+                    .windows(5)
+                    .any(|part| part == b"fetch" || part == b"previ" || part == b"prere")
+            })
+        })
+}
+
+fn agent(headers: &HeaderMap) -> &str {
+    headers
+        .get(header::USER_AGENT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("")
+}

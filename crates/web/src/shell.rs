@@ -1,0 +1,140 @@
+//! The frame around every page: top bar, navigation, footer. It is built once from what the fronts contribute.
+
+use askama::Template;
+use axum::response::{Html, IntoResponse, Response};
+use jiff::tz::TimeZone;
+
+use crate::{Failure, Icon, Identity, NavEntry, NavGroup, Visitor, assets::Assets};
+
+/// What all pages share.
+pub(crate) struct Shell {
+    pub(crate) assets: Assets,
+    pub(crate) zone: TimeZone,
+    nav: Vec<NavEntry>,
+}
+
+#[derive(Template)]
+#[template(path = "shell.html")]
+struct Frame<'a> {
+    shell: &'a Shell,
+    title: &'a str,
+    body: &'a str,
+    /// None on pages for strangers: they see the mark and nothing else.
+    visitor: Option<&'a Visitor>,
+    theme: Option<&'a str>,
+    path: &'a str,
+    version: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "more.html")]
+struct More<'a> {
+    entries: Vec<&'a NavEntry>,
+    visitor: &'a Visitor,
+    account: bool,
+}
+
+impl Shell {
+    pub(crate) fn new(mut nav: Vec<NavEntry>, assets: Assets, zone: TimeZone) -> Self {
+        nav.push(NavEntry {
+            label: "Overview",
+            href: "/",
+            icon: Icon::Overview,
+            key: 'o',
+            group: NavGroup::Watch,
+            place: 0,
+            phone: true,
+        });
+        nav.sort_by_key(|entry| (entry.group, entry.place));
+        Self { assets, zone, nav }
+    }
+
+    /// A page in the frame.
+    pub(crate) fn page(&self, visitor: &Visitor, title: &str, body: &str) -> Response {
+        let known = visitor.identity.signed_in().then_some(visitor);
+        self.frame(known, visitor.theme, &visitor.path, title, body)
+    }
+
+    /// A page for someone of whom nothing is known.
+    pub(crate) fn bare(&self, theme: Option<&str>, title: &str, body: &str) -> Response {
+        self.frame(None, theme, "", title, body)
+    }
+
+    fn frame(
+        &self,
+        visitor: Option<&Visitor>,
+        theme: Option<&str>,
+        path: &str,
+        title: &str,
+        body: &str,
+    ) -> Response {
+        let version = env!("CARGO_PKG_VERSION");
+        html(&Frame {
+            shell: self,
+            title,
+            body,
+            visitor,
+            theme,
+            path,
+            version,
+        })
+    }
+
+    /// The page with what the bar of a phone has no room for.
+    pub(crate) fn more(&self, visitor: &Visitor) -> Response {
+        let entries = self.nav.iter().filter(|entry| !entry.phone).collect();
+        let account = matches!(visitor.identity, Identity::Session(_));
+        body(
+            &More {
+                entries,
+                visitor,
+                account,
+            },
+            |body| visitor.page("More", body),
+        )
+    }
+
+    /// The name of the zone that times are shown in.
+    pub(crate) fn zone_name(&self) -> &str {
+        self.zone.iana_name().unwrap_or("UTC")
+    }
+
+    fn group_begins(&self, index: &usize) -> bool {
+        *index > 0 && self.nav[*index].group != self.nav[*index - 1].group
+    }
+
+    fn phone(&self) -> impl Iterator<Item = &NavEntry> {
+        self.nav.iter().filter(|entry| entry.phone)
+    }
+}
+
+impl NavEntry {
+    /// Whether a path is this page or one below it.
+    fn holds(&self, path: &str) -> bool {
+        path == self.href
+            || (self.href != "/"
+                && path
+                    .strip_prefix(self.href)
+                    .is_some_and(|rest| rest.starts_with('/')))
+    }
+}
+
+/// Renders a template to be the body of a page.
+pub(crate) fn body(template: &impl Template, page: impl FnOnce(&str) -> Response) -> Response {
+    match template.render() {
+        Ok(body) => page(&body),
+        Err(error) => unwritable(&error),
+    }
+}
+
+fn html(template: &impl Template) -> Response {
+    match template.render() {
+        Ok(text) => Html(text).into_response(),
+        Err(error) => unwritable(&error),
+    }
+}
+
+fn unwritable(error: &askama::Error) -> Response {
+    tracing::error!(%error, "a page could not be written");
+    Failure::internal().into_response()
+}

@@ -1,0 +1,94 @@
+//! `/stats` in text and JSON, `/metrics`, `/healthz` and `/readyz`.
+
+use axum::{
+    Json,
+    extract::{Query, State},
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::{App, Failure, metrics};
+
+/// What `/stats` may be asked.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Asked {
+    format: Option<String>,
+}
+
+/// `GET /stats`.
+pub(crate) async fn stats(State(app): State<App>, Query(asked): Query<Asked>) -> Response {
+    match asked.format.as_deref() {
+        Some("json") => Json(as_json(&app)).into_response(),
+        None | Some("text") => as_text(&app).into_response(),
+        Some(_) => Failure::new(
+            StatusCode::BAD_REQUEST,
+            "There is no such format.",
+            "Ask for format=text or format=json.",
+        )
+        .into_response(),
+    }
+}
+
+/// `GET /metrics`.
+pub(crate) async fn metrics(State(app): State<App>) -> Result<Response, Failure> {
+    let text = metrics::encode(app.registry()).map_err(|error| {
+        tracing::error!(%error, "metrics could not be written");
+        Failure::internal()
+    })?;
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}
+
+/// `GET /healthz`: the process is alive and answers.
+pub(crate) async fn healthz() -> &'static str {
+    "alive\n"
+}
+
+/// `GET /readyz`: it can serve, or what is missing for that.
+pub(crate) async fn readyz(State(app): State<App>) -> Response {
+    let missing = app.not_ready();
+    if missing.is_empty() {
+        return "ready\n".into_response();
+    }
+    let lines: String = missing.iter().map(|reason| format!("{reason}\n")).collect();
+    (
+        StatusCode::SERVICE_UNAVAILABLE,
+        format!("not ready\n{lines}"),
+    )
+        .into_response()
+}
+
+fn as_json(app: &App) -> Value {
+    let mut top = Map::new();
+    let mut fronts = Map::new();
+    for (name, stats) in app.sections() {
+        let section = stats.section();
+        if section.top_level {
+            top.extend(section.json.clone());
+        }
+        fronts.insert(name.to_owned(), Value::Object(section.json));
+    }
+    // Last, so that no front can speak for the whole.
+    top.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
+    top.insert("started".into(), json!(app.started().to_string()));
+    top.insert("uptime_seconds".into(), json!(app.uptime()));
+    top.insert("fronts".into(), Value::Object(fronts));
+    Value::Object(top)
+}
+
+fn as_text(app: &App) -> String {
+    let mut lines = vec![
+        format!("version {}", env!("CARGO_PKG_VERSION")),
+        format!("started {}", app.started()),
+        format!("uptime_seconds {}", app.uptime()),
+    ];
+    for (name, stats) in app.sections() {
+        lines.push(String::new());
+        lines.push(format!("[{name}]"));
+        lines.extend(stats.section().text);
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}

@@ -1,0 +1,87 @@
+//! The visitor of one request, as handlers see it: who it is, from where, and how to show a page to them.
+
+use std::{fmt, sync::Arc};
+
+use axum::{extract::FromRequestParts, http::request::Parts, response::Response};
+
+use crate::{Client, Failure, auth::secrets::Hash, shell::Shell};
+
+/// Whoever makes the request. Extract it in a handler.
+#[derive(Clone)]
+pub struct Visitor {
+    /// Where the request came from.
+    pub client: Client,
+    /// Who is asking.
+    pub identity: Identity,
+    /// The request's id, as in the log.
+    pub id: RequestId,
+    /// What every form of a page must carry in the field `csrf`.
+    pub form_token: String,
+    pub(crate) path: String,
+    pub(crate) theme: Option<&'static str>,
+    pub(crate) shell: Arc<Shell>,
+}
+
+/// Who is asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identity {
+    /// Nobody we know.
+    Nobody,
+    /// Everybody, because `web.auth` is `none`.
+    Anyone,
+    /// A program that sent the key.
+    Key,
+    /// A browser that signed in.
+    Session(SessionId),
+}
+
+/// Which session; opaque outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionId(pub(crate) Hash);
+
+impl Identity {
+    /// Whether it may open what needs signing in.
+    pub fn signed_in(self) -> bool {
+        self != Self::Nobody
+    }
+}
+
+impl Visitor {
+    /// Shows a page in the shell. The body is the output of a template and goes in as it is.
+    pub fn page(&self, title: &str, body: &str) -> Response {
+        self.shell.page(self, title, body)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Visitor {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        parts
+            .extensions
+            .get::<Self>()
+            .cloned()
+            .ok_or_else(Failure::internal)
+    }
+}
+
+/// The id of a request: in the log, on error pages and in the header `X-Request-Id`.
+#[derive(Debug, Clone)]
+pub struct RequestId(Arc<str>);
+
+impl RequestId {
+    pub(crate) fn new(number: u64) -> Self {
+        Self(format!("{number:012x}").into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

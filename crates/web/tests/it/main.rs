@@ -1,0 +1,13 @@
+//! The web part from outside: its router called as a service, and its listener on real sockets.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "what a test cannot do without may panic"
+)]
+
+mod access;
+mod answers;
+mod forms;
+mod server;
+mod sign_in;
+mod support;

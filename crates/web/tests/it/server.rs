@@ -1,0 +1,282 @@
+//! The listener on real sockets. Nothing here is decided by how long something takes: tests wait for events.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{Router, routing::get};
+use futures_util::FutureExt;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::{Notify, Semaphore},
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+use weir_store::sqlite::File;
+use weir_web::{Access, App, Config, Contribution, Ended, Icon, Limits, Requests, System};
+
+/// Longer than any test runs: a bound that must not be reached.
+const NEVER: Duration = Duration::from_secs(3600);
+
+struct Served {
+    address: SocketAddr,
+    stop: CancellationToken,
+    ended: JoinHandle<Ended>,
+    /// Told when a request to `/held` has begun.
+    begun: Arc<Notify>,
+    /// A permit lets one request to `/held` finish.
+    release: Arc<Semaphore>,
+    _directory: tempfile::TempDir,
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test holds the handle and waits for it"
+)]
+async fn serve(limits: Limits, drain: Duration) -> Served {
+    let directory = tempfile::tempdir().unwrap();
+    let state = File::open(directory.path().join("state.db")).unwrap();
+    let (begun, release) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
+    let held = {
+        let (begun, release) = (Arc::clone(&begun), Arc::clone(&release));
+        get(async move || {
+            begun.notify_one();
+            release.acquire().await.unwrap().forget();
+            "held"
+        })
+    };
+    let large = get(async || vec![b'x'; 64 << 20]);
+    let sample = Contribution::new("sample", "Sample", Icon::News).router_for(
+        Access::Open,
+        Router::new().route("/held", held).route("/large", large),
+    );
+    let config = Config {
+        limits,
+        ..Config::default()
+    };
+    let app = App::open(
+        config,
+        &state,
+        Arc::new(System),
+        Requests::default(),
+        vec![sample],
+    )
+    .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = CancellationToken::new();
+    let ended = tokio::spawn(weir_web::run(listener, app, stop.clone(), drain));
+    Served {
+        address,
+        stop,
+        ended,
+        begun,
+        release,
+        _directory: directory,
+    }
+}
+
+impl Served {
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    async fn stopped(self) -> Ended {
+        self.stop.cancel();
+        self.ended.await.unwrap()
+    }
+}
+
+async fn ask(stream: &mut TcpStream, path: &str) {
+    stream
+        .write_all(format!("GET {path} HTTP/1.1\r\nHost: weir\r\n\r\n").as_bytes())
+        .await
+        .unwrap();
+}
+
+/// Reads one answer, whose length is declared.
+async fn answer(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "))
+                .unwrap_or("0");
+            if body.len() >= length.parse().unwrap() {
+                return text;
+            }
+        }
+        assert_ne!(
+            stream.read_buf(&mut bytes).await.unwrap(),
+            0,
+            "closed after {text:?}"
+        );
+    }
+}
+
+/// Reads until the other side closes, also if it does so rudely.
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes).await;
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[tokio::test]
+async fn a_slow_head_is_cut_while_others_are_served() {
+    let limits = Limits {
+        header_timeout: Duration::from_millis(50),
+        idle_timeout: NEVER,
+        ..Limits::default()
+    };
+    let served = serve(limits, NEVER).await;
+    let mut quiet = served.connect().await;
+    ask(&mut quiet, "/healthz").await;
+    assert!(answer(&mut quiet).await.contains("alive"));
+    let (mut slow, mut mute) = (served.connect().await, served.connect().await);
+    slow.write_all(b"GET / HTTP/1.1\r\nHost: we").await.unwrap();
+    assert_eq!(rest(&mut slow).await, "");
+    assert_eq!(rest(&mut mute).await, "");
+    ask(&mut quiet, "/healthz").await;
+    assert!(
+        answer(&mut quiet).await.contains("alive"),
+        "a quiet connection is not a slow one"
+    );
+    quiet.write_all(b"GET /hea").await.unwrap();
+    assert_eq!(
+        rest(&mut quiet).await,
+        "",
+        "a second head may be slow no more than the first"
+    );
+    assert_eq!(served.stopped().await, Ended { cut: 0 });
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed() {
+    let limits = Limits {
+        idle_timeout: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let served = serve(limits, NEVER).await;
+    let mut idle = served.connect().await;
+    ask(&mut idle, "/healthz").await;
+    assert!(answer(&mut idle).await.contains("alive"));
+    assert_eq!(rest(&mut idle).await, "");
+    served.stopped().await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_take_its_answer_is_cut() {
+    let limits = Limits {
+        idle_timeout: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let served = serve(limits, NEVER).await;
+    let mut stuck = served.connect().await;
+    ask(&mut stuck, "/large").await;
+    stuck.readable().await.unwrap();
+    assert_eq!(
+        served.stopped().await,
+        Ended { cut: 0 },
+        "gone before the drain time"
+    );
+    drop(stuck);
+}
+
+#[tokio::test]
+async fn a_head_beyond_the_limits_is_refused() {
+    let served = serve(
+        Limits {
+            header_bytes: 8192,
+            headers: 10,
+            ..Limits::default()
+        },
+        NEVER,
+    )
+    .await;
+    let mut long = served.connect().await;
+    let _ = long
+        .write_all(format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(20_000)).as_bytes())
+        .await;
+    assert!(rest(&mut long).await.starts_with("HTTP/1.1 431"));
+    let mut many = served.connect().await;
+    let lines: String = (0..11).map(|n| format!("X-{n}: 1\r\n")).collect();
+    many.write_all(format!("GET / HTTP/1.1\r\n{lines}\r\n").as_bytes())
+        .await
+        .unwrap();
+    assert!(rest(&mut many).await.starts_with("HTTP/1.1 431"));
+    served.stopped().await;
+}
+
+#[tokio::test]
+async fn idle_connections_do_not_hold_up_the_end() {
+    let served = serve(Limits::default(), NEVER).await;
+    let (mut kept, mut fresh, mut begun) = (
+        served.connect().await,
+        served.connect().await,
+        served.connect().await,
+    );
+    ask(&mut kept, "/healthz").await;
+    assert!(answer(&mut kept).await.contains("alive"));
+    begun.write_all(b"GET /healthz HT").await.unwrap();
+    assert_eq!(served.stopped().await, Ended { cut: 0 });
+    for stream in [&mut kept, &mut fresh, &mut begun] {
+        assert_eq!(rest(stream).await, "");
+    }
+}
+
+#[tokio::test]
+async fn a_request_under_way_is_finished_before_the_end() {
+    let served = serve(Limits::default(), NEVER).await;
+    let mut busy = served.connect().await;
+    ask(&mut busy, "/held").await;
+    served.begun.notified().await;
+    served.stop.cancel();
+    // Nobody new is let in once the listener is gone.
+    while TcpStream::connect(served.address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!served.ended.is_finished());
+    served.release.add_permits(1);
+    assert!(rest(&mut busy).await.ends_with("held"));
+    assert_eq!(served.stopped().await, Ended { cut: 0 });
+}
+
+#[tokio::test]
+async fn what_does_not_finish_is_cut_at_the_end_of_the_drain_time() {
+    let served = serve(Limits::default(), Duration::from_millis(20)).await;
+    let mut busy = served.connect().await;
+    ask(&mut busy, "/held").await;
+    served.begun.notified().await;
+    assert_eq!(served.stopped().await, Ended { cut: 1 });
+    assert_eq!(rest(&mut busy).await, "");
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_wait_their_turn() {
+    let served = serve(
+        Limits {
+            connections: 1,
+            ..Limits::default()
+        },
+        NEVER,
+    )
+    .await;
+    let mut first = served.connect().await;
+    ask(&mut first, "/held").await;
+    served.begun.notified().await;
+    let mut second = served.connect().await;
+    ask(&mut second, "/held").await;
+    // The first goes through its whole life before the second is even looked at.
+    served.release.add_permits(1);
+    assert!(answer(&mut first).await.ends_with("held"));
+    assert!(
+        served.begun.notified().now_or_never().is_none(),
+        "the second has not begun"
+    );
+    drop(first);
+    served.begun.notified().await;
+    served.release.add_permits(1);
+    assert!(answer(&mut second).await.ends_with("held"));
+    served.stopped().await;
+}

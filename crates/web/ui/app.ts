@@ -1,0 +1,123 @@
+// Makes complete pages pleasanter: times in the browser's zone, keys, theme without a reload. Every page works
+// without it.
+
+const KEYS_OFF = "weir-keys-off";
+/** How long `g` waits for the second key. */
+const SECOND_KEY_MS = 1500;
+
+function localiseTimes(): void {
+  const zone = document.getElementById("zone");
+  if (zone) zone.textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+  const day = { weekday: "short", day: "numeric", month: "short" } as const;
+  const today = new Date().toDateString();
+  for (const time of document.querySelectorAll<HTMLTimeElement>("time[datetime]")) {
+    const at = new Date(time.dateTime);
+    if (Number.isNaN(at.getTime())) continue;
+    const second = "seconds" in time.dataset ? ({ second: "2-digit" } as const) : {};
+    const date = at.toDateString() === today ? "" : `${at.toLocaleDateString("en-GB", day).replace(",", "")}, `;
+    time.textContent = date + at.toLocaleTimeString("en-GB", { ...clock, ...second });
+    time.title = at.toLocaleString();
+  }
+}
+
+// Storage may be switched off; then the keys simply act.
+function keysAct(): boolean {
+  try {
+    return localStorage.getItem(KEYS_OFF) === null;
+  } catch {
+    return true;
+  }
+}
+
+function setKeysAct(act: boolean): void {
+  try {
+    if (act) localStorage.removeItem(KEYS_OFF);
+    else localStorage.setItem(KEYS_OFF, "1");
+  } catch {
+    // Nothing to remember it in.
+  }
+}
+
+function keysDialog(): HTMLDialogElement | null {
+  const dialog = document.querySelector<HTMLDialogElement>("dialog#keys");
+  const open = document.getElementById("keys-open");
+  const act = document.querySelector<HTMLInputElement>("#keys-on");
+  if (!dialog || !open || !act) return null;
+  open.hidden = false;
+  act.checked = keysAct();
+  open.addEventListener("click", () => dialog.showModal());
+  act.addEventListener("change", () => setKeysAct(act.checked));
+  return dialog;
+}
+
+async function switchTheme(): Promise<void> {
+  const form = document.querySelector<HTMLFormElement>("form.theme");
+  if (!form) return;
+  const root = document.documentElement;
+  const dark = root.dataset["theme"]
+    ? root.dataset["theme"] === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
+  const theme = dark ? "light" : "dark";
+  const body = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) if (typeof value === "string") body.append(name, value);
+  body.set("theme", theme);
+  const answer = await fetch(form.action, { method: "POST", body, redirect: "manual" });
+  if (answer.ok || answer.type === "opaqueredirect") root.dataset["theme"] = theme;
+}
+
+function typing(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+}
+
+function page(key: string): HTMLAnchorElement | undefined {
+  return [...document.querySelectorAll<HTMLAnchorElement>("a[data-key]")].find((link) => link.dataset["key"] === key);
+}
+
+function listenForKeys(dialog: HTMLDialogElement | null): void {
+  let going = 0;
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.key === "Escape") {
+      for (const open of document.querySelectorAll<HTMLDetailsElement>("details.account[open]")) {
+        open.open = false;
+        open.querySelector("summary")?.focus();
+      }
+      return;
+    }
+    if (!keysAct() || typing(event.target) || dialog?.open) return;
+    const second = event.timeStamp - going < SECOND_KEY_MS && going > 0;
+    going = 0;
+    if (second) {
+      const link = page(event.key);
+      if (link) {
+        event.preventDefault();
+        link.click();
+      }
+      return;
+    }
+    switch (event.key) {
+      case "?":
+        event.preventDefault();
+        dialog?.showModal();
+        break;
+      case "g":
+        going = event.timeStamp;
+        break;
+      case "t":
+        void switchTheme();
+        break;
+      case "/": {
+        const field = document.querySelector<HTMLInputElement>("input[type=search]");
+        if (field) {
+          event.preventDefault();
+          field.focus();
+        }
+        break;
+      }
+    }
+  });
+}
+
+localiseTimes();
+listenForKeys(keysDialog());
