@@ -4,8 +4,9 @@
 //! which binary to start and where to put their pictures.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::check::ALL;
 use crate::graph::Graph;
@@ -25,10 +26,26 @@ pub(crate) fn run(project: &Project, filter: Option<&str>) -> Result<()> {
     if let Some(filter) = filter {
         node.arg(format!("--test-name-pattern={filter}"));
     }
-    node.arg(project.path(BROWSER))
+    node.args(files(&project.path(BROWSER))?)
         .env("WEIR_BIN", format!("{target}/debug/weir"))
         .env("WEIR_PICTURES", &pictures);
     shell::run(&mut node)?;
     println!("pictures: {pictures}");
     Ok(())
+}
+
+/// The test files in a directory; which of them node would find by itself depends on its version.
+fn files(directory: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(directory).with_context(|| format!("no {}", directory.display()))?;
+    let mut files = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<Vec<_>>>()?;
+    files.retain(|path| path.to_string_lossy().ends_with(".test.js"));
+    ensure!(
+        !files.is_empty(),
+        "no browser test in {}",
+        directory.display()
+    );
+    files.sort();
+    Ok(files)
 }
