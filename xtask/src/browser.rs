@@ -8,29 +8,32 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::check::ALL;
-use crate::graph::Graph;
-use crate::setup::BROWSER;
+use crate::check::BUILD;
+use crate::graph;
 use crate::shell::{self, Project};
+
+/// The node project of the tests.
+pub(crate) const TESTS: &str = "tests/browser";
 
 /// Runs the browser tests, all of them or those whose name matches `filter`.
 pub(crate) fn run(project: &Project, filter: Option<&str>) -> Result<()> {
-    shell::run(project.cargo(&["build"]).args(ALL))?;
-    let mut metadata = project.cargo(&["metadata", "--format-version", "1", "--locked"]);
-    let target = Graph::parse(&shell::read(&mut metadata)?)?.target_directory;
-    let pictures = format!("{target}/browser");
-    fs::create_dir_all(&pictures).with_context(|| format!("cannot make {pictures}"))?;
+    shell::run(project.cargo(&["build"]).args(BUILD))?;
+    let target = graph::target_directory(project)?;
+    let pictures = target.join("browser");
+    fs::create_dir_all(&pictures).with_context(|| format!("cannot make {}", pictures.display()))?;
 
     let mut node = project.command("node");
-    node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"]);
+    node.args(["--test", "--test-reporter=spec"]);
+    // One after another: each starts a browser, and times are bounded. A test that hangs fails.
+    node.args(["--test-concurrency=1", "--test-timeout=300000"]);
     if let Some(filter) = filter {
         node.arg(format!("--test-name-pattern={filter}"));
     }
-    node.args(files(&project.path(BROWSER))?)
-        .env("WEIR_BIN", format!("{target}/debug/weir"))
+    node.args(files(&project.path(TESTS))?)
+        .env("WEIR_BIN", target.join("debug/weir"))
         .env("WEIR_PICTURES", &pictures);
     shell::run(&mut node)?;
-    println!("pictures: {pictures}");
+    println!("pictures: {}", pictures.display());
     Ok(())
 }
 

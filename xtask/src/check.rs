@@ -1,18 +1,18 @@
 //! `cargo xtask check`: all that must pass before a change lands, in one command.
 //!
-//! Every cargo command here selects the same packages and targets (`ALL`): what a selection leaves
-//! out changes the features of shared crates, and each such set is built anew. A step that fails
-//! does not hide the next one; the end names every step that failed.
+//! Every cargo command here selects the whole workspace with its tests: what a selection leaves out
+//! changes the features of shared crates, and each such set is built anew. A step that fails does
+//! not hide the next one; the end names every step that failed.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
 use crate::shell::{self, Project};
-use crate::{browser, policy, setup, tidy};
+use crate::{assets, browser, policy, setup, tidy};
 
-/// The one selection of packages and targets, so that nothing is built twice.
-pub(crate) const ALL: [&str; 3] = ["--locked", "--workspace", "--all-targets"];
+/// What is built for the tests and for the browser: the binary is the same in both.
+pub(crate) const BUILD: [&str; 4] = ["--locked", "--workspace", "--bins", "--tests"];
 
 /// One part of the check.
 struct Step {
@@ -33,6 +33,10 @@ const FULL: &[Step] = &[
     Step {
         name: "deny",
         run: policy::run,
+    },
+    Step {
+        name: "assets",
+        run: |project| assets::run(project, true),
     },
     Step {
         name: "fmt",
@@ -131,8 +135,8 @@ fn fmt(project: &Project) -> Result<()> {
 }
 
 fn clippy(project: &Project) -> Result<()> {
-    let mut command = project.cargo(&["clippy"]);
-    shell::run(command.args(ALL).args(["--", "--deny", "warnings"]))
+    let mut command = project.cargo(&["clippy", "--locked", "--workspace", "--all-targets"]);
+    shell::run(command.args(["--", "--deny", "warnings"]))
 }
 
 fn doc(project: &Project) -> Result<()> {
@@ -146,7 +150,7 @@ fn doctest(project: &Project) -> Result<()> {
 }
 
 fn test(project: &Project) -> Result<()> {
-    run_tests(project, &ALL)
+    run_tests(project, &BUILD)
 }
 
 fn unit(project: &Project) -> Result<()> {

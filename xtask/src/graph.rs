@@ -1,9 +1,12 @@
 //! The dependency graph as `cargo metadata` tells it: packages and who needs whom.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
+
+use crate::shell::{self, Project};
 
 /// What `cargo metadata` prints, as far as we read it.
 #[derive(Deserialize)]
@@ -11,8 +14,6 @@ pub(crate) struct Graph {
     packages: Vec<Package>,
     resolve: Resolve,
     workspace_members: Vec<String>,
-    /// Where cargo puts what it builds.
-    pub(crate) target_directory: String,
 }
 
 /// One version of one crate.
@@ -47,6 +48,18 @@ struct Edge {
 struct Kind {
     /// `dev`, `build`, or nothing for an ordinary dependency.
     kind: Option<String>,
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target_directory(project: &Project) -> Result<PathBuf> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        target_directory: PathBuf,
+    }
+    // Without dependencies it needs no network and no time.
+    let arguments = ["metadata", "--format-version", "1", "--no-deps"];
+    let metadata: Metadata = serde_json::from_str(&shell::read(&mut project.cargo(&arguments))?)?;
+    Ok(metadata.target_directory)
 }
 
 impl Graph {
@@ -173,7 +186,7 @@ pub(crate) mod samples {
         }
         let json = serde_json::json!({
             "packages": packages, "workspace_members": members,
-            "resolve": { "nodes": nodes }, "target_directory": "target",
+            "resolve": { "nodes": nodes },
         });
         Graph::parse(&json.to_string()).unwrap()
     }

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "a command that talks to a person")]
 #![expect(clippy::print_stderr, reason = "a command that talks to a person")]
 
+mod assets;
 mod browser;
 mod check;
 mod graph;
@@ -41,6 +42,12 @@ enum Door {
         #[arg(long)]
         quick: bool,
     },
+    /// Build the script and style of the pages into the files that the binary embeds.
+    Assets {
+        /// Change nothing; fail if a build would.
+        #[arg(long)]
+        check: bool,
+    },
     /// Check licences, sources, banned and duplicate crates, and who depends on whom.
     Deny,
     /// Look for leftovers: marks of unfinished work, machine paths, over-long files.
@@ -67,6 +74,7 @@ fn run(cli: &Cli) -> Result<()> {
     match &cli.door {
         Door::Setup => setup::run(&project),
         Door::Check { quick } => check::run(&project, *quick),
+        Door::Assets { check } => assets::run(&project, *check),
         Door::Deny => policy::run(&project),
         Door::Tidy => tidy::run(&project),
         Door::Browser { filter } => browser::run(&project, filter.as_deref()),

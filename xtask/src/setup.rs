@@ -10,9 +10,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::shell::{self, Project};
-
-/// The node project of the browser tests.
-pub(crate) const BROWSER: &str = "tests/browser";
+use crate::{assets, browser};
 
 /// Something a check needs from the system.
 struct Need {
@@ -33,12 +31,12 @@ const NEEDS: &[Need] = &[
     Need {
         package: "nodejs",
         program: Some("node"),
-        reason: "runs the browser tests",
+        reason: "runs the browser tests and the builders of the assets",
     },
     Need {
         package: "npm",
         program: Some("npm"),
-        reason: "fetches what the browser tests import",
+        reason: "fetches the builders of the assets and what the browser tests import",
     },
     Need {
         package: "chromium",
@@ -52,14 +50,15 @@ const NEEDS: &[Need] = &[
     },
 ];
 
-/// The oldest Node.js whose test runner has all we use (`--test-concurrency`).
-const NODE: (u32, u32) = (20, 10);
+/// The oldest Node.js whose test runner has all we use (`--test-timeout`).
+const NODE: (u32, u32) = (20, 11);
 
 /// Installs what is missing and says what that was.
 pub(crate) fn run(project: &Project) -> Result<()> {
     install_packages(project)?;
     ensure_node(&shell::read(project.command("node").arg("--version"))?)?;
-    install_node_modules(project)
+    install_node_modules(project, assets::TOOLS)?;
+    install_node_modules(project, browser::TESTS)
 }
 
 fn install_packages(project: &Project) -> Result<()> {
@@ -135,13 +134,13 @@ fn ensure_node(version: &str) -> Result<()> {
 }
 
 /// Fetches the modules named in the lock file unless they came from this very lock file before.
-fn install_node_modules(project: &Project) -> Result<()> {
-    let directory = project.path(BROWSER);
+fn install_node_modules(project: &Project, place: &str) -> Result<()> {
+    let directory = project.path(place);
     let stamp = directory.join("node_modules/.installed-lock.json");
     let lock = fs::read(directory.join("package-lock.json"))
-        .with_context(|| format!("no lock file in {BROWSER}"))?;
+        .with_context(|| format!("no lock file in {place}"))?;
     if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
-        println!("node modules: all there");
+        println!("node modules of {place}: all there");
         return Ok(());
     }
     shell::run(project.command("npm").arg("ci").current_dir(&directory))?;
@@ -162,7 +161,7 @@ mod tests {
 
     #[test]
     fn old_node_is_refused_by_number() {
-        ensure_node("v20.10.0\n").unwrap();
+        ensure_node("v20.11.0\n").unwrap();
         ensure_node("v22.1.0").unwrap();
         ensure_node("v9.99.0").unwrap_err();
         let error = ensure_node("v18.20.4\n").unwrap_err().to_string();
