@@ -68,6 +68,22 @@ impl Graph {
         serde_json::from_str(json).context("cannot understand what `cargo metadata` printed")
     }
 
+    /// Forgets the packages that are not in what `cargo tree --prefix none --format {p}` printed.
+    /// `cargo metadata` also names what only a feature that nobody enables would bring.
+    pub(crate) fn keep(&mut self, tree: &str) {
+        let mut built = BTreeSet::new();
+        for line in tree.lines() {
+            let mut words = line.split(' ');
+            if let (Some(name), Some(version)) = (words.next(), words.next()) {
+                built.insert((name, version.trim_start_matches('v')));
+            }
+        }
+        let is_built = |package: &Package| built.contains(&(&*package.name, &*package.version));
+        self.packages.retain(is_built);
+        let left: BTreeSet<&str> = self.packages.iter().map(|package| &*package.id).collect();
+        self.resolve.nodes.retain(|node| left.contains(&*node.id));
+    }
+
     /// All packages that the workspace needs for anything, tests included, its own among them.
     pub(crate) fn needed(&self) -> Vec<&Package> {
         let members: Vec<&str> = self.workspace_members.iter().map(String::as_str).collect();
@@ -189,5 +205,29 @@ pub(crate) mod samples {
             "resolve": { "nodes": nodes },
         });
         Graph::parse(&json.to_string()).unwrap()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::samples::graph;
+
+    #[test]
+    fn what_is_never_built_is_forgotten() {
+        let mut graph = graph(&[
+            "weir 0.1.0 MIT - : a b",
+            "a 1.0.0 MIT registry : b",
+            "b 2.0.0 MIT registry : c",
+            "c 3.0.0 MIT registry :",
+        ]);
+        let names = |graph: &super::Graph| {
+            let needed = graph.needed().into_iter();
+            needed
+                .map(|package| package.name.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(&graph), ["weir", "a", "b", "c"]);
+        graph.keep("weir v0.1.0 (/a/b)\na v1.0.0 (proc-macro) (*)\n\nb v1.0.0\nc v3.0.0\n");
+        assert_eq!(names(&graph), ["weir", "a"]);
     }
 }

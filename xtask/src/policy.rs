@@ -117,14 +117,21 @@ pub(crate) fn run(project: &Project) -> Result<()> {
 }
 
 fn read_graph(project: &Project, targets: &Targets) -> Result<Graph> {
-    let mut command = project.cargo(&["metadata", "--format-version", "1", "--locked"]);
+    let mut metadata = project.cargo(&["metadata", "--locked", "--format-version", "1"]);
+    let mut tree = project.cargo(&["tree", "--locked", "--workspace"]);
+    tree.args(["--edges", "normal,build,dev"]);
+    tree.args(["--prefix", "none", "--format", "{p}"]);
     if targets.all_features {
-        command.arg("--all-features");
+        metadata.arg("--all-features");
+        tree.arg("--all-features");
     }
     for target in &targets.targets {
-        command.args(["--filter-platform", target]);
+        metadata.args(["--filter-platform", target]);
+        tree.args(["--target", target]);
     }
-    Graph::parse(&shell::read(&mut command)?)
+    let mut graph = Graph::parse(&shell::read(&mut metadata)?)?;
+    graph.keep(&shell::read(&mut tree)?);
+    Ok(graph)
 }
 
 impl Policy {
