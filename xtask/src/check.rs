@@ -141,7 +141,9 @@ fn clippy(project: &Project) -> Result<()> {
 
 fn doc(project: &Project) -> Result<()> {
     let mut command = project.cargo(&["doc", "--locked", "--workspace", "--no-deps"]);
-    command.arg("--document-private-items");
+    // Asking for examples brings the features that tests need, and with them what clippy has
+    // checked already; without it every async crate is checked a second time.
+    command.args(["--lib", "--bins", "--examples", "--document-private-items"]);
     shell::run(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 

@@ -105,7 +105,8 @@ fn apt(project: &Project, arguments: &[&str]) -> Command {
     let mut command = project.command("apt-get");
     command
         .env("DEBIAN_FRONTEND", "noninteractive")
-        .args(["--quiet", "--option", "DPkg::Lock::Timeout=120"])
+        .args(["--quiet", "--option", "Dpkg::Use-Pty=0"])
+        .args(["--option", "DPkg::Lock::Timeout=120"])
         .args(arguments);
     command
 }
