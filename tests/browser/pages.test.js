@@ -10,6 +10,7 @@ import { directory, start } from './support/weir.js';
 // A new page is one line here; `open` pages show without a session.
 const PAGES = [
   { name: 'overview', path: '/' },
+  { name: 'more', path: '/more' },
   { name: 'sign-in', path: '/sign-in', open: true },
 ];
 

@@ -60,6 +60,11 @@ export async function enterKey(page, key) {
   await page.waitForLoadState();
 }
 
+/** Opens the menu in the top bar that holds theme and sign-out. */
+export async function openAccount(page) {
+  await page.locator('header details:not([open]) > summary').click();
+}
+
 /** A session, to be given to `visit` as `storageState`. */
 export async function session(browser, weir) {
   const page = await visit(browser, weir.origin);
