@@ -1,96 +1,88 @@
-//! `cargo xtask assets`: builds the pages' script and style into the files the binary embeds.
+//! `cargo xtask assets`: builds what people write in `crates/web/ui` into what the binary embeds.
 //!
-//! What people write is in `crates/web/ui` (TypeScript and CSS; a name that begins with `_` is a
-//! part of others). What is built from it lies beside it in `crates/web/assets` and is committed,
-//! so that building Weir needs no node; `--check` builds again and compares. Files of other kinds
-//! there, such as the icon, are written by hand.
+//! The recipe is the `build` script of the node project there; it writes into the directory
+//! `assets` beside it. The built files are committed, so that building Weir needs no node. We run
+//! the recipe on a copy and compare: `--check` changes nothing, and files that come out the same
+//! keep their times, so that cargo does not build the crate again.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::graph;
 use crate::shell::{self, Project};
 
-/// The node project with the builders.
-pub(crate) const TOOLS: &str = "xtask/node";
+/// The node project that holds source and recipe.
+pub(crate) const SOURCE: &str = "crates/web/ui";
 
-const SOURCE: &str = "crates/web/ui";
 const BUILT: &str = "crates/web/assets";
 
-/// Builds the assets, or with `check` only compares what a build would give with what is there.
+/// Builds the assets, or with `check` only compares what a build gives with what is there.
 pub(crate) fn run(project: &Project, check: bool) -> Result<()> {
-    let entries = entries(&project.path(SOURCE))?;
-    ensure!(!entries.is_empty(), "nothing to build in {SOURCE}");
-    let tools = project.path(TOOLS).join("node_modules/.bin");
-    shell::run(
-        project
-            .command(tools.join("tsc"))
-            .args(["--project", TOOLS]),
-    )?;
-
-    let fresh = fresh_directory(project)?;
-    let mut esbuild = project.command(tools.join("esbuild"));
-    esbuild.args(&entries).args([
-        "--bundle",
-        "--minify",
-        "--format=iife",
-        "--target=es2022,chrome109,firefox115,safari16",
-        "--charset=utf8",
-        "--legal-comments=none",
-        "--log-level=warning",
-    ]);
-    shell::run(esbuild.arg(format!("--outdir={}", fresh.display())))?;
-
-    let wanted = contents(&fresh)?;
+    let wanted = build(project)?;
     let present = contents(&project.path(BUILT))?;
+    let differences = differences(&wanted, &present);
+    for difference in &differences {
+        println!("{BUILT}/{difference}");
+    }
     if check {
-        let findings = differences(&wanted, &present);
-        for finding in &findings {
-            eprintln!("{BUILT}/{finding}");
-        }
         ensure!(
-            findings.is_empty(),
+            differences.is_empty(),
             "assets are stale: run `cargo xtask assets`"
         );
-        println!("{} assets are fresh", wanted.len());
-        return Ok(());
+    } else {
+        write(&project.path(BUILT), &wanted, &present)?;
     }
-    write(&project.path(BUILT), &wanted, &present)
+    println!("{} assets are fresh", wanted.len());
+    Ok(())
 }
 
-/// The files from which one asset each is built.
-fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut entries = files(directory)?;
-    entries.retain(|path| is_entry(&name(path)));
-    Ok(entries)
-}
-
-fn is_entry(name: &str) -> bool {
-    let source = name.ends_with(".ts") || name.ends_with(".css");
-    source && !name.starts_with('_') && !name.ends_with(".d.ts")
-}
-
-/// An empty directory among what cargo builds.
-fn fresh_directory(project: &Project) -> Result<PathBuf> {
-    let directory = graph::target_directory(project)?.join("assets");
-    if directory.exists() {
-        fs::remove_dir_all(&directory)?;
+/// Runs the recipe on a copy of its project and gives back what came out.
+fn build(project: &Project) -> Result<BTreeMap<String, Vec<u8>>> {
+    let source = project.path(SOURCE);
+    let place = graph::target_directory(project)?.join("assets");
+    if place.exists() {
+        fs::remove_dir_all(&place)?;
     }
-    fs::create_dir_all(&directory)?;
-    Ok(directory)
+    let (copy, built) = (place.join("ui"), place.join("assets"));
+    fs::create_dir_all(&built)?;
+    copy_files(&source, &copy)?;
+    symlink(source.join("node_modules"), copy.join("node_modules"))?;
+    let mut npm = project.command("npm");
+    shell::run(npm.args(["run", "--silent", "build"]).current_dir(&copy))?;
+    let wanted = contents(&built)?;
+    ensure!(
+        !wanted.is_empty(),
+        "the build script in {SOURCE} made nothing"
+    );
+    Ok(wanted)
 }
 
-/// Scripts and styles in a directory, by name.
+/// Copies a directory with all below it, except what npm fetched.
+fn copy_files(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for path in entries(from)? {
+        let target = to.join(name(&path));
+        if path.is_file() {
+            fs::copy(&path, &target)?;
+        } else if name(&path) != "node_modules" {
+            copy_files(&path, &target)?;
+        }
+    }
+    Ok(())
+}
+
+/// The files in a directory, by name.
 fn contents(directory: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut contents = BTreeMap::new();
-    for path in files(directory)? {
-        let name = name(&path);
-        if name.ends_with(".js") || name.ends_with(".css") {
-            contents.insert(name, fs::read(&path)?);
-        }
+    for path in entries(directory)?
+        .into_iter()
+        .filter(|path| path.is_file())
+    {
+        contents.insert(name(&path), fs::read(&path)?);
     }
     Ok(contents)
 }
@@ -113,33 +105,27 @@ fn differences(
     differences
 }
 
+/// Makes the directory hold exactly what is wanted, leaving alone what is the same.
 fn write(
     directory: &Path,
     wanted: &BTreeMap<String, Vec<u8>>,
     present: &BTreeMap<String, Vec<u8>>,
 ) -> Result<()> {
-    if let Some(name) = present.keys().find(|name| !wanted.contains_key(*name)) {
-        bail!("{BUILT}/{name} has no source in {SOURCE}: remove it or write one");
+    for name in present.keys().filter(|name| !wanted.contains_key(*name)) {
+        fs::remove_file(directory.join(name))?;
     }
     for (name, bytes) in wanted {
-        // What is the same keeps its time, so that cargo does not build the crate again.
         if present.get(name) != Some(bytes) {
             fs::write(directory.join(name), bytes)?;
-            println!("{BUILT}/{name}: {} bytes", bytes.len());
         }
     }
     Ok(())
 }
 
-fn files(directory: &Path) -> Result<Vec<PathBuf>> {
+fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(directory)
         .with_context(|| format!("cannot look into {}", directory.display()))?;
-    let mut files = entries
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<Vec<_>>>()?;
-    files.retain(|path| path.is_file());
-    files.sort();
-    Ok(files)
+    entries.map(|entry| Ok(entry?.path())).collect()
 }
 
 fn name(path: &Path) -> String {
@@ -176,14 +162,5 @@ mod tests {
                 "gone.js has no source"
             ]
         );
-    }
-
-    #[test]
-    fn parts_and_declarations_are_no_entries() {
-        assert!(is_entry("app.ts"));
-        assert!(is_entry("app.css"));
-        for name in ["_table.css", "uplot.d.ts", "icon.svg", "_live.ts"] {
-            assert!(!is_entry(name), "{name}");
-        }
     }
 }

@@ -143,7 +143,8 @@ fn doc(project: &Project) -> Result<()> {
     let mut command = project.cargo(&["doc", "--locked", "--workspace", "--no-deps"]);
     // Asking for examples brings the features that tests need, and with them what clippy has
     // checked already; without it every async crate is checked a second time.
-    command.args(["--lib", "--bins", "--examples", "--document-private-items"]);
+    command.args(["--lib", "--bin", "xtask", "--examples"]);
+    command.arg("--document-private-items");
     shell::run(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 

@@ -57,7 +57,7 @@ const NODE: (u32, u32) = (20, 11);
 pub(crate) fn run(project: &Project) -> Result<()> {
     install_packages(project)?;
     ensure_node(&shell::read(project.command("node").arg("--version"))?)?;
-    install_node_modules(project, assets::TOOLS)?;
+    install_node_modules(project, assets::SOURCE)?;
     install_node_modules(project, browser::TESTS)
 }
 
