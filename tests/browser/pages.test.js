@@ -27,12 +27,12 @@ test('every page keeps the rules', async (t) => {
         await t.test(which, async () => {
           const page = await visit(browser, weir.origin, { viewport, colorScheme, ...state });
           const response = await page.goto(path);
+          await rules.picture(page, which);
           assert.equal(response.status(), 200);
           assert.equal(new URL(page.url()).pathname, path);
           await rules.light(page);
           await rules.named(page);
           await rules.looks(page, colorScheme);
-          await rules.picture(page, which);
           await rules.fits(page);
           await rules.focusShows(page);
           await rules.accessible(page);

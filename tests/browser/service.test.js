@@ -62,7 +62,7 @@ test('the metrics are well formed', async (t) => {
   const comment = /^# (HELP|TYPE|UNIT) [a-z_:][a-z0-9_:]* .*$/;
   const label = '[a-z_][a-z0-9_]*="(?:[^"\\\\]|\\\\.)*"';
   const sample = new RegExp(
-    `^(weir_[a-z0-9_]+)(\\{(?:${label}(?:,${label})*)?\\})? (NaN|[+-]?Inf|[+-]?[0-9.]+(?:e[+-]?[0-9]+)?)$`,
+    `^((?:weir|process)_[a-z0-9_]+)(\\{(?:${label}(?:,${label})*)?\\})? (NaN|[+-]?Inf|[+-]?[0-9.]+(?:e[+-]?[0-9]+)?)$`,
   );
   const samples = lines.filter((line) => line !== '' && !comment.test(line));
   assert.ok(samples.length > 0, 'there are samples');

@@ -121,11 +121,18 @@ export async function hasIcon(page) {
 
 /** The background follows the theme asked for. */
 export async function looks(page, theme) {
-  const sum = await page.evaluate(() => {
-    const parts = getComputedStyle(document.body).backgroundColor.match(/[\d.]+/g).map(Number);
-    return parts[0] + parts[1] + parts[2];
-  });
-  assert.equal(sum > 382 ? 'light' : 'dark', theme);
+  assert.equal(await page.evaluate(brightness), theme);
+}
+
+// Runs in the page: the colour behind everything, which may be the body's or the root's.
+function brightness() {
+  for (const element of [document.body, document.documentElement]) {
+    const [red, green, blue, alpha = 1] = getComputedStyle(element)
+      .backgroundColor.match(/[\d.]+/g)
+      .map(Number);
+    if (alpha > 0) return red + green + blue > 382 ? 'light' : 'dark';
+  }
+  return 'no background';
 }
 
 /** Saves a picture for people to look at. */
