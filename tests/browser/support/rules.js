@@ -89,7 +89,13 @@ function describeFocus() {
   const style = getComputedStyle(element);
   const box = element.getBoundingClientRect();
   const ring = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
-  const seen = box.width > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0;
+  // In sight, and nothing that stays in place, such as a bar, lies over it.
+  const middle = (from, to, end) => (Math.max(from, 0) + Math.min(to, end - 1)) / 2;
+  const top = document.elementFromPoint(
+    middle(box.left, box.right, innerWidth),
+    middle(box.top, box.bottom, innerHeight),
+  );
+  const seen = top !== null && (element.contains(top) || top.contains(element));
   const href = element.getAttribute('href') ?? '';
   const target = href.startsWith('#') && document.getElementById(href.slice(1)) !== null;
   const text = (element.getAttribute('aria-label') ?? element.innerText ?? '').trim();
