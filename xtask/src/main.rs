@@ -1,3 +1,82 @@
-//! The one door.
+//! The one door: `cargo xtask` sets a machine up, checks the project and makes its generated files.
+//!
+//! Continuous integration runs `cargo xtask check` and nothing else. Each door has its own file;
+//! what they share (running a program, asking cargo) is in `shell`.
 
-fn main() {}
+#![expect(clippy::print_stdout, reason = "a command that talks to a person")]
+#![expect(clippy::print_stderr, reason = "a command that talks to a person")]
+
+mod assets;
+mod browser;
+mod check;
+mod graph;
+mod layers;
+mod licence;
+mod policy;
+mod setup;
+mod shell;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::shell::Project;
+
+/// The one door to set-up, checks and generated files.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    door: Door,
+}
+
+#[derive(Subcommand)]
+enum Door {
+    /// Install what the tests need on this machine; fast when it is all there.
+    Setup,
+    /// Run everything that must pass before a change lands.
+    Check {
+        /// Only format, lints and unit tests.
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Build the script and style of the pages into the files that the binary embeds.
+    Assets {
+        /// Change nothing; fail if a build would.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check licences, sources, banned and duplicate crates, and who depends on whom.
+    Deny,
+    /// Look for leftovers: marks of unfinished work, machine paths, over-long files.
+    Tidy,
+    /// Build Weir and try its pages in a browser; pictures go to `target/browser`.
+    Browser {
+        /// Only tests whose name matches this pattern.
+        filter: Option<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    let project = Project::find()?;
+    match &cli.door {
+        Door::Setup => setup::run(&project),
+        Door::Check { quick } => check::run(&project, *quick),
+        Door::Assets { check } => assets::run(&project, *check),
+        Door::Deny => policy::run(&project),
+        Door::Tidy => tidy::run(&project),
+        Door::Browser { filter } => browser::run(&project, filter.as_deref()),
+    }
+}

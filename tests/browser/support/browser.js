@@ -1,0 +1,82 @@
+// Debian's Chromium, and pages that note everything a reader should never meet.
+
+import { chromium } from 'playwright-core';
+
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export const DESKTOP = { width: 1280, height: 800 };
+export const PHONE = { width: 390, height: 844 };
+export const NARROW = { width: 320, height: 640 };
+
+/** A browser that is closed after the test `t`. */
+export async function open(t) {
+  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS });
+  t.after(() => browser.close());
+  return browser;
+}
+
+/** A page in a context of its own; `page.complaints` fills with what went wrong on it. */
+export async function visit(browser, origin, options = {}) {
+  const context = await browser.newContext({
+    baseURL: origin,
+    viewport: DESKTOP,
+    timezoneId: 'UTC',
+    locale: 'en-GB',
+    ...options,
+  });
+  context.setDefaultTimeout(10_000);
+  const page = await context.newPage();
+  page.complaints = [];
+  page.answers = [];
+  // Init scripts come from the debugger, so the page's own policy stays in force.
+  await page.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', (event) => {
+      console.error(`policy: ${event.violatedDirective} blocked ${event.blockedURI}`);
+    });
+  });
+  page.on('console', (message) => {
+    if (message.type() === 'error') page.complaints.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => page.complaints.push(`script: ${error}`));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${origin}/`)) page.complaints.push(`off-site: ${request.url()}`);
+  });
+  page.on('response', (response) => page.answers.push(response));
+  return page;
+}
+
+/** Signs in through the form that the page shows. */
+export async function enterKey(page, key) {
+  await page.getByLabel('Key', { exact: true }).fill(key);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.waitForLoadState();
+}
+
+/** Opens the menu in the top bar that holds theme and sign-out. */
+export async function openAccount(page) {
+  await page.locator('header details:not([open]) > summary').click();
+}
+
+/** A session, to be given to `visit` as `storageState`. */
+export async function session(browser, weir) {
+  const page = await visit(browser, weir.origin);
+  await page.goto(weir.link);
+  const state = await page.context().storageState();
+  await page.context().close();
+  return state;
+}
+
+/** The page's main text as lines, without figures, which move between two looks. */
+export async function mainLines(page) {
+  const text = await page.locator('main').innerText();
+  const lines = text.split('\n').map((line) => line.replaceAll(/\d+/g, '0').trim());
+  return lines.filter((line) => line !== '');
+}

@@ -1,0 +1,116 @@
+// Starts and ends the binary under test, each time on a free port and with its own directories.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+
+const BINARY = process.env.WEIR_BIN;
+if (!BINARY) throw new Error('WEIR_BIN is not set: run `cargo xtask browser`');
+
+// The first URL that `serve` prints, and the key that a first start prints.
+const LINK = /http:\/\/127\.0\.0\.1:(\d+)\/sign-in\?link=\S+/;
+const KEY = /\bkey\b[^:\n]*: *([A-Za-z0-9_-]{16,})/i;
+
+// A terminal's colours and styles.
+const STYLE = /\u001b\[[0-9;]*m/g;
+
+// Children that are still running, so that none outlives the tests.
+const running = new Set();
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
+/** A new empty directory that is removed after the test `t`. */
+export async function directory(t) {
+  const path = await mkdtemp(join(tmpdir(), 'weir-browser-'));
+  t.after(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** Starts Weir with its data in `data`; resolves once it has printed its sign-in link. */
+export async function start(t, { data, port = 0 }) {
+  const child = spawn(BINARY, ['serve', '--web', `127.0.0.1:${port}`, '--data', data], {
+    cwd: data,
+    // Nothing of the caller's own settings; one zone for both sides, so that times compare.
+    env: { PATH: process.env.PATH, HOME: data, TZ: 'UTC' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running.add(child);
+  const exit = once(child, 'exit').then(([code, signal]) => {
+    running.delete(child);
+    return { code, signal };
+  });
+  const weir = new Weir(child, exit);
+  t.after(() => weir.kill());
+  await weir.printed(LINK);
+  return weir;
+}
+
+class Weir {
+  #child;
+  #exit;
+  #output = '';
+
+  constructor(child, exit) {
+    this.#child = child;
+    this.#exit = exit;
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text) => (this.#output += text));
+    }
+  }
+
+  get output() {
+    return this.#output.replaceAll(STYLE, '');
+  }
+
+  get link() {
+    return this.output.match(LINK)[0];
+  }
+
+  get port() {
+    return Number(this.output.match(LINK)[1]);
+  }
+
+  get origin() {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** The key, if this was the first start in its directory. */
+  get key() {
+    return this.output.match(KEY)?.[1];
+  }
+
+  /** Waits until the output has what `pattern` asks for, at most 20 s. */
+  async printed(pattern) {
+    let ended;
+    this.#exit.then((how) => (ended = how));
+    for (let tries = 0; tries < 400 && !ended; tries += 1) {
+      if (pattern.test(this.output)) return;
+      await wait(50);
+    }
+    const why = ended ? `Weir ended (${JSON.stringify(ended)})` : 'Weir went on 20 s';
+    throw new Error(`${why} without printing ${pattern}. Its output:\n${this.output}`);
+  }
+
+  /** Asks it to stop and tells how and how fast it did. */
+  async stop(signal = 'SIGTERM') {
+    const begin = performance.now();
+    this.#child.kill(signal);
+    const late = new AbortController();
+    const how = await Promise.race([
+      this.#exit,
+      wait(20_000, { code: null, signal: 'still running after 20 s' }, { signal: late.signal }),
+    ]);
+    late.abort();
+    return { ...how, seconds: (performance.now() - begin) / 1000 };
+  }
+
+  /** Ends it at once. */
+  async kill() {
+    if (running.has(this.#child)) {
+      this.#child.kill('SIGKILL');
+      await this.#exit;
+    }
+  }
+}

@@ -1,0 +1,192 @@
+//! `cargo xtask setup`: installs what the tests need on a Debian machine.
+//!
+//! Everything needed stands in one table with its reason. What is there already is left alone, so
+//! a second run costs a moment and never touches the network. Cargo itself brings the compiler,
+//! rustfmt and clippy (`rust-toolchain.toml`).
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::shell::{self, Project};
+use crate::{assets, browser};
+
+/// Something a check needs from the system.
+struct Need {
+    /// Debian's package.
+    package: &'static str,
+    /// A program that satisfies the need wherever it came from; without one the package must be
+    /// installed.
+    program: Option<&'static str>,
+    reason: &'static str,
+}
+
+const NEEDS: &[Need] = &[
+    Need {
+        package: "git",
+        program: Some("git"),
+        reason: "lists the project's files",
+    },
+    Need {
+        package: "nodejs",
+        program: Some("node"),
+        reason: "runs the browser tests and the builders of the assets",
+    },
+    Need {
+        package: "npm",
+        program: Some("npm"),
+        reason: "fetches the builders of the assets and what the browser tests import",
+    },
+    Need {
+        package: "chromium",
+        program: None,
+        reason: "shows the pages in the browser tests",
+    },
+    Need {
+        package: "fonts-liberation",
+        program: None,
+        reason: "the typeface the pages name, so that widths in tests are real ones",
+    },
+];
+
+/// The oldest Node.js whose test runner has all we use (`--test-timeout`).
+const NODE: (u32, u32) = (20, 11);
+
+/// Installs what is missing and says what that was.
+pub(crate) fn run(project: &Project) -> Result<()> {
+    install_packages(project)?;
+    ensure_node(&shell::read(project.command("node").arg("--version"))?)?;
+    install_node_modules(project, assets::SOURCE)?;
+    install_node_modules(project, browser::TESTS)
+}
+
+fn install_packages(project: &Project) -> Result<()> {
+    let mut missing = Vec::new();
+    for need in NEEDS {
+        if !is_met(need)? {
+            println!("missing: {} ({})", need.package, need.reason);
+            missing.push(need.package);
+        }
+    }
+    if missing.is_empty() {
+        println!("system packages: all there");
+        return Ok(());
+    }
+    ensure!(
+        shell::on_path("apt-get"),
+        "this is no Debian machine: install {} (or what it is called here) and try again",
+        missing.join(", ")
+    );
+    if shell::read(project.command("id").arg("-u"))?.trim() != "0" {
+        bail!("not root; run this first:\n  {}", command_for(&missing));
+    }
+    shell::run(&mut apt(project, &["update"]))?;
+    let mut install = apt(project, &["install", "--yes", "--no-install-recommends"]);
+    shell::run(install.args(&missing))
+}
+
+fn is_met(need: &Need) -> Result<bool> {
+    if need.program.is_some_and(shell::on_path) {
+        return Ok(true);
+    }
+    if !shell::on_path("dpkg-query") {
+        return Ok(false);
+    }
+    let answer = Command::new("dpkg-query")
+        .args(["--show", "--showformat=${db:Status-Status}", need.package])
+        .stderr(Stdio::null())
+        .output()
+        .context("cannot start `dpkg-query`")?;
+    Ok(answer.stdout == b"installed")
+}
+
+fn apt(project: &Project, arguments: &[&str]) -> Command {
+    let mut command = project.command("apt-get");
+    command
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .args(["--quiet", "--option", "Dpkg::Use-Pty=0"])
+        .args(["--option", "DPkg::Lock::Timeout=120"])
+        .args(arguments);
+    command
+}
+
+/// What a person who is not root has to run.
+fn command_for(missing: &[&str]) -> String {
+    format!(
+        "sudo sh -c 'apt-get update && apt-get install --yes --no-install-recommends {}'",
+        missing.join(" ")
+    )
+}
+
+/// Refuses a Node.js that is too old; `version` is as it prints it, `v20.11.1`.
+fn ensure_node(version: &str) -> Result<()> {
+    let mut parts = version.trim().trim_start_matches('v').split('.');
+    let mut part = || parts.next().and_then(|digits| digits.parse::<u32>().ok());
+    let found = (part().unwrap_or(0), part().unwrap_or(0));
+    ensure!(
+        found >= NODE,
+        "Node.js {} is too old for the browser tests: {}.{} or later is needed",
+        version.trim(),
+        NODE.0,
+        NODE.1
+    );
+    Ok(())
+}
+
+/// Fetches the modules named in the lock file unless they came from this very lock file before.
+fn install_node_modules(project: &Project, place: &str) -> Result<()> {
+    let directory = project.path(place);
+    let stamp = directory.join("node_modules/.installed-lock.json");
+    let lock = fs::read(directory.join("package-lock.json"))
+        .with_context(|| format!("no lock file in {place}"))?;
+    if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
+        println!("node modules of {place}: all there");
+        return Ok(());
+    }
+    shell::run(project.command("npm").arg("ci").current_dir(&directory))?;
+    fs::write(&stamp, lock).context("cannot note which node modules are installed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_for_others_than_root_is_one_line() {
+        assert_eq!(
+            command_for(&["chromium", "npm"]),
+            "sudo sh -c 'apt-get update && apt-get install --yes --no-install-recommends chromium npm'"
+        );
+    }
+
+    #[test]
+    fn old_node_is_refused_by_number() {
+        ensure_node("v20.11.0\n").unwrap();
+        ensure_node("v22.1.0").unwrap();
+        ensure_node("v9.99.0").unwrap_err();
+        let error = ensure_node("v18.20.4\n").unwrap_err().to_string();
+        assert!(error.starts_with("Node.js v18.20.4 is too old"), "{error}");
+        ensure_node("nonsense").unwrap_err();
+    }
+
+    #[test]
+    fn what_is_not_installed_is_missing() {
+        let need = Need {
+            package: "no-such-package-here",
+            program: None,
+            reason: "a test",
+        };
+        assert!(!is_met(&need).unwrap());
+    }
+
+    #[test]
+    fn a_program_from_elsewhere_will_do() {
+        let need = Need {
+            package: "no-such-package-here",
+            program: Some("sh"),
+            reason: "a test",
+        };
+        assert!(is_met(&need).unwrap());
+    }
+}
