@@ -10,24 +10,25 @@ use weir_config::Mistakes;
 
 fn main() -> ExitCode {
     match run(Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => report(&error),
     }
 }
 
-fn run(cli: Cli) -> anyhow::Result<()> {
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let (mut out, mut notes) = (io::stdout().lock(), io::stderr());
     match cli.command.unwrap_or(Command::Serve(cli.settings)) {
         Command::Serve(settings) => {
             drop(out);
             let sources = settings.sources();
-            serve::run(config::load(&sources)?, sources)
+            return serve::run(config::load(&sources)?, sources);
         }
-        Command::Check(args) => check::check(args, &mut out, &mut notes),
-        Command::Completions { shell } => Ok(check::completions(shell, &mut out)?),
-        Command::Man => Ok(check::man(&mut out)?),
+        Command::Check(args) => check::check(args, &mut out, &mut notes)?,
+        Command::Completions { shell } => check::completions(shell, &mut out)?,
+        Command::Man => check::man(&mut out)?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The reader of our output has seen enough, as in `weir man | head`.

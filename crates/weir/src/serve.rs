@@ -1,8 +1,89 @@
 //! `weir serve`: builds everything from the configuration and runs it until it is told to stop.
 
+mod data;
+mod fronts;
+mod greeting;
+mod listen;
+mod logs;
+mod reload;
+mod signals;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use tokio_util::sync::CancellationToken;
+use weir_store::sqlite::File;
+use weir_web::{App, Requests, System};
+
 use crate::config::{Loaded, Sources};
 
+use self::data::Data;
+use self::logs::Logs;
+use self::reload::Running;
+use self::signals::{Signal, Signals};
+
 /// Runs until stopped. `sources` is kept for reloads.
-pub fn run(_loaded: Loaded, _sources: Sources) -> anyhow::Result<()> {
-    Ok(())
+///
+/// # Errors
+/// When something that Weir needs (its directory, a port) is not to be had; the error says what to do.
+pub fn run(loaded: Loaded, sources: Sources) -> anyhow::Result<ExitCode> {
+    let logs = Logs::start(&loaded.config.log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("weir")
+        .build()
+        .context("cannot start the worker threads")?;
+    let outcome = runtime.block_on(serve(loaded, sources, logs));
+    // Threads of the runtime that still wait for something must not keep the process.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<ExitCode> {
+    let mut signals = Signals::catch()?;
+    let config = loaded.config.clone();
+    let data = Data::lock(&config.data)?;
+    let state = File::open(data.path().join("state.db"))?;
+    let contributions = fronts::contributions(&config);
+    let web = App::open(
+        config.web.clone(),
+        &state,
+        Arc::new(System),
+        Requests::default(),
+        contributions,
+    )?;
+    let listener = listen::tcp(config.web.listen, "web.listen", "--web").await?;
+    let address = listener
+        .local_addr()
+        .context("the web listener has no address")?;
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, data = %data.path().display(), "started");
+    fronts::say_what_is_missing(&config);
+    greeting::print(&web, address, &loaded)?;
+
+    let stop = CancellationToken::new();
+    let mut running = Running::new(loaded, sources, web.clone(), logs);
+    let server = weir_web::run(listener, web, stop.clone(), config.drain);
+    tokio::pin!(server);
+    let code = loop {
+        tokio::select! {
+            ended = &mut server => {
+                tracing::info!(cut = ended.cut, "stopped");
+                break ExitCode::SUCCESS;
+            }
+            signal = signals.next() => match signal {
+                Signal::Reload => running.reload(),
+                Signal::Stop { name, .. } if !stop.is_cancelled() => {
+                    tracing::info!(signal = name, drain = ?config.drain, "stopping; a second signal stops at once");
+                    stop.cancel();
+                }
+                Signal::Stop { name, code } => {
+                    tracing::warn!(signal = name, "stopped at once");
+                    break ExitCode::from(code);
+                }
+            },
+        }
+    };
+    state.close();
+    Ok(code)
 }

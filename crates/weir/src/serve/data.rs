@@ -1,0 +1,106 @@
+//! The data directory, locked by one Weir at a time.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+/// The lock's name in the directory.
+const LOCK: &str = "weir.lock";
+
+/// A data directory that is ours until this is dropped.
+#[derive(Debug)]
+pub(super) struct Data {
+    path: PathBuf,
+    /// The operating system lets go of the lock with the file, also when the process is killed.
+    _lock: File,
+}
+
+impl Data {
+    /// Makes the directory if there is none, and takes it.
+    pub(super) fn lock(path: &Path) -> anyhow::Result<Self> {
+        let shown = path.display();
+        DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(|| {
+            format!("cannot make the data directory {shown}. Choose one that Weir may write to with --data DIR or `data:`")
+        })?;
+        let file = path.join(LOCK);
+        let mut lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&file)
+            .with_context(|| {
+                format!("cannot write to the data directory {shown}. Give Weir the right to, or choose another with --data DIR")
+            })?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => bail!(
+                "the data directory {shown} is in use by another Weir{}. Stop that one, or give this one a directory of its own with --data DIR",
+                holder(&mut lock),
+            ),
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", file.display()));
+            }
+        }
+        let noted = lock
+            .set_len(0)
+            .and_then(|()| writeln!(lock, "{}", std::process::id()));
+        noted.with_context(|| format!("cannot write to {}: is the disk full?", file.display()))?;
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: lock,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Which process holds the lock, as far as it said so.
+fn holder(lock: &mut File) -> String {
+    let mut text = String::new();
+    let read = lock
+        .rewind()
+        .and_then(|()| lock.take(32).read_to_string(&mut text));
+    match (read, text.trim().parse::<u32>()) {
+        (Ok(_), Ok(pid)) => format!(" (process {pid})"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_taken_directory_says_by_whom_and_what_to_do() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = Data::lock(directory.path()).unwrap();
+        let error = Data::lock(directory.path()).unwrap_err().to_string();
+        assert!(
+            error.contains(&directory.path().display().to_string()),
+            "{error}"
+        );
+        assert!(
+            error.contains(&format!("process {}", std::process::id())),
+            "{error}"
+        );
+        assert!(error.contains("--data DIR"), "{error}");
+        drop(first);
+        Data::lock(directory.path()).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_says_what_to_do() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let error = Data::lock(&file.join("below")).unwrap_err().to_string();
+        assert!(error.contains("--data DIR"), "{error}");
+    }
+}

@@ -1,0 +1,70 @@
+//! What a person sees first: where to go, and what to do next.
+
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use weir_web::App;
+use weir_web::config::Auth;
+
+use crate::config::Loaded;
+
+/// Prints the sign-in link as the first URL, the key if this start made it, and the next step.
+pub(super) fn print(web: &App, address: SocketAddr, loaded: &Loaded) -> anyhow::Result<()> {
+    let origin = format!("http://{}", reachable(address));
+    let mut text = match loaded.config.web.auth {
+        Auth::Required => format!(
+            "Weir is running. Sign in, once, with this link (the next start prints another):\n  {origin}{}\n",
+            web.sign_in_link()?
+        ),
+        Auth::None => {
+            format!("Weir is running, and nobody has to sign in (`web.auth: none`):\n  {origin}/\n")
+        }
+    };
+    if let Some(key) = web.key_was_made() {
+        text += &format!(
+            "This first start made a key. It opens the pages and is what programs send; it is not shown again.\n  key: {}\n",
+            key.expose()
+        );
+    }
+    text += &next_step(loaded);
+    let mut out = io::stdout().lock();
+    // Whoever started us may have closed the pipe: the log has the address too.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    Ok(())
+}
+
+fn next_step(loaded: &Loaded) -> String {
+    match &loaded.file {
+        Some(file) => format!(
+            "Configured by {}. Send SIGHUP after changing it.\n",
+            file.display()
+        ),
+        None => "No configuration file, so defaults hold. To change them:\n  \
+                 weir check --sample > weir.yaml    # every key with its default\n  \
+                 weir check                         # says what is wrong, if anything\n"
+            .to_owned(),
+    }
+}
+
+/// The address as a browser on this machine can open it.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_for_all_is_shown_as_one_that_opens() {
+        let shown = |text: &str| reachable(text.parse().unwrap()).to_string();
+        assert_eq!(shown("0.0.0.0:7070"), "127.0.0.1:7070");
+        assert_eq!(shown("[::]:7070"), "[::1]:7070");
+        assert_eq!(shown("192.0.2.7:80"), "192.0.2.7:80");
+    }
+}

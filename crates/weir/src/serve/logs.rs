@@ -1,0 +1,49 @@
+//! Log lines on standard error, as text for people or JSON for programs.
+
+use std::io::{self, IsTerminal};
+
+use anyhow::Context;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
+
+use crate::config::log::{Config, Format};
+
+/// The log's level, which a reload may change.
+pub(super) struct Logs {
+    filter: reload::Handle<EnvFilter, Registry>,
+}
+
+impl Logs {
+    /// Begins to log. Once in a process.
+    pub(super) fn start(config: &Config) -> anyhow::Result<Self> {
+        let (filter, handle) = reload::Layer::new(filter(config)?);
+        let lines = fmt::layer().with_writer(io::stderr);
+        let lines = match config.format {
+            Format::Json => lines.json().flatten_event(true).boxed(),
+            Format::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
+        };
+        tracing_subscriber::registry()
+            .with(filter)
+            .with(lines)
+            .try_init()
+            .context("the log was started already")?;
+        Ok(Self { filter: handle })
+    }
+
+    /// Takes another level; another format needs a restart.
+    pub(super) fn reload(&self, config: &Config) -> anyhow::Result<()> {
+        self.filter
+            .reload(filter(config)?)
+            .context("the log is gone")
+    }
+}
+
+fn filter(config: &Config) -> anyhow::Result<EnvFilter> {
+    EnvFilter::try_new(&config.level).with_context(|| {
+        format!(
+            "`log.level: {}` is not a level; use error, warn, info, debug or trace",
+            config.level
+        )
+    })
+}

@@ -1,0 +1,48 @@
+//! What the operating system asks of us.
+
+use anyhow::Context;
+use tokio::signal::unix::{self, SignalKind};
+
+/// One wish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Signal {
+    /// Read the configuration again.
+    Reload,
+    /// Stop.
+    Stop {
+        /// The signal's name.
+        name: &'static str,
+        /// The exit code of a stop at once: 128 and the signal's number, as shells have it.
+        code: u8,
+    },
+}
+
+/// The signals we listen to. From [`Signals::catch`] on, none of them ends the process by itself.
+pub(super) struct Signals {
+    hangup: unix::Signal,
+    interrupt: unix::Signal,
+    terminate: unix::Signal,
+}
+
+impl Signals {
+    pub(super) fn catch() -> anyhow::Result<Self> {
+        let catch = |kind| unix::signal(kind).context("cannot listen to signals");
+        Ok(Self {
+            hangup: catch(SignalKind::hangup())?,
+            interrupt: catch(SignalKind::interrupt())?,
+            terminate: catch(SignalKind::terminate())?,
+        })
+    }
+
+    /// The next one.
+    ///
+    /// # Cancel safety
+    /// A signal that arrived is given by the next call.
+    pub(super) async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.hangup.recv() => Signal::Reload,
+            _ = self.interrupt.recv() => Signal::Stop { name: "SIGINT", code: 130 },
+            _ = self.terminate.recv() => Signal::Stop { name: "SIGTERM", code: 143 },
+        }
+    }
+}
