@@ -150,7 +150,7 @@ impl Gate {
         let plain_program = self.is_a_plain_program(&request, arrival.visitor.identity);
         let exempt = match arrival.visitor.identity {
             Identity::Key | Identity::Nobody => true,
-            Identity::Anyone => plain_program,
+            Identity::Anyone => plain_program || matches!(self.access, Access::Open),
             Identity::Session(_) => false,
         };
         if safe || exempt {

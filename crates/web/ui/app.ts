@@ -63,7 +63,11 @@ async function switchTheme(): Promise<void> {
   for (const [name, value] of new FormData(form)) if (typeof value === "string") body.append(name, value);
   body.set("theme", theme);
   const answer = await fetch(form.action, { method: "POST", body, redirect: "manual" });
-  if (answer.ok || answer.type === "opaqueredirect") root.dataset["theme"] = theme;
+  if (!answer.ok && answer.type !== "opaqueredirect") return;
+  root.dataset["theme"] = theme;
+  for (const button of document.querySelectorAll<HTMLButtonElement>("form.theme button")) {
+    button.ariaPressed = String(button.value === theme);
+  }
 }
 
 function typing(target: EventTarget | null): boolean {

@@ -137,6 +137,10 @@ async fn without_sign_in_forms_still_need_their_token() {
             .body,
         "api"
     );
+    assert_eq!(
+        program.ask(Method::POST, "/open", &[], None).await.body,
+        "open"
+    );
     let site = [("origin", "https://evil.example")];
     assert_eq!(
         program

@@ -17,6 +17,13 @@ use weir_web::{Access, App, Config, Contribution, Ended, Icon, Limits, Requests,
 /// Longer than any test runs: a bound that must not be reached.
 const NEVER: Duration = Duration::from_secs(3600);
 
+/// Turns waiting in vain into a failure. Far beyond what a right answer needs, so it decides nothing.
+async fn in_time<T>(event: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), event)
+        .await
+        .expect("what the test waits for never came")
+}
+
 struct Served {
     address: SocketAddr,
     stop: CancellationToken,
@@ -82,7 +89,7 @@ impl Served {
 
     async fn stopped(self) -> Ended {
         self.stop.cancel();
-        self.ended.await.unwrap()
+        in_time(self.ended).await.unwrap()
     }
 }
 
@@ -108,7 +115,7 @@ async fn answer(stream: &mut TcpStream) -> String {
             }
         }
         assert_ne!(
-            stream.read_buf(&mut bytes).await.unwrap(),
+            in_time(stream.read_buf(&mut bytes)).await.unwrap(),
             0,
             "closed after {text:?}"
         );
@@ -118,7 +125,7 @@ async fn answer(stream: &mut TcpStream) -> String {
 /// Reads until the other side closes, also if it does so rudely.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
-    let _ = stream.read_to_end(&mut bytes).await;
+    let _ = in_time(stream.read_to_end(&mut bytes)).await;
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -210,15 +217,23 @@ async fn a_head_beyond_the_limits_is_refused() {
 
 #[tokio::test]
 async fn idle_connections_do_not_hold_up_the_end() {
-    let served = serve(Limits::default(), NEVER).await;
-    let (mut kept, mut fresh, mut begun) = (
-        served.connect().await,
-        served.connect().await,
-        served.connect().await,
-    );
-    ask(&mut kept, "/healthz").await;
-    assert!(answer(&mut kept).await.contains("alive"));
+    let served = serve(
+        Limits {
+            header_timeout: NEVER,
+            idle_timeout: NEVER,
+            ..Limits::default()
+        },
+        NEVER,
+    )
+    .await;
+    let (mut begun, mut fresh) = (served.connect().await, served.connect().await);
     begun.write_all(b"GET /healthz HT").await.unwrap();
+    // Once a later connection has been served twice, the server has seen the earlier ones and what they sent.
+    let mut kept = served.connect().await;
+    for _ in 0..2 {
+        ask(&mut kept, "/healthz").await;
+        assert!(answer(&mut kept).await.contains("alive"));
+    }
     assert_eq!(served.stopped().await, Ended { cut: 0 });
     for stream in [&mut kept, &mut fresh, &mut begun] {
         assert_eq!(rest(stream).await, "");
@@ -230,7 +245,7 @@ async fn a_request_under_way_is_finished_before_the_end() {
     let served = serve(Limits::default(), NEVER).await;
     let mut busy = served.connect().await;
     ask(&mut busy, "/held").await;
-    served.begun.notified().await;
+    in_time(served.begun.notified()).await;
     served.stop.cancel();
     // Nobody new is let in once the listener is gone.
     while TcpStream::connect(served.address).await.is_ok() {
@@ -247,7 +262,7 @@ async fn what_does_not_finish_is_cut_at_the_end_of_the_drain_time() {
     let served = serve(Limits::default(), Duration::from_millis(20)).await;
     let mut busy = served.connect().await;
     ask(&mut busy, "/held").await;
-    served.begun.notified().await;
+    in_time(served.begun.notified()).await;
     assert_eq!(served.stopped().await, Ended { cut: 1 });
     assert_eq!(rest(&mut busy).await, "");
 }
@@ -264,7 +279,7 @@ async fn connections_beyond_the_limit_wait_their_turn() {
     .await;
     let mut first = served.connect().await;
     ask(&mut first, "/held").await;
-    served.begun.notified().await;
+    in_time(served.begun.notified()).await;
     let mut second = served.connect().await;
     ask(&mut second, "/held").await;
     // The first goes through its whole life before the second is even looked at.
@@ -275,7 +290,7 @@ async fn connections_beyond_the_limit_wait_their_turn() {
         "the second has not begun"
     );
     drop(first);
-    served.begun.notified().await;
+    in_time(served.begun.notified()).await;
     served.release.add_permits(1);
     assert!(answer(&mut second).await.ends_with("held"));
     served.stopped().await;

@@ -101,6 +101,16 @@ async fn a_link_signs_in_once() {
     assert_eq!(refused.status, StatusCode::FORBIDDEN);
     assert!(refused.body.contains("used already"));
     assert!(!second.signed_in());
+    let sessions = rig.state.read(|c| {
+        c.query_row("SELECT count(*) FROM web_session", [], |row| {
+            row.get::<_, i64>(0)
+        })
+    });
+    assert_eq!(
+        sessions.unwrap(),
+        1,
+        "a refused link leaves no session behind"
+    );
 }
 
 #[tokio::test]
