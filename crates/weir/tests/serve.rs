@@ -1,0 +1,300 @@
+//! The running binary: what it prints, how it is told things, how it stops and starts again.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// Far beyond what anything here takes: only a hang reaches it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running Weir; killed when dropped.
+struct Weir {
+    child: Child,
+    lines: Receiver<String>,
+    seen: Vec<String>,
+}
+
+impl Weir {
+    /// Starts it in `dir` and waits for the address of its first URL.
+    fn start(dir: &Path, args: &[&str]) -> (Self, SocketAddr) {
+        let mut weir = Self::spawn(dir, args);
+        let url = weir.line("http://");
+        let rest = url.split("http://").nth(1).unwrap();
+        let address = rest.split('/').next().unwrap().parse().unwrap();
+        (weir, address)
+    }
+
+    fn spawn(dir: &Path, args: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["--web", "127.0.0.1:0", "--data", "data"])
+            .args(args)
+            .current_dir(dir)
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let (send, lines) = sync_channel(10_000);
+        let streams: [Box<dyn Read + Send>; 2] = [
+            Box::new(child.stdout.take().unwrap()),
+            Box::new(child.stderr.take().unwrap()),
+        ];
+        for stream in streams {
+            let send = send.clone();
+            thread::spawn(move || {
+                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                    let _ = send.send(line);
+                }
+            });
+        }
+        Self {
+            child,
+            lines,
+            seen: Vec::new(),
+        }
+    }
+
+    /// The next line that contains `text`.
+    fn line(&mut self, text: &str) -> String {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE);
+            let line =
+                line.unwrap_or_else(|_| panic!("no line with {text:?} after {:#?}", self.seen));
+            self.seen.push(line.clone());
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        assert!(
+            Command::new("sh")
+                .args(["-c", &kill])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+
+    /// Waits for the end and gives its status with all that was printed.
+    fn end(mut self) -> (ExitStatus, String) {
+        let status = self.child.wait().unwrap();
+        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+            self.seen.push(line);
+        }
+        (status, self.seen.join("\n"))
+    }
+}
+
+impl Drop for Weir {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The status of the overview asked for with this key.
+fn status_with_key(address: SocketAddr, key: &str) -> u16 {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(
+        stream,
+        "GET / HTTP/1.1\r\nHost: weir\r\nX-Api-Key: {key}\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+fn config(dir: &Path, text: &str) {
+    std::fs::write(dir.join("weir.yaml"), text).unwrap();
+}
+
+#[test]
+fn without_configuration_it_starts_and_says_what_to_do_next() {
+    let dir = TempDir::new().unwrap();
+    let mut weir = Weir::spawn(dir.path(), &[]);
+    let first = weir.line("http");
+    assert!(first.contains("/sign-in?link="), "the first URL is {first}");
+    let key = weir.line("key: ");
+    assert!(key.trim_start_matches("  key: ").len() >= 16, "{key}");
+    weir.line("weir check --sample > weir.yaml");
+    weir.signal("TERM");
+    assert!(weir.end().0.success());
+}
+
+#[test]
+fn fronts_that_are_not_built_say_so_and_louder_when_configured() {
+    let dir = TempDir::new().unwrap();
+    config(
+        dir.path(),
+        "news: { servers: [{ name: a, host: news.example }] }\n",
+    );
+    let (mut weir, _) = Weir::start(dir.path(), &[]);
+    weir.signal("TERM");
+    weir.line("stopped");
+    let (_, text) = weir.end();
+    let front = |name: &str| {
+        text.lines()
+            .find(|line| line.contains(&format!("front=\"{name}\"")))
+            .unwrap()
+            .to_owned()
+    };
+    assert!(front("tracker").contains("INFO"), "{text}");
+    assert!(
+        front("news").contains("WARN") && front("news").contains("news servers are not called"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_stop_ends_with_code_0_though_connections_are_open() {
+    let dir = TempDir::new().unwrap();
+    let (weir, address) = Weir::start(dir.path(), &[]);
+    let mut idle = TcpStream::connect(address).unwrap();
+    write!(idle, "GET /healthz HTTP/1.1\r\nHost: weir\r\n\r\n").unwrap();
+    let mut byte = [0];
+    idle.read_exact(&mut byte).unwrap();
+    let mut half = TcpStream::connect(address).unwrap();
+    write!(half, "GET / HT").unwrap();
+    weir.signal("INT");
+    let (status, text) = weir.end();
+    assert_eq!(status.code(), Some(0), "{text}");
+    drop((idle, half));
+}
+
+#[test]
+fn a_second_signal_stops_at_once() {
+    let dir = TempDir::new().unwrap();
+    config(
+        dir.path(),
+        "drain: 1h\nweb: { limits: { request_timeout: 2h } }\n",
+    );
+    let (mut weir, address) = Weir::start(dir.path(), &["--log-level", "debug"]);
+    // A request that never ends: its body does not come.
+    let mut stuck = TcpStream::connect(address).unwrap();
+    let head = "POST /sign-in HTTP/1.1\r\nHost: weir\r\nExpect: 100-continue\r\n\
+                Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\n";
+    write!(stuck, "{head}").unwrap();
+    // Asked for the body, so the request is under way.
+    let mut answer = [0; 12];
+    stuck.set_read_timeout(Some(PATIENCE)).unwrap();
+    stuck.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 100");
+    weir.signal("TERM");
+    weir.line("stopping");
+    weir.signal("TERM");
+    let (status, text) = weir.end();
+    assert_eq!(status.code(), Some(143), "{text}");
+}
+
+#[test]
+fn a_reload_with_mistakes_changes_nothing_and_names_them_all() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), "web: { api_key: the-first-key-of-all }\n");
+    let (mut weir, address) = Weir::start(dir.path(), &[]);
+    assert_eq!(status_with_key(address, "the-first-key-of-all"), 200);
+    config(
+        dir.path(),
+        "web: { api_key: another-key-then, auht: none }\ntracker: { age: soon }\n",
+    );
+    weir.signal("HUP");
+    weir.line("did you mean auth?");
+    weir.line("tracker.age");
+    weir.line("nothing was changed");
+    assert_eq!(status_with_key(address, "the-first-key-of-all"), 200);
+    assert_eq!(status_with_key(address, "another-key-then"), 401);
+}
+
+#[test]
+fn a_good_reload_takes_effect_and_names_what_needs_a_restart() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), "web: { api_key: the-first-key-of-all }\n");
+    let (mut weir, address) = Weir::start(dir.path(), &[]);
+    config(
+        dir.path(),
+        "web: { api_key: another-key-then, limits: { connections: 9 } }\nlog: { level: debug }\n",
+    );
+    weir.signal("HUP");
+    weir.line("key=\"web.limits.connections\"");
+    let done = weir.line("reload: done");
+    assert!(
+        done.contains("log.level") && done.contains("web.limits.connections"),
+        "{done}"
+    );
+    assert_eq!(status_with_key(address, "another-key-then"), 200);
+    assert_eq!(status_with_key(address, "the-first-key-of-all"), 401);
+    weir.line("DEBUG");
+}
+
+#[test]
+fn after_a_kill_the_next_start_has_the_same_key() {
+    let dir = TempDir::new().unwrap();
+    let (mut weir, address) = Weir::start(dir.path(), &[]);
+    let key = weir.line("key: ").trim_start_matches("  key: ").to_owned();
+    assert_eq!(status_with_key(address, &key), 200);
+    weir.signal("KILL");
+    weir.end();
+    let (weir, address) = Weir::start(dir.path(), &[]);
+    assert_eq!(status_with_key(address, &key), 200);
+    weir.signal("TERM");
+    let (_, text) = weir.end();
+    assert!(!text.contains("key: "), "shown again in {text}");
+}
+
+#[test]
+fn a_taken_directory_or_port_says_what_to_do() {
+    let dir = TempDir::new().unwrap();
+    let (weir, address) = Weir::start(dir.path(), &[]);
+    let (status, text) = Weir::spawn(dir.path(), &[]).end();
+    assert_eq!(status.code(), Some(1));
+    assert!(
+        text.contains(&format!(
+            "in use by another Weir (process {})",
+            weir.child.id()
+        )),
+        "{text}"
+    );
+    let other = TempDir::new().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["--web", &address.to_string()])
+        .current_dir(other.path())
+        .env_clear()
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text.contains("is taken by another program") && text.contains("--web"),
+        "{text}"
+    );
+}
+
+#[test]
+fn json_logs_are_json() {
+    let dir = TempDir::new().unwrap();
+    let (weir, _) = Weir::start(dir.path(), &["--log-format", "json"]);
+    weir.signal("TERM");
+    let (_, text) = weir.end();
+    let lines: Vec<serde_json::Value> = text
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).expect("a JSON object"))
+        .collect();
+    assert!(
+        lines
+            .iter()
+            .any(|line| line["message"] == "started" && line["level"] == "INFO"),
+        "{text}"
+    );
+}
