@@ -11,6 +11,7 @@ import { directory, start } from './support/weir.js';
 const PAGES = [
   { name: 'overview', path: '/' },
   { name: 'more', path: '/more' },
+  { name: 'settings', path: '/settings?filter=web' },
   { name: 'sign-in', path: '/sign-in', open: true },
 ];
 

@@ -6,6 +6,7 @@ mod greeting;
 mod listen;
 mod logs;
 mod reload;
+mod settings;
 mod signals;
 
 use std::process::ExitCode;
@@ -45,7 +46,9 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let config = loaded.config.clone();
     let data = Data::lock(&config.data)?;
     let state = File::open(data.path().join("state.db"))?;
-    let contributions = fronts::contributions(&config);
+    let running = Running::new(loaded.clone(), sources, logs);
+    let mut contributions = fronts::contributions(&config);
+    contributions.push(settings::contribution(&running));
     let web = App::open(
         config.web.clone(),
         &state,
@@ -62,7 +65,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     greeting::print(&web, address, &loaded)?;
 
     let stop = CancellationToken::new();
-    let mut running = Running::new(loaded, sources, web.clone(), logs);
+    running.set_web(web.clone());
     let server = weir_web::run(listener, web, stop.clone(), config.drain);
     tokio::pin!(server);
     let code = loop {
@@ -72,7 +75,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
                 break ExitCode::SUCCESS;
             }
             signal = signals.next() => match signal {
-                Signal::Reload => running.reload(),
+                Signal::Reload => drop(running.reload()), // the log has what came of it
                 Signal::Stop { name, .. } if !stop.is_cancelled() => {
                     tracing::info!(signal = name, drain = ?config.drain, "stopping; a second signal stops at once");
                     stop.cancel();

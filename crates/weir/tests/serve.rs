@@ -1,5 +1,10 @@
 //! The running binary: what it prints, how it is told things, how it stops and starts again.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on says where it stopped"
+)]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -104,16 +109,20 @@ impl Drop for Weir {
 
 /// The status of the overview asked for with this key.
 fn status_with_key(address: SocketAddr, key: &str) -> u16 {
+    let answer = ask(address, "GET /", key);
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// The whole answer to a request without a body.
+fn ask(address: SocketAddr, line: &str, key: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(
-        stream,
-        "GET / HTTP/1.1\r\nHost: weir\r\nX-Api-Key: {key}\r\nConnection: close\r\n\r\n"
-    )
-    .unwrap();
+    let head =
+        format!("{line} HTTP/1.1\r\nHost: weir\r\nX-Api-Key: {key}\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
-    answer.split(' ').nth(1).unwrap().parse().unwrap()
+    answer
 }
 
 fn config(dir: &Path, text: &str) {
@@ -235,6 +244,37 @@ fn a_good_reload_takes_effect_and_names_what_needs_a_restart() {
     assert_eq!(status_with_key(address, "another-key-then"), 200);
     assert_eq!(status_with_key(address, "the-first-key-of-all"), 401);
     weir.line("DEBUG");
+}
+
+#[test]
+fn the_api_reloads_and_tells_mistakes_and_changes() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), "web: { api_key: the-first-key-of-all }\n");
+    let (_weir, address) = Weir::start(dir.path(), &[]);
+    let reload = || ask(address, "POST /api/v1/reload", "the-first-key-of-all");
+    config(
+        dir.path(),
+        "web: { api_key: another-key-then, auht: none }\n",
+    );
+    let answer = reload();
+    assert!(
+        answer.starts_with("HTTP/1.1 422") && answer.contains("did you mean auth?"),
+        "{answer}"
+    );
+    config(
+        dir.path(),
+        "drain: 3s\nweb: { api_key: the-first-key-of-all, limits: { headers: 50 } }\n",
+    );
+    let answer = reload();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(
+        answer.ends_with(
+            r#"{"at_next_start":["web.limits.headers"],"changed":["drain","web.limits.headers"]}"#
+        ),
+        "{answer}"
+    );
+    let refused = ask(address, "POST /api/v1/reload", "no-key-of-this-one");
+    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! A reload: all of it, or nothing.
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use weir_config::Resolved;
 use weir_web::App;
 
@@ -10,72 +13,118 @@ use super::logs::Logs;
 /// Keys that are read once, at the start; `a.` stands for all below it.
 const AT_START: [&str; 4] = ["data", "log.format", "web.listen", "web.limits."];
 
-/// What runs, and what it was built from.
-pub(super) struct Running {
+/// What runs and what it was built from; a handle that signals, pages and the API share.
+#[derive(Clone)]
+pub(super) struct Running(Arc<Mutex<Inner>>);
+
+struct Inner {
     loaded: Loaded,
     sources: Sources,
-    web: App,
     logs: Logs,
+    /// Set once the web part is there.
+    web: Option<App>,
+}
+
+/// What a reload changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    /// The keys whose values changed.
+    pub(super) changed: Vec<String>,
+    /// Those of them that take effect with the next start.
+    pub(super) at_next_start: Vec<String>,
 }
 
 impl Running {
-    pub(super) fn new(loaded: Loaded, sources: Sources, web: App, logs: Logs) -> Self {
-        Self {
+    pub(super) fn new(loaded: Loaded, sources: Sources, logs: Logs) -> Self {
+        Self(Arc::new(Mutex::new(Inner {
             loaded,
             sources,
-            web,
             logs,
-        }
+            web: None,
+        })))
     }
 
-    /// Reads everything again and takes it over. Mistakes leave everything as it is, and are logged.
-    pub(super) fn reload(&mut self) {
-        let new = match load(&self.sources) {
+    pub(super) fn set_web(&self, web: App) {
+        self.0.lock().web = Some(web);
+    }
+
+    /// Each value in force with its source.
+    pub(super) fn resolved(&self) -> Vec<Resolved> {
+        self.0.lock().loaded.resolved.clone()
+    }
+
+    /// The file that is read, if there is one.
+    pub(super) fn file(&self) -> Option<String> {
+        let inner = self.0.lock();
+        inner
+            .loaded
+            .file
+            .as_ref()
+            .map(|file| file.display().to_string())
+    }
+
+    /// Reads everything again and takes it over. On any mistake everything stays as it is, and all of
+    /// them are told; either way the log has it too.
+    pub(super) fn reload(&self) -> Result<Changes, Vec<String>> {
+        let mut inner = self.0.lock();
+        let new = match load(&inner.sources) {
             Ok(new) => new,
             Err(mistakes) => {
-                for mistake in mistakes.iter() {
-                    tracing::error!(%mistake, "reload: mistake in the configuration");
+                let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+                for mistake in &mistakes {
+                    tracing::error!(mistake, "reload: mistake in the configuration");
                 }
-                tracing::error!(mistakes = mistakes.len(), "reload: nothing was changed");
-                return;
+                return Err(nothing_changed(mistakes));
             }
         };
-        if let Err(error) = self.take_over(&new) {
-            tracing::error!(error = format!("{error:#}"), "reload: nothing was changed");
-            return;
+        if let Err(error) = inner.take_over(&new) {
+            return Err(nothing_changed(vec![format!("{error:#}")]));
         }
-        let changed = changed(&self.loaded.resolved, &new.resolved);
-        for key in &changed {
-            if AT_START
-                .iter()
-                .any(|start| key == start || (start.ends_with('.') && key.starts_with(start)))
-            {
-                tracing::warn!(key, "reload: takes effect with the next start");
-            }
+        let changes = changes(&inner.loaded.resolved, &new.resolved);
+        for key in &changes.at_next_start {
+            tracing::warn!(key, "reload: takes effect with the next start");
         }
-        tracing::info!(changed = changed.join(", "), "reload: done");
-        self.loaded = new;
+        tracing::info!(changed = changes.changed.join(", "), "reload: done");
+        inner.loaded = new;
+        Ok(changes)
     }
+}
 
+impl Inner {
     fn take_over(&self, new: &Loaded) -> anyhow::Result<()> {
-        self.web.reload(new.config.web.clone())?;
+        if let Some(web) = &self.web {
+            web.reload(new.config.web.clone())?;
+        }
         self.logs.reload(&new.config.log)
     }
 }
 
-/// The keys whose values differ, in the order of the new configuration. Secrets differ when their shown form or
-/// their place does; their text is never compared here.
-fn changed(old: &[Resolved], new: &[Resolved]) -> Vec<String> {
+fn nothing_changed(why: Vec<String>) -> Vec<String> {
+    tracing::error!(why = why.join("; "), "reload: nothing was changed");
+    why
+}
+
+/// The keys whose values differ, in the order of the new configuration. Secrets differ when their shown form
+/// does; their text is never compared here.
+fn changes(old: &[Resolved], new: &[Resolved]) -> Changes {
     let find = |rows: &[Resolved], path: &str| {
-        rows.iter()
-            .find(|row| row.path == path)
-            .map(|row| row.shown.clone())
+        let row = rows.iter().find(|row| row.path == path);
+        row.map(|row| row.shown.clone())
     };
     let gone = old.iter().filter(|row| find(new, &row.path).is_none());
     let differs = new
         .iter()
         .filter(|row| find(old, &row.path).as_ref() != Some(&row.shown));
-    differs.chain(gone).map(|row| row.path.clone()).collect()
+    let changed: Vec<String> = differs.chain(gone).map(|row| row.path.clone()).collect();
+    let at_start = |key: &&String| {
+        let holds = |start: &str| *key == start || start.ends_with('.') && key.starts_with(start);
+        AT_START.iter().any(|start| holds(start))
+    };
+    let at_next_start = changed.iter().filter(at_start).cloned().collect();
+    Changes {
+        changed,
+        at_next_start,
+    }
 }
 
 #[cfg(test)]
@@ -92,8 +141,10 @@ mod tests {
             origin: Origin::Default,
             aside: false,
         };
-        let old = [row("a", "1"), row("b", "2"), row("c", "3")];
-        let new = [row("a", "1"), row("b", "9"), row("d", "4")];
-        assert_eq!(changed(&old, &new), ["b", "d", "c"]);
+        let old = [row("a", "1"), row("web.listen", "2"), row("c", "3")];
+        let new = [row("a", "1"), row("web.listen", "9"), row("d", "4")];
+        let changes = changes(&old, &new);
+        assert_eq!(changes.changed, ["web.listen", "d", "c"]);
+        assert_eq!(changes.at_next_start, ["web.listen"]);
     }
 }

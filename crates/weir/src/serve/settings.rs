@@ -1,0 +1,131 @@
+//! `/settings` and `/api/v1/reload`: what is in force, where each value comes from, and reading it again.
+
+use askama::Template;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::Deserialize;
+use serde_json::json;
+use weir_config::{Origin, Resolved};
+use weir_web::{Access, Contribution, Failure, Icon, NavEntry, NavGroup, Visitor};
+
+use super::reload::Running;
+
+/// What the web listener shows of the configuration.
+pub(super) fn contribution(running: &Running) -> Contribution {
+    let pages = Router::new()
+        .route("/settings", get(show))
+        .route("/settings/reload", post(reload))
+        .with_state(running.clone());
+    let api = Router::new()
+        .route("/api/v1/reload", post(api_reload))
+        .with_state(running.clone());
+    Contribution::new("settings", "Settings", Icon::Settings)
+        .router(pages)
+        .router_for(Access::Api, api)
+        .nav(NavEntry {
+            label: "Settings",
+            href: "/settings",
+            icon: Icon::Settings,
+            key: ',',
+            group: NavGroup::SetUp,
+            place: 9,
+            phone: false,
+        })
+}
+
+/// What of the table is asked for, and what to say about a reload just made.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct View {
+    filter: String,
+    /// Present: only values that somebody set.
+    changed: Option<String>,
+    /// The keys that a reload just changed; present after one.
+    reloaded: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "settings.html")]
+struct Page<'a> {
+    view: View,
+    form_token: &'a str,
+    file: Option<String>,
+    rows: Vec<Resolved>,
+    all: usize,
+    /// What kept a reload from happening.
+    mistakes: Vec<String>,
+}
+
+impl Page<'_> {
+    fn is_set(row: &Resolved) -> bool {
+        row.origin != Origin::Default
+    }
+
+    fn reloaded(&self) -> Option<String> {
+        let keys = self.view.reloaded.as_deref()?;
+        Some(match keys {
+            "" => "Read again. Nothing has changed.".to_owned(),
+            keys => format!("Read again and in force: {keys}."),
+        })
+    }
+}
+
+async fn show(
+    State(running): State<Running>,
+    Query(view): Query<View>,
+    visitor: Visitor,
+) -> Response {
+    page(&running, view, &visitor, Vec::new())
+}
+
+async fn reload(State(running): State<Running>, visitor: Visitor) -> Response {
+    match running.reload() {
+        Ok(changes) => {
+            let keys: String =
+                url::form_urlencoded::byte_serialize(changes.changed.join(", ").as_bytes())
+                    .collect();
+            Redirect::to(&format!("/settings?reloaded={keys}")).into_response()
+        }
+        Err(mistakes) => {
+            let mut response = page(&running, View::default(), &visitor, mistakes);
+            *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+            response
+        }
+    }
+}
+
+async fn api_reload(State(running): State<Running>) -> Response {
+    match running.reload() {
+        Ok(changes) => {
+            Json(json!({ "changed": changes.changed, "at_next_start": changes.at_next_start }))
+                .into_response()
+        }
+        Err(mistakes) => {
+            let body = json!({ "error": "The configuration has mistakes. Nothing was changed.", "mistakes": mistakes });
+            (StatusCode::UNPROCESSABLE_ENTITY, Json(body)).into_response()
+        }
+    }
+}
+
+fn page(running: &Running, view: View, visitor: &Visitor, mistakes: Vec<String>) -> Response {
+    let mut rows = running.resolved();
+    let all = rows.len();
+    rows.retain(|row| {
+        row.path.contains(view.filter.trim()) && (view.changed.is_none() || Page::is_set(row))
+    });
+    let page = Page {
+        view,
+        form_token: &visitor.form_token,
+        file: running.file(),
+        rows,
+        all,
+        mistakes,
+    };
+    match page.render() {
+        Ok(body) => visitor.page("Settings", &body),
+        Err(_) => Failure::internal().into_response(),
+    }
+}
