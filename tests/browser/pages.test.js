@@ -11,7 +11,7 @@ import { directory, start } from './support/weir.js';
 const PAGES = [
   { name: 'overview', path: '/' },
   { name: 'more', path: '/more' },
-  { name: 'settings', path: '/settings?filter=web' },
+  { name: 'settings', path: '/settings' },
   { name: 'sign-in', path: '/sign-in', open: true },
 ];
 

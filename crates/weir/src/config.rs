@@ -1,6 +1,6 @@
 //! The configuration of the whole program: the sections put together, and how they are loaded.
 //!
-//! A reload calls [`load`] again with the same [`Sources`]; a mistake leaves what is running as it is.
+//! A reload calls [`load()`] again with the same [`Sources`]; a mistake leaves what is running as it is.
 
 pub mod engine;
 pub mod forwarder;
