@@ -1,0 +1,146 @@
+//! Changes that wait for the next commit, at most one per row, so that what waits stays small however long the disk
+//! takes. Pure: no file, no thread.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{
+    row::{AgendaRow, Change, Start, UpstreamRow},
+    value::{Ledger, Wall, Window, Windows},
+};
+use crate::Error;
+
+/// Starts that wait one by one; further ones are folded.
+pub(super) const STARTS: usize = 8192;
+/// Agenda entries whose changes may wait: twice the largest agenda there is by default, so that the one `save` after a
+/// restart always fits, and some.
+pub(super) const ENTRIES: usize = 1 << 18;
+
+/// What waits, by front.
+#[derive(Debug, Default)]
+pub(super) struct Batch(pub(super) HashMap<String, FrontBatch>);
+
+/// What waits of one front.
+#[derive(Debug, Default)]
+pub(super) struct FrontBatch {
+    pub(super) upstreams: HashMap<Arc<str>, UpstreamRow>,
+    pub(super) limits: HashMap<(Arc<str>, Ledger, Window), Option<u32>>,
+    starts: Vec<(Arc<str>, Start)>,
+    /// Where starts go when too many wait: the latest time and the sum. Counting some of them later than they were is
+    /// on the safe side of every quota.
+    folded: HashMap<(Arc<str>, Ledger, Windows), (Wall, u32)>,
+    /// The row, or nothing if it was taken.
+    pub(super) agenda: HashMap<u64, Option<AgendaRow>>,
+}
+
+impl Batch {
+    /// Takes changes in, in their order. Agenda changes are left out when they do not all fit.
+    pub(super) fn absorb(&mut self, front: &str, changes: Vec<Change>) -> Result<(), Error> {
+        let waiting: usize = self.0.values().map(|front| front.agenda.len()).sum();
+        if !self.0.contains_key(front) {
+            self.0.insert(front.to_owned(), FrontBatch::default());
+        }
+        let Some(batch) = self.0.get_mut(front) else {
+            return Ok(());
+        };
+        let room = ENTRIES.saturating_sub(waiting);
+        let fits = changes.len() <= room || batch.new_entries(&changes) <= room;
+        for change in changes {
+            match change {
+                Change::Scheduled(_) | Change::Taken(_) if !fits => {}
+                change => batch.add(change),
+            }
+        }
+        if fits { Ok(()) } else { Err(Error::Full) }
+    }
+
+    /// Puts back what could not be written, below what came since.
+    pub(super) fn put_back(&mut self, older: Self) {
+        for (front, older) in older.0 {
+            let newer = std::mem::replace(self.0.entry(front.clone()).or_default(), older);
+            if let Some(batch) = self.0.get_mut(&front) {
+                batch.overlay(newer);
+            }
+        }
+    }
+}
+
+impl FrontBatch {
+    /// All starts that wait, the folded ones last.
+    pub(super) fn starts(&self) -> impl Iterator<Item = (&Arc<str>, Start)> {
+        let folded = self
+            .folded
+            .iter()
+            .map(|((name, ledger, windows), &(at, times))| {
+                let start = Start {
+                    ledger: *ledger,
+                    windows: *windows,
+                    at,
+                    times,
+                };
+                (name, start)
+            });
+        let single = self.starts.iter().map(|(name, start)| (name, *start));
+        single.chain(folded)
+    }
+
+    fn new_entries(&self, changes: &[Change]) -> usize {
+        changes
+            .iter()
+            .filter(|change| match change {
+                Change::Scheduled(row) => !self.agenda.contains_key(&row.id),
+                Change::Taken(id) => !self.agenda.contains_key(id),
+                _ => false,
+            })
+            .count()
+    }
+
+    fn add(&mut self, change: Change) {
+        match change {
+            Change::Upstream { name, row } => {
+                self.upstreams.insert(name, row);
+            }
+            Change::Started { upstream, start } => self.start(upstream, start),
+            Change::Learned { upstream, limit } => {
+                let key = (upstream, limit.ledger, limit.window);
+                self.limits.insert(key, Some(limit.calls));
+            }
+            Change::Unlearned {
+                upstream,
+                ledger,
+                window,
+            } => {
+                self.limits.insert((upstream, ledger, window), None);
+            }
+            Change::Scheduled(row) => {
+                self.agenda.insert(row.id, Some(row));
+            }
+            Change::Taken(id) => {
+                self.agenda.insert(id, None);
+            }
+        }
+    }
+
+    fn start(&mut self, upstream: Arc<str>, start: Start) {
+        if self.starts.len() < STARTS {
+            self.starts.push((upstream, start));
+            return;
+        }
+        let key = (upstream, start.ledger, start.windows);
+        let (at, times) = self.folded.entry(key).or_insert((start.at, 0));
+        *at = start.at.max(*at);
+        *times = times.saturating_add(start.times);
+    }
+
+    fn overlay(&mut self, newer: Self) {
+        let starts: Vec<_> = newer
+            .starts()
+            .map(|(name, start)| (Arc::clone(name), start))
+            .collect();
+        for (upstream, start) in starts {
+            self.start(upstream, start);
+        }
+        self.upstreams.extend(newer.upstreams);
+        self.limits.extend(newer.limits);
+        self.agenda.extend(newer.agenda);
+    }
+}
