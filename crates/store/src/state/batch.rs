@@ -11,9 +11,10 @@ use crate::Error;
 
 /// Starts that wait one by one; further ones are folded.
 pub(super) const STARTS: usize = 8192;
-/// Agenda entries whose changes may wait: twice the largest agenda there is by default, so that the one `save` after a
-/// restart always fits, and some.
-pub(super) const ENTRIES: usize = 1 << 18;
+/// Agenda entries whose changes may wait before further calls are refused theirs. Two batches of that size, one being
+/// committed and one waiting, are written well within a second. A single call always fits, so that the one after a
+/// restart is never torn.
+pub(super) const ENTRIES: usize = 1 << 16;
 
 /// What waits, by front.
 #[derive(Debug, Default)]
@@ -33,7 +34,7 @@ pub(super) struct FrontBatch {
 }
 
 impl Batch {
-    /// Takes changes in, in their order. Agenda changes are left out when they do not all fit.
+    /// Takes changes in, in their order. Agenda changes are left out when too many wait already.
     pub(super) fn absorb(&mut self, front: &str, changes: Vec<Change>) -> Result<(), Error> {
         let waiting: usize = self.0.values().map(|front| front.agenda.len()).sum();
         if !self.0.contains_key(front) {
@@ -42,15 +43,14 @@ impl Batch {
         let Some(batch) = self.0.get_mut(front) else {
             return Ok(());
         };
-        let room = ENTRIES.saturating_sub(waiting);
-        let fits = changes.len() <= room || batch.new_entries(&changes) <= room;
+        let mut refused = false;
         for change in changes {
             match change {
-                Change::Scheduled(_) | Change::Taken(_) if !fits => {}
+                Change::Scheduled(_) | Change::Taken(_) if waiting >= ENTRIES => refused = true,
                 change => batch.add(change),
             }
         }
-        if fits { Ok(()) } else { Err(Error::Full) }
+        if refused { Err(Error::Full) } else { Ok(()) }
     }
 
     /// Puts back what could not be written, below what came since.
@@ -81,17 +81,6 @@ impl FrontBatch {
             });
         let single = self.starts.iter().map(|(name, start)| (name, *start));
         single.chain(folded)
-    }
-
-    fn new_entries(&self, changes: &[Change]) -> usize {
-        changes
-            .iter()
-            .filter(|change| match change {
-                Change::Scheduled(row) => !self.agenda.contains_key(&row.id),
-                Change::Taken(id) => !self.agenda.contains_key(id),
-                _ => false,
-            })
-            .count()
     }
 
     fn add(&mut self, change: Change) {

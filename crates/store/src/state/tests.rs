@@ -195,9 +195,10 @@ fn starts_beyond_what_may_wait_are_folded_and_never_lost() {
 fn too_many_agenda_changes_are_refused_alone() {
     let opened = opened();
     let held = opened.hold();
-    opened.save((0..ENTRIES as u64).map(Change::Taken).collect());
-    let again = (0..ENTRIES as u64).map(Change::Taken).collect();
-    opened.save(again);
+    let most = ENTRIES as u64;
+    opened.save((1..most).map(Change::Taken).collect());
+    // There is room for one, so all of a call fit.
+    opened.save((0..2 * most).map(Change::Taken).collect());
     let refused = opened.state.save(
         "search",
         vec![
