@@ -133,3 +133,50 @@ impl FrontBatch {
         self.agenda.extend(newer.agenda);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::story::{NOW, after, entry, failures, start, started, up};
+
+    #[test]
+    fn what_is_put_back_lies_below_what_came_since() {
+        let limit = |calls| Change::Learned {
+            upstream: "a".into(),
+            limit: crate::state::Limit {
+                ledger: Ledger::Grab,
+                window: Window::Day,
+                calls,
+            },
+        };
+        let mut older = Batch::default();
+        let changes = vec![
+            up("a", failures(1)),
+            up("b", failures(1)),
+            limit(1),
+            started("a", start(NOW, 1)),
+            Change::Scheduled(entry(1, "a", NOW)),
+            Change::Scheduled(entry(2, "a", NOW)),
+        ];
+        older.absorb("search", changes.clone()).unwrap();
+        older.absorb("news", changes).unwrap();
+        let mut batch = Batch::default();
+        let changes = vec![
+            up("a", failures(2)),
+            limit(2),
+            started("a", start(after(1), 1)),
+            Change::Taken(1),
+        ];
+        batch.absorb("search", changes).unwrap();
+        batch.put_back(older);
+        let front = &batch.0["search"];
+        assert_eq!(front.upstreams["a"], failures(2));
+        assert_eq!(front.upstreams["b"], failures(1));
+        assert_eq!(front.limits.values().collect::<Vec<_>>(), [&Some(2)]);
+        assert_eq!(front.agenda[&1], None);
+        assert!(front.agenda[&2].is_some());
+        let starts: Vec<Start> = front.starts().map(|(_, start)| start).collect();
+        assert_eq!(starts, [start(NOW, 1), start(after(1), 1)]);
+        assert_eq!(batch.0["news"].agenda.len(), 2);
+    }
+}

@@ -197,8 +197,7 @@ fn too_many_agenda_changes_are_refused_alone() {
     let held = opened.hold();
     let most = ENTRIES as u64;
     opened.save((1..most).map(Change::Taken).collect());
-    // There is room for one, so all of a call fit.
-    opened.save((0..2 * most).map(Change::Taken).collect());
+    opened.save(vec![Change::Taken(0)]);
     let refused = opened.state.save(
         "search",
         vec![
@@ -211,6 +210,16 @@ fn too_many_agenda_changes_are_refused_alone() {
     let kept = opened.load();
     assert_eq!(kept.agenda, []);
     assert_eq!(kept.upstreams[0].starts, [start(NOW, 1)]);
+}
+
+#[test]
+fn all_agenda_changes_of_one_call_fit_while_there_is_room() {
+    let opened = opened();
+    let held = opened.hold();
+    let most = ENTRIES as u64;
+    opened.save((1..most).map(Change::Taken).collect());
+    opened.save((0..2 * most).map(Change::Taken).collect());
+    drop(held);
 }
 
 #[test]
