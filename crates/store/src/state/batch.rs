@@ -37,12 +37,7 @@ impl Batch {
     /// Takes changes in, in their order. Agenda changes are left out when too many wait already.
     pub(super) fn absorb(&mut self, front: &str, changes: Vec<Change>) -> Result<(), Error> {
         let waiting: usize = self.0.values().map(|front| front.agenda.len()).sum();
-        if !self.0.contains_key(front) {
-            self.0.insert(front.to_owned(), FrontBatch::default());
-        }
-        let Some(batch) = self.0.get_mut(front) else {
-            return Ok(());
-        };
+        let batch = self.0.entry(front.to_owned()).or_default();
         let mut refused = false;
         for change in changes {
             match change {
@@ -56,10 +51,9 @@ impl Batch {
     /// Puts back what could not be written, below what came since.
     pub(super) fn put_back(&mut self, older: Self) {
         for (front, older) in older.0 {
-            let newer = std::mem::replace(self.0.entry(front.clone()).or_default(), older);
-            if let Some(batch) = self.0.get_mut(&front) {
-                batch.overlay(newer);
-            }
+            let batch = self.0.entry(front).or_default();
+            let newer = std::mem::replace(batch, older);
+            batch.overlay(newer);
         }
     }
 }

@@ -127,6 +127,16 @@ impl State for SqliteState {
     }
 }
 
+impl Drop for SqliteState {
+    /// What a failed commit left behind gets a last try.
+    fn drop(&mut self) {
+        let mut waiting = self.waiting.lock();
+        if !waiting.batch.0.is_empty() {
+            let _ = self.queue(&mut waiting);
+        }
+    }
+}
+
 /// On the writer thread, inside its transaction.
 fn drain(waiting: &Mutex<Waiting>, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let batch = waiting.lock().take();

@@ -88,7 +88,7 @@ fn story<S: State>(reopen: impl Fn() -> Arc<S>) {
     payloads_are_bounded();
 }
 
-fn nothing_is_kept_at_first(state: &impl State) {
+fn nothing_is_kept_at_first(state: &dyn State) {
     assert_eq!(state.load("search", NOW).unwrap(), Kept::default());
     state.flush().unwrap();
     assert_eq!(state.forget(NOW).unwrap(), 0);

@@ -262,6 +262,25 @@ fn a_commit_that_fails_loses_nothing() {
 }
 
 #[test]
+fn what_a_failed_commit_left_is_written_at_the_end() {
+    let opened = opened();
+    let refuse = |refuse: bool| {
+        let hook =
+            move |connection: &mut Connection| connection.commit_hook(refuse.then_some(|| true));
+        opened.file.exclusive(hook).unwrap().unwrap();
+    };
+    refuse(true);
+    opened.save(vec![started("a", start(NOW, 1))]);
+    assert!(matches!(opened.state.flush(), Err(Error::Unsaved(_))));
+    refuse(false);
+    drop(opened.state);
+    opened.file.close();
+    let state = SqliteState::open(File::open(&opened.path).unwrap()).unwrap();
+    let kept = state.load("search", NOW).unwrap();
+    assert_eq!(kept.upstreams[0].starts, [start(NOW, 1)]);
+}
+
+#[test]
 fn a_transaction_that_does_not_begin_loses_nothing() {
     let opened = opened();
     let run = |sql: &'static str| {
