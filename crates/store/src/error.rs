@@ -64,6 +64,17 @@ pub enum Error {
     /// An earlier write of the same group made SQLite give up the transaction (a full disk does).
     #[error("the store gave up this write together with an earlier one; try again")]
     GivenUp,
+    /// The front's part of an agenda entry is longer than an entry may carry.
+    #[error("an agenda entry may carry {most} bytes of its front's own, this one has {length}")]
+    PayloadTooLong {
+        /// How long it is.
+        length: usize,
+        /// How long it may be.
+        most: usize,
+    },
+    /// Changes of the state did not reach the file. They are kept and written with the next ones.
+    #[error("the state could not be written yet: {0}")]
+    Unsaved(String),
     /// What SQLite said to this closure.
     #[error("the store refused: {0}")]
     Sqlite(#[from] rusqlite::Error),

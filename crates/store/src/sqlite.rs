@@ -36,6 +36,8 @@ use crate::Error;
 
 /// How many writes may wait for the writer thread.
 const QUEUE: usize = 4096;
+/// Places beyond those for [`File::post`]: its callers keep at most one write each in the queue.
+const RESERVED: usize = 16;
 
 /// The tables of one owner and how they came to be: the n-th step leads from version n − 1 to version n.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +69,7 @@ impl File {
         let path = path.into();
         let connection = open::writer(&path)?;
         let reader = open::reader(&path)?;
-        let (queue, waiting) = mpsc::channel(QUEUE);
+        let (queue, waiting) = mpsc::channel(QUEUE + RESERVED);
         let thread = writer::start(&path, connection, waiting)?;
         Ok(Self(Arc::new(Inner {
             path,
@@ -163,6 +165,17 @@ impl File {
         self.0.close();
     }
 
+    /// Queues a write that is not refused when others have filled the queue, for a caller that gathers its changes
+    /// itself and has at most one such write waiting. The answer is given on the writer thread, after the commit.
+    pub(crate) fn post<T, F, A>(&self, work: F, answer: A) -> Result<(), Error>
+    where
+        T: 'static,
+        F: FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+        A: FnOnce(Result<T, Error>) + Send + 'static,
+    {
+        self.enqueue_beyond(0, Job::Write(Write::new(false, work, answer)))
+    }
+
     fn submit<T, F>(
         &self,
         durable: bool,
@@ -180,7 +193,7 @@ impl File {
         Ok(told)
     }
 
-    fn exclusive<T, F>(&self, work: F) -> Result<T, Error>
+    pub(crate) fn exclusive<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: FnOnce(&mut Connection) -> T + Send + 'static,
@@ -194,8 +207,16 @@ impl File {
     }
 
     fn enqueue(&self, job: Job) -> Result<(), Error> {
+        self.enqueue_beyond(RESERVED, job)
+    }
+
+    /// Every sender passes this lock, so the places that were free stay free until this job is in.
+    fn enqueue_beyond(&self, reserved: usize, job: Job) -> Result<(), Error> {
         let queue = self.0.queue.lock();
         let queue = queue.as_ref().ok_or(Error::Closed)?;
+        if queue.capacity() <= reserved && !queue.is_closed() {
+            return Err(Error::Full);
+        }
         queue.try_send(job).map_err(|refused| match refused {
             mpsc::error::TrySendError::Full(_) => Error::Full,
             mpsc::error::TrySendError::Closed(_) => Error::Closed,

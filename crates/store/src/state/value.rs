@@ -1,0 +1,166 @@
+//! The small types that rows are made of, and the words by which they are stored.
+
+use std::time::Duration;
+
+use crate::Error;
+
+/// A wall time: nanoseconds since 1970. Nanoseconds, because the engine counts in them: a time that an upstream gave
+/// comes back exact and is never rounded to an earlier one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Wall(pub i64);
+
+impl Wall {
+    /// That long before.
+    pub fn before(self, span: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_sub(i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)),
+        )
+    }
+}
+
+/// Declares an enum together with the word by which each value is stored.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $value:ident = $word:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$doc])* $value,)* }
+
+        impl $name {
+            pub(super) fn word(self) -> &'static str {
+                match self { $(Self::$value => $word,)* }
+            }
+
+            pub(super) fn from_word(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$value),)* _ => None }
+            }
+        }
+    };
+}
+
+words! {
+    /// What began a rest.
+    Cause {
+        /// The upstream asked to be left alone.
+        Throttled = "throttled",
+        /// It failed; shows as a cooldown.
+        Failed = "failed",
+        /// It failed too often; shows as disabled.
+        FailedOften = "failed often",
+        /// It refused in a way that trying again does not mend.
+        Rejected = "rejected",
+    }
+}
+
+words! {
+    /// Which of its upstream's allowances a job uses.
+    Budget {
+        /// An ordinary call.
+        Query = "query",
+        /// Counts like a query, without spacing.
+        Side = "side",
+        /// A download.
+        Grab = "grab",
+    }
+}
+
+words! {
+    /// Whose windows a start counts in; calls of [`Budget::Side`] count as queries.
+    Ledger {
+        /// Queries and side calls.
+        Query = "query",
+        /// Grabs.
+        Grab = "grab",
+    }
+}
+
+words! {
+    /// A sliding window.
+    Window {
+        /// 60 seconds.
+        Minute = "minute",
+        /// 60 minutes.
+        Hour = "hour",
+        /// 24 hours.
+        Day = "day",
+    }
+}
+
+/// A set of windows, at least one: those in which a start counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Windows(u8);
+
+impl Windows {
+    /// Every window.
+    pub const ALL: Self = Self(0b111);
+
+    /// One window alone, for what an upstream told about it.
+    pub fn only(window: Window) -> Self {
+        Self(1 << window as u8)
+    }
+
+    /// With this one too.
+    #[must_use]
+    pub fn and(self, window: Window) -> Self {
+        Self(self.0 | Self::only(window).0)
+    }
+
+    /// Whether this one is among them.
+    pub fn contains(self, window: Window) -> bool {
+        self.0 & Self::only(window).0 != 0
+    }
+
+    /// How long a start counts: the length of the longest.
+    pub fn length(self) -> Duration {
+        Duration::from_secs(match self.0 {
+            0b1 => 60,
+            0b10 | 0b11 => 60 * 60,
+            _ => 24 * 60 * 60,
+        })
+    }
+
+    /// Before every other in order.
+    pub(super) const LEAST: Self = Self(1);
+
+    /// Each set there is.
+    pub(super) fn every() -> impl Iterator<Item = Self> {
+        (1..=0b111).map(Self)
+    }
+
+    pub(super) fn bits(self) -> u8 {
+        self.0
+    }
+
+    pub(super) fn from_bits(bits: u8) -> Option<Self> {
+        (1..=0b111).contains(&bits).then_some(Self(bits))
+    }
+}
+
+/// The front's own part of an agenda entry: at most [`Payload::MOST`] bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Payload(Box<[u8]>);
+
+impl Payload {
+    /// How long one may be.
+    pub const MOST: usize = 256;
+
+    /// Takes the bytes over.
+    ///
+    /// # Errors
+    /// [`Error::PayloadTooLong`].
+    pub fn new(bytes: impl Into<Box<[u8]>>) -> Result<Self, Error> {
+        let bytes = bytes.into();
+        if bytes.len() > Self::MOST {
+            return Err(Error::PayloadTooLong {
+                length: bytes.len(),
+                most: Self::MOST,
+            });
+        }
+        Ok(Self(bytes))
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}

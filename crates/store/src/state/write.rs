@@ -1,0 +1,237 @@
+//! Changes as SQL. Runs inside a transaction of the writer thread.
+
+use std::{collections::HashMap, sync::Arc};
+
+use rusqlite::{OptionalExtension, Transaction, named_params};
+
+use super::{
+    batch::{Batch, FrontBatch},
+    row::{AgendaRow, UpstreamRow},
+    value::{Wall, Windows},
+};
+
+/// Starts that one transaction deletes at most, on top of two for each that it inserts: so deleting keeps up without
+/// ever taking long.
+const PRUNE: u32 = 64;
+
+/// Writes all changes of a batch.
+pub(super) fn apply(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
+    let (mut newest, mut inserted) = (None, 0u32);
+    for (front, changes) in &batch.0 {
+        let mut writer = Writer {
+            transaction,
+            front,
+            ids: HashMap::new(),
+        };
+        writer.apply(changes)?;
+        for (_, start) in changes.starts() {
+            newest = newest.max(Some(start.at));
+            inserted += 1;
+        }
+    }
+    match newest {
+        Some(now) => prune(transaction, now, PRUNE + 2 * inserted),
+        None => Ok(()),
+    }
+}
+
+/// Moves past events of a front that lie ahead of `now` to it.
+pub(super) fn settle(
+    transaction: &Transaction<'_>,
+    front: &str,
+    now: Wall,
+) -> rusqlite::Result<()> {
+    transaction.execute(
+        "UPDATE engine_upstream
+         SET last_start = min(last_start, ?2), gone = min(gone, ?2),
+             off_since = min(off_since, ?2), rest_since = min(rest_since, ?2)
+         WHERE front = ?1 AND (last_start > ?2 OR gone > ?2 OR off_since > ?2 OR rest_since > ?2)",
+        (front, now.0),
+    )?;
+    transaction.execute(
+        "INSERT INTO engine_start (upstream, ledger, windows, at, times)
+         SELECT upstream, ledger, windows, ?2, sum(times) FROM engine_start
+         WHERE at > ?2 AND upstream IN (SELECT id FROM engine_upstream WHERE front = ?1)
+         GROUP BY upstream, ledger, windows
+         ON CONFLICT DO UPDATE SET times = times + excluded.times",
+        (front, now.0),
+    )?;
+    transaction.execute(
+        "DELETE FROM engine_start
+         WHERE at > ?2 AND upstream IN (SELECT id FROM engine_upstream WHERE front = ?1)",
+        (front, now.0),
+    )?;
+    Ok(())
+}
+
+/// Deletes some upstreams that were gone before that time, with all that is kept of them.
+pub(super) fn forget(
+    transaction: &Transaction<'_>,
+    before: Wall,
+    most: u32,
+) -> rusqlite::Result<usize> {
+    let gone: Vec<(i64, String, String)> = transaction
+        .prepare_cached("SELECT id, front, name FROM engine_upstream WHERE gone < ?1 LIMIT ?2")?
+        .query_map((before.0, most), |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    for (id, front, name) in &gone {
+        transaction
+            .prepare_cached("DELETE FROM engine_agenda WHERE front = ?1 AND upstream = ?2")?
+            .execute((front, name))?;
+        transaction
+            .prepare_cached("DELETE FROM engine_upstream WHERE id = ?1")?
+            .execute([id])?;
+    }
+    Ok(gone.len())
+}
+
+/// Deletes some of the starts that count no more.
+fn prune(transaction: &Transaction<'_>, now: Wall, most: u32) -> rusqlite::Result<()> {
+    let mut left = most;
+    for windows in Windows::every() {
+        let deleted = transaction
+            .prepare_cached(
+                "DELETE FROM engine_start WHERE (upstream, ledger, windows, at) IN
+                 (SELECT upstream, ledger, windows, at FROM engine_start
+                  WHERE windows = ?1 AND at <= ?2 ORDER BY at LIMIT ?3)",
+            )?
+            .execute((windows.bits(), now.before(windows.length()).0, left))?;
+        left = left.saturating_sub(u32::try_from(deleted).unwrap_or(u32::MAX));
+    }
+    Ok(())
+}
+
+struct Writer<'a> {
+    transaction: &'a Transaction<'a>,
+    front: &'a str,
+    /// Upstreams met in this batch.
+    ids: HashMap<Arc<str>, i64>,
+}
+
+impl Writer<'_> {
+    fn apply(&mut self, changes: &FrontBatch) -> rusqlite::Result<()> {
+        for (name, row) in &changes.upstreams {
+            self.upstream(name, row)?;
+        }
+        for ((name, ledger, window), calls) in &changes.limits {
+            let key = (self.id(name)?, ledger.word(), window.word());
+            match calls {
+                Some(calls) => self
+                    .transaction
+                    .prepare_cached(
+                        "INSERT INTO engine_limit (upstream, ledger, window, calls) VALUES (?1, ?2, ?3, ?4)
+                         ON CONFLICT DO UPDATE SET calls = excluded.calls",
+                    )?
+                    .execute((key.0, key.1, key.2, calls))?,
+                None => self
+                    .transaction
+                    .prepare_cached(
+                        "DELETE FROM engine_limit WHERE upstream = ?1 AND ledger = ?2 AND window = ?3",
+                    )?
+                    .execute(key)?,
+            };
+        }
+        for (name, start) in changes.starts() {
+            let id = self.id(name)?;
+            self.transaction
+                .prepare_cached(
+                    "INSERT INTO engine_start (upstream, ledger, windows, at, times) VALUES (?1, ?2, ?3, ?4, ?5)
+                     ON CONFLICT DO UPDATE SET times = times + excluded.times",
+                )?
+                .execute((id, start.ledger.word(), start.windows.bits(), start.at.0, start.times))?;
+        }
+        for (id, entry) in &changes.agenda {
+            match entry {
+                Some(row) => self.schedule(row)?,
+                None => self.taken(*id)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn upstream(&self, name: &str, row: &UpstreamRow) -> rusqlite::Result<()> {
+        let (rest, off) = (row.rest.as_ref(), row.off.as_ref());
+        self.transaction
+            .prepare_cached(
+                "INSERT INTO engine_upstream
+                 (front, name, rung, failures, last_start, rest_since, rest_until, rest_cause, rest_reason,
+                  off_since, off_by, off_reason, gone)
+                 VALUES (:front, :name, :rung, :failures, :last_start, :rest_since, :rest_until, :rest_cause,
+                  :rest_reason, :off_since, :off_by, :off_reason, :gone)
+                 ON CONFLICT DO UPDATE SET
+                  rung = excluded.rung, failures = excluded.failures, last_start = excluded.last_start,
+                  rest_since = excluded.rest_since, rest_until = excluded.rest_until,
+                  rest_cause = excluded.rest_cause, rest_reason = excluded.rest_reason,
+                  off_since = excluded.off_since, off_by = excluded.off_by, off_reason = excluded.off_reason,
+                  gone = excluded.gone",
+            )?
+            .execute(named_params! {
+                ":front": self.front,
+                ":name": name,
+                ":rung": row.rung,
+                ":failures": row.failures,
+                ":last_start": row.last_start.map(|at| at.0),
+                ":rest_since": rest.map(|rest| rest.since.0),
+                ":rest_until": rest.map(|rest| rest.until.0),
+                ":rest_cause": rest.map(|rest| rest.cause.word()),
+                ":rest_reason": rest.map(|rest| &rest.reason),
+                ":off_since": off.map(|off| off.since.0),
+                ":off_by": off.map(|off| &off.by),
+                ":off_reason": off.map(|off| &off.reason),
+                ":gone": row.gone.map(|at| at.0),
+            })?;
+        Ok(())
+    }
+
+    fn schedule(&self, row: &AgendaRow) -> rusqlite::Result<()> {
+        self.transaction
+            .prepare_cached(
+                "INSERT OR REPLACE INTO engine_agenda
+                 (front, id, upstream, class, budget, due, attempts, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )?
+            .execute((
+                self.front,
+                row.id.cast_signed(),
+                &*row.upstream,
+                row.class,
+                row.budget.word(),
+                row.due.0,
+                row.attempts,
+                row.payload.bytes(),
+            ))?;
+        Ok(())
+    }
+
+    fn taken(&self, id: u64) -> rusqlite::Result<()> {
+        self.transaction
+            .prepare_cached("DELETE FROM engine_agenda WHERE front = ?1 AND id = ?2")?
+            .execute((self.front, id.cast_signed()))?;
+        Ok(())
+    }
+
+    /// The upstream's row number; made when there is none yet.
+    fn id(&mut self, name: &Arc<str>) -> rusqlite::Result<i64> {
+        if let Some(id) = self.ids.get(name) {
+            return Ok(*id);
+        }
+        let key = (self.front, &**name);
+        let found = self
+            .transaction
+            .prepare_cached("SELECT id FROM engine_upstream WHERE front = ?1 AND name = ?2")?
+            .query_row(key, |row| row.get(0))
+            .optional()?;
+        let id = match found {
+            Some(id) => id,
+            None => self
+                .transaction
+                .prepare_cached(
+                    "INSERT INTO engine_upstream (front, name) VALUES (?1, ?2) RETURNING id",
+                )?
+                .query_row(key, |row| row.get(0))?,
+        };
+        self.ids.insert(Arc::clone(name), id);
+        Ok(id)
+    }
+}
