@@ -1,8 +1,9 @@
 //! How fast the dispatcher decides: `cargo run --release -p weir-dispatch --example decisions`.
 //!
 //! For each number of jobs and upstreams all jobs are submitted while held, then released and drained by
-//! ten workers; rounds repeat until a second has been measured. Submit, start and finish are one decision
-//! each. With `JOBS UPSTREAMS` as arguments one round of that size runs: the form for `valgrind`.
+//! ten workers; after a first round, rounds repeat for a second. Submit, start and finish are one decision
+//! each. Time is that of the processor where the system tells it (Linux), so that other programs count
+//! little. With `JOBS UPSTREAMS` as arguments one round of that size runs: the form for `valgrind`.
 
 #![expect(
     clippy::print_stdout,
@@ -33,29 +34,25 @@ fn main() {
 }
 
 fn measure(jobs: u32, upstreams: u32) {
-    let mut load = Load::new(jobs, upstreams);
-    let (mut submitting, mut draining) = (Vec::new(), Vec::new());
-    let mut total = Duration::ZERO;
-    while total < Duration::from_secs(2) || submitting.len() < 3 {
-        let began = Instant::now();
+    let mut load = Load::filled(jobs, upstreams);
+    load.drain();
+    let mut rounds = 0;
+    let start = Instant::now();
+    let before = spent(start);
+    while start.elapsed() < Duration::from_secs(1) || rounds < 3 {
         load.submit_all();
-        let submitted = Instant::now();
         load.drain();
-        let drained = Instant::now();
-        submitting.push(submitted - began);
-        draining.push(drained - submitted);
-        total += drained - began;
+        rounds += 1;
     }
-    let (submit, drain) = (median(submitting), median(draining));
-    let per_second = f64::from(jobs) * 3.0 / (submit + drain).as_secs_f64();
-    println!(
-        "jobs={jobs} upstreams={upstreams} submit_s={:.6} drain_s={:.6} decisions_per_s={per_second:.0}",
-        submit.as_secs_f64(),
-        drain.as_secs_f64(),
-    );
+    let seconds = (spent(start) - before).as_secs_f64();
+    let per_second = f64::from(jobs) * f64::from(rounds) * 3.0 / seconds;
+    println!("jobs={jobs} upstreams={upstreams} rounds={rounds} decisions_per_s={per_second:.0}");
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
+/// Processor time of this program, or the time since `start`.
+fn spent(start: Instant) -> Duration {
+    let nanos = std::fs::read_to_string("/proc/self/schedstat")
+        .ok()
+        .and_then(|text| text.split(' ').next()?.parse().ok());
+    nanos.map_or_else(|| start.elapsed(), Duration::from_nanos)
 }

@@ -351,7 +351,7 @@ impl Dispatcher {
     /// Records once that the first job in line has to wait, and for what.
     fn note_wait(&mut self, upstream: u32, now: Moment) {
         let up = &self.upstreams[upstream as usize];
-        let Some(first) = up.filled().next() else {
+        let Some(first) = up.filled().min_by_key(|&index| queue::kind(index)) else {
             return;
         };
         let (class, budget) = queue::kind(first);

@@ -12,15 +12,16 @@ pub(crate) const QUEUES: usize = MAX_CLASSES * BUDGETS;
 
 const BUDGETS: usize = 3;
 
-/// Which queue of its upstream a job of this class and budget waits in. Lower is more urgent.
+/// Which queue of its upstream a job of this class and budget waits in. Those for queries, which are
+/// nearly all that is used, lie together.
 pub(crate) fn index(class: Class, budget: Budget) -> usize {
-    usize::from(class.0) * BUDGETS + budget as usize
+    budget as usize * MAX_CLASSES + usize::from(class.0)
 }
 
 /// The class and budget of a queue.
 pub(crate) fn kind(index: usize) -> (Class, Budget) {
     const ALL: [Budget; BUDGETS] = [Budget::Query, Budget::Side, Budget::Grab];
-    (Class((index / BUDGETS) as u8), ALL[index % BUDGETS])
+    (Class((index % MAX_CLASSES) as u8), ALL[index / MAX_CLASSES])
 }
 
 /// Jobs in the order of their submit numbers.

@@ -12,37 +12,38 @@ use crate::queue::{self, Head, QUEUES, Queue};
 use crate::quota::Ledger;
 use crate::record::Ring;
 
-/// One upstream and all that waits for it.
+/// One upstream and all that waits for it. What every decision reads comes first and lies together.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Upstream {
-    quota: Box<Quota>,
-    /// What the quota and the policy make of the spacing, per class.
-    gaps: [Gap; MAX_CLASSES],
-    longest_gap: Gap,
-    in_flight_limit: u32,
-    pub(crate) query: Ledger,
-    pub(crate) grab: Ledger,
-    /// When a call of budget Query last started: the spacing clock.
-    pub(crate) last_start: Option<Moment>,
-    pub(crate) health: Health,
-    pub(crate) in_flight: u32,
-    pub(crate) queues: [Queue; QUEUES],
     /// A bit per queue that is not empty.
     pub(crate) filled: u16,
+    pub(crate) gone: bool,
+    pub(crate) changed: bool,
+    /// What its first job waits for, once that has been recorded.
+    pub(crate) waits_for: Option<Wait>,
+    /// Jobs in queues, among the probes and standing aside.
+    pub(crate) queued: u32,
+    pub(crate) in_flight: u32,
+    in_flight_limit: u32,
+    /// When a call of budget Query last started: the spacing clock.
+    pub(crate) last_start: Option<Moment>,
+    longest_gap: Gap,
+    pub(crate) query: Ledger,
+    pub(crate) grab: Ledger,
+    pub(crate) health: Health,
     pub(crate) probes: Box<Queue>,
+    /// What the crew sees of it.
+    pub(crate) offer: Option<Offer>,
+    /// What the quota and the policy make of the spacing, per class.
+    gaps: [Gap; MAX_CLASSES],
+    pub(crate) queues: [Queue; QUEUES],
+    pub(crate) ring: Ring,
     /// Jobs that stand aside, by submit number.
     pub(crate) aside: BTreeMap<u64, Slot>,
     /// Jobs on the agenda.
     pub(crate) scheduled: List,
-    /// Jobs in queues, among the probes and standing aside.
-    pub(crate) queued: u32,
-    /// What the crew sees of it.
-    pub(crate) offer: Option<Offer>,
-    /// What its first job waits for, once that has been recorded.
-    pub(crate) waits_for: Option<Wait>,
-    pub(crate) ring: Ring,
-    pub(crate) gone: bool,
-    pub(crate) changed: bool,
+    quota: Box<Quota>,
 }
 
 /// A time between two starts, as it is added to moments many times a second: in nanoseconds.
@@ -247,8 +248,7 @@ impl Upstream {
             {
                 aged = Some((since, this));
             }
-            // Queues come by class, so a later one is at most as urgent.
-            let is_first = |old: Offer| old.class == class && head.number < old.head.number;
+            let is_first = |old: Offer| (class, head.number) < (old.class, old.head.number);
             if gap <= now && ready.is_none_or(is_first) {
                 ready = Some(this);
             }
