@@ -34,7 +34,8 @@ fn main() {
 }
 
 fn measure(jobs: u32, upstreams: u32) {
-    let mut load = Load::filled(jobs, upstreams);
+    let mut load = Load::new(jobs, upstreams);
+    load.submit_all();
     load.drain();
     let mut rounds = 0;
     let start = Instant::now();

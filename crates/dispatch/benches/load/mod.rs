@@ -5,12 +5,14 @@
     reason = "included by several programs, each of which uses a part"
 )]
 
+use std::collections::VecDeque;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow};
 use weir_dispatch::{
-    Asker, Budget, Class, Dispatcher, Finish, Job, JobId, Moment, Next, Policy, Quota, UpstreamId,
-    Windows,
+    Asker, Budget, Class, Dispatcher, Entry, Finish, Job, JobId, Key, Moment, Next, Policy, Quota,
+    UpstreamId, Windows,
 };
 
 /// Calls that are kept under way while draining.
@@ -47,11 +49,32 @@ impl Load {
         }
     }
 
-    /// The same with every job submitted and nothing started.
-    pub(crate) fn filled(jobs: u32, upstreams: u32) -> Self {
+    /// Gives each job a pending, a scheduled and an order key of its own.
+    pub(crate) fn give_keys(&mut self) {
+        for (number, job) in (1..).zip(&mut self.jobs) {
+            let key = |kind: u64| NonZeroU64::new(number << 2 | kind).map(Key);
+            (job.pending, job.scheduled, job.order) = (key(1), key(2), key(3));
+        }
+    }
+
+    /// A front in which so many jobs wait for room at their upstreams or a worker, and their ids. A
+    /// hundred more workers are free.
+    pub(crate) fn waiting(jobs: u32, upstreams: u32) -> (Self, Vec<JobId>) {
         let mut load = Self::new(jobs, upstreams);
-        load.submit_all();
-        load
+        load.dispatcher.set_crew(load.now, 100, 100);
+        let jobs = load.jobs.clone();
+        let ids = jobs.into_iter().map(|job| load.submit(job)).collect();
+        load.dispatcher.hold(load.now, false);
+        (load, ids)
+    }
+
+    /// Submits a job for which there is room.
+    pub(crate) fn submit(&mut self, job: Job) -> JobId {
+        self.now = self.now + Duration::from_nanos(100);
+        match self.dispatcher.submit(self.now, job) {
+            Entry::Queued(id) => id,
+            other => panic!("there is room, but {job:?} is {other:?}"),
+        }
     }
 
     /// Submits all jobs while nothing starts.
@@ -66,7 +89,7 @@ impl Load {
     /// Lets the jobs start and end until none is left. Ends are taken as the engine does, per operation.
     pub(crate) fn drain(&mut self) {
         self.dispatcher.hold(self.now, false);
-        let mut calls = std::collections::VecDeque::<JobId>::new();
+        let mut calls = VecDeque::<JobId>::new();
         loop {
             self.now = self.now + Duration::from_nanos(100);
             match self.dispatcher.next(self.now) {
@@ -111,9 +134,9 @@ fn policy(jobs: u32) -> Policy {
             class(700, None),
             class(1000, Some(Duration::from_secs(60))),
         ],
-        capacity: jobs * 2 + 1,
+        capacity: jobs * 2 + 1_000,
         agenda_capacity: jobs,
-        backlog_floor: jobs,
+        backlog_floor: jobs + 1_000,
         aging: Duration::from_secs(10),
         put_off: Duration::from_secs(10),
         crew: CrewPolicy {
@@ -173,6 +196,6 @@ impl Numbers {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        ((self.0 >> 32) * u64::from(end) >> 32) as u32
+        (((self.0 >> 32) * u64::from(end)) >> 32) as u32
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_dispatch::{Finish, JobId, Policy, UpstreamId};
+use weir_dispatch::{Finish, JobId, Next, Policy, UpstreamId};
 
 use crate::front::*;
 
@@ -166,10 +166,7 @@ fn starts_of_good_ones(dead: usize) -> Vec<Duration> {
         for id in ended {
             front.finish(id, Finish::Panicked);
         }
-        loop {
-            let weir_dispatch::Next::Start(start) = front.dispatcher.next(front.now) else {
-                break;
-            };
+        while let Next::Start(start) = front.dispatcher.next(front.now) {
             if good.contains(&start.upstream) {
                 starts.push(at(0).until(front.now));
                 front.finish(start.job, Finish::Done);
