@@ -82,6 +82,11 @@ impl Health {
         self.off = off;
     }
 
+    /// Whether it is on and has neither rested since its last success nor rests now.
+    pub(crate) fn is_well(&self) -> bool {
+        !self.off && self.rest.is_none()
+    }
+
     /// When its rest ends, if it rests now.
     pub(crate) fn resting(&self, now: Moment) -> Option<Moment> {
         self.rest

@@ -18,7 +18,8 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    pub(crate) fn new(policy: CrewPolicy, now: Moment) -> Self {
+    pub(crate) fn new(mut policy: CrewPolicy, now: Moment) -> Self {
+        policy.max = policy.max.max(policy.base);
         Self {
             size: policy.base,
             policy,
@@ -81,12 +82,10 @@ impl Crew {
 
     /// When the next step changes the size, if the queue stays as it is.
     pub(crate) fn next_step(&self, queued: u32, capacity: u32, after: Moment) -> Option<Moment> {
-        if self.change(queued, capacity) == 0 {
+        if self.change(queued, capacity) == 0 || self.policy.step.is_zero() {
             return None;
         }
-        let step = u64::try_from(self.policy.step.as_nanos())
-            .unwrap_or(u64::MAX)
-            .max(1);
+        let step = u64::try_from(self.policy.step.as_nanos()).unwrap_or(u64::MAX);
         let passed = after.0.saturating_sub(self.origin.0) / step;
         Some(Moment(self.origin.0.saturating_add(
             passed.saturating_add(1).saturating_mul(step),
@@ -100,6 +99,9 @@ impl Crew {
     }
 
     fn change(&self, queued: u32, capacity: u32) -> i32 {
+        if self.policy.base == self.policy.max && self.size == self.policy.base {
+            return 0;
+        }
         let (queued, capacity) = (u64::from(queued) * 100, u64::from(capacity));
         if queued >= u64::from(self.policy.grow_at) * capacity && self.size < self.policy.max {
             1

@@ -10,8 +10,6 @@ mod leave;
 mod look;
 mod operate;
 
-use std::time::Duration;
-
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -20,7 +18,7 @@ use crate::agenda::Agenda;
 use crate::crew::Crew;
 use crate::heap::Heap;
 use crate::job::{BatchId, End, JobId, Key, Next, Start, UpstreamId, Wait};
-use crate::jobs::{Jobs, Place, Record, Slot};
+use crate::jobs::{Jobs, Place, Slot};
 use crate::moment::Moment;
 use crate::policy::{Budget, MAX_CLASSES, Policy};
 use crate::queue;
@@ -115,10 +113,15 @@ impl Dispatcher {
     /// What is to be done now. Asked until it no longer says [`Next::Start`].
     pub fn next(&mut self, now: Moment) -> Next {
         let now = self.advance(now);
-        match self.turn(now) {
-            Some(upstream) => Next::Start(self.start(upstream, now)),
-            None => self.wake().map_or(Next::Idle, Next::Wait),
+        while let Some(upstream) = self.turn(now) {
+            // A call with the same order key may have started at another upstream meanwhile.
+            if self.offers_under_way(upstream) {
+                self.refresh(upstream, now);
+            } else {
+                return Next::Start(self.start(upstream, now));
+            }
         }
+        self.wake().map_or(Next::Idle, Next::Wait)
     }
 
     /// The jobs that ended since the last call, each once.
@@ -126,9 +129,19 @@ impl Dispatcher {
         std::mem::take(&mut self.ended)
     }
 
+    /// Takes the jobs that ended as [`Self::take_ended`] does, and keeps the room for the next ones.
+    pub fn drain_ended(&mut self) -> impl Iterator<Item = (JobId, End)> + '_ {
+        self.ended.drain(..)
+    }
+
     /// The batches whose last job ended since the last call.
     pub fn take_done(&mut self) -> Vec<BatchId> {
         std::mem::take(&mut self.done)
+    }
+
+    /// Takes the batches that are done as [`Self::take_done`] does, and keeps the room for the next ones.
+    pub fn drain_done(&mut self) -> impl Iterator<Item = BatchId> + '_ {
+        self.done.drain(..)
     }
 
     /// Lets happen what time alone brings until `now`, in order of time.
@@ -140,13 +153,13 @@ impl Dispatcher {
                 .crew
                 .next_step(self.queued, self.policy.capacity, self.clock);
             let due = self.agenda.next();
-            let at = [returns.map(|(at, _)| at), steps, due.map(|(at, _)| at)]
-                .into_iter()
-                .flatten()
-                .min();
-            let Some(at) = at.filter(|&at| at <= now) else {
+            let at = returns
+                .map_or(Moment::NEVER, |(at, _)| at)
+                .min(steps.unwrap_or(Moment::NEVER))
+                .min(due.map_or(Moment::NEVER, |(at, _)| at));
+            if at > now || at == Moment::NEVER {
                 break;
-            };
+            }
             // A call that found no room among the waiting ones is overdue: it returns now.
             let at = at.max(self.clock);
             if let Some((_, slot)) = returns.filter(|&(returned, _)| returned <= at) {
@@ -187,7 +200,7 @@ impl Dispatcher {
                 .expect("an upstream among the offers has one");
             let since = self.last_starts[class]
                 .unwrap_or_default()
-                .max(self.jobs[offer.slot].at);
+                .max(offer.head.at);
             if since + self.policy.aging <= now && aged.is_none_or(|(longest, _)| since < longest) {
                 aged = Some((since, upstream));
             }
@@ -197,18 +210,17 @@ impl Dispatcher {
 
     /// Starts what `upstream` offers. It is counted before the call is made.
     fn start(&mut self, upstream: u32, now: Moment) -> Start {
-        let up = &mut self.upstreams[upstream as usize];
-        let offer = up
+        let offer = self.upstreams[upstream as usize]
             .offer
             .expect("the turn goes to an upstream that offers a job");
-        let slot = offer.slot;
-        let waited = self.jobs[slot].at.until(now);
+        let slot = offer.head.slot;
+        let waited = offer.head.at.until(now);
         self.leave_queue(slot);
         let up = &mut self.upstreams[upstream as usize];
         let record = &mut self.jobs[slot];
         let index = queue::index(record.class, record.budget);
         up.in_flight += 1;
-        up.queues[index].last_start = Some(now);
+        up.queues[index].last_start = now;
         up.ledger_mut(record.budget).record(now);
         if record.budget == Budget::Query {
             up.last_start = Some(now);
@@ -220,9 +232,9 @@ impl Dispatcher {
         record.attempts = record.attempts.saturating_add(1);
         self.started += 1;
         self.last_starts[usize::from(record.class.0)] = Some(now);
-        let (class, attempt, order) = (record.class, record.attempts, record.order);
+        let (class, attempt) = (record.class, record.attempts);
         self.crew.start(&mut self.jobs, slot);
-        if let Some(order) = order {
+        if let Some(order) = self.jobs.order(slot) {
             self.under_way.insert(order, SmallVec::new());
         }
         let reason = self.upstreams[upstream as usize].waits_for.take();
@@ -249,7 +261,7 @@ impl Dispatcher {
     fn refresh(&mut self, upstream: u32, now: Moment) {
         self.settle(upstream, now);
         let up = &mut self.upstreams[upstream as usize];
-        let choice = up.choose(&self.jobs, &self.policy, now);
+        let choice = up.choose(&self.jobs, self.policy.aging, now);
         self.timers.set(upstream, choice.changes);
         if up.offer != choice.offer {
             if let Some(old) = up.offer.take()
@@ -258,7 +270,7 @@ impl Dispatcher {
                 self.offers[usize::from(old.class.0)].set(upstream, None);
             }
             if let Some(new) = choice.offer {
-                self.offers[usize::from(new.class.0)].set(upstream, Some(new.number));
+                self.offers[usize::from(new.class.0)].set(upstream, Some(new.head.number));
             }
             up.offer = choice.offer;
         }
@@ -270,19 +282,22 @@ impl Dispatcher {
     /// Looks at the head of each queue: one whose order key is under way stands aside, one whose
     /// turn would come too late is skipped.
     fn settle(&mut self, upstream: u32, now: Moment) {
-        while let Some(probe) = self.upstreams[upstream as usize].probes.head(&self.jobs) {
-            if !self.is_under_way(probe) {
+        let up = &self.upstreams[upstream as usize];
+        if self.under_way.is_empty() && up.is_unhindered(now) {
+            return;
+        }
+        while let Some(probe) = self.upstreams[upstream as usize].probes.head() {
+            if !self.is_under_way(probe.slot) {
                 break;
             }
-            self.stand_aside(probe);
+            self.stand_aside(probe.slot);
         }
         for index in self.upstreams[upstream as usize].filled() {
-            while let Some(head) = self.upstreams[upstream as usize].queues[index].head(&self.jobs)
-            {
-                if self.is_under_way(head) {
-                    self.stand_aside(head);
-                } else if let Some(skip) = self.too_late(&self.jobs[head], now) {
-                    self.skip(head, skip, now);
+            while let Some(head) = self.upstreams[upstream as usize].queues[index].head() {
+                if self.is_under_way(head.slot) {
+                    self.stand_aside(head.slot);
+                } else if let Some(skip) = self.too_late(&self.demand(head.slot), now) {
+                    self.skip(head.slot, skip, now);
                 } else {
                     break;
                 }
@@ -291,9 +306,16 @@ impl Dispatcher {
     }
 
     fn is_under_way(&self, slot: Slot) -> bool {
-        self.jobs[slot]
-            .order
-            .is_some_and(|key| self.under_way.contains_key(&key))
+        !self.under_way.is_empty()
+            && self
+                .jobs
+                .order(slot)
+                .is_some_and(|key| self.under_way.contains_key(&key))
+    }
+
+    fn offers_under_way(&self, upstream: u32) -> bool {
+        let offer = self.upstreams[upstream as usize].offer;
+        offer.is_some_and(|offer| self.is_under_way(offer.head.slot))
     }
 
     /// The earliest moment at which there may be something to do without anything else happening.
@@ -314,12 +336,6 @@ impl Dispatcher {
         moments.into_iter().flatten().min()
     }
 
-    fn limit(&self, record: &Record) -> Option<Duration> {
-        record
-            .own_max_wait
-            .or(self.policy.classes[usize::from(record.class.0)].max_wait)
-    }
-
     fn note(&mut self, slot: Slot, at: Moment, what: What) {
         let record = &self.jobs[slot];
         let ring = &mut self.upstreams[record.upstream as usize].ring;
@@ -335,11 +351,11 @@ impl Dispatcher {
     /// Records once that the first job in line has to wait, and for what.
     fn note_wait(&mut self, upstream: u32, now: Moment) {
         let up = &self.upstreams[upstream as usize];
-        let Some(first) = up.filled().next() else {
+        let Some(first) = up.filled().min_by_key(|&index| queue::kind(index)) else {
             return;
         };
         let (class, budget) = queue::kind(first);
-        let (until, reason) = up.ready(&self.policy, class, budget, now);
+        let (until, reason) = up.ready(class, budget, now);
         if until <= now || up.waits_for == Some(reason) {
             return;
         }
@@ -347,9 +363,9 @@ impl Dispatcher {
         up.waits_for = Some(reason);
         if reason != Wait::Rest {
             let head = up.queues[first]
-                .head(&self.jobs)
+                .head()
                 .expect("the bit of an empty queue is not set");
-            self.note(head, now, What::Waits { reason, until });
+            self.note(head.slot, now, What::Waits { reason, until });
         }
     }
 

@@ -1,4 +1,7 @@
 //! The table of all jobs, and lists that run through it without allocating.
+//!
+//! A million jobs do not fit into any cache, so what every decision needs of a job is one cache line;
+//! keys and a max-wait of its own, which most jobs lack, lie in a table beside it.
 
 use std::time::Duration;
 
@@ -7,12 +10,18 @@ use crate::moment::Moment;
 use crate::policy::{Budget, Class};
 use crate::record::Asker;
 
-/// No job: the end of a list.
-const NONE: u32 = u32::MAX;
-
 /// A job's place in the table, valid until the job ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Slot(u32);
+
+impl Slot {
+    /// No job: the end of a list.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// Where a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +42,9 @@ pub(crate) enum Place {
     Waiting,
 }
 
-/// What is known of one job.
+/// What every decision needs of a job.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(crate) struct Record {
     /// Counts the jobs that were taken in.
     pub(crate) serial: u64,
@@ -42,11 +52,6 @@ pub(crate) struct Record {
     pub(crate) number: u64,
     /// When it was queued; while scheduled, when it is due; while under way, when it started.
     pub(crate) at: Moment,
-    /// Its own max-wait.
-    pub(crate) own_max_wait: Option<Duration>,
-    pub(crate) pending: Option<Key>,
-    pub(crate) scheduled: Option<Key>,
-    pub(crate) order: Option<Key>,
     pub(crate) upstream: u32,
     pub(crate) asker: Asker,
     /// 0 for none.
@@ -62,91 +67,67 @@ pub(crate) struct Record {
     pub(crate) probe: bool,
     /// Its call started while its upstream rested.
     pub(crate) during_rest: bool,
+    has_extras: bool,
+}
+
+const _: () = assert!(size_of::<Record>() == 64, "a record is one cache line");
+
+/// What few jobs have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extras {
+    /// Its own max-wait.
+    pub(crate) max_wait: Option<Duration>,
+    pub(crate) pending: Option<Key>,
+    pub(crate) scheduled: Option<Key>,
+    pub(crate) order: Option<Key>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    before: u32,
-    after: u32,
+    before: Slot,
+    after: Slot,
 }
 
 impl Link {
     const NONE: Self = Self {
-        before: NONE,
-        after: NONE,
+        before: Slot::NONE,
+        after: Slot::NONE,
     };
 }
 
 /// All jobs that have not ended.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Jobs {
     records: Vec<Record>,
-    free: Vec<u32>,
+    /// By slot; shorter than `records` where no job beyond has any.
+    extras: Vec<Extras>,
+    /// The slot to use next: the free ones are a list through their queue links.
+    free: Slot,
+}
+
+impl Default for Jobs {
+    fn default() -> Self {
+        Self {
+            records: Vec::new(),
+            extras: Vec::new(),
+            free: Slot::NONE,
+        }
+    }
 }
 
 impl Jobs {
-    /// Takes a job in; its links and generation are the table's own.
-    pub(crate) fn insert(&mut self, record: Record) -> Slot {
-        if let Some(index) = self.free.pop() {
-            let generation = self.records[index as usize].generation;
-            self.records[index as usize] = Record {
-                generation,
-                ..record
-            };
-            return Slot(index);
-        }
-        let index = u32::try_from(self.records.len())
-            .expect("queue, agenda and calls under way are capped far below");
-        self.records.push(record);
-        Slot(index)
-    }
-
-    /// Forgets a job; its id will never be found again.
-    pub(crate) fn remove(&mut self, slot: Slot) {
-        let record = &mut self.records[slot.0 as usize];
-        record.generation = record.generation.wrapping_add(1);
-        record.place = Place::Nowhere;
-        self.free.push(slot.0);
-    }
-
-    pub(crate) fn id(&self, slot: Slot) -> JobId {
-        JobId(u64::from(self[slot].generation) << 32 | u64::from(slot.0))
-    }
-
-    /// The job with this id, if it has not ended.
-    pub(crate) fn find(&self, id: JobId) -> Option<Slot> {
-        let slot = Slot((id.0 & u64::from(u32::MAX)) as u32);
-        let record = self.records.get(slot.0 as usize)?;
-        let alive = u64::from(record.generation) == id.0 >> 32 && record.place != Place::Nowhere;
-        alive.then_some(slot)
-    }
-}
-
-impl std::ops::Index<Slot> for Jobs {
-    type Output = Record;
-
-    fn index(&self, slot: Slot) -> &Record {
-        &self.records[slot.0 as usize]
-    }
-}
-
-impl std::ops::IndexMut<Slot> for Jobs {
-    fn index_mut(&mut self, slot: Slot) -> &mut Record {
-        &mut self.records[slot.0 as usize]
-    }
-}
-
-impl Record {
-    /// A record that is nowhere yet.
-    pub(crate) fn new(job: &Job, batch: u32) -> Self {
-        Self {
-            serial: 0,
-            number: 0,
-            at: job.not_before,
-            own_max_wait: job.max_wait,
+    /// Takes a job in that is nowhere yet.
+    pub(crate) fn insert(&mut self, job: &Job, batch: u32, serial: u64) -> Slot {
+        let extras = Extras {
+            max_wait: job.max_wait,
             pending: job.pending,
             scheduled: job.scheduled,
             order: job.order,
+        };
+        let mut record = Record {
+            serial,
+            number: 0,
+            at: job.not_before,
             upstream: job.upstream.0,
             asker: job.asker,
             batch,
@@ -159,7 +140,81 @@ impl Record {
             attempts: job.attempts_made,
             probe: job.probe,
             during_rest: false,
+            has_extras: extras != Extras::default(),
+        };
+        let mut slot = self.free;
+        if slot == Slot::NONE {
+            slot = Slot(
+                u32::try_from(self.records.len())
+                    .expect("queue, agenda and calls under way are capped far below"),
+            );
+            self.records.push(record);
+        } else {
+            let free = &mut self[slot];
+            record.generation = free.generation;
+            let next = free.queue.after;
+            *free = record;
+            self.free = next;
         }
+        if self[slot].has_extras {
+            if self.extras.len() <= slot.index() {
+                self.extras.resize(slot.index() + 1, Extras::default());
+            }
+            self.extras[slot.index()] = extras;
+        }
+        slot
+    }
+
+    /// Forgets a job; its id will never be found again.
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        let free = std::mem::replace(&mut self.free, slot);
+        let record = &mut self[slot];
+        record.generation = record.generation.wrapping_add(1);
+        record.place = Place::Nowhere;
+        record.queue.after = free;
+    }
+
+    pub(crate) fn id(&self, slot: Slot) -> JobId {
+        JobId(u64::from(self[slot].generation) << 32 | u64::from(slot.0))
+    }
+
+    /// The job with this id, if it has not ended.
+    pub(crate) fn find(&self, id: JobId) -> Option<Slot> {
+        let slot = Slot((id.0 & u64::from(u32::MAX)) as u32);
+        let record = self.records.get(slot.index())?;
+        let alive = u64::from(record.generation) == id.0 >> 32 && record.place != Place::Nowhere;
+        alive.then_some(slot)
+    }
+
+    /// The job's keys and its own max-wait.
+    #[inline]
+    pub(crate) fn extras(&self, slot: Slot) -> Extras {
+        if self[slot].has_extras {
+            self.extras[slot.index()]
+        } else {
+            Extras::default()
+        }
+    }
+
+    #[inline]
+    pub(crate) fn order(&self, slot: Slot) -> Option<Key> {
+        self.extras(slot).order
+    }
+}
+
+impl std::ops::Index<Slot> for Jobs {
+    type Output = Record;
+
+    #[inline]
+    fn index(&self, slot: Slot) -> &Record {
+        &self.records[slot.index()]
+    }
+}
+
+impl std::ops::IndexMut<Slot> for Jobs {
+    #[inline]
+    fn index_mut(&mut self, slot: Slot) -> &mut Record {
+        &mut self.records[slot.index()]
     }
 }
 
@@ -175,55 +230,58 @@ pub(crate) enum Thread {
 /// A first-in first-out list of jobs; a job in the middle leaves in O(1).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List {
-    first: u32,
-    last: u32,
+    first: Slot,
+    last: Slot,
 }
 
 impl Default for List {
     fn default() -> Self {
         Self {
-            first: NONE,
-            last: NONE,
+            first: Slot::NONE,
+            last: Slot::NONE,
         }
     }
 }
 
 impl List {
     pub(crate) fn first(self) -> Option<Slot> {
-        (self.first != NONE).then_some(Slot(self.first))
+        (self.first != Slot::NONE).then_some(self.first)
     }
 
     pub(crate) fn is_empty(self) -> bool {
-        self.first == NONE
+        self.first == Slot::NONE
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, jobs: &mut Jobs, thread: Thread, slot: Slot) {
-        *link(jobs, thread, slot.0) = Link {
+        *link(jobs, thread, slot) = Link {
             before: self.last,
-            after: NONE,
+            after: Slot::NONE,
         };
         match self.last {
-            NONE => self.first = slot.0,
-            last => link(jobs, thread, last).after = slot.0,
+            Slot::NONE => self.first = slot,
+            last => link(jobs, thread, last).after = slot,
         }
-        self.last = slot.0;
+        self.last = slot;
     }
 
+    #[inline]
     pub(crate) fn unlink(&mut self, jobs: &mut Jobs, thread: Thread, slot: Slot) {
-        let Link { before, after } = std::mem::replace(link(jobs, thread, slot.0), Link::NONE);
+        let Link { before, after } = std::mem::replace(link(jobs, thread, slot), Link::NONE);
         match before {
-            NONE => self.first = after,
+            Slot::NONE => self.first = after,
             before => link(jobs, thread, before).after = after,
         }
         match after {
-            NONE => self.last = before,
+            Slot::NONE => self.last = before,
             after => link(jobs, thread, after).before = before,
         }
     }
 }
 
-fn link(jobs: &mut Jobs, thread: Thread, index: u32) -> &mut Link {
-    let record = &mut jobs.records[index as usize];
+#[inline]
+fn link(jobs: &mut Jobs, thread: Thread, slot: Slot) -> &mut Link {
+    let record = &mut jobs[slot];
     match thread {
         Thread::Queue => &mut record.queue,
         Thread::Patience => &mut record.patience,

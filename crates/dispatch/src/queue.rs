@@ -12,99 +12,167 @@ pub(crate) const QUEUES: usize = MAX_CLASSES * BUDGETS;
 
 const BUDGETS: usize = 3;
 
-/// Which queue of its upstream a job of this class and budget waits in. Lower is more urgent.
+/// Which queue of its upstream a job of this class and budget waits in. Those for queries, which are
+/// nearly all that is used, lie together.
 pub(crate) fn index(class: Class, budget: Budget) -> usize {
-    usize::from(class.0) * BUDGETS + budget as usize
+    budget as usize * MAX_CLASSES + usize::from(class.0)
 }
 
 /// The class and budget of a queue.
 pub(crate) fn kind(index: usize) -> (Class, Budget) {
     const ALL: [Budget; BUDGETS] = [Budget::Query, Budget::Side, Budget::Grab];
-    (Class((index / BUDGETS) as u8), ALL[index % BUDGETS])
+    (Class((index % MAX_CLASSES) as u8), ALL[index / MAX_CLASSES])
 }
 
 /// Jobs in the order of their submit numbers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Queue {
     list: List,
+    /// The jobs that have no max-wait of their own.
+    ordinary: List,
+    head: Head,
+    /// When a job of this queue last started; the beginning of time if none did.
+    pub(crate) last_start: Moment,
+    rare: Option<Box<Rare>>,
+}
+
+/// The first job in line, with what the choice among upstreams needs of it: a table of a million jobs
+/// is far away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) number: u64,
+    /// When it was queued.
+    pub(crate) at: Moment,
+    pub(crate) slot: Slot,
+}
+
+/// What most queues never have.
+#[derive(Clone, Debug, Default)]
+struct Rare {
     /// Jobs that came in with a number from before: raised, or back from standing aside.
     early: BTreeMap<u64, Slot>,
-    /// The jobs with a max-wait, by it: when a rest begins, those that it is too long for are found
-    /// without looking at the others. Nearly always one entry, the class's own.
-    patience: Vec<(Duration, List)>,
-    /// When a job of this queue last started.
-    pub(crate) last_start: Option<Moment>,
+    /// The jobs with a max-wait of their own, by it: when a rest begins, those that it is too long for
+    /// are found without looking at the others.
+    patience: BTreeMap<Duration, List>,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            list: List::default(),
+            ordinary: List::default(),
+            head: Head {
+                number: 0,
+                at: Moment(0),
+                slot: Slot::NONE,
+            },
+            last_start: Moment(0),
+            rare: None,
+        }
+    }
 }
 
 impl Queue {
     /// The job that is first in line.
-    pub(crate) fn head(&self, jobs: &Jobs) -> Option<Slot> {
-        let listed = self.list.first();
-        let Some((&number, &early)) = self.early.first_key_value() else {
-            return listed;
-        };
-        listed
-            .filter(|&slot| jobs[slot].number < number)
-            .or(Some(early))
+    #[inline]
+    pub(crate) fn head(&self) -> Option<Head> {
+        (!self.is_empty()).then_some(self.head)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty() && self.early.is_empty()
+        self.head.slot == Slot::NONE
     }
 
     /// Puts a job with the highest number so far at the end.
-    pub(crate) fn push(&mut self, jobs: &mut Jobs, slot: Slot, limit: Option<Duration>) {
+    pub(crate) fn push(&mut self, jobs: &mut Jobs, slot: Slot) {
         jobs[slot].place = Place::Listed;
         self.list.push(jobs, Thread::Queue, slot);
-        self.wait_at_most(jobs, slot, limit);
+        self.wait_at_most(jobs, slot);
+        if self.is_empty() {
+            self.head = head(jobs, slot);
+        }
     }
 
     /// Puts a job where its number belongs.
-    pub(crate) fn push_early(&mut self, jobs: &mut Jobs, slot: Slot, limit: Option<Duration>) {
+    pub(crate) fn push_early(&mut self, jobs: &mut Jobs, slot: Slot) {
         jobs[slot].place = Place::Early;
-        self.early.insert(jobs[slot].number, slot);
-        self.wait_at_most(jobs, slot, limit);
+        let number = jobs[slot].number;
+        self.rare_mut().early.insert(number, slot);
+        self.wait_at_most(jobs, slot);
+        if self.is_empty() || number < self.head.number {
+            self.head = head(jobs, slot);
+        }
     }
 
     /// Takes a job out.
-    pub(crate) fn take(&mut self, jobs: &mut Jobs, slot: Slot, limit: Option<Duration>) {
-        match jobs[slot].place {
-            Place::Early => {
-                self.early.remove(&jobs[slot].number);
-            }
-            _ => self.list.unlink(jobs, Thread::Queue, slot),
-        }
+    pub(crate) fn take(&mut self, jobs: &mut Jobs, slot: Slot) {
+        let early = jobs[slot].place == Place::Early;
         jobs[slot].place = Place::Nowhere;
-        let Some(limit) = limit else { return };
-        if let Ok(at) = self
-            .patience
-            .binary_search_by_key(&limit, |&(limit, _)| limit)
-        {
-            self.patience[at].1.unlink(jobs, Thread::Patience, slot);
-            if self.patience[at].1.is_empty() {
-                self.patience.remove(at);
+        if early {
+            let number = jobs[slot].number;
+            self.rare_mut().early.remove(&number);
+        } else {
+            self.list.unlink(jobs, Thread::Queue, slot);
+        }
+        self.wait_no_more(jobs, slot);
+        if slot == self.head.slot {
+            self.head = self.first(jobs);
+        }
+    }
+
+    /// A job that does not accept `wait`, given what those without a max-wait of their own accept.
+    pub(crate) fn impatient(&self, wait: Duration, class: Option<Duration>) -> Option<Slot> {
+        let ordinary = self
+            .ordinary
+            .first()
+            .filter(|_| class.is_some_and(|limit| limit < wait));
+        ordinary.or_else(|| {
+            let (&limit, list) = self.rare.as_ref()?.patience.first_key_value()?;
+            list.first().filter(|_| limit < wait)
+        })
+    }
+
+    fn first(&self, jobs: &Jobs) -> Head {
+        let listed = self.list.first().map(|slot| head(jobs, slot));
+        let early = self.rare.as_ref().and_then(|rare| {
+            let (_, &slot) = rare.early.first_key_value()?;
+            Some(head(jobs, slot))
+        });
+        let first = listed.into_iter().chain(early).min_by_key(|h| h.number);
+        first.unwrap_or(Self::default().head)
+    }
+
+    fn wait_at_most(&mut self, jobs: &mut Jobs, slot: Slot) {
+        let Some(limit) = jobs.extras(slot).max_wait else {
+            return self.ordinary.push(jobs, Thread::Patience, slot);
+        };
+        let same = self.rare_mut().patience.entry(limit).or_default();
+        same.push(jobs, Thread::Patience, slot);
+    }
+
+    fn wait_no_more(&mut self, jobs: &mut Jobs, slot: Slot) {
+        let Some(limit) = jobs.extras(slot).max_wait else {
+            return self.ordinary.unlink(jobs, Thread::Patience, slot);
+        };
+        let patience = &mut self.rare_mut().patience;
+        if let Some(same) = patience.get_mut(&limit) {
+            same.unlink(jobs, Thread::Patience, slot);
+            if same.is_empty() {
+                patience.remove(&limit);
             }
         }
     }
 
-    /// A job whose max-wait is shorter than `wait`.
-    pub(crate) fn impatient(&self, wait: Duration) -> Option<Slot> {
-        let &(limit, list) = self.patience.first()?;
-        list.first().filter(|_| limit < wait)
+    fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
+}
 
-    fn wait_at_most(&mut self, jobs: &mut Jobs, slot: Slot, limit: Option<Duration>) {
-        let Some(limit) = limit else { return };
-        let at = match self
-            .patience
-            .binary_search_by_key(&limit, |&(limit, _)| limit)
-        {
-            Ok(at) => at,
-            Err(at) => {
-                self.patience.insert(at, (limit, List::default()));
-                at
-            }
-        };
-        self.patience[at].1.push(jobs, Thread::Patience, slot);
+fn head(jobs: &Jobs, slot: Slot) -> Head {
+    let record = &jobs[slot];
+    Head {
+        number: record.number,
+        at: record.at,
+        slot,
     }
 }

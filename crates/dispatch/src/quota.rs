@@ -36,6 +36,13 @@ impl Windows {
 /// The windows of one budget of one upstream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
+    /// Whether any window has a limit; few upstreams have one, so the rest lies apart.
+    limited: bool,
+    books: Box<Books>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Books {
     configured: Windows,
     /// By [`Window::ALL`].
     tallies: [Tally; 3],
@@ -73,35 +80,30 @@ pub struct WindowUse {
 }
 
 impl Ledger {
-    pub(crate) fn new(configured: Windows) -> Self {
-        Self {
-            configured,
-            ..Self::default()
-        }
-    }
-
     /// Other limits. A window that keeps a limit keeps its starts.
     pub(crate) fn configure(&mut self, configured: Windows) {
-        self.configured = configured;
+        self.books.configured = configured;
         for window in Window::ALL {
             if self.limit(window).is_none() {
-                self.tallies[window as usize].starts = Starts::default();
+                self.books.tallies[window as usize].starts = Starts::default();
             }
         }
+        self.note_limits();
     }
 
     /// Whether any window is limited.
     pub(crate) fn is_limited(&self) -> bool {
-        Window::ALL
-            .iter()
-            .any(|&window| self.limit(window).is_some())
+        self.limited
     }
 
     /// Counts a start in every window that has a limit.
     pub(crate) fn record(&mut self, now: Moment) {
+        if !self.limited {
+            return;
+        }
         for window in Window::ALL {
             if self.limit(window).is_some() {
-                let starts = &mut self.tallies[window as usize].starts;
+                let starts = &mut self.books.tallies[window as usize].starts;
                 starts.forget(now - window.length());
                 starts.add(now, 1);
             }
@@ -109,7 +111,16 @@ impl Ledger {
     }
 
     /// When the next start fits into every window; not later than `now` if there is room.
+    #[inline]
     pub(crate) fn next(&self, now: Moment) -> Moment {
+        if self.limited {
+            self.next_of_all(now)
+        } else {
+            Moment(0)
+        }
+    }
+
+    fn next_of_all(&self, now: Moment) -> Moment {
         let mut next = Moment(0);
         for window in Window::ALL {
             if let Some(limit) = self.limit(window) {
@@ -121,16 +132,17 @@ impl Ledger {
 
     /// Takes in what the upstream said of a limit, unless we have one of our own.
     pub(crate) fn learn(&mut self, window: Window, limit: u32, used: Option<u32>, now: Moment) {
-        if self.configured.limit(window).is_some() {
+        if self.books.configured.limit(window).is_some() {
             return;
         }
         let begins = self.begins(window, now);
-        let tally = &mut self.tallies[window as usize];
+        let tally = &mut self.books.tallies[window as usize];
         tally.learned = Some(limit.max(1));
         let unknown = used.unwrap_or(0).saturating_sub(tally.starts.since(begins));
         if unknown > 0 {
             tally.starts.add(now, unknown);
         }
+        self.limited = true;
     }
 
     /// Each limited window, for a person.
@@ -139,11 +151,11 @@ impl Ledger {
             let limit = self.limit(window)?;
             Some(WindowUse {
                 window,
-                used: self.tallies[window as usize]
+                used: self.books.tallies[window as usize]
                     .starts
                     .since(self.begins(window, now)),
                 limit,
-                learned: self.configured.limit(window).is_none(),
+                learned: self.books.configured.limit(window).is_none(),
                 next: self.next_in(window, limit, now),
             })
         })
@@ -152,7 +164,7 @@ impl Ledger {
     /// What to keep, by [`Window::ALL`].
     pub(crate) fn rows(&self) -> [WindowRow; 3] {
         Window::ALL.map(|window| {
-            let tally = &self.tallies[window as usize];
+            let tally = &self.books.tallies[window as usize];
             WindowRow {
                 learned: tally.learned,
                 starts: tally.starts.times().collect(),
@@ -164,27 +176,35 @@ impl Ledger {
     pub(crate) fn restore(&mut self, rows: &[WindowRow; 3], now: Moment) {
         for (window, row) in Window::ALL.into_iter().zip(rows) {
             let mut starts = Starts::default();
-            self.tallies[window as usize].learned = row.learned;
+            self.books.tallies[window as usize].learned = row.learned;
             if self.limit(window).is_some() {
                 for &(start, times) in &row.starts {
                     starts.add(start.min(now), times);
                 }
             }
-            self.tallies[window as usize].starts = starts;
+            self.books.tallies[window as usize].starts = starts;
         }
+        self.note_limits();
+    }
+
+    fn note_limits(&mut self) {
+        self.limited = Window::ALL
+            .iter()
+            .any(|&window| self.limit(window).is_some());
     }
 
     fn limit(&self, window: Window) -> Option<u32> {
-        self.configured
+        self.books
+            .configured
             .limit(window)
-            .or(self.tallies[window as usize].learned)
+            .or(self.books.tallies[window as usize].learned)
     }
 
     fn next_in(&self, window: Window, limit: u32, now: Moment) -> Moment {
         if limit == 0 {
             return Moment::NEVER;
         }
-        let starts = &self.tallies[window as usize].starts;
+        let starts = &self.books.tallies[window as usize].starts;
         match starts.blocking(limit, self.begins(window, now)) {
             Some(start) => self.leaves(window, start),
             None => Moment(0),
@@ -208,7 +228,10 @@ impl Ledger {
     }
 
     fn resets(&self, window: Window) -> Option<Moment> {
-        self.configured.day_reset.filter(|_| window == Window::Day)
+        self.books
+            .configured
+            .day_reset
+            .filter(|_| window == Window::Day)
     }
 }
 

@@ -7,47 +7,53 @@ use crate::cooldown::Health;
 use crate::job::Wait;
 use crate::jobs::{Jobs, List, Slot};
 use crate::moment::Moment;
-use crate::policy::{Budget, Class, Policy, Quota};
-use crate::queue::{self, QUEUES, Queue};
+use crate::policy::{Budget, Class, MAX_CLASSES, Policy, Quota};
+use crate::queue::{self, Head, QUEUES, Queue};
 use crate::quota::Ledger;
 use crate::record::Ring;
 
-/// One upstream and all that waits for it.
+/// One upstream and all that waits for it. What every decision reads comes first and lies together.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Upstream {
-    pub(crate) quota: Quota,
-    pub(crate) query: Ledger,
-    pub(crate) grab: Ledger,
-    /// When a call of budget Query last started: the spacing clock.
-    pub(crate) last_start: Option<Moment>,
-    pub(crate) health: Health,
-    pub(crate) in_flight: u32,
-    pub(crate) queues: [Queue; QUEUES],
     /// A bit per queue that is not empty.
     pub(crate) filled: u16,
-    pub(crate) probes: Queue,
+    pub(crate) gone: bool,
+    pub(crate) changed: bool,
+    /// What its first job waits for, once that has been recorded.
+    pub(crate) waits_for: Option<Wait>,
+    /// Jobs in queues, among the probes and standing aside.
+    pub(crate) queued: u32,
+    pub(crate) in_flight: u32,
+    in_flight_limit: u32,
+    /// When a call of budget Query last started: the spacing clock.
+    pub(crate) last_start: Option<Moment>,
+    longest_gap: Gap,
+    pub(crate) query: Ledger,
+    pub(crate) grab: Ledger,
+    pub(crate) health: Health,
+    pub(crate) probes: Box<Queue>,
+    /// What the crew sees of it.
+    pub(crate) offer: Option<Offer>,
+    /// What the quota and the policy make of the spacing, per class.
+    gaps: [Gap; MAX_CLASSES],
+    pub(crate) queues: [Queue; QUEUES],
+    pub(crate) ring: Ring,
     /// Jobs that stand aside, by submit number.
     pub(crate) aside: BTreeMap<u64, Slot>,
     /// Jobs on the agenda.
     pub(crate) scheduled: List,
-    /// Jobs in queues, among the probes and standing aside.
-    pub(crate) queued: u32,
-    /// What the crew sees of it.
-    pub(crate) offer: Option<Offer>,
-    /// What its first job waits for, once that has been recorded.
-    pub(crate) waits_for: Option<Wait>,
-    pub(crate) ring: Ring,
-    pub(crate) gone: bool,
-    pub(crate) changed: bool,
+    quota: Box<Quota>,
 }
+
+/// A time between two starts, as it is added to moments many times a second: in nanoseconds.
+type Gap = u64;
 
 /// The job that an upstream would start next, if there were a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
     pub(crate) class: Class,
-    pub(crate) slot: Slot,
-    /// The job's submit number.
-    pub(crate) number: u64,
+    pub(crate) head: Head,
 }
 
 /// What an upstream offers now, and when that changes by time alone.
@@ -58,17 +64,20 @@ pub(crate) struct Choice {
 }
 
 impl Upstream {
-    pub(crate) fn new(quota: Quota) -> Self {
-        Self {
-            query: Ledger::new(quota.query),
-            grab: Ledger::new(quota.grab),
-            quota,
+    pub(crate) fn new(policy: &Policy, quota: Quota) -> Self {
+        let mut new = Self {
+            gaps: [0; MAX_CLASSES],
+            longest_gap: 0,
+            in_flight_limit: 1,
+            query: Ledger::default(),
+            grab: Ledger::default(),
+            quota: Box::new(quota.clone()),
             last_start: None,
             health: Health::default(),
             in_flight: 0,
             queues: std::array::from_fn(|_| Queue::default()),
             filled: 0,
-            probes: Queue::default(),
+            probes: Box::default(),
             aside: BTreeMap::new(),
             scheduled: List::default(),
             queued: 0,
@@ -77,7 +86,30 @@ impl Upstream {
             ring: Ring::default(),
             gone: false,
             changed: false,
+        };
+        new.allow(policy, quota);
+        new
+    }
+
+    pub(crate) fn quota(&self) -> &Quota {
+        &self.quota
+    }
+
+    /// Gives it another quota; starts made so far stay counted.
+    pub(crate) fn allow(&mut self, policy: &Policy, quota: Quota) {
+        self.query.configure(quota.query);
+        self.grab.configure(quota.grab);
+        for (gap, class) in self.gaps.iter_mut().zip(&policy.classes) {
+            *gap = share(quota.spacing, class.gap_permille);
         }
+        self.longest_gap = self.gaps.into_iter().max().unwrap_or(0);
+        self.in_flight_limit = quota.in_flight.max(1);
+        *self.quota = quota;
+    }
+
+    /// Whether it has no room for another call.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.in_flight >= self.in_flight_limit
     }
 
     /// The queues that are not empty.
@@ -106,14 +138,8 @@ impl Upstream {
 
     /// When its next call of this class and budget could start and what that waits for, leaving
     /// aside who else is in line. Not later than `now` means that nothing holds it.
-    pub(crate) fn ready(
-        &self,
-        policy: &Policy,
-        class: Class,
-        budget: Budget,
-        now: Moment,
-    ) -> (Moment, Wait) {
-        if self.health.is_off() {
+    pub(crate) fn ready(&self, class: Class, budget: Budget, now: Moment) -> (Moment, Wait) {
+        if self.health.is_off() || self.gone {
             return (Moment::NEVER, Wait::Off);
         }
         let mut ready = (self.health.resting(now).unwrap_or_default(), Wait::Rest);
@@ -121,40 +147,48 @@ impl Upstream {
         if window > ready.0 {
             ready = (window, Wait::Window);
         }
-        let gap = self.gap_over(policy, class, budget);
+        let gap = self.gap_over(class, budget);
         if gap > ready.0 {
             ready = (gap, Wait::Gap);
         }
         ready
     }
 
+    /// Whether nothing holds any of its calls: it neither rests nor is off, all gaps have passed, and
+    /// it has no windows.
+    pub(crate) fn is_unhindered(&self, now: Moment) -> bool {
+        let limited = self.query.is_limited() || self.grab.is_limited();
+        let spaced = self
+            .last_start
+            .is_some_and(|last| last.0.saturating_add(self.longest_gap) > now.0);
+        !limited && !spaced && self.health.is_well()
+    }
+
     /// The time that a class leaves between the last start and its own.
-    fn gap(&self, policy: &Policy, class: Class, budget: Budget) -> Duration {
+    fn gap(&self, class: Class, budget: Budget) -> Gap {
         match budget {
-            Budget::Query => share(
-                self.quota.spacing,
-                policy.classes[usize::from(class.0)].gap_permille,
-            ),
-            Budget::Side | Budget::Grab => Duration::ZERO,
+            Budget::Query => self.gaps[usize::from(class.0)],
+            Budget::Side | Budget::Grab => 0,
         }
     }
 
-    fn gap_over(&self, policy: &Policy, class: Class, budget: Budget) -> Moment {
+    fn gap_over(&self, class: Class, budget: Budget) -> Moment {
         match (budget, self.last_start) {
-            (Budget::Query, Some(last)) => last + self.gap(policy, class, budget),
+            (Budget::Query, Some(last)) => later(last, self.gap(class, budget)),
             _ => Moment(0),
         }
     }
 
     /// Who goes next here. An aged queue takes the slot that opened for another: it needs room in
     /// its windows, but its own gap may still run while another waiting query's has passed.
-    pub(crate) fn choose(&self, jobs: &Jobs, policy: &Policy, now: Moment) -> Choice {
-        if self.in_flight >= self.quota.in_flight {
+    pub(crate) fn choose(&self, jobs: &Jobs, aging: Duration, now: Moment) -> Choice {
+        if self.is_busy() {
             return Choice::default();
         }
-        if let Some(probe) = self.probes.head(jobs) {
+        if let Some(head) = self.probes.head() {
+            let class = jobs[head.slot].class;
             return Choice {
-                offer: Some(offer(jobs, probe)),
+                offer: Some(Offer { class, head }),
                 changes: None,
             };
         }
@@ -170,49 +204,52 @@ impl Upstream {
         if self.health.is_probing(now) && self.in_flight > 0 {
             return Choice::default();
         }
-        self.choose_open(jobs, policy, now)
+        self.choose_open(aging, now)
     }
 
-    fn choose_open(&self, jobs: &Jobs, policy: &Policy, now: Moment) -> Choice {
+    fn choose_open(&self, aging: Duration, now: Moment) -> Choice {
         let alone = self.filled.is_power_of_two();
-        let query_open = self.filled().map(queue::kind).any(|(class, budget)| {
-            budget == Budget::Query && self.gap_over(policy, class, budget) <= now
-        });
+        let query_open = self
+            .filled()
+            .map(queue::kind)
+            .any(|(class, budget)| budget == Budget::Query && self.gap_over(class, budget) <= now);
+        let aging = (Moment(0) + aging).0;
+        let query_window = self.query.next(now);
+        let grab_window = self.grab.next(now);
         let mut aged: Option<(Moment, Offer)> = None;
         let mut ready: Option<Offer> = None;
         let mut changes = Moment::NEVER;
         for index in self.filled() {
             let (class, budget) = queue::kind(index);
-            let head = self.queues[index]
-                .head(jobs)
-                .expect("the bit of an empty queue is not set");
-            let window = self.ledger(budget).next(now);
-            let gap = self.gap_over(policy, class, budget);
-            let since = self.queues[index]
-                .last_start
-                .unwrap_or_default()
-                .max(jobs[head].at);
-            let ages = since + policy.aging + self.gap(policy, class, budget);
-            for moment in [window.max(gap), if alone { Moment(0) } else { ages }] {
-                if moment > now {
-                    changes = changes.min(moment);
-                }
+            let queue = &self.queues[index];
+            let head = queue.head().expect("the bit of an empty queue is not set");
+            let window = match budget {
+                Budget::Query | Budget::Side => query_window,
+                Budget::Grab => grab_window,
+            };
+            let gap = self.gap_over(class, budget);
+            let since = queue.last_start.max(head.at);
+            let ages = later(later(since, aging), self.gap(class, budget));
+            if window > now || gap > now {
+                changes = changes.min(window.max(gap));
+            }
+            if ages > now && !alone {
+                changes = changes.min(ages);
             }
             if window > now {
                 continue;
             }
-            let this = offer(jobs, head);
+            let this = Offer { class, head };
             let may_take = gap <= now || (budget == Budget::Query && query_open);
-            let rank = |since: Moment, offer: Offer| (since, offer.class, offer.number);
+            let rank = |since: Moment, offer: Offer| (since, offer.class, offer.head.number);
             if ages <= now
                 && may_take
                 && aged.is_none_or(|(other, old)| rank(since, this) < rank(other, old))
             {
                 aged = Some((since, this));
             }
-            if gap <= now
-                && ready.is_none_or(|old| (this.class, this.number) < (old.class, old.number))
-            {
+            let is_first = |old: Offer| (class, head.number) < (old.class, old.head.number);
+            if gap <= now && ready.is_none_or(is_first) {
                 ready = Some(this);
             }
         }
@@ -224,16 +261,12 @@ impl Upstream {
     }
 }
 
-fn offer(jobs: &Jobs, slot: Slot) -> Offer {
-    Offer {
-        class: jobs[slot].class,
-        slot,
-        number: jobs[slot].number,
-    }
+fn later(moment: Moment, gap: Gap) -> Moment {
+    Moment(moment.0.saturating_add(gap))
 }
 
 /// So many thousandths of `span`, in whole nanoseconds.
-fn share(span: Duration, permille: u32) -> Duration {
+fn share(span: Duration, permille: u32) -> Gap {
     let nanos = span.as_nanos() * u128::from(permille) / 1000;
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    u64::try_from(nanos).unwrap_or(u64::MAX)
 }

@@ -130,8 +130,18 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
+/// A number of the environment, for longer or shorter runs than those of every day.
+fn setting(name: &str, usual: u32) -> u32 {
+    let given = std::env::var(name).ok();
+    given.and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: setting("PROPTEST_CASES", 1000),
+        max_shrink_iters: setting("PROPTEST_MAX_SHRINK_ITERS", 20_000),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn dispatcher_decides_as_the_model_does(

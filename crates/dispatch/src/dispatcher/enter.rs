@@ -2,14 +2,25 @@
 
 use std::time::Duration;
 
-use crate::job::{BatchId, Drop, End, Entry, Job, Skip, Wait};
-use crate::jobs::{Place, Record, Slot, Thread};
+use crate::job::{BatchId, Drop, End, Entry, Job, Key, Skip, UpstreamId, Wait};
+use crate::jobs::{Place, Slot, Thread};
 use crate::moment::Moment;
-use crate::policy::Overflow;
+use crate::policy::{Budget, Class, Overflow};
 use crate::queue;
 use crate::record::What;
 
 use super::Dispatcher;
+
+/// What a job wants of its upstream.
+#[derive(Clone, Copy)]
+pub(super) struct Demand {
+    upstream: u32,
+    class: Class,
+    budget: Budget,
+    probe: bool,
+    /// Its max-wait.
+    limit: Option<Duration>,
+}
 
 /// Where a job that is let in goes.
 enum Room {
@@ -25,7 +36,7 @@ impl Dispatcher {
     /// If its class is not one of the policy's.
     pub fn submit(&mut self, now: Moment, job: Job) -> Entry {
         let now = self.advance(now);
-        let (entry, queued) = self.enter(now, job, 0);
+        let (entry, queued) = self.enter(now, &job, 0);
         if let Some(slot) = queued {
             self.join_queue(slot, now);
         }
@@ -38,7 +49,7 @@ impl Dispatcher {
         if let Some(refusal) = self.never(&job) {
             return Entry::Ended(refusal);
         }
-        self.enter_agenda(Record::new(&job, 0), job.not_before.max(now), now)
+        self.enter_agenda(&job, 0, job.not_before.max(now), now)
     }
 
     /// Takes jobs in together. Their submit numbers are given by class, most urgent first; the
@@ -50,7 +61,7 @@ impl Dispatcher {
         // Holds the batch open until all are in.
         self.batches.insert(batch, 1);
         let (entries, queued): (Vec<Entry>, Vec<Option<Slot>>) =
-            jobs.iter().map(|&job| self.enter(now, job, batch)).unzip();
+            jobs.iter().map(|job| self.enter(now, job, batch)).unzip();
         let mut queued: Vec<Slot> = queued.into_iter().flatten().collect();
         queued.sort_by_key(|&slot| self.jobs[slot].class);
         for slot in queued {
@@ -62,30 +73,29 @@ impl Dispatcher {
 
     /// Judges a job. One that may be queued has its place reserved and is left to the caller, who
     /// decides the order of submit numbers.
-    fn enter(&mut self, now: Moment, job: Job, batch: u32) -> (Entry, Option<Slot>) {
+    fn enter(&mut self, now: Moment, job: &Job, batch: u32) -> (Entry, Option<Slot>) {
         assert!(
             usize::from(job.class.0) < self.policy.classes.len(),
             "a job has a class of its front's policy"
         );
-        if let Some(refusal) = self.never(&job) {
+        if let Some(refusal) = self.never(job) {
             return (Entry::Ended(refusal), None);
         }
-        let record = Record::new(&job, batch);
         if let Some(&twin) = job.pending.and_then(|key| self.pending.get(&key)) {
-            self.note_of(&record, now, What::Duplicate);
+            self.note_of(job, now, What::Duplicate);
             return (Entry::Duplicate(self.jobs.id(twin)), None);
         }
         if job.not_before > now {
-            return (self.enter_agenda(record, job.not_before, now), None);
+            return (self.enter_agenda(job, batch, job.not_before, now), None);
         }
-        match self.room(&record, now) {
+        match self.room(&self.demand_of(job), now) {
             Ok(Room::Queue) => {
-                let slot = self.add(record);
+                let slot = self.add(job, batch);
                 self.reserve(slot);
                 (Entry::Queued(self.jobs.id(slot)), Some(slot))
             }
-            Ok(Room::Later(due)) => (self.enter_agenda(record, due, now), None),
-            Err(end) => (self.refuse(&record, end, now), None),
+            Ok(Room::Later(due)) => (self.enter_agenda(job, batch, due, now), None),
+            Err(end) => (self.refuse(job, end, now), None),
         }
     }
 
@@ -99,31 +109,29 @@ impl Dispatcher {
         }
     }
 
-    fn enter_agenda(&mut self, record: Record, due: Moment, now: Moment) -> Entry {
-        if let Some(reason) = self.agenda_refuses(&record) {
-            return self.refuse(&record, End::Dropped(reason), now);
+    fn enter_agenda(&mut self, job: &Job, batch: u32, due: Moment, now: Moment) -> Entry {
+        if let Some(reason) = self.agenda_refuses(job.scheduled) {
+            return self.refuse(job, End::Dropped(reason), now);
         }
-        let slot = self.add(record);
+        let slot = self.add(job, batch);
         self.schedule(slot, due);
         Entry::Scheduled(self.jobs.id(slot))
     }
 
-    fn refuse(&mut self, record: &Record, end: End, now: Moment) -> Entry {
+    fn refuse(&mut self, job: &Job, end: End, now: Moment) -> Entry {
         match end {
-            End::Skipped(skip) => self.note_of(record, now, What::Skipped(skip)),
-            End::Dropped(reason) => self.note_of(record, now, What::Dropped(reason)),
+            End::Skipped(skip) => self.note_of(job, now, What::Skipped(skip)),
+            End::Dropped(reason) => self.note_of(job, now, What::Dropped(reason)),
             _ => {}
         }
         Entry::Ended(end)
     }
 
     /// Gives a job that is let in its place in the table, its pending key and its batch.
-    fn add(&mut self, record: Record) -> Slot {
-        let (pending, batch) = (record.pending, record.batch);
-        let slot = self.jobs.insert(record);
-        self.jobs[slot].serial = self.taken_in;
+    fn add(&mut self, job: &Job, batch: u32) -> Slot {
+        let slot = self.jobs.insert(job, batch, self.taken_in);
         self.taken_in += 1;
-        if let Some(key) = pending {
+        if let Some(key) = job.pending {
             self.pending.insert(key, slot);
         }
         if batch != 0 {
@@ -132,22 +140,52 @@ impl Dispatcher {
         slot
     }
 
+    /// What a job that is not in the table wants of its upstream.
+    fn demand_of(&self, job: &Job) -> Demand {
+        Demand {
+            upstream: job.upstream.0,
+            class: job.class,
+            budget: job.budget,
+            probe: job.probe,
+            limit: job.max_wait.or(self.max_wait(job.class)),
+        }
+    }
+
+    /// What a job wants of its upstream.
+    pub(super) fn demand(&self, slot: Slot) -> Demand {
+        let record = &self.jobs[slot];
+        Demand {
+            upstream: record.upstream,
+            class: record.class,
+            budget: record.budget,
+            probe: record.probe,
+            limit: self
+                .jobs
+                .extras(slot)
+                .max_wait
+                .or(self.max_wait(record.class)),
+        }
+    }
+
+    pub(super) fn max_wait(&self, class: Class) -> Option<Duration> {
+        self.policy.classes[usize::from(class.0)].max_wait
+    }
+
     /// Whether there is room in the queue for a job that may start from now on.
-    fn room(&self, record: &Record, now: Moment) -> Result<Room, End> {
-        if let Some(skip) = self
-            .refused_by_upstream(record, now)
-            .filter(|_| !record.probe)
+    fn room(&self, demand: &Demand, now: Moment) -> Result<Room, End> {
+        if !demand.probe
+            && let Some(skip) = self.refused_by_upstream(demand, now)
         {
             return Err(End::Skipped(skip));
         }
         let full = if self.queued >= self.policy.capacity {
             Drop::QueueFull
-        } else if self.upstreams[record.upstream as usize].queued >= self.backlog_share() {
+        } else if self.upstreams[demand.upstream as usize].queued >= self.backlog_share() {
             Drop::Backlog
         } else {
             return Ok(Room::Queue);
         };
-        match self.policy.classes[usize::from(record.class.0)].overflow {
+        match self.policy.classes[usize::from(demand.class.0)].overflow {
             Overflow::Drop => Err(End::Dropped(full)),
             Overflow::Agenda => Ok(Room::Later(now + self.policy.put_off)),
         }
@@ -165,8 +203,8 @@ impl Dispatcher {
             .max(self.policy.backlog_floor)
     }
 
-    pub(super) fn agenda_refuses(&self, record: &Record) -> Option<Drop> {
-        if self.agenda.holds(record.scheduled) {
+    pub(super) fn agenda_refuses(&self, key: Option<Key>) -> Option<Drop> {
+        if self.agenda.holds(key) {
             Some(Drop::Scheduled)
         } else if self.agenda.len() >= self.policy.agenda_capacity as usize {
             Some(Drop::AgendaFull)
@@ -176,8 +214,8 @@ impl Dispatcher {
     }
 
     /// Why this job may not even be queued at its upstream: off, at rest, or its turn too late.
-    fn refused_by_upstream(&self, record: &Record, now: Moment) -> Option<Skip> {
-        let health = &self.upstreams[record.upstream as usize].health;
+    fn refused_by_upstream(&self, demand: &Demand, now: Moment) -> Option<Skip> {
+        let health = &self.upstreams[demand.upstream as usize].health;
         if health.is_off() {
             return Some(Skip {
                 reason: Wait::Off,
@@ -186,20 +224,20 @@ impl Dispatcher {
             });
         }
         match health.resting(now) {
-            Some(until) if self.ends_on_rest(record.class) => Some(Skip {
+            Some(until) if self.ends_on_rest(demand.class) => Some(Skip {
                 reason: Wait::Rest,
                 wait: Some(now.until(until)),
                 limit: None,
             }),
-            _ => self.too_late(record, now),
+            _ => self.too_late(demand, now),
         }
     }
 
     /// Why a job is skipped, if its turn would come too late for it.
-    pub(super) fn too_late(&self, record: &Record, now: Moment) -> Option<Skip> {
-        let limit = self.limit(record)?;
-        let up = &self.upstreams[record.upstream as usize];
-        let (at, reason) = up.ready(&self.policy, record.class, record.budget, now);
+    pub(super) fn too_late(&self, demand: &Demand, now: Moment) -> Option<Skip> {
+        let limit = demand.limit?;
+        let up = &self.upstreams[demand.upstream as usize];
+        let (at, reason) = up.ready(demand.class, demand.budget, now);
         let wait = now.until(at);
         (limit < wait).then_some(Skip {
             reason,
@@ -220,17 +258,14 @@ impl Dispatcher {
         record.number = self.submitted;
         record.at = now;
         self.submitted += 1;
-        let limit = record
-            .own_max_wait
-            .or(self.policy.classes[usize::from(record.class.0)].max_wait);
         let upstream = record.upstream;
         let index = queue::index(record.class, record.budget);
         let up = &mut self.upstreams[upstream as usize];
         if record.probe {
-            up.probes.push(&mut self.jobs, slot, None);
+            up.probes.push(&mut self.jobs, slot);
         } else {
             let was_empty = up.filled & (1 << index) == 0;
-            up.queues[index].push(&mut self.jobs, slot, limit);
+            up.queues[index].push(&mut self.jobs, slot);
             up.filled |= 1 << index;
             if !was_empty {
                 return; // who is first has not changed
@@ -244,9 +279,9 @@ impl Dispatcher {
         let record = &mut self.jobs[slot];
         record.place = Place::Scheduled;
         record.at = due;
+        let (place, upstream) = ((due, record.serial), record.upstream as usize);
         self.agenda
-            .insert((due, record.serial), record.scheduled, slot);
-        let upstream = record.upstream as usize;
+            .insert(place, self.jobs.extras(slot).scheduled, slot);
         self.upstreams[upstream]
             .scheduled
             .push(&mut self.jobs, Thread::Queue, slot);
@@ -256,9 +291,8 @@ impl Dispatcher {
     /// Takes a job off the agenda.
     pub(super) fn unschedule(&mut self, slot: Slot) {
         let record = &self.jobs[slot];
-        self.agenda
-            .remove((record.at, record.serial), record.scheduled);
-        let upstream = record.upstream as usize;
+        let (place, upstream) = ((record.at, record.serial), record.upstream as usize);
+        self.agenda.remove(place, self.jobs.extras(slot).scheduled);
         self.upstreams[upstream]
             .scheduled
             .unlink(&mut self.jobs, Thread::Queue, slot);
@@ -269,13 +303,16 @@ impl Dispatcher {
     /// A scheduled job's time has come.
     pub(super) fn fall_due(&mut self, slot: Slot, now: Moment) {
         self.unschedule(slot);
-        match self.room(&self.jobs[slot], now) {
+        match self.room(&self.demand(slot), now) {
             Ok(Room::Queue) => {
                 self.reserve(slot);
                 self.join_queue(slot, now);
             }
-            Ok(Room::Later(due)) => self.schedule(slot, due),
-            Err(End::Dropped(_)) => self.schedule(slot, now + self.policy.put_off),
+            Ok(Room::Later(_)) | Err(End::Dropped(_)) => {
+                // At least a moment later, or it would be due again at once and time stand still.
+                let put_off = self.policy.put_off.max(Duration::from_nanos(1));
+                self.schedule(slot, now + put_off);
+            }
             Err(end) => {
                 if let End::Skipped(skip) = end {
                     self.note(slot, now, What::Skipped(skip));
@@ -286,30 +323,24 @@ impl Dispatcher {
     }
 
     /// Leaves a record about a job that is not in the table.
-    fn note_of(&mut self, record: &Record, at: Moment, what: What) {
-        let ring = &mut self.upstreams[record.upstream as usize].ring;
-        ring.push(
-            self.policy.records,
-            at,
-            Some(record.class),
-            record.asker,
-            what,
-        );
+    fn note_of(&mut self, job: &Job, at: Moment, what: What) {
+        let ring = &mut self.upstreams[job.upstream.0 as usize].ring;
+        ring.push(self.policy.records, at, Some(job.class), job.asker, what);
     }
 
     /// How long the next call of this class and budget would have to wait, and for what.
     pub fn next_wait(
         &self,
         now: Moment,
-        upstream: crate::job::UpstreamId,
-        class: crate::policy::Class,
-        budget: crate::policy::Budget,
+        upstream: UpstreamId,
+        class: Class,
+        budget: Budget,
     ) -> (Duration, Option<Wait>) {
         let now = now.max(self.clock);
-        let Some(up) = self.upstreams.get(upstream.0 as usize) else {
-            return (Duration::ZERO, None);
-        };
-        let (at, reason) = up.ready(&self.policy, class, budget, now);
+        let up = self.upstreams.get(upstream.0 as usize);
+        let (at, reason) = up.map_or((Moment::NEVER, Wait::Off), |up| {
+            up.ready(class, budget, now)
+        });
         (now.until(at), (at > now).then_some(reason))
     }
 }

@@ -22,7 +22,10 @@ impl Dispatcher {
             .find(job)
             .expect("only a call under way is finished");
         let upstream = self.jobs[slot].upstream;
-        self.free_worker(slot);
+        let up = &self.upstreams[upstream as usize];
+        // Where the call neither kept another from starting nor says anything new, the offer stays.
+        let matters = up.is_busy() || !up.health.is_well() || self.jobs.order(slot).is_some();
+        self.free_worker(slot, now);
         let probed = self.judge(slot, finish, now);
         let again = if probed {
             None
@@ -36,12 +39,14 @@ impl Dispatcher {
             }
             Some(due) => self.try_again(slot, due, now),
         };
-        self.refresh(upstream, now);
+        if matters || !self.upstreams[upstream as usize].health.is_well() {
+            self.refresh(upstream, now);
+        }
         after
     }
 
     /// The call no longer counts, and jobs that stood aside for it take their places again.
-    fn free_worker(&mut self, slot: Slot) {
+    fn free_worker(&mut self, slot: Slot, now: Moment) {
         match self.jobs[slot].place {
             Place::Busy => self.crew.end_busy(&mut self.jobs, slot),
             Place::Waiting => self.crew.end_waiting(),
@@ -51,7 +56,7 @@ impl Dispatcher {
         }
         self.jobs[slot].place = Place::Nowhere;
         self.upstreams[self.jobs[slot].upstream as usize].in_flight -= 1;
-        let Some(order) = self.jobs[slot].order else {
+        let Some(order) = self.jobs.order(slot) else {
             return;
         };
         for aside in self.under_way.remove(&order).unwrap_or_default() {
@@ -60,7 +65,11 @@ impl Dispatcher {
             up.aside.remove(&record.number);
             up.queued -= 1;
             self.queued -= 1;
+            let upstream = record.upstream;
             self.rejoin_queue(aside);
+            if upstream != self.jobs[slot].upstream {
+                self.refresh(upstream, now);
+            }
         }
     }
 
@@ -148,7 +157,8 @@ impl Dispatcher {
         } else if self.stopped {
             Some(End::Shutdown)
         } else {
-            self.agenda_refuses(record).map(End::Dropped)
+            self.agenda_refuses(self.jobs.extras(slot).scheduled)
+                .map(End::Dropped)
         };
         if let Some(end) = refused {
             if let End::Dropped(reason) = end {

@@ -55,24 +55,19 @@ impl Dispatcher {
     /// Takes a job out of wherever it is queued.
     pub(super) fn leave_queue(&mut self, slot: Slot) {
         let record = &self.jobs[slot];
-        let limit = self.limit(record);
-        let (index, number, place, order) = (
-            queue::index(record.class, record.budget),
-            record.number,
-            record.place,
-            record.order,
-        );
         let up = &mut self.upstreams[record.upstream as usize];
-        match place {
+        match record.place {
             Place::Aside => {
-                up.aside.remove(&number);
+                up.aside.remove(&record.number);
+                let order = self.jobs.order(slot);
                 if let Some(aside) = order.and_then(|key| self.under_way.get_mut(&key)) {
                     aside.retain(|other| *other != slot);
                 }
             }
-            _ if record.probe => up.probes.take(&mut self.jobs, slot, None),
+            _ if record.probe => up.probes.take(&mut self.jobs, slot),
             _ => {
-                up.queues[index].take(&mut self.jobs, slot, limit);
+                let index = queue::index(record.class, record.budget);
+                up.queues[index].take(&mut self.jobs, slot);
                 if up.queues[index].is_empty() {
                     up.filled &= !(1 << index);
                 }
@@ -86,13 +81,12 @@ impl Dispatcher {
     /// Puts a job back into its queue, where its submit number belongs.
     pub(super) fn rejoin_queue(&mut self, slot: Slot) {
         let record = &self.jobs[slot];
-        let limit = self.limit(record);
         let index = queue::index(record.class, record.budget);
         let up = &mut self.upstreams[record.upstream as usize];
         if record.probe {
-            up.probes.push_early(&mut self.jobs, slot, None);
+            up.probes.push_early(&mut self.jobs, slot);
         } else {
-            up.queues[index].push_early(&mut self.jobs, slot, limit);
+            up.queues[index].push_early(&mut self.jobs, slot);
             up.filled |= 1 << index;
         }
         up.queued += 1;
@@ -108,8 +102,9 @@ impl Dispatcher {
         up.aside.insert(record.number, slot);
         up.queued += 1;
         self.queued += 1;
-        let order = record
-            .order
+        let order = self
+            .jobs
+            .order(slot)
             .expect("only a job with an order key stands aside");
         self.under_way.entry(order).or_default().push(slot);
     }
@@ -141,26 +136,26 @@ impl Dispatcher {
             }
             if self.ends_on_rest(self.jobs[slot].class) {
                 self.skip(slot, rest, now);
-            } else if let Some(skip) = self.too_late(&self.jobs[slot], now) {
+            } else if let Some(skip) = self.too_late(&self.demand(slot), now) {
                 self.skip(slot, skip, now);
             }
         }
         for index in self.upstreams[upstream as usize].filled() {
             let (class, budget) = queue::kind(index);
             if self.ends_on_rest(class) {
-                while let Some(slot) =
-                    self.upstreams[upstream as usize].queues[index].head(&self.jobs)
-                {
-                    self.skip(slot, rest, now);
+                while let Some(head) = self.upstreams[upstream as usize].queues[index].head() {
+                    self.skip(head.slot, rest, now);
                 }
                 continue;
             }
             let up = &self.upstreams[upstream as usize];
-            let (ready, _) = up.ready(&self.policy, class, budget, now);
-            let wait = now.until(ready);
-            while let Some(slot) = self.upstreams[upstream as usize].queues[index].impatient(wait) {
+            let (ready, _) = up.ready(class, budget, now);
+            let (wait, limit) = (now.until(ready), self.max_wait(class));
+            while let Some(slot) =
+                self.upstreams[upstream as usize].queues[index].impatient(wait, limit)
+            {
                 let skip = self
-                    .too_late(&self.jobs[slot], now)
+                    .too_late(&self.demand(slot), now)
                     .expect("its limit is shorter than the wait");
                 self.skip(slot, skip, now);
             }
@@ -175,17 +170,15 @@ impl Dispatcher {
     pub(super) fn end_queued(&mut self, upstream: u32, now: Moment, keep_probes: bool, end: End) {
         loop {
             let up = &self.upstreams[upstream as usize];
-            let queued = up
-                .filled()
-                .next()
-                .and_then(|index| up.queues[index].head(&self.jobs));
+            let queued = up.filled().next().and_then(|index| up.queues[index].head());
             let aside = up
                 .aside
                 .values()
                 .copied()
                 .find(|&slot| !(keep_probes && self.jobs[slot].probe));
-            let probe = up.probes.head(&self.jobs).filter(|_| !keep_probes);
-            let Some(slot) = queued.or(aside).or(probe) else {
+            let probe = up.probes.head().filter(|_| !keep_probes);
+            let slot = queued.or(probe).map(|head| head.slot);
+            let Some(slot) = slot.or(aside) else {
                 break;
             };
             match end {
@@ -209,7 +202,7 @@ impl Dispatcher {
     /// A job that is nowhere any more has ended.
     pub(super) fn end(&mut self, slot: Slot, end: End) {
         let id = self.jobs.id(slot);
-        let (pending, batch) = (self.jobs[slot].pending, self.jobs[slot].batch);
+        let (pending, batch) = (self.jobs.extras(slot).pending, self.jobs[slot].batch);
         if let Some(key) = pending {
             self.pending.remove(&key);
         }

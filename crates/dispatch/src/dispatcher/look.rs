@@ -131,7 +131,7 @@ impl Dispatcher {
 
     /// What an upstream allows, unless it is gone.
     pub fn quota(&self, upstream: UpstreamId) -> Option<&Quota> {
-        self.seen(upstream).map(|up| &up.quota)
+        self.seen(upstream).map(Upstream::quota)
     }
 
     /// Whether calls of this budget count in a window that a restart must not forget.
@@ -149,16 +149,26 @@ impl Dispatcher {
 
     /// The upstreams whose rows changed since the last call.
     pub fn take_changed(&mut self) -> Vec<UpstreamId> {
-        let changed = std::mem::take(&mut self.changed);
-        for upstream in &changed {
+        self.drain_changed().collect()
+    }
+
+    /// Takes the changed upstreams as [`Self::take_changed`] does, and keeps the room for the next ones.
+    pub fn drain_changed(&mut self) -> impl Iterator<Item = UpstreamId> + '_ {
+        for upstream in &self.changed {
             self.upstreams[upstream.0 as usize].changed = false;
         }
-        changed
+        self.changed.drain(..)
     }
 
     /// The jobs that came to the agenda or left it since the last call; some may have ended.
     pub fn take_agenda_changes(&mut self) -> Vec<JobId> {
         std::mem::take(&mut self.agenda_changes)
+    }
+
+    /// Takes the changes of the agenda as [`Self::take_agenda_changes`] does, and keeps the room for
+    /// the next ones.
+    pub fn drain_agenda_changes(&mut self) -> impl Iterator<Item = JobId> + '_ {
+        self.agenda_changes.drain(..)
     }
 
     /// What to keep of an upstream, unless it is gone.

@@ -16,7 +16,7 @@ impl Dispatcher {
         let id = UpstreamId(
             u32::try_from(self.upstreams.len()).expect("upstreams are configured by hand"),
         );
-        self.upstreams.push(Upstream::new(quota));
+        self.upstreams.push(Upstream::new(&self.policy, quota));
         self.present += 1;
         id
     }
@@ -37,12 +37,11 @@ impl Dispatcher {
     /// Gives an upstream another quota. Starts made so far stay counted.
     pub fn set_quota(&mut self, now: Moment, upstream: UpstreamId, quota: Quota) {
         let now = self.advance(now);
-        let Some(up) = self.present_mut(upstream) else {
+        let up = self.upstreams.get_mut(upstream.0 as usize);
+        let Some(up) = up.filter(|up| !up.gone) else {
             return;
         };
-        up.query.configure(quota.query);
-        up.grab.configure(quota.grab);
-        up.quota = quota;
+        up.allow(&self.policy, quota);
         self.refresh(upstream.0, now);
     }
 

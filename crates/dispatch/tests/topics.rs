@@ -1,0 +1,35 @@
+//! What the dispatcher promises, topic by topic: each test's name is the promise, and time is made up.
+//!
+//! The topics are those of the schedulers that Weir replaces (priority, rate limits, suspension,
+//! deduplication, worker scaling, …) and those that it adds (aging bounds, probing, backlog share).
+
+#[path = "topics/agenda.rs"]
+mod agenda;
+#[path = "topics/aging.rs"]
+mod aging;
+#[path = "topics/batches.rs"]
+mod batches;
+#[path = "topics/bugs.rs"]
+mod bugs;
+#[path = "topics/crew.rs"]
+mod crew;
+#[path = "topics/ends.rs"]
+mod ends;
+#[path = "topics/front.rs"]
+mod front;
+#[path = "topics/keys.rs"]
+mod keys;
+#[path = "topics/max_wait.rs"]
+mod max_wait;
+#[path = "topics/operator.rs"]
+mod operator;
+#[path = "topics/queue.rs"]
+mod queue;
+#[path = "topics/quota.rs"]
+mod quota;
+#[path = "topics/records.rs"]
+mod records;
+#[path = "topics/rest.rs"]
+mod rest;
+#[path = "topics/restart.rs"]
+mod restart;

@@ -1,0 +1,92 @@
+//! One test per bug that was found, named after it.
+
+use std::time::Duration;
+
+use weir_dispatch::{Budget, Finish, Job, Policy, UpstreamId, Wait};
+
+use crate::front::*;
+
+#[test]
+fn calls_with_the_same_order_key_overlapped_at_two_upstreams() {
+    let mut front = Front::new(tracker());
+    let ups = [0; 2].map(|_| front.add(in_flight(1)));
+    let keyed = |up: UpstreamId| Job {
+        order: key(5),
+        ..job(up, INITIAL)
+    };
+    let ids = [
+        front.queue(keyed(ups[0])),
+        front.queue(keyed(ups[1])),
+        front.queue(keyed(ups[0])),
+    ];
+    let other = front.queue(job(ups[1], INITIAL));
+    assert_eq!(front.starts(), [ids[0], other]);
+    front.finish(other, Finish::Done);
+    assert!(front.starts().is_empty());
+    front.finish(ids[0], Finish::Done);
+    assert_eq!(front.starts(), [ids[1]]);
+    front.finish(ids[1], Finish::Done);
+    assert_eq!(front.starts(), [ids[2]]);
+}
+
+#[test]
+fn putting_off_by_nothing_made_time_stand_still() {
+    let policy = Policy {
+        capacity: 1,
+        put_off: Duration::ZERO,
+        ..tracker()
+    };
+    let (mut front, up) = Front::with(policy, in_flight(1));
+    front.dispatcher.hold(front.now, true);
+    front.queue(job(up, INITIAL));
+    front.schedule(Job {
+        not_before: front.now + Duration::from_nanos(5),
+        ..job(up, RETRY)
+    });
+    front.now = front.now + Duration::from_nanos(9);
+    assert_eq!(front.dispatcher.status(front.now).scheduled, 1);
+}
+
+#[test]
+fn an_upstream_that_allows_no_call_in_flight_never_started_one() {
+    let (mut front, up) = Front::with(search(), in_flight(0));
+    front.call(job(up, INTERACTIVE), Finish::Done);
+}
+
+#[test]
+fn a_crew_whose_maximum_is_below_its_base_shrank() {
+    let mut policy = tracker();
+    policy.crew.max = 3;
+    let mut front = Front::new(policy);
+    front.pass(60);
+    assert_eq!(front.dispatcher.status(front.now).crew, 10);
+}
+
+#[test]
+fn crew_steps_of_no_length_were_made_every_nanosecond() {
+    let mut policy = tracker();
+    policy.capacity = 10;
+    policy.crew.step = Duration::ZERO;
+    let (mut front, up) = Front::with(policy, in_flight(1));
+    front.dispatcher.hold(front.now, true);
+    for _ in 0..10 {
+        front.queue(job(up, INITIAL));
+    }
+    front.pass(60);
+    assert_eq!(front.dispatcher.status(front.now).crew, 10);
+    assert_eq!(front.wake(), None);
+}
+
+#[test]
+fn the_next_wait_of_an_upstream_that_is_gone_was_nothing() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    front.dispatcher.remove_upstream(front.now, up);
+    for upstream in [up, UpstreamId(99)] {
+        let (wait, reason) =
+            front
+                .dispatcher
+                .next_wait(front.now, upstream, INITIAL, Budget::Query);
+        assert_eq!(reason, Some(Wait::Off));
+        assert!(wait > secs(365 * DAY));
+    }
+}

@@ -1,0 +1,199 @@
+//! Keys: what is pending is not queued again, what is scheduled not scheduled again, what has an order keeps it.
+
+use weir_dispatch::{Drop, End, Entry, Finish, Job, Policy};
+
+use crate::front::*;
+
+#[test]
+fn a_feed_that_is_pending_is_not_queued_again_until_it_ended() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    let feed = Job {
+        pending: key(7),
+        ..job(up, RSS)
+    };
+    let id = front.queue(feed);
+    assert_eq!(front.entry(feed), Entry::Duplicate(id), "queued");
+    assert_eq!(front.starts(), [id]);
+    assert_eq!(front.entry(feed), Entry::Duplicate(id), "under way");
+    front.finish(id, Finish::Done);
+    assert_ne!(front.queue(feed), id, "unmarked after execution");
+}
+
+#[test]
+fn a_scheduled_job_is_pending_too() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    let retry = Job {
+        pending: key(7),
+        not_before: at(5),
+        ..job(up, RETRY)
+    };
+    let id = front.schedule(retry);
+    let now = Job {
+        not_before: at(0),
+        ..retry
+    };
+    assert_eq!(front.entry(now), Entry::Duplicate(id));
+    assert!(front.dispatcher.cancel(front.now, id));
+    front.queue(now);
+}
+
+#[test]
+fn a_job_that_was_skipped_dropped_or_cancelled_is_no_longer_pending() {
+    let policy = Policy {
+        capacity: 1,
+        ..tracker()
+    };
+    let (mut front, up) = Front::with(policy, in_flight(1));
+    let keyed = Job {
+        pending: key(7),
+        ..job(up, INITIAL)
+    };
+    let first = front.queue(job(up, INITIAL));
+    let full = Entry::Ended(End::Dropped(Drop::QueueFull));
+    assert_eq!(front.entry(keyed), full);
+    assert_eq!(front.starts(), [first]);
+    let queued = front.queue(keyed);
+    assert!(front.dispatcher.cancel(front.now, queued));
+    front.queue(keyed);
+    front.finish(first, throttled(60));
+    assert_eq!(front.ended().len(), 3);
+    front.pass(60);
+    front.queue(keyed);
+}
+
+#[test]
+fn different_peers_are_pending_side_by_side_but_only_one_of_a_hash_is_scheduled() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    let peer = |pending| Job {
+        pending: key(pending),
+        scheduled: key(100),
+        ..job(up, INITIAL)
+    };
+    front.queue(peer(1));
+    front.queue(peer(2));
+    let later = |pending| Job {
+        not_before: at(9),
+        ..peer(pending)
+    };
+    let id = front.schedule(later(3));
+    let refused = Entry::Ended(End::Dropped(Drop::Scheduled));
+    assert_eq!(front.entry(later(4)), refused);
+    assert!(front.dispatcher.cancel(front.now, id));
+    front.schedule(later(4));
+}
+
+#[test]
+fn the_next_attempt_of_a_hash_that_is_scheduled_already_ends_the_job() {
+    let (mut front, up) = Front::with(tracker(), in_flight(2));
+    let keyed = Job {
+        scheduled: key(100),
+        ..job(up, INITIAL)
+    };
+    let ids = [0; 2].map(|_| front.queue(keyed));
+    assert_eq!(front.starts(), ids);
+    front.finish(ids[0], Finish::Unavailable);
+    front.finish(ids[1], Finish::Unavailable);
+    assert_eq!(front.ended(), [(ids[1], End::Dropped(Drop::Scheduled))]);
+}
+
+#[test]
+fn an_event_starts_after_the_call_under_way_for_the_same_peer_and_others_pass() {
+    let (mut front, up) = Front::with(tracker(), in_flight(4));
+    let peer = |class| Job {
+        order: key(9),
+        ..job(up, class)
+    };
+    let started = front.queue(peer(INITIAL));
+    assert_eq!(front.starts(), [started]);
+    let stopped = front.queue(peer(EVENT));
+    let other = front.queue(job(up, EVENT));
+    assert_eq!(front.starts(), [other], "lets others pass");
+    assert_eq!(front.queued(), 1, "but stays queued");
+    front.finish(started, Finish::Done);
+    assert_eq!(front.starts(), [stopped]);
+}
+
+#[test]
+fn a_job_that_stood_aside_takes_its_place_again_by_its_submit_number() {
+    let (mut front, up) = Front::with(tracker(), in_flight(2));
+    let peer = Job {
+        order: key(9),
+        ..job(up, INITIAL)
+    };
+    let calls = [front.queue(peer), front.queue(job(up, INITIAL))];
+    assert_eq!(front.starts(), calls);
+    let aside = front.queue(peer);
+    let later = [0; 2].map(|_| front.queue(job(up, INITIAL)));
+    front.finish(calls[1], Finish::Done);
+    assert_eq!(front.starts(), [later[0]]);
+    front.finish(calls[0], Finish::Done);
+    assert_eq!(front.starts(), [aside], "before the one that came later");
+    front.finish(later[0], Finish::Done);
+    assert_eq!(front.starts(), [later[1]]);
+}
+
+#[test]
+fn a_job_that_stands_aside_can_be_cancelled_raised_and_ended() {
+    let (mut front, up) = Front::with(tracker(), in_flight(4));
+    let peer = Job {
+        order: key(9),
+        ..job(up, REANNOUNCE)
+    };
+    let call = front.queue(peer);
+    assert_eq!(front.starts(), [call]);
+    let [cancelled, raised, other] = [0; 3].map(|_| front.queue(peer));
+    assert!(front.starts().is_empty());
+    assert!(front.dispatcher.cancel(front.now, cancelled));
+    assert!(front.dispatcher.raise(front.now, raised, EVENT));
+    front.finish(call, Finish::Done);
+    assert_eq!(front.starts(), [raised]);
+    front.dispatcher.switch_off(front.now, up);
+    let ended: Vec<_> = front.ended().into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ended, [cancelled, call, other]);
+    assert_eq!(front.queued(), 0);
+}
+
+#[test]
+fn a_raised_job_keeps_its_submit_number() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.dispatcher.hold(front.now, true);
+    let raised = front.queue(job(up, BACKGROUND));
+    let first = front.queue(job(up, INTERACTIVE));
+    assert!(front.dispatcher.raise(front.now, raised, INTERACTIVE));
+    assert!(
+        !front.dispatcher.raise(front.now, raised, RSS),
+        "never less urgent"
+    );
+    front.dispatcher.hold(front.now, false);
+    assert_eq!(front.starts(), [raised]);
+    assert!(
+        !front.dispatcher.raise(front.now, raised, INTERACTIVE),
+        "it has started"
+    );
+    front.finish(raised, Finish::Done);
+    assert_eq!(front.starts(), [first]);
+}
+
+#[test]
+fn an_interactive_follower_of_a_queued_background_job_starts_it_within_its_own_gap() {
+    let (mut front, up) = Front::with(search(), indexer());
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    let shared = front.queue(job(up, BACKGROUND));
+    front.pass(1);
+    assert!(front.dispatcher.raise(front.now, shared, INTERACTIVE));
+    assert_eq!(front.wake(), Some(at(6)));
+    front.now = at(6);
+    assert_eq!(front.starts(), [shared]);
+}
+
+#[test]
+fn a_scheduled_job_can_be_raised() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    let id = front.schedule(Job {
+        not_before: at(5),
+        ..job(up, RETRY)
+    });
+    assert!(front.dispatcher.raise(front.now, id, EVENT));
+    let row = front.dispatcher.agenda_row(id).expect("it stays there");
+    assert_eq!(row.class, EVENT);
+}

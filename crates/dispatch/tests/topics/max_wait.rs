@@ -1,0 +1,153 @@
+//! Max-wait: skipped with upstream, wait, limit and reason; never a reason for a cooldown.
+
+use weir_dispatch::{Budget, Class, End, Entry, Finish, Job, Quota, State, Wait, Windows};
+
+use crate::front::*;
+
+#[test]
+fn each_class_has_its_own_default() {
+    for (class, limit) in [
+        (RSS, Some(15)),
+        (BACKGROUND, Some(60)),
+        (INTERACTIVE, None),
+        (COMPLETION, None),
+    ] {
+        let (mut front, up) = Front::with(search(), in_flight(1));
+        front.call(job(up, INTERACTIVE), throttled(61));
+        let entry = front.entry(job(up, class));
+        match limit {
+            Some(limit) => assert_eq!(entry, Entry::Ended(skipped(Wait::Rest, 61, Some(limit)))),
+            None => assert!(matches!(entry, Entry::Queued(_))),
+        }
+    }
+}
+
+#[test]
+fn a_wait_as_long_as_the_limit_is_accepted() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.call(job(up, INTERACTIVE), throttled(15));
+    front.queue(job(up, RSS));
+}
+
+#[test]
+fn a_max_wait_given_with_the_job_takes_precedence() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.call(job(up, INTERACTIVE), throttled(30));
+    let with = |class: Class, limit| Job {
+        max_wait: Some(secs(limit)),
+        ..job(up, class)
+    };
+    front.queue(with(RSS, 30));
+    let skip = skipped(Wait::Rest, 30, Some(29));
+    assert_eq!(front.entry(with(INTERACTIVE, 29)), Entry::Ended(skip));
+}
+
+#[test]
+fn a_skip_begins_no_cooldown() {
+    let (mut front, up) = Front::with(search(), indexer());
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    assert_eq!(
+        front.entry(job(up, RSS)),
+        Entry::Ended(skipped(Wait::Gap, 30, Some(15)))
+    );
+    assert_eq!(front.state(up), State::Open);
+    assert_eq!(front.rung(up), 0);
+}
+
+#[test]
+fn a_window_counts_as_a_wait() {
+    let quota = Quota {
+        query: Windows {
+            hour: Some(1),
+            ..Windows::default()
+        },
+        ..in_flight(1)
+    };
+    let (mut front, up) = Front::with(search(), quota);
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    let skip = skipped(Wait::Window, HOUR, Some(60));
+    assert_eq!(front.entry(job(up, BACKGROUND)), Entry::Ended(skip));
+    front.queue(Job {
+        budget: Budget::Grab,
+        ..job(up, BACKGROUND)
+    });
+}
+
+#[test]
+fn the_place_in_the_queue_does_not_count() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    let ids: Vec<_> = (0..100).map(|_| front.queue(job(up, RSS))).collect();
+    for id in ids {
+        assert_eq!(front.starts(), [id]);
+        front.pass(30);
+        front.finish(id, Finish::Done);
+    }
+}
+
+#[test]
+fn a_head_is_skipped_when_a_start_makes_it_wait_too_long_and_so_is_the_one_behind_it() {
+    let (mut front, up) = Front::with(search(), indexer());
+    let first = front.queue(job(up, INTERACTIVE));
+    let feeds = [front.queue(job(up, RSS)), front.queue(job(up, RSS))];
+    assert_eq!(front.starts(), [first]);
+    let skip = skipped(Wait::Gap, 30, Some(15));
+    assert_eq!(front.ended(), feeds.map(|id| (id, skip)));
+}
+
+#[test]
+fn when_a_rest_begins_only_those_that_accept_it_stay() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    let first = front.queue(job(up, INTERACTIVE));
+    assert_eq!(front.starts(), [first]);
+    let own = |limit| Job {
+        max_wait: Some(secs(limit)),
+        ..job(up, RSS)
+    };
+    let held = [
+        front.queue(job(up, INTERACTIVE)),
+        front.queue(own(100)),
+        front.queue(job(up, COMPLETION)),
+        front.queue(own(40)),
+    ];
+    let ended = [
+        (front.queue(job(up, RSS)), 15),
+        (front.queue(own(39)), 39),
+        (front.queue(own(1)), 1),
+        (front.queue(job(up, RSS)), 15),
+    ];
+    front.finish(first, throttled(40));
+    let mut skips = front.ended();
+    skips.sort_by_key(|&(id, _)| id);
+    let mut expected: Vec<_> = ended
+        .into_iter()
+        .map(|(id, limit)| (id, skipped(Wait::Rest, 40, Some(limit))))
+        .chain([(first, End::Finished(throttled(40)))])
+        .collect();
+    expected.sort_by_key(|&(id, _)| id);
+    assert_eq!(skips, expected);
+    front.pass(40);
+    for id in held {
+        assert_eq!(front.starts(), [id]);
+        front.finish(id, Finish::Done);
+    }
+}
+
+#[test]
+fn a_raised_job_has_the_max_wait_of_its_new_class() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    let first = front.queue(job(up, INTERACTIVE));
+    assert_eq!(front.starts(), [first]);
+    let raised = front.queue(job(up, BACKGROUND));
+    let lowered = front.queue(job(up, COMPLETION));
+    assert!(front.dispatcher.raise(front.now, raised, INTERACTIVE));
+    assert!(front.dispatcher.raise(front.now, lowered, RSS));
+    front.finish(first, throttled(1_000));
+    assert_eq!(
+        front.ended(),
+        [
+            (lowered, skipped(Wait::Rest, 1_000, Some(15))),
+            (first, End::Finished(throttled(1_000))),
+        ]
+    );
+    assert_eq!(front.queued(), 1);
+}

@@ -1,0 +1,121 @@
+//! What an operator does: clear, switch off and on, probe now.
+
+use weir_dispatch::{Budget, Class, End, Entry, Finish, Job, Skip, State, Wait};
+
+use crate::front::*;
+
+const OFF: End = End::Skipped(Skip {
+    reason: Wait::Off,
+    wait: None,
+    limit: None,
+});
+
+#[test]
+fn clear_ends_a_rest_and_forgets_the_ladder() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.call(job(up, INTERACTIVE), Finish::Unavailable);
+    front.pass(60);
+    front.call(job(up, INTERACTIVE), Finish::Unavailable);
+    assert_eq!(front.rung(up), 2);
+    let id = front.queue(job(up, INTERACTIVE));
+    front.dispatcher.clear(front.now, up);
+    assert_eq!((front.state(up), front.rung(up)), (State::Open, 0));
+    assert_eq!(front.starts(), [id]);
+}
+
+#[test]
+fn switched_off_ends_queued_jobs_and_refuses_new_ones_until_switched_on() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.dispatcher.hold(front.now, true);
+    let id = front.queue(job(up, INTERACTIVE));
+    front.dispatcher.switch_off(front.now, up);
+    assert_eq!(front.ended(), [(id, OFF)]);
+    assert_eq!(front.state(up), State::Off);
+    assert_eq!(front.entry(job(up, INTERACTIVE)), Entry::Ended(OFF));
+    front.pass(365 * DAY);
+    assert_eq!(front.state(up), State::Off, "until an operator acts");
+    front.dispatcher.switch_on(front.now, up);
+    front.dispatcher.hold(front.now, false);
+    front.call(job(up, INTERACTIVE), Finish::Done);
+}
+
+#[test]
+fn a_rest_goes_on_while_switched_off() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.call(job(up, INTERACTIVE), throttled(100));
+    front.dispatcher.switch_off(front.now, up);
+    front.pass(40);
+    front.dispatcher.switch_on(front.now, up);
+    assert_eq!(front.state(up), State::Cooldown { until: at(100) });
+}
+
+#[test]
+fn a_probe_starts_during_a_rest_before_all_others_and_heals() {
+    let (mut front, up) = Front::with(search(), indexer());
+    front.call(job(up, INTERACTIVE), Finish::Rejected { at_least: None });
+    let waiting = front.queue(job(up, INTERACTIVE));
+    let probed = front.queue(probe(up));
+    assert_eq!(front.starts(), [probed], "neither rest nor gap holds it");
+    front.finish(probed, Finish::Done);
+    assert_eq!(front.state(up), State::Open);
+    front.pass(6);
+    assert_eq!(front.starts(), [waiting]);
+}
+
+#[test]
+fn a_probe_that_fails_during_a_rest_changes_nothing() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.call(job(up, INTERACTIVE), Finish::Unavailable);
+    for outcome in [
+        Finish::Unavailable,
+        Finish::Rejected { at_least: None },
+        Finish::Panicked,
+    ] {
+        front.call(probe(up), outcome);
+        assert_eq!(front.state(up), State::Cooldown { until: at(60) });
+        assert_eq!(front.rung(up), 1);
+    }
+}
+
+#[test]
+fn a_probe_starts_although_switched_off() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.dispatcher.switch_off(front.now, up);
+    front.call(probe(up), Finish::Done);
+    assert_eq!(front.state(up), State::Off);
+}
+
+#[test]
+fn only_the_limit_of_calls_in_flight_holds_a_probe() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    let call = front.queue(job(up, INTERACTIVE));
+    assert_eq!(front.starts(), [call]);
+    let probed = front.queue(probe(up));
+    assert!(front.starts().is_empty());
+    front.finish(call, Finish::Done);
+    assert_eq!(front.starts(), [probed]);
+}
+
+#[test]
+fn a_probe_stays_when_its_upstream_is_switched_off_or_begins_to_rest() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    let call = front.queue(job(up, INITIAL));
+    assert_eq!(front.starts(), [call]);
+    let probed = front.queue(Job {
+        class: Class(3),
+        ..probe(up)
+    });
+    front.dispatcher.switch_off(front.now, up);
+    front.finish(call, throttled(100));
+    assert_eq!(front.starts(), [probed]);
+}
+
+#[test]
+fn the_wait_of_an_upstream_that_is_off_has_no_end() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.dispatcher.switch_off(front.now, up);
+    let (_, reason) = front
+        .dispatcher
+        .next_wait(front.now, up, RSS, Budget::Query);
+    assert_eq!(reason, Some(Wait::Off));
+}

@@ -1,0 +1,302 @@
+//! Quota: spacing by class, windows, calls in flight, limits that an upstream told.
+
+use std::time::Duration;
+
+use weir_dispatch::{Budget, Class, Finish, Job, Moment, Quota, Usage, Wait, Window, Windows};
+
+use crate::front::*;
+
+fn windows(windows: Windows) -> Quota {
+    Quota {
+        query: windows,
+        ..in_flight(100)
+    }
+}
+
+#[test]
+fn the_gap_is_the_spacing_times_the_share_of_the_class() {
+    for (class, gap) in [
+        (INTERACTIVE, 6),
+        (RSS, 30),
+        (COMPLETION, 42),
+        (BACKGROUND, 60),
+    ] {
+        let (mut front, up) = Front::with(search(), indexer());
+        front.call(job(up, BACKGROUND), Finish::Done);
+        let id = front.queue(Job {
+            max_wait: Some(secs(HOUR)),
+            ..job(up, class)
+        });
+        let opens = at(gap);
+        assert_eq!(front.wake(), Some(opens), "{class:?}");
+        front.now = Moment(opens.0 - 1);
+        assert!(front.starts().is_empty());
+        front.now = opens;
+        assert_eq!(front.starts(), [id]);
+    }
+}
+
+#[test]
+fn a_blocked_job_is_tried_again_exactly_when_its_upstream_opens() {
+    let (mut front, up) = Front::with(search(), indexer());
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    let id = front.queue(job(up, COMPLETION));
+    let wake = front.wake().expect("it waits for the gap");
+    assert_eq!(wake, at(42));
+    front.now = wake;
+    assert_eq!(front.starts(), [id]);
+}
+
+#[test]
+fn no_window_is_ever_over_its_limit() {
+    let limits = Windows {
+        minute: Some(3),
+        hour: Some(20),
+        day: Some(100),
+        day_reset: None,
+    };
+    let (mut front, up) = Front::with(search(), windows(limits));
+    let mut starts: Vec<Moment> = Vec::new();
+    for _ in 0..20_000 {
+        while front.queued() < 5 {
+            front.queue(job(up, COMPLETION));
+        }
+        for id in front.starts() {
+            starts.push(front.now);
+            front.finish(id, Finish::Done);
+        }
+        front.pass(7);
+    }
+    for (length, limit) in [(MINUTE, 3), (HOUR, 20), (DAY, 100)] {
+        let most = (0..starts.len())
+            .map(|i| {
+                starts[i..]
+                    .iter()
+                    .take_while(|&&start| start < starts[i] + secs(length))
+                    .count()
+            })
+            .max();
+        assert_eq!(most, Some(limit), "in {length} s");
+    }
+}
+
+#[test]
+fn a_call_is_counted_before_it_ends() {
+    let limit = Windows {
+        hour: Some(1),
+        ..Windows::default()
+    };
+    let (mut front, up) = Front::with(search(), windows(limit));
+    let id = front.queue(job(up, INTERACTIVE));
+    assert_eq!(front.starts(), [id]);
+    front.queue(job(up, INTERACTIVE));
+    assert!(front.starts().is_empty());
+    assert_eq!(
+        front.dispatcher.take_changed(),
+        [up],
+        "the row is to be kept before the call"
+    );
+    let row = front.dispatcher.row(up).expect("it is there");
+    assert_eq!(row.query[Window::Hour as usize].starts, [(front.now, 1)]);
+}
+
+#[test]
+fn a_day_that_resets_is_empty_from_the_reset_on() {
+    let limit = Windows {
+        day: Some(2),
+        day_reset: Some(at(HOUR)),
+        ..Windows::default()
+    };
+    let (mut front, up) = Front::with(search(), windows(limit));
+    for _ in 0..4 {
+        front.queue(job(up, INTERACTIVE));
+    }
+    assert_eq!(front.starts().len(), 2);
+    assert_eq!(front.wake(), Some(at(HOUR)));
+    front.now = at(HOUR);
+    assert_eq!(front.starts().len(), 2);
+    front.queue(job(up, INTERACTIVE));
+    assert_eq!(front.wake(), Some(at(HOUR + DAY)));
+}
+
+#[test]
+fn never_more_calls_in_flight_than_allowed() {
+    let mut front = Front::new(search());
+    let ups = [1, 2, 4].map(|limit| (front.add(in_flight(limit)), limit));
+    for (up, _) in ups {
+        for _ in 0..10 {
+            front.queue(job(up, INTERACTIVE));
+        }
+    }
+    let started = front.starts();
+    assert_eq!(started.len(), 7);
+    for (up, limit) in ups {
+        let status = front
+            .dispatcher
+            .upstream(front.now, up)
+            .expect("it is there");
+        assert_eq!(status.in_flight, limit);
+    }
+    front.finish(started[0], Finish::Done);
+    assert_eq!(front.starts().len(), 1);
+}
+
+#[test]
+fn queries_and_grabs_have_separate_budgets() {
+    let quota = Quota {
+        query: Windows {
+            day: Some(1),
+            ..Windows::default()
+        },
+        grab: Windows {
+            day: Some(2),
+            ..Windows::default()
+        },
+        ..in_flight(10)
+    };
+    let (mut front, up) = Front::with(search(), quota);
+    for budget in [
+        Budget::Query,
+        Budget::Side,
+        Budget::Grab,
+        Budget::Grab,
+        Budget::Grab,
+    ] {
+        front.queue(Job {
+            budget,
+            ..job(up, INTERACTIVE)
+        });
+    }
+    assert_eq!(front.starts().len(), 3, "one query, two grabs");
+    let wait = |front: &mut Front, budget| {
+        front
+            .dispatcher
+            .next_wait(front.now, up, INTERACTIVE, budget)
+    };
+    assert_eq!(
+        wait(&mut front, Budget::Side),
+        (secs(DAY), Some(Wait::Window))
+    );
+    assert_eq!(
+        wait(&mut front, Budget::Grab),
+        (secs(DAY), Some(Wait::Window))
+    );
+}
+
+#[test]
+fn side_calls_count_in_the_windows_and_leave_the_spacing_clock_alone() {
+    let (mut front, up) = Front::with(search(), indexer());
+    let side = Job {
+        budget: Budget::Side,
+        ..job(up, BACKGROUND)
+    };
+    front.call(side, Finish::Done);
+    front.call(job(up, BACKGROUND), Finish::Done);
+    front.call(side, Finish::Done);
+    assert_eq!(
+        front
+            .dispatcher
+            .next_wait(front.now, up, BACKGROUND, Budget::Query),
+        (secs(60), Some(Wait::Gap))
+    );
+}
+
+#[test]
+fn a_limit_that_the_upstream_told_holds_where_none_is_configured() {
+    let (mut front, up) = Front::with(search(), in_flight(100));
+    let usage = Usage {
+        budget: Budget::Query,
+        window: Window::Day,
+        limit: 10,
+        used: Some(8),
+    };
+    front.dispatcher.observe(front.now, up, usage);
+    for _ in 0..5 {
+        front.queue(job(up, INTERACTIVE));
+    }
+    assert_eq!(front.starts().len(), 2, "8 of 10 were used elsewhere");
+    let status = front
+        .dispatcher
+        .upstream(front.now, up)
+        .expect("it is there");
+    assert_eq!((status.query[0].used, status.query[0].limit), (10, 10));
+    assert!(status.query[0].learned);
+    front.pass(DAY);
+    assert_eq!(front.starts().len(), 3);
+}
+
+#[test]
+fn a_told_limit_does_not_replace_a_configured_one() {
+    let limit = Windows {
+        day: Some(2),
+        ..Windows::default()
+    };
+    let (mut front, up) = Front::with(search(), windows(limit));
+    let usage = Usage {
+        budget: Budget::Query,
+        window: Window::Day,
+        limit: 100,
+        used: None,
+    };
+    front.dispatcher.observe(front.now, up, usage);
+    for _ in 0..5 {
+        front.queue(job(up, INTERACTIVE));
+    }
+    assert_eq!(front.starts().len(), 2);
+}
+
+#[test]
+fn another_quota_counts_from_now_on_and_keeps_what_was_counted() {
+    let limit = |hour| Windows {
+        hour: Some(hour),
+        ..Windows::default()
+    };
+    let (mut front, up) = Front::with(search(), windows(limit(2)));
+    for _ in 0..6 {
+        front.queue(job(up, INTERACTIVE));
+    }
+    assert_eq!(front.starts().len(), 2);
+    front.dispatcher.set_quota(front.now, up, windows(limit(3)));
+    assert_eq!(front.starts().len(), 1);
+    front
+        .dispatcher
+        .set_quota(front.now, up, windows(Windows::default()));
+    assert_eq!(front.starts().len(), 3);
+}
+
+#[test]
+fn two_starts_are_never_closer_than_the_smallest_gap_that_waits() {
+    let (mut front, up) = Front::with(search(), indexer());
+    let mut last: Option<Moment> = None;
+    for _ in 0..2_000 {
+        while front.queued() < 8 {
+            for class in [INTERACTIVE, COMPLETION] {
+                front.queue(job(up, class));
+            }
+        }
+        for id in front.starts() {
+            if let Some(last) = last {
+                assert!(last.until(front.now) >= secs(6));
+            }
+            last = Some(front.now);
+            front.finish(id, Finish::Done);
+        }
+        front.now = front.now + Duration::from_millis(700);
+    }
+}
+
+#[test]
+fn an_interactive_job_behind_a_queued_backlog_starts_within_its_own_gap() {
+    let (mut front, up) = Front::with(search(), indexer());
+    front.call(job(up, BACKGROUND), Finish::Done);
+    for _ in 0..100 {
+        front.queue(Job {
+            max_wait: Some(secs(DAY)),
+            ..job(up, Class(3))
+        });
+    }
+    let id = front.queue(job(up, INTERACTIVE));
+    assert_eq!(front.wake(), Some(at(6)));
+    front.now = at(6);
+    assert_eq!(front.starts(), [id]);
+}

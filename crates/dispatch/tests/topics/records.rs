@@ -1,0 +1,118 @@
+//! Decision records: each decision leaves one, newest first, at most so many.
+
+use weir_dispatch::{Asker, Drop, Finish, Job, Wait, What};
+
+use crate::front::*;
+
+fn whats(front: &Front, up: weir_dispatch::UpstreamId) -> Vec<What> {
+    front
+        .dispatcher
+        .decisions(up)
+        .map(|decision| decision.what)
+        .collect()
+}
+
+#[test]
+fn a_start_says_how_long_it_waited_and_for_what() {
+    let (mut front, up) = Front::with(search(), indexer());
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    front.pass(2);
+    let id = front.queue(Job {
+        asker: Asker(7),
+        ..job(up, INTERACTIVE)
+    });
+    front.now = at(6);
+    assert_eq!(front.starts(), [id]);
+    let newest = front.dispatcher.decisions(up).next().expect("there is one");
+    assert_eq!(
+        (newest.number, newest.asker, newest.at),
+        (3, Asker(7), at(6))
+    );
+    let started = |waited, reason| What::Started {
+        waited: secs(waited),
+        reason,
+        attempt: 1,
+    };
+    let waits = What::Waits {
+        reason: Wait::Gap,
+        until: at(6),
+    };
+    let expected = [started(4, Some(Wait::Gap)), waits, started(0, None)];
+    assert_eq!(whats(&front, up), expected);
+}
+
+#[test]
+fn only_the_last_records_are_kept_and_numbers_go_on() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    for _ in 0..40 {
+        front.call(job(up, INTERACTIVE), Finish::Done);
+    }
+    let numbers: Vec<u64> = front.dispatcher.decisions(up).map(|d| d.number).collect();
+    assert_eq!(numbers, (25..=40).rev().collect::<Vec<u64>>());
+}
+
+#[test]
+fn rests_skips_drops_duplicates_raises_retries_and_operators_leave_records() {
+    let policy = weir_dispatch::Policy {
+        capacity: 1,
+        ..tracker()
+    };
+    let (mut front, up) = Front::with(policy, in_flight(1));
+    let keyed = Job {
+        pending: key(1),
+        ..job(up, REANNOUNCE)
+    };
+    let id = front.queue(keyed);
+    front.entry(keyed);
+    front.entry(job(up, INITIAL));
+    assert!(front.dispatcher.raise(front.now, id, INITIAL));
+    assert_eq!(front.starts(), [id]);
+    front.finish(id, Finish::Unavailable);
+    front.call(job(up, INITIAL), throttled(60));
+    front.entry(job(up, INITIAL));
+    front.dispatcher.clear(front.now, up);
+    front.dispatcher.switch_off(front.now, up);
+    front.dispatcher.switch_on(front.now, up);
+    front.dispatcher.note_shared(front.now, &keyed, Asker(3));
+    let mut seen = whats(&front, up);
+    seen.reverse();
+    let names: Vec<String> = seen
+        .iter()
+        .map(|what| {
+            format!("{what:?}")
+                .split([' ', '('])
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "Duplicate",
+            "Dropped",
+            "Raised",
+            "Started",
+            "Retried",
+            "Started",
+            "Rested",
+            "Skipped",
+            "Cleared",
+            "SwitchedOff",
+            "SwitchedOn",
+            "Shared",
+        ]
+    );
+    assert_eq!(seen[1], What::Dropped(Drop::QueueFull));
+    assert_eq!(seen[2], What::Raised { from: REANNOUNCE });
+    assert_eq!(seen[11], What::Shared { with: Asker(3) });
+}
+
+#[test]
+fn a_success_after_a_rest_is_recorded() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.call(job(up, INTERACTIVE), throttled(60));
+    front.pass(60);
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    assert_eq!(whats(&front, up)[0], What::Healed);
+}

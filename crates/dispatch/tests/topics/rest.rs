@@ -1,0 +1,366 @@
+//! Rests: suspension, the ladder, probing, what counts and what does not.
+
+use std::time::Duration;
+
+use weir_dispatch::{
+    After, Budget, Cause, Drop, End, Entry, Finish, Job, Moment, Quota, State, Wait,
+};
+
+use crate::front::*;
+
+const PAUSE: Finish = Finish::OurNetwork {
+    pause: Duration::from_secs(30),
+};
+
+#[test]
+fn a_suspension_expires_by_itself_and_skips_new_jobs_until_then() {
+    let (mut front, up) = Front::with(tracker(), in_flight(4));
+    front.call(job(up, INITIAL), Finish::Throttled { retry_after: None });
+    assert_eq!(front.state(up), State::Cooldown { until: at(300) });
+    front.now = at(299);
+    let skip = skipped(Wait::Rest, 1, None);
+    assert_eq!(front.entry(job(up, INITIAL)), Entry::Ended(skip));
+    front.now = at(300);
+    assert_eq!(front.state(up), State::Probing);
+    front.call(job(up, INITIAL), Finish::Done);
+    assert_eq!(front.state(up), State::Open);
+}
+
+#[test]
+fn no_call_starts_before_the_time_that_an_upstream_gave() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    let first = front.queue(job(up, INTERACTIVE));
+    let second = front.queue(job(up, INTERACTIVE));
+    assert_eq!(front.starts(), [first]);
+    front.finish(first, throttled(1_234));
+    assert_eq!(front.wake(), Some(at(1_234)));
+    front.now = Moment(at(1_234).0 - 1);
+    assert!(front.starts().is_empty());
+    front.now = at(1_234);
+    assert_eq!(front.starts(), [second]);
+}
+
+#[test]
+fn a_named_time_is_clamped_to_24_hours_and_one_of_zero_is_none() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    front.call(job(up, INITIAL), throttled(10 * DAY));
+    assert_eq!(front.state(up), State::Cooldown { until: at(DAY) });
+    front.now = at(DAY);
+    front.call(job(up, INITIAL), throttled(0));
+    assert_eq!(
+        front.state(up),
+        State::Cooldown {
+            until: at(DAY + 300)
+        }
+    );
+    assert_eq!(front.rung(up), 0, "a wish is no failure");
+}
+
+#[test]
+fn without_a_default_a_throttled_call_that_names_no_time_climbs() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    for (rung, rest) in (1..).zip(LADDER) {
+        front.call(
+            job(up, INTERACTIVE),
+            Finish::Throttled { retry_after: None },
+        );
+        let until = front.now + secs(rest);
+        assert_eq!(front.state(up), State::Cooldown { until });
+        assert_eq!(front.rung(up), rung);
+        front.now = until;
+    }
+}
+
+#[test]
+fn failures_climb_one_rung_per_try_and_stay_on_the_last() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    for (rung, rest) in (1..).zip(LADDER.into_iter().chain([DAY, DAY])) {
+        front.call(job(up, INTERACTIVE), Finish::Unavailable);
+        let until = front.now + secs(rest);
+        assert_eq!(front.state(up), State::Cooldown { until });
+        assert_eq!(front.rung(up), rung.min(9));
+        front.now = until;
+        assert_eq!(front.state(up), State::Probing);
+    }
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    assert_eq!((front.state(up), front.rung(up)), (State::Open, 0));
+    front.call(job(up, INTERACTIVE), Finish::Unavailable);
+    assert_eq!(front.rung(up), 1, "a success forgets the ladder");
+}
+
+#[test]
+fn a_tracker_is_disabled_after_so_many_failed_jobs_in_a_row() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    let fail = |front: &mut Front| {
+        let job = Job {
+            attempts_made: 2,
+            ..job(up, INITIAL)
+        };
+        front.call(job, Finish::Unavailable)
+    };
+    fail(&mut front);
+    fail(&mut front);
+    front.call(job(up, INITIAL), Finish::No);
+    fail(&mut front);
+    fail(&mut front);
+    assert_eq!(
+        front.state(up),
+        State::Open,
+        "a healthy no begins the row anew"
+    );
+    fail(&mut front);
+    assert_eq!(front.state(up), State::Disabled { until: at(60) });
+    front.now = at(60);
+    fail(&mut front);
+    assert_eq!(front.state(up), State::Disabled { until: at(360) });
+}
+
+#[test]
+fn attempts_that_are_followed_by_another_are_no_failure() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    let id = front.queue(job(up, INITIAL));
+    for attempt in 1..=3 {
+        assert_eq!(front.starts(), [id], "attempt {attempt}");
+        front.finish(id, Finish::Unavailable);
+        let failures = front
+            .dispatcher
+            .upstream(front.now, up)
+            .map(|up| up.failures);
+        assert_eq!(failures, Some(u32::from(attempt == 3)));
+        front.pass(10);
+    }
+}
+
+#[test]
+fn what_trying_again_does_not_mend_disables_at_once() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    front.call(job(up, INITIAL), Finish::Rejected { at_least: None });
+    assert_eq!(front.state(up), State::Disabled { until: at(60) });
+    front.now = at(60);
+    let at_least = Some(secs(HOUR));
+    front.call(job(up, INITIAL), Finish::Rejected { at_least });
+    assert_eq!(
+        front.state(up),
+        State::Disabled {
+            until: at(60 + HOUR)
+        }
+    );
+    let rest = front
+        .dispatcher
+        .upstream(front.now, up)
+        .and_then(|up| up.rest);
+    assert_eq!(rest.map(|rest| rest.cause), Some(Cause::Rejected));
+    assert_eq!(front.rung(up), 2);
+}
+
+#[test]
+fn while_probing_one_call_is_under_way_until_one_succeeds() {
+    let (mut front, up) = Front::with(search(), in_flight(4));
+    front.call(job(up, INTERACTIVE), throttled(100));
+    let ids = [0; 5].map(|_| front.queue(job(up, INTERACTIVE)));
+    front.pass(100);
+    assert_eq!(front.starts(), [ids[0]]);
+    front.finish(ids[0], Finish::Panicked);
+    assert_eq!(
+        front.starts(),
+        [ids[1]],
+        "a panic says nothing about the upstream"
+    );
+    front.finish(ids[1], Finish::Done);
+    assert_eq!(front.starts(), [ids[2], ids[3], ids[4]]);
+}
+
+#[test]
+fn the_failed_try_of_a_probing_upstream_ends_its_job_and_climbs() {
+    let (mut front, up) = Front::with(tracker(), in_flight(4));
+    front.call(job(up, INITIAL), throttled(100));
+    front.pass(100);
+    let id = front.queue(job(up, INITIAL));
+    assert_eq!(front.starts(), [id]);
+    assert_eq!(front.finish(id, Finish::Unavailable), After::Ended);
+    assert_eq!(front.rung(up), 1);
+}
+
+#[test]
+fn a_shorter_rest_never_replaces_a_longer_one() {
+    let (mut front, up) = Front::with(search(), in_flight(2));
+    let ids = [0; 2].map(|_| front.queue(job(up, INTERACTIVE)));
+    assert_eq!(front.starts(), ids);
+    front.finish(ids[0], throttled(500));
+    front.finish(ids[1], throttled(499));
+    assert_eq!(front.state(up), State::Cooldown { until: at(500) });
+}
+
+#[test]
+fn calls_that_started_before_a_rest_neither_climb_nor_heal() {
+    let (mut front, up) = Front::with(search(), in_flight(4));
+    let ids = [0; 4].map(|_| front.queue(job(up, INTERACTIVE)));
+    assert_eq!(front.starts(), ids);
+    front.finish(ids[0], Finish::Unavailable);
+    for (id, finish) in [
+        (ids[1], Finish::Unavailable),
+        (ids[2], Finish::Rejected { at_least: None }),
+        (ids[3], Finish::Done),
+    ] {
+        front.finish(id, finish);
+        assert_eq!(front.state(up), State::Cooldown { until: at(60) });
+        assert_eq!(front.rung(up), 1);
+    }
+}
+
+#[test]
+fn a_front_that_ends_on_rest_ends_its_queued_jobs_and_a_front_that_holds_keeps_them() {
+    for (policy, ends) in [(tracker(), true), (search(), false)] {
+        let (mut front, up) = Front::with(policy, in_flight(1));
+        let first = front.queue(job(up, INTERACTIVE));
+        assert_eq!(front.starts(), [first]);
+        let other = front.queue(job(up, COMPLETION));
+        front.finish(first, throttled(50));
+        let skipped = (other, skipped(Wait::Rest, 50, None));
+        assert_eq!(front.ended().contains(&skipped), ends);
+        assert_eq!(front.queued(), u32::from(!ends));
+    }
+}
+
+#[test]
+fn our_own_network_is_nobodys_fault_and_pauses_all_starts() {
+    let mut front = Front::new(search());
+    let ups = [0; 2].map(|_| front.add(in_flight(1)));
+    front.call(job(ups[0], INTERACTIVE), PAUSE);
+    assert_eq!((front.state(ups[0]), front.rung(ups[0])), (State::Open, 0));
+    let other = front.queue(job(ups[1], INTERACTIVE));
+    assert_eq!(front.wake(), Some(at(30)));
+    front.now = at(30);
+    assert_eq!(front.starts(), [other]);
+}
+
+#[test]
+fn a_job_that_our_network_failed_is_tried_again_after_the_pause() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    let id = front.queue(job(up, INITIAL));
+    assert_eq!(front.starts(), [id]);
+    assert_eq!(front.finish(id, PAUSE), After::Scheduled(at(30)));
+    front.now = at(30);
+    assert_eq!(front.starts(), [id]);
+}
+
+#[test]
+fn a_panic_ends_its_job_frees_its_worker_and_says_nothing_about_the_upstream() {
+    let mut policy = tracker();
+    policy.crew.base = 1;
+    policy.crew.max = 1;
+    let (mut front, up) = Front::with(policy, in_flight(4));
+    let ids = [0; 2].map(|_| front.queue(job(up, INITIAL)));
+    assert_eq!(front.starts(), [ids[0]]);
+    assert_eq!(front.finish(ids[0], Finish::Panicked), After::Ended);
+    assert_eq!(front.ended(), [(ids[0], End::Finished(Finish::Panicked))]);
+    assert_eq!(front.state(up), State::Open);
+    assert_eq!(front.starts(), [ids[1]]);
+}
+
+#[test]
+fn the_outcome_of_a_call_reaches_whoever_asked_as_it_is() {
+    let outcomes = [
+        Finish::Done,
+        Finish::No,
+        throttled(60),
+        Finish::Throttled { retry_after: None },
+        Finish::Unavailable,
+        Finish::Rejected { at_least: None },
+        PAUSE,
+        Finish::Panicked,
+    ];
+    for outcome in outcomes {
+        let (mut front, up) = Front::with(search(), in_flight(1));
+        let id = front.queue(job(up, INTERACTIVE));
+        assert_eq!(front.starts(), [id]);
+        assert_eq!(front.finish(id, outcome), After::Ended);
+        assert_eq!(front.ended(), [(id, End::Finished(outcome))]);
+    }
+}
+
+#[test]
+fn waits_between_attempts_double_and_are_stretched_by_the_jitter() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    let id = front.queue(job(up, INITIAL));
+    assert_eq!(front.starts(), [id]);
+    let after = front
+        .dispatcher
+        .finish(front.now, id, Finish::Unavailable, 0);
+    assert_eq!(
+        after,
+        After::Scheduled(front.now + Duration::from_millis(500))
+    );
+    front.pass(1);
+    assert_eq!(front.starts(), [id]);
+    let after = front
+        .dispatcher
+        .finish(front.now, id, Finish::Unavailable, 500);
+    assert_eq!(
+        after,
+        After::Scheduled(front.now + Duration::from_millis(1_500))
+    );
+    front.pass(2);
+    assert_eq!(front.starts(), [id]);
+    assert_eq!(front.finish(id, Finish::Unavailable), After::Ended);
+}
+
+#[test]
+fn a_wish_to_be_asked_again_uses_up_no_attempt() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    let id = front.queue(job(up, INITIAL));
+    for round in 0..10 {
+        assert_eq!(front.starts(), [id], "round {round}");
+        let after = secs(600);
+        let due = front.now + after;
+        assert_eq!(
+            front.finish(id, Finish::Again { after }),
+            After::Scheduled(due)
+        );
+        front.now = due;
+    }
+    assert_eq!(front.state(up), State::Open);
+}
+
+#[test]
+fn a_job_without_room_on_the_agenda_ends_instead_of_being_tried_again() {
+    let policy = weir_dispatch::Policy {
+        agenda_capacity: 0,
+        ..tracker()
+    };
+    let (mut front, up) = Front::with(policy, in_flight(1));
+    let id = front.queue(job(up, INITIAL));
+    assert_eq!(front.starts(), [id]);
+    assert_eq!(front.finish(id, Finish::Unavailable), After::Ended);
+    assert_eq!(front.ended(), [(id, End::Dropped(Drop::AgendaFull))]);
+}
+
+#[test]
+fn a_rest_hides_a_shorter_gap_and_shows_it_again_when_cleared() {
+    let quota = Quota {
+        in_flight: 2,
+        ..indexer()
+    };
+    let (mut front, up) = Front::with(search(), quota);
+    front.call(job(up, INTERACTIVE), throttled(40));
+    let wait = |front: &mut Front| {
+        front
+            .dispatcher
+            .next_wait(front.now, up, BACKGROUND, Budget::Query)
+    };
+    assert_eq!(
+        wait(&mut front),
+        (secs(60), Some(Wait::Gap)),
+        "the longest counts"
+    );
+    front.pass(1);
+    let interactive = front
+        .dispatcher
+        .next_wait(front.now, up, INTERACTIVE, Budget::Query);
+    assert_eq!(interactive, (secs(39), Some(Wait::Rest)));
+    front.dispatcher.clear(front.now, up);
+    let interactive = front
+        .dispatcher
+        .next_wait(front.now, up, INTERACTIVE, Budget::Query);
+    assert_eq!(interactive, (secs(5), Some(Wait::Gap)));
+}
