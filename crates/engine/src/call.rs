@@ -71,6 +71,21 @@ pub enum Reason {
     Untrusted,
 }
 
+impl Reason {
+    /// In words, where the call itself explained nothing.
+    pub(crate) fn words(self) -> String {
+        match self {
+            Self::NoSuchHost => "no such host".to_owned(),
+            Self::Refused => "it refused the connection".to_owned(),
+            Self::NoRoute => "there is no route to it".to_owned(),
+            Self::Status(status) => format!("it answered {status}"),
+            Self::Never => "it asked not to be asked again".to_owned(),
+            Self::NotAllowed => "it does not accept our key".to_owned(),
+            Self::Untrusted => "its certificate or protocol cannot be trusted".to_owned(),
+        }
+    }
+}
+
 /// How a job ended; every job does so exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {

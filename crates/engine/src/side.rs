@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use weir_dispatch::{Moment, State, UpstreamId};
 
-use crate::call::Ended;
+use crate::call::{Ended, Outcome};
 use crate::keeper::Off;
 use crate::series::Series;
 use crate::state;
@@ -91,6 +91,18 @@ impl Side {
             latency: Latency::default(),
             series: Series::default(),
             history: VecDeque::from([(now, Standing::Open)]),
+        }
+    }
+
+    /// An attempt that began at `begun` ended; where it explained nothing itself, that is done here.
+    pub(crate) fn explain(&mut self, ended: Ended, begun: Moment, now: Moment) {
+        let words = match ended {
+            Ended::TimedOut => format!("it gave no answer within {} s", self.time_out.as_secs()),
+            Ended::Finished(Outcome::Rejected { reason }) => reason.words(),
+            _ => return,
+        };
+        if self.last_error.as_ref().is_none_or(|(at, _)| *at < begun) {
+            self.last_error = Some((now, words));
         }
     }
 

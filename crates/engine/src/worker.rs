@@ -127,6 +127,7 @@ impl State {
         let (job, upstream) = (started.start.job, started.start.upstream);
         let side = &mut self.sides[upstream.0 as usize];
         side.count(ended, started.at.until(now));
+        side.explain(ended, started.at, now);
         self.series.count(ended, started.at.until(now));
         let jitter = self.rng.u16(0..=500);
         let after = self.dispatcher.finish(now, job, finish, jitter);

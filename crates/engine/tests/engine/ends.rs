@@ -55,8 +55,11 @@ async fn a_call_that_takes_too_long_is_cut_and_counts_as_a_failure() {
     let begun = Instant::now();
     assert_eq!(ticket.await, Ended::TimedOut);
     assert_eq!(begun.elapsed(), secs(30));
-    let state = desk.engine.upstream(one).expect("it is there").status.state;
+    let view = desk.engine.upstream(one).expect("it is there");
+    let state = view.status.state;
     assert!(matches!(state, State::Cooldown { .. }), "{state:?}");
+    let (_, words) = view.last_error.expect("it is told");
+    assert_eq!(words, "it gave no answer within 30 s");
 }
 
 #[tokio::test(start_paused = true)]
