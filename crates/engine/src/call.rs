@@ -15,7 +15,7 @@ pub trait Call: Send + Sync + 'static {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome>;
 
     /// What the front needs to make this call again after a restart, at most [`KEPT_BYTES`] long;
-    /// `None` if it is not worth keeping.
+    /// `None` if it is not worth keeping. Asked under the engine's lock: it only copies.
     fn keep(&self) -> Option<Vec<u8>> {
         None
     }

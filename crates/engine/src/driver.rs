@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dispatch::{Moment, UpstreamId};
+use weir_dispatch::{Budget, Moment, UpstreamId, Window};
 
-use crate::series::STEP;
+use crate::series::{STEP, Sample};
 use crate::shared::Shared;
 use crate::state::State;
 
@@ -47,12 +47,31 @@ impl State {
     /// Looks at every upstream: its state, and the step of its series that is over.
     fn sample(&mut self, before: u64, step: u64, now: Moment) {
         let fill = self.dispatcher.status(now).fill_percent();
-        let fill = u8::try_from(fill).unwrap_or(u8::MAX);
-        self.series.close(before, step, Some(fill));
+        let whole = Sample {
+            fill: Some(u8::try_from(fill).unwrap_or(u8::MAX)),
+            ..Sample::default()
+        };
+        self.series.close(before, step, whole);
         for index in 0..self.sides.len() {
-            self.note_state(UpstreamId(u32::try_from(index).expect("ids are u32")), now);
-            self.sides[index].series.close(before, step, None);
+            let upstream = UpstreamId(u32::try_from(index).expect("ids are u32"));
+            self.note_state(upstream, now);
+            let used = self.used(upstream, now);
+            let sample = Sample { fill: None, used };
+            self.sides[index].series.close(before, step, sample);
         }
+    }
+
+    /// Calls counted in the hour and day windows of an upstream.
+    fn used(&mut self, upstream: UpstreamId, now: Moment) -> [u32; 2] {
+        if !self.dispatcher.is_limited(upstream, Budget::Query) {
+            return [0; 2];
+        }
+        let status = self.dispatcher.upstream(now, upstream);
+        let windows = status.map_or_else(Vec::new, |status| status.query);
+        [Window::Hour, Window::Day].map(|window| {
+            let used = windows.iter().find(|used| used.window == window);
+            used.map_or(0, |used| used.used)
+        })
     }
 }
 

@@ -60,13 +60,37 @@ pub struct Point {
     pub p95: Option<Duration>,
     /// How full the queue was at its end, in percent; 0 in an upstream's series.
     pub fill: u8,
+    /// Calls counted in the upstream's hour and day windows at its end; 0 where there is no limit.
+    pub used: [u32; 2],
+}
+
+/// What is looked at when a step ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sample {
+    /// [`Point::fill`]; with it a step is noted even if nothing happened in it.
+    pub(crate) fill: Option<u8>,
+    /// [`Point::used`].
+    pub(crate) used: [u32; 2],
 }
 
 /// The series of one upstream, or of a whole front.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Series {
-    rings: [VecDeque<Point>; 4],
+    rings: [VecDeque<Kept>; 4],
     open: [Step; 4],
+}
+
+/// A [`Point`] as it is kept: an upstream has up to 1,344 of them.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    /// Counted in steps of its span.
+    number: u32,
+    calls: [u32; 4],
+    used: [u32; 2],
+    /// Buckets of answer times; [`BUCKETS`] where there were none.
+    p50: u8,
+    p95: u8,
+    fill: u8,
 }
 
 /// A step that is not over.
@@ -101,8 +125,7 @@ impl Series {
     }
 
     /// The step that ended at step number `now` is over; `before` is the number at the last closing.
-    /// Without a fill nothing is noted where nothing was counted.
-    pub(crate) fn close(&mut self, before: u64, now: u64, fill: Option<u8>) {
+    pub(crate) fn close(&mut self, before: u64, now: u64, sample: Sample) {
         let finest = std::mem::take(&mut self.open[0]);
         for span in Span::ALL {
             let (index, steps) = (span as usize, span.steps());
@@ -111,13 +134,12 @@ impl Series {
                 continue;
             }
             let step = std::mem::take(&mut self.open[index]);
-            let began = Moment(0) + span.step() * u32::try_from(before / steps).unwrap_or(u32::MAX);
-            if fill.is_some() || step.calls != [0; 4] {
+            if sample.fill.is_some() || step.calls != [0; 4] {
                 let ring = &mut self.rings[index];
                 if ring.len() == span.points() {
                     ring.pop_front();
                 }
-                ring.push_back(step.point(began, fill.unwrap_or(0)));
+                ring.push_back(step.keep(before / steps, sample));
             }
         }
     }
@@ -125,8 +147,23 @@ impl Series {
     /// The points of a span, oldest first; what is not there was not asked.
     pub(crate) fn points(&self, span: Span, now: Moment) -> Vec<Point> {
         let length = span.step() * u32::try_from(span.points()).expect("at most 360");
-        let ring = self.rings[span as usize].iter().copied();
-        ring.filter(|point| point.at + length > now).collect()
+        let ring = self.rings[span as usize].iter();
+        let points = ring.map(|kept| kept.point(span));
+        points.filter(|point| point.at + length > now).collect()
+    }
+}
+
+impl Kept {
+    fn point(&self, span: Span) -> Point {
+        let time = |bucket: u8| (usize::from(bucket) < BUCKETS).then(|| upper(usize::from(bucket)));
+        Point {
+            at: Moment(0) + span.step() * self.number,
+            calls: self.calls,
+            p50: time(self.p50),
+            p95: time(self.p95),
+            fill: self.fill,
+            used: self.used,
+        }
     }
 }
 
@@ -140,32 +177,36 @@ impl Step {
         }
     }
 
-    fn point(&self, at: Moment, fill: u8) -> Point {
-        Point {
-            at,
+    fn keep(&self, number: u64, sample: Sample) -> Kept {
+        Kept {
+            number: u32::try_from(number).unwrap_or(u32::MAX),
             calls: self.calls,
+            used: sample.used,
             p50: self.quantile(50),
             p95: self.quantile(95),
-            fill,
+            fill: sample.fill.unwrap_or(0),
         }
     }
 
-    fn quantile(&self, percent: u64) -> Option<Duration> {
+    /// The bucket that so many percent of the times do not exceed.
+    fn quantile(&self, percent: u64) -> u8 {
         let total: u64 = self.times.iter().copied().map(u64::from).sum();
         let wanted = (total * percent).div_ceil(100).max(1);
         let mut seen = 0;
         let at = self.times.iter().position(|&count| {
             seen += u64::from(count);
             seen >= wanted
-        })?;
-        Some(upper(at))
+        });
+        u8::try_from(at.unwrap_or(BUCKETS)).expect("there are fewer than 256")
     }
 }
 
 /// Which bucket a time falls in: the octave and the two bits after the leading one.
 fn bucket(took: Duration) -> usize {
-    let quarters = u64::try_from(took.as_micros() / 250)
-        .unwrap_or(u64::MAX)
+    // Not `as_micros`: a division of 128 bits would cost more than all the rest.
+    let quarters = took.as_secs().saturating_mul(4000);
+    let quarters = quarters
+        .saturating_add(u64::from(took.subsec_micros() / 250))
         .max(4);
     let octave = u64::from(quarters.ilog2()) - 2;
     let within = (quarters >> octave) & 3;

@@ -147,8 +147,7 @@ impl Latency {
     pub const BOUNDS: [u64; 8] = [10, 50, 100, 500, 1_000, 5_000, 10_000, 30_000];
 
     pub(crate) fn count(&mut self, took: Duration) {
-        let millis = took.as_millis();
-        let at = Self::BOUNDS.partition_point(|&bound| u128::from(bound) < millis);
+        let at = Self::BOUNDS.partition_point(|&bound| Duration::from_millis(bound) < took);
         self.buckets[at] += 1;
         self.sum = self.sum.saturating_add(took);
     }

@@ -117,7 +117,11 @@ impl Weather {
     pub(crate) fn remove_upstream(&self, whom: Whom) {
         let mut sky = self.0.sky.lock();
         sky.upstreams -= 1;
-        sky.troubled.remove(&whom);
+        if let Some(gone) = sky.troubled.remove(&whom)
+            && gone.last == sky.successes
+        {
+            sky.since_success -= 1;
+        }
     }
 
     /// An upstream answered, so our network works.
@@ -194,8 +198,8 @@ impl Weather {
     }
 
     fn stamp(&self, now: Instant) -> u64 {
-        let millis = now.saturating_duration_since(self.0.origin).as_millis();
-        u64::try_from(millis).unwrap_or(u64::MAX).saturating_add(1)
+        let since = now.saturating_duration_since(self.0.origin);
+        since.as_secs() * 1000 + u64::from(since.subsec_millis()) + 1
     }
 }
 

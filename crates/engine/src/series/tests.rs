@@ -3,6 +3,10 @@
 use super::*;
 use crate::call::Outcome;
 
+const FILL: Sample = Sample {
+    fill: Some(7),
+    used: [0; 2],
+};
 const DONE: Ended = Ended::Finished(Outcome::Done);
 
 #[test]
@@ -11,7 +15,7 @@ fn a_quantile_is_right_to_a_quarter_octave() {
     for millis in 1..=1000 {
         series.count(DONE, Duration::from_millis(millis));
     }
-    series.close(0, 1, None);
+    series.close(0, 1, Sample::default());
     let point = series.points(Span::Hour, Moment(0))[0];
     let p50 = point.p50.expect("there were answers").as_millis();
     let p95 = point.p95.expect("there were answers").as_millis();
@@ -26,7 +30,7 @@ fn coarser_steps_are_made_of_the_finest() {
     for step in 0..180 {
         series.count(DONE, Duration::from_millis(5));
         series.count(Ended::TimedOut, Duration::from_secs(30));
-        series.close(step, step + 1, None);
+        series.close(step, step + 1, Sample::default());
     }
     let now = Moment(0) + STEP * 180;
     let counts = Span::ALL.map(|span| {
@@ -48,7 +52,7 @@ fn coarser_steps_are_made_of_the_finest() {
 fn rings_never_hold_more_than_their_points() {
     let mut series = Series::default();
     for step in 0..100_000 {
-        series.close(step, step + 1, Some(7));
+        series.close(step, step + 1, FILL);
     }
     for span in Span::ALL {
         assert_eq!(series.rings[span as usize].len(), span.points());
@@ -59,9 +63,9 @@ fn rings_never_hold_more_than_their_points() {
 #[test]
 fn steps_without_calls_take_no_place() {
     let mut series = Series::default();
-    series.close(0, 1, None);
+    series.close(0, 1, Sample::default());
     series.count(DONE, Duration::ZERO);
-    series.close(1, 2, None);
+    series.close(1, 2, Sample::default());
     let points = series.points(Span::Hour, Moment(0));
     assert_eq!(points.len(), 1);
     assert_eq!(points[0].at, Moment(0) + STEP);
@@ -71,7 +75,7 @@ fn steps_without_calls_take_no_place() {
 fn points_older_than_the_span_are_not_shown() {
     let mut series = Series::default();
     series.count(DONE, Duration::ZERO);
-    series.close(0, 1, None);
+    series.close(0, 1, Sample::default());
     let later = Moment(0) + Duration::from_secs(3601);
     assert!(series.points(Span::Hour, later).is_empty());
 }

@@ -89,3 +89,11 @@ fn who_succeeds_is_in_trouble_no_longer() {
     assert_eq!(weather.trouble(A, at(52)), Verdict::Unclear);
     assert!(!weather.0.sky.lock().troubled.contains_key(&B));
 }
+
+#[test]
+fn an_upstream_that_was_taken_away_is_no_witness() {
+    let (weather, at) = weather(3);
+    weather.trouble(A, at(50));
+    weather.remove_upstream(A);
+    assert_eq!(weather.trouble(B, at(51)), Verdict::Unclear);
+}

@@ -117,3 +117,17 @@ async fn decisions_come_in_pages_newest_first() {
     assert_eq!(second[0].number, last - 1);
     assert!(matches!(second[0].what, What::Started { attempt: 1, .. }));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_series_shows_how_much_of_the_quota_was_used() {
+    let desk = Desk::new(policy());
+    let mut limited = quota(secs(0), 4);
+    limited.query.hour = Some(100);
+    let one = desk.engine.add_upstream("one", limited, secs(30));
+    for _ in 0..3 {
+        desk.engine.submit(job(one, RSS), desk.done("a")).await;
+    }
+    pass(secs(10)).await;
+    let points = desk.engine.upstream_series(one, Span::Hour);
+    assert_eq!(points[0].used, [3, 0]);
+}
