@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_dispatch::{AgendaRow, JobId, Moment, UpstreamId, UpstreamRow};
 
 /// Takes changed rows, in the order of the changes. Called without any lock of the engine held that
-/// a submission needs; it must not block: it hands the rows to a writer.
+/// a submission needs; it must neither block nor call the engine: it hands the rows to a writer.
 ///
 /// Starts under an hour or day window come here before their call is made; everything else within a
 /// second.

@@ -21,8 +21,8 @@ struct Ride {
     job: Job,
     /// Taken away when the flight is over: the call holds the flight.
     call: Option<Arc<dyn Call>>,
-    /// The job of the latest launch and what is told its end.
-    under_way: Option<(JobId, Arc<Hook>)>,
+    /// The job of the latest launch, with its number, and what is told its end.
+    under_way: Option<(u32, JobId, Arc<Hook>)>,
     /// When its call was first made.
     called_at: Option<Moment>,
 }
@@ -82,10 +82,14 @@ impl<K: Key, T: Answer> Inner<K, T> {
         };
         let class = {
             let mut ride = flight.own.0.lock();
-            if ride.call.is_none() {
+            let later = ride
+                .under_way
+                .as_ref()
+                .is_some_and(|(other, ..)| *other > launch);
+            if later || ride.call.is_none() {
                 return; // it has ended in between
             }
-            ride.under_way = Some((id, hook));
+            ride.under_way = Some((launch, id, hook));
             ride.job.class
         };
         // What happened before the job was known.
@@ -118,7 +122,7 @@ impl<K: Key, T: Answer> Inner<K, T> {
             if more_urgent {
                 ride.job.class = job.class;
             }
-            let id = ride.under_way.as_ref().map(|(id, _)| *id);
+            let id = ride.under_way.as_ref().map(|(_, id, _)| *id);
             (ride.job.asker, id.filter(|_| more_urgent))
         };
         self.engine.note_shared(job, leader);
@@ -130,7 +134,7 @@ impl<K: Key, T: Answer> Inner<K, T> {
     /// Nobody follows a flight: its job is cancelled if it has not started.
     pub(super) fn abandon(&self, flight: &Arc<Flight<T, Trip>>) {
         let under_way = flight.own.0.lock().under_way.clone();
-        if let Some((id, hook)) = under_way {
+        if let Some((_, id, hook)) = under_way {
             self.engine.shared.abandon(id, &hook);
         }
     }

@@ -101,6 +101,7 @@ async fn rss_from_two_programs_is_one_call_whose_answer_both_get() {
     settle().await;
     assert_eq!(tower.desk.started(), ["call"]);
     assert!(tower.flights.is_empty());
+    assert_eq!(Arc::strong_count(&hand), 1, "the call is dropped");
     assert_eq!(*tower.kept.lock(), [("key", 1)]);
     assert_eq!(tower.desk.engine.status().counters.shared, 1);
     let decisions = tower.desk.engine.decisions(tower.one, None, 9);
@@ -163,7 +164,8 @@ async fn interest_may_be_kept_for_those_who_come_back() {
     let back = tower.join(INTERACTIVE, 2, &hand);
     assert!(!back.leads());
     pass(secs(5)).await;
-    assert_eq!(tower.desk.engine.status().counts.queued, 1);
+    let status = tower.desk.engine.status();
+    assert_eq!((status.counts.queued, status.counters.cancelled), (1, 0));
     drop(back);
     pass(secs(301)).await;
     assert_eq!(tower.desk.engine.status().counts.queued, 0);
