@@ -3,7 +3,7 @@
 //! `--jobs N --upstreams M --workers W`: all jobs are submitted with the crew held, then released;
 //! rounds repeat until a second has been measured, and the median round is printed.
 //! `--backlog N`: N jobs wait for their upstreams' spacing; printed is how long an interactive job for
-//! one of them takes from its submission to its start.
+//! one of them takes from its submission to its start, and what a status and a page of rows cost.
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
 use std::sync::Arc;
@@ -152,13 +152,18 @@ async fn backlogged(backlog: u32, upstreams: u32, workers: u32) {
         engine.submit(job(upstream, Class(0)), call.clone()).await;
         times.push(*call.took.lock());
     }
+    let begun = Instant::now();
     let queued = engine.status().counts.queued;
+    let rows = engine.upstreams(0, 50).len();
+    let status = begun.elapsed();
+    assert!(rows > 0, "there is a page of rows");
     times.sort_unstable();
     let micros = |percent: usize| times[SAMPLES * percent / 100].as_secs_f64() * 1e6;
     println!(
-        "backlog={queued} upstreams={upstreams} workers={workers} interactive_p50_us={:.1} interactive_p99_us={:.1}",
+        "backlog={queued} upstreams={upstreams} workers={workers} interactive_p50_us={:.1} interactive_p99_us={:.1} status_us={:.1}",
         micros(50),
         micros(99),
+        status.as_secs_f64() * 1e6,
     );
     engine.shutdown(Duration::from_secs(1)).await;
 }

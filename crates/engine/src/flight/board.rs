@@ -77,11 +77,8 @@ impl<K: Hash + Eq + Clone, T, X> Board<K, T, X> {
         own: impl FnOnce() -> X,
     ) -> (Arc<Flight<T, X>>, Seat, bool) {
         let mut flights = self.flights.lock();
-        if let Some(flight) = flights.get(key)
-            && fits(&flight.own)
-            && let Some(seat) = flight.board()
-        {
-            return (flight.clone(), seat, false);
+        if let Some(flight) = flights.get(key).filter(|flight| fits(&flight.own)) {
+            return (flight.clone(), flight.board(), false);
         }
         // One that does not fit goes on for those who are in it.
         let flight = Arc::new(Flight::new(own()));
@@ -147,30 +144,23 @@ impl<T, X> Flight<T, X> {
         }
     }
 
-    /// Another follower, unless it is over.
-    fn board(&self) -> Option<Seat> {
+    /// Another follower. What is on the board is not over.
+    fn board(&self) -> Seat {
         let mut state = self.state.lock();
-        if state.over.is_some() && state.answer.is_none() {
-            return None;
-        }
         let id = state.next_id;
         state.next_id += 1;
         state.followers += 1;
         state.late += 1;
         let launch = state.launch + 1;
-        Some(Seat { id, launch })
+        Seat { id, launch }
     }
 
-    /// The answer is there, for everybody who is and who will be in this flight. Says whether it
-    /// came in time.
-    pub(crate) fn put(&self, answer: Arc<T>) -> bool {
+    /// The answer is there, for everybody who is and who will be in this flight. If it is over, for
+    /// whoever has not looked yet: late is better than never.
+    pub(crate) fn put(&self, answer: Arc<T>) {
         let mut state = self.state.lock();
-        if state.over.is_some() || state.answer.is_some() {
-            return false;
-        }
-        state.answer = Some(answer);
+        state.answer.get_or_insert(answer);
         wake(state);
-        true
     }
 
     pub(crate) fn poll(
