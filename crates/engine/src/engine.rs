@@ -1,0 +1,274 @@
+//! The handle that fronts hold. All of it but the shutdown is ordinary functions, callable from any
+//! thread, also outside the runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use weir_dispatch::{Asker, Class, Dispatcher, Entry, Job, JobId, Moment, Policy};
+
+use crate::call::{Call, Ended};
+use crate::driver;
+use crate::gate::{Gate, Rate};
+use crate::keeper::Keeper;
+use crate::payload::{Asked, Hook, Payloads};
+use crate::series::Series;
+use crate::shared::Shared;
+use crate::state::State;
+use crate::tally::Counters;
+use crate::ticket::{Batch, Cell, Ticket};
+use crate::timeline::Timeline;
+use crate::weather::Weather;
+
+/// Runs the jobs of one front. A cheap handle: clones share everything.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What an engine is given beside its front's policy.
+#[derive(Clone)]
+pub struct Options {
+    /// The clock of the whole process.
+    pub timeline: Timeline,
+    /// The weather of the whole process.
+    pub weather: Weather,
+    /// The tokens of this front's gate.
+    pub rate: Rate,
+    /// Keeps rows across a restart.
+    pub keeper: Option<Arc<dyn Keeper>>,
+    /// Makes the waits before further attempts repeatable.
+    pub seed: Option<u64>,
+    /// Where calls run; `None` is the runtime that [`Engine::new`] is called in.
+    pub runtime: Option<Handle>,
+}
+
+impl Options {
+    /// Nothing kept, no tokens, this runtime.
+    pub fn new(timeline: Timeline, weather: Weather) -> Self {
+        Self {
+            timeline,
+            weather,
+            rate: Rate {
+                per_second: 0,
+                burst: 0,
+            },
+            keeper: None,
+            seed: None,
+            runtime: None,
+        }
+    }
+}
+
+/// What became of jobs that nobody holds a ticket for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Intake {
+    /// They are queued (or started already).
+    pub queued: u32,
+    /// They are on the agenda.
+    pub scheduled: u32,
+    /// The same was pending.
+    pub duplicates: u32,
+    /// They ended at once.
+    pub ended: u32,
+}
+
+impl Engine {
+    /// Starts an engine.
+    ///
+    /// # Panics
+    /// Where no runtime is given and there is none here, and where [`Dispatcher::new`] does.
+    pub fn new(front: &'static str, policy: Policy, options: Options) -> Self {
+        let now = options.timeline.now();
+        let keeps = options.keeper.is_some();
+        let capacity = policy.capacity;
+        let state = State {
+            payloads: Payloads::default(),
+            sides: Vec::new(),
+            counters: Counters::default(),
+            series: Series::default(),
+            rng: options
+                .seed
+                .map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
+            wakes_at: Moment::NEVER,
+            queued: 0,
+            flush_at: Moment::NEVER,
+            outbox: Vec::new(),
+            keeps,
+            ladder: policy.failure.ladder.clone(),
+            dispatcher: Dispatcher::new(policy, now),
+        };
+        let shared = Arc::new(Shared {
+            front,
+            timeline: options.timeline,
+            weather_front: options.weather.add_front(),
+            weather: options.weather,
+            gate: Arc::new(Gate::new(capacity, options.rate)),
+            runtime: options.runtime.unwrap_or_else(Handle::current),
+            tasks: TaskTracker::new(),
+            sooner: Notify::new(),
+            closing: CancellationToken::new(),
+            cut: CancellationToken::new(),
+            keeper: options.keeper,
+            handover: Mutex::new(()),
+            state: Mutex::new(state),
+        });
+        let driver = driver::run(shared.clone());
+        shared.tasks.spawn_on(driver, &shared.runtime);
+        Self { shared }
+    }
+
+    /// Which front this is.
+    pub fn front(&self) -> &'static str {
+        self.shared.front
+    }
+
+    /// The clock of the whole process.
+    pub fn timeline(&self) -> Timeline {
+        self.shared.timeline
+    }
+
+    /// Places and tokens for listener threads.
+    pub fn gate(&self) -> Arc<Gate> {
+        self.shared.gate.clone()
+    }
+
+    /// Submits a job and holds a ticket for it. If the same is pending, the ticket is for that job.
+    pub fn submit(&self, job: Job, call: Arc<dyn Call>) -> Ticket {
+        let cell = Arc::<Cell>::default();
+        let asked = Asked::Ticket(cell.clone());
+        Ticket {
+            job: self.shared.submit(job, call, asked),
+            shared: self.shared.clone(),
+            cell,
+        }
+    }
+
+    /// Submits a job that nobody waits for. Gives it, unless it ended at once.
+    pub fn submit_detached(&self, job: Job, call: Arc<dyn Call>) -> Option<JobId> {
+        self.shared.submit(job, call, Asked::Nobody)
+    }
+
+    /// Submits a job whose end `hook` is told.
+    pub(crate) fn submit_hooked(
+        &self,
+        job: Job,
+        call: Arc<dyn Call>,
+        hook: Arc<Hook>,
+    ) -> Option<JobId> {
+        self.shared.submit(job, call, Asked::Hook(hook))
+    }
+
+    /// Submits jobs that nobody waits for, each of which has a place reserved through the gate, under
+    /// one lock.
+    pub fn submit_reserved(&self, jobs: impl IntoIterator<Item = (Job, Arc<dyn Call>)>) -> Intake {
+        self.shared.with(|state, now, effects| {
+            let mut intake = Intake::default();
+            for (job, call) in jobs {
+                effects.used += 1;
+                let entry = state.dispatcher.submit(now, job);
+                match entry {
+                    Entry::Queued(_) => intake.queued += 1,
+                    Entry::Scheduled(_) => intake.scheduled += 1,
+                    Entry::Duplicate(_) => intake.duplicates += 1,
+                    Entry::Ended(_) => intake.ended += 1,
+                }
+                state.take_in(entry, call, Asked::Nobody, effects);
+            }
+            intake
+        })
+    }
+
+    /// Submits jobs together, most urgent class first.
+    pub fn submit_batch(&self, jobs: Vec<(Job, Arc<dyn Call>)>) -> Batch {
+        let (sender, outcomes) = mpsc::channel::<(usize, Ended)>(jobs.len().max(1));
+        let interest = sender.downgrade();
+        let (jobs, calls): (Vec<Job>, Vec<Arc<dyn Call>>) = jobs.into_iter().unzip();
+        let (id, jobs) = self.shared.with(|state, now, effects| {
+            let (id, entries) = state.dispatcher.submit_batch(now, &jobs);
+            let entries = entries.into_iter().zip(calls).zip(0..);
+            let jobs = entries.filter_map(|((entry, call), index)| {
+                let asked = Asked::Batch(sender.clone(), index);
+                state.take_in(entry, call, asked, effects)
+            });
+            (id, jobs.collect())
+        });
+        Batch {
+            shared: self.shared.clone(),
+            id,
+            jobs,
+            interest,
+            outcomes,
+        }
+    }
+
+    /// Puts a job back on the agenda that was there before a restart.
+    pub fn reschedule(&self, job: Job, call: Arc<dyn Call>) -> Option<JobId> {
+        self.shared.with(|state, now, effects| {
+            let entry = state.dispatcher.reschedule(now, job);
+            state.take_in(entry, call, Asked::Nobody, effects)
+        })
+    }
+
+    /// Takes a job back that has not started. Says whether there was one.
+    pub fn cancel(&self, job: JobId) -> bool {
+        self.shared.cancel(job)
+    }
+
+    /// Makes a job more urgent that has not started. Says whether anything changed.
+    pub fn raise(&self, job: JobId, class: Class) -> bool {
+        self.shared.raise(job, class)
+    }
+
+    /// While held, nothing starts.
+    pub fn hold(&self) {
+        self.shared
+            .with(|state, now, _| state.dispatcher.hold(now, true));
+    }
+
+    /// Ends a hold.
+    pub fn release(&self) {
+        self.shared
+            .with(|state, now, _| state.dispatcher.hold(now, false));
+    }
+
+    /// Gives the crew other limits.
+    pub fn set_crew(&self, base: u32, max: u32) {
+        self.shared
+            .with(|state, now, _| state.dispatcher.set_crew(now, base, max));
+    }
+
+    /// The front answered questions from memory or cache; they are counted with the others.
+    pub fn count_from_memory(&self, answers: u64) {
+        let mut state = self.shared.state.lock();
+        state.counters.asked += answers;
+        state.counters.from_memory += answers;
+    }
+
+    /// Somebody got the answer of a call that was made for another.
+    pub(crate) fn note_shared(&self, job: &Job, with: Asker) {
+        let now = self.shared.timeline.now();
+        let mut state = self.shared.state.lock();
+        state.counters.asked += 1;
+        state.counters.shared += 1;
+        state.dispatcher.note_shared(now, job, with);
+    }
+
+    /// Ends every job: those that have not started at once, calls under way when they end or when
+    /// `drain` is over. Nothing is left running; later submissions end at once.
+    pub async fn shutdown(&self, drain: Duration) {
+        self.shared.shutdown(drain).await;
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("front", &self.shared.front)
+            .finish_non_exhaustive()
+    }
+}

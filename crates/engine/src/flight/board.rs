@@ -1,0 +1,236 @@
+//! Who waits for which flight: many followers, one call, one answer. Locks and wakers only; the
+//! engine is not known here, so that every order of events can be tried out.
+//!
+//! A flight is *launched*: its job is submitted. Where a launch comes to nothing by a panic, a time-out
+//! or a cancellation, that is the end for those who were there when it was made; whoever joined later
+//! is carried over to another launch, as if the next in line had become its leader. Each launch ends
+//! for somebody, so there are never more launches than followers. Any other end is for all.
+
+use std::hash::Hash;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use hashbrown::HashMap;
+
+use crate::call::Ended;
+use crate::sync::Mutex;
+
+/// All flights that are not over, by key.
+pub(crate) struct Board<K, T, X> {
+    flights: Mutex<HashMap<K, Arc<Flight<T, X>>>>,
+}
+
+/// One flight.
+pub(crate) struct Flight<T, X> {
+    /// Whatever its owner keeps with it.
+    pub(crate) own: X,
+    state: Mutex<State<T>>,
+}
+
+struct State<T> {
+    answer: Option<Arc<T>>,
+    /// How it ended for everybody without an answer.
+    over: Option<Ended>,
+    /// The last launch that came to nothing, and how; 0 before there was one.
+    failed: (u32, Ended),
+    /// Launches made.
+    launch: u32,
+    followers: u32,
+    /// Those who joined since the last launch was made.
+    late: u32,
+    /// Counts leavings that left nobody.
+    abandoned: u32,
+    next_id: u64,
+    wakers: Vec<(u64, Waker)>,
+}
+
+/// A follower's place in a flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    id: u64,
+    /// The first launch whose coming to nothing ends it for this follower.
+    launch: u32,
+}
+
+/// What is to be done about a launch that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Nothing: the flight is over.
+    Over,
+    /// Some joined late: launch again, with this number.
+    Launch(u32),
+}
+
+impl<K: Hash + Eq + Clone, T, X> Board<K, T, X> {
+    pub(crate) fn new() -> Self {
+        Self {
+            flights: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// Joins the flight with this key if it `fits`, else a new one made with `own`, for which launch
+    /// 1 is to be made.
+    pub(crate) fn join(
+        &self,
+        key: &K,
+        fits: impl FnOnce(&X) -> bool,
+        own: impl FnOnce() -> X,
+    ) -> (Arc<Flight<T, X>>, Seat, bool) {
+        let mut flights = self.flights.lock();
+        if let Some(flight) = flights.get(key).filter(|flight| fits(&flight.own)) {
+            return (flight.clone(), flight.board(), false);
+        }
+        // One that does not fit goes on for those who are in it.
+        let flight = Arc::new(Flight::new(own()));
+        flights.insert(key.clone(), flight.clone());
+        let seat = Seat { id: 0, launch: 1 };
+        (flight, seat, true)
+    }
+
+    /// A launch ended.
+    pub(crate) fn end(
+        &self,
+        key: &K,
+        flight: &Arc<Flight<T, X>>,
+        launch: u32,
+        ended: Ended,
+    ) -> Then {
+        let mut flights = self.flights.lock();
+        let mut state = flight.state.lock();
+        let carried =
+            matches!(ended, Ended::Panicked | Ended::TimedOut | Ended::Cancelled) && state.late > 0;
+        if state.answer.is_none() && carried {
+            state.failed = (launch, ended);
+            state.launch += 1;
+            state.late = 0;
+            let then = Then::Launch(state.launch);
+            drop(flights);
+            wake(state);
+            return then;
+        }
+        state.over = Some(ended);
+        if flights
+            .get(key)
+            .is_some_and(|other| Arc::ptr_eq(other, flight))
+        {
+            flights.remove(key);
+        }
+        drop(flights);
+        wake(state);
+        Then::Over
+    }
+
+    /// How many flights are not over.
+    pub(crate) fn len(&self) -> usize {
+        self.flights.lock().len()
+    }
+}
+
+impl<T, X> Flight<T, X> {
+    fn new(own: X) -> Self {
+        Self {
+            own,
+            state: Mutex::new(State {
+                answer: None,
+                over: None,
+                failed: (0, Ended::Cancelled),
+                launch: 1,
+                followers: 1,
+                late: 0,
+                abandoned: 0,
+                next_id: 1,
+                wakers: Vec::new(),
+            }),
+        }
+    }
+
+    /// Another follower. What is on the board is not over.
+    fn board(&self) -> Seat {
+        let mut state = self.state.lock();
+        let id = state.next_id;
+        state.next_id += 1;
+        state.followers += 1;
+        state.late += 1;
+        let launch = state.launch + 1;
+        Seat { id, launch }
+    }
+
+    /// The answer is there, for everybody who is and who will be in this flight. If it is over, for
+    /// whoever has not looked yet: late is better than never.
+    pub(crate) fn put(&self, answer: Arc<T>) {
+        let mut state = self.state.lock();
+        state.answer.get_or_insert(answer);
+        wake(state);
+    }
+
+    pub(crate) fn poll(
+        &self,
+        seat: Seat,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Arc<T>, Ended>> {
+        let mut state = self.state.lock();
+        if let Some(result) = state.result(seat) {
+            return Poll::Ready(result);
+        }
+        let waker = context.waker();
+        match state.wakers.iter_mut().find(|(id, _)| *id == seat.id) {
+            Some((_, known)) => known.clone_from(waker),
+            None => state.wakers.push((seat.id, waker.clone())),
+        }
+        Poll::Pending
+    }
+
+    /// What a follower got, if anything yet.
+    pub(crate) fn result(&self, seat: Seat) -> Option<Result<Arc<T>, Ended>> {
+        self.state.lock().result(seat)
+    }
+
+    /// A follower leaves. If it was the last and there is still something to come, gives a number to
+    /// ask [`Flight::is_abandoned`] with.
+    pub(crate) fn leave(&self, seat: Seat) -> Option<u32> {
+        let mut state = self.state.lock();
+        state.wakers.retain(|(id, _)| *id != seat.id);
+        state.followers -= 1;
+        if seat.launch > state.launch {
+            state.late -= 1;
+        }
+        if state.followers > 0 || state.over.is_some() || state.answer.is_some() {
+            return None;
+        }
+        state.abandoned += 1;
+        Some(state.abandoned)
+    }
+
+    /// Whether nobody has joined since that leaving.
+    pub(crate) fn is_abandoned(&self, number: u32) -> bool {
+        let state = self.state.lock();
+        state.followers == 0 && state.abandoned == number
+    }
+
+    /// Whether nobody follows it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.state.lock().followers == 0
+    }
+}
+
+impl<T> State<T> {
+    fn result(&self, seat: Seat) -> Option<Result<Arc<T>, Ended>> {
+        if let Some(answer) = &self.answer {
+            return Some(Ok(answer.clone()));
+        }
+        let (launch, ended) = self.failed;
+        if launch >= seat.launch {
+            return Some(Err(ended));
+        }
+        self.over.map(Err)
+    }
+}
+
+/// Wakes everybody, without the lock.
+fn wake<T>(mut state: impl std::ops::DerefMut<Target = State<T>>) {
+    let wakers = std::mem::take(&mut state.wakers);
+    drop(state);
+    for (_, waker) in wakers {
+        waker.wake();
+    }
+}

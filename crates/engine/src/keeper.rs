@@ -1,0 +1,68 @@
+//! The seam to whoever keeps the engine's rows across a restart.
+
+use std::sync::Arc;
+
+use weir_dispatch::{AgendaRow, JobId, Moment, UpstreamId, UpstreamRow};
+
+/// Takes changed rows, in the order of the changes. Called without any lock of the engine held that
+/// a submission needs; it must neither block nor call the engine: it hands the rows to a writer.
+///
+/// Starts under an hour or day window come here before their call is made; everything else within a
+/// second.
+pub trait Keeper: Send + Sync + 'static {
+    /// These rows of a front changed.
+    fn changed(&self, front: &'static str, changes: Changes);
+}
+
+/// Rows that changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Upstreams, each with its whole row.
+    pub upstreams: Vec<KeptUpstream>,
+    /// Jobs that came to the agenda, moved there or left it.
+    pub agenda: Vec<AgendaChange>,
+}
+
+impl Changes {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.upstreams.is_empty() && self.agenda.is_empty()
+    }
+}
+
+/// What is kept of an upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptUpstream {
+    /// Which one, in this run.
+    pub upstream: UpstreamId,
+    /// Its name, which lasts.
+    pub name: Arc<str>,
+    /// The dispatcher's row.
+    pub row: UpstreamRow,
+    /// Why it is off, while an operator has it off.
+    pub off: Option<Off>,
+}
+
+/// An operator's word on why an upstream is off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Off {
+    /// The reason given.
+    pub reason: String,
+    /// Who did it.
+    pub who: String,
+    /// When.
+    pub at: Moment,
+}
+
+/// What happened to a job on the agenda.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgendaChange {
+    /// It is there now, and its front wants it kept.
+    Put {
+        /// The dispatcher's row.
+        row: AgendaRow,
+        /// The front's own bytes.
+        kept: Vec<u8>,
+    },
+    /// It is there no longer, or was never worth keeping.
+    Gone(JobId),
+}

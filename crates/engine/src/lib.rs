@@ -1,0 +1,46 @@
+//! Runs a [`Dispatcher`](weir_dispatch::Dispatcher) on tokio: the one way out for every call to an
+//! upstream.
+//!
+//! A front implements [`Call`], submits jobs to its [`Engine`] and holds [`Ticket`]s, [`Batch`]es or
+//! places in [`Flights`]. Listener threads outside the runtime see the [`Gate`] alone. Whose turn it
+//! is, `dispatch` decides; this crate makes the calls, tells how they ended and counts.
+
+mod call;
+mod driver;
+mod engine;
+mod flight;
+mod gate;
+// Not in `gate.rs`, which tests/shuttle.rs compiles once more.
+#[cfg(test)]
+#[path = "gate/tests.rs"]
+mod gate_tests;
+mod keeper;
+mod look;
+mod operate;
+mod payload;
+mod sentence;
+mod series;
+mod shared;
+mod side;
+mod state;
+mod sync;
+mod tally;
+mod ticket;
+mod timeline;
+mod weather;
+mod worker;
+
+pub use call::{Call, Ended, KEPT_BYTES, Outcome, Permit, Reason};
+pub use engine::{Engine, Intake, Options};
+pub use flight::{FlightOptions, Flights, Follower, Landing};
+pub use gate::{Gate, Rate};
+pub use keeper::{AgendaChange, Changes, Keeper, KeptUpstream, Off};
+pub use look::{Figures, UpstreamFigures, UpstreamView};
+pub use sentence::{Scene, our_network, sentence};
+pub use series::{Point, Span};
+pub use side::Standing;
+pub use tally::{Counters, Kind, Latency, Requests};
+pub use ticket::{Batch, Ticket};
+pub use timeline::Timeline;
+pub use weather::{Trouble, Weather};
+pub use weir_dispatch as dispatch;

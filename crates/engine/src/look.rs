@@ -1,0 +1,193 @@
+//! What can be seen of an engine: counts and pages of rows, never a walk over the backlog.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_dispatch::{Budget, Class, Decision, Moment, Quota, UpstreamId, UpstreamStatus, Wait};
+
+use crate::engine::Engine;
+use crate::keeper::Off;
+use crate::series::{Point, Span};
+use crate::side::Standing;
+use crate::state::State;
+use crate::tally::{Counters, Latency, Requests};
+
+/// A front's counts. The page and Prometheus read the same.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// Which front.
+    pub front: &'static str,
+    /// When they were taken.
+    pub at: Moment,
+    /// The dispatcher's counts: queued, capacity, agenda, workers.
+    pub counts: weir_dispatch::Status,
+    /// Queued jobs in whole percent of the capacity.
+    pub fill_percent: u32,
+    /// How often a listener found no place in the queue.
+    pub refused_full: u64,
+    /// How often a listener found no token.
+    pub rate_limited: u64,
+    /// How many upstreams were left out because the queue was filling.
+    pub throttled: u64,
+    /// What became of everything that was asked.
+    pub counters: Counters,
+    /// Whether our own network is known to be down.
+    pub network_down: bool,
+    /// Upstreams that are there.
+    pub upstreams: usize,
+}
+
+/// One upstream's counts.
+#[derive(Clone, Debug)]
+pub struct UpstreamFigures {
+    /// Which one.
+    pub upstream: UpstreamId,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its state without times.
+    pub standing: Standing,
+    /// Its attempts by outcome.
+    pub requests: Requests,
+    /// How long they took.
+    pub latency: Latency,
+}
+
+/// One upstream as a person sees it.
+#[derive(Clone, Debug)]
+pub struct UpstreamView {
+    /// Its counts.
+    pub figures: UpstreamFigures,
+    /// State, rest, quota.
+    pub status: UpstreamStatus,
+    /// What it allows.
+    pub quota: Quota,
+    /// What bounds its calls.
+    pub time_out: Duration,
+    /// Why it is off, while an operator has it off.
+    pub off: Option<Off>,
+    /// What last went wrong, and when.
+    pub last_error: Option<(Moment, String)>,
+    /// How many rungs its ladder has.
+    pub rungs: usize,
+    /// The rest that the next rung would bring.
+    pub next_rest: Option<Duration>,
+}
+
+impl Engine {
+    /// The front's counts, at a cost that no backlog changes.
+    pub fn status(&self) -> Figures {
+        let at = self.shared.timeline.now();
+        let [refused_full, rate_limited, throttled] = self.shared.gate.refusals();
+        let mut state = self.shared.state.lock();
+        let counts = state.dispatcher.status(at);
+        Figures {
+            front: self.shared.front,
+            at,
+            fill_percent: counts.fill_percent(),
+            counts,
+            refused_full,
+            rate_limited,
+            throttled,
+            counters: state.counters,
+            network_down: self.shared.weather.is_down(),
+            upstreams: state.sides.iter().filter(|side| !side.gone).count(),
+        }
+    }
+
+    /// The counts of a page of upstreams, by the order in which they were added.
+    pub fn upstreams(&self, skip: usize, page: usize) -> Vec<UpstreamFigures> {
+        let now = self.shared.timeline.now();
+        let state = self.shared.state.lock();
+        let ids = (0..).map(UpstreamId).zip(&state.sides);
+        let there = ids.filter(|(_, side)| !side.gone).skip(skip).take(page);
+        there
+            .filter_map(|(upstream, _)| state.figures(upstream, now))
+            .collect()
+    }
+
+    /// One upstream, unless it is gone.
+    pub fn upstream(&self, upstream: UpstreamId) -> Option<UpstreamView> {
+        let now = self.shared.timeline.now();
+        let mut state = self.shared.state.lock();
+        let status = state.dispatcher.upstream(now, upstream)?;
+        let quota = state.dispatcher.quota(upstream)?.clone();
+        let figures = state.figures(upstream, now)?;
+        let side = &state.sides[upstream.0 as usize];
+        let next = usize::from(status.rung).min(state.ladder.len().saturating_sub(1));
+        Some(UpstreamView {
+            figures,
+            quota,
+            time_out: side.time_out,
+            off: side.off.clone(),
+            last_error: side.last_error.clone(),
+            rungs: state.ladder.len(),
+            next_rest: state.ladder.get(next).copied(),
+            status,
+        })
+    }
+
+    /// How long the next call of this class and budget would have to wait, and for what.
+    pub fn next_wait(
+        &self,
+        upstream: UpstreamId,
+        class: Class,
+        budget: Budget,
+    ) -> (Duration, Option<Wait>) {
+        let now = self.shared.timeline.now();
+        let state = self.shared.state.lock();
+        state.dispatcher.next_wait(now, upstream, class, budget)
+    }
+
+    /// A page of the decisions about an upstream, newest first, from before the one with the number
+    /// `before`.
+    pub fn decisions(
+        &self,
+        upstream: UpstreamId,
+        before: Option<u64>,
+        page: usize,
+    ) -> Vec<Decision> {
+        let state = self.shared.state.lock();
+        let before = before.unwrap_or(u64::MAX);
+        let decisions = state.dispatcher.decisions(upstream);
+        decisions
+            .filter(|decision| decision.number < before)
+            .take(page)
+            .copied()
+            .collect()
+    }
+
+    /// An upstream's states over the last day, oldest first; the first may be older.
+    pub fn history(&self, upstream: UpstreamId) -> Vec<(Moment, Standing)> {
+        let state = self.shared.state.lock();
+        let side = state.sides.get(upstream.0 as usize);
+        side.map_or_else(Vec::new, |side| side.history.iter().copied().collect())
+    }
+
+    /// The front's series over a span, oldest first.
+    pub fn series(&self, span: Span) -> Vec<Point> {
+        let now = self.shared.timeline.now();
+        self.shared.state.lock().series.points(span, now)
+    }
+
+    /// An upstream's series over a span, oldest first; what is not there was not asked.
+    pub fn upstream_series(&self, upstream: UpstreamId, span: Span) -> Vec<Point> {
+        let now = self.shared.timeline.now();
+        let state = self.shared.state.lock();
+        let side = state.sides.get(upstream.0 as usize);
+        side.map_or_else(Vec::new, |side| side.series.points(span, now))
+    }
+}
+
+impl State {
+    fn figures(&self, upstream: UpstreamId, now: Moment) -> Option<UpstreamFigures> {
+        let standing = self.dispatcher.state(now, upstream)?.into();
+        let side = &self.sides[upstream.0 as usize];
+        Some(UpstreamFigures {
+            upstream,
+            name: side.name.clone(),
+            standing,
+            requests: side.requests,
+            latency: side.latency,
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! Upstreams come and go, and an operator acts on them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_dispatch::{Asker, Budget, Class, Job, Moment, Quota, UpstreamId, UpstreamRow};
+
+use crate::call::Call;
+use crate::engine::Engine;
+use crate::keeper::Off;
+use crate::side::Side;
+use crate::ticket::Ticket;
+
+impl Engine {
+    /// Adds an upstream. `time_out` bounds each of its calls.
+    pub fn add_upstream(&self, name: &str, quota: Quota, time_out: Duration) -> UpstreamId {
+        self.shared.weather.add_upstream();
+        self.shared.with(|state, now, _| {
+            state.sides.push(Side::new(name.into(), time_out, now));
+            state.dispatcher.add_upstream(now, quota)
+        })
+    }
+
+    /// Takes a stored row in for an upstream that was just added.
+    pub fn restore(&self, upstream: UpstreamId, row: &UpstreamRow, off: Option<Off>) {
+        self.shared.with(|state, now, _| {
+            state.dispatcher.restore(now, upstream, row);
+            if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
+                side.off = off;
+            }
+            state.note_state(upstream, now);
+        });
+    }
+
+    /// Takes an upstream away. Its jobs that have not started end; calls under way go on.
+    pub fn remove_upstream(&self, upstream: UpstreamId) {
+        let there = self.shared.with(|state, now, _| {
+            let there = state.dispatcher.state(now, upstream).is_some();
+            state.dispatcher.remove_upstream(now, upstream);
+            if there {
+                state.sides[upstream.0 as usize].gone = true;
+            }
+            there
+        });
+        if there {
+            let whom = self.shared.whom(upstream);
+            self.shared.weather.remove_upstream(whom);
+        }
+    }
+
+    /// Gives an upstream another quota. Starts made so far stay counted.
+    pub fn set_quota(&self, upstream: UpstreamId, quota: Quota) {
+        self.shared
+            .with(|state, now, _| state.dispatcher.set_quota(now, upstream, quota));
+    }
+
+    /// Gives an upstream another time-out, for calls that start from now on.
+    pub fn set_time_out(&self, upstream: UpstreamId, time_out: Duration) {
+        let mut state = self.shared.state.lock();
+        if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
+            side.time_out = time_out;
+        }
+    }
+
+    /// An operator ends a rest: the upstream is open again and its ladder forgotten.
+    pub fn clear(&self, upstream: UpstreamId) {
+        self.shared.with(|state, now, _| {
+            state.dispatcher.clear(now, upstream);
+            state.note_state(upstream, now);
+        });
+    }
+
+    /// An operator switches an upstream off until further notice. Its queued jobs end.
+    pub fn switch_off(&self, upstream: UpstreamId, reason: &str, who: &str) {
+        self.shared.with(|state, now, _| {
+            if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
+                side.off = Some(Off {
+                    reason: reason.to_owned(),
+                    who: who.to_owned(),
+                    at: now,
+                });
+            }
+            state.dispatcher.switch_off(now, upstream);
+            state.note_state(upstream, now);
+        });
+    }
+
+    /// An operator switches an upstream on. A rest that has not ended goes on.
+    pub fn switch_on(&self, upstream: UpstreamId) {
+        self.shared.with(|state, now, _| {
+            if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
+                side.off = None;
+            }
+            state.dispatcher.switch_on(now, upstream);
+            state.note_state(upstream, now);
+        });
+    }
+
+    /// An operator tries an upstream out now, also at rest or off, with the front's own probe call.
+    pub fn probe(&self, upstream: UpstreamId, call: Arc<dyn Call>, asker: Asker) -> Ticket {
+        let job = Job {
+            upstream,
+            class: Class(0),
+            budget: Budget::Side,
+            not_before: Moment(0),
+            max_wait: None,
+            pending: None,
+            scheduled: None,
+            order: None,
+            probe: true,
+            asker,
+            attempts_made: 0,
+        };
+        self.submit(job, call)
+    }
+}

@@ -1,0 +1,167 @@
+//! What the engine keeps beside each of the dispatcher's jobs: the call, and who wants to know how
+//! it ended. The table has the dispatcher's own places, so nothing is hashed.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use weir_dispatch::JobId;
+
+use crate::call::{Call, Ended};
+use crate::ticket::Cell;
+
+/// One job's call and whoever asked for it.
+pub(crate) struct Payload {
+    pub(crate) call: Arc<dyn Call>,
+    pub(crate) asked: Asked,
+    generation: u32,
+    /// It has been sent to its upstream at least once.
+    pub(crate) sent: bool,
+    /// It goes on although nobody waits for it.
+    pub(crate) wanted: bool,
+}
+
+/// Who is told how a job ended.
+pub(crate) enum Asked {
+    Nobody,
+    Ticket(Arc<Cell>),
+    /// A place in a batch.
+    Batch(mpsc::Sender<(usize, Ended)>, u32),
+    Hook(Arc<Hook>),
+    /// Those who asked for the same while it was pending.
+    #[expect(
+        clippy::box_collection,
+        reason = "a thin pointer keeps all other payloads small"
+    )]
+    Several(Box<Vec<Self>>),
+}
+
+/// Something to be done when a job has ended; a thin pointer in [`Asked`].
+pub(crate) struct Hook(pub(crate) Box<dyn Fn(Ended) + Send + Sync>);
+
+impl Payload {
+    pub(crate) fn new(call: Arc<dyn Call>, asked: Asked) -> Self {
+        let wanted = matches!(asked, Asked::Nobody);
+        Self {
+            call,
+            asked,
+            generation: 0,
+            sent: false,
+            wanted,
+        }
+    }
+
+    /// Somebody else wants to know how this ends.
+    pub(crate) fn join(&mut self, asked: Asked) {
+        match (&mut self.asked, asked) {
+            (_, Asked::Nobody) => self.wanted = true,
+            (Asked::Several(all), asked) => all.push(asked),
+            (_, asked) => {
+                let first = std::mem::replace(&mut self.asked, Asked::Nobody);
+                self.asked = Asked::Several(Box::new(vec![first, asked]));
+            }
+        }
+    }
+
+    /// Somebody no longer wants it. Says whether nobody does.
+    pub(crate) fn leave(&mut self, interest: Interest<'_>) -> bool {
+        match &mut self.asked {
+            Asked::Several(all) => all.retain(|asked| !interest.is(asked)),
+            one if interest.is(one) => *one = Asked::Nobody,
+            _ => {}
+        }
+        self.is_unwanted()
+    }
+
+    /// Whether nobody wants to know how it ends.
+    pub(crate) fn is_unwanted(&self) -> bool {
+        let nobody = match &self.asked {
+            Asked::Nobody => true,
+            Asked::Several(all) => all.iter().all(|asked| matches!(asked, Asked::Nobody)),
+            _ => false,
+        };
+        nobody && !self.wanted
+    }
+
+    /// Whether nobody wants it but the one who is told through this hook.
+    pub(crate) fn is_only_for(&self, hook: &Arc<Hook>) -> bool {
+        let is = |asked: &Asked| match asked {
+            Asked::Nobody => true,
+            Asked::Hook(other) => Arc::ptr_eq(other, hook),
+            _ => false,
+        };
+        let only = match &self.asked {
+            Asked::Several(all) => all.iter().all(is),
+            one => is(one),
+        };
+        only && !self.wanted
+    }
+}
+
+/// Whose interest is withdrawn.
+#[derive(Clone, Copy)]
+pub(crate) enum Interest<'a> {
+    Ticket(&'a Arc<Cell>),
+    Batch(&'a mpsc::WeakSender<(usize, Ended)>),
+}
+
+impl Interest<'_> {
+    fn is(self, asked: &Asked) -> bool {
+        match (self, asked) {
+            (Self::Ticket(mine), Asked::Ticket(other)) => Arc::ptr_eq(mine, other),
+            (Self::Batch(mine), Asked::Batch(other, _)) => mine
+                .upgrade()
+                .is_some_and(|sender| sender.same_channel(other)),
+            _ => false,
+        }
+    }
+}
+
+impl Asked {
+    /// Tells everybody. Not under the engine's lock: a hook may submit.
+    pub(crate) fn tell(self, ended: Ended) {
+        match self {
+            Self::Nobody => {}
+            Self::Ticket(cell) => cell.end(ended),
+            Self::Batch(sender, index) => {
+                // There is room for all, or nobody reads any more.
+                let _ = sender.try_send((index as usize, ended));
+            }
+            Self::Hook(hook) => (hook.0)(ended),
+            Self::Several(all) => all.into_iter().for_each(|asked| asked.tell(ended)),
+        }
+    }
+}
+
+/// The payloads of all jobs that have not ended.
+#[derive(Default)]
+pub(crate) struct Payloads(Vec<Option<Payload>>);
+
+impl Payloads {
+    pub(crate) fn insert(&mut self, job: JobId, mut payload: Payload) {
+        let index = place(job);
+        if index >= self.0.len() {
+            self.0.resize_with(index + 1, || None);
+        }
+        payload.generation = generation(job);
+        debug_assert!(self.0[index].is_none(), "the last job here has been reaped");
+        self.0[index] = Some(payload);
+    }
+
+    pub(crate) fn find(&mut self, job: JobId) -> Option<&mut Payload> {
+        let payload = self.0.get_mut(place(job))?.as_mut();
+        payload.filter(|payload| payload.generation == generation(job))
+    }
+
+    pub(crate) fn remove(&mut self, job: JobId) -> Option<Payload> {
+        self.find(job)?;
+        self.0[place(job)].take()
+    }
+}
+
+fn place(job: JobId) -> usize {
+    (job.0 & u64::from(u32::MAX)) as usize
+}
+
+fn generation(job: JobId) -> u32 {
+    (job.0 >> 32) as u32
+}

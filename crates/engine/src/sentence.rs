@@ -1,0 +1,285 @@
+//! Decisions in words, for page, API and terminal: who, why, until when.
+//!
+//! One function per kind of record. What the asker got meanwhile is the front's to add: only it knows
+//! its cache.
+
+use std::time::Duration;
+
+use weir_dispatch::{
+    Asker, Cause, Class, Decision, Drop, Moment, Rest, Skip, Wait, What, Window, WindowUse,
+};
+
+use crate::keeper::Off;
+
+/// What a sentence needs beside its decision.
+pub struct Scene<'a> {
+    /// The upstream's name, which begins each sentence.
+    pub upstream: &'a str,
+    /// Now, for "in 6 min".
+    pub now: Moment,
+    /// What the front calls a class.
+    pub class: &'a dyn Fn(Class) -> &'a str,
+    /// The program behind a number, if it is known.
+    pub asker: &'a dyn Fn(Asker) -> Option<&'a str>,
+    /// A time of day; to the second if the second argument says so.
+    pub clock: &'a dyn Fn(Moment, bool) -> String,
+    /// The rests of the ladder.
+    pub ladder: &'a [Duration],
+    /// What last went wrong, and when.
+    pub last_error: Option<(Moment, &'a str)>,
+    /// The limited windows as they are now.
+    pub windows: &'a [WindowUse],
+    /// Why it is off, while an operator has it off.
+    pub off: Option<&'a Off>,
+    /// How many jobs the front may queue.
+    pub capacity: u32,
+}
+
+/// The sentence of a decision.
+pub fn sentence(decision: &Decision, scene: &Scene<'_>) -> String {
+    let who = scene.upstream;
+    let words = match decision.what {
+        What::Started { waited, reason, .. } => started(waited, reason),
+        What::Waits { reason, until } => waits(reason, until, scene),
+        What::Rested { rest, rung } if rest.cause.disables() => {
+            disabled(decision, rest, rung, scene)
+        }
+        What::Rested { rest, rung } => cooling(decision, rest, rung, scene),
+        What::Healed => healed(),
+        What::Skipped(skip) => skipped(decision, skip, scene),
+        What::Shared { with } => return shared(decision, with, scene),
+        What::Duplicate => return format!("{who}: the same is already queued."),
+        What::Dropped(reason) => dropped(reason, scene),
+        What::Raised { from } => raised(decision, from, scene),
+        What::Retried { due } => retried(due, scene),
+        What::Cleared => cleared(),
+        What::SwitchedOff => switched_off(decision, scene),
+        What::SwitchedOn => switched_on(),
+    };
+    let asked = match decision.what {
+        What::Started { .. } | What::Raised { .. } => asked_by(decision, scene),
+        _ => String::new(),
+    };
+    format!("{who} {words}.{asked}")
+}
+
+/// The sentence of a front whose calls pause because our own network is down.
+pub fn our_network(upstreams: usize, next: Moment, scene: &Scene<'_>) -> String {
+    let next = (scene.clock)(next, false);
+    format!(
+        "All {upstreams} upstreams fail at once, so this is our network: nobody was disabled. \
+         Next try {next}."
+    )
+}
+
+fn started(waited: Duration, reason: Option<Wait>) -> String {
+    match reason {
+        Some(reason) => format!("waited {} for {}, then started", span(waited), name(reason)),
+        None if waited < Duration::from_millis(100) => "started at once".to_owned(),
+        None => format!("started after {} in the queue", span(waited)),
+    }
+}
+
+fn waits(reason: Wait, until: Moment, scene: &Scene<'_>) -> String {
+    let full = scene.windows.iter().find(|window| window.next == until);
+    match (reason, full) {
+        (Wait::Window, Some(window)) => format!(
+            "waits: {} of {} calls this {} used, next slot {}",
+            window.used,
+            window.limit,
+            period(window.window),
+            (scene.clock)(until, false)
+        ),
+        (Wait::Window, None) => {
+            let next = (scene.clock)(until, false);
+            format!("waits: its quota is used up, next slot {next}")
+        }
+        (Wait::Off, _) => "waits: an operator has it off".to_owned(),
+        (Wait::Rest | Wait::Gap, _) => {
+            let next = (scene.clock)(until, true);
+            format!("waits for {}, next slot {next}", name(reason))
+        }
+    }
+}
+
+fn cooling(decision: &Decision, rest: Rest, rung: u8, scene: &Scene<'_>) -> String {
+    let until = until(rest.until, scene);
+    let why = match rest.cause {
+        Cause::Throttled => {
+            let (at, asked) = (
+                (scene.clock)(decision.at, false),
+                decision.at.until(rest.until),
+            );
+            let said = fault(decision, scene).unwrap_or("it was overloaded");
+            format!("{said} at {at}, so it is left alone for {}", span(asked))
+        }
+        _ => {
+            let said = fault(decision, scene).unwrap_or("it did not answer");
+            format!("{said} ({})", ladder(rung, scene))
+        }
+    };
+    format!("is cooling down until {until}: {why}")
+}
+
+fn disabled(decision: &Decision, rest: Rest, rung: u8, scene: &Scene<'_>) -> String {
+    let since = (scene.clock)(decision.at, false);
+    let why = fault(decision, scene).unwrap_or("it failed too often");
+    let probed = (scene.clock)(rest.until, false);
+    let later = scene.ladder.get(usize::from(rung)).or(scene.ladder.last());
+    let later = later.map_or_else(String::new, |rest| {
+        format!("; if that fails, {} later", span(*rest))
+    });
+    format!("is disabled since {since}: {why}. Probed by itself at {probed}{later}")
+}
+
+fn healed() -> String {
+    "answered and is open again".to_owned()
+}
+
+fn skipped(decision: &Decision, skip: Skip, scene: &Scene<'_>) -> String {
+    let Some(wait) = skip.wait else {
+        return "skipped: an operator has it off".to_owned();
+    };
+    let next = decision.at + wait;
+    let Some(limit) = skip.limit else {
+        return format!("skipped: it rests until {}", until(next, scene));
+    };
+    let class = decision
+        .class
+        .map_or("the job", |class| (scene.class)(class));
+    format!(
+        "skipped: its turn would come in {}, {class} may wait {}. Next slot {}",
+        span(wait),
+        span(limit),
+        (scene.clock)(next, true)
+    )
+}
+
+fn shared(decision: &Decision, with: Asker, scene: &Scene<'_>) -> String {
+    let who = scene.upstream;
+    let one = (scene.asker)(decision.asker).unwrap_or("one program");
+    let other = (scene.asker)(with).unwrap_or("another");
+    format!("{who} shared: {one} asked what {other} had asked.")
+}
+
+fn dropped(reason: Drop, scene: &Scene<'_>) -> String {
+    match reason {
+        Drop::QueueFull => format!("dropped: queue full ({})", grouped(scene.capacity)),
+        Drop::Backlog => "dropped: its share of the queue is used up".to_owned(),
+        Drop::AgendaFull => "dropped: the agenda is full".to_owned(),
+        Drop::Scheduled => "dropped: the same is on the agenda".to_owned(),
+        Drop::Gone => "dropped: the upstream was taken away".to_owned(),
+    }
+}
+
+fn raised(decision: &Decision, from: Class, scene: &Scene<'_>) -> String {
+    let to = decision
+        .class
+        .map_or("more urgent", |class| (scene.class)(class));
+    format!("raised: {} became {to}", (scene.class)(from))
+}
+
+fn retried(due: Moment, scene: &Scene<'_>) -> String {
+    format!(
+        "gave no answer and is asked again at {}",
+        (scene.clock)(due, true)
+    )
+}
+
+fn cleared() -> String {
+    "is open: an operator ended its rest".to_owned()
+}
+
+fn switched_off(decision: &Decision, scene: &Scene<'_>) -> String {
+    let at = (scene.clock)(decision.at, false);
+    // The reason is that of the latest switching.
+    match scene.off.filter(|off| off.at == decision.at) {
+        Some(off) => format!(
+            "is off, by {} at {at}: \u{201c}{}\u{201d}. Stays off until switched on",
+            off.who, off.reason
+        ),
+        None => format!("was switched off at {at}"),
+    }
+}
+
+fn switched_on() -> String {
+    "was switched on".to_owned()
+}
+
+fn asked_by(decision: &Decision, scene: &Scene<'_>) -> String {
+    let asker = (scene.asker)(decision.asker);
+    asker.map_or_else(String::new, |asker| format!(" Asked by {asker}."))
+}
+
+/// What the upstream's last error said, if that is what the decision is about.
+fn fault<'a>(decision: &Decision, scene: &Scene<'a>) -> Option<&'a str> {
+    let (at, words) = scene.last_error?;
+    let near = at <= decision.at && at + Duration::from_secs(60) > decision.at;
+    near.then_some(words)
+}
+
+fn ladder(rung: u8, scene: &Scene<'_>) -> String {
+    let rungs = scene.ladder.len();
+    match scene.ladder.get(usize::from(rung)) {
+        Some(next) => format!("rung {rung} of {rungs}; the next would be {}", span(*next)),
+        None => format!("rung {rung} of {rungs}, the last"),
+    }
+}
+
+/// "14:32, in 6 min", the second part below one hour.
+fn until(moment: Moment, scene: &Scene<'_>) -> String {
+    let clock = (scene.clock)(moment, false);
+    let left = scene.now.until(moment);
+    if left.is_zero() || left >= Duration::from_secs(3600) {
+        return clock;
+    }
+    format!("{clock}, in {}", span(left))
+}
+
+fn name(reason: Wait) -> &'static str {
+    match reason {
+        Wait::Off => "an operator",
+        Wait::Rest => "the end of its rest",
+        Wait::Window => "quota",
+        Wait::Gap => "spacing",
+    }
+}
+
+fn period(window: Window) -> &'static str {
+    match window {
+        Window::Minute => "minute",
+        Window::Hour => "hour",
+        Window::Day => "day",
+    }
+}
+
+/// A time as people say it: `58 ms`, `0.7 s`, `74 s`, `6 min`, `12 h`.
+fn span(time: Duration) -> String {
+    let (seconds, millis) = (time.as_secs(), time.as_millis());
+    match seconds {
+        0 if millis < 100 => format!("{millis} ms"),
+        0..10 if millis % 1000 >= 50 && millis % 1000 < 950 => {
+            format!("{:.1} s", time.as_secs_f64())
+        }
+        0..90 => format!("{:.0} s", time.as_secs_f64()),
+        90..7200 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{} h", seconds.div_ceil(3600)),
+    }
+}
+
+/// A number with commas.
+fn grouped(number: u32) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "sentence/tests.rs"]
+mod tests;

@@ -1,0 +1,234 @@
+//! What all handles share: the dispatcher behind one plain lock, and what follows from each step.
+//!
+//! Every operation runs under the lock, which is never held across an await; what it brings about
+//! (calls to start, ends to tell, rows to keep) is gathered in [`Effects`] and done after unlocking.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use weir_dispatch::{Class, Job, JobId, Moment, Next, Start, UpstreamId, Usage};
+
+use crate::call::{Call, Ended};
+use crate::gate::Gate;
+use crate::keeper::Keeper;
+use crate::payload::{Asked, Hook, Interest, Payload};
+use crate::state::State;
+use crate::timeline::Timeline;
+use crate::weather::{Trouble, Verdict, Weather, Whom};
+use crate::worker;
+
+/// One front's engine.
+pub(crate) struct Shared {
+    pub(crate) front: &'static str,
+    pub(crate) timeline: Timeline,
+    pub(crate) weather: Weather,
+    /// This front's number in the weather.
+    pub(crate) weather_front: u32,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) runtime: Handle,
+    /// All tasks of this engine.
+    pub(crate) tasks: TaskTracker,
+    /// Wakes the driver: its next moment got earlier.
+    pub(crate) sooner: Notify,
+    /// No more jobs: the driver ends.
+    pub(crate) closing: CancellationToken,
+    /// The drain time is over: calls are cut.
+    pub(crate) cut: CancellationToken,
+    pub(crate) keeper: Option<Arc<dyn Keeper>>,
+    /// Held while rows are handed over, so that they arrive in order.
+    pub(crate) handover: Mutex<()>,
+    pub(crate) state: Mutex<State>,
+}
+
+/// A call to make now.
+pub(crate) struct Started {
+    pub(crate) start: Start,
+    pub(crate) call: Arc<dyn Call>,
+    pub(crate) at: Moment,
+    pub(crate) time_out: Duration,
+}
+
+/// What is to be done after unlocking.
+#[derive(Default)]
+pub(crate) struct Effects {
+    pub(crate) starts: SmallVec<[Started; 1]>,
+    /// Ended jobs. Their calls are dropped here and not under the lock, for a front's `Drop` may do
+    /// anything.
+    pub(crate) ended: SmallVec<[(Payload, Ended); 1]>,
+    pub(crate) sooner: bool,
+    pub(crate) handover: bool,
+    /// Reserved places that were used.
+    pub(crate) used: u32,
+    /// Calls that are not needed; dropped after unlocking like those of ended jobs.
+    pub(crate) unused: SmallVec<[Arc<dyn Call>; 1]>,
+    /// The driver woke by itself: unless something follows from it, no row has changed.
+    pub(crate) by_time: bool,
+}
+
+impl Effects {
+    fn is_idle(&self) -> bool {
+        self.by_time && self.starts.is_empty() && self.ended.is_empty()
+    }
+}
+
+/// Rows that are not urgent are handed over so long after they changed.
+const FLUSH: Duration = Duration::from_millis(800);
+
+impl Shared {
+    /// Runs `act` under the lock, then what follows from it.
+    pub(crate) fn with<R>(
+        self: &Arc<Self>,
+        act: impl FnOnce(&mut State, Moment, &mut Effects) -> R,
+    ) -> R {
+        let now = self.timeline.now();
+        let mut effects = Effects::default();
+        let result = {
+            let mut state = self.state.lock();
+            let result = act(&mut state, now, &mut effects);
+            self.follow(&mut state, now, &mut effects);
+            result
+        };
+        self.carry_out(effects);
+        result
+    }
+
+    /// Takes what may start now and whatever ended, and says when to look again.
+    pub(crate) fn follow(&self, state: &mut State, now: Moment, effects: &mut Effects) {
+        loop {
+            match state.dispatcher.next(now) {
+                Next::Start(start) => state.begin(start, now, effects),
+                Next::Wait(at) => {
+                    if at < state.wakes_at {
+                        state.wakes_at = at;
+                        effects.sooner = true;
+                    }
+                    break;
+                }
+                Next::Idle => break,
+            }
+        }
+        state.reap(None, effects);
+        let queued = state.dispatcher.status(now).queued;
+        self.gate.settle(state.queued, queued, effects.used);
+        state.queued = queued;
+        if effects.handover {
+            state.gather();
+        } else if state.keeps && state.flush_at == Moment::NEVER && !effects.is_idle() {
+            state.flush_at = now + FLUSH;
+            effects.sooner = true;
+        }
+    }
+
+    /// Does what a step brought about: rows first, then calls, then ends.
+    pub(crate) fn carry_out(self: &Arc<Self>, effects: Effects) {
+        if effects.handover {
+            self.hand_over();
+        }
+        if effects.sooner {
+            self.sooner.notify_one();
+        }
+        for started in effects.starts {
+            let run = worker::run(self.clone(), started);
+            self.tasks.spawn_on(run, &self.runtime);
+        }
+        for (payload, ended) in effects.ended {
+            payload.asked.tell(ended);
+        }
+    }
+
+    /// Gives the keeper what was gathered, in order.
+    pub(crate) fn hand_over(&self) {
+        let Some(keeper) = &self.keeper else { return };
+        let _in_order = self.handover.lock();
+        let outbox = std::mem::take(&mut self.state.lock().outbox);
+        for changes in outbox {
+            keeper.changed(self.front, changes);
+        }
+    }
+
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        job: Job,
+        call: Arc<dyn Call>,
+        asked: Asked,
+    ) -> Option<JobId> {
+        self.with(|state, now, effects| {
+            let entry = state.dispatcher.submit(now, job);
+            state.take_in(entry, call, asked, effects)
+        })
+    }
+
+    pub(crate) fn cancel(self: &Arc<Self>, job: JobId) -> bool {
+        self.with(|state, now, _| state.dispatcher.cancel(now, job))
+    }
+
+    pub(crate) fn cancel_all(self: &Arc<Self>, jobs: &[JobId]) {
+        self.with(|state, now, _| {
+            for &job in jobs {
+                state.dispatcher.cancel(now, job);
+            }
+        });
+    }
+
+    pub(crate) fn raise(self: &Arc<Self>, job: JobId, class: Class) -> bool {
+        self.with(|state, now, _| state.dispatcher.raise(now, job, class))
+    }
+
+    /// A job goes on although nobody waits for it.
+    pub(crate) fn want(&self, job: JobId) {
+        if let Some(payload) = self.state.lock().payloads.find(job) {
+            payload.wanted = true;
+        }
+    }
+
+    /// Somebody no longer waits for a job; it is cancelled if nobody else does.
+    pub(crate) fn withdraw(self: &Arc<Self>, job: JobId, interest: Interest<'_>) {
+        self.with(|state, now, _| {
+            let payload = state.payloads.find(job);
+            if payload.is_some_and(|payload| payload.leave(interest)) {
+                state.dispatcher.cancel(now, job);
+            }
+        });
+    }
+
+    /// The flight behind `hook` has no followers: its job is cancelled if nobody else wants it and it
+    /// has not started. The hook is told the end in any case.
+    pub(crate) fn abandon(self: &Arc<Self>, job: JobId, hook: &Arc<Hook>) {
+        self.with(|state, now, _| {
+            let payload = state.payloads.find(job);
+            if payload.is_some_and(|payload| payload.is_only_for(hook)) {
+                state.dispatcher.cancel(now, job);
+            }
+        });
+    }
+
+    pub(crate) fn observe(self: &Arc<Self>, upstream: UpstreamId, usage: Usage) {
+        self.with(|state, now, _| state.dispatcher.observe(now, upstream, usage));
+    }
+
+    pub(crate) fn explain(&self, upstream: UpstreamId, words: String) {
+        let now = self.timeline.now();
+        if let Some(side) = self.state.lock().sides.get_mut(upstream.0 as usize) {
+            side.last_error = Some((now, words));
+        }
+    }
+
+    pub(crate) fn may_be_our_network(&self, upstream: UpstreamId, trouble: Trouble) -> bool {
+        let verdict = self.weather.trouble(self.whom(upstream), Instant::now());
+        if verdict == Verdict::Ours {
+            tracing::warn!(front = self.front, ?trouble, "our own network is down");
+        }
+        verdict != Verdict::Theirs
+    }
+
+    pub(crate) fn whom(&self, upstream: UpstreamId) -> Whom {
+        (self.weather_front, upstream.0)
+    }
+}

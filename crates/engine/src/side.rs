@@ -1,0 +1,169 @@
+//! What the engine knows of an upstream beside the dispatcher: its name, its figures, its history.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_dispatch::{Moment, State, UpstreamId};
+
+use crate::call::{Ended, Outcome};
+use crate::keeper::Off;
+use crate::series::Series;
+use crate::state;
+use crate::tally::{Kind, Latency, Requests};
+
+/// One upstream.
+#[derive(Debug)]
+pub(crate) struct Side {
+    pub(crate) name: Arc<str>,
+    pub(crate) time_out: Duration,
+    /// It was taken away.
+    pub(crate) gone: bool,
+    /// Why it is off, while an operator has it off.
+    pub(crate) off: Option<Off>,
+    /// What a call last said that went wrong.
+    pub(crate) last_error: Option<(Moment, String)>,
+    pub(crate) requests: Requests,
+    pub(crate) latency: Latency,
+    pub(crate) series: Series,
+    /// Its states over a day, oldest first; never empty. The first may be older.
+    pub(crate) history: VecDeque<(Moment, Standing)>,
+}
+
+/// A state without its times, as a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of `State`")]
+pub enum Standing {
+    Open,
+    Cooldown,
+    Probing,
+    Disabled,
+    Manual,
+}
+
+impl Standing {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Open,
+        Self::Cooldown,
+        Self::Probing,
+        Self::Disabled,
+        Self::Manual,
+    ];
+
+    /// The label in metrics and on pages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Cooldown => "cooldown",
+            Self::Probing => "probing",
+            Self::Disabled => "disabled",
+            Self::Manual => "manual",
+        }
+    }
+}
+
+impl From<State> for Standing {
+    fn from(state: State) -> Self {
+        match state {
+            State::Open => Self::Open,
+            State::Cooldown { .. } => Self::Cooldown,
+            State::Probing => Self::Probing,
+            State::Disabled { .. } => Self::Disabled,
+            State::Off => Self::Manual,
+        }
+    }
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// An upstream that changes its state all the time has a shorter history.
+const HISTORY: usize = 512;
+
+impl Side {
+    pub(crate) fn new(name: Arc<str>, time_out: Duration, now: Moment) -> Self {
+        Self {
+            name,
+            time_out,
+            gone: false,
+            off: None,
+            last_error: None,
+            requests: [0; Kind::ALL.len()],
+            latency: Latency::default(),
+            series: Series::default(),
+            history: VecDeque::from([(now, Standing::Open)]),
+        }
+    }
+
+    /// An attempt that began at `begun` ended; where it explained nothing itself, that is done here.
+    pub(crate) fn explain(&mut self, ended: Ended, begun: Moment, now: Moment) {
+        let words = match ended {
+            Ended::TimedOut => format!("it gave no answer within {} s", self.time_out.as_secs()),
+            Ended::Finished(Outcome::Rejected { reason }) => reason.words(),
+            _ => return,
+        };
+        if self.last_error.as_ref().is_none_or(|(at, _)| *at < begun) {
+            self.last_error = Some((now, words));
+        }
+    }
+
+    /// An attempt ended.
+    pub(crate) fn count(&mut self, ended: Ended, took: Duration) {
+        self.requests[Kind::of(ended) as usize] += 1;
+        self.latency.count(took);
+        self.series.count(ended, took);
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        self.history
+            .back()
+            .map_or(Standing::Open, |&(_, standing)| standing)
+    }
+
+    /// Notes a state. Gives the one before, if it is another.
+    fn note(&mut self, now: Moment, standing: Standing) -> Option<Standing> {
+        let before = self.standing();
+        if before == standing {
+            return None;
+        }
+        self.history.push_back((now, standing));
+        let over = |history: &VecDeque<(Moment, Standing)>| {
+            let second = history.get(1);
+            history.len() > HISTORY || second.is_some_and(|&(at, _)| at + DAY <= now)
+        };
+        while over(&self.history) {
+            self.history.pop_front();
+        }
+        Some(before)
+    }
+}
+
+impl state::State {
+    /// Looks at an upstream's state and notes it where it changed.
+    pub(crate) fn note_state(&mut self, upstream: UpstreamId, now: Moment) {
+        let Some(state) = self.dispatcher.state(now, upstream) else {
+            return;
+        };
+        let side = &mut self.sides[upstream.0 as usize];
+        if let Some(before) = side.note(now, state.into()) {
+            let name = &*side.name;
+            tracing::info!(upstream = name, "{before:?} => {state:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_history_covers_a_day_and_no_more() {
+        let hour = |hours: u32| Moment(0) + Duration::from_secs(3600) * hours;
+        let mut side = Side::new("one".into(), Duration::ZERO, hour(0));
+        side.note(hour(1), Standing::Cooldown);
+        side.note(hour(2), Standing::Cooldown);
+        side.note(hour(3), Standing::Open);
+        side.note(hour(30), Standing::Disabled);
+        let kept = [(hour(3), Standing::Open), (hour(30), Standing::Disabled)];
+        assert_eq!(side.history, kept);
+    }
+}

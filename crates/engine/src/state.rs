@@ -1,0 +1,161 @@
+//! What the engine's lock protects: the dispatcher and what is kept beside it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_dispatch::{AgendaRow, Budget, Dispatcher, End, Entry, JobId, Moment, Start};
+
+use crate::call::{Call, Ended, KEPT_BYTES};
+use crate::keeper::{AgendaChange, Changes, KeptUpstream};
+use crate::payload::{Asked, Payload, Payloads};
+use crate::series::Series;
+use crate::shared::{Effects, Started};
+use crate::side::Side;
+use crate::tally::Counters;
+
+/// One front's jobs and figures.
+pub(crate) struct State {
+    pub(crate) dispatcher: Dispatcher,
+    pub(crate) payloads: Payloads,
+    /// By [`UpstreamId`].
+    pub(crate) sides: Vec<Side>,
+    pub(crate) counters: Counters,
+    pub(crate) series: Series,
+    pub(crate) rng: fastrand::Rng,
+    /// What the driver sleeps until.
+    pub(crate) wakes_at: Moment,
+    /// Queued jobs as last told to the gate.
+    pub(crate) queued: u32,
+    /// When rows that may have changed are handed over; `NEVER` while there are none.
+    pub(crate) flush_at: Moment,
+    /// Rows on their way to the keeper.
+    pub(crate) outbox: Vec<Changes>,
+    pub(crate) keeps: bool,
+    /// The rests of the ladder, for whoever asks what comes next.
+    pub(crate) ladder: Vec<Duration>,
+}
+
+impl State {
+    /// A submission was judged. Gives the job, also where it is somebody else's.
+    pub(crate) fn take_in(
+        &mut self,
+        entry: Entry,
+        call: Arc<dyn Call>,
+        asked: Asked,
+        effects: &mut Effects,
+    ) -> Option<JobId> {
+        self.counters.asked += 1;
+        // Jobs that ended leave the table first: the new one may have the place of one of them.
+        self.reap(None, effects);
+        match entry {
+            Entry::Queued(job) | Entry::Scheduled(job) => {
+                self.payloads.insert(job, Payload::new(call, asked));
+                Some(job)
+            }
+            Entry::Duplicate(job) => {
+                self.counters.duplicates += 1;
+                effects.unused.push(call);
+                if let Some(payload) = self.payloads.find(job) {
+                    payload.join(asked);
+                }
+                Some(job)
+            }
+            Entry::Ended(end) => {
+                let ended = plain(end);
+                self.counters.end_unsent(ended);
+                effects.ended.push((Payload::new(call, asked), ended));
+                None
+            }
+        }
+    }
+
+    /// A job starts: its call goes to a worker.
+    pub(crate) fn begin(&mut self, start: Start, now: Moment, effects: &mut Effects) {
+        let upstream = start.upstream;
+        let side = &mut self.sides[upstream.0 as usize];
+        let payload = self
+            .payloads
+            .find(start.job)
+            .expect("a job has a payload until its end was reaped");
+        if !std::mem::replace(&mut payload.sent, true) {
+            self.counters.sent += 1;
+        }
+        effects.starts.push(Started {
+            start,
+            call: payload.call.clone(),
+            at: now,
+            time_out: side.time_out,
+        });
+        let limited = |budget| self.dispatcher.is_limited(upstream, budget);
+        effects.handover |= self.keeps && (limited(Budget::Query) || limited(Budget::Grab));
+    }
+
+    /// Moves the jobs that ended out of the table. `own` is what the engine knows better than the
+    /// dispatcher about one of them.
+    pub(crate) fn reap(&mut self, own: Option<(JobId, Ended)>, effects: &mut Effects) {
+        for (job, end) in self.dispatcher.take_ended() {
+            let ended = match (end, own) {
+                (End::Finished(_), Some((mine, ended))) if mine == job => ended,
+                _ => plain(end),
+            };
+            let Some(payload) = self.payloads.remove(job) else {
+                continue;
+            };
+            if !payload.sent {
+                self.counters.end_unsent(ended);
+            }
+            effects.ended.push((payload, ended));
+        }
+        drop(self.dispatcher.take_done());
+        if !self.keeps {
+            drop(self.dispatcher.take_agenda_changes());
+        }
+    }
+
+    /// Gathers all rows that changed, for the keeper.
+    pub(crate) fn gather(&mut self) {
+        self.flush_at = Moment::NEVER;
+        let mut changes = Changes::default();
+        for upstream in self.dispatcher.take_changed() {
+            let side = &self.sides[upstream.0 as usize];
+            changes
+                .upstreams
+                .extend(self.dispatcher.row(upstream).map(|row| KeptUpstream {
+                    upstream,
+                    name: side.name.clone(),
+                    row,
+                    off: side.off.clone(),
+                }));
+        }
+        let mut jobs = self.dispatcher.take_agenda_changes();
+        jobs.sort_unstable();
+        jobs.dedup();
+        for job in jobs {
+            let row = self.dispatcher.agenda_row(job);
+            let change = row.and_then(|row| self.kept(row));
+            changes
+                .agenda
+                .push(change.unwrap_or(AgendaChange::Gone(job)));
+        }
+        if !changes.is_empty() {
+            self.outbox.push(changes);
+        }
+    }
+
+    fn kept(&mut self, row: AgendaRow) -> Option<AgendaChange> {
+        let kept = self.payloads.find(row.job)?.call.keep()?;
+        (kept.len() <= KEPT_BYTES).then_some(AgendaChange::Put { row, kept })
+    }
+}
+
+/// An end that the engine knows no more about than the dispatcher.
+pub(crate) fn plain(end: End) -> Ended {
+    match end {
+        // Only a worker finishes, and it says how; this is for completeness.
+        End::Finished(_) => Ended::Panicked,
+        End::Skipped(skip) => Ended::Skipped(skip),
+        End::Dropped(reason) => Ended::Dropped(reason),
+        End::Cancelled => Ended::Cancelled,
+        End::Shutdown => Ended::Shutdown,
+    }
+}

@@ -1,0 +1,183 @@
+//! Figures that are counted as things happen, so that reading them costs nothing.
+
+use std::time::Duration;
+
+use crate::call::{Ended, Outcome};
+
+/// How an attempt went, as a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of `Outcome` and `Ended`")]
+pub enum Kind {
+    Done,
+    No,
+    Again,
+    Throttled,
+    Unavailable,
+    Rejected,
+    OurNetwork,
+    Panicked,
+    TimedOut,
+    Cut,
+}
+
+impl Kind {
+    /// All kinds, in the order of [`Requests`].
+    pub const ALL: [Self; 10] = [
+        Self::Done,
+        Self::No,
+        Self::Again,
+        Self::Throttled,
+        Self::Unavailable,
+        Self::Rejected,
+        Self::OurNetwork,
+        Self::Panicked,
+        Self::TimedOut,
+        Self::Cut,
+    ];
+
+    /// The label in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::No => "no",
+            Self::Again => "again",
+            Self::Throttled => "throttled",
+            Self::Unavailable => "unavailable",
+            Self::Rejected => "rejected",
+            Self::OurNetwork => "our_network",
+            Self::Panicked => "panicked",
+            Self::TimedOut => "timed_out",
+            Self::Cut => "cut",
+        }
+    }
+
+    pub(crate) fn of(ended: Ended) -> Self {
+        match ended {
+            Ended::Finished(Outcome::Done) => Self::Done,
+            Ended::Finished(Outcome::No) => Self::No,
+            Ended::Finished(Outcome::Again { .. }) => Self::Again,
+            Ended::Finished(Outcome::Throttled { .. }) => Self::Throttled,
+            Ended::Finished(Outcome::Unavailable) => Self::Unavailable,
+            Ended::Finished(Outcome::Rejected { .. }) => Self::Rejected,
+            Ended::Finished(Outcome::OurNetwork) => Self::OurNetwork,
+            Ended::Panicked => Self::Panicked,
+            Ended::TimedOut => Self::TimedOut,
+            _ => Self::Cut,
+        }
+    }
+
+    /// Which of the four groups of the chart it belongs to; `None` leaves it out.
+    pub(crate) fn group(self) -> Option<Group> {
+        match self {
+            Self::Done | Self::No | Self::Again => Some(Group::Answered),
+            Self::Throttled | Self::Rejected => Some(Group::Refused),
+            Self::Unavailable | Self::OurNetwork | Self::Panicked => Some(Group::Failed),
+            Self::TimedOut => Some(Group::TimedOut),
+            Self::Cut => None,
+        }
+    }
+}
+
+/// Calls by outcome as the chart shows them; the order of [`Point::calls`](crate::Point::calls).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    Answered,
+    Refused,
+    Failed,
+    TimedOut,
+}
+
+/// What became of everything that a front was asked. Jobs that wait are the difference between
+/// `asked` and all the others, which add up to it once nothing waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Questions: submissions, followers of flights and answers from memory.
+    pub asked: u64,
+    /// Answered from memory or cache, as the front told.
+    pub from_memory: u64,
+    /// Answered by a call made for another.
+    pub shared: u64,
+    /// Not queued again: the same was pending.
+    pub duplicates: u64,
+    /// Sent to their upstream at least once.
+    pub sent: u64,
+    /// Skipped before they were sent.
+    pub skipped: u64,
+    /// Dropped before they were sent.
+    pub dropped: u64,
+    /// Cancelled before they were sent.
+    pub cancelled: u64,
+    /// Ended by the shutdown before they were sent.
+    pub shut_down: u64,
+}
+
+impl Counters {
+    /// Jobs that have neither been sent nor ended.
+    pub fn waiting(&self) -> u64 {
+        let ended = self.from_memory + self.shared + self.duplicates + self.sent;
+        let unsent = self.skipped + self.dropped + self.cancelled + self.shut_down;
+        self.asked.saturating_sub(ended + unsent)
+    }
+
+    pub(crate) fn end_unsent(&mut self, ended: Ended) {
+        match ended {
+            Ended::Skipped(_) => self.skipped += 1,
+            Ended::Dropped(_) => self.dropped += 1,
+            Ended::Shutdown => self.shut_down += 1,
+            _ => self.cancelled += 1,
+        }
+    }
+}
+
+/// Attempts by [`Kind::ALL`].
+pub type Requests = [u64; Kind::ALL.len()];
+
+/// Answer times in a few buckets, for Prometheus.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Latency {
+    /// How many took at most [`Latency::BOUNDS`], each counted once; the last entry is for all that
+    /// took longer.
+    pub buckets: [u64; Self::BOUNDS.len() + 1],
+    /// All times together.
+    pub sum: Duration,
+}
+
+impl Latency {
+    /// The upper bounds in milliseconds.
+    pub const BOUNDS: [u64; 8] = [10, 50, 100, 500, 1_000, 5_000, 10_000, 30_000];
+
+    pub(crate) fn count(&mut self, took: Duration) {
+        let at = Self::BOUNDS.partition_point(|&bound| Duration::from_millis(bound) < took);
+        self.buckets[at] += 1;
+        self.sum = self.sum.saturating_add(took);
+    }
+
+    /// How many were counted.
+    pub fn total(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_counts_in_the_first_bucket_that_holds_it() {
+        let mut latency = Latency::default();
+        for millis in [0, 10, 11, 30_000, 30_001] {
+            latency.count(Duration::from_millis(millis));
+        }
+        assert_eq!(latency.buckets, [2, 1, 0, 0, 0, 0, 0, 1, 1]);
+        assert_eq!(latency.total(), 5);
+    }
+
+    #[test]
+    fn every_kind_has_its_own_place_and_name() {
+        for (index, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, index);
+            let same = Kind::ALL.iter().filter(|other| other.name() == kind.name());
+            assert_eq!(same.count(), 1);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Time for everything that runs: tokio's clock, told as [`Moment`]s that begin at the wall time.
+//!
+//! A moment is nanoseconds since 1970 as the wall clock had it when the program started, and goes on
+//! with the monotonic clock from there. So it never jumps, and rows can be stored as wall times.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
+use weir_dispatch::Moment;
+
+/// Far enough away for a timer that nobody waits for.
+const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Translates between tokio's clock, moments and wall time. All fronts share one.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeline {
+    origin: Instant,
+    begins: Moment,
+}
+
+impl Timeline {
+    /// A timeline on which now is this wall time.
+    pub fn starting_at(wall: SystemTime) -> Self {
+        let since = wall.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            origin: Instant::now(),
+            begins: Moment(0) + since,
+        }
+    }
+
+    /// Now.
+    pub fn now(&self) -> Moment {
+        self.moment(Instant::now())
+    }
+
+    /// The moment at which tokio's clock says this.
+    pub(crate) fn moment(&self, instant: Instant) -> Moment {
+        self.begins + instant.saturating_duration_since(self.origin)
+    }
+
+    /// The wall time that a moment stands for.
+    pub fn wall(&self, moment: Moment) -> SystemTime {
+        UNIX_EPOCH + Moment(0).until(moment)
+    }
+
+    /// When tokio's clock says this; a year at the most.
+    pub(crate) fn instant(&self, moment: Moment) -> Instant {
+        let now = self.now();
+        match now.until(moment) {
+            Duration::ZERO => self.origin + self.begins.until(moment),
+            wait => self.origin + self.begins.until(now) + wait.min(FAR),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn moments_begin_at_the_wall_time_and_follow_the_clock() {
+        let wall = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        let timeline = Timeline::starting_at(wall);
+        let first = timeline.now();
+        assert_eq!(timeline.wall(first), wall);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!(timeline.now(), first + Duration::from_secs(5));
+        let later = timeline.instant(first + Duration::from_secs(9));
+        assert_eq!(later - Instant::now(), Duration::from_secs(4));
+        assert!(timeline.instant(Moment::NEVER) > later);
+    }
+}

@@ -1,0 +1,143 @@
+//! One worker: makes a call, says how it went, and takes the next job under the same lock.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use futures_util::FutureExt;
+use tokio::time::Instant;
+use tracing::Instrument;
+use weir_dispatch::{After, Finish, Moment};
+
+use crate::call::{Ended, Outcome, Permit};
+use crate::shared::{Effects, Shared, Started};
+use crate::side::Standing;
+use crate::state::State;
+
+/// Makes calls until there is nothing more to start.
+pub(crate) async fn run(shared: Arc<Shared>, first: Started) {
+    let mut started = first;
+    loop {
+        let ended = attempt(&shared, &started).await;
+        let Some(next) = shared.finish(started, ended) else {
+            return;
+        };
+        started = next;
+        // Calls that are ready at once must not keep a thread from everybody else.
+        tokio::task::consume_budget().await;
+    }
+}
+
+/// Makes one attempt. A panic, a time-out and a shutdown are ways in which it ends.
+async fn attempt(shared: &Arc<Shared>, started: &Started) -> Ended {
+    let permit = Permit {
+        shared: shared.clone(),
+        upstream: started.start.upstream,
+        class: started.start.class,
+        attempt: started.start.attempt,
+        time_out: started.time_out,
+    };
+    let span = tracing::debug_span!(
+        "call",
+        front = shared.front,
+        upstream = started.start.upstream.0,
+        class = started.start.class.0,
+        job = started.start.job.0,
+    );
+    let call = async { started.call.attempt(permit).await };
+    let mut call = pin!(AssertUnwindSafe(call.instrument(span)).catch_unwind());
+    // Most of the cost of a time-out is spared where the call is ready at once.
+    if let Poll::Ready(done) = futures_util::poll!(call.as_mut()) {
+        return done.map_or_else(|panic| panicked(shared, started, panic), Ended::Finished);
+    }
+    let deadline = shared.timeline.instant(started.at + started.time_out);
+    tokio::select! {
+        biased;
+        done = call => done.map_or_else(|panic| panicked(shared, started, panic), Ended::Finished),
+        () = shared.cut.cancelled() => Ended::Shutdown,
+        () = tokio::time::sleep_until(deadline) => Ended::TimedOut,
+    }
+}
+
+fn panicked(shared: &Shared, started: &Started, panic: Box<dyn Any + Send>) -> Ended {
+    let words = panic
+        .downcast_ref::<&str>()
+        .map(|words| (*words).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned());
+    tracing::error!(
+        front = shared.front,
+        upstream = started.start.upstream.0,
+        job = started.start.job.0,
+        panic = words,
+        "a call panicked"
+    );
+    shared.explain(
+        started.start.upstream,
+        format!("the call panicked: {words}"),
+    );
+    Ended::Panicked
+}
+
+impl Shared {
+    /// An attempt ended. Gives the job that this worker takes next.
+    fn finish(self: &Arc<Self>, started: Started, ended: Ended) -> Option<Started> {
+        let instant = Instant::now();
+        let now = self.timeline.moment(instant);
+        let upstream = started.start.upstream;
+        let finish = match ended {
+            Ended::Finished(outcome) => {
+                if outcome.proves_network() {
+                    self.weather.success(self.whom(upstream), instant);
+                }
+                let ours = outcome == Outcome::OurNetwork;
+                outcome.finish(if ours {
+                    self.weather.pause()
+                } else {
+                    Default::default()
+                })
+            }
+            Ended::TimedOut => Finish::Unavailable,
+            // A call that was cut is nobody's fault, and final, like one that panicked.
+            _ => Finish::Panicked,
+        };
+        let mut effects = Effects::default();
+        {
+            let mut state = self.state.lock();
+            state.finish(&started, finish, ended, now, &mut effects);
+            self.follow(&mut state, now, &mut effects);
+        }
+        let next = (!effects.starts.is_empty()).then(|| effects.starts.remove(0));
+        self.carry_out(effects);
+        next
+    }
+}
+
+impl State {
+    fn finish(
+        &mut self,
+        started: &Started,
+        finish: Finish,
+        ended: Ended,
+        now: Moment,
+        effects: &mut Effects,
+    ) {
+        let (job, upstream) = (started.start.job, started.start.upstream);
+        let side = &mut self.sides[upstream.0 as usize];
+        side.count(ended, started.at.until(now));
+        side.explain(ended, started.at, now);
+        self.series.count(ended, started.at.until(now));
+        let jitter = self.rng.u16(0..=500);
+        let after = self.dispatcher.finish(now, job, finish, jitter);
+        if after != After::Ended && self.payloads.find(job).is_some_and(|job| job.is_unwanted()) {
+            self.dispatcher.cancel(now, job);
+        }
+        self.reap(Some((job, ended)), effects);
+        let open = self.sides[upstream.0 as usize].standing() == Standing::Open;
+        if !open || !matches!(finish, Finish::Done | Finish::No) {
+            self.note_state(upstream, now);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The engine as fronts see it: paused time, calls driven by hand, no sockets.
+
+#[path = "engine/kit.rs"]
+mod kit;
+
+#[path = "engine/crowd.rs"]
+mod crowd;
+#[path = "engine/ends.rs"]
+mod ends;
+#[path = "engine/figures.rs"]
+mod figures;
+#[path = "engine/flights.rs"]
+mod flights;
+#[path = "engine/keeping.rs"]
+mod keeping;
+#[path = "engine/limits.rs"]
+mod limits;
+#[path = "engine/network.rs"]
+mod network;
+#[path = "engine/order.rs"]
+mod order;
+#[path = "engine/tickets.rs"]
+mod tickets;

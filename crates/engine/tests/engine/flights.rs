@@ -1,0 +1,297 @@
+//! Many askers, one call.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use weir_engine::dispatch::{Asker, Class, Job, UpstreamId, What};
+use weir_engine::{Call, Ended, FlightOptions, Flights, Follower, Landing, Outcome, Permit};
+
+use crate::kit::*;
+
+type Kept = Arc<Mutex<Vec<(&'static str, u32)>>>;
+
+struct Tower {
+    desk: Desk,
+    flights: Flights<&'static str, u32>,
+    kept: Kept,
+    one: UpstreamId,
+}
+
+/// Puts an answer into the flight once the hand below says so.
+struct Fetch {
+    hand: Arc<Hand>,
+    landing: Landing<&'static str, u32>,
+    answer: u32,
+}
+
+impl Call for Fetch {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
+        async move {
+            let outcome = self.hand.run(&permit).await;
+            if outcome == Outcome::Done {
+                self.landing.put(Arc::new(self.answer));
+            }
+            outcome
+        }
+        .boxed()
+    }
+}
+
+impl Tower {
+    fn new(keep_interest: std::time::Duration) -> Self {
+        let desk = Desk::new(policy());
+        let one = desk.upstream("one", secs(60), 1);
+        let options = FlightOptions {
+            max_age: secs(30),
+            keep_interest,
+        };
+        let kept = Kept::default();
+        let keep = kept.clone();
+        let flights = Flights::new(desk.engine.clone(), options, move |key, answer| {
+            keep.lock().push((*key, **answer));
+        });
+        Self {
+            desk,
+            flights,
+            kept,
+            one,
+        }
+    }
+
+    fn job(&self, class: Class, asker: u32) -> Job {
+        Job {
+            asker: Asker(asker),
+            ..job(self.one, class)
+        }
+    }
+
+    fn join(&self, class: Class, asker: u32, hand: &Arc<Hand>) -> Follower<&'static str, u32> {
+        let (hand, answer) = (hand.clone(), asker);
+        self.flights.join("key", self.job(class, asker), |landing| {
+            Some(Arc::new(Fetch {
+                hand,
+                landing,
+                answer,
+            }))
+        })
+    }
+
+    /// Uses the slot up, so that what comes next is queued.
+    async fn occupy(&self) {
+        let done = self.desk.done("before");
+        self.desk
+            .engine
+            .submit(job(self.one, INTERACTIVE), done)
+            .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rss_from_two_programs_is_one_call_whose_answer_both_get() {
+    let tower = Tower::new(secs(0));
+    let hand = tower.desk.call("call");
+    let first = tower.join(RSS, 1, &hand);
+    let second = tower.join(RSS, 2, &hand);
+    assert!(first.leads() && !second.leads());
+    hand.answer();
+    assert_eq!(second.await, Ok(Arc::new(1)));
+    assert_eq!(first.await, Ok(Arc::new(1)));
+    settle().await;
+    assert_eq!(tower.desk.started(), ["call"]);
+    assert!(tower.flights.is_empty());
+    assert_eq!(Arc::strong_count(&hand), 1, "the call is dropped");
+    assert_eq!(*tower.kept.lock(), [("key", 1)]);
+    assert_eq!(tower.desk.engine.status().counters.shared, 1);
+    let decisions = tower.desk.engine.decisions(tower.one, None, 9);
+    let shared = What::Shared { with: Asker(1) };
+    let shared = decisions.iter().find(|decision| decision.what == shared);
+    assert_eq!(shared.map(|decision| decision.asker), Some(Asker(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interactive_follower_of_a_background_flight_starts_within_its_own_gap() {
+    let tower = Tower::new(secs(0));
+    tower.occupy().await;
+    let hand = tower.desk.call("call");
+    let background = tower.join(BACKGROUND, 1, &hand);
+    pass(secs(3)).await;
+    let interactive = tower.join(INTERACTIVE, 2, &hand);
+    hand.answer();
+    assert_eq!(interactive.await, Ok(Arc::new(1)));
+    assert_eq!(background.await, Ok(Arc::new(1)));
+    assert_eq!(tower.desk.starts("call"), [secs(6)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_leader_may_leave_without_taking_followers_along() {
+    let tower = Tower::new(secs(0));
+    tower.occupy().await;
+    let hand = tower.desk.call("call");
+    let leader = tower.join(INTERACTIVE, 1, &hand);
+    let follower = tower.join(INTERACTIVE, 2, &hand);
+    drop(leader);
+    hand.answer();
+    assert_eq!(follower.await, Ok(Arc::new(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_the_last_follower_leaves_a_queued_job_is_cancelled() {
+    let tower = Tower::new(secs(0));
+    tower.occupy().await;
+    let hand = tower.desk.call("call");
+    let (a, b) = (
+        tower.join(INTERACTIVE, 1, &hand),
+        tower.join(INTERACTIVE, 2, &hand),
+    );
+    drop(a);
+    assert_eq!(tower.desk.engine.status().counts.queued, 1);
+    drop(b);
+    assert_eq!(tower.desk.engine.status().counts.queued, 0);
+    assert!(tower.flights.is_empty());
+    pass(secs(60)).await;
+    assert_eq!(tower.desk.started(), ["before"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn interest_may_be_kept_for_those_who_come_back() {
+    let tower = Tower::new(secs(300));
+    tower.desk.engine.hold();
+    let hand = tower.desk.call("call");
+    drop(tower.join(INTERACTIVE, 1, &hand));
+    pass(secs(299)).await;
+    let back = tower.join(INTERACTIVE, 2, &hand);
+    assert!(!back.leads());
+    pass(secs(5)).await;
+    let status = tower.desk.engine.status();
+    assert_eq!((status.counts.queued, status.counters.cancelled), (1, 0));
+    drop(back);
+    pass(secs(301)).await;
+    assert_eq!(tower.desk.engine.status().counts.queued, 0);
+    assert!(tower.flights.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_running_call_that_nobody_waits_for_ends_and_its_answer_is_kept() {
+    let tower = Tower::new(secs(0));
+    let hand = tower.desk.call("call");
+    let follower = tower.join(INTERACTIVE, 7, &hand);
+    settle().await;
+    drop(follower);
+    hand.answer();
+    settle().await;
+    assert_eq!(*tower.kept.lock(), [("key", 7)]);
+    assert!(tower.flights.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_panics_ends_and_those_who_joined_later_get_another_call() {
+    let tower = Tower::new(secs(0));
+    let hand = tower.desk.call("call");
+    let leader = tower.join(INTERACTIVE, 1, &hand);
+    settle().await;
+    let late = tower.join(INTERACTIVE, 2, &hand);
+    hand.give(Step::Panic);
+    hand.answer();
+    assert_eq!(leader.await, Err(Ended::Panicked));
+    assert_eq!(late.await, Ok(Arc::new(1)));
+    assert_eq!(tower.desk.starts("call"), [secs(0), secs(6)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_times_out_ends_for_its_leader_and_is_made_again_for_the_late() {
+    let tower = Tower::new(secs(0));
+    let hand = tower.desk.ready("call", Step::Never);
+    let leader = tower.join(INTERACTIVE, 1, &hand);
+    pass(secs(10)).await;
+    let late = tower.join(INTERACTIVE, 2, &hand);
+    hand.answer();
+    assert_eq!(leader.await, Err(Ended::TimedOut));
+    // The upstream rests first: a minute after the failure.
+    assert_eq!(late.await, Ok(Arc::new(1)));
+    assert_eq!(tower.desk.starts("call"), [secs(0), secs(90)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_kept_the_call_from_happening_is_told_to_all() {
+    let tower = Tower::new(secs(0));
+    tower.occupy().await;
+    tower.desk.engine.hold();
+    let hand = tower.desk.call("call");
+    let (a, b) = (
+        tower.join(COMPLETION, 1, &hand),
+        tower.join(COMPLETION, 2, &hand),
+    );
+    tower.desk.engine.switch_off(tower.one, "reason", "who");
+    assert!(matches!(a.await, Err(Ended::Skipped(_))));
+    assert!(matches!(b.await, Err(Ended::Skipped(_))));
+    let failed = tower.join(RSS, 3, &hand);
+    assert!(matches!(failed.result(), Some(Err(Ended::Skipped(_)))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_found_in_the_cache_needs_no_call() {
+    let tower = Tower::new(secs(0));
+    let follower = tower.flights.join("key", tower.job(RSS, 1), |landing| {
+        landing.put(Arc::new(42));
+        None
+    });
+    assert_eq!(follower.await, Ok(Arc::new(42)));
+    assert!(tower.flights.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_panics_leaves_no_flight_behind() {
+    let tower = Tower::new(secs(0));
+    let job = tower.job(RSS, 1);
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        tower.flights.join("key", job, |_| panic!("in start"))
+    }));
+    assert!(panicked.is_err());
+    assert!(tower.flights.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flight_beyond_its_age_takes_no_more_followers() {
+    let tower = Tower::new(secs(0));
+    let two = tower
+        .desk
+        .engine
+        .add_upstream("two", quota(secs(0), 2), secs(300));
+    let hand = tower.desk.call("call");
+    let join = || {
+        let hand = hand.clone();
+        tower.flights.join("key", job(two, INTERACTIVE), |landing| {
+            Some(Arc::new(Fetch {
+                hand,
+                landing,
+                answer: 1,
+            }))
+        })
+    };
+    let old = join();
+    pass(secs(31)).await;
+    let new = join();
+    assert!(new.leads());
+    settle().await;
+    hand.answer();
+    hand.answer();
+    assert_eq!(old.await, Ok(Arc::new(1)));
+    assert_eq!(new.await, Ok(Arc::new(1)));
+    settle().await;
+    assert!(tower.flights.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_ends_flights_too() {
+    let tower = Tower::new(secs(300));
+    let hand = tower.desk.call("call");
+    let follower = tower.join(RSS, 1, &hand);
+    settle().await;
+    drop(tower.join(RSS, 2, &hand));
+    tower.desk.engine.shutdown(secs(1)).await;
+    assert_eq!(follower.await, Err(Ended::Shutdown));
+    assert!(tower.flights.is_empty());
+    assert_eq!(Arc::strong_count(&tower.kept), 2);
+}

@@ -1,0 +1,155 @@
+//! What is handed to the keeper, and when.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use weir_engine::dispatch::UpstreamId;
+use weir_engine::{AgendaChange, Changes, Keeper, Outcome};
+
+use crate::kit::*;
+
+#[derive(Default)]
+struct Shelf {
+    kept: Mutex<Vec<Changes>>,
+    log: Mutex<Option<Log>>,
+    /// How many calls had started when the first rows came.
+    started_before: Mutex<Option<usize>>,
+}
+
+impl Keeper for Shelf {
+    fn changed(&self, front: &'static str, changes: Changes) {
+        assert_eq!(front, "test");
+        if let Some(log) = &*self.log.lock() {
+            let started = log.0.lock().len();
+            self.started_before.lock().get_or_insert(started);
+        }
+        self.kept.lock().push(changes);
+    }
+}
+
+fn desk(policy: weir_engine::dispatch::Policy) -> (Desk, Arc<Shelf>) {
+    let shelf = Arc::new(Shelf::default());
+    let desk = Desk::with(policy, |options| options.keeper = Some(shelf.clone()));
+    *shelf.log.lock() = Some(desk.log.clone());
+    (desk, shelf)
+}
+
+fn hourly(desk: &Desk) -> UpstreamId {
+    let mut quota = quota(secs(0), 1);
+    quota.query.hour = Some(10);
+    desk.engine.add_upstream("hourly", quota, secs(30))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_under_an_hour_window_is_kept_before_the_call_is_made() {
+    let (desk, shelf) = desk(policy());
+    let one = hourly(&desk);
+    desk.engine
+        .submit(job(one, INTERACTIVE), desk.done("a"))
+        .await;
+    assert_eq!(*shelf.started_before.lock(), Some(0));
+    let kept = shelf.kept.lock();
+    let row = &kept[0].upstreams[0];
+    assert_eq!((row.upstream, &*row.name), (one, "hourly"));
+    assert_eq!(row.row.query[1].starts.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_else_is_kept_within_a_second_and_only_once() {
+    let (desk, shelf) = desk(policy());
+    let one = desk.upstream("one", secs(0), 1);
+    for _ in 0..100 {
+        desk.engine
+            .submit(job(one, INTERACTIVE), desk.done("a"))
+            .await;
+    }
+    assert!(shelf.kept.lock().is_empty());
+    pass(secs(1)).await;
+    assert_eq!(shelf.kept.lock().len(), 1);
+    pass(secs(3600)).await;
+    assert_eq!(shelf.kept.lock().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn scheduled_jobs_are_kept_with_the_fronts_bytes_until_they_leave() {
+    let mut policy = policy();
+    policy.attempts = 2;
+    policy.retry_base = secs(60);
+    let (desk, shelf) = desk(policy);
+    let one = desk.upstream("one", secs(0), 1);
+    let call = desk.ready("bytes", Step::Outcome(Outcome::Unavailable));
+    call.answer();
+    let ticket = desk.engine.submit(job(one, INTERACTIVE), call);
+    pass(secs(2)).await;
+    let changes: Vec<_> = shelf
+        .kept
+        .lock()
+        .drain(..)
+        .flat_map(|changes| changes.agenda)
+        .collect();
+    let [AgendaChange::Put { row, kept }] = &changes[..] else {
+        panic!("{changes:?}");
+    };
+    assert_eq!(
+        (row.upstream, row.attempts_made, &kept[..]),
+        (one, 1, &b"bytes"[..])
+    );
+    let job = row.job;
+    ticket.await;
+    pass(secs(2)).await;
+    let changes: Vec<_> = shelf
+        .kept
+        .lock()
+        .drain(..)
+        .flat_map(|changes| changes.agenda)
+        .collect();
+    assert_eq!(changes, [AgendaChange::Gone(job)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clean_stop_keeps_the_agenda() {
+    let (desk, shelf) = desk(policy());
+    let one = desk.upstream("one", secs(0), 1);
+    let mut later = job(one, INTERACTIVE);
+    later.not_before = desk.engine.timeline().now() + secs(600);
+    desk.engine.submit_detached(later, desk.done("later"));
+    desk.engine.shutdown(secs(1)).await;
+    let changes: Vec<_> = shelf
+        .kept
+        .lock()
+        .drain(..)
+        .flat_map(|changes| changes.agenda)
+        .collect();
+    assert!(
+        matches!(&changes[..], [AgendaChange::Put { .. }]),
+        "{changes:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_kept_comes_back() {
+    let (desk, shelf) = desk(policy());
+    let one = hourly(&desk);
+    let throttled = Outcome::Throttled {
+        retry_after: Some(secs(600)),
+    };
+    let call = desk.ready("a", Step::Outcome(throttled));
+    desk.engine.submit(job(one, INTERACTIVE), call).await;
+    desk.engine.switch_off(one, "why", "who");
+    pass(secs(1)).await;
+    let row = shelf
+        .kept
+        .lock()
+        .pop()
+        .expect("it was kept")
+        .upstreams
+        .remove(0);
+    let after = Desk::new(policy());
+    let again = hourly(&after);
+    after.engine.restore(again, &row.row, row.off);
+    let (old, new) = (desk.engine.upstream(one), after.engine.upstream(again));
+    let (old, new) = (old.expect("it is there"), new.expect("it is there"));
+    assert_eq!(old.status.rest, new.status.rest);
+    assert_eq!(old.off, new.off);
+    assert_eq!(new.status.query[0].used, 1);
+}

@@ -1,0 +1,190 @@
+//! Spacing, windows, max-wait, calls in flight, workers.
+
+use crate::kit::*;
+use weir_engine::dispatch::{Drop, Skip, Wait};
+use weir_engine::{Ended, Outcome};
+
+#[tokio::test(start_paused = true)]
+async fn spacing_holds_the_next_start_back_by_the_share_of_its_class() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(60), 1);
+    for name in ["first", "second", "third"] {
+        desk.engine
+            .submit_detached(job(one, INTERACTIVE), desk.done(name));
+    }
+    pass(secs(20)).await;
+    assert_eq!(desk.starts("first"), [secs(0)]);
+    assert_eq!(desk.starts("second"), [secs(6)]);
+    assert_eq!(desk.starts("third"), [secs(12)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_used_up_window_blocks_until_it_has_room() {
+    let desk = Desk::new(policy());
+    let mut two_a_minute = quota(secs(0), 4);
+    two_a_minute.query.minute = Some(2);
+    let one = desk.engine.add_upstream("one", two_a_minute, secs(30));
+    for name in ["a", "b", "c"] {
+        desk.engine
+            .submit_detached(job(one, INTERACTIVE), desk.done(name));
+    }
+    pass(secs(59)).await;
+    assert_eq!(desk.started(), ["a", "b"]);
+    pass(secs(2)).await;
+    assert_eq!(desk.starts("c"), [secs(60)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_throttled_upstream_is_left_alone_as_long_as_it_asked() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(0), 1);
+    let throttled = Outcome::Throttled {
+        retry_after: Some(secs(90)),
+    };
+    let call = desk.ready("told", Step::Outcome(throttled));
+    desk.engine.submit_detached(job(one, INTERACTIVE), call);
+    let held = desk.engine.submit(job(one, INTERACTIVE), desk.done("held"));
+    assert_eq!(held.await, Ended::Finished(Outcome::Done));
+    assert_eq!(desk.starts("held"), [secs(90)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_fails_is_made_again_after_a_wait_with_jitter() {
+    let mut policy = policy();
+    policy.attempts = 3;
+    let desk = Desk::new(policy);
+    let one = desk.upstream("one", secs(0), 1);
+    let call = desk.call("a");
+    for outcome in [Outcome::Unavailable, Outcome::Unavailable, Outcome::Done] {
+        call.give(Step::Outcome(outcome));
+    }
+    let ticket = desk.engine.submit(job(one, INTERACTIVE), call);
+    assert_eq!(ticket.await, Ended::Finished(Outcome::Done));
+    let starts = desk.starts("a");
+    let waits = [starts[1] - starts[0], starts[2] - starts[1]];
+    assert!((500..=751).contains(&waits[0].as_millis()), "{waits:?}");
+    assert!((1000..=1501).contains(&waits[1].as_millis()), "{waits:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_that_wants_to_be_asked_again_is() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(0), 1);
+    let call = desk.ready("a", Step::Outcome(Outcome::Again { after: secs(120) }));
+    call.answer();
+    let ticket = desk.engine.submit(job(one, INTERACTIVE), call);
+    assert_eq!(ticket.await, Ended::Finished(Outcome::Done));
+    assert_eq!(desk.starts("a"), [secs(0), secs(120)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_wait_of_a_class_skips() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(60), 1);
+    desk.engine
+        .submit_detached(job(one, INTERACTIVE), desk.done("first"));
+    let rss = desk.engine.submit(job(one, RSS), desk.done("rss"));
+    let skip = Skip {
+        reason: Wait::Gap,
+        wait: Some(secs(30)),
+        limit: Some(secs(15)),
+    };
+    assert_eq!(rss.await, Ended::Skipped(skip));
+    // Background may wait a minute, which is just what it has to.
+    let background = desk
+        .engine
+        .submit(job(one, BACKGROUND), desk.done("background"));
+    assert_eq!(background.await, Ended::Finished(Outcome::Done));
+    assert_eq!(desk.started(), ["first", "background"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_wait_given_with_the_job_counts_instead() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(60), 1);
+    desk.engine
+        .submit_detached(job(one, INTERACTIVE), desk.done("first"));
+    let with = |class, max_wait| {
+        let mut job = job(one, class);
+        job.max_wait = Some(max_wait);
+        job
+    };
+    let impatient = desk
+        .engine
+        .submit(with(INTERACTIVE, secs(5)), desk.done("impatient"));
+    assert!(matches!(
+        impatient.await,
+        Ended::Skipped(Skip { limit: Some(_), .. })
+    ));
+    let patient = desk
+        .engine
+        .submit(with(RSS, secs(31)), desk.done("patient"));
+    assert_eq!(patient.await, Ended::Finished(Outcome::Done));
+    assert_eq!(desk.starts("patient"), [secs(30)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn never_more_calls_in_flight_than_the_upstream_allows() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(0), 2);
+    let calls: Vec<_> = (0..4).map(|_| desk.call("a")).collect();
+    for call in &calls {
+        desk.engine
+            .submit_detached(job(one, INTERACTIVE), call.clone());
+    }
+    pass(secs(5)).await;
+    assert_eq!(desk.started().len(), 2);
+    calls[0].answer();
+    settle().await;
+    assert_eq!(desk.started().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn never_more_calls_than_workers_until_they_give_their_slots_back() {
+    let mut policy = policy();
+    policy.crew.base = 2;
+    policy.crew.max = 2;
+    let desk = Desk::new(policy);
+    for name in ["a", "b", "c", "d", "e"] {
+        let upstream = desk.upstream(name, secs(0), 1);
+        desk.engine
+            .submit_detached(job(upstream, INTERACTIVE), desk.call(name));
+    }
+    settle().await;
+    assert_eq!(desk.started(), ["a", "b"]);
+    pass(millis(999)).await;
+    assert_eq!(desk.started(), ["a", "b"]);
+    pass(millis(1)).await;
+    assert_eq!(desk.started(), ["a", "b", "c", "d"]);
+    let counts = desk.engine.status().counts;
+    assert_eq!((counts.busy, counts.waiting), (2, 2));
+    pass(secs(1)).await;
+    assert_eq!(desk.starts("e"), [secs(2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_answers_at_once() {
+    let mut policy = policy();
+    policy.capacity = 3;
+    let desk = Desk::new(policy);
+    let one = desk.upstream("one", secs(0), 1);
+    desk.engine.hold();
+    for _ in 0..3 {
+        desk.engine.submit_detached(job(one, RSS), desk.done("a"));
+    }
+    let late = desk.engine.submit(job(one, RSS), desk.done("late"));
+    assert_eq!(late.ended(), Some(Ended::Dropped(Drop::QueueFull)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn learned_limits_hold_and_a_lower_quota_too() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(0), 4);
+    desk.engine.set_quota(one, quota(secs(600), 1));
+    desk.engine
+        .submit_detached(job(one, INTERACTIVE), desk.done("a"));
+    desk.engine
+        .submit_detached(job(one, INTERACTIVE), desk.done("b"));
+    pass(secs(61)).await;
+    assert_eq!(desk.starts("b"), [secs(60)]);
+}
