@@ -60,6 +60,8 @@ pub enum AgendaChange {
     Put {
         /// The dispatcher's row.
         row: AgendaRow,
+        /// The name of the upstream that it calls.
+        upstream: Arc<str>,
         /// The front's own bytes.
         kept: Vec<u8>,
     },

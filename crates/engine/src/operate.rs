@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dispatch::{Asker, Budget, Class, Job, Moment, Quota, UpstreamId, UpstreamRow};
+use weir_dispatch::{Asker, Budget, Class, Job, Moment, Quota, UpstreamId, UpstreamRow, Usage};
 
 use crate::call::Call;
 use crate::engine::Engine;
@@ -52,6 +52,12 @@ impl Engine {
     pub fn set_quota(&self, upstream: UpstreamId, quota: Quota) {
         self.shared
             .with(|state, now, _| state.dispatcher.set_quota(now, upstream, quota));
+    }
+
+    /// Takes in what an upstream said about a limit of its own, outside a call; see
+    /// [`Permit::observe`](crate::Permit::observe).
+    pub fn observe(&self, upstream: UpstreamId, usage: Usage) {
+        self.shared.observe(upstream, usage);
     }
 
     /// Gives an upstream another time-out, for calls that start from now on.

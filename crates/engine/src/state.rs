@@ -144,7 +144,12 @@ impl State {
 
     fn kept(&mut self, row: AgendaRow) -> Option<AgendaChange> {
         let kept = self.payloads.find(row.job)?.call.keep()?;
-        (kept.len() <= KEPT_BYTES).then_some(AgendaChange::Put { row, kept })
+        let upstream = self.sides[row.upstream.0 as usize].name.clone();
+        (kept.len() <= KEPT_BYTES).then_some(AgendaChange::Put {
+            row,
+            upstream,
+            kept,
+        })
     }
 }
 

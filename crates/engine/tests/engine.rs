@@ -19,5 +19,7 @@ mod limits;
 mod network;
 #[path = "engine/order.rs"]
 mod order;
+#[path = "engine/rows.rs"]
+mod rows;
 #[path = "engine/tickets.rs"]
 mod tickets;

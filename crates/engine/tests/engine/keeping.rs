@@ -87,7 +87,7 @@ async fn scheduled_jobs_are_kept_with_the_fronts_bytes_until_they_leave() {
         .drain(..)
         .flat_map(|changes| changes.agenda)
         .collect();
-    let [AgendaChange::Put { row, kept }] = &changes[..] else {
+    let [AgendaChange::Put { row, kept, .. }] = &changes[..] else {
         panic!("{changes:?}");
     };
     assert_eq!(

@@ -1,0 +1,241 @@
+//! Keeps an engine's rows in a store, and brings them back at the next start.
+//!
+//! The engine counts in moments that never jump; the store keeps wall times. Each row is translated by
+//! the wall clock as it is when the row is handed over, and when the wall clock was set, the rows that
+//! hold times to come (rests, the agenda) are handed over again: so they end when they should, whatever
+//! the clock did meanwhile. Window starts are kept as they were: a clock set back leaves them counting
+//! longer, never shorter than it takes the clock to come back.
+
+mod translate;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use weir_dispatch::{Budget, Class, JobId, Moment, UpstreamRow};
+use weir_store::state::{self, Change, Payload, State, Wall};
+
+use crate::keeper::{AgendaChange, Changes, Keeper, KeptUpstream, Off};
+use crate::timeline::Timeline;
+
+use self::translate::{Skew, Translated};
+
+/// A wall clock that has moved this much against ours was set.
+const SET: i64 = 1_000_000_000;
+
+/// Says what time it is.
+pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+
+/// The rows of one front. Give it to the engine as its keeper.
+pub struct Rows {
+    front: &'static str,
+    state: Arc<dyn State>,
+    timeline: Timeline,
+    clock: WallClock,
+    book: Mutex<Book>,
+}
+
+/// What the store holds, as far as it decides what to write next.
+#[derive(Default)]
+struct Book {
+    skew: Skew,
+    upstreams: HashMap<Arc<str>, Translated>,
+    agenda: HashMap<JobId, (Moment, state::AgendaRow)>,
+    /// Entries from before this start, until all that count have been put back.
+    old_agenda: Vec<u64>,
+    next_id: u64,
+}
+
+/// What was kept of one upstream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RestoredUpstream {
+    /// The dispatcher's row.
+    pub row: UpstreamRow,
+    /// Why it is off, if an operator had it off.
+    pub off: Option<Off>,
+}
+
+/// What was kept of a scheduled job. The front makes the job and the call anew from its own bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestoredJob {
+    /// Whom it calls.
+    pub upstream: Arc<str>,
+    /// Its class.
+    pub class: Class,
+    /// Its budget.
+    pub budget: Budget,
+    /// When it is due.
+    pub due: Moment,
+    /// Attempts made so far.
+    pub attempts_made: u8,
+    /// The front's own bytes.
+    pub kept: Vec<u8>,
+}
+
+/// All that was kept of a front.
+#[derive(Clone, Debug, Default)]
+pub struct Restored {
+    /// Upstreams by name, also those that are configured no longer.
+    pub upstreams: HashMap<Arc<str>, RestoredUpstream>,
+    /// The agenda, soonest first.
+    pub agenda: Vec<RestoredJob>,
+}
+
+impl Rows {
+    /// Reads what is kept of a front. Blocks.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn load(
+        front: &'static str,
+        state: Arc<dyn State>,
+        timeline: Timeline,
+        clock: WallClock,
+    ) -> Result<(Arc<Self>, Restored), weir_store::Error> {
+        let skew = Skew::between(clock(), &timeline);
+        let kept = state.load(front, skew.wall(timeline.now()))?;
+        let mut book = Book {
+            skew,
+            next_id: kept.agenda.iter().map(|row| row.id + 1).max().unwrap_or(0),
+            old_agenda: kept.agenda.iter().map(|row| row.id).collect(),
+            ..Book::default()
+        };
+        let mut restored = Restored::default();
+        for upstream in kept.upstreams {
+            let (row, translated) = translate::restore(&upstream, skew);
+            book.upstreams.insert(upstream.name.clone(), translated);
+            restored.upstreams.insert(upstream.name, row);
+        }
+        restored.agenda = kept
+            .agenda
+            .iter()
+            .map(|row| translate::job(row, skew))
+            .collect();
+        restored.agenda.sort_by_key(|job| job.due);
+        let rows = Self {
+            front,
+            state,
+            timeline,
+            clock,
+            book: Mutex::new(book),
+        };
+        Ok((Arc::new(rows), restored))
+    }
+
+    /// The front has put back what counts: entries from before are dropped, and upstreams that are not
+    /// among `present` are marked as gone from today on.
+    pub fn settle(&self, present: &[&str]) {
+        let mut book = self.book.lock();
+        let mut changes: Vec<Change> = book.old_agenda.drain(..).map(Change::Taken).collect();
+        let now = book.skew.wall(self.timeline.now());
+        for (name, upstream) in &mut book.upstreams {
+            let gone = !present.contains(&name.as_ref());
+            if gone != upstream.row.gone.is_some() {
+                upstream.row.gone = gone.then_some(now);
+                changes.push(Change::Upstream {
+                    name: name.clone(),
+                    row: upstream.row.clone(),
+                });
+            }
+        }
+        self.save(changes);
+    }
+
+    fn save(&self, changes: Vec<Change>) {
+        if changes.is_empty() {
+            return;
+        }
+        if let Err(error) = self.state.save(self.front, changes) {
+            tracing::warn!(front = self.front, %error, "some of what should survive a restart was not kept");
+        }
+    }
+
+    fn upstream(&self, book: &mut Book, kept: &KeptUpstream, changes: &mut Vec<Change>) {
+        let (skew, now) = (book.skew, self.timeline.now());
+        let known = book.upstreams.entry(kept.name.clone()).or_default();
+        known.take_over(kept, skew, now, changes);
+    }
+
+    fn agenda(&self, book: &mut Book, change: AgendaChange, changes: &mut Vec<Change>) {
+        match change {
+            AgendaChange::Gone(job) => {
+                if let Some((_, row)) = book.agenda.remove(&job) {
+                    changes.push(Change::Taken(row.id));
+                }
+            }
+            AgendaChange::Put {
+                row,
+                upstream,
+                kept,
+            } => {
+                let Ok(payload) = Payload::new(kept) else {
+                    tracing::warn!(
+                        front = self.front,
+                        "a scheduled job is too large to survive a restart"
+                    );
+                    return;
+                };
+                let id = match book.agenda.get(&row.job) {
+                    Some((_, old)) => old.id,
+                    None => book.next_id,
+                };
+                book.next_id = book.next_id.max(id + 1);
+                let stored = state::AgendaRow {
+                    id,
+                    upstream,
+                    class: row.class.0,
+                    budget: translate::stored_budget(row.budget),
+                    due: book.skew.wall(row.due),
+                    attempts: row.attempts_made,
+                    payload,
+                };
+                book.agenda.insert(row.job, (row.due, stored.clone()));
+                changes.push(Change::Scheduled(stored));
+            }
+        }
+    }
+
+    /// If the wall clock was set, hands all times to come over again.
+    fn follow_clock(&self, book: &mut Book, changes: &mut Vec<Change>) {
+        let skew = Skew::between((self.clock)(), &self.timeline);
+        if skew.differs(book.skew, SET) {
+            let old = std::mem::replace(&mut book.skew, skew);
+            tracing::info!(
+                front = self.front,
+                "the wall clock was set; what is kept follows it"
+            );
+            for (name, upstream) in &mut book.upstreams {
+                upstream.shift(old, skew);
+                changes.push(Change::Upstream {
+                    name: name.clone(),
+                    row: upstream.row.clone(),
+                });
+            }
+            for (due, row) in book.agenda.values_mut() {
+                row.due = skew.wall(*due);
+                changes.push(Change::Scheduled(row.clone()));
+            }
+        }
+    }
+}
+
+impl Keeper for Rows {
+    fn changed(&self, _front: &'static str, changed: Changes) {
+        let mut book = self.book.lock();
+        let mut changes = Vec::new();
+        self.follow_clock(&mut book, &mut changes);
+        for upstream in &changed.upstreams {
+            self.upstream(&mut book, upstream, &mut changes);
+        }
+        for change in changed.agenda {
+            self.agenda(&mut book, change, &mut changes);
+        }
+        self.save(changes);
+    }
+}
+
+/// The wall time of a moment far away is cut to what the store can hold.
+pub(crate) fn far(nanos: i128) -> Wall {
+    Wall(i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX }))
+}

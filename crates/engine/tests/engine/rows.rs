@@ -1,0 +1,267 @@
+//! A restart: windows, rests, switches and the agenda come back, whatever the wall clock did meanwhile.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use weir_engine::dispatch::policy::Quota;
+use weir_engine::dispatch::{State, UpstreamId, Usage, Window};
+use weir_engine::{Outcome, Restored, Rows, Timeline};
+use weir_store::state::MemoryState;
+
+use crate::kit::*;
+
+/// A machine: its store, and its wall clock, which can be set.
+struct Machine {
+    store: Arc<MemoryState>,
+    /// The wall time at which tokio's clock said this.
+    wall: Arc<Mutex<(SystemTime, Instant)>>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        Self {
+            store: Arc::new(MemoryState::new()),
+            wall: Arc::new(Mutex::new((wall(), Instant::now()))),
+        }
+    }
+
+    fn set_clock(&self, to: impl FnOnce(SystemTime) -> SystemTime) {
+        let now = self.now();
+        *self.wall.lock() = (to(now), Instant::now());
+    }
+
+    fn now(&self) -> SystemTime {
+        let (wall, at) = *self.wall.lock();
+        wall + at.elapsed()
+    }
+
+    /// Starts a Weir on this machine.
+    fn start(&self, policy: weir_engine::dispatch::Policy) -> (Desk, Arc<Rows>, Restored) {
+        let timeline = Timeline::starting_at(self.now());
+        let clock = self.wall.clone();
+        let clock = Arc::new(move || {
+            let (wall, at) = *clock.lock();
+            wall + at.elapsed()
+        });
+        let (rows, restored) = Rows::load("test", self.store.clone(), timeline, clock).unwrap();
+        let keeper = rows.clone();
+        let desk = Desk::with(policy, |options| {
+            options.timeline = timeline;
+            options.keeper = Some(keeper);
+        });
+        (desk, rows, restored)
+    }
+}
+
+fn limited() -> Quota {
+    let mut quota = quota(secs(0), 1);
+    quota.query.hour = Some(3);
+    quota
+}
+
+/// Adds an upstream as a front does, with what was kept of it.
+fn add(desk: &Desk, restored: &Restored, name: &str, quota: Quota) -> UpstreamId {
+    let id = desk.engine.add_upstream(name, quota, secs(30));
+    if let Some(kept) = restored.upstreams.get(name) {
+        desk.engine.restore(id, &kept.row, kept.off.clone());
+    }
+    id
+}
+
+async fn stop(desk: Desk) {
+    desk.engine.shutdown(secs(1)).await;
+}
+
+fn state(desk: &Desk, id: UpstreamId) -> State {
+    desk.engine.upstream(id).unwrap().status.state
+}
+
+async fn throttle(desk: &Desk, id: UpstreamId, span: Duration) {
+    let throttled = Outcome::Throttled {
+        retry_after: Some(span),
+    };
+    let call = desk.ready("throttled", Step::Outcome(throttled));
+    desk.engine.submit(job(id, INTERACTIVE), call).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_in_the_middle_of_a_quota_keeps_the_count() {
+    let machine = Machine::new();
+    let (desk, _, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", limited());
+    for _ in 0..2 {
+        let call = desk.done("before");
+        desk.engine.submit(job(one, INTERACTIVE), call).await;
+        pass(secs(60)).await;
+    }
+    // Cut off, not stopped: a reservation is kept before its call is made.
+    drop(desk);
+    pass(secs(600)).await;
+    let (desk, _, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", limited());
+    for _ in 0..2 {
+        let call = desk.done("after");
+        desk.engine.submit_detached(job(one, INTERACTIVE), call);
+    }
+    pass(secs(1)).await;
+    assert_eq!(desk.started(), ["after"], "the third of three");
+    // The first start was 720 s before this one began.
+    pass(secs(3600 - 720)).await;
+    assert_eq!(desk.started(), ["after", "after"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rests_rungs_switches_and_learned_limits_come_back() {
+    let machine = Machine::new();
+    let (desk, _, restored) = machine.start(policy());
+    let cooling = add(&desk, &restored, "cooling", quota(secs(0), 1));
+    let failing = add(&desk, &restored, "failing", quota(secs(0), 1));
+    let off = add(&desk, &restored, "off", quota(secs(0), 1));
+    throttle(&desk, cooling, secs(1000)).await;
+    let call = desk.ready("failing", Step::Outcome(Outcome::Unavailable));
+    desk.engine.submit(job(failing, INTERACTIVE), call).await;
+    desk.engine.switch_off(off, "account renewal", "operator");
+    let usage = Usage {
+        budget: weir_engine::dispatch::Budget::Query,
+        window: Window::Day,
+        limit: 100,
+        used: Some(40),
+    };
+    desk.engine.observe(cooling, usage);
+    stop(desk).await;
+    pass(secs(400)).await;
+    let (desk, _, restored) = machine.start(policy());
+    let cooling = add(&desk, &restored, "cooling", quota(secs(0), 1));
+    let failing = add(&desk, &restored, "failing", quota(secs(0), 1));
+    let off = add(&desk, &restored, "off", quota(secs(0), 1));
+    assert!(matches!(state(&desk, cooling), State::Cooldown { .. }));
+    assert_eq!(state(&desk, failing), State::Probing);
+    assert_eq!(desk.engine.upstream(failing).unwrap().status.rung, 1);
+    assert_eq!(state(&desk, off), State::Off);
+    let view = desk.engine.upstream(off).unwrap();
+    assert_eq!(view.off.unwrap().reason, "account renewal");
+    let day = desk.engine.upstream(cooling).unwrap().status.query[0];
+    assert_eq!((day.used, day.limit, day.learned), (40, 100, true));
+    pass(secs(601)).await;
+    assert_eq!(state(&desk, cooling), State::Probing);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_agenda_comes_back_once_and_is_not_early() {
+    let machine = Machine::new();
+    let (desk, rows, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", quota(secs(0), 1));
+    rows.settle(&["one"]);
+    let mut later = job(one, BACKGROUND);
+    later.not_before = desk.engine.timeline().now() + secs(600);
+    desk.engine.submit_detached(later, desk.done("later"));
+    stop(desk).await;
+    for _ in 0..3 {
+        // Each start puts it back anew, and none doubles it.
+        let (desk, rows, restored) = machine.start(policy());
+        let one = add(&desk, &restored, "one", quota(secs(0), 1));
+        assert_eq!(restored.agenda.len(), 1);
+        let kept = &restored.agenda[0];
+        assert_eq!(
+            (&*kept.upstream, kept.class, &kept.kept[..]),
+            ("one", BACKGROUND, &b"later"[..])
+        );
+        let mut again = job(one, kept.class);
+        again.not_before = kept.due;
+        desk.engine.reschedule(again, desk.done("later"));
+        pass(secs(2)).await;
+        rows.settle(&["one"]);
+        assert_eq!(desk.started(), Vec::<String>::new());
+        stop(desk).await;
+    }
+    let (desk, rows, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", quota(secs(0), 1));
+    let mut again = job(one, BACKGROUND);
+    again.not_before = restored.agenda[0].due;
+    desk.engine.reschedule(again, desk.done("later"));
+    rows.settle(&["one"]);
+    pass(secs(593)).await;
+    assert_eq!(desk.started(), Vec::<String>::new());
+    pass(secs(2)).await;
+    assert_eq!(desk.started(), ["later"]);
+    stop(desk).await;
+    assert!(machine.start(policy()).2.agenda.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_while_running_moves_what_is_kept() {
+    for hours in [-3i64, 3] {
+        let machine = Machine::new();
+        let (desk, _, restored) = machine.start(policy());
+        let one = add(&desk, &restored, "one", quota(secs(0), 1));
+        let two = add(&desk, &restored, "two", quota(secs(0), 1));
+        throttle(&desk, one, secs(1000)).await;
+        pass(secs(10)).await;
+        let span = secs(3600 * hours.unsigned_abs());
+        machine.set_clock(|now| if hours < 0 { now - span } else { now + span });
+        // Anything that is kept makes the store follow.
+        let call = desk.done("two");
+        desk.engine.submit(job(two, INTERACTIVE), call).await;
+        stop(desk).await;
+        let (desk, _, restored) = machine.start(policy());
+        let one = add(&desk, &restored, "one", quota(secs(0), 1));
+        pass(secs(980)).await;
+        assert!(
+            matches!(state(&desk, one), State::Cooldown { .. }),
+            "{hours} h: too early"
+        );
+        pass(secs(20)).await;
+        assert_eq!(state(&desk, one), State::Probing, "{hours} h: too late");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_back_while_stopped_makes_no_rest_endless() {
+    let machine = Machine::new();
+    let (desk, _, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", limited());
+    throttle(&desk, one, secs(1000)).await;
+    stop(desk).await;
+    machine.set_clock(|now| now - secs(10 * 365 * 86_400));
+    let (desk, _, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", limited());
+    let State::Cooldown { until } = state(&desk, one) else {
+        panic!("{:?}", state(&desk, one));
+    };
+    let now = desk.engine.timeline().now();
+    assert!(
+        now.until(until) <= secs(86_400),
+        "cut to the longest there is"
+    );
+    let hour = desk.engine.upstream(one).unwrap().status.query[0];
+    assert_eq!(hour.used, 1, "the start counts as made now");
+    assert!(now.until(hour.next) <= secs(3600));
+}
+
+#[tokio::test(start_paused = true)]
+async fn upstreams_that_are_gone_are_marked_and_unmarked() {
+    let machine = Machine::new();
+    let (desk, rows, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", quota(secs(0), 1));
+    desk.engine
+        .submit(job(one, INTERACTIVE), desk.done("a"))
+        .await;
+    stop(desk).await;
+    rows.settle(&[]);
+    let gone = |machine: &Machine| {
+        use weir_store::state::{State, Wall};
+        machine
+            .store
+            .load("test", Wall(i64::MAX))
+            .unwrap()
+            .upstreams[0]
+            .row
+            .gone
+    };
+    assert!(gone(&machine).is_some());
+    let (_, rows, _) = machine.start(policy());
+    rows.settle(&["one"]);
+    assert_eq!(gone(&machine), None);
+}
