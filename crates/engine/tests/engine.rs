@@ -19,5 +19,7 @@ mod limits;
 mod network;
 #[path = "engine/order.rs"]
 mod order;
+#[path = "engine/race.rs"]
+mod race;
 #[path = "engine/tickets.rs"]
 mod tickets;
