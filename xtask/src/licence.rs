@@ -1,7 +1,8 @@
 //! Licence expressions: does what a crate says in its `license` field hold with what we allow?
 //!
 //! The grammar is that of SPDX: names joined by `AND`, `OR` and `WITH`, in brackets where needed.
-//! Older crates write `MIT/Apache-2.0`, where the stroke means `OR`.
+//! Older crates write `MIT/Apache-2.0`, where the stroke means `OR`; some write the joining words small,
+//! which SPDX allows.
 
 use anyhow::{Result, bail};
 
@@ -22,6 +23,9 @@ pub(crate) fn is_satisfied(expression: &str, allowed: impl Fn(&str) -> bool) -> 
         Some(word) => bail!("`{expression}` goes on with `{word}` where it should end"),
     }
 }
+
+/// Words that are no licence.
+const JOINING: [&str; 5] = ["(", ")", "AND", "OR", "WITH"];
 
 struct Parser<'a, F> {
     words: Vec<&'a str>,
@@ -64,7 +68,11 @@ impl<'a, F: Fn(&str) -> bool> Parser<'a, F> {
 
     fn name(&mut self) -> Result<&'a str> {
         match self.peek() {
-            Some(word) if !["(", ")", "AND", "OR", "WITH"].contains(&word) => {
+            Some(word)
+                if !JOINING
+                    .iter()
+                    .any(|joining| joining.eq_ignore_ascii_case(word)) =>
+            {
                 self.at += 1;
                 Ok(word)
             }
@@ -77,7 +85,9 @@ impl<'a, F: Fn(&str) -> bool> Parser<'a, F> {
     }
 
     fn take(&mut self, word: &str) -> bool {
-        let found = self.peek() == Some(word);
+        let found = self
+            .peek()
+            .is_some_and(|next| next.eq_ignore_ascii_case(word));
         self.at += usize::from(found);
         found
     }

@@ -165,3 +165,35 @@ fn place(job: JobId) -> usize {
 fn generation(job: JobId) -> u32 {
     (job.0 >> 32) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use futures_util::future::BoxFuture;
+
+    use super::*;
+    use crate::call::{Outcome, Permit};
+
+    struct Nothing;
+
+    impl Call for Nothing {
+        fn attempt(&self, _: Permit) -> BoxFuture<'_, Outcome> {
+            std::future::ready(Outcome::Done).boxed()
+        }
+    }
+
+    #[test]
+    fn an_old_id_does_not_find_the_next_job_in_its_place() {
+        let (old, new) = (JobId(3), JobId((1 << 32) | 3));
+        let mut payloads = Payloads::default();
+        payloads.insert(new, Payload::new(Arc::new(Nothing), Asked::Nobody));
+        assert!(payloads.find(old).is_none() && payloads.remove(old).is_none());
+        assert!(payloads.find(new).is_some() && payloads.remove(new).is_some());
+        assert!(payloads.find(new).is_none());
+    }
+
+    #[test]
+    fn a_payload_is_small() {
+        assert!(size_of::<Option<Payload>>() <= 40);
+    }
+}

@@ -181,13 +181,6 @@ impl Shared {
         self.with(|state, now, _| state.dispatcher.raise(now, job, class))
     }
 
-    /// A job goes on although nobody waits for it.
-    pub(crate) fn want(&self, job: JobId) {
-        if let Some(payload) = self.state.lock().payloads.find(job) {
-            payload.wanted = true;
-        }
-    }
-
     /// Somebody no longer waits for a job; it is cancelled if nobody else does.
     pub(crate) fn withdraw(self: &Arc<Self>, job: JobId, interest: Interest<'_>) {
         self.with(|state, now, _| {

@@ -69,9 +69,7 @@ impl Ticket {
 
     /// Lets go of the ticket without withdrawing interest: the job goes on by itself.
     pub fn keep(mut self) {
-        if let Some(job) = self.job.take() {
-            self.shared.want(job);
-        }
+        self.job = None;
     }
 }
 
@@ -137,9 +135,7 @@ impl Batch {
 
     /// Lets go of the batch without withdrawing interest: its jobs go on by themselves.
     pub fn keep(mut self) {
-        for job in self.jobs.drain(..) {
-            self.shared.want(job);
-        }
+        self.jobs.clear();
     }
 
     /// Takes all jobs back that have not started; their ends still come.

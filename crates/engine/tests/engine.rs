@@ -19,6 +19,8 @@ mod limits;
 mod network;
 #[path = "engine/order.rs"]
 mod order;
+#[path = "engine/race.rs"]
+mod race;
 #[path = "engine/rows.rs"]
 mod rows;
 #[path = "engine/tickets.rs"]

@@ -118,12 +118,17 @@ async fn a_batch_whose_reader_never_reads_stalls_nobody() {
     let desk = Desk::new(policy());
     let one = desk.upstream("one", secs(0), 4);
     let calls = (0..1000).map(|_| (job(one, RSS), desk.done("batch") as _));
-    let unread = desk.engine.submit_batch(calls.collect());
+    let mut unread = desk.engine.submit_batch(calls.collect());
     let ticket = desk.engine.submit(job(one, RSS), desk.done("after"));
     assert_eq!(ticket.await, Ended::Finished(Outcome::Done));
     settle().await;
     assert_eq!(desk.starts("batch").len(), 1000);
-    drop(unread);
+    // It has room for all.
+    let mut outcomes = 0;
+    while unread.next().await.is_some() {
+        outcomes += 1;
+    }
+    assert_eq!(outcomes, 1000);
 }
 
 #[tokio::test(start_paused = true)]

@@ -141,3 +141,18 @@ async fn a_fire_and_forget_job_is_not_cancelled_by_a_ticket_that_joined_it() {
     settle().await;
     assert_eq!(desk.started(), ["a"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_somebody_wants_without_waiting_for_it_goes_on() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(0), 1);
+    desk.engine.hold();
+    let mut same = job(one, RSS);
+    same.pending = key(9);
+    let ticket = desk.engine.submit(same, desk.done("a"));
+    desk.engine.submit_detached(same, desk.done("b"));
+    drop(ticket);
+    desk.engine.release();
+    settle().await;
+    assert_eq!(desk.started(), ["a"]);
+}
