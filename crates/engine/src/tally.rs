@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use weir_dispatch::Drop;
+
 use crate::call::{Ended, Outcome};
 
 /// How an attempt went, as a label.
@@ -105,6 +107,8 @@ pub struct Counters {
     pub skipped: u64,
     /// Dropped before they were sent.
     pub dropped: u64,
+    /// Those of them that found the queue full.
+    pub dropped_full: u64,
     /// Cancelled before they were sent.
     pub cancelled: u64,
     /// Ended by the shutdown before they were sent.
@@ -122,7 +126,10 @@ impl Counters {
     pub(crate) fn end_unsent(&mut self, ended: Ended) {
         match ended {
             Ended::Skipped(_) => self.skipped += 1,
-            Ended::Dropped(_) => self.dropped += 1,
+            Ended::Dropped(reason) => {
+                self.dropped += 1;
+                self.dropped_full += u64::from(reason == Drop::QueueFull);
+            }
             Ended::Shutdown => self.shut_down += 1,
             _ => self.cancelled += 1,
         }

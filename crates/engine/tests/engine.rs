@@ -15,6 +15,8 @@ mod flights;
 mod keeping;
 #[path = "engine/limits.rs"]
 mod limits;
+#[path = "engine/metrics.rs"]
+mod metrics;
 #[path = "engine/network.rs"]
 mod network;
 #[path = "engine/order.rs"]

@@ -45,7 +45,8 @@ impl Machine {
             let (wall, at) = *clock.lock();
             wall + at.elapsed()
         });
-        let (rows, restored) = Rows::load("test", self.store.clone(), timeline, clock).unwrap();
+        let (rows, restored) =
+            Rows::load("test", self.store.clone(), timeline, clock).expect("memory can be read");
         let keeper = rows.clone();
         let desk = Desk::with(policy, |options| {
             options.timeline = timeline;
@@ -75,7 +76,8 @@ async fn stop(desk: Desk) {
 }
 
 fn state(desk: &Desk, id: UpstreamId) -> State {
-    desk.engine.upstream(id).unwrap().status.state
+    let view = desk.engine.upstream(id);
+    view.expect("it is there").status.state
 }
 
 async fn throttle(desk: &Desk, id: UpstreamId, span: Duration) {
