@@ -124,7 +124,7 @@ impl Dispatcher {
         self.wake().map_or(Next::Idle, Next::Wait)
     }
 
-    /// The jobs that ended since the last call, each once.
+    /// The jobs that ended since the last call, each once. They are kept until they are taken.
     pub fn take_ended(&mut self) -> Vec<(JobId, End)> {
         std::mem::take(&mut self.ended)
     }
@@ -274,7 +274,9 @@ impl Dispatcher {
             }
             up.offer = choice.offer;
         }
-        if choice.offer.is_none() && choice.changes.is_some() {
+        if up.filled == 0 {
+            up.waits_for = None;
+        } else if choice.offer.is_none() && choice.changes.is_some() {
             self.note_wait(upstream, now);
         }
     }

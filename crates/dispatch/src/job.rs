@@ -42,6 +42,7 @@ pub struct Job {
     pub scheduled: Option<Key>,
     /// Calls with the same key never overlap: a job whose turn comes while such a call is under way
     /// stands aside, lets later jobs pass, and takes its place again (by submit number) when it ends.
+    /// Meant for jobs of one upstream: at another one a job notices only when its own turn comes.
     pub order: Option<Key>,
     /// An operator's probe: starts although the upstream rests or is off, waits for neither spacing
     /// nor windows, and is the first of its upstream; only the in-flight limit holds it.

@@ -7,8 +7,10 @@ mod reference;
 
 use std::time::Duration;
 
-use pair::{Ask, Op, Pair, policy};
+use pair::{Ask, Op, Pair, Seen, policy};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use weir_dispatch::{Budget, Finish, Moment, Quota, Usage, Window, Windows};
 
 fn span() -> impl Strategy<Value = Duration> {
@@ -61,12 +63,12 @@ fn ask() -> impl Strategy<Value = Ask> {
             0u8..6,
             0u8..4,
             budget(),
-            prop_oneof![4 => Just(Duration::ZERO), 1 => span()],
+            prop_oneof![3 => Just(Duration::ZERO), 1 => span()],
         ),
         prop::option::weighted(0.2, span()),
         prop::option::weighted(0.4, 0u8..6),
         prop::option::weighted(0.4, 0u8..4),
-        prop::option::weighted(0.3, 0u8..3),
+        prop::option::weighted(0.4, 0u8..3),
         prop::bool::weighted(0.04),
     )
         .prop_map(
@@ -89,7 +91,7 @@ fn finish() -> impl Strategy<Value = Finish> {
         6 => Just(Finish::Done),
         1 => Just(Finish::No),
         1 => span().prop_map(|after| Finish::Again { after }),
-        1 => prop::option::of(span()).prop_map(|retry_after| Finish::Throttled { retry_after }),
+        2 => prop::option::of(span()).prop_map(|retry_after| Finish::Throttled { retry_after }),
         3 => Just(Finish::Unavailable),
         1 => prop::option::of(span()).prop_map(|at_least| Finish::Rejected { at_least }),
         1 => Just(Finish::OurNetwork { pause: Duration::from_secs(30) }),
@@ -113,6 +115,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         30 => ask().prop_map(Op::Submit),
         3 => prop::collection::vec(ask(), 0..6).prop_map(Op::Batch),
+        1 => prop::collection::vec(ask(), 12..25).prop_map(Op::Batch),
         4 => any::<u16>().prop_map(Op::Cancel),
         4 => (any::<u16>(), 0u8..4).prop_map(|(at, class)| Op::Raise(at, class)),
         20 => (any::<u16>(), finish(), 0u16..=500).prop_map(|(at, finish, jitter)| Op::Finish(at, finish, jitter)),
@@ -128,6 +131,10 @@ fn op() -> impl Strategy<Value = Op> {
         1 => any::<u8>().prop_map(Op::Remove),
         1 => Just(Op::Restart),
     ]
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    prop::collection::vec(op(), 1..120)
 }
 
 /// A number of the environment, for longer or shorter runs than those of every day.
@@ -147,13 +154,48 @@ proptest! {
     fn dispatcher_decides_as_the_model_does(
         kind in 0u8..2,
         quotas in prop::collection::vec(quota(), 1..5),
-        ops in prop::collection::vec(op(), 1..120),
+        ops in ops(),
     ) {
-        let mut pair = Pair::new(policy(kind), &quotas);
-        for op in &ops {
-            pair.apply(op);
-        }
-        pair.check_wake();
-        pair.finish_all();
+        live(kind, &quotas, &ops);
     }
+}
+
+#[test]
+fn the_histories_bring_about_what_they_are_to_test() {
+    let histories = 300;
+    let history = (0u8..2, prop::collection::vec(quota(), 1..5), ops());
+    let mut runner = TestRunner::deterministic();
+    let mut happened: Vec<(&str, u32)> = Vec::new();
+    for _ in 0..histories {
+        let tree = history
+            .new_tree(&mut runner)
+            .expect("nothing is filtered out");
+        let (kind, quotas, ops) = tree.current();
+        let seen = live(kind, &quotas, &ops);
+        if happened.is_empty() {
+            happened = seen.all().map(|(name, _)| (name, 0)).to_vec();
+        }
+        for ((_, histories), (_, times)) in happened.iter_mut().zip(seen.all()) {
+            *histories += u32::from(times > 0);
+        }
+    }
+    let rare: Vec<_> = happened
+        .iter()
+        .filter(|(_, times)| times * 100 < histories * 20)
+        .collect();
+    assert!(
+        rare.is_empty(),
+        "in fewer than a fifth of {histories}: {rare:?} of {happened:?}"
+    );
+}
+
+/// One history from its beginning to the end of everything.
+fn live(kind: u8, quotas: &[Quota], ops: &[Op]) -> Seen {
+    let mut pair = Pair::new(policy(kind), quotas);
+    for op in ops {
+        pair.apply(op);
+    }
+    pair.check_wake();
+    pair.finish_all();
+    pair.seen
 }

@@ -56,7 +56,8 @@ impl Dispatcher {
     /// entries are in the order of `jobs`.
     pub fn submit_batch(&mut self, now: Moment, jobs: &[Job]) -> (BatchId, Vec<Entry>) {
         let now = self.advance(now);
-        self.last_batch += 1;
+        // 0 is no batch.
+        self.last_batch = self.last_batch.checked_add(1).unwrap_or(1);
         let batch = self.last_batch;
         // Holds the batch open until all are in.
         self.batches.insert(batch, 1);

@@ -160,7 +160,8 @@ impl Dispatcher {
         self.changed.drain(..)
     }
 
-    /// The jobs that came to the agenda or left it since the last call; some may have ended.
+    /// The jobs that came to the agenda or left it since the last call; some may have ended. They are
+    /// kept until they are taken, so also who stores none takes them.
     pub fn take_agenda_changes(&mut self) -> Vec<JobId> {
         std::mem::take(&mut self.agenda_changes)
     }

@@ -4,7 +4,7 @@ use crate::cooldown::Health;
 use crate::job::{Drop, End, Job, Skip, UpstreamId, Wait};
 use crate::moment::Moment;
 use crate::policy::{Quota, Usage};
-use crate::record::{Asker, What};
+use crate::record::{Asker, Ring, What};
 use crate::upstream::Upstream;
 
 use super::Dispatcher;
@@ -31,6 +31,7 @@ impl Dispatcher {
         self.present -= 1;
         self.end_queued(upstream.0, now, false, End::Dropped(Drop::Gone));
         self.end_scheduled(upstream.0, End::Dropped(Drop::Gone));
+        self.upstreams[upstream.0 as usize].ring = Ring::default();
         self.refresh(upstream.0, now);
     }
 

@@ -62,7 +62,59 @@ pub(crate) struct Pair {
     starts: HashMap<(u32, bool), Vec<Moment>>,
     /// Model ids of jobs that ended.
     ended: HashSet<JobId>,
-    pub(crate) started: usize,
+    crew: u32,
+    pub(crate) seen: Seen,
+}
+
+/// How often the interesting things happened, so that a generator that no longer brings them about is
+/// noticed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) starts: u32,
+    /// Starts that another class of the same upstream, more urgent, had to wait for.
+    pub(crate) aged: u32,
+    pub(crate) retries: u32,
+    pub(crate) rests: u32,
+    pub(crate) probing: u32,
+    pub(crate) skips: u32,
+    pub(crate) skips_in_line: u32,
+    pub(crate) drops: u32,
+    pub(crate) duplicates: u32,
+    pub(crate) aside: u32,
+    pub(crate) given_back: u32,
+    pub(crate) put_off: u32,
+    pub(crate) raises: u32,
+    pub(crate) cancels: u32,
+    pub(crate) batches: u32,
+    pub(crate) windows: u32,
+    pub(crate) crew_steps: u32,
+    pub(crate) restarts: u32,
+}
+
+impl Seen {
+    /// Every count with its name.
+    pub(crate) fn all(&self) -> [(&'static str, u32); 18] {
+        [
+            ("starts", self.starts),
+            ("aged", self.aged),
+            ("retries", self.retries),
+            ("rests", self.rests),
+            ("probing", self.probing),
+            ("skips", self.skips),
+            ("skips in line", self.skips_in_line),
+            ("drops", self.drops),
+            ("duplicates", self.duplicates),
+            ("aside", self.aside),
+            ("given back", self.given_back),
+            ("put off", self.put_off),
+            ("raises", self.raises),
+            ("cancels", self.cancels),
+            ("batches", self.batches),
+            ("windows", self.windows),
+            ("crew steps", self.crew_steps),
+            ("restarts", self.restarts),
+        ]
+    }
 }
 
 pub(crate) fn policy(kind: u8) -> Policy {
@@ -145,7 +197,8 @@ impl Pair {
             jobs: HashMap::new(),
             starts: HashMap::new(),
             ended: HashSet::new(),
-            started: 0,
+            crew: 2,
+            seen: Seen::default(),
         };
         for quota in quotas {
             pair.apply(&Op::Add(quota.clone()));
@@ -175,19 +228,17 @@ impl Pair {
             }
             Op::Cancel(at) => {
                 if let Some(id) = pick(&self.alive, *at) {
-                    assert_eq!(
-                        self.real.cancel(now, id),
-                        self.model.cancel(now, self.to_model[&id])
-                    );
+                    let cancelled = self.real.cancel(now, id);
+                    assert_eq!(cancelled, self.model.cancel(now, self.to_model[&id]));
+                    self.seen.cancels += u32::from(cancelled);
                 }
             }
             Op::Raise(at, class) => {
                 if let Some(id) = pick(&self.alive, *at) {
                     let class = Class(class % 4);
-                    assert_eq!(
-                        self.real.raise(now, id, class),
-                        self.model.raise(now, self.to_model[&id], class)
-                    );
+                    let raised = self.real.raise(now, id, class);
+                    assert_eq!(raised, self.model.raise(now, self.to_model[&id], class));
+                    self.seen.raises += u32::from(raised);
                 }
             }
             Op::Finish(at, finish, jitter) => {
@@ -196,6 +247,7 @@ impl Pair {
                     let real = self.real.finish(now, id, *finish, *jitter);
                     let model = self.model.finish(now, self.to_model[&id], *finish, *jitter);
                     assert_eq!(real, model, "after {finish:?}");
+                    self.seen.retries += u32::from(matches!(real, After::Scheduled(_)));
                 }
             }
             Op::Pass(span, stop) => return self.pass(*span, *stop),
@@ -239,7 +291,10 @@ impl Pair {
                     self.model.remove_upstream(now, id);
                 }
             }
-            Op::Restart => self.restart(),
+            Op::Restart => {
+                self.seen.restarts += 1;
+                self.restart();
+            }
         }
         self.run();
     }
@@ -286,7 +341,7 @@ impl Pair {
             };
             assert_eq!(mapped, expected, "at {:?}", self.now);
             self.running.push((start.job, start.upstream.0));
-            self.started += 1;
+            self.count_start(start);
             self.check_start(start);
         }
         self.compare();
@@ -303,8 +358,9 @@ impl Pair {
         real.sort_by_key(|&(id, _)| id);
         model.sort_by_key(|&(id, _)| id);
         assert_eq!(real, model, "ends at {:?}", self.now);
-        for (id, _) in &real {
+        for (id, end) in &real {
             assert!(self.ended.insert(*id), "job {id:?} ended twice");
+            self.seen.skips_in_line += u32::from(matches!(end, End::Skipped(_)));
         }
         let ended: Vec<JobId> = real.into_iter().map(|(id, _)| id).collect();
         let to_model = &self.to_model;
@@ -315,7 +371,9 @@ impl Pair {
         real.sort();
         model.sort();
         assert_eq!(real, model, "batches done");
+        self.seen.batches += real.len() as u32;
         let status = self.real.status(self.now);
+        self.count_waits(status);
         let seen = (
             status.queued,
             status.scheduled,
@@ -460,6 +518,51 @@ impl Pair {
                 assert_eq!(self.to_model[&real], model)
             }
             (real, model) => assert_eq!(real, model, "entry of {job:?}"),
+        }
+        match real {
+            Entry::Duplicate(_) => self.seen.duplicates += 1,
+            Entry::Ended(End::Skipped(_)) => self.seen.skips += 1,
+            Entry::Ended(End::Dropped(_)) => self.seen.drops += 1,
+            _ => {}
+        }
+    }
+
+    /// What can be told of a start from outside.
+    fn count_start(&mut self, start: Start) {
+        self.seen.starts += 1;
+        let more_urgent = self.alive.iter().any(|id| {
+            let job = self.jobs[id];
+            let waits = !self.running.iter().any(|(other, _)| other == id)
+                && self.real.agenda_row(*id).is_none();
+            waits && job.upstream == start.upstream && job.class < start.class
+        });
+        self.seen.aged += u32::from(more_urgent);
+        let probing = self.real.state(self.now, start.upstream) == Some(State::Probing);
+        self.seen.probing += u32::from(probing);
+    }
+
+    /// Whether a job waits for a call with its order key.
+    fn count_waits(&mut self, status: Status) {
+        self.seen.given_back += status.waiting;
+        self.seen.crew_steps += u32::from(status.crew != self.crew);
+        self.crew = status.crew;
+        let mut calls = self.running.iter().map(|(id, _)| self.jobs[id].order);
+        let orders: Vec<_> = calls.by_ref().flatten().collect();
+        for id in &self.alive {
+            let running = self.running.iter().any(|(other, _)| other == id);
+            let order = self.jobs[id].order.filter(|key| orders.contains(key));
+            self.seen.aside += u32::from(!running && order.is_some());
+            let job = &self.jobs[id];
+            let due = self.real.agenda_row(*id).map(|row| row.due);
+            let put_off = due.is_some_and(|due| due > job.not_before + Duration::from_secs(9));
+            self.seen.put_off += u32::from(put_off && job.not_before > Moment(0));
+        }
+        for &id in &self.upstreams {
+            let up = self.real.upstream(self.now, id).expect("it is present");
+            let resting = matches!(up.state, State::Cooldown { .. } | State::Disabled { .. });
+            self.seen.rests += u32::from(resting && up.queued > 0);
+            let used_up = up.query.iter().any(|window| window.next > self.now);
+            self.seen.windows += u32::from(used_up && up.queued > 0);
         }
     }
 

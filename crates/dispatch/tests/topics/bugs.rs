@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_dispatch::{Budget, Finish, Job, Policy, UpstreamId, Wait};
+use weir_dispatch::{Budget, Finish, Job, Policy, UpstreamId, Wait, What};
 
 use crate::front::*;
 
@@ -89,4 +89,22 @@ fn the_next_wait_of_an_upstream_that_is_gone_was_nothing() {
         assert_eq!(reason, Some(Wait::Off));
         assert!(wait > secs(365 * DAY));
     }
+}
+
+#[test]
+fn a_start_was_explained_by_the_wait_of_a_job_that_was_cancelled() {
+    let (mut front, up) = Front::with(search(), indexer());
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    let cancelled = front.queue(job(up, INTERACTIVE));
+    assert!(front.starts().is_empty());
+    assert!(front.dispatcher.cancel(front.now, cancelled));
+    front.pass(HOUR);
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    let newest = front.dispatcher.decisions(up).next().expect("there is one");
+    let expected = What::Started {
+        waited: Duration::ZERO,
+        reason: None,
+        attempt: 1,
+    };
+    assert_eq!(newest.what, expected);
 }
