@@ -163,7 +163,11 @@ impl Keeper {
                 Ok(used == 1)
             })
             .await?;
-        Ok(self.counted(client, taken).map(|()| token))
+        // A link that was taken is used up: whatever others at this address sent meanwhile, it signs in.
+        if taken {
+            return Ok(Ok(token));
+        }
+        Ok(self.counted(client, false).map(|()| token))
     }
 
     fn new_session(&self, agent: &str) -> Result<session::New, Error> {
