@@ -178,9 +178,7 @@ impl<'a> Fields<'a> {
         });
         match checked {
             Ok(value) => {
-                self.report
-                    .resolved
-                    .push(Resolved::new(path, value.show(), node.origin.clone()));
+                self.report.resolved.push(Resolved::of(path, &value, node));
                 Some(value)
             }
             Err(wrong) => {

@@ -1,6 +1,6 @@
 //! Each value with its source, and the whole as a file that can be read back.
 
-use crate::Origin;
+use crate::{Node, Origin, Secret, Setting, Value};
 
 /// One value as it is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub struct Resolved {
     pub path: String,
     /// The value as YAML; secrets are masked.
     pub shown: String,
+    /// What the mask hides, so that a change of it can be told.
+    pub secret: Option<Secret>,
     /// Where it came from.
     pub origin: Origin,
     /// Whether it is printed as a comment: a secret, or a key whose effect is printed already.
@@ -21,9 +23,25 @@ impl Resolved {
         Self {
             path,
             shown,
+            secret: None,
             origin,
             aside,
         }
+    }
+
+    /// The row of a value that was read from `node`.
+    pub(crate) fn of<T: Setting>(path: String, value: &T, node: &Node) -> Self {
+        let mut row = Self::new(path, value.show(), node.origin.clone());
+        row.secret = match &node.value {
+            Value::Text(text) | Value::Raw(text) if T::SECRET => Some(Secret::new(text.as_str())),
+            _ => None,
+        };
+        row
+    }
+
+    /// Whether both have the same value, wherever it came from.
+    pub fn same_value(&self, other: &Self) -> bool {
+        self.shown == other.shown && self.secret == other.secret
     }
 }
 

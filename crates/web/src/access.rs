@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use self::arrival::Arrival;
 use crate::{
-    App, Client, Failure, Identity, RequestId, Visitor,
+    App, Auth, Client, Failure, Identity, RequestId, Visitor,
     auth::NotTaken,
     forms::{form_token, stale_form},
     pages,
@@ -149,7 +149,8 @@ impl Gate {
         );
         let plain_program = self.is_a_plain_program(&request, arrival.visitor.identity);
         let exempt = match arrival.visitor.identity {
-            Identity::Key | Identity::Nobody => true,
+            Identity::Key => true,
+            Identity::Nobody => matches!(self.access, Access::Open),
             Identity::Anyone => plain_program || matches!(self.access, Access::Open),
             Identity::Session(_) => false,
         };
@@ -179,13 +180,22 @@ impl Gate {
     fn refuse(&self, request: &Request, refusal: Refusal) -> Response {
         match (self.access, refusal) {
             (Access::Feed(write), _) => write(&refusal),
+            // Nobody needs a key then, so it was the name.
+            (_, Refusal::NoKey) if self.app.keeper().settings().config.auth == Auth::None => {
+                Failure::new(
+                    StatusCode::FORBIDDEN,
+                    "Weir was asked by a name that might be another site's.",
+                    "Add the name to web.hosts, or the proxy to web.trusted_proxies; or sign in.",
+                )
+                .into_response()
+            }
             (Access::Page, Refusal::NoKey) => {
                 Redirect::to(&pages::sign_in::path_back_to(request)).into_response()
             }
             (Access::Trusted, Refusal::NoKey) => Failure::new(
                 StatusCode::UNAUTHORIZED,
                 "This is open to this machine and to web.trusted only.",
-                "Add the address to web.trusted or send a key.",
+                "Add the address to web.trusted (and a name of your own to web.hosts) or send a key.",
             )
             .into_response(),
             (_, Refusal::NoKey) => Failure::new(

@@ -133,11 +133,12 @@ impl App {
         self.0.keeper.link()
     }
 
-    /// Takes new settings for everything but `listen`. Sessions made under another key end.
+    /// Takes new settings for everything that is not read once at the start. Sessions made under another key end.
+    /// Gives the key if there was none to fall back to and one was made; print it then, and never again.
     ///
     /// # Errors
     /// When the key cannot be kept; nothing has changed then.
-    pub fn reload(&self, config: Config) -> Result<(), Error> {
+    pub fn reload(&self, config: Config) -> Result<Option<Secret>, Error> {
         self.0.keeper.reload(config)
     }
 

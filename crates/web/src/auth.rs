@@ -53,9 +53,6 @@ impl Keeper {
         clock: Arc<dyn Clock>,
     ) -> Result<(Self, Option<Secret>), Error> {
         file.migrate(secrets::MIGRATIONS)?;
-        if config.auth == Auth::None {
-            tracing::warn!("web.auth is none: whoever reaches the web listener may do everything");
-        }
         let now = clock.now().as_second();
         let (form, _) = secrets::kept(&file, "form", secrets::random::<32>()?.to_vec(), now)?;
         let (settings, made) = Settings::new(config, &file, now)?;
@@ -70,11 +67,11 @@ impl Keeper {
         Ok((keeper, made))
     }
 
-    /// Takes new settings. Sessions made under another key end.
-    pub(crate) fn reload(&self, config: Config) -> Result<(), Error> {
-        let (settings, _) = Settings::new(config, &self.file, self.clock.now().as_second())?;
+    /// Takes new settings. Sessions made under another key end. The key comes back if it was made just now.
+    pub(crate) fn reload(&self, config: Config) -> Result<Option<Secret>, Error> {
+        let (settings, made) = Settings::new(config, &self.file, self.clock.now().as_second())?;
         self.settings.store(Arc::new(settings));
-        Ok(())
+        Ok(made)
     }
 
     pub(crate) fn settings(&self) -> Arc<Settings> {
@@ -163,7 +160,11 @@ impl Keeper {
                 Ok(used == 1)
             })
             .await?;
-        Ok(self.counted(client, taken).map(|()| token))
+        // A link that was taken is used up: whatever others at this address sent meanwhile, it signs in.
+        if taken {
+            return Ok(Ok(token));
+        }
+        Ok(self.counted(client, false).map(|()| token))
     }
 
     fn new_session(&self, agent: &str) -> Result<session::New, Error> {
@@ -226,6 +227,9 @@ impl Keeper {
 
 impl Settings {
     fn new(config: Config, file: &File, now: i64) -> Result<(Self, Option<Secret>), Error> {
+        if config.auth == Auth::None {
+            tracing::warn!("web.auth is none: whoever reaches the web listener may do everything");
+        }
         let (key, made) = match &config.api_key {
             Some(key) => (key.clone(), false),
             None => {

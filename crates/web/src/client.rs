@@ -3,11 +3,17 @@
 //! The word of a proxy counts only if the proxy is configured. A forwarding header from anyone else proves that
 //! there is a proxy we know nothing about, so its address says nothing about the client: it is neither loopback nor
 //! trusted then, or a tunnel on this machine would open `/metrics` to the world.
+//!
+//! The address alone proves little when a browser is led here: another site may let its own name point at this
+//! machine (DNS rebinding), and its script then reads what we give to everyone near. The name it asked by gives it
+//! away, so a name that might be anybody's takes the client's standing too.
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use ipnet::IpNet;
+
+use crate::Config;
 
 /// The client of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,29 +26,33 @@ pub struct Client {
     pub trusted: bool,
     /// It came by https, says a trusted proxy.
     pub https: bool,
+    /// It asked for us by a name that might be another site's.
+    pub strange_name: bool,
 }
 
 impl Client {
     /// Judges one request from the address of the connection and its headers.
-    pub fn judge(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet], proxies: &[IpNet]) -> Self {
+    pub fn judge(peer: IpAddr, headers: &HeaderMap, config: &Config) -> Self {
         let peer = peer.to_canonical();
         let within =
             |nets: &[IpNet], address: IpAddr| nets.iter().any(|net| net.contains(&address));
-        let (address, known, https) = if within(proxies, peer) {
-            let (address, known) = forwarded(peer, headers, |address| within(proxies, address));
-            (address, known, by_https(headers))
+        let proxied = within(&config.trusted_proxies, peer);
+        let (address, known) = if proxied {
+            forwarded(peer, headers, |address| {
+                within(&config.trusted_proxies, address)
+            })
         } else {
-            (
-                peer,
-                !FORWARDING.iter().any(|name| headers.contains_key(*name)),
-                false,
-            )
+            (peer, !headers.keys().any(forwards))
         };
+        let mut names = headers.get_all(header::HOST).iter();
+        let strange_name = !proxied && !names.all(|name| is_ours(name, &config.hosts));
+        let known = known && !strange_name;
         Self {
             address,
             loopback: known && address.is_loopback(),
-            trusted: known && within(trusted, address),
-            https,
+            trusted: known && within(&config.trusted, address),
+            https: proxied && by_https(headers),
+            strange_name,
         }
     }
 
@@ -53,6 +63,7 @@ impl Client {
             loopback: false,
             trusted: false,
             https: false,
+            strange_name: false,
         }
     }
 
@@ -62,43 +73,60 @@ impl Client {
     }
 }
 
-const FORWARDING: [&str; 5] = [
-    "x-forwarded-for",
-    "forwarded",
-    "x-real-ip",
-    "x-forwarded-host",
-    "via",
-];
+/// Names below these are never given out by public DNS, so no other site can have one.
+const PRIVATE_NAMES: [&str; 5] = [".localhost", ".local", ".lan", ".internal", ".home.arpa"];
+
+/// Whether a browser that asks by this name means us: an address, a name of this network, or one of `web.hosts`.
+fn is_ours(host: &HeaderValue, hosts: &[String]) -> bool {
+    let Ok(host) = host.to_str() else {
+        return false;
+    };
+    if address(host).is_some() {
+        return true;
+    }
+    let name = host.split(':').next().unwrap_or_default();
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    !name.contains('.')
+        || PRIVATE_NAMES.iter().any(|end| name.ends_with(end))
+        || hosts.iter().any(|host| host.eq_ignore_ascii_case(&name))
+}
+
+/// Whether a header of this name is put in by those who forward requests.
+fn forwards(name: &HeaderName) -> bool {
+    const OTHERS: [&str; 5] = [
+        "forwarded",
+        "x-real-ip",
+        "via",
+        "cf-connecting-ip",
+        "true-client-ip",
+    ];
+    name.as_str().starts_with("x-forwarded") || OTHERS.contains(&name.as_str())
+}
 
 /// The address a trusted proxy gives, and whether it is beyond doubt. Proxies often set one of these headers and
-/// pass the others on as the client sent them, so headers that disagree leave a doubt.
+/// pass the others on as the client sent them, so headers that disagree leave a doubt; the address of the proxy
+/// counts then, or a client could choose under which address its wrong keys are counted.
 fn forwarded(peer: IpAddr, headers: &HeaderMap, proxy: impl Fn(IpAddr) -> bool) -> (IpAddr, bool) {
     let chains = [
-        headers
-            .contains_key("x-forwarded-for")
-            .then(|| last_foreign(list(headers, "x-forwarded-for"), &proxy)),
-        headers
-            .contains_key("forwarded")
-            .then(|| last_foreign(forwarded_for(headers), &proxy)),
-        headers
-            .contains_key("x-real-ip")
-            .then(|| last_foreign(list(headers, "x-real-ip"), &proxy)),
+        list(headers, "x-forwarded-for"),
+        forwarded_for(headers),
+        list(headers, "x-real-ip"),
     ];
-    let mut found: Option<IpAddr> = None;
-    let mut known = true;
-    for chain in chains.into_iter().flatten() {
-        match (chain, found) {
-            (Chain::Foreign(address), None) => found = Some(address),
-            (Chain::Foreign(address), Some(before)) => known &= address == before,
-            (Chain::Proxies(_), _) => {}
-            (Chain::Unreadable, _) => known = false,
-        }
-        if let (Chain::Proxies(Some(first)), None) = (chain, found) {
-            // Nobody but proxies in the chain: the first of them is asking for itself.
-            return (first, known);
+    let (mut client, mut first_proxy) = (None, None);
+    for chain in chains.into_iter().filter(|chain| !chain.is_empty()) {
+        match last_foreign(chain, &proxy) {
+            Chain::Foreign(address) if client.is_none_or(|before| before == address) => {
+                client = Some(address);
+            }
+            Chain::Foreign(_) | Chain::Unreadable => return (peer, false),
+            Chain::Proxies(first) => first_proxy = first_proxy.or(first),
         }
     }
-    (found.unwrap_or(peer), known)
+    // Nobody but proxies: the first of them is asking for itself.
+    match client.or(first_proxy) {
+        Some(address) => (address, true),
+        None => (peer, !headers.keys().any(forwards)),
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -192,12 +220,16 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
         }
-        let trusted = ["192.0.2.0/24".parse().unwrap()];
-        let proxies = [
-            "10.0.0.0/8".parse().unwrap(),
-            "127.0.0.2/32".parse().unwrap(),
-        ];
-        Client::judge(peer.parse().unwrap(), &map, &trusted, &proxies)
+        let config = Config {
+            trusted: vec!["192.0.2.0/24".parse().unwrap()],
+            trusted_proxies: vec![
+                "10.0.0.0/8".parse().unwrap(),
+                "127.0.0.2/32".parse().unwrap(),
+            ],
+            hosts: vec!["weir.example".into()],
+            ..Config::default()
+        };
+        Client::judge(peer.parse().unwrap(), &map, &config)
     }
 
     #[test]
@@ -211,7 +243,14 @@ mod tests {
 
     #[test]
     fn a_forwarding_header_from_an_untrusted_peer_takes_its_standing() {
-        for name in ["x-forwarded-for", "x-real-ip", "forwarded", "via"] {
+        for name in [
+            "x-forwarded-for",
+            "x-forwarded-proto",
+            "x-real-ip",
+            "forwarded",
+            "via",
+            "cf-connecting-ip",
+        ] {
             let client = judge("127.0.0.1", &[(name, "127.0.0.1")]);
             assert!(!client.near(), "{name}");
             assert_eq!(
@@ -281,6 +320,68 @@ mod tests {
             .trusted
         );
         assert!(!judge("127.0.0.2", &[("x-forwarded-for", "127.0.0.1, unknown")]).near());
+    }
+
+    #[test]
+    fn a_claim_to_be_the_proxy_itself_does_not_hide_the_client() {
+        // The proxy sets X-Real-IP and passes on what the client wrote into the others.
+        let claim = ("x-forwarded-for", "127.0.0.2");
+        let client = judge("127.0.0.2", &[claim, ("x-real-ip", "198.51.100.9")]);
+        assert_eq!(client.address, IpAddr::from([198, 51, 100, 9]));
+        assert!(!client.near());
+    }
+
+    #[test]
+    fn nobody_chooses_the_address_that_is_counted() {
+        for claim in ["203.0.113.1", "203.0.113.2", "nonsense"] {
+            let headers = [("x-forwarded-for", claim), ("x-real-ip", "198.51.100.9")];
+            assert_eq!(
+                judge("10.0.0.1", &headers).address,
+                IpAddr::from([10, 0, 0, 1])
+            );
+        }
+    }
+
+    #[test]
+    fn a_proxy_that_forwards_without_an_address_says_nothing_of_the_client() {
+        assert!(judge("127.0.0.2", &[]).loopback, "it asks for itself");
+        for name in ["via", "x-forwarded-host", "x-forwarded-proto"] {
+            assert!(!judge("127.0.0.2", &[(name, "x")]).near(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_might_be_anybodys_takes_the_standing() {
+        let by = |host| judge("127.0.0.1", &[("host", host)]);
+        for host in [
+            "localhost:7070",
+            "127.0.0.1:7070",
+            "[::1]:7070",
+            "192.0.2.7",
+            "nas",
+            "nas.local",
+            "weir.home.arpa:80",
+            "host.docker.internal:7070",
+            "Weir.Example.:7070",
+        ] {
+            assert!(by(host).near(), "{host}");
+        }
+        for host in [
+            "evil.example:7070",
+            "127.0.0.1.evil.example",
+            "evil.example",
+            "localhost.evil.example",
+            "xlocal.example",
+        ] {
+            let client = by(host);
+            assert!(!client.near() && client.strange_name, "{host}");
+            assert!(!judge("192.0.2.7", &[("host", host)]).near(), "{host}");
+        }
+        let proxied = judge(
+            "10.0.0.1",
+            &[("host", "evil.example"), ("x-forwarded-for", "192.0.2.7")],
+        );
+        assert!(proxied.near(), "a proxy knows its names");
     }
 
     #[test]

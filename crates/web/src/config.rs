@@ -11,7 +11,7 @@ use weir_config::{Field, Fields, IpNet, Row, Secret, Section, Size, Table, check
 pub struct Config {
     /// Where the pages and the API listen.
     pub listen: SocketAddr,
-    /// A key that opens everything, besides the one in the store.
+    /// The key that opens everything, in place of the one in the store.
     pub api_key: Option<Secret>,
     /// Whether signing in is asked for.
     pub auth: Auth,
@@ -19,6 +19,8 @@ pub struct Config {
     pub trusted: Vec<IpNet>,
     /// Proxies whose forwarding headers are believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// Names that Weir answers to where it asks for no key, besides those that no other site can have.
+    pub hosts: Vec<String>,
     /// What one client may ask of the listener.
     pub limits: Limits,
     /// Wrong keys that one address may send in a window.
@@ -66,7 +68,7 @@ const LISTEN: Field<SocketAddr> = Field::new(
 const API_KEY: Field<Option<Secret>> = Field::new(
     "api_key",
     "null",
-    "A key that opens everything, besides the one that the first start makes and keeps.",
+    "The key that opens everything, in place of the one that the first start makes and keeps.",
 );
 const AUTH: Field<Auth> = Field::new(
     "auth",
@@ -82,6 +84,11 @@ const TRUSTED_PROXIES: Field<Vec<IpNet>> = Field::new(
     "trusted_proxies",
     "[]",
     "Networks of proxies whose forwarding headers are believed. Holds for both listeners.",
+);
+const HOSTS: Field<Vec<String>> = Field::new(
+    "hosts",
+    "[]",
+    "Further names that Weir is asked by where it needs no key. Addresses, names without a dot and those that end in localhost, local, lan, internal or home.arpa always count; any other might be that of a site which leads a browser here. Names that a trusted proxy lets through need no entry.",
 );
 const SIGN_IN_TRIES: Field<NonZeroU32> = Field::new(
     "sign_in_tries",
@@ -111,6 +118,7 @@ impl Section for Config {
             AUTH.row(),
             TRUSTED.row(),
             TRUSTED_PROXIES.row(),
+            HOSTS.row(),
             SIGN_IN_TRIES.row(),
             SIGN_IN_WINDOW.row(),
             SESSION_LIFETIME.row(),
@@ -125,6 +133,7 @@ impl Section for Config {
             auth: fields.get(&AUTH),
             trusted: fields.get(&TRUSTED),
             trusted_proxies: fields.get(&TRUSTED_PROXIES),
+            hosts: fields.get(&HOSTS),
             sign_in_tries: fields.get(&SIGN_IN_TRIES).get(),
             sign_in_window: fields.get(&SIGN_IN_WINDOW),
             session_lifetime: fields.get(&SESSION_LIFETIME),

@@ -45,12 +45,7 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
         .get::<ConnectInfo<SocketAddr>>()
         .map(|info| info.0.ip());
     let client = peer.map_or_else(Client::unknown, |peer| {
-        Client::judge(
-            peer,
-            request.headers(),
-            &config.trusted,
-            &config.trusted_proxies,
-        )
+        Client::judge(peer, request.headers(), config)
     });
     let theme = pages::theme::chosen(request.headers());
     let route = request

@@ -269,12 +269,49 @@ fn the_api_reloads_and_tells_mistakes_and_changes() {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(
         answer.ends_with(
-            r#"{"at_next_start":["web.limits.headers"],"changed":["drain","web.limits.headers"]}"#
+            r#"{"at_next_start":["drain","web.limits.headers"],"changed":["drain","web.limits.headers"]}"#
         ),
         "{answer}"
     );
     let refused = ask(address, "POST /api/v1/reload", "no-key-of-this-one");
     assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+}
+
+#[test]
+fn the_settings_page_says_what_a_reload_changed_and_when_it_holds() {
+    let dir = TempDir::new().unwrap();
+    let key = "the-first-key-of-all";
+    let file = |rest: &str| config(dir.path(), &format!("web: {{ api_key: {key}, {rest} }}\n"));
+    file("");
+    let (_weir, address) = Weir::start(dir.path(), &[]);
+    file("sign_in_tries: 7, limits: { headers: 50 }");
+    let done = ask(address, "POST /settings/reload", key);
+    assert!(
+        done.contains("location: /settings?reloaded=1\r\n"),
+        "{done}"
+    );
+    let page = ask(address, "GET /settings?reloaded=look+elsewhere", key);
+    assert!(
+        page.contains("Now in force: web.sign_in_tries. With the next start: web.limits.headers."),
+        "{page}"
+    );
+    assert!(!page.contains("elsewhere"), "{page}");
+    assert!(!ask(address, "GET /settings", key).contains("Now in force"));
+}
+
+#[test]
+fn a_reload_tells_of_a_changed_secret_and_shows_a_key_it_had_to_make() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), "web: { api_key: the-first-key-of-all }\n");
+    let (mut weir, address) = Weir::start(dir.path(), &[]);
+    config(dir.path(), "web: { api_key: another-key-then }\n");
+    weir.signal("HUP");
+    let done = weir.line("reload: done");
+    assert!(done.contains("changed=\"web.api_key\""), "{done}");
+    config(dir.path(), "{}\n");
+    weir.signal("HUP");
+    let key = weir.line("key: ").trim_start_matches("  key: ").to_owned();
+    assert_eq!(status_with_key(address, &key), 200);
 }
 
 #[test]

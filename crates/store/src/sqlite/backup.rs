@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, OpenOptions},
+    io,
     os::unix::fs::OpenOptionsExt,
     path::Path,
 };
@@ -17,11 +18,18 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<(), Error> {
         source,
     };
     if to.exists() {
-        return Err(refused(std::io::ErrorKind::AlreadyExists.into()));
+        return Err(refused(io::ErrorKind::AlreadyExists.into()));
     }
     let mut part = to.as_os_str().to_owned();
     part.push(".part");
     let part = Path::new(&part);
+    // SQLite takes paths as text; another spelling would be another file.
+    let name = part.to_str().ok_or_else(|| {
+        refused(io::Error::new(
+            io::ErrorKind::InvalidFilename,
+            "its name is not UTF-8",
+        ))
+    })?;
     let file = OpenOptions::new()
         .write(true)
         .create(true)
@@ -30,7 +38,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<(), Error> {
         .open(part)
         .map_err(refused)?;
     let copied = open::reader(from)
-        .and_then(|connection| Ok(connection.execute("VACUUM INTO ?1", [part.to_string_lossy()])?))
+        .and_then(|connection| Ok(connection.execute("VACUUM INTO ?1", [name])?))
         .and_then(|_| {
             file.sync_all()
                 .and_then(|()| fs::rename(part, to))

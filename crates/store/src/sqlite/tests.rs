@@ -283,6 +283,17 @@ fn readers_cannot_write() {
 }
 
 #[test]
+fn a_backup_to_a_name_that_is_not_text_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let (directory, file) = opened();
+    let to = directory
+        .path()
+        .join(std::ffi::OsStr::from_bytes(b"copy\xff.db"));
+    assert!(matches!(file.backup(&to), Err(Error::Refused { .. })));
+    assert!(!to.exists());
+}
+
+#[test]
 fn a_backup_opens_as_a_file_of_its_own() {
     let (directory, file) = opened();
     file.write_blocking(insert(5)).unwrap();

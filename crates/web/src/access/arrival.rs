@@ -42,7 +42,9 @@ impl Gate {
         let (identity, refused) = match self.identify(request, &client) {
             Ok(Some(identity)) => (identity, None),
             Ok(None) => (
-                session.map_or(self.stranger(), |one| Identity::Session(SessionId(one.id))),
+                session.map_or(self.stranger(&client), |one| {
+                    Identity::Session(SessionId(one.id))
+                }),
                 None,
             ),
             Err(refused) => (Identity::Nobody, Some(refused)),
@@ -94,10 +96,10 @@ impl Gate {
         keeper.key(&given, client).map(|()| Some(Identity::Key))
     }
 
-    fn stranger(&self) -> Identity {
+    fn stranger(&self, client: &Client) -> Identity {
         match self.app.keeper().settings().config.auth {
-            Auth::Required => Identity::Nobody,
-            Auth::None => Identity::Anyone,
+            Auth::None if !client.strange_name => Identity::Anyone,
+            Auth::None | Auth::Required => Identity::Nobody,
         }
     }
 }

@@ -10,18 +10,15 @@ pub(crate) const SESSION: &str = "weir_session";
 pub(crate) const FORM: &str = "weir_form";
 pub(crate) const THEME: &str = "weir_theme";
 
-/// The value of a cookie the client sent.
+/// The value of a cookie the client sent. Cookies are shared by all that listens on a host: what another program
+/// put into its own must not hide ours.
 pub(crate) fn read<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers
         .get_all(header::COOKIE)
         .iter()
-        .filter_map(|value| value.to_str().ok())
-        .find_map(|line| {
-            line.split(';').find_map(|pair| {
-                let (key, value) = pair.trim().split_once('=')?;
-                (key == name && !value.is_empty()).then_some(value)
-            })
-        })
+        .flat_map(|line| line.as_bytes().split(|byte| *byte == b';'))
+        .filter_map(|pair| str::from_utf8(pair).ok()?.trim().split_once('='))
+        .find_map(|(key, value)| (key == name && !value.is_empty()).then_some(value))
 }
 
 /// A cookie to set; its value is one of our tokens or words, so nothing needs quoting. A lifetime of zero removes it.
@@ -45,7 +42,10 @@ mod tests {
             header::COOKIE,
             "a=1; weir_session=abc;weir_theme=dark".parse().unwrap(),
         );
-        headers.append(header::COOKIE, "weir_form=f".parse().unwrap());
+        headers.append(
+            header::COOKIE,
+            HeaderValue::from_bytes(b"other=\xff\xfe; weir_form=f").unwrap(),
+        );
         assert_eq!(read(&headers, SESSION), Some("abc"));
         assert_eq!(read(&headers, THEME), Some("dark"));
         assert_eq!(read(&headers, FORM), Some("f"));

@@ -96,9 +96,7 @@ async fn programs_are_told_in_their_own_words() {
     assert!(visitor.get("/feed").await.body.contains("code=\"100\""));
     let metrics = visitor.get("/metrics").await;
     assert!(
-        metrics
-            .body
-            .contains("Add the address to web.trusted or send a key."),
+        metrics.body.contains("Add the address to web.trusted"),
         "{}",
         metrics.body
     );
@@ -222,6 +220,44 @@ async fn without_sign_in_everything_opens() {
     }
     let page = rig.visitor().get("/").await;
     assert!(page.body.contains("No sign-in") && !page.body.contains("Sign out"));
+}
+
+#[tokio::test]
+async fn a_site_that_leads_a_browser_here_by_its_own_name_gets_nothing() {
+    let evil = [("host", "evil.example:7070")];
+    let closed = rig();
+    for path in ["/stats", "/metrics"] {
+        let status = status(&closed, "127.0.0.1", Method::GET, path, &evil).await;
+        assert_eq!(status, 401, "{path}");
+    }
+    let open = |hosts| {
+        rig_with(Config {
+            auth: Auth::None,
+            hosts,
+            ..config()
+        })
+    };
+    let rig = open(Vec::new());
+    for path in ["/", "/page", "/api/v1/sample"] {
+        assert_eq!(
+            status(&rig, FAR, Method::GET, path, &evil).await,
+            403,
+            "{path}"
+        );
+        let key = [evil[0], ("x-api-key", KEY)];
+        assert_eq!(
+            status(&rig, FAR, Method::GET, path, &key).await,
+            OK,
+            "{path}"
+        );
+    }
+    let reply = rig
+        .visitor()
+        .ask(Method::POST, "/api/v1/sample", &evil, None)
+        .await;
+    assert!(reply.body.contains("web.hosts"), "{}", reply.body);
+    let rig = open(vec!["evil.example".into()]);
+    assert_eq!(status(&rig, FAR, Method::GET, "/", &evil).await, OK);
 }
 
 #[tokio::test]

@@ -236,6 +236,22 @@ async fn the_first_start_makes_a_key_and_keeps_it() {
 }
 
 #[tokio::test]
+async fn a_reload_that_makes_a_key_gives_it() {
+    let rig = rig();
+    let key = rig.app.reload(Config::default()).unwrap();
+    let key = key
+        .expect("there was none in the store")
+        .expose()
+        .to_owned();
+    assert_eq!(
+        rig.visitor().sign_in(&key).await.status,
+        StatusCode::SEE_OTHER
+    );
+    assert!(rig.app.reload(config()).unwrap().is_none());
+    assert!(rig.app.reload(Config::default()).unwrap().is_none());
+}
+
+#[tokio::test]
 async fn nothing_in_the_file_signs_in_but_the_key() {
     let rig = rig();
     let link = rig.app.sign_in_link().unwrap();

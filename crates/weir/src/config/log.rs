@@ -1,5 +1,6 @@
 //! The section `log`: how much is said, and in which form.
 
+use tracing_subscriber::EnvFilter;
 use weir_config::{choices, section};
 
 section! {
@@ -29,8 +30,24 @@ fn level(text: &str) -> Result<(), &'static str> {
         let level = part.rsplit_once('=').map_or(part, |(_, level)| level);
         LEVELS.contains(&level.trim())
     };
-    if text.split(',').all(known) {
+    // The filter takes any single word for the name of a part, so both must agree.
+    if text.split(',').all(known) && EnvFilter::try_new(text).is_ok() {
         return Ok(());
     }
     Err("a level (error, warn, info, debug, trace) or several such as info,weir_tracker=debug")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_log_would_refuse_is_a_mistake() {
+        for text in ["info", "info,weir_tracker=debug", "off"] {
+            assert!(level(text).is_ok(), "{text}");
+        }
+        for text in ["", "loud", "info,", "weir_web[{=debug"] {
+            assert!(level(text).is_err(), "{text}");
+        }
+    }
 }

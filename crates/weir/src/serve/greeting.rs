@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use weir_config::Secret;
 use weir_web::App;
 use weir_web::config::Auth;
 
@@ -21,16 +22,29 @@ pub(super) fn print(web: &App, address: SocketAddr, loaded: &Loaded) -> anyhow::
         }
     };
     if let Some(key) = web.key_was_made() {
-        text += &format!(
-            "This first start made a key. It opens the pages and is what programs send; it is not shown again.\n  key: {}\n",
-            key.expose()
-        );
+        text += &about_key(key);
     }
     text += &next_step(loaded);
-    let mut out = io::stdout().lock();
-    // Whoever started us may have closed the pipe: the log has the address too.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    write(&text);
     Ok(())
+}
+
+/// Prints a key that was made after the start.
+pub(super) fn print_key(key: &Secret) {
+    write(&about_key(key));
+}
+
+fn about_key(key: &Secret) -> String {
+    format!(
+        "A key was made. It opens the pages and is what programs send; it is not shown again.\n  key: {}\n",
+        key.expose()
+    )
+}
+
+/// Whoever started us may have closed the pipe: the log has the address too.
+fn write(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 fn next_step(loaded: &Loaded) -> String {

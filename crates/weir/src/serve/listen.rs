@@ -1,14 +1,15 @@
 //! Opens listeners; a refusal says what to do.
 
-use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::anyhow;
 use tokio::net::TcpListener;
 
 /// Listens on `address`, which came from `key` (or `flag`).
 pub(super) async fn tcp(address: SocketAddr, key: &str, flag: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| {
+    let bound = any_family(address, key, TcpListener::bind).await;
+    bound.map_err(|error| {
         let advice = match error.kind() {
             ErrorKind::AddrInUse => format!(
                 "port {} is taken by another program. Stop that one, or choose another port with {flag} or `{key}`",
@@ -27,9 +28,54 @@ pub(super) async fn tcp(address: SocketAddr, key: &str, flag: &str) -> anyhow::R
     })
 }
 
+/// Binds; `[::]` on a machine without IPv6 means all that it has, which is IPv4.
+async fn any_family<L, F>(
+    address: SocketAddr,
+    key: &str,
+    bind: impl Fn(SocketAddr) -> F,
+) -> io::Result<L>
+where
+    F: Future<Output = io::Result<L>>,
+{
+    let error = match bind(address).await {
+        Ok(listener) => return Ok(listener),
+        Err(error) => error,
+    };
+    let for_all = address.is_ipv6() && address.ip().is_unspecified();
+    let theirs = matches!(
+        error.kind(),
+        ErrorKind::AddrInUse | ErrorKind::PermissionDenied
+    );
+    if !for_all || theirs {
+        return Err(error);
+    }
+    let v4 = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
+    let Ok(listener) = bind(v4).await else {
+        return Err(error);
+    };
+    tracing::warn!(key, %error, "this machine has no IPv6: listening on {v4} alone");
+    Ok(listener)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn all_addresses_of_a_machine_without_ipv6_are_those_of_ipv4() {
+        // As the system answers there: "address family not supported".
+        let without = async |address: SocketAddr| match address {
+            SocketAddr::V6(_) => Err(io::Error::from_raw_os_error(97)),
+            SocketAddr::V4(_) => Ok(address),
+        };
+        let bind =
+            async |text: &str| any_family(text.parse().unwrap(), "web.listen", without).await;
+        assert_eq!(bind("[::]:80").await.unwrap().to_string(), "0.0.0.0:80");
+        assert!(bind("[::1]:80").await.is_err(), "one address is meant");
+        let taken = async |_| Err::<(), _>(io::Error::from(ErrorKind::AddrInUse));
+        let error = any_family("[::]:80".parse().unwrap(), "web.listen", taken).await;
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::AddrInUse);
+    }
 
     #[tokio::test]
     async fn a_taken_port_says_what_to_do() {

@@ -31,15 +31,14 @@ impl Logs {
         Ok(Self { filter: handle })
     }
 
-    /// Takes another level; another format needs a restart.
-    pub(super) fn reload(&self, config: &Config) -> anyhow::Result<()> {
-        self.filter
-            .reload(filter(config)?)
-            .context("the log is gone")
+    /// Takes another level, made by [`filter`]; another format needs a restart.
+    pub(super) fn reload(&self, filter: EnvFilter) -> anyhow::Result<()> {
+        self.filter.reload(filter).context("the log is gone")
     }
 }
 
-fn filter(config: &Config) -> anyhow::Result<EnvFilter> {
+/// What the configured level lets through.
+pub(super) fn filter(config: &Config) -> anyhow::Result<EnvFilter> {
     EnvFilter::try_new(&config.level).with_context(|| {
         format!(
             "`log.level: {}` is not a level; use error, warn, info, debug or trace",

@@ -8,10 +8,21 @@ use weir_web::App;
 
 use crate::config::{Loaded, Sources, load};
 
-use super::logs::Logs;
+use super::greeting;
+use super::logs::{self, Logs};
 
-/// Keys that are read once, at the start; `a.` stands for all below it.
-const AT_START: [&str; 4] = ["data", "log.format", "web.listen", "web.limits."];
+/// Keys that are read once, at the start. The other limits of `web` are looked at by each request.
+const AT_START: [&str; 9] = [
+    "data",
+    "drain",
+    "log.format",
+    "web.listen",
+    "web.limits.header_bytes",
+    "web.limits.headers",
+    "web.limits.header_timeout",
+    "web.limits.idle_timeout",
+    "web.limits.connections",
+];
 
 /// What runs and what it was built from; a handle that signals, pages and the API share.
 #[derive(Clone)]
@@ -23,6 +34,8 @@ struct Inner {
     logs: Logs,
     /// Set once the web part is there.
     web: Option<App>,
+    /// What the last good reload changed.
+    last: Option<Changes>,
 }
 
 /// What a reload changed.
@@ -41,6 +54,7 @@ impl Running {
             sources,
             logs,
             web: None,
+            last: None,
         })))
     }
 
@@ -61,6 +75,11 @@ impl Running {
             .file
             .as_ref()
             .map(|file| file.display().to_string())
+    }
+
+    /// What the last good reload changed, if there was one.
+    pub(super) fn last_changes(&self) -> Option<Changes> {
+        self.0.lock().last.clone()
     }
 
     /// Reads everything again and takes it over. On any mistake everything stays as it is, and all of
@@ -86,16 +105,21 @@ impl Running {
         }
         tracing::info!(changed = changes.changed.join(", "), "reload: done");
         inner.loaded = new;
+        inner.last = Some(changes.clone());
         Ok(changes)
     }
 }
 
 impl Inner {
+    /// What may be refused comes first, so that nothing has changed then.
     fn take_over(&self, new: &Loaded) -> anyhow::Result<()> {
-        if let Some(web) = &self.web {
-            web.reload(new.config.web.clone())?;
+        let filter = logs::filter(&new.config.log)?;
+        if let Some(web) = &self.web
+            && let Some(key) = web.reload(new.config.web.clone())?
+        {
+            greeting::print_key(&key);
         }
-        self.logs.reload(&new.config.log)
+        self.logs.reload(filter)
     }
 }
 
@@ -104,22 +128,15 @@ fn nothing_changed(why: Vec<String>) -> Vec<String> {
     why
 }
 
-/// The keys whose values differ, in the order of the new configuration. Secrets differ when their shown form
-/// does; their text is never compared here.
+/// The keys whose values differ, in the order of the new configuration.
 fn changes(old: &[Resolved], new: &[Resolved]) -> Changes {
-    let find = |rows: &[Resolved], path: &str| {
-        let row = rows.iter().find(|row| row.path == path);
-        row.map(|row| row.shown.clone())
-    };
+    let find = |rows: &[Resolved], path: &str| rows.iter().position(|row| row.path == path);
     let gone = old.iter().filter(|row| find(new, &row.path).is_none());
     let differs = new
         .iter()
-        .filter(|row| find(old, &row.path).as_ref() != Some(&row.shown));
+        .filter(|row| find(old, &row.path).is_none_or(|place| !old[place].same_value(row)));
     let changed: Vec<String> = differs.chain(gone).map(|row| row.path.clone()).collect();
-    let at_start = |key: &&String| {
-        let holds = |start: &str| *key == start || start.ends_with('.') && key.starts_with(start);
-        AT_START.iter().any(|start| holds(start))
-    };
+    let at_start = |key: &&String| AT_START.contains(&key.as_str());
     let at_next_start = changed.iter().filter(at_start).cloned().collect();
     Changes {
         changed,
@@ -129,15 +146,26 @@ fn changes(old: &[Resolved], new: &[Resolved]) -> Changes {
 
 #[cfg(test)]
 mod tests {
-    use weir_config::Origin;
+    use weir_config::{Origin, Section};
 
     use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn what_is_read_at_the_start_is_a_key() {
+        let mut keys = Vec::new();
+        Config::TABLE.walk(&mut |path, _| keys.push(path.to_owned()));
+        for key in AT_START {
+            assert!(keys.iter().any(|known| known == key), "{key}");
+        }
+    }
 
     #[test]
     fn keys_that_changed_came_or_went_are_named() {
         let row = |path: &str, shown: &str| Resolved {
             path: path.into(),
             shown: shown.into(),
+            secret: None,
             origin: Origin::Default,
             aside: false,
         };

@@ -11,7 +11,7 @@ use serde_json::json;
 use weir_config::{Origin, Resolved};
 use weir_web::{Access, Contribution, Failure, Icon, NavEntry, NavGroup, Visitor};
 
-use super::reload::Running;
+use super::reload::{Changes, Running};
 
 /// What the web listener shows of the configuration.
 pub(super) fn contribution(running: &Running) -> Contribution {
@@ -43,7 +43,7 @@ struct View {
     filter: String,
     /// Present: only values that somebody set.
     changed: Option<String>,
-    /// The keys that a reload just changed; present after one.
+    /// Present after a reload.
     reloaded: Option<String>,
 }
 
@@ -55,6 +55,8 @@ struct Page<'a> {
     file: Option<String>,
     rows: Vec<Resolved>,
     all: usize,
+    /// What a reload just changed.
+    reloaded: Option<Changes>,
     /// What kept a reload from happening.
     mistakes: Vec<String>,
 }
@@ -64,12 +66,27 @@ impl Page<'_> {
         row.origin != Origin::Default
     }
 
-    fn reloaded(&self) -> Option<String> {
-        let keys = self.view.reloaded.as_deref()?;
-        Some(match keys {
-            "" => "Read again. Nothing has changed.".to_owned(),
-            keys => format!("Read again and in force: {keys}."),
-        })
+    fn notice(&self) -> Option<String> {
+        let Changes {
+            changed,
+            at_next_start,
+        } = self.reloaded.as_ref()?;
+        let now: Vec<&str> = changed
+            .iter()
+            .filter(|key| !at_next_start.contains(key))
+            .map(String::as_str)
+            .collect();
+        let mut text = "Read again. ".to_owned();
+        if changed.is_empty() {
+            text += "Nothing has changed.";
+        }
+        if !now.is_empty() {
+            text += &format!("Now in force: {}. ", now.join(", "));
+        }
+        if !at_next_start.is_empty() {
+            text += &format!("With the next start: {}.", at_next_start.join(", "));
+        }
+        Some(text)
     }
 }
 
@@ -83,12 +100,7 @@ async fn show(
 
 async fn reload(State(running): State<Running>, visitor: Visitor) -> Response {
     match running.reload() {
-        Ok(changes) => {
-            let keys: String =
-                url::form_urlencoded::byte_serialize(changes.changed.join(", ").as_bytes())
-                    .collect();
-            Redirect::to(&format!("/settings?reloaded={keys}")).into_response()
-        }
+        Ok(_) => Redirect::to("/settings?reloaded=1").into_response(),
         Err(mistakes) => {
             let mut response = page(&running, View::default(), &visitor, mistakes);
             *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
@@ -117,6 +129,7 @@ fn page(running: &Running, view: View, visitor: &Visitor, mistakes: Vec<String>)
         row.path.contains(view.filter.trim()) && (view.changed.is_none() || Page::is_set(row))
     });
     let page = Page {
+        reloaded: view.reloaded.as_ref().and_then(|_| running.last_changes()),
         view,
         form_token: &visitor.form_token,
         file: running.file(),
