@@ -172,14 +172,18 @@ impl Ledger {
         })
     }
 
-    /// Takes stored rows in. A start in the future counts as now.
+    /// Takes stored rows in. A start in the future counts as now; one that no longer counts is
+    /// forgotten, also where another quota would count it again.
     pub(crate) fn restore(&mut self, rows: &[WindowRow; 3], now: Moment) {
         for (window, row) in Window::ALL.into_iter().zip(rows) {
             let mut starts = Starts::default();
             self.books.tallies[window as usize].learned = row.learned;
             if self.limit(window).is_some() {
                 for &(start, times) in &row.starts {
-                    starts.add(start.min(now), times);
+                    let start = start.min(now);
+                    if self.leaves(window, start) > now {
+                        starts.add(start, times);
+                    }
                 }
             }
             self.books.tallies[window as usize].starts = starts;
@@ -305,4 +309,30 @@ fn period_end(reset: Moment, at: Moment) -> Moment {
     let day = u64::try_from(DAY.as_nanos()).expect("a day is far below five centuries");
     let since = (at.0 % day + day - reset.0 % day) % day;
     Moment(at.0.saturating_add(day - since))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_that_left_its_window_before_a_restart_does_not_come_back() {
+        let reset = Moment(0) + 2 * DAY;
+        let by_reset = Windows {
+            day: Some(1),
+            day_reset: Some(reset),
+            ..Windows::default()
+        };
+        let mut before = Ledger::default();
+        before.configure(by_reset);
+        before.record(reset - Duration::from_secs(33));
+        let mut after = Ledger::default();
+        after.configure(by_reset);
+        after.restore(&before.rows(), reset);
+        after.configure(Windows {
+            day_reset: None,
+            ..by_reset
+        });
+        assert!(after.next(reset) <= reset);
+    }
 }

@@ -17,7 +17,7 @@ use crate::tally::Counters;
 pub(crate) struct State {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) payloads: Payloads,
-    /// By [`UpstreamId`].
+    /// By the number in [`UpstreamId`](weir_dispatch::UpstreamId).
     pub(crate) sides: Vec<Side>,
     pub(crate) counters: Counters,
     pub(crate) series: Series,
