@@ -288,7 +288,7 @@ impl Dispatcher {
         if self.under_way.is_empty() && up.is_unhindered(now) {
             return;
         }
-        while let Some(probe) = self.upstreams[upstream as usize].probes.head() {
+        while let Some(probe) = self.upstreams[upstream as usize].probe() {
             if !self.is_under_way(probe.slot) {
                 break;
             }

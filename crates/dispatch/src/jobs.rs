@@ -101,8 +101,12 @@ pub(crate) struct Jobs {
     records: Vec<Record>,
     /// By slot; shorter than `records` where no job beyond has any.
     extras: Vec<Extras>,
-    /// The slot to use next: the free ones are a list through their queue links.
+    /// The slot to use next: those that came free are a list through their queue links.
     free: Slot,
+    /// From here on no slot is used or in that list.
+    fresh: u32,
+    /// How many slots are used.
+    used: u32,
 }
 
 impl Default for Jobs {
@@ -111,6 +115,8 @@ impl Default for Jobs {
             records: Vec::new(),
             extras: Vec::new(),
             free: Slot::NONE,
+            fresh: 0,
+            used: 0,
         }
     }
 }
@@ -142,19 +148,13 @@ impl Jobs {
             during_rest: false,
             has_extras: extras != Extras::default(),
         };
-        let mut slot = self.free;
-        if slot == Slot::NONE {
-            slot = Slot(
-                u32::try_from(self.records.len())
-                    .expect("queue, agenda and calls under way are capped far below"),
-            );
-            self.records.push(record);
-        } else {
-            let free = &mut self[slot];
-            record.generation = free.generation;
-            let next = free.queue.after;
-            *free = record;
-            self.free = next;
+        let slot = self.next_slot();
+        match self.records.get_mut(slot.index()) {
+            Some(old) => {
+                record.generation = old.generation;
+                *old = record;
+            }
+            None => self.records.push(record),
         }
         if self[slot].has_extras {
             if self.extras.len() <= slot.index() {
@@ -165,6 +165,22 @@ impl Jobs {
         slot
     }
 
+    /// A slot that no job has.
+    fn next_slot(&mut self) -> Slot {
+        self.used += 1;
+        let slot = self.free;
+        if slot != Slot::NONE {
+            self.free = self[slot].queue.after;
+            return slot;
+        }
+        let slot = Slot(self.fresh);
+        self.fresh = self
+            .fresh
+            .checked_add(1)
+            .expect("queue, agenda and calls under way are capped far below");
+        slot
+    }
+
     /// Forgets a job; its id will never be found again.
     pub(crate) fn remove(&mut self, slot: Slot) {
         let free = std::mem::replace(&mut self.free, slot);
@@ -172,6 +188,12 @@ impl Jobs {
         record.generation = record.generation.wrapping_add(1);
         record.place = Place::Nowhere;
         record.queue.after = free;
+        self.used -= 1;
+        if self.used == 0 {
+            // Jobs that come one after another lie side by side again, however the old ones ended.
+            self.free = Slot::NONE;
+            self.fresh = 0;
+        }
     }
 
     pub(crate) fn id(&self, slot: Slot) -> JobId {

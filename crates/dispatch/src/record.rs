@@ -12,8 +12,9 @@ use crate::policy::Class;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Asker(pub u32);
 
-/// One decision.
+/// One decision, and one cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(64))]
 pub struct Decision {
     /// Counts the decisions of this upstream from 1, so that each can be linked to.
     pub number: u64,

@@ -32,7 +32,8 @@ pub(crate) struct Upstream {
     pub(crate) query: Ledger,
     pub(crate) grab: Ledger,
     pub(crate) health: Health,
-    pub(crate) probes: Box<Queue>,
+    /// Operators' probes; few upstreams ever have one.
+    probes: Option<Box<Queue>>,
     /// What the crew sees of it.
     pub(crate) offer: Option<Offer>,
     /// What the quota and the policy make of the spacing, per class.
@@ -77,7 +78,7 @@ impl Upstream {
             in_flight: 0,
             queues: std::array::from_fn(|_| Queue::default()),
             filled: 0,
-            probes: Box::default(),
+            probes: None,
             aside: BTreeMap::new(),
             scheduled: List::default(),
             queued: 0,
@@ -120,6 +121,15 @@ impl Upstream {
             bits &= bits.wrapping_sub(1);
             (index < QUEUES).then_some(index)
         })
+    }
+
+    /// The probe that is first in line.
+    pub(crate) fn probe(&self) -> Option<Head> {
+        self.probes.as_ref()?.head()
+    }
+
+    pub(crate) fn probes_mut(&mut self) -> &mut Queue {
+        self.probes.get_or_insert_default()
     }
 
     pub(crate) fn ledger(&self, budget: Budget) -> &Ledger {
@@ -185,7 +195,7 @@ impl Upstream {
         if self.is_busy() {
             return Choice::default();
         }
-        if let Some(head) = self.probes.head() {
+        if let Some(head) = self.probe() {
             let class = jobs[head.slot].class;
             return Choice {
                 offer: Some(Offer { class, head }),

@@ -263,7 +263,7 @@ impl Dispatcher {
         let index = queue::index(record.class, record.budget);
         let up = &mut self.upstreams[upstream as usize];
         if record.probe {
-            up.probes.push(&mut self.jobs, slot);
+            up.probes_mut().push(&mut self.jobs, slot);
         } else {
             let was_empty = up.filled & (1 << index) == 0;
             up.queues[index].push(&mut self.jobs, slot);

@@ -64,7 +64,7 @@ impl Dispatcher {
                     aside.retain(|other| *other != slot);
                 }
             }
-            _ if record.probe => up.probes.take(&mut self.jobs, slot),
+            _ if record.probe => up.probes_mut().take(&mut self.jobs, slot),
             _ => {
                 let index = queue::index(record.class, record.budget);
                 up.queues[index].take(&mut self.jobs, slot);
@@ -84,7 +84,7 @@ impl Dispatcher {
         let index = queue::index(record.class, record.budget);
         let up = &mut self.upstreams[record.upstream as usize];
         if record.probe {
-            up.probes.push_early(&mut self.jobs, slot);
+            up.probes_mut().push_early(&mut self.jobs, slot);
         } else {
             up.queues[index].push_early(&mut self.jobs, slot);
             up.filled |= 1 << index;
@@ -176,7 +176,7 @@ impl Dispatcher {
                 .values()
                 .copied()
                 .find(|&slot| !(keep_probes && self.jobs[slot].probe));
-            let probe = up.probes.head().filter(|_| !keep_probes);
+            let probe = up.probe().filter(|_| !keep_probes);
             let slot = queued.or(probe).map(|head| head.slot);
             let Some(slot) = slot.or(aside) else {
                 break;

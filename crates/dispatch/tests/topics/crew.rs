@@ -178,3 +178,18 @@ fn starts_of_good_ones(dead: usize) -> Vec<Duration> {
     }
     starts
 }
+
+#[test]
+fn nobody_is_woken_for_a_worker_that_nothing_waits_for() {
+    let (mut front, up) = Front::with(small(), in_flight(100));
+    for _ in 0..10 {
+        front.queue(job(up, INITIAL));
+    }
+    assert_eq!(front.starts().len(), 10);
+    assert_eq!(front.wake(), None, "all are busy, nothing waits");
+    front.queue(job(up, INITIAL));
+    assert_eq!(front.wake(), Some(at(1)));
+    front.dispatcher.set_crew(front.now, 20, 20);
+    front.dispatcher.hold(front.now, true);
+    assert_eq!(front.wake(), None, "one waits, but not for a worker");
+}

@@ -364,3 +364,12 @@ fn a_rest_hides_a_shorter_gap_and_shows_it_again_when_cleared() {
         .next_wait(front.now, up, INTERACTIVE, Budget::Query);
     assert_eq!(interactive, (secs(5), Some(Wait::Gap)));
 }
+
+#[test]
+fn nobody_is_woken_at_the_end_of_a_rest_that_no_job_waits_for() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.call(job(up, INTERACTIVE), throttled(100));
+    assert_eq!(front.wake(), None);
+    front.queue(job(up, INTERACTIVE));
+    assert_eq!(front.wake(), Some(at(100)));
+}
