@@ -99,7 +99,7 @@ impl Crew {
     }
 
     fn change(&self, queued: u32, capacity: u32) -> i32 {
-        if self.policy.base == self.policy.max && self.size == self.policy.base {
+        if self.policy.base == self.policy.max {
             return 0;
         }
         let (queued, capacity) = (u64::from(queued) * 100, u64::from(capacity));

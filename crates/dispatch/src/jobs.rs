@@ -309,3 +309,53 @@ fn link(jobs: &mut Jobs, thread: Thread, slot: Slot) -> &mut Link {
         Thread::Patience => &mut record.patience,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::UpstreamId;
+
+    fn add(jobs: &mut Jobs) -> Slot {
+        let job = Job {
+            upstream: UpstreamId(0),
+            class: Class(0),
+            budget: Budget::Query,
+            not_before: Moment(0),
+            max_wait: None,
+            pending: None,
+            scheduled: None,
+            order: None,
+            probe: false,
+            asker: Asker(0),
+            attempts_made: 0,
+        };
+        let slot = jobs.insert(&job, 0, 0);
+        jobs[slot].place = Place::Listed;
+        slot
+    }
+
+    #[test]
+    fn a_job_takes_the_place_of_one_that_ended_but_not_its_id() {
+        let mut jobs = Jobs::default();
+        let [first, second] = [add(&mut jobs), add(&mut jobs)];
+        let old = jobs.id(first);
+        jobs.remove(first);
+        assert_eq!(jobs.find(old), None);
+        assert_eq!(add(&mut jobs), first);
+        assert_eq!(jobs.find(old), None);
+        assert_eq!(jobs.find(jobs.id(second)), Some(second));
+        assert_eq!(jobs.records.len(), 2);
+    }
+
+    #[test]
+    fn when_no_job_is_left_slots_are_given_from_the_first_on() {
+        let mut jobs = Jobs::default();
+        let slots = [0; 3].map(|_| add(&mut jobs));
+        let ids = slots.map(|slot| jobs.id(slot));
+        for index in [1, 2, 0] {
+            jobs.remove(slots[index]);
+        }
+        assert_eq!([0; 4].map(|_| add(&mut jobs)), [0, 1, 2, 3].map(Slot));
+        assert_eq!(ids.map(|id| jobs.find(id)), [None; 3]);
+    }
+}
