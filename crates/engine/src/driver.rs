@@ -26,7 +26,6 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         }
         let now_step = step_number(shared.timeline.now());
         shared.with(|state, now, effects| {
-            effects.by_time = true;
             if state.wakes_at <= now {
                 state.wakes_at = Moment::NEVER;
             }

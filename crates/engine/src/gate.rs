@@ -134,28 +134,30 @@ struct Bucket {
     interval: u64,
     /// Nanoseconds from empty to full.
     span: u64,
+    /// Whether time fills it.
+    refills: bool,
 }
-
-/// A bucket that is never refilled has this interval: ten years.
-const NO_REFILL: u64 = 10 * 365 * 24 * 60 * 60 * 1_000_000_000;
 
 impl Bucket {
     fn new(rate: Rate) -> Self {
         let interval = 1_000_000_000_u64
             .checked_div(u64::from(rate.per_second))
-            .map_or(NO_REFILL, |interval| interval.max(1));
+            .map_or(1, |interval| interval.max(1));
         Self {
             full_at: AtomicU64::new(0),
             interval,
             span: interval.saturating_mul(u64::from(rate.burst)),
+            refills: rate.per_second > 0,
         }
     }
 
     fn take(&self, now: Moment) -> bool {
+        // Without a refill time stands still, and tokens are counted from nothing.
+        let now = if self.refills { now.0 } else { 0 };
         let mut full_at = self.full_at.load(Ordering::Acquire);
         loop {
-            let new = full_at.max(now.0).saturating_add(self.interval);
-            if new - now.0.min(new) > self.span {
+            let new = full_at.max(now).saturating_add(self.interval);
+            if new - now.min(new) > self.span {
                 return false;
             }
             match self.full_at.compare_exchange_weak(

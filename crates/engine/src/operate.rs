@@ -32,6 +32,12 @@ impl Engine {
         });
     }
 
+    /// Hands everything that changed to the keeper now.
+    pub(crate) fn hand_over(&self) {
+        self.shared
+            .with(|state, _, effects| effects.handover = state.keeps);
+    }
+
     /// Takes an upstream away. Its jobs that have not started end; calls under way go on.
     pub fn remove_upstream(&self, upstream: UpstreamId) {
         let there = self.shared.with(|state, now, _| {

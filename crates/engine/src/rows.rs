@@ -3,8 +3,8 @@
 //! The engine counts in moments that never jump; the store keeps wall times. Each row is translated by
 //! the wall clock as it is when the row is handed over, and when the wall clock was set, the rows that
 //! hold times to come (rests, the agenda) are handed over again: so they end when they should, whatever
-//! the clock did meanwhile. Window starts are kept as they were: a clock set back leaves them counting
-//! longer, never shorter than it takes the clock to come back.
+//! the clock did meanwhile. Window starts are written once: after a step back
+//! they count as made now, after a step forward those of upstreams that are called again are written again.
 
 mod translate;
 
@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use weir_dispatch::{Budget, Class, JobId, Moment, UpstreamRow};
 use weir_store::state::{self, Change, Payload, State, Wall};
 
+use crate::engine::Engine;
 use crate::keeper::{AgendaChange, Changes, Keeper, KeptUpstream, Off};
 use crate::timeline::Timeline;
 
@@ -97,7 +98,12 @@ impl Rows {
         let kept = state.load(front, skew.wall(timeline.now()))?;
         let mut book = Book {
             skew,
-            next_id: kept.agenda.iter().map(|row| row.id + 1).max().unwrap_or(0),
+            next_id: kept
+                .agenda
+                .iter()
+                .map(|row| row.id.saturating_add(1))
+                .max()
+                .unwrap_or(0),
             old_agenda: kept.agenda.iter().map(|row| row.id).collect(),
             ..Book::default()
         };
@@ -123,9 +129,10 @@ impl Rows {
         Ok((Arc::new(rows), restored))
     }
 
-    /// The front has put back what counts: entries from before are dropped, and upstreams that are not
-    /// among `present` are marked as gone from today on.
-    pub fn settle(&self, present: &[&str]) {
+    /// The front has put back what counts into its `engine`: entries from before are dropped, once the
+    /// new ones are with the store, and upstreams that are not among `present` are marked as gone.
+    pub fn settle(&self, engine: &Engine, present: &[&str]) {
+        engine.hand_over();
         let mut book = self.book.lock();
         let mut changes: Vec<Change> = book.old_agenda.drain(..).map(Change::Taken).collect();
         let now = book.skew.wall(self.timeline.now());

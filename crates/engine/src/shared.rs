@@ -3,6 +3,7 @@
 //! Every operation runs under the lock, which is never held across an await; what it brings about
 //! (calls to start, ends to tell, rows to keep) is gathered in [`Effects`] and done after unlocking.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 use weir_dispatch::{Class, Job, JobId, Moment, Next, Start, UpstreamId, Usage};
 
 use crate::call::{Call, Ended};
@@ -68,14 +70,8 @@ pub(crate) struct Effects {
     pub(crate) used: u32,
     /// Calls that are not needed; dropped after unlocking like those of ended jobs.
     pub(crate) unused: SmallVec<[Arc<dyn Call>; 1]>,
-    /// The driver woke by itself: unless something follows from it, no row has changed.
-    pub(crate) by_time: bool,
-}
-
-impl Effects {
-    fn is_idle(&self) -> bool {
-        self.by_time && self.starts.is_empty() && self.ended.is_empty()
-    }
+    /// Held until the calls have their tasks, so that a shutdown waits for them.
+    starting: Option<TaskTrackerToken>,
 }
 
 /// Rows that are not urgent are handed over so long after they changed.
@@ -103,7 +99,10 @@ impl Shared {
     pub(crate) fn follow(&self, state: &mut State, now: Moment, effects: &mut Effects) {
         loop {
             match state.dispatcher.next(now) {
-                Next::Start(start) => state.begin(start, now, effects),
+                Next::Start(start) => {
+                    effects.starting.get_or_insert_with(|| self.tasks.token());
+                    state.begin(start, now, effects);
+                }
                 Next::Wait(at) => {
                     if at < state.wakes_at {
                         state.wakes_at = at;
@@ -120,7 +119,7 @@ impl Shared {
         state.queued = queued;
         if effects.handover {
             state.gather();
-        } else if state.keeps && state.flush_at == Moment::NEVER && !effects.is_idle() {
+        } else if state.keeps && state.flush_at == Moment::NEVER && state.dispatcher.has_changes() {
             state.flush_at = now + FLUSH;
             effects.sooner = true;
         }
@@ -139,7 +138,15 @@ impl Shared {
             self.tasks.spawn_on(run, &self.runtime);
         }
         for (payload, ended) in effects.ended {
-            payload.asked.tell(ended);
+            // A front's hook or destructor that panics must not keep the others from being told.
+            let told = catch_unwind(AssertUnwindSafe(move || {
+                let Payload { call, asked, .. } = payload;
+                asked.tell(ended);
+                drop(call);
+            }));
+            if told.is_err() {
+                tracing::error!(front = self.front, "a front panicked when a job ended");
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the engine's lock protects: the dispatcher and what is kept beside it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -143,7 +144,9 @@ impl State {
     }
 
     fn kept(&mut self, row: AgendaRow) -> Option<AgendaChange> {
-        let kept = self.payloads.find(row.job)?.call.keep()?;
+        let call = self.payloads.find(row.job)?.call.clone();
+        // Under the lock: a front that panics here loses its own entry and nothing else.
+        let kept = catch_unwind(AssertUnwindSafe(|| call.keep())).ok()??;
         let upstream = self.sides[row.upstream.0 as usize].name.clone();
         (kept.len() <= KEPT_BYTES).then_some(AgendaChange::Put {
             row,

@@ -194,7 +194,7 @@ impl Weather {
     fn is_quiet(&self, now: Instant) -> bool {
         let last = self.0.last_success.load(Ordering::Acquire);
         let quiet = u64::try_from(self.0.quiet.as_millis()).unwrap_or(u64::MAX);
-        last == 0 || self.stamp(now).saturating_sub(last) >= quiet
+        self.stamp(now).saturating_sub(last) >= quiet
     }
 
     fn stamp(&self, now: Instant) -> u64 {

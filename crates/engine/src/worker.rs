@@ -20,7 +20,10 @@ use crate::state::State;
 pub(crate) async fn run(shared: Arc<Shared>, first: Started) {
     let mut started = first;
     loop {
-        let ended = attempt(&shared, &started).await;
+        // Also what a call leaves behind when it is cut may panic as it is dropped.
+        let ended = AssertUnwindSafe(attempt(&shared, &started)).catch_unwind();
+        let ended = ended.await;
+        let ended = ended.unwrap_or_else(|panic| panicked(&shared, &started, panic));
         let Some(next) = shared.finish(started, ended) else {
             return;
         };
@@ -30,7 +33,7 @@ pub(crate) async fn run(shared: Arc<Shared>, first: Started) {
     }
 }
 
-/// Makes one attempt. A panic, a time-out and a shutdown are ways in which it ends.
+/// Makes one attempt. A time-out and a shutdown are ways in which it ends.
 async fn attempt(shared: &Arc<Shared>, started: &Started) -> Ended {
     let permit = Permit {
         shared: shared.clone(),
@@ -47,15 +50,15 @@ async fn attempt(shared: &Arc<Shared>, started: &Started) -> Ended {
         job = started.start.job.0,
     );
     let call = async { started.call.attempt(permit).await };
-    let mut call = pin!(AssertUnwindSafe(call.instrument(span)).catch_unwind());
+    let mut call = pin!(call.instrument(span));
     // Most of the cost of a time-out is spared where the call is ready at once.
     if let Poll::Ready(done) = futures_util::poll!(call.as_mut()) {
-        return done.map_or_else(|panic| panicked(shared, started, panic), Ended::Finished);
+        return Ended::Finished(done);
     }
     let deadline = shared.timeline.instant(started.at + started.time_out);
     tokio::select! {
         biased;
-        done = call => done.map_or_else(|panic| panicked(shared, started, panic), Ended::Finished),
+        done = call => Ended::Finished(done),
         () = shared.cut.cancelled() => Ended::Shutdown,
         () = tokio::time::sleep_until(deadline) => Ended::TimedOut,
     }

@@ -32,8 +32,7 @@ enum Room {
 impl Dispatcher {
     /// Takes a job in.
     ///
-    /// # Panics
-    /// If its class is not one of the policy's.
+    /// A class beyond the policy's last counts as the last.
     pub fn submit(&mut self, now: Moment, job: Job) -> Entry {
         let now = self.advance(now);
         let (entry, queued) = self.enter(now, &job, 0);
@@ -46,8 +45,12 @@ impl Dispatcher {
     /// Puts a job back on the agenda that was there before a restart, also when it is due already.
     pub fn reschedule(&mut self, now: Moment, job: Job) -> Entry {
         let now = self.advance(now);
+        let job = self.fitting(&job);
         if let Some(refusal) = self.never(&job) {
             return Entry::Ended(refusal);
+        }
+        if let Some(twin) = self.twin(&job, now) {
+            return twin;
         }
         self.enter_agenda(&job, 0, job.not_before.max(now), now)
     }
@@ -75,16 +78,12 @@ impl Dispatcher {
     /// Judges a job. One that may be queued has its place reserved and is left to the caller, who
     /// decides the order of submit numbers.
     fn enter(&mut self, now: Moment, job: &Job, batch: u32) -> (Entry, Option<Slot>) {
-        assert!(
-            usize::from(job.class.0) < self.policy.classes.len(),
-            "a job has a class of its front's policy"
-        );
+        let job = &self.fitting(job);
         if let Some(refusal) = self.never(job) {
             return (Entry::Ended(refusal), None);
         }
-        if let Some(&twin) = job.pending.and_then(|key| self.pending.get(&key)) {
-            self.note_of(job, now, What::Duplicate);
-            return (Entry::Duplicate(self.jobs.id(twin)), None);
+        if let Some(twin) = self.twin(job, now) {
+            return (twin, None);
         }
         if job.not_before > now {
             return (self.enter_agenda(job, batch, job.not_before, now), None);
@@ -98,6 +97,21 @@ impl Dispatcher {
             Ok(Room::Later(due)) => (self.enter_agenda(job, batch, due, now), None),
             Err(end) => (self.refuse(job, end, now), None),
         }
+    }
+
+    /// The job with a class that there is: one beyond the last (kept by a Weir that had more) counts
+    /// as the last.
+    fn fitting(&self, job: &Job) -> Job {
+        let last = self.policy.classes.len() - 1;
+        let class = Class(job.class.0.min(last as u8));
+        Job { class, ..*job }
+    }
+
+    /// The same job, if it is pending already.
+    fn twin(&mut self, job: &Job, now: Moment) -> Option<Entry> {
+        let &twin = job.pending.and_then(|key| self.pending.get(&key))?;
+        self.note_of(job, now, What::Duplicate);
+        Some(Entry::Duplicate(self.jobs.id(twin)))
     }
 
     /// Why no job for this upstream is taken in at all.

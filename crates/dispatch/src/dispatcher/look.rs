@@ -147,6 +147,11 @@ impl Dispatcher {
             .flat_map(|up| up.ring.newest_first())
     }
 
+    /// Whether any row of an upstream or of the agenda changed since they were last taken.
+    pub fn has_changes(&self) -> bool {
+        !self.changed.is_empty() || !self.agenda_changes.is_empty()
+    }
+
     /// The upstreams whose rows changed since the last call.
     pub fn take_changed(&mut self) -> Vec<UpstreamId> {
         self.drain_changed().collect()

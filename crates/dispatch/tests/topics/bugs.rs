@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_dispatch::{Budget, Finish, Job, Policy, UpstreamId, Wait, What};
+use weir_dispatch::{Budget, Class, Entry, Finish, Job, Policy, UpstreamId, Wait, What};
 
 use crate::front::*;
 
@@ -107,4 +107,22 @@ fn a_start_was_explained_by_the_wait_of_a_job_that_was_cancelled() {
         attempt: 1,
     };
     assert_eq!(newest.what, expected);
+}
+
+#[test]
+fn a_kept_job_of_a_class_that_is_gone_stopped_the_clock() {
+    let mut front = Front::new(tracker());
+    let up = front.add(in_flight(1));
+    let kept = Job {
+        not_before: front.now + Duration::from_secs(5),
+        pending: key(9),
+        ..job(up, Class(200))
+    };
+    let now = front.now;
+    let Entry::Scheduled(id) = front.dispatcher.reschedule(now, kept) else {
+        panic!("it has its place on the agenda");
+    };
+    assert_eq!(front.dispatcher.reschedule(now, kept), Entry::Duplicate(id));
+    front.now = now + Duration::from_secs(5);
+    assert_eq!(front.starts(), [id]);
 }

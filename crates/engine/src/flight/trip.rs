@@ -48,7 +48,6 @@ impl<K: Key, T: Answer> Inner<K, T> {
             ended: Some(Ended::Panicked),
         };
         if let Some(call) = start(landing) {
-            guard.ended = None;
             let flown = Flown {
                 call,
                 flight: Arc::downgrade(flight),
@@ -56,6 +55,7 @@ impl<K: Key, T: Answer> Inner<K, T> {
             };
             flight.own.0.lock().call = Some(Arc::new(flown));
             self.launch(key, flight, 1);
+            guard.ended = None;
         } else {
             // The answer is there; or nothing is, and it ends.
             guard.ended = Some(Ended::Cancelled);

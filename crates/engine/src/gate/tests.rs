@@ -70,3 +70,17 @@ fn a_clock_that_goes_back_gives_nothing_away() {
     assert_eq!(tokens(&gate, START), 2);
     assert_eq!(tokens(&gate, Moment(START.0 - 1_000_000_000)), 0);
 }
+
+#[test]
+fn a_bucket_that_is_never_refilled_gives_its_burst_and_no_more() {
+    let gate = Gate::new(
+        10,
+        Rate {
+            per_second: 0,
+            burst: 200,
+        },
+    );
+    let given =
+        (0..1_000_u64).filter(|&second| gate.take_token(Moment(second * 1_000_000_000_000)));
+    assert_eq!(given.count(), 200);
+}

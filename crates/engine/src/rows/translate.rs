@@ -169,8 +169,12 @@ impl Translated {
         starts.collect()
     }
 
-    /// The wall clock was set: times move with it.
+    /// The wall clock was set: times move with it. After a step forward, starts that still count are
+    /// written again with their new times: counted twice for a while rather than forgotten early.
     pub(super) fn shift(&mut self, old: Skew, new: Skew) {
+        if new.0 > old.0 {
+            self.last = Default::default();
+        }
         let shift = |wall: &mut Wall| *wall = new.wall(old.moment(*wall));
         if let Some(rest) = &mut self.row.rest {
             shift(&mut rest.since);

@@ -206,3 +206,40 @@ async fn shutdown_does_not_wait_longer_than_the_calls() {
     assert_eq!(begun.elapsed(), secs(2));
     assert_eq!(ticket.ended(), Some(Ended::Finished(Outcome::Done)));
 }
+
+/// A call whose remains panic when they are dropped.
+struct Brittle;
+
+impl Call for Brittle {
+    fn attempt(&self, _: Permit) -> BoxFuture<'_, Outcome> {
+        struct Remains;
+        impl std::ops::Drop for Remains {
+            fn drop(&mut self) {
+                panic!("dropped");
+            }
+        }
+        Box::pin(async {
+            let _remains = Remains;
+            std::future::pending().await
+        })
+    }
+
+    fn keep(&self) -> Option<Vec<u8>> {
+        panic!("kept")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_while_a_cut_call_is_dropped_frees_its_slot() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(0), 1);
+    let ended = desk
+        .engine
+        .submit(job(one, INTERACTIVE), Arc::new(Brittle))
+        .await;
+    assert_eq!(ended, Ended::Panicked);
+    desk.engine
+        .submit(job(one, INTERACTIVE), desk.done("next"))
+        .await;
+    assert_eq!(desk.started(), ["next"]);
+}
