@@ -82,13 +82,9 @@ impl Payload {
         nobody && !self.wanted
     }
 
-    /// Whether nobody wants it but the one who is told through this hook.
-    pub(crate) fn is_only_for(&self, hook: &Arc<Hook>) -> bool {
-        let is = |asked: &Asked| match asked {
-            Asked::Nobody => true,
-            Asked::Hook(other) => Arc::ptr_eq(other, hook),
-            _ => false,
-        };
+    /// Whether nobody wants it but this one.
+    pub(crate) fn is_only_for(&self, interest: Interest<'_>) -> bool {
+        let is = |asked: &Asked| matches!(asked, Asked::Nobody) || interest.is(asked);
         let only = match &self.asked {
             Asked::Several(all) => all.iter().all(is),
             one => is(one),
@@ -97,11 +93,12 @@ impl Payload {
     }
 }
 
-/// Whose interest is withdrawn.
+/// Whose interest it is.
 #[derive(Clone, Copy)]
 pub(crate) enum Interest<'a> {
     Ticket(&'a Arc<Cell>),
     Batch(&'a mpsc::WeakSender<(usize, Ended)>),
+    Hook(&'a Arc<Hook>),
 }
 
 impl Interest<'_> {
@@ -111,6 +108,7 @@ impl Interest<'_> {
             (Self::Batch(mine), Asked::Batch(other, _)) => mine
                 .upgrade()
                 .is_some_and(|sender| sender.same_channel(other)),
+            (Self::Hook(mine), Asked::Hook(other)) => Arc::ptr_eq(mine, other),
             _ => false,
         }
     }

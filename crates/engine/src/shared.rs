@@ -176,10 +176,14 @@ impl Shared {
         self.with(|state, now, _| state.dispatcher.cancel(now, job))
     }
 
-    pub(crate) fn cancel_all(self: &Arc<Self>, jobs: &[JobId]) {
+    /// Cancels those of the jobs that nobody else wants.
+    pub(crate) fn cancel_own(self: &Arc<Self>, jobs: &[JobId], interest: Interest<'_>) {
         self.with(|state, now, _| {
             for &job in jobs {
-                state.dispatcher.cancel(now, job);
+                let payload = state.payloads.find(job);
+                if payload.is_some_and(|payload| payload.is_only_for(interest)) {
+                    state.dispatcher.cancel(now, job);
+                }
             }
         });
     }
@@ -203,7 +207,7 @@ impl Shared {
     pub(crate) fn abandon(self: &Arc<Self>, job: JobId, hook: &Arc<Hook>) {
         self.with(|state, now, _| {
             let payload = state.payloads.find(job);
-            if payload.is_some_and(|payload| payload.is_only_for(hook)) {
+            if payload.is_some_and(|payload| payload.is_only_for(Interest::Hook(hook))) {
                 state.dispatcher.cancel(now, job);
             }
         });

@@ -138,9 +138,10 @@ impl Batch {
         self.jobs.clear();
     }
 
-    /// Takes all jobs back that have not started; their ends still come.
+    /// Takes all jobs back that have not started and that nobody else wants; all ends still come.
     pub fn cancel(&self) {
-        self.shared.cancel_all(&self.jobs);
+        let interest = Interest::Batch(&self.interest);
+        self.shared.cancel_own(&self.jobs, interest);
     }
 }
 

@@ -156,3 +156,24 @@ async fn a_job_that_somebody_wants_without_waiting_for_it_goes_on() {
     settle().await;
     assert_eq!(desk.started(), ["a"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_is_cancelled_leaves_others_their_jobs() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(60), 1);
+    desk.engine
+        .submit(job(one, INTERACTIVE), desk.done("first"))
+        .await;
+    let mut shared = job(one, INTERACTIVE);
+    shared.pending = key(7);
+    let ticket = desk.engine.submit(shared, desk.done("shared"));
+    let batch: Vec<(_, std::sync::Arc<dyn weir_engine::Call>)> = vec![
+        (shared, desk.done("same")),
+        (job(one, INTERACTIVE), desk.done("own")),
+    ];
+    let mut batch = desk.engine.submit_batch(batch);
+    batch.cancel();
+    assert_eq!(batch.next().await, Some((1, Ended::Cancelled)));
+    assert_eq!(ticket.await, Ended::Finished(Outcome::Done));
+    assert_eq!(desk.started(), ["first", "shared"]);
+}
