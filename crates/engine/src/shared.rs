@@ -225,6 +225,13 @@ impl Shared {
     }
 
     pub(crate) fn may_be_our_network(&self, upstream: UpstreamId, trouble: Trouble) -> bool {
+        // What was taken away while a call was under way no longer speaks for our network.
+        let state = self.state.lock();
+        let side = state.sides.get(upstream.0 as usize);
+        if side.is_none_or(|side| side.gone) {
+            return false;
+        }
+        drop(state);
         let verdict = self.weather.trouble(self.whom(upstream), Instant::now());
         if verdict == Verdict::Ours {
             tracing::warn!(front = self.front, ?trouble, "our own network is down");
