@@ -53,6 +53,25 @@ pub struct Job {
     pub attempts_made: u8,
 }
 
+impl Job {
+    /// An ordinary job for now: a query without keys that nobody in particular asked for.
+    pub fn new(upstream: UpstreamId, class: Class) -> Self {
+        Self {
+            upstream,
+            class,
+            budget: Budget::Query,
+            not_before: Moment(0),
+            max_wait: None,
+            pending: None,
+            scheduled: None,
+            order: None,
+            probe: false,
+            asker: Asker::default(),
+            attempts_made: 0,
+        }
+    }
+}
+
 /// What became of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {

@@ -16,9 +16,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::{
-    Budget, Class, ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow, Policy, Quota, Windows,
+    Class, ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow, Policy, Quota, Windows,
 };
-use weir_engine::dispatch::{Asker, Job, Moment, UpstreamId};
+use weir_engine::dispatch::{Job, UpstreamId};
 use weir_engine::{Call, Engine, Options, Outcome, Permit, Timeline, Weather};
 
 fn main() {
@@ -222,19 +222,7 @@ fn quota(spacing: Duration, in_flight: u32) -> Quota {
 }
 
 fn job(upstream: UpstreamId, class: Class) -> Job {
-    Job {
-        upstream,
-        class,
-        budget: Budget::Query,
-        not_before: Moment(0),
-        max_wait: None,
-        pending: None,
-        scheduled: None,
-        order: None,
-        probe: false,
-        asker: Asker(0),
-        attempts_made: 0,
-    }
+    Job::new(upstream, class)
 }
 
 /// Any wall time will do here.

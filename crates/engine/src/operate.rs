@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dispatch::{Asker, Budget, Class, Job, Moment, Quota, UpstreamId, UpstreamRow, Usage};
+use weir_dispatch::{Asker, Budget, Class, Job, Quota, UpstreamId, UpstreamRow, Usage};
 
 use crate::call::Call;
 use crate::engine::Engine;
@@ -111,17 +111,10 @@ impl Engine {
     /// An operator tries an upstream out now, also at rest or off, with the front's own probe call.
     pub fn probe(&self, upstream: UpstreamId, call: Arc<dyn Call>, asker: Asker) -> Ticket {
         let job = Job {
-            upstream,
-            class: Class(0),
             budget: Budget::Side,
-            not_before: Moment(0),
-            max_wait: None,
-            pending: None,
-            scheduled: None,
-            order: None,
             probe: true,
             asker,
-            attempts_made: 0,
+            ..Job::new(upstream, Class(0))
         };
         self.submit(job, call)
     }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow};
 use weir_dispatch::{
-    Asker, Budget, Class, Dispatcher, Entry, Finish, Job, JobId, Key, Moment, Next, Policy, Quota,
-    UpstreamId, Windows,
+    Class, Dispatcher, Entry, Finish, Job, JobId, Key, Moment, Next, Policy, Quota, UpstreamId,
+    Windows,
 };
 
 /// Calls that are kept under way while draining.
@@ -173,19 +173,7 @@ fn quota() -> Quota {
 
 /// A job without keys.
 pub(crate) fn job(upstream: UpstreamId, class: Class) -> Job {
-    Job {
-        upstream,
-        class,
-        budget: Budget::Query,
-        not_before: Moment(0),
-        max_wait: None,
-        pending: None,
-        scheduled: None,
-        order: None,
-        probe: false,
-        asker: Asker(0),
-        attempts_made: 0,
-    }
+    Job::new(upstream, class)
 }
 
 /// Marsaglia's xorshift64: the same numbers in every run.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow};
 use weir_dispatch::{
-    After, Asker, Budget, Class, Dispatcher, End, Entry, Finish, Job, JobId, Key, Moment, Next,
-    Policy, Quota, Skip, State, UpstreamId, Wait, Windows,
+    After, Class, Dispatcher, End, Entry, Finish, Job, JobId, Key, Moment, Next, Policy, Quota,
+    Skip, State, UpstreamId, Wait, Windows,
 };
 
 /// The search front's classes.
@@ -153,19 +153,7 @@ impl Front {
 
 /// A job of budget Query without keys.
 pub(crate) fn job(upstream: UpstreamId, class: Class) -> Job {
-    Job {
-        upstream,
-        class,
-        budget: Budget::Query,
-        not_before: Moment(0),
-        max_wait: None,
-        pending: None,
-        scheduled: None,
-        order: None,
-        probe: false,
-        asker: Asker(0),
-        attempts_made: 0,
-    }
+    Job::new(upstream, class)
 }
 
 pub(crate) fn probe(upstream: UpstreamId) -> Job {

@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::{
-    Budget, Class, ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow, Policy, Quota, Windows,
+    Class, ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow, Policy, Quota, Windows,
 };
-use weir_engine::dispatch::{Asker, Job, Key, Moment, UpstreamId};
+use weir_engine::dispatch::{Job, Key, UpstreamId};
 use weir_engine::{Call, Engine, Options, Outcome, Permit, Timeline, Trouble, Weather};
 
 pub(crate) const INTERACTIVE: Class = Class(0);
@@ -87,19 +87,7 @@ pub(crate) fn quota(spacing: Duration, in_flight: u32) -> Quota {
 }
 
 pub(crate) fn job(upstream: UpstreamId, class: Class) -> Job {
-    Job {
-        upstream,
-        class,
-        budget: Budget::Query,
-        not_before: Moment(0),
-        max_wait: None,
-        pending: None,
-        scheduled: None,
-        order: None,
-        probe: false,
-        asker: Asker(0),
-        attempts_made: 0,
-    }
+    Job::new(upstream, class)
 }
 
 pub(crate) fn key(number: u64) -> Option<Key> {
