@@ -223,10 +223,6 @@ impl Call for Brittle {
             std::future::pending().await
         })
     }
-
-    fn keep(&self) -> Option<Vec<u8>> {
-        panic!("kept")
-    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -153,3 +153,38 @@ async fn what_was_kept_comes_back() {
     assert_eq!(old.off, new.off);
     assert_eq!(new.status.query[0].used, 1);
 }
+
+/// A call whose front panics when it is asked what to keep.
+struct Unkept;
+
+impl weir_engine::Call for Unkept {
+    fn attempt(&self, _: weir_engine::Permit) -> futures_util::future::BoxFuture<'_, Outcome> {
+        Box::pin(std::future::ready(Outcome::Done))
+    }
+
+    fn keep(&self) -> Option<Vec<u8>> {
+        panic!("kept")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_front_that_panics_while_keeping_loses_only_its_own_entry() {
+    let (desk, shelf) = desk(policy());
+    let one = desk.upstream("one", secs(0), 1);
+    let mut later = job(one, INTERACTIVE);
+    later.not_before = desk.engine.timeline().now() + secs(600);
+    desk.engine.submit_detached(later, Arc::new(Unkept));
+    desk.engine.submit_detached(later, desk.done("kept"));
+    pass(secs(2)).await;
+    let kept = shelf
+        .kept
+        .lock()
+        .drain(..)
+        .flat_map(|changes| changes.agenda)
+        .count();
+    assert_eq!(kept, 2, "one put, one left out");
+    desk.engine
+        .submit(job(one, INTERACTIVE), desk.done("next"))
+        .await;
+    assert_eq!(desk.started(), ["next"]);
+}
