@@ -920,6 +920,195 @@ fn an_old_call_gives_its_worker_back_while_there_is_room_to_wait() {
     assert_eq!(starts(&mut model, at(6)), [third]);
 }
 
+/// Milliseconds after the start.
+fn at_ms(millis: u64) -> Moment {
+    Moment(0) + Duration::from_millis(millis)
+}
+
+fn crew_of(base: u32, waiting_max: u32) -> Policy {
+    let mut rules = policy();
+    rules.crew.base = base;
+    rules.crew.waiting_max = waiting_max;
+    rules
+}
+
+/// Calls that hold a worker, and those that do not.
+fn crew(model: &Model) -> (usize, usize) {
+    (model.running(), model.waiting())
+}
+
+#[test]
+fn calls_at_a_slow_upstream_wait_from_their_start_up_to_the_in_flight_limit() {
+    let mut model = model_of(crew_of(1, 1000), quota());
+    let ids: Vec<JobId> = (0..5)
+        .map(|_| queue(&mut model, at(0), job(A, URGENT)))
+        .collect();
+    assert_eq!(starts(&mut model, at(0)), ids[..1]);
+    // Given back at 1 s, and from that moment on three more need no worker.
+    assert_eq!(starts(&mut model, at(1)), ids[1..4]);
+    assert_eq!(crew(&model), (0, 4));
+    assert_eq!(model.earliest_start(at(1)), None);
+    // The other upstream is not slow.
+    call(&mut model, at(1), job(B, URGENT));
+    assert_eq!(crew(&model), (1, 4));
+    model.finish(at(9), ids[0], Finish::Done, 0);
+    assert_eq!(starts(&mut model, at(9)), ids[4..]);
+}
+
+#[test]
+fn a_call_at_a_slow_upstream_needs_a_free_worker_to_start() {
+    let mut model = model_of(crew_of(1, 1000), quota());
+    call(&mut model, at(0), job(A, URGENT));
+    let other = call(&mut model, at(1), job(B, URGENT));
+    let slow = queue(&mut model, at(1), job(A, URGENT));
+    assert_eq!(starts(&mut model, at(1)), []);
+    assert_eq!(model.earliest_start(at(1)), Some(at(2)));
+    model.finish(at_ms(1500), other, Finish::Done, 0);
+    assert_eq!(starts(&mut model, at_ms(1500)), [slow]);
+    assert_eq!(crew(&model), (0, 2));
+}
+
+#[test]
+fn without_room_to_wait_a_call_at_a_slow_upstream_holds_its_worker_until_it_is_old() {
+    let mut model = model_of(crew_of(2, 1), quota());
+    let first = call(&mut model, at(0), job(A, URGENT));
+    call(&mut model, at(1), job(A, URGENT));
+    assert_eq!(crew(&model), (1, 1));
+    model.finish(at_ms(1500), first, Finish::Unavailable, 0);
+    // Room alone does not take its worker; age does.
+    assert_eq!(crew(&model), (1, 0));
+    assert_eq!(model.next(at_ms(1500)), Next::Wait(at(2)));
+    assert_eq!(model.next(at(2)), Next::Idle);
+    assert_eq!(crew(&model), (0, 1));
+}
+
+#[test]
+fn any_early_end_makes_an_upstream_quick_again() {
+    for finish in [
+        Finish::Done,
+        Finish::No,
+        Finish::Again { after: secs(60) },
+        Finish::Panicked,
+        Finish::OurNetwork {
+            pause: Duration::ZERO,
+        },
+    ] {
+        let mut model = model_of(crew_of(5, 1000), quota());
+        call(&mut model, at(0), job(A, URGENT));
+        let early = call(&mut model, at(1), job(A, URGENT));
+        assert_eq!(crew(&model), (0, 2));
+        model.finish(Moment(at(2).0 - 1), early, finish, 0);
+        // The first call still waits, and changes nothing.
+        call(&mut model, at(2), job(A, URGENT));
+        assert_eq!(crew(&model), (1, 1), "{finish:?}");
+    }
+}
+
+#[test]
+fn a_failure_that_ends_early_makes_an_upstream_quick_again() {
+    let mut rules = crew_of(5, 1000);
+    rules.failure.threshold = 9;
+    for (end, after) in [(at_ms(1999), (1, 1)), (at(2), (0, 2))] {
+        let mut model = model_of(rules.clone(), quota());
+        call(&mut model, at(0), job(A, URGENT));
+        let second = call(&mut model, at(1), job(A, URGENT));
+        model.finish(end, second, Finish::Unavailable, 0);
+        call(&mut model, at(2), job(A, URGENT));
+        assert_eq!(crew(&model), after);
+    }
+}
+
+#[test]
+fn a_call_that_started_before_its_upstream_was_slow_keeps_its_worker_and_may_end_early() {
+    let mut model = model_of(crew_of(5, 1000), quota());
+    call(&mut model, at(0), job(A, URGENT));
+    let second = call(&mut model, at_ms(500), job(A, URGENT));
+    model.hold(at(1), false);
+    assert_eq!(crew(&model), (1, 1));
+    model.finish(at_ms(1400), second, Finish::Done, 0);
+    call(&mut model, at_ms(1400), job(A, URGENT));
+    assert_eq!(crew(&model), (1, 1));
+}
+
+#[test]
+fn an_end_at_exactly_the_slot_time_leaves_the_upstream_slow() {
+    let mut model = model_of(crew_of(5, 1000), quota());
+    let first = call(&mut model, at(0), job(A, URGENT));
+    model.finish(at(1), first, Finish::Done, 0);
+    let second = call(&mut model, at(1), job(A, URGENT));
+    assert_eq!(crew(&model), (0, 1));
+    model.finish(at(2), second, Finish::Done, 0);
+    call(&mut model, at(9), job(A, URGENT));
+    assert_eq!(crew(&model), (0, 1));
+}
+
+#[test]
+fn a_call_that_waits_from_its_start_makes_no_upstream_slow_by_its_age() {
+    let mut model = model_of(crew_of(5, 1000), quota());
+    let first = call(&mut model, at(0), job(A, URGENT));
+    call(&mut model, at(1), job(A, URGENT));
+    let early = call(&mut model, at(1), job(A, URGENT));
+    model.finish(at_ms(1500), first, Finish::Done, 0);
+    model.finish(at_ms(1500), early, Finish::Done, 0);
+    // The second is older than the slot time by now, but has no worker to give back.
+    call(&mut model, at(3), job(A, URGENT));
+    assert_eq!(crew(&model), (1, 1));
+}
+
+#[test]
+fn an_old_call_that_keeps_its_worker_makes_no_upstream_slow() {
+    let mut model = model_of(crew_of(5, 1), quota());
+    let waiting = call(&mut model, at(0), job(B, URGENT));
+    let old = call(&mut model, at(1), job(A, URGENT));
+    let older = call(&mut model, at(1), job(A, URGENT));
+    model.finish(at(5), old, Finish::Done, 0);
+    assert_eq!(crew(&model), (1, 1));
+    // Room: the other one takes it, and A is slow from now on.
+    model.finish(at(6), waiting, Finish::Done, 0);
+    assert_eq!(crew(&model), (0, 1));
+    model.finish(at(7), older, Finish::Done, 0);
+    call(&mut model, at(7), job(A, URGENT));
+    assert_eq!(crew(&model), (0, 1));
+}
+
+#[test]
+fn the_room_that_an_early_end_leaves_goes_to_an_old_call_and_its_upstream_is_slow_again() {
+    let mut model = model_of(crew_of(5, 1), quota());
+    let first = call(&mut model, at(0), job(A, URGENT));
+    let old = call(&mut model, at(1), job(A, URGENT));
+    model.finish(at_ms(1500), first, Finish::Done, 0);
+    let early = call(&mut model, at_ms(1500), job(A, URGENT));
+    assert_eq!(crew(&model), (1, 1));
+    model.finish(at_ms(2200), early, Finish::Done, 0);
+    assert_eq!(crew(&model), (0, 1));
+    call(&mut model, at_ms(2200), job(A, URGENT));
+    assert_eq!(crew(&model), (1, 1));
+    model.finish(at_ms(2300), old, Finish::Done, 0);
+    call(&mut model, at_ms(2300), job(A, URGENT));
+    assert_eq!(crew(&model), (1, 1));
+}
+
+#[test]
+fn an_operator_does_not_change_what_is_slow_and_a_restart_forgets_it() {
+    let mut model = model_of(crew_of(5, 1000), quota());
+    call(&mut model, at(0), job(A, URGENT));
+    model.switch_off(at(1), A);
+    model.switch_on(at(1), A);
+    model.clear(at(1), A);
+    model.set_quota(at(1), A, quota());
+    let probe = Job {
+        probe: true,
+        ..job(A, URGENT)
+    };
+    call(&mut model, at(1), probe);
+    assert_eq!(crew(&model), (0, 2));
+
+    let rules = crew_of(5, 1000);
+    let mut model = Model::restore(rules, model.rows(), model.agenda(), at(2));
+    call(&mut model, at(2), job(A, URGENT));
+    assert_eq!(crew(&model), (1, 0));
+}
+
 #[test]
 fn nothing_starts_later_by_itself_while_a_full_queue_is_stuck() {
     let mut rules = policy();

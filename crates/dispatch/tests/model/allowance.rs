@@ -26,6 +26,8 @@ pub struct Upstream {
     pub rests: u64,
     pub rung: u8,
     pub failures: u32,
+    /// A call gave its worker back by age, and none has ended early since.
+    pub slow: bool,
 }
 
 /// One window of one budget.
@@ -85,6 +87,7 @@ impl Upstream {
             rests: 0,
             rung: 0,
             failures: 0,
+            slow: false,
         }
     }
 

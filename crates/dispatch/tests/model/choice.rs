@@ -149,9 +149,10 @@ impl Model {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Calls that kept their worker past their time give it back, the oldest first, if there is room.
+    /// Calls that kept their worker past their time give it back, the oldest first, if there is room;
+    /// from then on their upstream is slow.
     pub(super) fn give_back(&mut self) {
-        while self.waiting() < self.policy.crew.waiting_max as usize {
+        while self.may_wait() {
             let now = self.now;
             let slot_time = self.policy.crew.slot_time;
             let oldest = self
@@ -161,14 +162,17 @@ impl Model {
                     Place::Running { call, turn, worker }
                         if *worker && call.started + slot_time <= now =>
                     {
-                        Some((*turn, worker))
+                        Some((*turn, worker, held.job.upstream))
                     }
                     _ => None,
                 })
-                .max_by_key(|&(turn, _)| Reverse(turn));
-            match oldest {
-                Some((_, worker)) => *worker = false,
-                None => return,
+                .max_by_key(|&(turn, _, _)| Reverse(turn));
+            let Some((_, worker, id)) = oldest else {
+                return;
+            };
+            *worker = false;
+            if let Some(upstream) = self.upstream_mut(id) {
+                upstream.slow = true;
             }
         }
     }

@@ -35,7 +35,7 @@ impl Model {
 
     /// When calls will give their worker back; none while no more may wait.
     fn given_back_at(&self) -> Vec<Moment> {
-        if self.waiting() >= self.policy.crew.waiting_max as usize {
+        if !self.may_wait() {
             return Vec::new();
         }
         let slot_time = self.policy.crew.slot_time;

@@ -115,6 +115,24 @@
 //! 42. "the longest its kind allows": the longest of ladder and `longest`, for a cooldown also `throttled`.
 //!     Due times are not cut; a due time in the past is now. Aging, pause and batches begin anew;
 //!     entries of upstreams without a row are left out; ids are given anew in order.
+//!
+//! Slow upstreams (a departure)
+//! 43. "a call older than 1 s gives its slot back, so dead upstreams never hold the crew": by age alone they
+//!     hold it for `slot_time` at each call. Here they hold it once: an upstream is slow from the
+//!     moment one of its calls gives its worker back until one of its calls ends, with any outcome, less
+//!     than `slot_time` after its start. A call that starts there while fewer than `waiting_max` wait
+//!     needs a free worker as ever, but holds none: it waits from its start to its end. With no room
+//!     to wait it holds its worker and gives it back by 39, not as soon as there is room. Calls that run
+//!     when their upstream becomes slow keep to 39. The in-flight limit holds.
+//! 44. What makes an upstream slow is the worker given back, at `slot_time` or later when there is room, not the
+//!     age: a call that ends old with its worker makes nothing slow, nor does one that waits from its start
+//!     and grows old. Since time goes before the operation (37), a call that ends at exactly `slot_time`
+//!     has given its worker back, and one that starts at that moment meets a slow upstream.
+//! 45. An early end counts whenever its call started, and while others of that upstream still wait. Within
+//!     `finish` the end comes first and then the workers given back: they may make it slow again, and they
+//!     take the room to wait before any call that starts.
+//! 46. Every attempt is a call, an operator's probe too. `clear`, off and on, `set_quota`, `set_crew` and rests
+//!     leave slowness alone; a restart forgets it. With a `slot_time` of 0 no end is early.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -379,16 +397,17 @@ impl Model {
     fn start(&mut self, id: JobId) -> Start {
         let now = self.now;
         let held = self.held(id).expect("picked").clone();
+        let may_wait = self.may_wait();
         let upstream = self.upstream_mut(held.job.upstream).expect("picked");
         upstream.count_start(now, held.class, held.job.budget);
         let call = Call {
             started: now,
             rests: upstream.rests,
         };
+        let worker = !(upstream.slow && may_wait);
         self.class_starts[usize::from(held.class.0)] = Some(now);
         self.last_turn += 1;
         let turn = self.last_turn;
-        let worker = true;
         self.place(id, Place::Running { call, turn, worker });
         self.skip_heads();
         Start {
@@ -421,6 +440,12 @@ impl Model {
         let rest_began = self
             .upstream_mut(held.job.upstream)
             .is_some_and(|upstream| upstream.judge(now, &rules, call, finish, wish.is_none()));
+        let early = now < call.started + self.policy.crew.slot_time;
+        if let Some(upstream) = self.upstream_mut(held.job.upstream)
+            && early
+        {
+            upstream.slow = false;
+        }
 
         let after = match wish {
             None => Err(End::Finished(finish)),
@@ -474,10 +499,15 @@ impl Model {
         self.jobs.iter().filter(busy).count()
     }
 
-    /// Calls that gave their worker back.
+    /// Calls that hold no worker: they gave it back, or their upstream was slow when they started.
     pub fn waiting(&self) -> usize {
         let waits = |held: &&Held| matches!(held.place, Place::Running { worker: false, .. });
         self.jobs.iter().filter(waits).count()
+    }
+
+    /// Whether one more call may hold no worker.
+    fn may_wait(&self) -> bool {
+        self.waiting() < self.policy.crew.waiting_max as usize
     }
 
     /// The size of the crew now.
