@@ -1,0 +1,390 @@
+//! All swarms: who announced which info hash, from where, and when.
+//!
+//! Both listeners write here from their own threads, through [`Swarms::announce`] and
+//! [`Swarms::scrape`]. Swarms are spread over shards with a plain lock each, held for less than a
+//! microsecond by an announce and for a bounded slice by everything else.
+
+mod census;
+mod entry;
+mod index;
+mod list;
+mod minute;
+mod peers;
+mod pick;
+mod record;
+mod shard;
+mod sketch;
+
+use std::hash::BuildHasher;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use self::census::Census;
+use self::entry::{Entry, V4, V6};
+use self::pick::Wish;
+use self::record::{Arrived, Record, Standing, Sweep};
+use self::shard::Shard;
+use self::sketch::Sketch;
+
+pub use self::census::Totals;
+pub use self::entry::Endpoint;
+pub use self::minute::{Age, Minute};
+pub use self::record::{CountBy, Counts};
+
+/// The key of all hashes here: clients choose info hashes and addresses.
+type Seed = foldhash::fast::RandomState;
+
+/// Swarms are spread over so many shards.
+pub const SHARDS: usize = 1024;
+
+/// Peers that are looked at under one lock, when nobody waits for the answer.
+const SLICE: usize = 128;
+
+/// All swarms.
+pub struct Swarms {
+    shards: Box<[Mutex<Shard>]>,
+    seed: Seed,
+    rules: Rules,
+    census: Census,
+    sketch: Option<Sketch>,
+}
+
+/// What swarms may hold, and how they count.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// A peer that is silent for longer is forgotten.
+    pub age: Age,
+    /// How peers are counted.
+    pub count_by: CountBy,
+    /// Swarms at most.
+    pub max_swarms: u32,
+    /// Peers at most, in all swarms.
+    pub max_peers: u32,
+    /// Peers of one address at most (of one /64 in IPv6).
+    pub max_peers_per_ip: Option<u32>,
+}
+
+/// One announce, as swarms see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Which swarm.
+    pub hash: [u8; 20],
+    /// Where the peer is reached.
+    pub at: Endpoint,
+    /// Where it is reached in the other family, if it said so and is believed.
+    pub also: Option<Endpoint>,
+    /// What it is doing there.
+    pub doing: Doing,
+    /// What it wants to know.
+    pub want: Want,
+}
+
+/// What a peer does in a swarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// It leaves.
+    Leaves,
+    /// It takes part.
+    TakesPart {
+        /// It has all of it.
+        seeder: bool,
+        /// It has just finished.
+        completed: bool,
+        /// It wants no more of what it lacks (BEP 21).
+        paused: bool,
+    },
+}
+
+/// Which peers a client can use, and how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// Those of the family it came by.
+    Own(usize),
+    /// Those of its family, and of the other if there are too few.
+    OwnFirst(usize),
+    /// As many of one family as of the other.
+    Both(usize),
+}
+
+/// What is known of a swarm after an announce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Who takes part.
+    pub counts: Counts,
+    /// The peer was not here before.
+    pub new: bool,
+}
+
+/// Why a new peer was not taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// There are as many swarms or peers as there may be.
+    Tracker,
+    /// Its address has as many peers as it may have.
+    Address,
+}
+
+impl Swarms {
+    /// No swarms yet.
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            seed: Seed::default(),
+            sketch: rules.max_peers_per_ip.map(|_| Sketch::default()),
+            rules,
+            census: Census::default(),
+        }
+    }
+
+    /// How many swarms and peers there are.
+    pub fn totals(&self) -> Totals {
+        self.census.totals()
+    }
+
+    /// Takes note of an announce and appends peers in their wire form to `out`, IPv4 and IPv6.
+    ///
+    /// # Errors
+    /// When a new peer finds no room; nothing has changed then.
+    #[inline]
+    pub fn announce(
+        &self,
+        arrival: &Arrival,
+        now: Minute,
+        random: &mut fastrand::Rng,
+        out: [&mut Vec<u8>; 2],
+    ) -> Result<Known, Full> {
+        let hashed = self.hash(&arrival.hash);
+        let mut shard = self.shard(hashed);
+        match arrival.doing {
+            Doing::Leaves => Ok(self.leave(&mut shard, hashed, arrival, now)),
+            Doing::TakesPart {
+                seeder,
+                completed,
+                paused,
+            } => {
+                let how = Standing {
+                    seeder,
+                    completed,
+                    paused,
+                    now,
+                };
+                self.arrive(&mut shard, hashed, arrival, how, random, out)
+            }
+        }
+    }
+
+    /// Who takes part in a swarm; nobody in one that is not known.
+    pub fn scrape(&self, hash: &[u8; 20]) -> Counts {
+        let hashed = self.hash(hash);
+        let shard = self.shard(hashed);
+        let record = shard.find(hashed, hash).and_then(|found| shard.at(found));
+        record.map_or_else(Counts::default, |record| record.counts(self.rules.count_by))
+    }
+
+    /// Looks through one shard for peers that are silent for too long, a slice under each lock.
+    pub fn sweep(&self, shard: usize, now: Minute) {
+        while !self.sweep_slice(&mut self.shards[shard].lock(), now) {}
+    }
+
+    #[inline]
+    fn arrive(
+        &self,
+        shard: &mut Shard,
+        hashed: u64,
+        arrival: &Arrival,
+        how: Standing,
+        random: &mut fastrand::Rng,
+        out: [&mut Vec<u8>; 2],
+    ) -> Result<Known, Full> {
+        let found = shard.find(hashed, &arrival.hash);
+        self.admit(shard, found, arrival)?;
+        let position = found.unwrap_or_else(|| {
+            self.census.swarm_came();
+            let record = Record::new(arrival.hash, how.now);
+            shard.insert(hashed, record, |hash| self.hash(hash))
+        });
+        shard.changed = true;
+        let record = shard.at_mut(position).expect("it was found or put in");
+        let before = record.cuts();
+        record.freshen(&mut self.sweeping(SLICE, how.now), &self.seed);
+        let arrived = self.take_in(record, arrival.at, how);
+        if let Some(also) = arrival.also {
+            self.take_in(record, also, how);
+        }
+        self.census.changed(before, record.cuts());
+        self.give(record, arrival, how, arrived.position, random, out);
+        Ok(Known {
+            counts: record.counts(self.rules.count_by),
+            new: arrived.new,
+        })
+    }
+
+    /// Whether there is room, should the peer be new. Who is here already may stay.
+    #[inline]
+    fn admit(&self, shard: &mut Shard, found: Option<u32>, arrival: &Arrival) -> Result<(), Full> {
+        let full = found.is_none() && self.census.swarms() >= self.rules.max_swarms
+            || self.census.peers() >= self.rules.max_peers;
+        let crowded = match (&self.sketch, self.rules.max_peers_per_ip) {
+            (Some(sketch), Some(most)) => sketch.count(&arrival.at) >= most,
+            _ => false,
+        };
+        if !full && !crowded {
+            return Ok(());
+        }
+        let record = found.and_then(|position| shard.at_mut(position));
+        if record.is_some_and(|record| record.holds(&arrival.at, &self.seed)) {
+            return Ok(());
+        }
+        Err(if full { Full::Tracker } else { Full::Address })
+    }
+
+    #[inline]
+    fn take_in(&self, record: &mut Record, at: Endpoint, how: Standing) -> Arrived {
+        let arrived = match at {
+            Endpoint::V4(wire) => record.arrive_v4(entry::v4(wire, how.now), how, &self.seed),
+            Endpoint::V6(wire) => record.arrive_v6(entry::v6(wire, how.now), how, &self.seed),
+        };
+        if let Some(sketch) = &self.sketch
+            && arrived.new
+        {
+            sketch.add(&at);
+        }
+        arrived
+    }
+
+    #[inline]
+    fn give(
+        &self,
+        record: &Record,
+        arrival: &Arrival,
+        how: Standing,
+        asker: usize,
+        random: &mut fastrand::Rng,
+        [v4, v6]: [&mut Vec<u8>; 2],
+    ) {
+        let is_v4 = matches!(arrival.at, Endpoint::V4(_));
+        let mut pick = |of_v4: bool, number: usize| {
+            let wish = Wish {
+                number,
+                asker: (of_v4 == is_v4).then_some(asker),
+                seeds: how.seeder || how.paused,
+                now: how.now,
+                age: self.rules.age,
+            };
+            if of_v4 {
+                record.pick_v4(&wish, random, v4)
+            } else {
+                record.pick_v6(&wish, random, v6)
+            }
+        };
+        match arrival.want {
+            Want::Own(number) => {
+                pick(is_v4, number);
+            }
+            Want::OwnFirst(number) => {
+                let given = pick(is_v4, number);
+                pick(!is_v4, number - given);
+            }
+            Want::Both(number) => {
+                let (cut_v4, cut_v6) = record.cuts();
+                let other = if is_v4 { cut_v6.len } else { cut_v4.len };
+                let own = number
+                    .div_ceil(2)
+                    .max(number.saturating_sub(other as usize));
+                let given = pick(is_v4, own);
+                pick(!is_v4, number - given);
+            }
+        }
+    }
+
+    fn leave(&self, shard: &mut Shard, hashed: u64, arrival: &Arrival, now: Minute) -> Known {
+        let nobody = Known {
+            counts: Counts::default(),
+            new: false,
+        };
+        let Some(position) = shard.find(hashed, &arrival.hash) else {
+            return nobody;
+        };
+        shard.changed = true;
+        let Some(record) = shard.at_mut(position) else {
+            return nobody;
+        };
+        let before = record.cuts();
+        for at in [Some(arrival.at), arrival.also].into_iter().flatten() {
+            let left = match at {
+                Endpoint::V4(wire) => record.leave_v4(&entry::v4(wire, now), &self.seed),
+                Endpoint::V6(wire) => record.leave_v6(&entry::v6(wire, now), &self.seed),
+            };
+            if let Some(sketch) = &self.sketch
+                && left
+            {
+                sketch.remove(&at);
+            }
+        }
+        self.census.changed(before, record.cuts());
+        let known = Known {
+            counts: record.counts(self.rules.count_by),
+            new: false,
+        };
+        if record.len() == 0 {
+            shard.remove(hashed, position);
+            self.census.swarm_went();
+        }
+        known
+    }
+
+    /// Looks through the next slice of a shard; `true` at its end.
+    fn sweep_slice(&self, shard: &mut Shard, now: Minute) -> bool {
+        let mut sweep = self.sweeping(SLICE, now);
+        while sweep.left > 0 {
+            if shard.swept >= shard.end() {
+                shard.swept = 0;
+                return true;
+            }
+            let position = shard.swept;
+            let Some(record) = shard.at_mut(position) else {
+                sweep.left -= 1;
+                shard.swept += 1;
+                continue;
+            };
+            let before = record.cuts();
+            let done = record.sweep(&mut sweep, &self.seed);
+            let after = record.cuts();
+            let hash = *record.hash();
+            let empty = record.len() == 0;
+            shard.changed |= before != after;
+            self.census.changed(before, after);
+            if empty {
+                shard.remove(self.hash(&hash), position);
+                self.census.swarm_went();
+            }
+            if done {
+                shard.swept += 1;
+            }
+        }
+        false
+    }
+
+    fn sweeping(&self, left: usize, now: Minute) -> Sweep<'_> {
+        Sweep {
+            left,
+            now,
+            age: self.rules.age,
+            sketch: self.sketch.as_ref(),
+        }
+    }
+
+    #[inline]
+    fn hash(&self, hash: &[u8; 20]) -> u64 {
+        self.seed.hash_one(hash)
+    }
+
+    #[inline]
+    fn shard(&self, hashed: u64) -> MutexGuard<'_, Shard> {
+        // Bits that the tables within do not look at first.
+        self.shards[(hashed >> 40) as usize % SHARDS].lock()
+    }
+}
+
+#[cfg(test)]
+mod tests;

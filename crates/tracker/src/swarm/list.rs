@@ -1,0 +1,151 @@
+//! A list of peers of any length, in a block of its own.
+
+use super::Seed;
+use super::entry::Entry;
+use super::index::Index;
+use super::peers::{Cut, Peers, SCAN};
+use super::record::{Sweep, distinct};
+
+/// The peers of one family in a large swarm.
+#[derive(Debug)]
+pub(super) struct List<const N: usize> {
+    slots: Box<[Entry<N>]>,
+    cut: Cut,
+    index: Option<Index>,
+    /// Different addresses among seeders and among leechers, while the list is short.
+    addresses: [u8; 2],
+    /// Where the search for stale peers goes on.
+    swept: u32,
+}
+
+impl<const N: usize> Default for List<N> {
+    fn default() -> Self {
+        Self {
+            slots: Box::default(),
+            cut: Cut::default(),
+            index: None,
+            addresses: [0; 2],
+            swept: 0,
+        }
+    }
+}
+
+impl<const N: usize> List<N> {
+    /// A list of these peers, of which the first are seeders.
+    pub(super) fn of(peers: Vec<Entry<N>>, seeders: u32, seed: &Seed) -> Self {
+        let mut list = Self {
+            cut: Cut {
+                len: peers.len() as u32,
+                seeders,
+            },
+            slots: peers.into_boxed_slice(),
+            ..Self::default()
+        };
+        list.index = list.new_index(seed);
+        list.count_addresses();
+        list
+    }
+
+    #[inline]
+    pub(super) fn cut(&self) -> Cut {
+        self.cut
+    }
+
+    #[inline]
+    pub(super) fn slots(&self) -> &[Entry<N>] {
+        &self.slots
+    }
+
+    pub(super) fn addresses(&self) -> [u32; 2] {
+        self.addresses.map(u32::from)
+    }
+
+    #[inline]
+    pub(super) fn peers<'a>(&'a mut self, seed: &'a Seed) -> Peers<'a, N> {
+        Peers {
+            slots: &mut self.slots,
+            cut: self.cut,
+            index: self.index.as_mut(),
+            seed,
+        }
+    }
+
+    /// Runs `act` on the peers and keeps the counts up to date.
+    #[inline]
+    pub(super) fn with<R>(&mut self, seed: &Seed, act: impl FnOnce(&mut Peers<'_, N>) -> R) -> R {
+        let before = self.cut;
+        let mut peers = self.peers(seed);
+        let result = act(&mut peers);
+        self.cut = peers.cut;
+        if self.cut != before {
+            self.count_addresses();
+        }
+        result
+    }
+
+    /// Makes sure that one more peer has a slot, and a place in the index.
+    pub(super) fn make_room(&mut self, seed: &Seed) {
+        let len = self.cut.len as usize;
+        if len == self.slots.len() {
+            self.resize(capacity_for(len + 1));
+        }
+        let tight = match &self.index {
+            Some(index) => !index.has_room(len),
+            None => len >= SCAN,
+        };
+        if tight {
+            self.index = Some(Index::of(&self.slots[..len], seed));
+        }
+    }
+
+    /// Gives room back when much is left over.
+    pub(super) fn shrink(&mut self, seed: &Seed) {
+        let len = self.cut.len as usize;
+        if self.slots.len() > 2 * capacity_for(len) {
+            self.resize(capacity_for(len));
+        }
+        let roomy = |index: &Index| index.is_roomy(len) || len < SCAN / 2;
+        if self.index.as_ref().is_some_and(roomy) {
+            self.index = self.new_index(seed);
+        }
+    }
+
+    /// Looks through the next part of the list for stale peers; `true` at its end.
+    pub(super) fn sweep(&mut self, sweep: &mut Sweep<'_>, seed: &Seed) -> bool {
+        let (from, limit) = (self.swept as usize, sweep.left);
+        let rest = (self.cut.len as usize).saturating_sub(from);
+        let on = self.with(seed, |peers| peers.expire(from, limit, sweep));
+        sweep.left -= rest.clamp(1, limit.max(1)).min(limit);
+        self.swept = on.unwrap_or(0) as u32;
+        on.is_none()
+    }
+
+    fn resize(&mut self, capacity: usize) {
+        let len = self.cut.len as usize;
+        let mut slots = vec![Entry::EMPTY; capacity].into_boxed_slice();
+        slots[..len].copy_from_slice(&self.slots[..len]);
+        self.slots = slots;
+    }
+
+    fn new_index(&self, seed: &Seed) -> Option<Index> {
+        let len = self.cut.len as usize;
+        (len > SCAN).then(|| Index::of(&self.slots[..len], seed))
+    }
+
+    fn count_addresses(&mut self) {
+        if self.cut.len as usize <= SCAN {
+            self.addresses = distinct(&self.slots, self.cut).map(|count| count as u8);
+        }
+    }
+}
+
+/// Slots for at least `len` peers: some room to grow, little to waste.
+pub(super) fn capacity_for(len: usize) -> usize {
+    match len {
+        0..=4 => 4,
+        5..=12 => len.next_multiple_of(2),
+        13..=24 => len.next_multiple_of(4),
+        25..=SCAN => len.next_multiple_of(8),
+        _ => (len + len / 8).next_multiple_of(8),
+    }
+}

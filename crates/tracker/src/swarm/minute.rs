@@ -1,0 +1,50 @@
+//! Time as swarms keep it: whole minutes, of which each peer stores the lowest fourteen bits.
+
+/// A minute, counted from some moment before Weir began, so that earlier ones can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Minute(pub u32);
+
+/// After how many minutes without an announce a peer is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Age(pub u16);
+
+/// Stamps wrap after this many minutes.
+const WRAP: u16 = 1 << 14;
+
+impl Age {
+    /// The longest that can be told from the wrap of the stamps with the sweep's time to spare.
+    pub const MAX: Self = Self(10_000);
+}
+
+impl Minute {
+    /// The first one of this process: any age lies behind it.
+    pub const START: Self = Self(WRAP as u32);
+
+    /// The minute so many after this one.
+    #[must_use]
+    pub fn plus(self, minutes: u32) -> Self {
+        Self(self.0.wrapping_add(minutes))
+    }
+
+    /// The minute so many before this one.
+    #[must_use]
+    pub fn minus(self, minutes: u32) -> Self {
+        Self(self.0.wrapping_sub(minutes))
+    }
+
+    #[inline]
+    pub(super) fn stamp(self) -> u16 {
+        (self.0 & u32::from(WRAP - 1)) as u16
+    }
+
+    /// The lowest sixteen bits, for what is visited more often than they wrap.
+    #[inline]
+    pub(super) fn short(self) -> u16 {
+        (self.0 & 0xffff) as u16
+    }
+
+    #[inline]
+    pub(super) fn since_stamp(self, stamp: u16) -> u16 {
+        self.stamp().wrapping_sub(stamp) & (WRAP - 1)
+    }
+}

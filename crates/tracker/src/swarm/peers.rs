@@ -1,0 +1,162 @@
+//! The peers of one family in one swarm: seeders first, then leechers, in no other order.
+//!
+//! The border between the two makes both counts free and lets a seeder be given leechers without
+//! a search. Taking a peer out or moving it across the border moves at most two others.
+
+use super::Seed;
+use super::entry::Entry;
+use super::index::Index;
+use super::record::Sweep;
+
+/// Up to so many peers are searched one by one; longer lists have an index.
+pub(super) const SCAN: usize = 64;
+
+/// A list of peers, wherever it is kept.
+pub(super) struct Peers<'a, const N: usize> {
+    pub(super) slots: &'a mut [Entry<N>],
+    pub(super) cut: Cut,
+    pub(super) index: Option<&'a mut Index>,
+    pub(super) seed: &'a Seed,
+}
+
+/// How many of the slots are taken, and where the border lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cut {
+    pub(super) len: u32,
+    pub(super) seeders: u32,
+}
+
+impl Cut {
+    pub(super) fn leechers(self) -> u32 {
+        self.len - self.seeders
+    }
+
+    fn len(self) -> usize {
+        self.len as usize
+    }
+
+    fn border(self) -> usize {
+        self.seeders as usize
+    }
+}
+
+impl<const N: usize> Peers<'_, N> {
+    #[inline]
+    pub(super) fn find(&self, wanted: &Entry<N>) -> Option<usize> {
+        let taken = &self.slots[..self.cut.len()];
+        match &self.index {
+            None => taken.iter().position(|entry| entry.is_at(wanted)),
+            Some(index) => index.find(taken, wanted, self.seed),
+        }
+    }
+
+    pub(super) fn is_seeder(&self, position: usize) -> bool {
+        position < self.cut.border()
+    }
+
+    /// Puts a peer in that is not there; there must be a free slot and room in the index.
+    pub(super) fn insert(&mut self, entry: Entry<N>, seeder: bool) -> usize {
+        let mut position = self.cut.len();
+        if seeder {
+            let border = self.cut.border();
+            self.shift(border, position);
+            position = border;
+            self.cut.seeders += 1;
+        }
+        self.slots[position] = entry;
+        self.cut.len += 1;
+        if let Some(index) = &mut self.index {
+            index.insert(&entry, position, self.seed);
+        }
+        position
+    }
+
+    pub(super) fn remove(&mut self, position: usize) {
+        let taken = self.cut.len();
+        if let Some(index) = &mut self.index {
+            index.remove(&self.slots[..taken], position, self.seed);
+        }
+        let mut hole = position;
+        if self.is_seeder(position) {
+            let last_seeder = self.cut.border() - 1;
+            self.shift(last_seeder, hole);
+            hole = last_seeder;
+            self.cut.seeders -= 1;
+        }
+        self.shift(taken - 1, hole);
+        self.cut.len -= 1;
+    }
+
+    /// Makes a peer a seeder or a leecher; says where it stands then.
+    pub(super) fn set_seeder(&mut self, position: usize, seeder: bool) -> usize {
+        if self.is_seeder(position) == seeder {
+            return position;
+        }
+        let other = if seeder {
+            self.cut.seeders += 1;
+            self.cut.border() - 1
+        } else {
+            self.cut.seeders -= 1;
+            self.cut.border()
+        };
+        self.swap(position, other);
+        other
+    }
+
+    /// Takes out what is stale among the slots from `from` on, at most `limit` of them looked at.
+    /// Says where to go on, `None` at the end.
+    pub(super) fn expire(&mut self, from: usize, limit: usize, sweep: &Sweep<'_>) -> Option<usize> {
+        let mut position = from;
+        for _ in 0..limit {
+            if position >= self.cut.len() {
+                return None;
+            }
+            let peer = &self.slots[position];
+            if peer.is_stale(sweep.now, sweep.age) {
+                if let Some(sketch) = sweep.sketch {
+                    sketch.remove_address(peer.wire());
+                }
+                self.remove(position); // another stands there now
+            } else {
+                position += 1;
+            }
+        }
+        (position < self.cut.len()).then_some(position)
+    }
+
+    fn swap(&mut self, one: usize, other: usize) {
+        if one == other {
+            return;
+        }
+        self.slots.swap(one, other);
+        if let Some(index) = &mut self.index {
+            let standing = [(one, &self.slots[one]), (other, &self.slots[other])];
+            index.swapped(standing, self.seed);
+        }
+    }
+
+    fn shift(&mut self, from: usize, to: usize) {
+        if from == to {
+            return;
+        }
+        self.slots[to] = self.slots[from];
+        if let Some(index) = &mut self.index {
+            index.moved(&self.slots[to], from, to, self.seed);
+        }
+    }
+}
+
+/// How many different addresses there are among a few peers.
+pub(super) fn addresses<const N: usize>(entries: &[Entry<N>]) -> u32 {
+    let first_of_its_address = |(position, entry): &(usize, &Entry<N>)| {
+        let before = &entries[..*position];
+        before
+            .iter()
+            .all(|other| other.address() != entry.address())
+    };
+    let count = entries.iter().enumerate().filter(first_of_its_address);
+    count.count() as u32
+}
+
+#[cfg(test)]
+mod tests;

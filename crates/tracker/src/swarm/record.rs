@@ -1,0 +1,525 @@
+//! One swarm in 64 bytes: what is known of an info hash, and its first three peers in place.
+//!
+//! Swarms of more peers, up to [`SCAN`] and IPv4 alone, have one block of exactly their peers beside the record. The
+//! rest (large ones, and those with IPv6) have a list per family.
+
+use super::Seed;
+use super::entry::{self, Endpoint, Entry, V4, V6};
+use super::list::{List, capacity_for};
+use super::minute::{Age, Minute};
+use super::peers::{Cut, Peers, SCAN, addresses};
+use super::pick::Wish;
+use super::sketch::Sketch;
+
+/// Peers within the record.
+const INLINE: usize = 3;
+
+/// What is known of one info hash.
+#[derive(Debug)]
+pub(super) struct Record {
+    body: Body,
+    hash: [u8; 20],
+    completed: u32,
+    /// The minute in which small swarms were last looked through for stale peers.
+    checked: u16,
+    /// The minute in which this swarm began.
+    born: u16,
+    /// The minute from which it is to be forwarded again, if it ever was.
+    due: u16,
+    forwarded: bool,
+}
+
+#[derive(Debug)]
+enum Body {
+    Inline {
+        len: u8,
+        seeders: u8,
+        peers: [Entry<V4>; INLINE],
+    },
+    Small {
+        len: u8,
+        seeders: u8,
+        /// Different addresses among seeders and among leechers.
+        addresses: [u8; 2],
+        peers: Box<[Entry<V4>]>,
+    },
+    Large(Box<Large>),
+}
+
+/// Both families, of any length.
+#[derive(Debug, Default)]
+pub(super) struct Large {
+    v4: List<V4>,
+    v6: List<V6>,
+    /// Stale peers are looked for in IPv6 now.
+    sweeps_v6: bool,
+}
+
+impl Large {
+    /// Looks through the next part; `true` when it came to the end of both lists.
+    fn sweep(&mut self, sweep: &mut Sweep<'_>, seed: &Seed) -> bool {
+        if !self.sweeps_v6 {
+            if !self.v4.sweep(sweep, seed) {
+                return false;
+            }
+            self.sweeps_v6 = true;
+        }
+        self.sweeps_v6 = !self.v6.sweep(sweep, seed);
+        !self.sweeps_v6
+    }
+}
+
+/// How many take part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Peers that have all of it.
+    pub seeders: u32,
+    /// Peers that do not.
+    pub leechers: u32,
+    /// How often somebody finished it.
+    pub completed: u32,
+}
+
+/// What came of a peer's announce.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    /// Where it stands now.
+    pub(super) position: usize,
+    /// It was not here before.
+    pub(super) new: bool,
+}
+
+/// How a peer describes itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    /// It has all of it.
+    pub(super) seeder: bool,
+    /// It has just finished.
+    pub(super) completed: bool,
+    /// It wants no more (BEP 21).
+    pub(super) paused: bool,
+    pub(super) now: Minute,
+}
+
+/// How peers are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountBy {
+    /// Each address once, in swarms up to this many peers.
+    Address(u32),
+    /// Each address and port.
+    Endpoint,
+}
+
+impl Record {
+    pub(super) fn new(hash: [u8; 20], now: Minute) -> Self {
+        Self {
+            body: Body::EMPTY,
+            hash,
+            completed: 0,
+            checked: now.short(),
+            born: now.short(),
+            due: 0,
+            forwarded: false,
+        }
+    }
+
+    #[inline]
+    pub(super) fn hash(&self) -> &[u8; 20] {
+        &self.hash
+    }
+
+    /// Peers of both families.
+    pub(super) fn len(&self) -> u32 {
+        let (v4, v6) = self.cuts();
+        v4.len + v6.len
+    }
+
+    #[inline]
+    pub(super) fn counts(&self, by: CountBy) -> Counts {
+        let (v4, v6) = self.cuts();
+        let endpoints = [v4.seeders + v6.seeders, v4.leechers() + v6.leechers()];
+        let [seeders, leechers] = match by {
+            CountBy::Address(most) if v4.len + v6.len <= most => self.addresses(),
+            _ => endpoints,
+        };
+        Counts {
+            seeders,
+            leechers,
+            completed: self.completed,
+        }
+    }
+
+    /// Minutes since the swarm began.
+    pub(super) fn age(&self, now: Minute) -> u16 {
+        now.short().wrapping_sub(self.born)
+    }
+
+    #[inline]
+    pub(super) fn arrive_v4(&mut self, entry: Entry<V4>, how: Standing, seed: &Seed) -> Arrived {
+        let found = self.find_v4(&entry, seed);
+        if found.is_none() {
+            self.make_room_v4(seed);
+        }
+        let (arrived, counted) = self.with_v4(seed, |peers| arrive(peers, entry, found, how));
+        self.completed = self.completed.saturating_add(counted.into());
+        arrived
+    }
+
+    pub(super) fn arrive_v6(&mut self, entry: Entry<V6>, how: Standing, seed: &Seed) -> Arrived {
+        let list = &mut self.grow_large(seed).v6;
+        let found = list.peers(seed).find(&entry);
+        if found.is_none() {
+            list.make_room(seed);
+        }
+        let (arrived, counted) = list.with(seed, |peers| arrive(peers, entry, found, how));
+        self.completed = self.completed.saturating_add(counted.into());
+        arrived
+    }
+
+    /// Takes a peer out; `false` if it was not here.
+    pub(super) fn leave_v4(&mut self, entry: &Entry<V4>, seed: &Seed) -> bool {
+        let Some(position) = self.find_v4(entry, seed) else {
+            return false;
+        };
+        self.with_v4(seed, |peers| peers.remove(position));
+        self.shrink(seed);
+        true
+    }
+
+    /// Takes a peer out; `false` if it was not here.
+    pub(super) fn leave_v6(&mut self, entry: &Entry<V6>, seed: &Seed) -> bool {
+        let Body::Large(large) = &mut self.body else {
+            return false;
+        };
+        let Some(position) = large.v6.peers(seed).find(entry) else {
+            return false;
+        };
+        large.v6.with(seed, |peers| peers.remove(position));
+        self.shrink(seed);
+        true
+    }
+
+    /// Gives peers of IPv4.
+    #[inline]
+    pub(super) fn pick_v4(
+        &self,
+        wish: &Wish,
+        random: &mut fastrand::Rng,
+        out: &mut Vec<u8>,
+    ) -> usize {
+        wish.pick(self.slots_v4(), self.cuts().0, random, out)
+    }
+
+    /// Gives peers of IPv6.
+    pub(super) fn pick_v6(
+        &self,
+        wish: &Wish,
+        random: &mut fastrand::Rng,
+        out: &mut Vec<u8>,
+    ) -> usize {
+        match &self.body {
+            Body::Large(large) => wish.pick(large.v6.slots(), large.v6.cut(), random, out),
+            _ => 0,
+        }
+    }
+
+    /// Takes stale peers out of a small swarm or out of the next part of a large one, once a minute.
+    #[inline]
+    pub(super) fn freshen(&mut self, sweep: &mut Sweep<'_>, seed: &Seed) {
+        if self.checked != sweep.now.short() {
+            self.checked = sweep.now.short();
+            self.sweep(sweep, seed);
+        }
+    }
+
+    /// Whether a peer is here.
+    pub(super) fn holds(&mut self, at: &Endpoint, seed: &Seed) -> bool {
+        let any = Minute::START; // is not looked at
+        match (at, &mut self.body) {
+            (Endpoint::V4(wire), _) => self.find_v4(&entry::v4(*wire, any), seed).is_some(),
+            (Endpoint::V6(wire), Body::Large(large)) => {
+                let wanted = entry::v6(*wire, any);
+                large.v6.peers(seed).find(&wanted).is_some()
+            }
+            (Endpoint::V6(_), _) => false,
+        }
+    }
+
+    /// Looks through part of the swarm for stale peers; goes on there next time. Says whether it
+    /// came to the end.
+    pub(super) fn sweep(&mut self, sweep: &mut Sweep<'_>, seed: &Seed) -> bool {
+        let before = self.len();
+        let done = match &mut self.body {
+            Body::Large(large) => large.sweep(sweep, seed),
+            _ => self.with_v4(seed, |peers| {
+                let all = peers.cut.len as usize;
+                peers.expire(0, all, sweep);
+                sweep.left = sweep.left.saturating_sub(all.max(1));
+                true
+            }),
+        };
+        if self.len() != before {
+            self.shrink(seed);
+        }
+        done
+    }
+
+    #[inline]
+    pub(super) fn cuts(&self) -> (Cut, Cut) {
+        match &self.body {
+            Body::Inline { len, seeders, .. } | Body::Small { len, seeders, .. } => {
+                let cut = Cut {
+                    len: (*len).into(),
+                    seeders: (*seeders).into(),
+                };
+                (cut, Cut::default())
+            }
+            Body::Large(large) => (large.v4.cut(), large.v6.cut()),
+        }
+    }
+
+    /// The peers of IPv4, with slots that are not taken behind them.
+    #[inline]
+    pub(super) fn slots_v4(&self) -> &[Entry<V4>] {
+        match &self.body {
+            Body::Inline { peers, .. } => peers,
+            Body::Small { peers, .. } => peers,
+            Body::Large(large) => large.v4.slots(),
+        }
+    }
+
+    /// The peers of IPv6, likewise.
+    pub(super) fn slots_v6(&self) -> &[Entry<V6>] {
+        match &self.body {
+            Body::Large(large) => large.v6.slots(),
+            _ => &[],
+        }
+    }
+
+    pub(super) fn completed(&self) -> u32 {
+        self.completed
+    }
+
+    /// A swarm as it was stored, all of its peers different.
+    pub(super) fn restored(
+        hash: [u8; 20],
+        completed: u32,
+        (v4, seeders_v4): (Vec<Entry<V4>>, u32),
+        (v6, seeders_v6): (Vec<Entry<V6>>, u32),
+        (now, born): (Minute, Minute),
+        seed: &Seed,
+    ) -> Self {
+        let mut record = Self {
+            completed,
+            born: born.short(),
+            ..Self::new(hash, now)
+        };
+        record.body = Body::Large(Box::new(Large {
+            v4: List::of(v4, seeders_v4, seed),
+            v6: List::of(v6, seeders_v6, seed),
+            sweeps_v6: false,
+        }));
+        record.shrink(seed);
+        record
+    }
+
+    /// Whether it was ever forwarded, and from which minute on it is to be again.
+    pub(super) fn forwarding(&self) -> Option<u16> {
+        self.forwarded.then_some(self.due)
+    }
+
+    fn find_v4(&mut self, entry: &Entry<V4>, seed: &Seed) -> Option<usize> {
+        match &mut self.body {
+            Body::Inline { len, peers, .. } => {
+                let taken = &peers[..usize::from(*len)];
+                taken.iter().position(|peer| peer.is_at(entry))
+            }
+            Body::Small { len, peers, .. } => {
+                let taken = &peers[..usize::from(*len)];
+                taken.iter().position(|peer| peer.is_at(entry))
+            }
+            Body::Large(large) => large.v4.peers(seed).find(entry),
+        }
+    }
+
+    /// Runs `act` on the peers of IPv4 and keeps the counts up to date.
+    #[inline]
+    fn with_v4<R>(&mut self, seed: &Seed, act: impl FnOnce(&mut Peers<'_, V4>) -> R) -> R {
+        let (len, seeders, slots, kept) = match &mut self.body {
+            Body::Large(large) => return large.v4.with(seed, act),
+            Body::Inline {
+                len,
+                seeders,
+                peers,
+            } => (len, seeders, &mut peers[..], None),
+            Body::Small {
+                len,
+                seeders,
+                addresses,
+                peers,
+            } => (len, seeders, &mut peers[..], Some(addresses)),
+        };
+        let before = Cut {
+            len: (*len).into(),
+            seeders: (*seeders).into(),
+        };
+        let mut peers = Peers {
+            slots,
+            cut: before,
+            index: None,
+            seed,
+        };
+        let result = act(&mut peers);
+        if peers.cut != before {
+            *len = peers.cut.len as u8;
+            *seeders = peers.cut.seeders as u8;
+            if let Some(kept) = kept {
+                *kept = distinct(peers.slots, peers.cut).map(|count| count as u8);
+            }
+        }
+        result
+    }
+
+    fn addresses(&self) -> [u32; 2] {
+        match &self.body {
+            Body::Inline { peers, .. } => distinct(peers, self.cuts().0),
+            Body::Small { addresses, .. } => addresses.map(u32::from),
+            Body::Large(large) => {
+                let (v4, v6) = (large.v4.addresses(), large.v6.addresses());
+                [v4[0] + v6[0], v4[1] + v6[1]]
+            }
+        }
+    }
+
+    /// Makes sure that one more peer of IPv4 has a slot.
+    fn make_room_v4(&mut self, seed: &Seed) {
+        let (cut, _) = self.cuts();
+        let len = cut.len as usize;
+        if let Body::Large(large) = &mut self.body {
+            return large.v4.make_room(seed);
+        }
+        let slots = self.slots_v4();
+        if len < slots.len() {
+            return;
+        }
+        if len >= SCAN {
+            self.grow_large(seed).v4.make_room(seed);
+            return;
+        }
+        let mut peers = vec![Entry::EMPTY; capacity_for(len + 1)].into_boxed_slice();
+        peers[..len].copy_from_slice(&slots[..len]);
+        self.body = small(peers, cut);
+    }
+
+    /// Turns the swarm into one of any size.
+    fn grow_large(&mut self, seed: &Seed) -> &mut Large {
+        if !matches!(self.body, Body::Large(_)) {
+            let (cut, _) = self.cuts();
+            let peers = self.slots_v4()[..cut.len as usize].to_vec();
+            self.body = Body::Large(Box::new(Large {
+                v4: List::of(peers, cut.seeders, seed),
+                ..Large::default()
+            }));
+        }
+        match &mut self.body {
+            Body::Large(large) => large,
+            _ => unreachable!("it was made large above"),
+        }
+    }
+
+    /// Goes back to the smallest form, with some room before it must grow again.
+    fn shrink(&mut self, seed: &Seed) {
+        let (cut, v6) = self.cuts();
+        let len = cut.len as usize;
+        if v6.len > 0 || len > SCAN * 3 / 4 {
+            if let Body::Large(large) = &mut self.body {
+                large.v4.shrink(seed);
+                large.v6.shrink(seed);
+            }
+            return;
+        }
+        let slots = self.slots_v4();
+        let is_large = matches!(self.body, Body::Large(_));
+        if len <= INLINE && !matches!(self.body, Body::Inline { .. }) {
+            let mut peers = [Entry::EMPTY; INLINE];
+            peers[..len].copy_from_slice(&slots[..len]);
+            self.body = Body::Inline {
+                len: len as u8,
+                seeders: cut.seeders as u8,
+                peers,
+            };
+        } else if slots.len() > 2 * capacity_for(len) || is_large {
+            let mut peers = vec![Entry::EMPTY; capacity_for(len)].into_boxed_slice();
+            peers[..len].copy_from_slice(&slots[..len]);
+            self.body = small(peers, cut);
+        }
+    }
+}
+
+impl Body {
+    const EMPTY: Self = Self::Inline {
+        len: 0,
+        seeders: 0,
+        peers: [Entry::EMPTY; INLINE],
+    };
+}
+
+/// How far looking for stale peers may go at one time.
+#[derive(Debug)]
+pub(super) struct Sweep<'a> {
+    /// So many peers may still be looked at.
+    pub(super) left: usize,
+    pub(super) now: Minute,
+    pub(super) age: Age,
+    /// Who goes is taken out here too.
+    pub(super) sketch: Option<&'a Sketch>,
+}
+
+fn small(peers: Box<[Entry<V4>]>, cut: Cut) -> Body {
+    Body::Small {
+        len: cut.len as u8,
+        seeders: cut.seeders as u8,
+        addresses: distinct(&peers, cut).map(|count| count as u8),
+        peers,
+    }
+}
+
+/// Different addresses among seeders and among leechers.
+pub(super) fn distinct<const N: usize>(slots: &[Entry<N>], cut: Cut) -> [u32; 2] {
+    let (seeders, leechers) = slots[..cut.len as usize].split_at(cut.seeders as usize);
+    [addresses(seeders), addresses(leechers)]
+}
+
+/// Stores what a peer said of itself; says also whether its download was counted now.
+#[inline]
+fn arrive<const N: usize>(
+    peers: &mut Peers<'_, N>,
+    mut entry: Entry<N>,
+    found: Option<usize>,
+    how: Standing,
+) -> (Arrived, bool) {
+    let Some(position) = found else {
+        entry.set_paused(how.paused);
+        let counted = how.completed && entry.count();
+        let position = peers.insert(entry, how.seeder);
+        let new = true;
+        return (Arrived { position, new }, counted);
+    };
+    let kept = &mut peers.slots[position];
+    kept.stamp(how.now);
+    kept.set_paused(how.paused);
+    let counted = how.completed && kept.count();
+    let position = peers.set_seeder(position, how.seeder);
+    let new = false;
+    (Arrived { position, new }, counted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_fills_one_line_of_the_cache() {
+        assert_eq!(size_of::<Record>(), 64);
+    }
+}
