@@ -1,0 +1,86 @@
+//! Writing: values appended to a buffer, in the order the caller gives them.
+
+/// Appends bencode to a buffer.
+///
+/// Keys must be written in sorted order, which is the caller's part; every value of ours has fixed
+/// keys, so the order is seen in the source.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+}
+
+impl<'a> Writer<'a> {
+    /// Appends to what the buffer holds.
+    pub fn new(out: &'a mut Vec<u8>) -> Self {
+        Self { out }
+    }
+
+    /// The buffer, for bytes whose length was written by [`Writer::length`].
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
+    /// Begins a list.
+    pub fn begin_list(&mut self) {
+        self.out.push(b'l');
+    }
+
+    /// Begins a dictionary.
+    pub fn begin_dict(&mut self) {
+        self.out.push(b'd');
+    }
+
+    /// Ends the innermost list or dictionary.
+    pub fn end(&mut self) {
+        self.out.push(b'e');
+    }
+
+    /// Writes an integer.
+    pub fn integer(&mut self, value: i64) {
+        self.out.push(b'i');
+        if value < 0 {
+            self.out.push(b'-');
+        }
+        push_decimal(self.out, value.unsigned_abs());
+        self.out.push(b'e');
+    }
+
+    /// Writes a string of any bytes, or a key.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.length(bytes.len());
+        self.out.extend_from_slice(bytes);
+    }
+
+    /// Writes a key with an integer.
+    pub fn integer_at(&mut self, key: &str, value: i64) {
+        self.bytes(key.as_bytes());
+        self.integer(value);
+    }
+
+    /// Writes a key with a string.
+    pub fn bytes_at(&mut self, key: &str, value: &[u8]) {
+        self.bytes(key.as_bytes());
+        self.bytes(value);
+    }
+
+    /// Writes only the length of a string, whose bytes the caller appends to [`Writer::buffer`].
+    pub fn length(&mut self, length: usize) {
+        push_decimal(self.out, length as u64);
+        self.out.push(b':');
+    }
+}
+
+/// Appends a number in decimal; the formatting machinery would take longer than all the rest.
+pub(crate) fn push_decimal(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0; 20];
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[start..]);
+}

@@ -1,0 +1,163 @@
+//! The raw query: pairs between `&`, percent escapes, numbers. No meaning yet.
+//!
+//! `+` is a plus, for the raw bytes of an info hash may well contain one that a client did not
+//! escape; likewise any other byte stands for itself.
+
+use crate::error::RequestError;
+
+/// The pairs of a query, keys and values as they came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pairs<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Pairs<'a> {
+    pub(super) fn new(query: &'a [u8]) -> Self {
+        Self { rest: query }
+    }
+}
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let end = self
+            .rest
+            .iter()
+            .position(|byte| matches!(byte, b'=' | b'&'));
+        let end = end.unwrap_or(self.rest.len());
+        let (key, rest) = self.rest.split_at(end);
+        let Some((b'=', rest)) = rest.split_first() else {
+            self.rest = rest.get(1..).unwrap_or_default();
+            return Some((key, &[]));
+        };
+        let end = find_ampersand(rest);
+        self.rest = rest.get(end + 1..).unwrap_or_default();
+        Some((key, &rest[..end]))
+    }
+}
+
+/// Where the first `&` is, or the end. Eight bytes at a time: half of a query is two long values.
+fn find_ampersand(bytes: &[u8]) -> usize {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    let (words, tail) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        // A byte becomes zero where there is an ampersand; the lowest zero byte is found exactly.
+        let word = u64::from_le_bytes(*word) ^ (LOW * b'&' as u64);
+        let zeros = word.wrapping_sub(LOW) & !word & (LOW << 7);
+        if zeros != 0 {
+            return index * 8 + zeros.trailing_zeros() as usize / 8;
+        }
+    }
+    let found = tail.iter().position(|&byte| byte == b'&');
+    words.len() * 8 + found.unwrap_or(tail.len())
+}
+
+/// Decodes a value that must have 20 bytes; `wrong_length` is said if it does not.
+pub(super) fn twenty(value: &[u8], wrong_length: RequestError) -> Result<[u8; 20], RequestError> {
+    let mut bytes = [0; 20];
+    let mut rest = value;
+    for byte in &mut bytes {
+        (*byte, rest) = match *rest {
+            [b'%', high, low, ref rest @ ..] => (escaped(high, low)?, rest),
+            [b'%', ..] => return Err(RequestError::Escape),
+            [plain, ref rest @ ..] => (plain, rest),
+            [] => return Err(wrong_length),
+        };
+    }
+    if rest.is_empty() {
+        Ok(bytes)
+    } else {
+        Err(wrong_length)
+    }
+}
+
+/// Room for a decoded value; the longest of ours is an IPv6 address with its port.
+pub(super) type Room = [u8; 64];
+
+/// Decodes a short value. One too long for the room stays as it is, which is no value of ours.
+pub(super) fn decoded<'a>(value: &'a [u8], room: &'a mut Room) -> Result<&'a [u8], RequestError> {
+    if !value.contains(&b'%') {
+        return Ok(value);
+    }
+    let mut rest = value;
+    let mut length = 0;
+    while !rest.is_empty() {
+        let Some(slot) = room.get_mut(length) else {
+            return Ok(value);
+        };
+        (*slot, rest) = match *rest {
+            [b'%', high, low, ref rest @ ..] => (escaped(high, low)?, rest),
+            [b'%', ..] => return Err(RequestError::Escape),
+            [plain, ref rest @ ..] => (plain, rest),
+            [] => break,
+        };
+        length += 1;
+    }
+    Ok(&room[..length])
+}
+
+fn escaped(high: u8, low: u8) -> Result<u8, RequestError> {
+    let (high, low) = (HEX[usize::from(high)], HEX[usize::from(low)]);
+    if high | low > 15 {
+        return Err(RequestError::Escape);
+    }
+    Ok(high << 4 | low)
+}
+
+/// What each byte is as a hexadecimal digit; 255 is none.
+const HEX: [u8; 256] = {
+    let mut table = [255; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        table[b"0123456789abcdef"[digit] as usize] = digit as u8;
+        table[b"0123456789ABCDEF"[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    table
+};
+
+/// A number as clients write it.
+pub(super) enum Number {
+    /// Below zero, by which some clients say "unknown" or "you choose".
+    Negative,
+    /// A count; one beyond 64 bits is the largest.
+    Count(u64),
+}
+
+/// Reads a number, escaped or not.
+pub(super) fn number(value: &[u8]) -> Result<Option<Number>, RequestError> {
+    match plain_number(value) {
+        None if value.contains(&b'%') => {
+            let mut room = [0; 64];
+            Ok(plain_number(decoded(value, &mut room)?))
+        }
+        number => Ok(number),
+    }
+}
+
+fn plain_number(text: &[u8]) -> Option<Number> {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    let mut number = 0_u64;
+    for byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number.saturating_mul(10).saturating_add(u64::from(digit));
+    }
+    Some(match number {
+        0 => Number::Count(0),
+        _ if negative => Number::Negative,
+        count => Number::Count(count),
+    })
+}

@@ -1,0 +1,200 @@
+//! What clients ask: an announce or a scrape, from the raw bytes of a query.
+//!
+//! Unknown keys are ignored, keys are taken as they stand (nobody escapes them), and the last of
+//! repeated keys counts, except for `info_hash`. A value that only advises us (`ip`, `ipv4`, `ipv6`,
+//! `event`, `compact`) and means nothing is ignored as well; BEP 3 allows a host name as `ip`, which
+//! we do not look up.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
+use std::num::{NonZeroU16, NonZeroU32};
+use std::str::FromStr;
+
+use super::query::{Number, Pairs, decoded, number, twenty};
+use crate::announce::{Announce, Endpoint, Event, UNKNOWN_LEFT};
+use crate::error::RequestError;
+use crate::hash::{InfoHash, PeerId};
+
+/// Reads an announce from a query, the part of the request target after `?`.
+pub fn parse_announce(query: &[u8]) -> Result<Announce, RequestError> {
+    let mut info_hash = None;
+    let mut peer_id = None;
+    let mut port = None;
+    let mut rest = Announce::new(InfoHash([0; 20]), PeerId([0; 20]), NonZeroU16::MIN);
+    for (key, value) in Pairs::new(query) {
+        match key {
+            b"info_hash" if info_hash.is_some() => return Err(RequestError::ManyInfoHashes),
+            b"info_hash" => info_hash = Some(twenty(value, RequestError::InfoHashLength)?),
+            b"peer_id" => peer_id = Some(twenty(value, RequestError::PeerIdLength)?),
+            b"port" => port = Some(parse_port(value)?),
+            b"uploaded" => rest.uploaded = count(value, "uploaded", 0)?,
+            b"downloaded" => rest.downloaded = count(value, "downloaded", 0)?,
+            b"left" => rest.left = count(value, "left", UNKNOWN_LEFT)?,
+            b"event" => rest.event = parse_event(value)?,
+            b"numwant" => rest.numwant = parse_numwant(value)?,
+            b"key" => rest.key = parse_key(value)?,
+            b"compact" => rest.compact = flag(value),
+            b"no_peer_id" => rest.no_peer_id = flag(value) == Some(true),
+            b"ip" => rest.ip = text(value)?.filter(|ip: &IpAddr| !ip.is_unspecified()),
+            b"ipv4" => rest.ipv4 = parse_ipv4(value)?,
+            b"ipv6" => rest.ipv6 = parse_ipv6(value)?,
+            _ => {}
+        }
+    }
+    Ok(Announce {
+        info_hash: InfoHash(info_hash.ok_or(RequestError::NoInfoHash)?),
+        peer_id: PeerId(peer_id.ok_or(RequestError::NoPeerId)?),
+        port: port.ok_or(RequestError::NoPort)?,
+        ..rest
+    })
+}
+
+/// The info hashes of a scrape, as an iterator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scrape<'a> {
+    pairs: Pairs<'a>,
+    left: usize,
+}
+
+/// Reads a scrape from a query; hashes beyond `limit` are left out and not even looked at.
+///
+/// A scrape without any hash would ask for every swarm there is, which is refused.
+pub fn parse_scrape(query: &[u8], limit: usize) -> Result<Scrape<'_>, RequestError> {
+    let mut found = 0;
+    for (key, value) in Pairs::new(query) {
+        if found == limit {
+            break;
+        }
+        if key == b"info_hash" {
+            twenty(value, RequestError::InfoHashLength)?;
+            found += 1;
+        }
+    }
+    if found == 0 {
+        return Err(RequestError::NoInfoHash);
+    }
+    Ok(Scrape {
+        pairs: Pairs::new(query),
+        left: found,
+    })
+}
+
+impl Iterator for Scrape<'_> {
+    type Item = InfoHash;
+
+    fn next(&mut self) -> Option<InfoHash> {
+        self.left = self.left.checked_sub(1)?;
+        let (_, value) = self.pairs.find(|(key, _)| key == b"info_hash")?;
+        twenty(value, RequestError::InfoHashLength)
+            .ok()
+            .map(InfoHash)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Scrape<'_> {}
+
+fn parse_port(value: &[u8]) -> Result<NonZeroU16, RequestError> {
+    match number(value)? {
+        Some(Number::Count(port)) => u16::try_from(port).ok().and_then(NonZeroU16::new),
+        _ => None,
+    }
+    .ok_or(RequestError::Port)
+}
+
+fn count(value: &[u8], name: &'static str, negative: u64) -> Result<u64, RequestError> {
+    match number(value)? {
+        Some(Number::Count(count)) => Ok(count),
+        Some(Number::Negative) => Ok(negative),
+        None => Err(RequestError::NotANumber(name)),
+    }
+}
+
+fn parse_numwant(value: &[u8]) -> Result<Option<u32>, RequestError> {
+    match number(value)? {
+        Some(Number::Count(count)) => Ok(Some(u32::try_from(count).unwrap_or(u32::MAX))),
+        Some(Number::Negative) => Ok(None),
+        None if value.is_empty() => Ok(None),
+        None => Err(RequestError::NotANumber("numwant")),
+    }
+}
+
+fn parse_event(value: &[u8]) -> Result<Event, RequestError> {
+    let mut room = [0; 64];
+    Ok(match decoded(value, &mut room)? {
+        b"started" => Event::Started,
+        b"stopped" => Event::Stopped,
+        b"completed" => Event::Completed,
+        b"paused" => Event::Paused,
+        _ => Event::None,
+    })
+}
+
+/// A key is whatever the client likes; most send up to eight hexadecimal digits, which stay the
+/// number they are (it is the same key over UDP), and anything else is folded into one (FNV-1a).
+fn parse_key(value: &[u8]) -> Result<Option<NonZeroU32>, RequestError> {
+    let mut room = [0; 64];
+    let key = decoded(value, &mut room)?;
+    if key.is_empty() {
+        return Ok(None);
+    }
+    let number = (key.len() <= 8).then(|| hexadecimal(key)).flatten();
+    let number = number.unwrap_or_else(|| {
+        let fold = |hash: u32, &byte: &u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        key.iter().fold(0x811c_9dc5, fold)
+    });
+    Ok(NonZeroU32::new(number))
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0, |number, &byte| {
+        Some(number << 4 | char::from(byte).to_digit(16)?)
+    })
+}
+
+fn flag(value: &[u8]) -> Option<bool> {
+    match value {
+        b"1" => Some(true),
+        b"0" => Some(false),
+        _ => None,
+    }
+}
+
+fn parse_ipv4(value: &[u8]) -> Result<Option<Endpoint<Ipv4Addr>>, RequestError> {
+    let address = text(value)?.map(|address| Endpoint {
+        address,
+        port: None,
+    });
+    let endpoint = match address {
+        None => text(value)?.map(|socket: SocketAddrV4| Endpoint {
+            address: *socket.ip(),
+            port: NonZeroU16::new(socket.port()),
+        }),
+        found => found,
+    };
+    Ok(endpoint.filter(|endpoint| !endpoint.address.is_unspecified()))
+}
+
+fn parse_ipv6(value: &[u8]) -> Result<Option<Endpoint<Ipv6Addr>>, RequestError> {
+    let address = text(value)?.map(|address| Endpoint {
+        address,
+        port: None,
+    });
+    let endpoint = match address {
+        None => text(value)?.map(|socket: SocketAddrV6| Endpoint {
+            address: *socket.ip(),
+            port: NonZeroU16::new(socket.port()),
+        }),
+        found => found,
+    };
+    Ok(endpoint.filter(|endpoint| !endpoint.address.is_unspecified()))
+}
+
+/// A value as what it is the text of, if it is.
+fn text<T: FromStr>(value: &[u8]) -> Result<Option<T>, RequestError> {
+    let mut room = [0; 64];
+    let text = str::from_utf8(decoded(value, &mut room)?).ok();
+    Ok(text.and_then(|text| text.parse().ok()))
+}
