@@ -1,6 +1,6 @@
 //! How many workers there should be now, and which calls still count as one.
 
-use crate::jobs::{Jobs, List, Slot, Thread};
+use crate::jobs::{Jobs, List, Place, Slot, Thread};
 use crate::moment::Moment;
 use crate::policy::CrewPolicy;
 
@@ -53,9 +53,16 @@ impl Crew {
         self.size = self.size.clamp(base, self.policy.max);
     }
 
-    pub(crate) fn start(&mut self, jobs: &mut Jobs, slot: Slot) {
-        self.busy += 1;
-        self.calls.push(jobs, Thread::Queue, slot);
+    /// A call starts. At a slow upstream it waits from the start, if there is room for it.
+    pub(crate) fn start(&mut self, jobs: &mut Jobs, slot: Slot, slow: bool) {
+        if slow && self.may_wait() {
+            jobs[slot].place = Place::Waiting;
+            self.waiting += 1;
+        } else {
+            jobs[slot].place = Place::Busy;
+            self.busy += 1;
+            self.calls.push(jobs, Thread::Queue, slot);
+        }
     }
 
     pub(crate) fn end_busy(&mut self, jobs: &mut Jobs, slot: Slot) {
@@ -70,14 +77,25 @@ impl Crew {
     /// When the next call gives its worker back, and which it is.
     pub(crate) fn next_return(&self, jobs: &Jobs) -> Option<(Moment, Slot)> {
         let slot = self.calls.first()?;
-        (self.waiting < self.policy.waiting_max)
+        self.may_wait()
             .then(|| (jobs[slot].at + self.policy.slot_time, slot))
     }
 
     /// A call counts as waiting from now on.
     pub(crate) fn give_back(&mut self, jobs: &mut Jobs, slot: Slot) {
         self.end_busy(jobs, slot);
+        jobs[slot].place = Place::Waiting;
         self.waiting += 1;
+    }
+
+    /// Whether a call that ends now is too young to have given its worker back.
+    pub(crate) fn is_quick(&self, started: Moment, now: Moment) -> bool {
+        started.until(now) < self.policy.slot_time
+    }
+
+    /// Whether there is room for another waiting call.
+    fn may_wait(&self) -> bool {
+        self.waiting < self.policy.waiting_max
     }
 
     /// When the next step changes the size, if the queue stays as it is.

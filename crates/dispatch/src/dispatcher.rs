@@ -18,7 +18,7 @@ use crate::agenda::Agenda;
 use crate::crew::Crew;
 use crate::heap::Heap;
 use crate::job::{BatchId, End, JobId, Key, Next, Start, UpstreamId, Wait};
-use crate::jobs::{Jobs, Place, Slot};
+use crate::jobs::{Jobs, Slot};
 use crate::moment::Moment;
 use crate::policy::{Budget, MAX_CLASSES, Policy};
 use crate::queue;
@@ -163,8 +163,8 @@ impl Dispatcher {
             // A call that found no room among the waiting ones is overdue: it returns now.
             let at = at.max(self.clock);
             if let Some((_, slot)) = returns.filter(|&(returned, _)| returned <= at) {
-                self.jobs[slot].place = Place::Waiting;
                 self.crew.give_back(&mut self.jobs, slot);
+                self.upstreams[self.jobs[slot].upstream as usize].slow = true;
             } else if steps == Some(at) {
                 self.crew.step(self.queued, self.policy.capacity);
                 self.clock = at;
@@ -226,14 +226,14 @@ impl Dispatcher {
             up.last_start = Some(now);
         }
         record.during_rest = up.health.resting(now).is_some();
-        record.place = Place::Busy;
+        let slow = up.slow;
         record.number = self.started;
         record.at = now;
         record.attempts = record.attempts.saturating_add(1);
         self.started += 1;
         self.last_starts[usize::from(record.class.0)] = Some(now);
         let (class, attempt) = (record.class, record.attempts);
-        self.crew.start(&mut self.jobs, slot);
+        self.crew.start(&mut self.jobs, slot, slow);
         if let Some(order) = self.jobs.order(slot) {
             self.under_way.insert(order, SmallVec::new());
         }

@@ -38,7 +38,7 @@ pub(crate) enum Place {
     Scheduled,
     /// Under way, with a worker.
     Busy,
-    /// Under way, its worker given back.
+    /// Under way without a worker: given back, or not held at all.
     Waiting,
 }
 

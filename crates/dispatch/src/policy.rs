@@ -84,7 +84,9 @@ pub struct CrewPolicy {
     pub shrink_below: u32,
     /// The time between two steps. Steps fall on whole multiples of this after the start.
     pub step: Duration,
-    /// A call older than this gives its worker back and counts as waiting.
+    /// A call older than this gives its worker back and counts as waiting. Its upstream is slow from
+    /// then on, until one of its calls ends sooner than this after its start: a call that starts at a
+    /// slow upstream needs a free worker, but counts as waiting at once. Zero makes every call wait.
     pub slot_time: Duration,
     /// At most so many calls count as waiting; further ones keep their worker until there is room.
     pub waiting_max: u32,

@@ -22,6 +22,8 @@ pub(crate) struct Upstream {
     pub(crate) changed: bool,
     /// What its first job waits for, once that has been recorded.
     pub(crate) waits_for: Option<Wait>,
+    /// One of its calls gave its worker back by age, and none has ended sooner than that since.
+    pub(crate) slow: bool,
     /// Jobs in queues, among the probes and standing aside.
     pub(crate) queued: u32,
     pub(crate) in_flight: u32,
@@ -84,6 +86,7 @@ impl Upstream {
             queued: 0,
             offer: None,
             waits_for: None,
+            slow: false,
             ring: Ring::default(),
             gone: false,
             changed: false,

@@ -61,7 +61,7 @@ const GAUGES: [Figure; 8] = [
     }),
     (
         "waiting_calls",
-        "Calls that gave their worker back",
+        "Calls under way that hold no worker",
         |figures| figures.counts.waiting.into(),
     ),
     (

@@ -51,11 +51,14 @@ impl Dispatcher {
             Place::Busy => self.crew.end_busy(&mut self.jobs, slot),
             Place::Waiting => self.crew.end_waiting(),
             place => {
-                unreachable!("a call under way has or had a worker, but this job is {place:?}")
+                unreachable!("a call under way is busy or waiting, but this job is {place:?}")
             }
         }
-        self.jobs[slot].place = Place::Nowhere;
-        self.upstreams[self.jobs[slot].upstream as usize].in_flight -= 1;
+        let record = &mut self.jobs[slot];
+        record.place = Place::Nowhere;
+        let up = &mut self.upstreams[record.upstream as usize];
+        up.in_flight -= 1;
+        up.slow &= !self.crew.is_quick(record.at, now);
         let Some(order) = self.jobs.order(slot) else {
             return;
         };

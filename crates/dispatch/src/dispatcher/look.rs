@@ -22,7 +22,7 @@ pub struct Status {
     pub scheduled: u32,
     /// Calls that hold a worker.
     pub busy: u32,
-    /// Calls that gave theirs back.
+    /// Calls under way that hold none.
     pub waiting: u32,
     /// Workers there are.
     pub crew: u32,
@@ -53,6 +53,8 @@ pub struct UpstreamStatus {
     pub queued: u32,
     /// Calls under way.
     pub in_flight: u32,
+    /// Whether its calls hold no worker from their start on, where there is room for them to wait.
+    pub slow: bool,
     /// When a call of budget Query last started.
     pub last_start: Option<Moment>,
     /// Its limited windows for queries.
@@ -117,6 +119,7 @@ impl Dispatcher {
             failures: up.health.failures(),
             queued: up.queued,
             in_flight: up.in_flight,
+            slow: up.slow,
             last_start: up.last_start,
             query: up.query.uses(now).collect(),
             grab: up.grab.uses(now).collect(),

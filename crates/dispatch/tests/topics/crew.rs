@@ -1,8 +1,8 @@
-//! The crew: how it grows and shrinks, and how slow calls never hold it.
+//! The crew: how it grows and shrinks, and how slow calls and slow upstreams never hold it.
 
 use std::time::Duration;
 
-use weir_dispatch::{Finish, JobId, Next, Policy, UpstreamId};
+use weir_dispatch::{Dispatcher, Finish, JobId, Next, Policy, UpstreamId};
 
 use crate::front::*;
 
@@ -16,6 +16,12 @@ fn small() -> Policy {
 
 fn size(front: &mut Front) -> u32 {
     front.dispatcher.status(front.now).crew
+}
+
+/// Calls that hold a worker, and calls that wait.
+fn counts(front: &mut Front) -> (u32, u32) {
+    let status = front.dispatcher.status(front.now);
+    (status.busy, status.waiting)
 }
 
 #[test]
@@ -93,8 +99,11 @@ fn a_call_older_than_a_second_gives_its_worker_back() {
     assert_eq!(front.wake(), Some(at(1)));
     front.now = at(1);
     assert_eq!(front.starts().len(), 10);
-    let status = front.dispatcher.status(front.now);
-    assert_eq!((status.busy, status.waiting), (10, 10));
+    assert_eq!(
+        counts(&mut front),
+        (0, 20),
+        "the others wait from the start"
+    );
 }
 
 #[test]
@@ -124,8 +133,7 @@ fn when_too_many_calls_wait_the_oldest_gets_room_first() {
     assert!(front.starts().is_empty(), "and no other");
     front.finish(ids[0], Finish::Done);
     assert_eq!(front.starts(), [ids[3]]);
-    let status = front.dispatcher.status(front.now);
-    assert_eq!((status.busy, status.waiting), (2, 1));
+    assert_eq!(counts(&mut front), (2, 1));
 }
 
 #[test]
@@ -192,4 +200,257 @@ fn nobody_is_woken_for_a_worker_that_nothing_waits_for() {
     front.dispatcher.set_crew(front.now, 20, 20);
     front.dispatcher.hold(front.now, true);
     assert_eq!(front.wake(), None, "one waits, but not for a worker");
+}
+
+/// A crew that keeps its size.
+fn crew(size: u32) -> Policy {
+    let mut policy = small();
+    policy.crew.base = size;
+    policy.crew.max = size;
+    policy
+}
+
+fn is_slow(front: &mut Front, upstream: UpstreamId) -> bool {
+    let status = front.dispatcher.upstream(front.now, upstream);
+    status.expect("it is there").slow
+}
+
+/// A front at whose only upstream one call has just given its worker back.
+fn with_slow(policy: Policy, limit: u32) -> (Front, UpstreamId, JobId) {
+    let (mut front, up) = Front::with(policy, in_flight(limit));
+    let old = front.queue(job(up, INITIAL));
+    assert_eq!(front.starts(), [old]);
+    front.pass(1);
+    assert!(is_slow(&mut front, up));
+    (front, up, old)
+}
+
+/// A call that starts now, alone.
+fn begin(front: &mut Front, upstream: UpstreamId) -> JobId {
+    let id = front.queue(job(upstream, INITIAL));
+    assert_eq!(front.starts(), [id]);
+    id
+}
+
+#[test]
+fn an_upstream_is_slow_from_the_moment_its_call_gives_its_worker_back() {
+    let (mut front, up) = Front::with(crew(10), in_flight(9));
+    let other = front.add(in_flight(9));
+    begin(&mut front, up);
+    front.now = at(1) - Duration::from_nanos(1);
+    assert!(!is_slow(&mut front, up));
+    front.now = at(1);
+    assert!(is_slow(&mut front, up));
+    assert!(!is_slow(&mut front, other));
+    begin(&mut front, other);
+    assert_eq!(counts(&mut front), (1, 1), "other upstreams go on as ever");
+}
+
+#[test]
+fn an_old_call_that_finds_no_room_to_wait_makes_nobody_slow() {
+    let mut policy = crew(2);
+    policy.crew.waiting_max = 1;
+    let (mut front, up, _) = with_slow(policy, 9);
+    let other = front.add(in_flight(9));
+    begin(&mut front, other);
+    front.pass(10);
+    assert_eq!(counts(&mut front), (1, 1));
+    assert!(is_slow(&mut front, up));
+    assert!(!is_slow(&mut front, other));
+}
+
+#[test]
+fn calls_at_a_slow_upstream_wait_from_their_start_and_leave_the_worker_to_others() {
+    let (mut front, up, _) = with_slow(crew(1), 9);
+    let other = front.add(in_flight(1));
+    let slow = [0; 3].map(|_| front.queue(job(up, INITIAL)));
+    let good = front.queue(job(other, INITIAL));
+    assert_eq!(
+        front.starts(),
+        [slow[0], slow[1], slow[2], good],
+        "in the order of their submission"
+    );
+    assert_eq!(counts(&mut front), (1, 4));
+}
+
+#[test]
+fn a_call_at_a_slow_upstream_needs_a_free_worker_to_start() {
+    let (mut front, up, _) = with_slow(crew(1), 9);
+    let other = front.add(in_flight(1));
+    let good = begin(&mut front, other);
+    let slow = front.queue(job(up, EVENT));
+    assert!(front.starts().is_empty(), "however urgent it is");
+    assert_eq!(front.wake(), Some(at(2)));
+    front.finish(good, Finish::Done);
+    assert_eq!(front.starts(), [slow]);
+}
+
+#[test]
+fn where_too_many_wait_a_call_at_a_slow_upstream_holds_its_worker_until_it_is_old_and_has_room() {
+    let mut policy = crew(3);
+    policy.crew.waiting_max = 2;
+    let (mut front, up, old) = with_slow(policy, 9);
+    let young = begin(&mut front, up);
+    begin(&mut front, up);
+    assert_eq!(
+        counts(&mut front),
+        (1, 2),
+        "two may wait, the third may not"
+    );
+    front.finish(old, Finish::Done);
+    assert_eq!(counts(&mut front), (1, 1), "it is not old enough");
+    begin(&mut front, up);
+    assert_eq!(counts(&mut front), (1, 2));
+    front.pass(1);
+    assert_eq!(counts(&mut front), (1, 2), "it is, but there is no room");
+    front.finish(young, Finish::Done);
+    assert_eq!(counts(&mut front), (0, 2));
+}
+
+#[test]
+fn a_call_that_waits_from_its_start_waits_until_it_ends() {
+    let (mut front, up, old) = with_slow(crew(10), 9);
+    let [stays, quick] = [0; 2].map(|_| begin(&mut front, up));
+    front.finish(quick, Finish::Done);
+    assert!(!is_slow(&mut front, up));
+    assert_eq!(
+        counts(&mut front),
+        (0, 2),
+        "also when its upstream recovers"
+    );
+    front.pass(20);
+    assert_eq!(counts(&mut front), (0, 2));
+    front.finish(stays, Finish::Done);
+    assert_eq!(counts(&mut front), (0, 1));
+    front.finish(old, Finish::Done);
+    assert_eq!(counts(&mut front), (0, 0));
+}
+
+#[test]
+fn calls_under_way_when_their_upstream_becomes_slow_keep_their_workers_until_they_are_old() {
+    let (mut front, up) = Front::with(crew(10), in_flight(9));
+    begin(&mut front, up);
+    front.now = front.now + Duration::from_millis(400);
+    begin(&mut front, up);
+    front.now = at(1);
+    assert!(is_slow(&mut front, up));
+    assert_eq!(counts(&mut front), (1, 1));
+    front.now = front.now + Duration::from_millis(400);
+    assert_eq!(counts(&mut front), (0, 2));
+}
+
+#[test]
+fn a_quick_end_of_whatever_kind_ends_slowness_also_while_others_wait() {
+    let outcomes = [
+        Finish::Done,
+        Finish::No,
+        Finish::Again { after: secs(60) },
+        throttled(60),
+        Finish::Unavailable,
+        Finish::Rejected { at_least: None },
+        Finish::OurNetwork { pause: secs(1) },
+        Finish::Panicked,
+    ];
+    for finish in outcomes {
+        let (mut front, up, _) = with_slow(crew(10), 9);
+        let [quick, _] = [0; 2].map(|_| begin(&mut front, up));
+        assert_eq!(counts(&mut front), (0, 3));
+        front.now = front.now + Duration::from_millis(999);
+        front.finish(quick, finish);
+        assert!(!is_slow(&mut front, up), "{finish:?}");
+        assert_eq!(counts(&mut front), (0, 2), "{finish:?}");
+    }
+}
+
+#[test]
+fn a_quick_end_of_a_call_with_a_worker_ends_slowness_and_the_next_call_holds_one() {
+    let (mut front, up) = Front::with(crew(10), in_flight(9));
+    begin(&mut front, up);
+    front.now = front.now + Duration::from_millis(400);
+    let young = begin(&mut front, up);
+    front.now = at(1);
+    front.finish(young, Finish::Done);
+    assert!(!is_slow(&mut front, up));
+    begin(&mut front, up);
+    assert_eq!(counts(&mut front), (1, 1));
+    front.pass(1);
+    assert!(is_slow(&mut front, up), "slow again, by its own age");
+    assert_eq!(counts(&mut front), (0, 2));
+}
+
+#[test]
+fn an_end_after_a_whole_second_or_more_does_not_end_slowness() {
+    let (mut front, up, old) = with_slow(crew(10), 9);
+    let [exact, long, quick] = [0; 3].map(|_| begin(&mut front, up));
+    front.finish(old, Finish::Done);
+    assert!(is_slow(&mut front, up));
+    front.now = at(2) - Duration::from_nanos(1);
+    let mut sooner = Front {
+        dispatcher: front.dispatcher.clone(),
+        now: front.now,
+    };
+    sooner.finish(quick, Finish::Done);
+    assert!(!is_slow(&mut sooner, up));
+    front.now = at(2);
+    front.finish(exact, Finish::Done);
+    assert!(is_slow(&mut front, up));
+    front.pass(30);
+    front.finish(long, Finish::Done);
+    assert!(
+        is_slow(&mut front, up),
+        "also when none of its calls is left"
+    );
+    front.finish(quick, Finish::Done);
+    assert!(is_slow(&mut front, up));
+    begin(&mut front, up);
+    assert_eq!(counts(&mut front), (0, 1));
+}
+
+#[test]
+fn the_first_call_that_ends_at_a_whole_second_has_made_its_upstream_slow() {
+    let (mut front, up) = Front::with(crew(10), in_flight(9));
+    let call = begin(&mut front, up);
+    front.pass(1);
+    front.finish(call, Finish::Done);
+    assert!(is_slow(&mut front, up));
+}
+
+#[test]
+fn a_slow_upstream_has_no_more_calls_in_flight_than_it_allows() {
+    let (mut front, up, old) = with_slow(crew(10), 3);
+    let ids = [0; 4].map(|_| front.queue(job(up, INITIAL)));
+    assert_eq!(front.starts(), ids[..2]);
+    assert_eq!(front.wake(), None);
+    front.finish(old, Finish::Done);
+    assert_eq!(front.starts(), [ids[2]]);
+}
+
+#[test]
+fn a_restart_forgets_who_is_slow() {
+    let (front, up, _) = with_slow(crew(10), 9);
+    let row = front.dispatcher.row(up).expect("it is there");
+    let mut after = Front {
+        dispatcher: Dispatcher::new(crew(10), front.now),
+        now: front.now,
+    };
+    let up = after.add(in_flight(9));
+    after.dispatcher.restore(after.now, up, &row);
+    assert!(!is_slow(&mut after, up));
+    begin(&mut after, up);
+    assert_eq!(counts(&mut after), (1, 0));
+}
+
+#[test]
+fn without_slot_time_every_call_waits_while_there_is_room() {
+    let mut policy = crew(1);
+    policy.crew.slot_time = Duration::ZERO;
+    policy.crew.waiting_max = 3;
+    let (mut front, up) = Front::with(policy, in_flight(9));
+    let ids = [0; 6].map(|_| front.queue(job(up, INITIAL)));
+    assert_eq!(front.starts(), ids[..4]);
+    assert_eq!(counts(&mut front), (1, 3));
+    front.finish(ids[0], Finish::Done);
+    assert!(is_slow(&mut front, up), "no call is quicker than that");
+    assert_eq!(front.starts(), [ids[4]]);
+    assert_eq!(counts(&mut front), (1, 3));
 }
