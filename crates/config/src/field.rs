@@ -145,6 +145,16 @@ pub(crate) fn join(above: &str, key: &str) -> String {
 pub mod check {
     use std::time::Duration;
 
+    use crate::SecretUrl;
+
+    /// Proxies are spoken to by HTTP or SOCKS.
+    pub fn proxy(url: &Option<SecretUrl>) -> Result<(), &'static str> {
+        match url.as_ref().map(SecretUrl::scheme) {
+            None | Some("http" | "https" | "socks5" | "socks5h") => Ok(()),
+            Some(_) => Err("a URL that begins with http, https or socks5"),
+        }
+    }
+
     /// A wait of nothing would spin.
     pub fn some_time(duration: &Duration) -> Result<(), &'static str> {
         if duration.is_zero() {

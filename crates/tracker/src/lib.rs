@@ -1,3 +1,16 @@
 //! The tracker front: swarms, the listeners before them and the forwarders behind them.
 
+mod clock;
+pub mod config;
+mod front;
+mod inbound;
+mod lists;
+mod reply;
 pub mod swarm;
+mod tally;
+mod tracker;
+mod trust;
+
+pub use front::{Around, Error, Front};
+pub use inbound::http::Guest;
+pub use lists::ListError;

@@ -20,7 +20,6 @@ use std::hash::BuildHasher;
 use parking_lot::{Mutex, MutexGuard};
 
 use self::census::Census;
-use self::entry::{Entry, V4, V6};
 use self::pick::Wish;
 use self::record::{Arrived, Record, Standing, Sweep};
 use self::shard::Shard;
@@ -98,8 +97,10 @@ pub enum Doing {
 /// Which peers a client can use, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// Those of the family it came by.
-    Own(usize),
+    /// Those of IPv4.
+    V4(usize),
+    /// Those of IPv6.
+    V6(usize),
     /// Those of its family, and of the other if there are too few.
     OwnFirst(usize),
     /// As many of one family as of the other.
@@ -278,8 +279,11 @@ impl Swarms {
             }
         };
         match arrival.want {
-            Want::Own(number) => {
-                pick(is_v4, number);
+            Want::V4(number) => {
+                pick(true, number);
+            }
+            Want::V6(number) => {
+                pick(false, number);
             }
             Want::OwnFirst(number) => {
                 let given = pick(is_v4, number);

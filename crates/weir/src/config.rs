@@ -3,7 +3,6 @@
 //! A reload calls [`load()`] again with the same [`Sources`]; a mistake leaves what is running as it is.
 
 pub mod engine;
-pub mod forwarder;
 pub mod indexer;
 mod load;
 pub mod log;
@@ -11,7 +10,6 @@ pub mod news;
 pub mod search;
 pub mod server;
 pub mod store;
-pub mod tracker;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,7 +38,7 @@ section! {
         /// The pages and the API.
         web: weir_web::config::Config;
         /// The tracker front.
-        tracker: tracker::Config;
+        tracker: weir_tracker::config::Config;
         /// The search front.
         search: search::Config;
         /// The news front.
@@ -65,12 +63,5 @@ fn web_url(url: &SecretUrl) -> Result<(), &'static str> {
     match url.scheme() {
         "http" | "https" => Ok(()),
         _ => Err("a URL that begins with http or https"),
-    }
-}
-
-fn proxy(url: &Option<SecretUrl>) -> Result<(), &'static str> {
-    match url.as_ref().map(SecretUrl::scheme) {
-        None | Some("http" | "https" | "socks5" | "socks5h") => Ok(()),
-        Some(_) => Err("a URL that begins with http, https or socks5"),
     }
 }

@@ -8,6 +8,7 @@ mod logs;
 mod reload;
 mod settings;
 mod signals;
+mod tracker;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -56,6 +57,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         Requests::default(),
         contributions,
     )?;
+    let tracker = tracker::start(&config, data.path())?;
     let listener = listen::tcp(config.web.listen, "web.listen", "--web").await?;
     let address = listener
         .local_addr()
@@ -87,6 +89,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
             },
         }
     };
+    tracker.stop().await;
     state.close();
     Ok(code)
 }

@@ -201,10 +201,10 @@ fn a_download_is_counted_once_per_peer() {
     let mut tracker = Tracker::new(RULES);
     tracker.comes(1, v4(1), false);
     for _ in 0..3 {
-        let known = tracker.announce(1, v4(1), COMPLETED, Want::Own(0));
+        let known = tracker.announce(1, v4(1), COMPLETED, Want::V4(0));
         assert_eq!(known.unwrap().counts.completed, 1);
     }
-    let known = tracker.announce(1, v4(2), COMPLETED, Want::Own(0));
+    let known = tracker.announce(1, v4(2), COMPLETED, Want::V4(0));
     assert_eq!(known.unwrap().counts.completed, 2, "also of one just met");
     assert_eq!(
         tracker.comes(1, v4(3), true).counts.completed,
@@ -263,7 +263,7 @@ fn a_client_of_both_families_gets_half_of_each() {
         (99, 51),
         "the rest of the other"
     );
-    assert_eq!(families(Want::Own(150)), (99, 0));
+    assert_eq!(families(Want::V4(150)), (99, 0));
     assert_eq!(families(Want::Both(0)), (0, 0));
 }
 
@@ -275,7 +275,7 @@ fn a_second_address_is_kept_with_the_first_and_leaves_with_it() {
         at: v4(1),
         also: Some(peer(1)),
         doing: part(false),
-        want: Want::Own(0),
+        want: Want::V4(0),
     };
     tracker.say(&arrival).unwrap();
     let totals = tracker.swarms.totals();
@@ -294,10 +294,10 @@ fn a_full_tracker_takes_nobody_new_and_keeps_who_is_there() {
     });
     tracker.comes(1, v4(1), false);
     tracker.comes(2, v4(1), false);
-    let third = tracker.announce(3, v4(1), part(false), Want::Own(50));
+    let third = tracker.announce(3, v4(1), part(false), Want::V4(50));
     assert_eq!(third, Err(Full::Tracker), "no third swarm");
     tracker.comes(1, v4(2), false);
-    let fourth = tracker.announce(1, v4(3), part(false), Want::Own(50));
+    let fourth = tracker.announce(1, v4(3), part(false), Want::V4(50));
     assert_eq!(fourth, Err(Full::Tracker), "no fourth peer");
     assert_eq!(
         tracker.comes(1, v4(2), true).counts,
@@ -305,7 +305,7 @@ fn a_full_tracker_takes_nobody_new_and_keeps_who_is_there() {
         "it was there"
     );
     tracker
-        .announce(1, v4(1), Doing::Leaves, Want::Own(0))
+        .announce(1, v4(1), Doing::Leaves, Want::V4(0))
         .unwrap();
     tracker.comes(1, v4(3), false);
 }
@@ -319,12 +319,12 @@ fn one_address_has_only_so_many_peers() {
     for swarm in 1..=3 {
         tracker.comes(swarm, v4(1), false);
     }
-    let fourth = |tracker: &mut Tracker| tracker.announce(4, v4(1), part(false), Want::Own(0));
+    let fourth = |tracker: &mut Tracker| tracker.announce(4, v4(1), part(false), Want::V4(0));
     assert_eq!(fourth(&mut tracker), Err(Full::Address));
     assert!(!tracker.comes(3, v4(1), true).new, "who is there may stay");
     tracker.comes(4, v4(2), false);
     tracker
-        .announce(3, v4(1), Doing::Leaves, Want::Own(0))
+        .announce(3, v4(1), Doing::Leaves, Want::V4(0))
         .unwrap();
     assert!(fourth(&mut tracker).is_ok(), "one left");
     tracker.now = tracker.now.plus(181);
@@ -369,7 +369,7 @@ fn who_wants_no_more_is_given_leechers_as_a_seeder_is() {
         completed: false,
         paused: true,
     };
-    let known = tracker.announce(1, v4(99), paused, Want::Own(30)).unwrap();
+    let known = tracker.announce(1, v4(99), paused, Want::V4(30)).unwrap();
     assert_eq!(known.counts, counts(60, 40), "it is none");
     let leechers: Vec<_> = (60..100).map(v4).collect();
     assert!(tracker.given().iter().all(|peer| leechers.contains(peer)));

@@ -111,7 +111,7 @@ const TAGS: Field<Vec<String>> = Field::new(
 const TIMEOUT: Field<Duration> =
     Field::new("timeout", "12s", "Time for one call.").check(check::some_time);
 const PROXY: Field<Option<SecretUrl>> =
-    Field::new("proxy", "null", "Proxy to reach it by: http or socks5 URL.").check(super::proxy);
+    Field::new("proxy", "null", "Proxy to reach it by: http or socks5 URL.").check(check::proxy);
 const DOWNLOAD: Field<Download> = Field::new(
     "download",
     "proxy",

@@ -9,23 +9,31 @@ use tokio::net::TcpListener;
 /// Listens on `address`, which came from `key` (or `flag`).
 pub(super) async fn tcp(address: SocketAddr, key: &str, flag: &str) -> anyhow::Result<TcpListener> {
     let bound = any_family(address, key, TcpListener::bind).await;
-    bound.map_err(|error| {
-        let advice = match error.kind() {
-            ErrorKind::AddrInUse => format!(
-                "port {} is taken by another program. Stop that one, or choose another port with {flag} or `{key}`",
-                address.port()
-            ),
-            ErrorKind::AddrNotAvailable => format!(
-                "this machine has no address {}. Choose one it has, or [::] for all, with {flag} or `{key}`",
-                address.ip()
-            ),
-            ErrorKind::PermissionDenied => format!(
-                "ports below 1024 need a right that Weir does not have. Choose a higher port with {flag} or `{key}`"
-            ),
-            _ => format!("{error}. Choose another address with {flag} or `{key}`"),
-        };
-        anyhow!("cannot listen on {address}: {advice}")
-    })
+    bound.map_err(|error| refused(address, key, flag, &error))
+}
+
+/// Says what to do when a port is not to be had.
+pub(super) fn refused(
+    address: SocketAddr,
+    key: &str,
+    flag: &str,
+    error: &io::Error,
+) -> anyhow::Error {
+    let advice = match error.kind() {
+        ErrorKind::AddrInUse => format!(
+            "port {} is taken by another program. Stop that one, or choose another port with {flag} or `{key}`",
+            address.port()
+        ),
+        ErrorKind::AddrNotAvailable => format!(
+            "this machine has no address {}. Choose one it has, or [::] for all, with {flag} or `{key}`",
+            address.ip()
+        ),
+        ErrorKind::PermissionDenied => format!(
+            "ports below 1024 need a right that Weir does not have. Choose a higher port with {flag} or `{key}`"
+        ),
+        _ => format!("{error}. Choose another address with {flag} or `{key}`"),
+    };
+    anyhow!("cannot listen on {address}: {advice}")
 }
 
 /// Binds; `[::]` on a machine without IPv6 means all that it has, which is IPv4.

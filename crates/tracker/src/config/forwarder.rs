@@ -53,7 +53,7 @@ const IP: Field<Option<IpAddr>> = Field::new(
 const HOST: Field<Option<String>> =
     Field::new("host", "null", "Host header instead of the URL's host.");
 const PROXY: Field<Option<SecretUrl>> =
-    Field::new("proxy", "null", "Proxy to reach it by: http or socks5 URL.").check(super::proxy);
+    Field::new("proxy", "null", "Proxy to reach it by: http or socks5 URL.").check(check::proxy);
 const TIMEOUT: Field<Option<Duration>> = Field::new(
     "timeout",
     "null",

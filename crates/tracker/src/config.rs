@@ -1,13 +1,16 @@
 //! The section `tracker`.
 
+pub mod forwarder;
+
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir_config::{Fields, Origin, Percent, check, choices, section};
+use weir_config::{Fields, Origin, Percent, Size, check, choices, section};
 
-use super::forwarder::{self, Forwarder};
+use self::forwarder::Forwarder;
+use crate::swarm::Age;
 
 section! {
     /// The BitTorrent tracker and the trackers it asks for more peers.
@@ -27,7 +30,7 @@ section! {
         /// Replies held at once by first_wait.
         first_wait_replies: NonZeroU32 = "10000";
         /// A peer that did not announce for this long is forgotten.
-        age: Duration = "180m", check check::some_time;
+        age: Duration = "180m", check kept_in_minutes;
         /// What a client is told to wait when first announces are limited.
         retry_period: Duration = "300", check check::whole_seconds, variable "RETRY_PERIOD";
         /// What a client is told to wait when the queue is full.
@@ -37,7 +40,7 @@ section! {
         /// Counts one client per ip or per endpoint (address and port).
         count_by: CountBy = "ip";
         /// Swarms with more peers than this are counted by endpoint in any case.
-        count_by_ip_peers: NonZeroU32 = "64";
+        count_by_ip_peers: NonZeroU32 = "64", check up_to_64;
         /// Peers in a reply when the client does not say how many it wants.
         numwant: u32 = "50";
         /// Peers in a reply at most.
@@ -48,6 +51,20 @@ section! {
         max_peers: NonZeroU32 = "10000000";
         /// Peers of one address at most; null sets no limit.
         max_peers_per_ip: Option<NonZeroU32> = "null";
+        /// Info hashes in one scrape at most.
+        scrape_hashes: NonZeroU32 = "74";
+        /// Threads of each listener; null is one for each core, at most 4.
+        listener_threads: Option<NonZeroU32> = "null";
+        /// HTTP connections open at once.
+        http_connections: NonZeroU32 = "20000";
+        /// A connection may rest this long between announces.
+        http_idle_timeout: Duration = "60s", check check::some_time;
+        /// Time for a whole request to arrive, and for its reply to be taken.
+        http_request_timeout: Duration = "10s", check check::some_time;
+        /// A request may be this long.
+        http_request_bytes: Size = "8KiB", check room_for_a_request;
+        /// Swarms are written to the disk this often.
+        snapshot_every: Duration = "1m", check check::some_time;
         /// File of info hashes, one a line, that alone are served; null serves all.
         allow_file: Option<PathBuf> = "null";
         /// File of info hashes, one a line, that are not served.
@@ -169,4 +186,26 @@ fn up_to_a_minute(life: &Duration) -> Result<(), &'static str> {
     } else {
         Ok(())
     }
+}
+
+fn kept_in_minutes(age: &Duration) -> Result<(), &'static str> {
+    let most = u64::from(Age::MAX.0) * 60;
+    match age.as_secs() {
+        60.. if age.as_secs() <= most => Ok(()),
+        _ => Err("from 1m to 166h"),
+    }
+}
+
+fn up_to_64(peers: &NonZeroU32) -> Result<(), &'static str> {
+    if peers.get() > 64 {
+        return Err("at most 64");
+    }
+    Ok(())
+}
+
+fn room_for_a_request(size: &Size) -> Result<(), &'static str> {
+    if size.bytes() < 1024 {
+        return Err("at least 1KiB");
+    }
+    Ok(())
 }

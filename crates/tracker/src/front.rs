@@ -1,0 +1,299 @@
+//! Starts and stops the tracker: sockets, threads, the sweep, the files of the swarms.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use socket2::Socket;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use weir_config::IpNet;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::inbound::connection_id::ConnectionIds;
+use crate::inbound::http::{Guest, Http, Limits};
+use crate::inbound::socket::{self, Group, Kind};
+use crate::inbound::udp::Udp;
+use crate::lists::{ListError, Lists};
+use crate::swarm::{SHARDS, Swarms, Totals};
+use crate::tally::Tallies;
+use crate::tracker::{Terms, Tracker, rules};
+use crate::trust::Trust;
+
+/// All shards are swept in this time.
+const SWEEP: Duration = Duration::from_secs(64);
+/// Connections that may wait for the ordinary router.
+const GUESTS: usize = 256;
+
+/// Why the tracker cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A port is not to be had.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// Which address.
+        address: SocketAddr,
+        /// The key that it came from.
+        key: &'static str,
+        /// The flag that changes it.
+        flag: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A list of info hashes cannot be used.
+    #[error(transparent)]
+    List(#[from] ListError),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(#[from] getrandom::Error),
+    /// The system starts no threads.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+}
+
+/// What the rest of Weir tells the tracker.
+#[derive(Clone, Debug)]
+pub struct Around {
+    /// Where its files are.
+    pub directory: PathBuf,
+    /// Clients whose word about addresses counts (`web.trusted`).
+    pub trusted: Vec<IpNet>,
+    /// Proxies whose word about clients counts (`web.trusted_proxies`).
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+impl Around {
+    fn trust(&self) -> Trust {
+        Trust {
+            clients: self.trusted.clone(),
+            proxies: self.trusted_proxies.clone(),
+        }
+    }
+}
+
+/// The running tracker.
+pub struct Front {
+    pub(crate) tracker: Arc<Tracker>,
+    pub(crate) tallies: Tallies,
+    listening: Vec<(&'static str, SocketAddr)>,
+    udp: Vec<Arc<Socket>>,
+    threads: Vec<JoinHandle<()>>,
+    stopped: Arc<AtomicBool>,
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+    guests: Option<mpsc::Receiver<Guest>>,
+}
+
+impl Front {
+    /// Opens the listeners and answers from then on. Called within a runtime, which does the work that is not urgent.
+    ///
+    /// # Errors
+    /// When a port, a list or a thread is not to be had.
+    pub fn start(config: &Config, around: &Around) -> Result<Self, Error> {
+        let threads = threads(config);
+        let lists = Lists::read(config.allow_file.as_deref(), config.deny_file.as_deref())?;
+        let udp = open(Kind::Udp, config.udp_listen, threads)?;
+        let tcp = open(Kind::Tcp, config.http_listen, threads)?;
+        let swarms = Swarms::new(rules(config));
+        let terms = Terms::new(config, around.trust(), lists);
+        let (guests, waiting) = mpsc::channel(GUESTS);
+        let mut front = Self {
+            tracker: Arc::new(Tracker::new(swarms, terms)),
+            tallies: Tallies::default(),
+            listening: Vec::new(),
+            udp: Vec::new(),
+            threads: Vec::new(),
+            stopped: Arc::default(),
+            stop: CancellationToken::new(),
+            tasks: JoinSet::new(),
+            guests: Some(waiting),
+        };
+        let clock = Clock::start();
+        front.start_udp(udp, clock)?;
+        front.start_http(tcp, clock, &limits(config, threads), &guests)?;
+        front.sweep(clock);
+        Ok(front)
+    }
+
+    /// Where it listens, by protocol.
+    pub fn listening(&self) -> &[(&'static str, SocketAddr)] {
+        &self.listening
+    }
+
+    /// How many swarms and peers there are.
+    pub fn totals(&self) -> Totals {
+        self.tracker.swarms.totals()
+    }
+
+    /// Connections for the ordinary router; to be taken once.
+    pub fn guests(&mut self) -> Option<mpsc::Receiver<Guest>> {
+        self.guests.take()
+    }
+
+    /// Takes over what a reload changed of the terms. Ports, threads and caps stay as they were at the start.
+    ///
+    /// # Errors
+    /// When a list cannot be used; nothing changes then.
+    pub fn reload(&self, config: &Config, around: &Around) -> Result<(), Error> {
+        let lists = Lists::read(config.allow_file.as_deref(), config.deny_file.as_deref())?;
+        self.tracker
+            .set_terms(Terms::new(config, around.trust(), lists));
+        Ok(())
+    }
+
+    /// Stops listening and ends all threads.
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        self.stopped.store(true, Ordering::Release);
+        for socket in &self.udp {
+            // It is not connected, says the system, and wakes the thread that waits on it all the same.
+            drop(socket.shutdown(std::net::Shutdown::Both));
+        }
+        while self.tasks.join_next().await.is_some() {}
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a tracker thread had panicked");
+            }
+        }
+    }
+
+    fn start_udp(&mut self, groups: Vec<Group>, clock: Clock) -> Result<(), Error> {
+        let ids = ConnectionIds::new()?;
+        for group in groups {
+            self.listening.push(("udp", group.address));
+            for socket in group.sockets {
+                let socket = Arc::new(socket);
+                self.udp.push(Arc::clone(&socket));
+                let tracker = Arc::clone(&self.tracker);
+                let udp = Udp::new(tracker, ids.clone(), clock, self.tallies.add());
+                let stopped = Arc::clone(&self.stopped);
+                self.thread("weir-udp", move || udp.run(&socket, &stopped))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn start_http(
+        &mut self,
+        groups: Vec<Group>,
+        clock: Clock,
+        limits: &Limits,
+        guests: &mpsc::Sender<Guest>,
+    ) -> Result<(), Error> {
+        let mut by_thread: Vec<Vec<Socket>> = Vec::new();
+        for group in groups {
+            self.listening.push(("http", group.address));
+            by_thread.resize_with(group.sockets.len(), Vec::new);
+            for (sockets, socket) in by_thread.iter_mut().zip(group.sockets) {
+                sockets.push(socket);
+            }
+        }
+        for sockets in by_thread {
+            let http = Arc::new(Http::new(
+                Arc::clone(&self.tracker),
+                clock,
+                self.tallies.add(),
+                limits.clone(),
+                guests.clone(),
+            ));
+            let stop = self.stop.clone();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_io()
+                .enable_time()
+                .build()
+                .map_err(Error::Thread)?;
+            self.thread("weir-http", move || {
+                runtime.block_on(serve(&http, sockets, &stop));
+            })?;
+        }
+        Ok(())
+    }
+
+    fn thread(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+        let thread = std::thread::Builder::new().name(name.into()).spawn(run);
+        self.threads.push(thread.map_err(Error::Thread)?);
+        Ok(())
+    }
+
+    /// Visits one shard after the other.
+    fn sweep(&mut self, clock: Clock) {
+        let (tracker, stop) = (Arc::clone(&self.tracker), self.stop.clone());
+        self.tasks.spawn(async move {
+            let mut shard = 0;
+            let mut tick = tokio::time::interval(SWEEP / SHARDS as u32 * SWEPT_AT_ONCE as u32);
+            tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    _ = tick.tick() => {}
+                }
+                if tracker.swarms.totals().swarms == 0 {
+                    continue;
+                }
+                for _ in 0..SWEPT_AT_ONCE {
+                    tracker.swarms.sweep(shard, clock.now().minute);
+                    shard = (shard + 1) % SHARDS;
+                }
+            }
+        });
+    }
+}
+
+/// Shards swept at each tick.
+const SWEPT_AT_ONCE: usize = 16;
+
+async fn serve(http: &Arc<Http>, sockets: Vec<Socket>, stop: &CancellationToken) {
+    let mut listeners = JoinSet::new();
+    for socket in sockets {
+        let listener = socket
+            .set_nonblocking(true)
+            .and_then(|()| tokio::net::TcpListener::from_std(socket.into()));
+        match listener {
+            Ok(listener) => {
+                listeners.spawn(Arc::clone(http).run(listener, stop.clone()));
+            }
+            Err(error) => tracing::error!(%error, "a tracker socket cannot be used"),
+        }
+    }
+    while listeners.join_next().await.is_some() {}
+}
+
+fn open(kind: Kind, address: Option<SocketAddr>, threads: usize) -> Result<Vec<Group>, Error> {
+    let Some(address) = address else {
+        return Ok(Vec::new());
+    };
+    let (key, flag) = match kind {
+        Kind::Udp => ("tracker.udp_listen", "-u"),
+        Kind::Tcp => ("tracker.http_listen", "-l"),
+    };
+    socket::open(kind, address, threads).map_err(|source| Error::Listen {
+        address,
+        key,
+        flag,
+        source,
+    })
+}
+
+/// One for each core that this process may use; more than four take one another's time.
+fn threads(config: &Config) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, Into::into);
+    config
+        .listener_threads
+        .map_or(cores.min(4), |threads| threads.get() as usize)
+}
+
+fn limits(config: &Config, threads: usize) -> Limits {
+    let seconds = |time: Duration| u32::try_from(time.as_secs().max(1)).unwrap_or(u32::MAX / 2);
+    Limits {
+        connections: (config.http_connections.get() as usize).div_ceil(threads),
+        idle: seconds(config.http_idle_timeout),
+        request: seconds(config.http_request_timeout),
+        bytes: config.http_request_bytes.len(),
+    }
+}

@@ -1,0 +1,135 @@
+//! Opens sockets: one for each thread and family on the same port, without letting a second Weir in.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// Room for packets that wait for us, as much as the system gives.
+const RECEIVE_BUFFER: usize = 8 << 20;
+/// Room for replies that wait to be sent.
+const SEND_BUFFER: usize = 4 << 20;
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+/// What is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Udp,
+    Tcp,
+}
+
+/// Sockets of one family, `threads` of them on one port.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// Where they are bound.
+    pub(crate) address: SocketAddr,
+    pub(crate) sockets: Vec<Socket>,
+}
+
+/// Opens what `address` means: `[::]` is all of IPv6 and all of IPv4.
+///
+/// # Errors
+/// When another program has the port, or the system refuses. A machine without IPv6 is no error: IPv4 is opened alone.
+pub(crate) fn open(kind: Kind, address: SocketAddr, threads: usize) -> io::Result<Vec<Group>> {
+    if address.ip() != Ipv6Addr::UNSPECIFIED {
+        return Ok(vec![group(kind, address, threads)?]);
+    }
+    match group(kind, address, threads) {
+        Ok(v6) => {
+            let v4 = (Ipv4Addr::UNSPECIFIED, v6.address.port()).into();
+            Ok(vec![v6, group(kind, v4, threads)?])
+        }
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied
+            ) =>
+        {
+            Err(error)
+        }
+        Err(error) => {
+            let v4 = group(
+                kind,
+                (Ipv4Addr::UNSPECIFIED, address.port()).into(),
+                threads,
+            )?;
+            tracing::warn!(%error, "this machine has no IPv6: listening on {} alone", v4.address);
+            Ok(vec![v4])
+        }
+    }
+}
+
+fn group(kind: Kind, address: SocketAddr, threads: usize) -> io::Result<Group> {
+    // Sockets that share a port would let any other program of ours in that shares it too; so the port must be free
+    // for one that does not.
+    let alone = bound(kind, address, false)?;
+    let address = local(&alone)?;
+    drop(alone);
+    let sockets = (0..threads).map(|_| bound(kind, address, true));
+    Ok(Group {
+        address,
+        sockets: sockets.collect::<io::Result<_>>()?,
+    })
+}
+
+fn bound(kind: Kind, address: SocketAddr, shared: bool) -> io::Result<Socket> {
+    let (form, protocol) = match kind {
+        Kind::Udp => (Type::DGRAM, Protocol::UDP),
+        Kind::Tcp => (Type::STREAM, Protocol::TCP),
+    };
+    let socket = Socket::new(Domain::for_address(address), form, Some(protocol))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_reuse_port(shared)?;
+    match kind {
+        // Connections that linger from before a restart must not keep the port.
+        Kind::Tcp => socket.set_reuse_address(true)?,
+        Kind::Udp if shared => {
+            // The system may give less, never more; both are wishes.
+            drop(socket.set_recv_buffer_size(RECEIVE_BUFFER));
+            drop(socket.set_send_buffer_size(SEND_BUFFER));
+        }
+        Kind::Udp => {}
+    }
+    socket.bind(&address.into())?;
+    if kind == Kind::Tcp {
+        socket.listen(BACKLOG)?;
+    }
+    Ok(socket)
+}
+
+fn local(socket: &Socket) -> io::Result<SocketAddr> {
+    let address = socket.local_addr()?.as_socket();
+    address.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+    #[test]
+    fn several_sockets_share_a_port_and_a_second_weir_does_not() {
+        for kind in [Kind::Udp, Kind::Tcp] {
+            let groups = open(kind, HERE, 3).unwrap();
+            let address = groups[0].address;
+            assert_eq!(groups[0].sockets.len(), 3);
+            let second = open(kind, address, 3).unwrap_err();
+            assert_eq!(second.kind(), io::ErrorKind::AddrInUse, "{kind:?}");
+            drop(groups);
+            open(kind, address, 1).unwrap();
+        }
+    }
+
+    #[test]
+    fn all_addresses_are_those_of_both_families_on_one_port() {
+        let all = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
+        let groups = open(Kind::Udp, all, 1).unwrap();
+        assert_eq!(groups.len(), 2, "this machine has both");
+        assert_eq!(groups[0].address.port(), groups[1].address.port());
+        assert!(groups[0].address.is_ipv6() && groups[1].address.is_ipv4());
+    }
+}

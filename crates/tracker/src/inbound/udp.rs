@@ -1,0 +1,243 @@
+//! Announces and scrapes over UDP (BEP 15).
+//!
+//! A thread waits for packets, answers all that came together, and sends the replies together.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use socket2::Socket;
+use weir_tracker_proto::udp::{
+    ConnectionId, Request, TransactionId, Unreadable,
+    reply::{self, ANNOUNCE_HEAD_LEN},
+};
+use weir_tracker_proto::{Announce, RequestError};
+
+use super::connection_id::ConnectionIds;
+use super::mmsg::{BATCH, Batch};
+use crate::clock::{Clock, Now};
+use crate::reply::Refusal;
+use crate::tally::{Kind, Tally};
+use crate::tracker::{Carries, Terms, Tracker};
+
+/// An error packet says no more than this, to whomever.
+const SENTENCE: usize = 256;
+
+/// What a listener thread works with.
+pub(crate) struct Udp {
+    tracker: Arc<Tracker>,
+    ids: ConnectionIds,
+    clock: Clock,
+    tally: Arc<Tally>,
+    random: fastrand::Rng,
+    /// All replies to one batch, one behind the other.
+    out: Vec<u8>,
+    /// Peers of the family that this socket does not carry.
+    other: Vec<u8>,
+    replies: Vec<(usize, Range<usize>)>,
+}
+
+impl Udp {
+    pub(crate) fn new(
+        tracker: Arc<Tracker>,
+        ids: ConnectionIds,
+        clock: Clock,
+        tally: Arc<Tally>,
+    ) -> Self {
+        Self {
+            tracker,
+            ids,
+            clock,
+            tally,
+            random: fastrand::Rng::new(),
+            out: Vec::with_capacity(BATCH * 1500),
+            other: Vec::new(),
+            replies: Vec::with_capacity(BATCH),
+        }
+    }
+
+    /// Answers until `stop` is set and the socket is shut down.
+    pub(crate) fn run(mut self, socket: &Socket, stop: &AtomicBool) {
+        let mut batch = Batch::new();
+        while !stop.load(Ordering::Acquire) {
+            match batch.receive(socket.as_fd()) {
+                Ok(count) => self.answer_all(&mut batch, count, socket),
+                Err(error) if passing(&error) => {}
+                Err(error) => {
+                    tracing::error!(%error, "cannot receive packets any more; restart Weir");
+                    return;
+                }
+            }
+        }
+    }
+
+    fn answer_all(&mut self, batch: &mut Batch, count: usize, socket: &Socket) {
+        let now = self.clock.now();
+        let tracker = Arc::clone(&self.tracker);
+        let terms = tracker.terms();
+        self.out.clear();
+        self.replies.clear();
+        for index in 0..count {
+            let Some((packet, source)) = batch.packet(index) else {
+                continue;
+            };
+            let start = self.out.len();
+            self.answer(packet, source, &terms, now);
+            if self.out.len() > start {
+                self.replies.push((index, start..self.out.len()));
+            }
+        }
+        let unsent = batch.reply(socket.as_fd(), &self.out, &self.replies);
+        for _ in 0..unsent {
+            self.tally.count(Kind::Unsent);
+        }
+    }
+
+    /// Appends the reply to one packet to `out`, if it gets one.
+    #[inline]
+    fn answer(&mut self, packet: &[u8], source: SocketAddr, terms: &Terms, now: Now) {
+        let from = source.ip();
+        let asked = Asked {
+            from,
+            now,
+            length: packet.len(),
+        };
+        match Request::parse(packet) {
+            Ok(Request::Connect { transaction }) => {
+                self.tally.count(Kind::UdpConnect);
+                let id = self.ids.make(from, now);
+                self.out.extend_from_slice(&reply::connect(transaction, id));
+            }
+            Ok(Request::Announce {
+                connection,
+                transaction,
+                announce,
+                ..
+            }) => {
+                if self.is_connected(connection, transaction, &asked) {
+                    self.announce(transaction, &announce, &asked, terms);
+                }
+            }
+            Ok(Request::Scrape {
+                connection,
+                transaction,
+                hashes,
+            }) => {
+                if self.is_connected(connection, transaction, &asked) {
+                    self.tally.count(Kind::UdpScrape);
+                    let hashes = hashes.take(terms.scrape_hashes);
+                    let counts = hashes.map(|hash| self.tracker.scrape(terms, hash));
+                    reply::write_scrape(transaction, counts, &mut self.out);
+                }
+            }
+            Err(Unreadable::Answerable {
+                transaction,
+                connection,
+                error,
+            }) => self.explain(transaction, connection, error, &asked),
+            Err(Unreadable::Silent) => self.tally.count(Kind::Silent),
+        }
+    }
+
+    #[inline]
+    fn announce(
+        &mut self,
+        transaction: TransactionId,
+        announce: &Announce,
+        asked: &Asked,
+        terms: &Terms,
+    ) {
+        let start = self.out.len();
+        self.out.extend_from_slice(&[0; ANNOUNCE_HEAD_LEN]);
+        self.other.clear();
+        let carries = match asked.from {
+            IpAddr::V4(_) => Carries::V4,
+            IpAddr::V6(_) => Carries::V6,
+        };
+        let out = match carries {
+            Carries::V6 => [&mut self.other, &mut self.out],
+            _ => [&mut self.out, &mut self.other],
+        };
+        let when = (asked.now, &mut self.random);
+        let told = self
+            .tracker
+            .announce(terms, announce, asked.from, carries, when, out);
+        match told {
+            Ok(told) => {
+                self.tally.count(Kind::UdpAnnounce);
+                let counts = &told.counts;
+                let head = reply::announce_head(
+                    transaction,
+                    told.interval,
+                    counts.leechers,
+                    counts.seeders,
+                );
+                self.out[start..start + ANNOUNCE_HEAD_LEN].copy_from_slice(&head);
+            }
+            Err(refusal) => {
+                self.tally.count(Kind::Refused);
+                self.out.truncate(start);
+                refusal.write_udp(transaction, SENTENCE, &mut self.out);
+            }
+        }
+    }
+
+    /// Whether the client has proven its address; it is told if not.
+    #[inline]
+    fn is_connected(
+        &mut self,
+        connection: ConnectionId,
+        transaction: TransactionId,
+        asked: &Asked,
+    ) -> bool {
+        let connected = self.ids.check(connection, asked.from, asked.now);
+        if !connected {
+            self.tally.count(Kind::Malformed);
+            // Nothing longer than it sent, or we would be of use to those who write other people's addresses.
+            Refusal::NotConnected.write_udp(transaction, asked.length.min(SENTENCE), &mut self.out);
+        }
+        connected
+    }
+
+    fn explain(
+        &mut self,
+        transaction: TransactionId,
+        connection: ConnectionId,
+        error: RequestError,
+        asked: &Asked,
+    ) {
+        if self.is_connected(connection, transaction, asked) {
+            self.tally.count(Kind::Malformed);
+            Refusal::Malformed(error).write_udp(transaction, SENTENCE, &mut self.out);
+        }
+    }
+}
+
+/// Who asked, when, and with how many bytes.
+struct Asked {
+    from: IpAddr,
+    now: Now,
+    length: usize,
+}
+
+/// Errors that are about one packet or client, not about the socket.
+fn passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable,
+        OutOfMemory, TimedOut, WouldBlock,
+    };
+    matches!(
+        error.kind(),
+        ConnectionRefused
+            | ConnectionReset
+            | HostUnreachable
+            | Interrupted
+            | NetworkUnreachable
+            | OutOfMemory
+            | TimedOut
+            | WouldBlock
+    )
+}

@@ -1,0 +1,125 @@
+//! Which info hashes are served: all, or those of a list, and never those of another.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use weir_tracker_proto::InfoHash;
+
+/// Lists are at most this large; it is room for 25 million hashes.
+const MOST: u64 = 1 << 30;
+
+/// The lists, as they were when the files were read.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    allowed: Option<Hashes>,
+    denied: Option<Hashes>,
+}
+
+type Hashes = HashSet<InfoHash, foldhash::fast::RandomState>;
+
+/// Why a list cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ListError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}. Write the path of a file with one info hash on each line", path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A line is not an info hash.
+    #[error("{}:{line}: write an info hash of 40 hexadecimal digits (or 32 letters of base32), not {text:?}", path.display())]
+    Line {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+    },
+}
+
+impl Lists {
+    /// Reads the files. A line holds an info hash; what follows it, empty lines and those that begin with # are for
+    /// people.
+    pub(crate) fn read(allow: Option<&Path>, deny: Option<&Path>) -> Result<Self, ListError> {
+        Ok(Self {
+            allowed: allow.map(read).transpose()?,
+            denied: deny.map(read).transpose()?,
+        })
+    }
+
+    /// Whether this info hash is served.
+    #[inline]
+    pub(crate) fn serve(&self, hash: &InfoHash) -> bool {
+        self.allowed.as_ref().is_none_or(|list| list.contains(hash))
+            && self.denied.as_ref().is_none_or(|list| !list.contains(hash))
+    }
+}
+
+fn read(path: &Path) -> Result<Hashes, ListError> {
+    let failed = |source| ListError::Read {
+        path: path.into(),
+        source,
+    };
+    let size = std::fs::metadata(path).map_err(failed)?.len();
+    if size > MOST {
+        return Err(failed(std::io::ErrorKind::FileTooLarge.into()));
+    }
+    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let words = text.lines().enumerate().filter_map(|(line, text)| {
+        let word = text.split_whitespace().next()?;
+        (!word.starts_with('#')).then_some((line, word))
+    });
+    words
+        .map(|(line, word)| {
+            word.parse().map_err(|_| ListError::Line {
+                path: path.into(),
+                line: line + 1,
+                text: word.chars().take(80).collect(),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    const ONE: &str = "0101010101010101010101010101010101010101";
+
+    #[test]
+    fn only_the_allowed_and_never_the_denied_are_served() {
+        let one = InfoHash([1; 20]);
+        let two = InfoHash([2; 20]);
+        let list = file(&format!("# ours\n\n  {ONE}  a film\n"));
+        assert!(Lists::default().serve(&one));
+        let allow = Lists::read(Some(list.path()), None).unwrap();
+        assert!(allow.serve(&one) && !allow.serve(&two));
+        let deny = Lists::read(None, Some(list.path())).unwrap();
+        assert!(!deny.serve(&one) && deny.serve(&two));
+        let both = Lists::read(Some(list.path()), Some(list.path())).unwrap();
+        assert!(!both.serve(&one));
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        let list = file(&format!("{ONE}\nxyz\n"));
+        let error = Lists::read(Some(list.path()), None)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains(":2: write an info hash") && error.contains("\"xyz\""),
+            "{error}"
+        );
+        let error = Lists::read(None, Some(Path::new("/nowhere/list"))).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/list"), "{error}");
+    }
+}

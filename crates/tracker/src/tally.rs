@@ -1,0 +1,75 @@
+//! What each listener thread did, counted where no other thread writes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    UdpConnect,
+    UdpAnnounce,
+    UdpScrape,
+    HttpAnnounce,
+    HttpScrape,
+    /// Asked in a way that cannot be read, or without a valid connection id.
+    Malformed,
+    /// Asked properly and refused.
+    Refused,
+    /// Packets that were no request at all, and got no answer.
+    Silent,
+    /// Replies that the system did not take.
+    Unsent,
+}
+
+impl Kind {
+    pub(crate) const ALL: [(Self, &'static str); 9] = [
+        (Self::UdpConnect, "udp_connect"),
+        (Self::UdpAnnounce, "udp_announce"),
+        (Self::UdpScrape, "udp_scrape"),
+        (Self::HttpAnnounce, "http_announce"),
+        (Self::HttpScrape, "http_scrape"),
+        (Self::Malformed, "malformed"),
+        (Self::Refused, "refused"),
+        (Self::Silent, "ignored"),
+        (Self::Unsent, "unsent"),
+    ];
+}
+
+/// The counters of one thread, on lines of the cache of their own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Tally([AtomicU64; Kind::ALL.len()]);
+
+impl Tally {
+    /// Counts one. Only the thread that owns the tally calls this.
+    #[inline]
+    pub(crate) fn count(&self, kind: Kind) {
+        let counter = &self.0[kind as usize];
+        // Nobody else writes, so this need not be one step.
+        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}
+
+/// The tallies of all threads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tallies(Arc<Mutex<Vec<Arc<Tally>>>>);
+
+impl Tallies {
+    /// The tally of a new thread.
+    pub(crate) fn add(&self) -> Arc<Tally> {
+        let tally = Arc::<Tally>::default();
+        self.0.lock().push(Arc::clone(&tally));
+        tally
+    }
+
+    /// The sum over all threads.
+    pub(crate) fn total(&self, kind: Kind) -> u64 {
+        let tallies = self.0.lock();
+        let counts = tallies
+            .iter()
+            .map(|tally| tally.0[kind as usize].load(Ordering::Relaxed));
+        counts.sum()
+    }
+}

@@ -1,0 +1,179 @@
+//! What a client is told: one logic behind both listeners.
+//!
+//! A listener hands over what it parsed and where it came from, and gets back what to reply or why not; how that
+//! is written is left to [`crate::reply`].
+
+use std::net::IpAddr;
+
+use arc_swap::ArcSwap;
+use weir_tracker_proto::{Announce, Event, InfoHash};
+
+use crate::clock::Now;
+use crate::config::Config;
+use crate::lists::Lists;
+use crate::reply::Refusal;
+use crate::swarm::{self, Age, Arrival, CountBy, Counts, Doing, Endpoint, Full, Swarms, Want};
+use crate::trust::Trust;
+
+/// Everything that listeners share.
+pub(crate) struct Tracker {
+    pub(crate) swarms: Swarms,
+    /// Replaced as a whole by a reload.
+    terms: ArcSwap<Terms>,
+}
+
+/// What clients are told and allowed.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    /// Seconds between announces.
+    pub(crate) interval: u32,
+    /// Peers given to who does not say how many.
+    pub(crate) numwant: u32,
+    /// Peers given at most.
+    pub(crate) max_numwant: u32,
+    /// Info hashes in one scrape.
+    pub(crate) scrape_hashes: usize,
+    pub(crate) trust: Trust,
+    pub(crate) lists: Lists,
+}
+
+/// What a client is told after an announce, besides its peers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    pub(crate) counts: Counts,
+    /// Seconds until its next announce.
+    pub(crate) interval: u32,
+}
+
+/// How a reply can carry peers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carries {
+    /// UDP over IPv4.
+    V4,
+    /// UDP over IPv6.
+    V6,
+    /// HTTP.
+    Both,
+}
+
+impl Terms {
+    pub(crate) fn new(config: &Config, trust: Trust, lists: Lists) -> Self {
+        Self {
+            interval: u32::try_from(config.announce_interval.as_secs()).unwrap_or(u32::MAX),
+            numwant: config.numwant.min(config.max_numwant.get()),
+            max_numwant: config.max_numwant.get(),
+            scrape_hashes: config.scrape_hashes.get() as usize,
+            trust,
+            lists,
+        }
+    }
+}
+
+/// What swarms may hold, by the configuration.
+pub(crate) fn rules(config: &Config) -> swarm::Rules {
+    let minutes = config.age.as_secs() / 60;
+    swarm::Rules {
+        age: u16::try_from(minutes).map_or(Age::MAX, Age),
+        count_by: match config.count_by {
+            crate::config::CountBy::Ip => CountBy::Address(config.count_by_ip_peers.get()),
+            crate::config::CountBy::Endpoint => CountBy::Endpoint,
+        },
+        max_swarms: config.max_swarms.get(),
+        max_peers: config.max_peers.get(),
+        max_peers_per_ip: config.max_peers_per_ip.map(Into::into),
+    }
+}
+
+impl Tracker {
+    pub(crate) fn new(swarms: Swarms, terms: Terms) -> Self {
+        Self {
+            swarms,
+            terms: ArcSwap::from_pointee(terms),
+        }
+    }
+
+    /// The terms that hold now; a listener keeps them for the requests it has at hand.
+    pub(crate) fn terms(&self) -> arc_swap::Guard<std::sync::Arc<Terms>> {
+        self.terms.load()
+    }
+
+    pub(crate) fn set_terms(&self, terms: Terms) {
+        self.terms.store(terms.into());
+    }
+
+    /// Takes note of an announce from `source` and appends peers to `out`, IPv4 and IPv6.
+    #[inline]
+    pub(crate) fn announce(
+        &self,
+        terms: &Terms,
+        announce: &Announce,
+        source: IpAddr,
+        carries: Carries,
+        (now, random): (Now, &mut fastrand::Rng),
+        out: [&mut Vec<u8>; 2],
+    ) -> Result<Told, Refusal> {
+        if !terms.lists.serve(&announce.info_hash) {
+            return Err(Refusal::NotServed);
+        }
+        let (at, also) = terms.trust.endpoints(announce, source);
+        let arrival = Arrival {
+            hash: announce.info_hash.0,
+            at,
+            also,
+            doing: doing(announce),
+            want: terms.want(announce, &at, carries),
+        };
+        match self.swarms.announce(&arrival, now.minute, random, out) {
+            Ok(known) => Ok(Told {
+                counts: known.counts,
+                interval: terms.interval,
+            }),
+            Err(Full::Tracker) => Err(Refusal::Full(terms.interval)),
+            Err(Full::Address) => Err(Refusal::Crowded(terms.interval)),
+        }
+    }
+
+    /// Who takes part in a swarm; nobody in one that is not served.
+    pub(crate) fn scrape(&self, terms: &Terms, hash: InfoHash) -> weir_tracker_proto::Counts {
+        if !terms.lists.serve(&hash) {
+            return weir_tracker_proto::Counts::default();
+        }
+        let counts = self.swarms.scrape(&hash.0);
+        weir_tracker_proto::Counts {
+            complete: counts.seeders,
+            downloaded: counts.completed,
+            incomplete: counts.leechers,
+        }
+    }
+}
+
+impl Terms {
+    #[inline]
+    fn want(&self, announce: &Announce, at: &Endpoint, carries: Carries) -> Want {
+        let number = announce.numwant.unwrap_or(self.numwant);
+        let number = number.min(self.max_numwant) as usize;
+        let other_family = match at {
+            Endpoint::V4(_) => announce.ipv6.is_some(),
+            Endpoint::V6(_) => announce.ipv4.is_some(),
+        };
+        match carries {
+            Carries::V4 => Want::V4(number),
+            Carries::V6 => Want::V6(number),
+            // Whether or not we believe its other address, it has one.
+            Carries::Both if other_family => Want::Both(number),
+            Carries::Both => Want::OwnFirst(number),
+        }
+    }
+}
+
+#[inline]
+fn doing(announce: &Announce) -> Doing {
+    match announce.event {
+        Event::Stopped => Doing::Leaves,
+        event => Doing::TakesPart {
+            seeder: announce.left == 0 || event == Event::Completed,
+            completed: event == Event::Completed,
+            paused: event == Event::Paused,
+        },
+    }
+}

@@ -1,0 +1,190 @@
+//! Whom we believe about addresses: a client says where it is (`ip=`, `ipv4=`, `ipv6=`, the field of UDP), and only
+//! one of our own network or of `web.trusted` is taken at its word. Anyone else would make us send peers to strangers.
+
+use std::net::IpAddr;
+
+use weir_config::IpNet;
+use weir_tracker_proto::Announce;
+
+use crate::swarm::Endpoint;
+
+/// Who may speak for whom.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trust {
+    /// May say where a peer is.
+    pub(crate) clients: Vec<IpNet>,
+    /// May say who is behind them.
+    pub(crate) proxies: Vec<IpNet>,
+}
+
+impl Trust {
+    /// Where the peer is reached, and where in the other family.
+    #[inline]
+    pub(crate) fn endpoints(
+        &self,
+        announce: &Announce,
+        source: IpAddr,
+    ) -> (Endpoint, Option<Endpoint>) {
+        let port = announce.port.get();
+        let seen = Endpoint::new(source, port);
+        let says_nothing =
+            announce.ip.is_none() && announce.ipv4.is_none() && announce.ipv6.is_none();
+        if says_nothing || !self.believes(source) {
+            return (seen, None);
+        }
+        let at = announce
+            .ip
+            .filter(usable)
+            .map_or(seen, |ip| Endpoint::new(ip, port));
+        let v4 = announce
+            .ipv4
+            .map(|other| (other.address.into(), other.port));
+        let v6 = announce
+            .ipv6
+            .map(|other| (other.address.into(), other.port));
+        let also = [v4, v6].into_iter().flatten();
+        let also = also
+            .filter(|(address, _)| usable(address))
+            .map(|(address, own)| Endpoint::new(address, own.map_or(port, Into::into)))
+            .find(|also| matches!(also, Endpoint::V4(_)) != matches!(at, Endpoint::V4(_)));
+        (at, also)
+    }
+
+    fn believes(&self, source: IpAddr) -> bool {
+        let source = source.to_canonical();
+        is_private(source) || self.clients.iter().any(|net| net.contains(&source))
+    }
+
+    /// The client behind the proxy `peer`, by the headers it sent: the last address of `X-Forwarded-For` that is no
+    /// proxy of ours, else `X-Real-IP`. What a proxy does not make clear leaves its own address.
+    pub(crate) fn behind<'a>(
+        &self,
+        peer: IpAddr,
+        headers: impl Iterator<Item = (&'a str, &'a [u8])> + Clone,
+    ) -> IpAddr {
+        let values = |wanted: &'static str| {
+            let named = headers.clone();
+            named
+                .filter(move |(name, _)| name.eq_ignore_ascii_case(wanted))
+                .flat_map(|(_, value)| value.split(|byte| *byte == b','))
+                .map(|part| {
+                    str::from_utf8(part.trim_ascii())
+                        .ok()?
+                        .parse::<IpAddr>()
+                        .ok()
+                })
+        };
+        let mut client = None;
+        for address in values("x-forwarded-for") {
+            // Something that is no address hides whoever stands before it.
+            client = match address {
+                Some(address) if self.is_proxy(address) => client,
+                Some(address) => Some(address),
+                None => None,
+            };
+        }
+        let real = || values("x-real-ip").next().flatten();
+        client
+            .or_else(real)
+            .map_or(peer, |client| client.to_canonical())
+    }
+
+    /// Whether this is a proxy whose word counts.
+    pub(crate) fn is_proxy(&self, source: IpAddr) -> bool {
+        let source = source.to_canonical();
+        self.proxies.iter().any(|net| net.contains(&source))
+    }
+}
+
+/// Whether a peer can be there at all.
+fn usable(address: &IpAddr) -> bool {
+    !address.is_unspecified() && !address.is_multicast()
+}
+
+/// Whether an address is of our own network, or of this machine.
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_private() || v4.is_loopback() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU16;
+
+    use weir_tracker_proto::{InfoHash, PeerId, announce};
+
+    use super::*;
+
+    fn said(ip: Option<&str>, v4: Option<&str>, v6: Option<&str>) -> Announce {
+        let port = NonZeroU16::new(6881).unwrap();
+        let mut said = Announce::new(InfoHash([1; 20]), PeerId([2; 20]), port);
+        said.ip = ip.map(|ip| ip.parse().unwrap());
+        said.ipv4 = v4.map(|ip| announce::Endpoint {
+            address: ip.parse().unwrap(),
+            port: None,
+        });
+        said.ipv6 = v6.map(|ip| announce::Endpoint {
+            address: ip.parse().unwrap(),
+            port: NonZeroU16::new(7000),
+        });
+        said
+    }
+
+    fn reached(trust: &Trust, said: &Announce, source: &str) -> Vec<String> {
+        let (at, also) = trust.endpoints(said, source.parse().unwrap());
+        let all = [Some(at), also].into_iter().flatten();
+        all.map(|at| at.socket().to_string()).collect()
+    }
+
+    #[test]
+    fn strangers_are_not_believed() {
+        let none = Trust::default();
+        let said = said(Some("9.9.9.9"), Some("8.8.8.8"), Some("2001:db8::1"));
+        for stranger in ["203.0.113.5", "2001:db8::5"] {
+            let seen = reached(&none, &said, stranger);
+            assert_eq!(seen.len(), 1, "{seen:?}");
+            assert!(seen[0].contains(stranger), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn our_own_network_and_trusted_clients_are() {
+        let trust = Trust {
+            clients: vec!["203.0.113.0/24".parse().unwrap()],
+            proxies: Vec::new(),
+        };
+        let said = said(Some("9.9.9.9"), None, Some("2001:db8::1"));
+        let near = [
+            "10.0.0.1",
+            "192.168.1.1",
+            "127.0.0.1",
+            "169.254.0.1",
+            "::1",
+            "fd00::1",
+            "fe80::1",
+            "203.0.113.5",
+            "::ffff:10.0.0.1",
+        ];
+        for source in near {
+            let seen = reached(&trust, &said, source);
+            assert_eq!(seen, ["9.9.9.9:6881", "[2001:db8::1]:7000"], "{source}");
+        }
+    }
+
+    #[test]
+    fn an_address_where_nobody_can_be_is_not_taken() {
+        let none = Trust::default();
+        for nowhere in ["0.0.0.0", "239.1.1.1", "::"] {
+            let seen = reached(&none, &said(Some(nowhere), None, None), "10.0.0.1");
+            assert_eq!(seen, ["10.0.0.1:6881"], "{nowhere}");
+        }
+        let same = said(None, Some("10.0.0.9"), None);
+        assert_eq!(
+            reached(&none, &same, "10.0.0.1"),
+            ["10.0.0.1:6881"],
+            "one per family"
+        );
+    }
+}
