@@ -4,6 +4,7 @@ mod clock;
 pub mod config;
 mod front;
 mod inbound;
+mod keeper;
 mod lists;
 mod reply;
 pub mod swarm;

@@ -14,6 +14,7 @@ mod pick;
 mod record;
 mod shard;
 mod sketch;
+pub(crate) mod snapshot;
 
 use std::hash::BuildHasher;
 
@@ -30,8 +31,8 @@ pub use self::entry::Endpoint;
 pub use self::minute::{Age, Minute};
 pub use self::record::{CountBy, Counts};
 
-/// The key of all hashes here: clients choose info hashes and addresses.
-type Seed = foldhash::fast::RandomState;
+/// Hashes with a key that clients do not know, since they choose info hashes and addresses.
+type Seed = foldhash::fast::FixedState;
 
 /// Swarms are spread over so many shards.
 pub const SHARDS: usize = 1024;
@@ -126,12 +127,12 @@ pub enum Full {
 }
 
 impl Swarms {
-    /// No swarms yet.
-    pub fn new(rules: Rules) -> Self {
+    /// No swarms yet. `key` is secret; with the same one, swarms are in the same shards.
+    pub fn new(rules: Rules, key: u64) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            seed: Seed::default(),
-            sketch: rules.max_peers_per_ip.map(|_| Sketch::default()),
+            seed: Seed::with_seed(key),
+            sketch: rules.max_peers_per_ip.map(|_| Sketch::new(key)),
             rules,
             census: Census::default(),
         }
@@ -391,4 +392,4 @@ impl Swarms {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

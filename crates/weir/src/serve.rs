@@ -89,7 +89,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
             },
         }
     };
-    tracker.stop().await;
+    tracker.stop();
     state.close();
     Ok(code)
 }

@@ -4,7 +4,6 @@
 
 use hashbrown::HashTable;
 
-use super::minute::Minute;
 use super::record::Record;
 
 /// Records in one block.
@@ -24,10 +23,6 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    pub(super) fn len(&self) -> usize {
-        self.table.len()
-    }
-
     /// One more than the highest position ever taken.
     pub(super) fn end(&self) -> u32 {
         (self.blocks.len() * BLOCK) as u32
@@ -91,21 +86,6 @@ impl Shard {
                 changed,
                 ..Self::default()
             };
-        }
-    }
-
-    /// The swarm of this info hash, made now if there is none.
-    #[inline]
-    pub(super) fn find_or_insert(
-        &mut self,
-        hashed: u64,
-        hash: &[u8; 20],
-        now: Minute,
-        hasher: impl Fn(&[u8; 20]) -> u64,
-    ) -> u32 {
-        match self.find(hashed, hash) {
-            Some(position) => position,
-            None => self.insert(hashed, Record::new(*hash, now), hasher),
         }
     }
 }

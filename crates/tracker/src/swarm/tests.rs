@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const RULES: Rules = Rules {
+pub(crate) const RULES: Rules = Rules {
     age: Age(180),
     count_by: CountBy::Endpoint,
     max_swarms: 1_000_000,
@@ -43,7 +43,7 @@ struct Tracker {
 impl Tracker {
     fn new(rules: Rules) -> Self {
         Self {
-            swarms: Swarms::new(rules),
+            swarms: Swarms::new(rules, 7),
             random: fastrand::Rng::with_seed(7),
             now: START,
             v4: Vec::new(),
@@ -374,4 +374,162 @@ fn who_wants_no_more_is_given_leechers_as_a_seeder_is() {
     let leechers: Vec<_> = (60..100).map(v4).collect();
     assert!(tracker.given().iter().all(|peer| leechers.contains(peer)));
     assert_eq!(tracker.given().len(), 30);
+}
+
+mod files {
+    use super::*;
+    use crate::swarm::snapshot::{BadFile, GROUPS, Written};
+
+    fn at(minute: Minute, wall: u64) -> Written {
+        Written { minute, wall }
+    }
+
+    fn files(tracker: &Tracker, wall: u64) -> Vec<Vec<u8>> {
+        let now = at(tracker.now, wall);
+        (0..GROUPS)
+            .filter_map(|group| tracker.swarms.capture(group, now))
+            .collect()
+    }
+
+    fn read_back(files: &[Vec<u8>], rules: Rules, wall: u64) -> Tracker {
+        let tracker = Tracker::new(rules);
+        for file in files {
+            let read = tracker.swarms.restore(file, at(tracker.now, wall));
+            assert!(read.is_ok(), "{read:?}");
+        }
+        tracker
+    }
+
+    /// Who is in a swarm, as one more peer of each family is told.
+    fn members(tracker: &mut Tracker, swarm: u8) -> Vec<Endpoint> {
+        let mut all = Vec::new();
+        for stranger in [60_000, 60_001] {
+            let known = tracker.announce(swarm, peer(stranger), part(false), Want::V4(200));
+            assert!(known.is_ok());
+            all.extend(tracker.given());
+            let known = tracker.announce(swarm, peer(stranger), part(false), Want::V6(200));
+            assert!(known.is_ok());
+            all.extend(tracker.given());
+            let left = tracker.announce(swarm, peer(stranger), Doing::Leaves, Want::V4(0));
+            assert!(left.is_ok());
+        }
+        all.sort_by_key(|at| at.socket());
+        all.dedup();
+        all
+    }
+
+    #[test]
+    fn a_restart_forgets_nobody() {
+        let mut before = Tracker::new(RULES);
+        for swarm in 0..200u8 {
+            for who in 0..u16::from(swarm) % 120 + 1 {
+                before.comes(swarm, peer(who), who % 3 == 0);
+            }
+        }
+        before.announce(3, v4(2), COMPLETED, Want::V4(0)).unwrap();
+        let mut after = read_back(&files(&before, 1000), RULES, 1000);
+        assert_eq!(after.swarms.totals(), before.swarms.totals());
+        for swarm in 0..200 {
+            let counts = |tracker: &Tracker| tracker.swarms.scrape(&[swarm; 20]);
+            assert_eq!(counts(&after), counts(&before), "{swarm}");
+            assert_eq!(members(&mut after, swarm), members(&mut before, swarm));
+        }
+        let known = after.announce(3, v4(2), COMPLETED, Want::V4(0)).unwrap();
+        assert_eq!(known.counts.completed, 1, "that it was counted is kept too");
+    }
+
+    #[test]
+    fn time_goes_on_while_nobody_runs() {
+        let mut before = Tracker::new(RULES);
+        before.comes(1, v4(1), false);
+        before.now = before.now.plus(100);
+        before.comes(1, v4(2), false);
+        let files = files(&before, 50_000);
+        let silent = |minutes_away: u64| {
+            let mut after = read_back(&files, RULES, 50_000 + minutes_away * 60);
+            members(&mut after, 1)
+        };
+        assert_eq!(silent(0), [v4(1), v4(2)]);
+        assert_eq!(silent(80), [v4(1), v4(2)]);
+        assert_eq!(silent(81), [v4(2)]);
+        assert_eq!(silent(181), []);
+        let mut earlier = read_back(&files, RULES, 0);
+        assert_eq!(
+            members(&mut earlier, 1),
+            [v4(1), v4(2)],
+            "a clock set back makes nobody older"
+        );
+        earlier.now = earlier.now.plus(81);
+        assert_eq!(members(&mut earlier, 1), [v4(2)]);
+    }
+
+    #[test]
+    fn what_did_not_change_is_not_written_again() {
+        let mut tracker = Tracker::new(RULES);
+        tracker.comes(1, v4(1), false);
+        assert_eq!(files(&tracker, 0).len(), 1);
+        assert_eq!(files(&tracker, 0).len(), 0);
+        tracker.comes(1, v4(1), false);
+        assert_eq!(files(&tracker, 0).len(), 1, "it announced again");
+        tracker
+            .announce(1, v4(1), Doing::Leaves, Want::V4(0))
+            .unwrap();
+        let empty = files(&tracker, 0);
+        assert_eq!(empty.len(), 1, "nobody is there any more");
+        assert_eq!(
+            read_back(&empty, RULES, 0).swarms.totals(),
+            Totals::default()
+        );
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused() {
+        let mut tracker = Tracker::new(RULES);
+        for who in 0..200 {
+            tracker.comes(1, peer(who), false);
+        }
+        let file = files(&tracker, 0).remove(0);
+        let read = |file: &[u8]| Tracker::new(RULES).swarms.restore(file, at(START, 0));
+        assert_eq!(read(&file), Ok(200));
+        for cut in [0, 5, 31, 32, 40, 100, file.len() - 1] {
+            assert!(read(&file[..cut]).is_err(), "{cut}");
+        }
+        for place in [0, 8, 30, 500, file.len() - 1] {
+            let mut changed = file.clone();
+            changed[place] ^= 1;
+            assert!(read(&changed).is_err(), "{place}");
+        }
+        let mut lying = file[..file.len() - 32].to_vec();
+        lying[46] = 0xff; // so many peers are not there
+        let checksum = blake3::hash(&lying);
+        lying.extend_from_slice(checksum.as_bytes());
+        assert_eq!(read(&lying), Err(BadFile::Content));
+    }
+
+    #[test]
+    fn a_large_swarm_is_copied_in_slices() {
+        let mut tracker = Tracker::new(RULES);
+        for who in 0..30_000u16 {
+            tracker.comes(1, v4(who), who % 2 == 0);
+        }
+        for who in 0..5_000u16 {
+            tracker.comes(1, peer(who * 2 + 1), false);
+        }
+        let after = read_back(&files(&tracker, 0), RULES, 0);
+        assert_eq!(after.swarms.totals(), tracker.swarms.totals());
+    }
+
+    #[test]
+    fn addresses_are_counted_on_after_a_restart() {
+        let rules = Rules {
+            max_peers_per_ip: Some(2),
+            ..RULES
+        };
+        let mut tracker = Tracker::new(rules);
+        tracker.comes(1, v4(1), false);
+        tracker.comes(2, v4(1), false);
+        let mut after = read_back(&files(&tracker, 0), rules, 0);
+        let third = after.announce(3, v4(1), part(false), Want::V4(0));
+        assert_eq!(third, Err(Full::Address));
+    }
 }
