@@ -29,7 +29,7 @@ use self::sketch::Sketch;
 pub use self::census::Totals;
 pub use self::entry::Endpoint;
 pub use self::minute::{Age, Minute};
-pub use self::record::{CountBy, Counts};
+pub use self::record::{CountBy, Counts, Forward};
 
 /// Hashes with a key that clients do not know, since they choose info hashes and addresses.
 type Seed = foldhash::fast::FixedState;
@@ -115,6 +115,8 @@ pub struct Known {
     pub counts: Counts,
     /// The peer was not here before.
     pub new: bool,
+    /// Whether the announce is to be sent on.
+    pub forward: Forward,
 }
 
 /// Why a new peer was not taken in.
@@ -183,6 +185,17 @@ impl Swarms {
         record.map_or_else(Counts::default, |record| record.counts(self.rules.count_by))
     }
 
+    /// A swarm is to be forwarded from a minute on; `None` as if it never was.
+    pub fn set_forwarded(&self, hash: &[u8; 20], due: Option<Minute>) {
+        let hashed = self.hash(hash);
+        let mut shard = self.shard(hashed);
+        let found = shard.find(hashed, hash);
+        shard.changed = true;
+        if let Some(record) = found.and_then(|found| shard.at_mut(found)) {
+            record.set_forwarded(due);
+        }
+    }
+
     /// Looks through one shard for peers that are silent for too long, a slice under each lock.
     pub fn sweep(&self, shard: usize, now: Minute) {
         while !self.sweep_slice(&mut self.shards[shard].lock(), now) {}
@@ -218,6 +231,7 @@ impl Swarms {
         Ok(Known {
             counts: record.counts(self.rules.count_by),
             new: arrived.new,
+            forward: record.forward(how.now),
         })
     }
 
@@ -306,6 +320,7 @@ impl Swarms {
         let nobody = Known {
             counts: Counts::default(),
             new: false,
+            forward: Forward::NotDue,
         };
         let Some(position) = shard.find(hashed, &arrival.hash) else {
             return nobody;
@@ -329,7 +344,7 @@ impl Swarms {
         self.census.changed(before, record.cuts());
         let known = Known {
             counts: record.counts(self.rules.count_by),
-            new: false,
+            ..nobody
         };
         if record.len() == 0 {
             shard.remove(hashed, position);

@@ -379,7 +379,8 @@ impl Http {
         let refusal = match head.kind {
             Asks::Announce => match http::parse_announce(query) {
                 Ok(announce) => {
-                    (desk.v4.clear(), desk.v6.clear());
+                    desk.v4.clear();
+                    desk.v6.clear();
                     let told = self.tracker.announce(
                         terms,
                         &announce,

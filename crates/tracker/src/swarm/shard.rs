@@ -13,6 +13,10 @@ const BLOCK: usize = 16;
 #[derive(Default)]
 pub(super) struct Shard {
     table: HashTable<u32>,
+    #[expect(
+        clippy::vec_box,
+        reason = "a block stays where it is when there are more"
+    )]
     blocks: Vec<Box<[Option<Record>; BLOCK]>>,
     /// Positions of records that are gone.
     free: Vec<u32>,

@@ -23,6 +23,9 @@ const SLICE_BYTES: usize = 64 << 10;
 /// Records looked at under one lock.
 const SLICE_RECORDS: u32 = 128;
 
+/// In place of the minutes until a swarm is forwarded again: it never was.
+const NEVER: u16 = u16::MAX;
+
 const MAGIC: &[u8; 8] = b"weirswm1";
 const CHECKSUM: usize = blake3::OUT_LEN;
 
@@ -110,6 +113,7 @@ impl Swarms {
         let hash = content.take::<20>()?;
         let completed = content.take().map(u32::from_le_bytes)?;
         let born = content.take().map(u16::from_le_bytes)?;
+        let due = content.take().map(u16::from_le_bytes)?;
         let [v4, seeders_v4, v6, seeders_v6] = [(); 4].map(|()| content.take());
         let v4 = content.peers::<V4>(v4?, seeders_v4?)?;
         let v6 = content.peers::<V6>(v6?, seeders_v6?)?;
@@ -123,7 +127,11 @@ impl Swarms {
             return Some(0);
         }
         let born = clock.now.minus(clock.away.saturating_add(born.into()));
-        let record = Record::restored(hash, completed, v4, v6, (clock.now, born), &self.seed);
+        let mut record = Record::restored(hash, completed, v4, v6, (clock.now, born), &self.seed);
+        if due != NEVER {
+            let left = u32::from(due).saturating_sub(clock.away);
+            record.set_forwarded(Some(clock.now.plus(left)));
+        }
         self.census.swarm_came();
         self.census
             .changed((Cut::default(), Cut::default()), record.cuts());
@@ -224,6 +232,8 @@ fn head(record: &Record, now: Minute, file: &mut Vec<u8>) -> Within {
     file.extend_from_slice(record.hash());
     file.extend_from_slice(&record.completed().to_le_bytes());
     file.extend_from_slice(&record.age(now).to_le_bytes());
+    let due = record.due_in(now).unwrap_or(NEVER);
+    file.extend_from_slice(&due.to_le_bytes());
     for count in [v4.len, v4.seeders, v6.len, v6.seeders] {
         file.extend_from_slice(&count.to_le_bytes());
     }

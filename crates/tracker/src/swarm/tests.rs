@@ -17,7 +17,7 @@ const START: Minute = Minute::START;
 /// A peer by a number; odd ones are of IPv6.
 fn peer(who: u16) -> Endpoint {
     let [high, low] = who.to_be_bytes();
-    if who % 2 == 0 {
+    if who.is_multiple_of(2) {
         Endpoint::V4([10, 0, high, low, 0x1a, 0xe1])
     } else {
         let mut wire = [0; 18];
@@ -69,7 +69,8 @@ impl Tracker {
     }
 
     fn say(&mut self, arrival: &Arrival) -> Result<Known, Full> {
-        (self.v4.clear(), self.v6.clear());
+        self.v4.clear();
+        self.v6.clear();
         let out = [&mut self.v4, &mut self.v6];
         self.swarms
             .announce(arrival, self.now, &mut self.random, out)
@@ -376,6 +377,38 @@ fn who_wants_no_more_is_given_leechers_as_a_seeder_is() {
     assert_eq!(tracker.given().len(), 30);
 }
 
+#[test]
+fn a_swarm_is_forwarded_first_and_then_when_it_is_due() {
+    let mut tracker = Tracker::new(RULES);
+    let forward = |tracker: &mut Tracker, who| tracker.comes(1, v4(who), false).forward;
+    assert_eq!(forward(&mut tracker, 1), Forward::First);
+    assert_eq!(
+        forward(&mut tracker, 2),
+        Forward::NotDue,
+        "the first one is on its way"
+    );
+    tracker.swarms.set_forwarded(&[1; 20], Some(START.plus(30)));
+    for (minutes, expected) in [
+        (29, Forward::NotDue),
+        (30, Forward::Due),
+        (30, Forward::NotDue),
+        (31, Forward::Due),
+    ] {
+        tracker.now = START.plus(minutes);
+        assert_eq!(forward(&mut tracker, 1), expected, "{minutes}");
+    }
+    tracker.swarms.set_forwarded(&[1; 20], None);
+    assert_eq!(
+        forward(&mut tracker, 1),
+        Forward::First,
+        "it was refused, say"
+    );
+    let left = tracker
+        .announce(1, v4(1), Doing::Leaves, Want::V4(0))
+        .unwrap();
+    assert_eq!(left.forward, Forward::NotDue);
+}
+
 mod files {
     use super::*;
     use crate::swarm::snapshot::{BadFile, GROUPS, Written};
@@ -464,6 +497,34 @@ mod files {
     }
 
     #[test]
+    fn a_restart_forwards_nothing_early() {
+        let mut before = Tracker::new(RULES);
+        before.comes(1, v4(1), false);
+        before.swarms.set_forwarded(&[1; 20], Some(START.plus(30)));
+        let files = files(&before, 0);
+        for (away, later, expected) in [
+            (0, 29, Forward::NotDue),
+            (0, 30, Forward::Due),
+            (20, 9, Forward::NotDue),
+            (20, 10, Forward::Due),
+            (50, 0, Forward::Due),
+        ] {
+            let mut after = read_back(&files, RULES, away * 60);
+            after.now = START.plus(later);
+            assert_eq!(
+                after.comes(1, v4(1), false).forward,
+                expected,
+                "{away} {later}"
+            );
+        }
+        let mut never = Tracker::new(RULES);
+        never.comes(2, v4(1), false);
+        never.swarms.set_forwarded(&[2; 20], None);
+        let mut after = read_back(&super::files::files(&never, 0), RULES, 0);
+        assert_eq!(after.comes(2, v4(1), false).forward, Forward::First);
+    }
+
+    #[test]
     fn what_did_not_change_is_not_written_again() {
         let mut tracker = Tracker::new(RULES);
         tracker.comes(1, v4(1), false);
@@ -500,7 +561,7 @@ mod files {
             assert!(read(&changed).is_err(), "{place}");
         }
         let mut lying = file[..file.len() - 32].to_vec();
-        lying[46] = 0xff; // so many peers are not there
+        lying[48] = 0xff; // so many peers are not there
         let checksum = blake3::hash(&lying);
         lying.extend_from_slice(checksum.as_bytes());
         assert_eq!(read(&lying), Err(BadFile::Content));
