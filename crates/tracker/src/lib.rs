@@ -1,5 +1,7 @@
 //! The tracker front: swarms, the listeners before them and the forwarders behind them.
 
+#[cfg(feature = "bench")]
+pub mod bench;
 mod clock;
 pub mod config;
 mod front;

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -264,7 +265,7 @@ impl Connection {
         self.unread.extend_from_slice(rest);
     }
 
-    /// Answers the requests in the first `length` bytes of the input; says how many bytes they were.
+    /// Answers what is whole in the first `length` bytes of the input; says how many bytes that was.
     fn answer_input(&mut self, desk: &mut Desk, length: usize, terms: &Terms) -> (Next, usize) {
         let mut used = 0;
         if !self.begun {
@@ -273,26 +274,11 @@ impl Connection {
                 None => return (Next::Close, length),
             }
         }
-        while self.begun && used < length {
-            match request::read(&desk.input[used..length], self.client, &terms.trust) {
-                Ok(head) if head.kind == Asks::Other => return (Next::Leave, used),
-                Ok(head) => {
-                    let query = used + head.query.start..used + head.query.end;
-                    used += head.length;
-                    self.http.answer_one(desk, &head, query, terms);
-                    if !head.keep {
-                        return (Next::Close, length);
-                    }
-                }
-                Err(NoHead::Partial) if length - used < self.http.limits.bytes => break,
-                Err(wrong) => {
-                    self.http.tally.count(Kind::Malformed);
-                    desk.output.extend_from_slice(refused(wrong));
-                    return (Next::Close, length);
-                }
-            }
+        if !self.begun {
+            return (Next::Wait, used);
         }
-        (Next::Wait, used)
+        self.http
+            .answer_requests(desk, used..length, self.client, terms)
     }
 
     /// How long the words of a proxy at the beginning are; `None` if they cannot be read.
@@ -365,14 +351,43 @@ impl Connection {
 }
 
 impl Http {
-    /// Appends the reply to one request.
-    fn answer_one(
+    /// Answers the requests in a part of the input; says where the rest begins.
+    #[inline]
+    fn answer_requests(
         &self,
         desk: &mut Desk,
-        head: &Head,
-        query: std::ops::Range<usize>,
+        part: Range<usize>,
+        client: IpAddr,
         terms: &Terms,
-    ) {
+    ) -> (Next, usize) {
+        let Range {
+            start: mut used,
+            end,
+        } = part;
+        while used < end {
+            match request::read(&desk.input[used..end], client, &terms.trust) {
+                Ok(head) if head.kind == Asks::Other => return (Next::Leave, used),
+                Ok(head) => {
+                    let query = used + head.query.start..used + head.query.end;
+                    used += head.length;
+                    self.answer_one(desk, &head, query, terms);
+                    if !head.keep {
+                        return (Next::Close, end);
+                    }
+                }
+                Err(NoHead::Partial) if end - used < self.limits.bytes => break,
+                Err(wrong) => {
+                    self.tally.count(Kind::Malformed);
+                    desk.output.extend_from_slice(refused(wrong));
+                    return (Next::Close, end);
+                }
+            }
+        }
+        (Next::Wait, used)
+    }
+
+    /// Appends the reply to one request.
+    fn answer_one(&self, desk: &mut Desk, head: &Head, query: Range<usize>, terms: &Terms) {
         desk.body.clear();
         let Desk { input, body, .. } = desk;
         let query = &input[query];
@@ -453,5 +468,19 @@ fn refused(wrong: NoHead) -> &'static [u8] {
         NoHead::Partial | NoHead::TooMany => {
             b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain\r\nContent-Length: 25\r\nConnection: close\r\n\r\nThe request is too long.\n"
         }
+    }
+}
+
+/// Requests without a socket.
+#[cfg(feature = "bench")]
+impl Http {
+    pub(crate) fn answer_bytes(&self, bytes: &[u8], client: IpAddr) -> usize {
+        let mut desk = self.desk.lock();
+        let desk = &mut *desk;
+        desk.output.clear();
+        desk.input[..bytes.len()].copy_from_slice(bytes);
+        let terms = self.tracker.terms();
+        self.answer_requests(desk, 0..bytes.len(), client, &terms);
+        desk.output.len()
     }
 }
