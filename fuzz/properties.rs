@@ -14,7 +14,7 @@ use weir_tracker_proto::{Announce, InfoHash, compact};
 const SCRAPE_LIMIT: usize = 74;
 
 /// An announce that was read is read again from what we would ask an upstream.
-pub fn http_announce(query: &[u8]) {
+pub(crate) fn http_announce(query: &[u8]) {
     let Ok(announce) = http::parse_announce(query) else {
         return;
     };
@@ -30,7 +30,7 @@ pub fn http_announce(query: &[u8]) {
 }
 
 /// A scrape that was read is read again from what we would ask an upstream.
-pub fn http_scrape(query: &[u8]) {
+pub(crate) fn http_scrape(query: &[u8]) {
     let Ok(scrape) = http::parse_scrape(query, SCRAPE_LIMIT) else {
         return;
     };
@@ -45,7 +45,7 @@ pub fn http_scrape(query: &[u8]) {
 }
 
 /// A request that was read is read again from what we would send an upstream.
-pub fn udp_request(packet: &[u8]) {
+pub(crate) fn udp_request(packet: &[u8]) {
     match Request::parse(packet) {
         Ok(Request::Connect { transaction }) => {
             assert_eq!(packet[..16], request::connect(transaction));
@@ -85,7 +85,7 @@ pub fn udp_request(packet: &[u8]) {
 }
 
 /// A reply that was read is read again from what we would send a client.
-pub fn udp_reply(packet: &[u8]) {
+pub(crate) fn udp_reply(packet: &[u8]) {
     for family in [Family::V4, Family::V6] {
         match Reply::parse(packet, family) {
             Ok(Reply::Connect {
@@ -129,7 +129,7 @@ pub fn udp_reply(packet: &[u8]) {
 }
 
 /// A value that was read is the very bytes it was read from, integers beyond 64 bits excepted.
-pub fn bencode(bytes: &[u8]) {
+pub(crate) fn bencode(bytes: &[u8]) {
     let Ok((value, rest)) = bencode::read_prefix(bytes) else {
         return;
     };
@@ -143,7 +143,7 @@ pub fn bencode(bytes: &[u8]) {
 }
 
 /// A reply that was read is read again from what we would answer a client.
-pub fn http_reply(body: &[u8]) {
+pub(crate) fn http_reply(body: &[u8]) {
     if let Ok(Answer::Given(answer)) = http::read_announce_reply(body) {
         let peers: Vec<SocketAddr> = answer.peers.addresses().collect();
         let mut again = Vec::new();

@@ -13,13 +13,15 @@ use weir_tracker_proto::{Announce, Counts, Event, InfoHash};
 #[path = "../../../../fuzz/properties.rs"]
 mod properties;
 
+type Property = fn(&[u8]);
+
 /// The swarm of the recordings, and the one of those made with a magnet link or by hand.
 const HASH: &str = "b94b4296451a37ff5b0cce909fa8fdb7fa4733bc";
 const OTHER_HASH: &str = "aabbccddeeff00112233445566778899a0b1c2d3";
 
 #[test]
 fn kept_bytes_keep_the_fuzzers_properties() {
-    let properties: [(&str, fn(&[u8])); 6] = [
+    let properties: [(&str, Property); 6] = [
         ("http_announce", properties::http_announce),
         ("http_scrape", properties::http_scrape),
         ("udp_request", properties::udp_request),
