@@ -67,10 +67,7 @@ fn what_is_wrong_with_an_announce_is_said() {
     for (query, sentence) in [
         (String::new(), "info_hash is missing"),
         (format!("{PEER}&port=1"), "info_hash is missing"),
-        (
-            format!("info_hash&{PEER}&port=1"),
-            "info_hash must be 20 bytes",
-        ),
+        (format!("info_hash&{PEER}&port=1"), "info_hash is missing"),
         (
             format!("info_hash=a&{PEER}&port=1"),
             "info_hash must be 20 bytes",
