@@ -157,6 +157,12 @@ fn escaped(high: u8, low: u8) -> Result<u8, RequestError> {
     Ok(high << 4 | low)
 }
 
+/// What a byte is as a hexadecimal digit.
+pub(super) fn hex_digit(byte: u8) -> Option<u8> {
+    let digit = HEX[usize::from(byte)];
+    (digit < 16).then_some(digit)
+}
+
 /// What each byte is as a hexadecimal digit; 255 is none.
 const HEX: [u8; 256] = {
     let mut table = [255; 256];

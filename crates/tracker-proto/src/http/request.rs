@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::str::FromStr;
 
-use super::query::{Key, Number, Pairs, decoded, number, twenty};
+use super::query::{Key, Number, Pairs, decoded, hex_digit, number, twenty};
 use crate::announce::{Announce, Endpoint, Event, UNKNOWN_LEFT};
 use crate::error::RequestError;
 use crate::hash::{InfoHash, PeerId};
@@ -122,35 +122,45 @@ fn parse_numwant(value: &[u8]) -> Result<Option<u32>, RequestError> {
 }
 
 fn parse_event(value: &[u8]) -> Result<Event, RequestError> {
+    if let Some(event) = event(value) {
+        return Ok(event);
+    }
     let mut room = [0; 64];
-    Ok(match decoded(value, &mut room)? {
-        b"started" => Event::Started,
-        b"stopped" => Event::Stopped,
-        b"completed" => Event::Completed,
-        b"paused" => Event::Paused,
-        _ => Event::None,
-    })
+    Ok(event(decoded(value, &mut room)?).unwrap_or_default())
+}
+
+fn event(name: &[u8]) -> Option<Event> {
+    match name {
+        b"started" => Some(Event::Started),
+        b"stopped" => Some(Event::Stopped),
+        b"completed" => Some(Event::Completed),
+        b"paused" => Some(Event::Paused),
+        _ => None,
+    }
 }
 
 /// A key is whatever the client likes; most send up to eight hexadecimal digits, which stay the
 /// number they are (it is the same key over UDP), and anything else is folded into one (FNV-1a).
 fn parse_key(value: &[u8]) -> Result<Option<NonZeroU32>, RequestError> {
+    if let Some(number) = hexadecimal(value) {
+        return Ok(NonZeroU32::new(number));
+    }
     let mut room = [0; 64];
     let key = decoded(value, &mut room)?;
-    if key.is_empty() {
-        return Ok(None);
-    }
-    let number = (key.len() <= 8).then(|| hexadecimal(key)).flatten();
-    let number = number.unwrap_or_else(|| {
+    let number = hexadecimal(key).unwrap_or_else(|| {
         let fold = |hash: u32, &byte: &u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
         key.iter().fold(0x811c_9dc5, fold)
     });
     Ok(NonZeroU32::new(number))
 }
 
+/// Up to eight hexadecimal digits as a number; none are zero, which is no key.
 fn hexadecimal(digits: &[u8]) -> Option<u32> {
+    if digits.len() > 8 {
+        return None;
+    }
     digits.iter().try_fold(0, |number, &byte| {
-        Some(number << 4 | char::from(byte).to_digit(16)?)
+        Some(number << 4 | u32::from(hex_digit(byte)?))
     })
 }
 
