@@ -309,7 +309,7 @@ fn scrapes_tell_the_counts_of_all_hashes_asked_for() {
     let counts = [1, 2, 9].map(|swarm| {
         let counts = scraped
             .files
-            .counts(InfoHash([swarm; 20]), 3)
+            .counts(InfoHash([swarm; 20]))
             .expect("it was asked for");
         (counts.complete, counts.downloaded, counts.incomplete)
     });
