@@ -4,6 +4,14 @@
 pub mod bench;
 mod clock;
 pub mod config;
+#[cfg_attr(
+    not(test),
+    expect(
+        dead_code,
+        reason = "the other end of the ring, the forwarders, is not there yet"
+    )
+)]
+mod forwarding;
 mod front;
 mod inbound;
 mod keeper;
