@@ -134,7 +134,14 @@ async fn first_announces_go_on_and_then_only_when_due() {
     let mut setup = setup(Config::default());
     assert_eq!(setup.announce(1).unwrap().interval, 1800);
     setup.announce(1).unwrap();
-    assert_eq!(setup.places(), [30], "the second one is not due");
+    let sent = setup.sent.try_recv().unwrap();
+    assert_eq!((sent.places, sent.first), (30, true));
+    assert_eq!(sent.announce.info_hash, InfoHash([1; 20]));
+    assert_eq!(
+        (sent.source, sent.at.address()),
+        ([10, 0, 0, 1].into(), [10, 0, 0, 1].into())
+    );
+    assert_eq!(setup.places(), [0; 0], "the second one is not due");
     setup.now.minute = setup.now.minute.plus(1);
     setup.announce(1).unwrap();
     assert_eq!(setup.places(), [30]);
