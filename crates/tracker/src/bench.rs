@@ -22,6 +22,7 @@ const SOURCE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10
 
 /// Both listeners of a thread, over the same swarms.
 pub struct Listeners {
+    tracker: Arc<Tracker>,
     udp: Udp,
     http: Http,
 }
@@ -45,7 +46,8 @@ impl Listeners {
         let (guests, _) = tokio::sync::mpsc::channel(1);
         let mut listeners = Self {
             udp: Udp::new(Arc::clone(&tracker), ids, clock, tallies.add()),
-            http: Http::new(tracker, clock, tallies.add(), limits, guests),
+            http: Http::new(Arc::clone(&tracker), clock, tallies.add(), limits, guests),
+            tracker,
         };
         for swarm in 0..swarms {
             for peer in 0..peers {
@@ -54,6 +56,11 @@ impl Listeners {
             }
         }
         listeners
+    }
+
+    /// The swarms behind them.
+    pub fn swarms(&self) -> &Swarms {
+        &self.tracker.swarms
     }
 
     /// The packet by which a peer announces again.

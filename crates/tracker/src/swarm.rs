@@ -406,5 +406,35 @@ impl Swarms {
     }
 }
 
+/// How long locks are held, for the bench of pauses.
+#[cfg(feature = "bench")]
+impl Swarms {
+    /// Sweeps everything and copies everything, and notes how long each lock was held for it.
+    #[expect(clippy::disallowed_methods, reason = "it measures")]
+    pub fn time_locks(&self, now: Minute, mut note: impl FnMut(&'static str, std::time::Duration)) {
+        for shard in &self.shards {
+            loop {
+                let mut shard = shard.lock();
+                let began = std::time::Instant::now();
+                let done = self.sweep_slice(&mut shard, now);
+                note("sweep", began.elapsed());
+                if done {
+                    break;
+                }
+            }
+            let (mut place, mut file) = (snapshot::Place::default(), Vec::new());
+            loop {
+                let shard = shard.lock();
+                let began = std::time::Instant::now();
+                let more = snapshot::copy_slice(&shard, &mut place, now, &mut file);
+                note("snapshot", began.elapsed());
+                if !more {
+                    break;
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests;

@@ -27,6 +27,8 @@ use crate::tracker::{Carries, Terms, Tracker};
 
 /// Bytes read at once.
 const READ: usize = 16 << 10;
+/// Replies that wait to be sent on one connection; further requests on it are answered when they are.
+const UNSENT: usize = 16 << 10;
 /// With nearly all connections taken, one that rests may do so only this long.
 const CROWDED_IDLE: u32 = 5;
 
@@ -78,6 +80,8 @@ struct Desk {
 enum Next {
     /// It waits for more.
     Wait,
+    /// What was read holds more requests, to be answered when the replies so far are sent.
+    GoOn,
     /// It is closed when all is written.
     Close,
     /// The router takes over.
@@ -132,6 +136,7 @@ impl Http {
                             deadline: Arc::clone(&deadline),
                             unread: Vec::new(),
                             begun: false,
+                            goes_on: false,
                         };
                         let task = open.spawn(connection.serve());
                         deadlines.push((deadline, task));
@@ -195,13 +200,15 @@ struct Connection {
     unread: Vec<u8>,
     /// What a proxy says at the beginning has been read.
     begun: bool,
+    /// `unread` may hold whole requests.
+    goes_on: bool,
 }
 
 impl Connection {
     async fn serve(mut self) {
         drop(self.stream.set_nodelay(true)); // a wish
         loop {
-            if self.stream.readable().await.is_err() {
+            if !self.goes_on && self.stream.readable().await.is_err() {
                 return;
             }
             let answered = self.answer();
@@ -213,8 +220,9 @@ impl Connection {
             if !unsent.is_empty() && self.send(&unsent).await.is_err() {
                 return;
             }
+            self.goes_on = matches!(next, Next::GoOn);
             match next {
-                Next::Wait => {}
+                Next::Wait | Next::GoOn => {}
                 Next::Close => return self.close().await,
                 Next::Leave => return self.leave(),
             }
@@ -228,9 +236,12 @@ impl Connection {
         let desk = &mut *desk;
         let had = self.unread.len();
         desk.input[..had].copy_from_slice(&self.unread);
-        let count = self.stream.try_read(&mut desk.input[had..])?;
-        if count == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        let mut count = 0;
+        if !self.goes_on {
+            count = self.stream.try_read(&mut desk.input[had..])?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
         }
         desk.output.clear();
         let terms = http.tracker.terms();
@@ -365,6 +376,9 @@ impl Http {
             end,
         } = part;
         while used < end {
+            if desk.output.len() >= UNSENT {
+                return (Next::GoOn, used);
+            }
             match request::read(&desk.input[used..end], client, &terms.trust) {
                 Ok(head) if head.kind == Asks::Other => return (Next::Leave, used),
                 Ok(head) => {

@@ -178,7 +178,7 @@ struct Moved {
 
 /// Where copying a shard goes on.
 #[derive(Default)]
-struct Place {
+pub(super) struct Place {
     record: u32,
     /// Within a large swarm: its hash, and how many bytes of its peers were copied.
     within: Option<Within>,
@@ -191,7 +191,12 @@ struct Within {
 }
 
 /// Copies the next part of a shard; `false` when it is done.
-fn copy_slice(shard: &Shard, place: &mut Place, now: Minute, file: &mut Vec<u8>) -> bool {
+pub(super) fn copy_slice(
+    shard: &Shard,
+    place: &mut Place,
+    now: Minute,
+    file: &mut Vec<u8>,
+) -> bool {
     let limit = file.len() + SLICE_BYTES;
     for _ in 0..SLICE_RECORDS {
         if file.len() >= limit {

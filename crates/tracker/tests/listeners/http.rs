@@ -178,6 +178,26 @@ fn requests_in_one_piece_or_many_are_answered_in_order() {
 }
 
 #[test]
+fn a_client_that_asks_much_and_reads_late_gets_all_of_it() {
+    let tracker = Tracker::start(config());
+    let mut client = Client::new(tracker.at("http"));
+    for port in 1..=200 {
+        client.get(&target(1, port, "&left=1"));
+    }
+    let request = format!(
+        "GET {} HTTP/1.1\r\n\r\n",
+        target(1, 1, "&left=1&numwant=200")
+    );
+    // Each reply is ten times as long as its request.
+    let mut asking = client.stream.try_clone().expect("the same connection");
+    let asks = std::thread::spawn(move || asking.write_all(request.repeat(5_000).as_bytes()));
+    for _ in 0..5_000 {
+        assert_eq!(peers(&client.reply()).len(), 199);
+    }
+    asks.join().expect("it ends").expect("it is sent");
+}
+
+#[test]
 fn connections_close_when_the_client_says_so() {
     let tracker = Tracker::start(config());
     let line = target(1, 1, "");
