@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::inbound::connection_id::ConnectionIds;
 use crate::inbound::http::{Guest, Http, Limits};
 use crate::inbound::socket::{self, Group, Kind};
+use crate::inbound::system;
 use crate::inbound::udp::Udp;
 use crate::keeper::{self, Directory, Restored};
 use crate::lists::{ListError, Lists};
@@ -275,7 +276,7 @@ async fn serve(http: &Arc<Http>, sockets: Vec<Socket>, stop: &CancellationToken)
     for socket in sockets {
         let listener = socket
             .set_nonblocking(true)
-            .and_then(|()| tokio::net::TcpListener::from_std(socket.into()));
+            .and_then(|()| system::watch(socket));
         match listener {
             Ok(listener) => {
                 listeners.spawn(Arc::clone(http).run(listener, stop.clone()));

@@ -4,12 +4,12 @@
 
 pub(crate) mod connection_id;
 pub(crate) mod http;
+mod proxy;
+mod request;
+pub(crate) mod socket;
 #[expect(
     unsafe_code,
     reason = "the system calls that take many packets at once have no safe form"
 )]
-mod mmsg;
-mod proxy;
-mod request;
-pub(crate) mod socket;
+pub(crate) mod system;
 pub(crate) mod udp;

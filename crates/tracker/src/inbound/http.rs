@@ -1,24 +1,20 @@
 //! Announces and scrapes over HTTP.
 //!
-//! A thread has a runtime of its own and a task for each connection. A task that waits holds no buffer: what comes is
-//! read into one that the thread's tasks share, and answered before the next task runs. Connections that ask for
-//! something else go to the ordinary router, with what was read.
+//! A thread has a runtime of its own and a task for each connection that stays. A task that waits holds no buffer: what
+//! comes is read into one that the thread's tasks share, and answered before the next task runs. Connections that ask
+//! for something else go to the ordinary router, with what was read.
 
-use std::io;
+mod accept;
+mod connection;
+
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 use weir_tracker_proto::http;
 
-use super::proxy::{self, Preamble};
 use super::request::{self, Asks, Head, NoHead};
 use crate::clock::Clock;
 use crate::reply::{self, Refusal};
@@ -29,8 +25,6 @@ use crate::tracker::{Carries, Terms, Tracker};
 const READ: usize = 16 << 10;
 /// Replies that wait to be sent on one connection; further requests on it are answered when they are.
 const UNSENT: usize = 16 << 10;
-/// With nearly all connections taken, one that rests may do so only this long.
-const CROWDED_IDLE: u32 = 5;
 
 /// A connection that asks for something else, and what it has sent so far.
 #[derive(Debug)]
@@ -84,6 +78,9 @@ enum Next {
     GoOn,
     /// It is closed when all is written.
     Close,
+    /// Likewise, but not before the client has stopped sending: closing with something unread would take the reply
+    /// from it.
+    Linger,
     /// The router takes over.
     Leave,
 }
@@ -114,250 +111,8 @@ impl Http {
         }
     }
 
-    /// Accepts and answers until `stop`.
-    pub(crate) async fn run(self: Arc<Self>, listener: TcpListener, stop: CancellationToken) {
-        let mut open = JoinSet::new();
-        let mut deadlines = Vec::new();
-        let mut second = tokio::time::interval(Duration::from_secs(1));
-        loop {
-            let crowded = open.len() >= self.limits.connections;
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                Some(_) = open.join_next(), if !open.is_empty() => {}
-                accepted = listener.accept(), if !crowded => match accepted {
-                    Ok((stream, peer)) => {
-                        let deadline = Arc::new(AtomicU32::new(self.seconds() + self.limits.request));
-                        let connection = Connection {
-                            http: Arc::clone(&self),
-                            stream,
-                            peer,
-                            client: peer.ip(),
-                            deadline: Arc::clone(&deadline),
-                            unread: Vec::new(),
-                            begun: false,
-                            goes_on: false,
-                        };
-                        let task = open.spawn(connection.serve());
-                        deadlines.push((deadline, task));
-                    }
-                    Err(error) => self.cannot_accept(&error).await,
-                },
-                _ = second.tick(), if !open.is_empty() => {
-                    let nearly_full = open.len() * 10 > self.limits.connections * 9;
-                    self.end_late(&mut deadlines, nearly_full);
-                }
-            }
-        }
-    }
-
-    async fn cannot_accept(&self, error: &io::Error) {
-        use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-        if !matches!(
-            error.kind(),
-            ConnectionAborted | ConnectionReset | Interrupted
-        ) {
-            tracing::warn!(%error, "cannot accept tracker connections for the moment");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    }
-
-    /// Ends connections whose time is over.
-    fn end_late(
-        &self,
-        deadlines: &mut Vec<(Arc<AtomicU32>, tokio::task::AbortHandle)>,
-        nearly_full: bool,
-    ) {
-        let now = self.seconds();
-        let sooner = match nearly_full {
-            true => self.limits.idle.saturating_sub(CROWDED_IDLE),
-            false => 0,
-        };
-        deadlines.retain(|(deadline, task)| {
-            let late = deadline.load(Ordering::Relaxed).saturating_sub(sooner) < now;
-            if late {
-                task.abort();
-            }
-            !late && !task.is_finished()
-        });
-    }
-
     fn seconds(&self) -> u32 {
         self.clock.now().seconds
-    }
-}
-
-/// One connection.
-struct Connection {
-    http: Arc<Http>,
-    stream: TcpStream,
-    peer: SocketAddr,
-    /// Who asks, if a proxy we trust said so at the beginning.
-    client: IpAddr,
-    /// When it is ended; read each second by the thread's loop.
-    deadline: Arc<AtomicU32>,
-    /// The beginning of a request that is not whole yet.
-    unread: Vec<u8>,
-    /// What a proxy says at the beginning has been read.
-    begun: bool,
-    /// `unread` may hold whole requests.
-    goes_on: bool,
-}
-
-impl Connection {
-    async fn serve(mut self) {
-        drop(self.stream.set_nodelay(true)); // a wish
-        loop {
-            if !self.goes_on && self.stream.readable().await.is_err() {
-                return;
-            }
-            let answered = self.answer();
-            let (next, unsent) = match answered {
-                Ok(answered) => answered,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                Err(_) => return,
-            };
-            if !unsent.is_empty() && self.send(&unsent).await.is_err() {
-                return;
-            }
-            self.goes_on = matches!(next, Next::GoOn);
-            match next {
-                Next::Wait | Next::GoOn => {}
-                Next::Close => return self.close().await,
-                Next::Leave => return self.leave(),
-            }
-        }
-    }
-
-    /// Reads what is there and answers all that is whole; says what could not be sent at once.
-    fn answer(&mut self) -> io::Result<(Next, Vec<u8>)> {
-        let http = Arc::clone(&self.http);
-        let mut desk = http.desk.lock();
-        let desk = &mut *desk;
-        let had = self.unread.len();
-        desk.input[..had].copy_from_slice(&self.unread);
-        let mut count = 0;
-        if !self.goes_on {
-            count = self.stream.try_read(&mut desk.input[had..])?;
-            if count == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-        }
-        desk.output.clear();
-        let terms = http.tracker.terms();
-        let (next, used) = self.answer_input(desk, had + count, &terms);
-        self.keep_unread(&desk.input[used..had + count]);
-        let sent = match desk.output.is_empty() {
-            true => 0,
-            false => match self.stream.try_write(&desk.output) {
-                Ok(sent) => sent,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-                Err(error) => return Err(error),
-            },
-        };
-        Ok((next, desk.output[sent..].to_vec()))
-    }
-
-    /// Keeps the beginning of a request, and the time until which it must be whole.
-    fn keep_unread(&mut self, rest: &[u8]) {
-        let begins = self.unread.is_empty();
-        if rest.is_empty() {
-            self.set_deadline(self.http.limits.idle);
-            if !begins {
-                self.unread = Vec::new();
-            }
-            return;
-        }
-        // Further pieces of the same request buy no time.
-        if begins || rest.len() < self.unread.len() {
-            self.set_deadline(self.http.limits.request);
-        }
-        self.unread.clear();
-        self.unread.extend_from_slice(rest);
-    }
-
-    /// Answers what is whole in the first `length` bytes of the input; says how many bytes that was.
-    fn answer_input(&mut self, desk: &mut Desk, length: usize, terms: &Terms) -> (Next, usize) {
-        let mut used = 0;
-        if !self.begun {
-            match self.read_preamble(&desk.input[..length], terms) {
-                Some(preamble) => used = preamble,
-                None => return (Next::Close, length),
-            }
-        }
-        if !self.begun {
-            return (Next::Wait, used);
-        }
-        self.http
-            .answer_requests(desk, used..length, self.client, terms)
-    }
-
-    /// How long the words of a proxy at the beginning are; `None` if they cannot be read.
-    fn read_preamble(&mut self, input: &[u8], terms: &Terms) -> Option<usize> {
-        self.begun = true;
-        if !terms.trust.is_proxy(self.peer.ip()) {
-            return Some(0);
-        }
-        match proxy::read(input) {
-            Preamble::Says(length, client) => {
-                self.client = client.unwrap_or(self.client);
-                Some(length)
-            }
-            Preamble::Absent => Some(0),
-            Preamble::Partial => {
-                self.begun = false;
-                Some(0)
-            }
-            Preamble::Malformed => None,
-        }
-    }
-
-    async fn send(&self, mut bytes: &[u8]) -> io::Result<()> {
-        self.set_deadline(self.http.limits.request);
-        while !bytes.is_empty() {
-            self.stream.writable().await?;
-            match self.stream.try_write(bytes) {
-                Ok(sent) => bytes = &bytes[sent..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// Says that nothing more comes, and waits for the client to say the same: closing with something unread would
-    /// take the reply from it.
-    async fn close(mut self) {
-        use tokio::io::{AsyncReadExt, AsyncWriteExt};
-        self.set_deadline(2);
-        if self.stream.shutdown().await.is_err() || self.unread.is_empty() {
-            return;
-        }
-        let mut rest = [0; 512];
-        while self
-            .stream
-            .read(&mut rest)
-            .await
-            .is_ok_and(|count| count > 0)
-        {}
-    }
-
-    fn leave(self) {
-        let Ok(stream) = self.stream.into_std() else {
-            return;
-        };
-        let guest = Guest {
-            stream,
-            read: self.unread,
-            peer: self.peer,
-        };
-        // If the router has its hands full, the connection is closed.
-        drop(self.http.guests.try_send(guest));
-    }
-
-    fn set_deadline(&self, seconds: u32) {
-        let at = self.http.seconds() + seconds;
-        self.deadline.store(at, Ordering::Relaxed);
     }
 }
 
@@ -393,7 +148,7 @@ impl Http {
                 Err(wrong) => {
                     self.tally.count(Kind::Malformed);
                     desk.output.extend_from_slice(refused(wrong));
-                    return (Next::Close, end);
+                    return (Next::Linger, end);
                 }
             }
         }

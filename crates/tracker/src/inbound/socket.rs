@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd as _;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -9,6 +10,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 const RECEIVE_BUFFER: usize = 8 << 20;
 /// Room for replies that wait to be sent.
 const SEND_BUFFER: usize = 4 << 20;
+/// Seconds for which a connection that sends nothing is not shown to us.
+const DEFERRED: i32 = 5;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
 
@@ -84,8 +87,14 @@ fn bound(kind: Kind, address: SocketAddr, shared: bool) -> io::Result<Socket> {
     }
     socket.set_reuse_port(shared)?;
     match kind {
-        // Connections that linger from before a restart must not keep the port.
-        Kind::Tcp => socket.set_reuse_address(true)?,
+        Kind::Tcp => {
+            // Connections that linger from before a restart must not keep the port.
+            socket.set_reuse_address(true)?;
+            // Both are inherited by the connections that are accepted: a reply goes out at once, and a connection
+            // comes with its first bytes.
+            socket.set_tcp_nodelay(true)?;
+            super::system::defer_accept(socket.as_fd(), DEFERRED)?;
+        }
         Kind::Udp if shared => {
             // The system may give less, never more; both are wishes.
             drop(socket.set_recv_buffer_size(RECEIVE_BUFFER));

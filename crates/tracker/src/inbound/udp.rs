@@ -17,7 +17,7 @@ use weir_tracker_proto::udp::{
 use weir_tracker_proto::{Announce, RequestError};
 
 use super::connection_id::ConnectionIds;
-use super::mmsg::{BATCH, Batch};
+use super::system::{BATCH, Batch};
 use crate::clock::{Clock, Now};
 use crate::reply::Refusal;
 use crate::tally::{Kind, Tally};

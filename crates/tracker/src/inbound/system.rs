@@ -1,4 +1,5 @@
-//! Many packets in one system call: `recvmmsg` and `sendmmsg`.
+//! System calls without a safe form: many packets in one (`recvmmsg`, `sendmmsg`), and connections that are accepted
+//! with their first bytes.
 //!
 //! The only unsafe code of the tracker. One call for each packet halves the rate at which announces are answered; the
 //! standard library has no call for several. What holds: the kernel writes only into [`Memory`], which is heap memory
@@ -9,6 +10,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
+
+use socket2::Socket;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// Packets in one call.
 pub(super) const BATCH: usize = 64;
@@ -143,6 +148,32 @@ impl Batch {
         }
         failed
     }
+}
+
+/// Lets `accept` wait until a connection has sent something, or for so many seconds.
+pub(super) fn defer_accept(socket: BorrowedFd<'_>, seconds: libc::c_int) -> io::Result<()> {
+    // SAFETY: the value is an integer that lives across the call, and its size is given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_DEFER_ACCEPT,
+            (&raw const seconds).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Lets the runtime of this thread watch a socket that others connect to.
+pub(crate) fn watch(socket: Socket) -> io::Result<AsyncFd<Socket>> {
+    // SAFETY: a `Socket` owns its descriptor and names the same one until it is dropped, which the result does after
+    // it has ended the watch.
+    let watched = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) };
+    watched.map_err(Into::into)
 }
 
 impl Drop for Batch {

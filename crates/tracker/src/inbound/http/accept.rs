@@ -1,0 +1,128 @@
+//! Takes connections in, and ends those whose time is over.
+//!
+//! What came with a connection is answered at once. One that is closed after its reply, as most clients do, is over
+//! then, and costs neither a task nor a place among those that the runtime watches.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::net::{SocketFlags, acceptfrom_with};
+use socket2::Socket;
+use tokio::io::unix::AsyncFd;
+use tokio::task::{AbortHandle, Id, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::Http;
+use super::connection::Connection;
+
+/// Connections taken in before others get a turn.
+const AT_ONCE: usize = 64;
+/// With nearly all connections taken, one that rests may do so only this long.
+const CROWDED_IDLE: u32 = 5;
+/// Between two lines of the log about the same trouble.
+const QUIET: u32 = 60;
+
+/// The connections of one listener.
+struct Open {
+    http: Arc<Http>,
+    tasks: JoinSet<()>,
+    deadlines: HashMap<Id, (Arc<AtomicU32>, AbortHandle)>,
+    /// When trouble may be logged again.
+    quiet_until: u32,
+}
+
+impl Http {
+    /// Accepts and answers until `stop`.
+    pub(crate) async fn run(self: Arc<Self>, listener: AsyncFd<Socket>, stop: CancellationToken) {
+        let limit = self.limits.connections;
+        let mut open = Open {
+            http: self,
+            tasks: JoinSet::new(),
+            deadlines: HashMap::new(),
+            quiet_until: 0,
+        };
+        let mut second = tokio::time::interval(Duration::from_secs(1));
+        second.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                Some(ended) = open.tasks.join_next_with_id(), if !open.tasks.is_empty() => {
+                    let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
+                    open.deadlines.remove(&id);
+                }
+                _ = second.tick(), if !open.tasks.is_empty() => open.end_late(),
+                ready = listener.readable(), if open.tasks.len() < limit => {
+                    let Ok(mut ready) = ready else { return };
+                    for _ in 0..AT_ONCE {
+                        match ready.try_io(|listener| accept(listener.get_ref())) {
+                            Ok(Ok((stream, peer))) => open.take_in(stream, peer),
+                            Ok(Err(error)) => {
+                                open.cannot_accept(&error).await;
+                                break;
+                            }
+                            Err(_would_block) => break,
+                        }
+                    }
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+    }
+}
+
+impl Open {
+    fn take_in(&mut self, stream: TcpStream, peer: SocketAddr) {
+        let connection = Connection::new(Arc::clone(&self.http), peer);
+        let Some((connection, begun)) = connection.begin(&stream) else {
+            return;
+        };
+        let deadline = Arc::clone(&connection.deadline);
+        let task = self.tasks.spawn(connection.serve(stream, begun));
+        self.deadlines.insert(task.id(), (deadline, task));
+    }
+
+    async fn cannot_accept(&mut self, error: &io::Error) {
+        use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+        if matches!(
+            error.kind(),
+            ConnectionAborted | ConnectionReset | Interrupted
+        ) {
+            return;
+        }
+        let now = self.http.seconds();
+        if now >= self.quiet_until {
+            self.quiet_until = now + QUIET;
+            tracing::warn!(%error, "cannot accept tracker connections for the moment");
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+
+    /// Ends connections whose time is over.
+    fn end_late(&mut self) {
+        let now = self.http.seconds();
+        let limits = &self.http.limits;
+        let nearly_full = self.tasks.len() * 10 > limits.connections * 9;
+        let sooner = match nearly_full {
+            true => limits.idle.saturating_sub(CROWDED_IDLE),
+            false => 0,
+        };
+        for (deadline, task) in self.deadlines.values() {
+            if deadline.load(Ordering::Relaxed).saturating_sub(sooner) < now {
+                task.abort();
+            }
+        }
+    }
+}
+
+fn accept(listener: &Socket) -> io::Result<(TcpStream, SocketAddr)> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let (stream, peer) = acceptfrom_with(listener, flags)?;
+    let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+    let peer = peer.ok_or(io::ErrorKind::ConnectionAborted)?;
+    Ok((stream.into(), peer))
+}

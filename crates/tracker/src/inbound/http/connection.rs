@@ -1,0 +1,269 @@
+//! One connection: what is read of it, what is kept between reads, and until when.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::{Desk, Guest, Http, Next};
+use crate::inbound::proxy::{self, Preamble};
+use crate::tracker::Terms;
+
+/// Seconds for which a client that was refused may go on sending.
+const LINGER: u32 = 2;
+/// And how much of it.
+const LINGER_BYTES: usize = 256 << 10;
+
+/// What came of reading once.
+pub(super) struct Answered {
+    next: Next,
+    /// What the system did not take at once.
+    unsent: Vec<u8>,
+}
+
+/// A socket that does not wait.
+trait Io {
+    fn try_read(&self, into: &mut [u8]) -> io::Result<usize>;
+    fn try_write(&self, from: &[u8]) -> io::Result<usize>;
+}
+
+/// One that the runtime does not know yet.
+impl Io for std::net::TcpStream {
+    fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
+        let mut stream = self;
+        stream.read(into)
+    }
+
+    fn try_write(&self, from: &[u8]) -> io::Result<usize> {
+        let mut stream = self;
+        stream.write(from)
+    }
+}
+
+impl Io for TcpStream {
+    fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
+        Self::try_read(self, into)
+    }
+
+    fn try_write(&self, from: &[u8]) -> io::Result<usize> {
+        Self::try_write(self, from)
+    }
+}
+
+/// One connection, without its socket.
+pub(super) struct Connection {
+    http: Arc<Http>,
+    peer: SocketAddr,
+    /// Who asks, if a proxy we trust said so at the beginning.
+    client: IpAddr,
+    /// When it is ended; read each second by the loop that accepts.
+    pub(super) deadline: Arc<AtomicU32>,
+    /// The beginning of a request that is not whole yet.
+    unread: Vec<u8>,
+    /// What a proxy says at the beginning has been read.
+    begun: bool,
+    /// `unread` may hold whole requests.
+    goes_on: bool,
+}
+
+impl Connection {
+    pub(super) fn new(http: Arc<Http>, peer: SocketAddr) -> Self {
+        let deadline = http.seconds() + http.limits.request;
+        Self {
+            http,
+            peer,
+            client: peer.ip(),
+            deadline: Arc::new(AtomicU32::new(deadline)),
+            unread: Vec::new(),
+            begun: false,
+            goes_on: false,
+        }
+    }
+
+    /// Answers what came with the connection. It is over if nothing is left to do.
+    pub(super) fn begin(mut self, stream: &std::net::TcpStream) -> Option<(Self, Answered)> {
+        match self.answer(stream) {
+            Ok(Answered {
+                next: Next::Close,
+                unsent,
+            }) if unsent.is_empty() => None,
+            Ok(answered) => Some((self, answered)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let nothing = Answered {
+                    next: Next::Wait,
+                    unsent: Vec::new(),
+                };
+                Some((self, nothing))
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// Goes on after the beginning, to the end.
+    pub(super) async fn serve(mut self, stream: std::net::TcpStream, begun: Answered) {
+        let Ok(stream) = TcpStream::from_std(stream) else {
+            return;
+        };
+        let mut answered: io::Result<_> = Ok(begun);
+        loop {
+            let Answered { next, unsent } = match answered {
+                Ok(answered) => answered,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Answered {
+                    next: Next::Wait,
+                    unsent: Vec::new(),
+                },
+                Err(_) => return,
+            };
+            if !unsent.is_empty() && self.send(&stream, &unsent).await.is_err() {
+                return;
+            }
+            self.goes_on = matches!(next, Next::GoOn);
+            match next {
+                Next::Wait => {
+                    if stream.readable().await.is_err() {
+                        return;
+                    }
+                }
+                Next::GoOn => {}
+                Next::Close => return,
+                Next::Linger => return self.linger(stream).await,
+                Next::Leave => return self.leave(stream),
+            }
+            answered = self.answer(&stream);
+        }
+    }
+
+    /// Reads what is there and answers all that is whole; says what could not be sent at once.
+    fn answer(&mut self, stream: &impl Io) -> io::Result<Answered> {
+        let http = Arc::clone(&self.http);
+        let mut desk = http.desk.lock();
+        let desk = &mut *desk;
+        let had = self.unread.len();
+        desk.input[..had].copy_from_slice(&self.unread);
+        let mut count = 0;
+        if !self.goes_on {
+            count = stream.try_read(&mut desk.input[had..])?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        desk.output.clear();
+        let terms = http.tracker.terms();
+        let (next, used) = self.answer_input(desk, had + count, &terms);
+        self.keep_unread(&desk.input[used..had + count]);
+        let sent = match desk.output.is_empty() {
+            true => 0,
+            false => match stream.try_write(&desk.output) {
+                Ok(sent) => sent,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                Err(error) => return Err(error),
+            },
+        };
+        let unsent = desk.output[sent..].to_vec();
+        Ok(Answered { next, unsent })
+    }
+
+    /// Keeps the beginning of a request, and the time until which it must be whole.
+    fn keep_unread(&mut self, rest: &[u8]) {
+        let begins = self.unread.is_empty();
+        if rest.is_empty() {
+            self.set_deadline(self.http.limits.idle);
+            if !begins {
+                self.unread = Vec::new();
+            }
+            return;
+        }
+        // Further pieces of the same request buy no time.
+        if begins || rest.len() < self.unread.len() {
+            self.set_deadline(self.http.limits.request);
+        }
+        self.unread.clear();
+        self.unread.extend_from_slice(rest);
+    }
+
+    /// Answers what is whole in the first `length` bytes of the input; says how many bytes that was.
+    fn answer_input(&mut self, desk: &mut Desk, length: usize, terms: &Terms) -> (Next, usize) {
+        let mut used = 0;
+        if !self.begun {
+            match self.read_preamble(&desk.input[..length], terms) {
+                Some(preamble) => used = preamble,
+                None => return (Next::Close, length),
+            }
+        }
+        if !self.begun {
+            return (Next::Wait, used);
+        }
+        self.http
+            .answer_requests(desk, used..length, self.client, terms)
+    }
+
+    /// How long the words of a proxy at the beginning are; `None` if they cannot be read.
+    fn read_preamble(&mut self, input: &[u8], terms: &Terms) -> Option<usize> {
+        self.begun = true;
+        if !terms.trust.is_proxy(self.peer.ip()) {
+            return Some(0);
+        }
+        match proxy::read(input) {
+            Preamble::Says(length, client) => {
+                self.client = client.unwrap_or(self.client);
+                Some(length)
+            }
+            Preamble::Absent => Some(0),
+            Preamble::Partial => {
+                self.begun = false;
+                Some(0)
+            }
+            Preamble::Malformed => None,
+        }
+    }
+
+    async fn send(&self, stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+        self.set_deadline(self.http.limits.request);
+        while !bytes.is_empty() {
+            stream.writable().await?;
+            match stream.try_write(bytes) {
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that nothing more comes, and reads on for a little while.
+    async fn linger(self, mut stream: TcpStream) {
+        self.set_deadline(LINGER);
+        let mut rest = [0; 512];
+        let mut read = 0;
+        if stream.shutdown().await.is_err() {
+            return;
+        }
+        while let Ok(count) = stream.read(&mut rest).await
+            && count > 0
+            && read < LINGER_BYTES
+        {
+            read += count;
+        }
+    }
+
+    fn leave(self, stream: TcpStream) {
+        let Ok(stream) = stream.into_std() else {
+            return;
+        };
+        let guest = Guest {
+            stream,
+            read: self.unread,
+            peer: self.peer,
+        };
+        // If the router has its hands full, the connection is closed.
+        drop(self.http.guests.try_send(guest));
+    }
+
+    fn set_deadline(&self, seconds: u32) {
+        let at = self.http.seconds() + seconds;
+        self.deadline.store(at, Ordering::Relaxed);
+    }
+}
