@@ -1,15 +1,16 @@
 //! The clients: how each is told to use nothing but the tracker, and how it is stopped so that it says goodbye.
 
+use std::env;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::network::Host;
-use crate::{Torrent, tail, until};
+use crate::{Torrent, reached, tail};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
@@ -19,6 +20,9 @@ pub(crate) enum Program {
     Rtorrent,
     Transmission,
 }
+
+/// The port for peers, of every client: each is alone on its host.
+pub(crate) const PORT: u16 = 6881;
 
 /// The port on which transmission and qBittorrent take orders from their own host.
 const ORDERS: u16 = 9091;
@@ -62,16 +66,19 @@ impl Client {
             Program::Aria2 => aria2(&host, path, tracker.starts_with("udp:")),
             Program::Libtorrent => libtorrent(&host, path),
             Program::Qbittorrent => {
-                write("qBittorrent/config/qBittorrent.conf", &qbittorrent_conf());
+                write(
+                    "qBittorrent/config/qBittorrent.conf",
+                    qbittorrent_conf().as_bytes(),
+                );
                 qbittorrent(&host, path)
             }
             Program::Rtorrent => {
-                write("rtorrent.rc", &rtorrent_rc(path));
+                write("rtorrent.rc", rtorrent_rc(path).as_bytes());
                 fs::create_dir(path.join("session")).expect("a temporary directory");
                 rtorrent(&host, path)
             }
             Program::Transmission => {
-                write("settings.json", TRANSMISSION_SETTINGS.as_bytes());
+                write("settings.json", transmission_settings().as_bytes());
                 transmission(&host, path)
             }
         };
@@ -79,8 +86,7 @@ impl Client {
         let child = command
             .env_clear()
             .env("HOME", path)
-            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
-            .env("TERM", "dumb")
+            .env("PATH", env::var_os("PATH").unwrap_or_default())
             .env("LC_ALL", "C.UTF-8")
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a second handle"))
@@ -108,7 +114,8 @@ impl Client {
 
     /// What it printed last.
     pub(crate) fn log(&self) -> String {
-        tail(&self.directory.path().join("log"))
+        let path = self.directory.path();
+        tail(&path.join("log")) + &tail(&path.join(RTORRENT_LOG))
     }
 
     /// Asks it to stop in the way that makes it tell its tracker.
@@ -130,28 +137,34 @@ impl Client {
     /// Gives transmission an order and waits until it obeys.
     fn transmission_order(&self, method: &str, arguments: &str) {
         let body = format!(r#"{{"method":"{method}","arguments":{{{arguments}}}}}"#);
-        let mut token = String::new();
-        until("transmission takes an order", || {
-            let Ok(answer) = self.order("/transmission/rpc", &token, &body) else {
+        // Its token, once it has refused an order that came without.
+        let mut header = "Accept: */*".to_owned();
+        let mut last = String::new();
+        let obeyed = reached(|| {
+            let Ok(answer) = self.order(&header, &body) else {
                 return false;
             };
-            if let Some(line) = answer
-                .lines()
-                .find(|line| line.starts_with("X-Transmission-Session-Id:"))
-            {
-                line.clone_into(&mut token);
+            let mut lines = answer.lines();
+            if let Some(token) = lines.find(|line| line.starts_with("X-Transmission-Session-Id:")) {
+                token.clone_into(&mut header);
             }
-            answer.contains(r#""result":"success""#)
+            last = answer;
+            last.contains(r#""result":"success""#)
         });
+        assert!(
+            obeyed,
+            "transmission refused {body}: {last}\n{}",
+            self.log()
+        );
     }
 
-    fn order(&self, path: &str, header: &str, body: &str) -> io::Result<String> {
+    fn order(&self, header: &str, body: &str) -> io::Result<String> {
         let mut stream = self.host.connect(ORDERS)?;
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-        let header = if header.is_empty() { "Accept: */*" } else { header };
         write!(
             stream,
-            "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}\r\nContent-Length: {}\r\n\r\n{body}",
+            "POST /transmission/rpc HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}\r\n\
+             Content-Length: {}\r\n\r\n{body}",
             body.len()
         )?;
         let mut answer = String::new();
@@ -181,11 +194,18 @@ fn aria2(host: &Host, path: &Path, udp: bool) -> Command {
         .arg(format!("--enable-dht={udp}"))
         .arg(format!("--enable-dht6={udp}"))
         .arg(format!("--dht-file-path={}", path_text(&path.join("dht"))))
-        .arg(format!("--dht-file-path6={}", path_text(&path.join("dht6"))))
-        .args(["--dht-listen-port=6882", "--listen-port=6881"])
+        .arg(format!(
+            "--dht-file-path6={}",
+            path_text(&path.join("dht6"))
+        ))
+        .arg(format!("--listen-port={PORT}"))
         .args(["--seed-ratio=0.0", "--check-integrity=true"])
-        .args(["--file-allocation=none", "--summary-interval=5"])
-        .args(["--console-log-level=info", "--enable-color=false"])
+        .args(["--file-allocation=none", "--summary-interval=0"])
+        .args([
+            "--console-log-level=info",
+            "--enable-color=false",
+            "--show-console-readout=false",
+        ])
         .arg(path.join("weir.torrent"));
     command
 }
@@ -197,35 +217,10 @@ fn libtorrent(host: &Host, path: &Path) -> Command {
         .args(["-c", LIBTORRENT])
         .arg(path.join("weir.torrent"))
         .arg(path.join("files"));
-    if let Some(v4) = host.v4 {
-        command.arg(v4.to_string());
-    }
-    if let Some(v6) = host.v6 {
-        command.arg(format!("[{v6}]"));
-    }
+    // It announces from each address it listens on.
+    command.args(host.v4.map(|v4| format!("{v4}:{PORT}")));
+    command.args(host.v6.map(|v6| format!("[{v6}]:{PORT}")));
     command
-}
-
-fn qbittorrent_conf() -> Vec<u8> {
-    format!(
-        r"[LegalNotice]
-Accepted=true
-[BitTorrent]
-Session\DHTEnabled=false
-Session\PeXEnabled=false
-Session\LSDEnabled=false
-Session\BTProtocol=TCP
-Session\Port=6881
-Session\Preallocation=false
-[Network]
-PortForwardingEnabled=false
-[Preferences]
-WebUI\Enabled=true
-WebUI\Address=127.0.0.1
-WebUI\Port={ORDERS}
-"
-    )
-    .into_bytes()
 }
 
 fn qbittorrent(host: &Host, path: &Path) -> Command {
@@ -238,52 +233,57 @@ fn qbittorrent(host: &Host, path: &Path) -> Command {
     command
 }
 
-fn rtorrent_rc(path: &Path) -> Vec<u8> {
-    let at = |name: &str| path_text(&path.join(name));
+fn qbittorrent_conf() -> String {
     format!(
-        "system.daemon.set = true
-session.path.set = {}
-directory.default.set = {}
-dht.mode.set = disable
-protocol.pex.set = no
-network.port_range.set = 6881-6881
-network.port_random.set = no
-trackers.use_udp.set = yes
-pieces.hash.on_completion.set = yes
-log.open_file = \"log\", {}
-log.add_output = \"info\", \"log\"
-log.add_output = \"tracker_debug\", \"log\"
-",
-        at("session"),
-        at("files"),
-        at("log2")
+        r"[LegalNotice]
+Accepted=true
+[BitTorrent]
+Session\DHTEnabled=false
+Session\PeXEnabled=false
+Session\LSDEnabled=false
+Session\BTProtocol=TCP
+Session\Port={PORT}
+[Network]
+PortForwardingEnabled=false
+[Preferences]
+WebUI\Address=127.0.0.1
+WebUI\Port={ORDERS}
+"
     )
-    .into_bytes()
 }
 
 fn rtorrent(host: &Host, path: &Path) -> Command {
     let mut command = host.command("rtorrent");
-    let rc: PathBuf = path.join("rtorrent.rc");
+    let rc = path_text(&path.join("rtorrent.rc"));
     command
-        .arg("-n")
-        .args(["-o", &format!("import={}", path_text(&rc))])
+        .args(["-n", "-o", &format!("import={rc}")])
         .arg(path.join("weir.torrent"));
     command
 }
 
-const TRANSMISSION_SETTINGS: &str = r#"{
-    "dht-enabled": false,
-    "lpd-enabled": false,
-    "pex-enabled": false,
-    "utp-enabled": false,
-    "port-forwarding-enabled": false,
-    "peer-port": 6881,
-    "preallocation": 0,
-    "rpc-bind-address": "127.0.0.1",
-    "rpc-port": 9091,
-    "rpc-host-whitelist-enabled": false,
-    "trash-original-torrent-files": false
-}"#;
+/// Without a terminal it prints nothing.
+const RTORRENT_LOG: &str = "rtorrent.log";
+
+fn rtorrent_rc(path: &Path) -> String {
+    // With a last look at all pieces (`pieces.hash.on_completion`) it tells the tracker nothing when it is done.
+    format!(
+        "system.daemon.set = true
+directory.default.set = {}
+session.path.set = {}
+dht.mode.set = disable
+protocol.pex.set = no
+network.port_range.set = {PORT}-{PORT}
+network.port_random.set = no
+pieces.hash.on_completion.set = no
+log.open_file = log, {}
+log.add_output = info, log
+log.add_output = tracker_debug, log
+",
+        path_text(&path.join("files")),
+        path_text(&path.join("session")),
+        path_text(&path.join(RTORRENT_LOG)),
+    )
+}
 
 fn transmission(host: &Host, path: &Path) -> Command {
     let mut command = host.command("transmission-daemon");
@@ -294,4 +294,19 @@ fn transmission(host: &Host, path: &Path) -> Command {
         .arg("--download-dir")
         .arg(path.join("files"));
     command
+}
+
+fn transmission_settings() -> String {
+    format!(
+        r#"{{
+"dht-enabled": false,
+"lpd-enabled": false,
+"pex-enabled": false,
+"utp-enabled": false,
+"port-forwarding-enabled": false,
+"peer-port": {PORT},
+"rpc-bind-address": "127.0.0.1",
+"rpc-port": {ORDERS}
+}}"#
+    )
 }

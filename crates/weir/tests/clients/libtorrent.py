@@ -1,4 +1,4 @@
-"""One torrent in one session of libtorrent: python3 libtorrent.py TORRENT DIRECTORY ADDRESS…"""
+"""One torrent in one session of libtorrent: python3 libtorrent.py TORRENT DIRECTORY ADDRESS:PORT…"""
 
 import signal
 import sys
@@ -9,8 +9,10 @@ import libtorrent
 torrent, directory, *addresses = sys.argv[1:]
 session = libtorrent.session(
     {
-        "listen_interfaces": ",".join(f"{address}:6881" for address in addresses),
-        "alert_mask": libtorrent.alert.category_t.all_categories,
+        "listen_interfaces": ",".join(addresses),
+        "alert_mask": libtorrent.alert.category_t.tracker_notification
+        | libtorrent.alert.category_t.status_notification
+        | libtorrent.alert.category_t.connect_notification,
         "enable_dht": False,
         "enable_lsd": False,
         "enable_upnp": False,
@@ -28,10 +30,7 @@ deadline = None
 while deadline is None or time.monotonic() < deadline:
     session.wait_for_alert(100)
     for alert in session.pop_alerts():
-        if isinstance(alert, (libtorrent.tracker_announce_alert, libtorrent.tracker_reply_alert,
-                              libtorrent.tracker_error_alert, libtorrent.state_changed_alert,
-                              libtorrent.peer_connect_alert, libtorrent.peer_disconnected_alert)):
-            print(alert, flush=True)
+        print(alert, flush=True)
     if ending and deadline is None:
         # Tells the tracker, which takes a moment.
         session.pause()

@@ -7,7 +7,7 @@ mod torrent;
 mod tracker;
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,11 +17,11 @@ use self::client::Program::{self, Aria2, Libtorrent, Qbittorrent, Rtorrent, Tran
 use self::network::Families::{self, Both, V4, V6};
 use self::network::Network;
 use self::torrent::Torrent;
-use self::tracker::By::{self, HttpName, HttpV4, HttpV6, UdpName, UdpV4, UdpV6};
+use self::tracker::By::{self, HttpName, HttpV4, HttpV6, UdpV4, UdpV6};
 use self::tracker::{Counts, Weir};
 
-/// Far beyond what any of these steps takes, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(50);
+/// Far beyond what any step here takes, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Waits for something that other programs bring about.
 #[expect(
@@ -39,15 +39,11 @@ fn reached(mut condition: impl FnMut() -> bool) -> bool {
     true
 }
 
-fn until(what: &str, condition: impl FnMut() -> bool) {
-    assert!(reached(condition), "it never came to pass that {what}");
-}
-
 /// The end of a log.
 fn tail(file: &Path) -> String {
     let bytes = fs::read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().rev().take(40).collect();
+    let lines: Vec<&str> = text.lines().rev().take(100).collect();
     lines.into_iter().rev().collect::<Vec<_>>().join("\n")
 }
 
@@ -71,11 +67,10 @@ impl Meeting {
     }
 
     /// Brings in a client that has the file.
-    fn seeder(&mut self, program: Program, families: Families, by: By) -> &Client {
+    fn seeder(&mut self, program: Program, families: Families, by: By) {
         let host = self.network.host(families);
         let client = Client::seed(program, host, &self.torrent, &by.url());
         self.clients.push(client);
-        &self.clients[self.clients.len() - 1]
     }
 
     /// Brings in a client that wants the file, and waits until it has it.
@@ -87,6 +82,22 @@ impl Meeting {
             let last = meeting.clients.len() - 1;
             meeting.clients[last].has(&meeting.torrent)
         });
+    }
+
+    fn sees_both_addresses_of_the_seeder(&self) {
+        self.wait("Weir tells both addresses of the seeder", |meeting| {
+            meeting.weir.peers(&meeting.torrent) == meeting.addresses(&[0])
+        });
+    }
+
+    /// Where these clients are reached, IPv4 first.
+    fn addresses(&self, clients: &[usize]) -> Vec<SocketAddr> {
+        let hosts = || clients.iter().map(|number| &self.clients[*number].host);
+        let v4 = hosts().filter_map(|host| host.v4).map(IpAddr::from);
+        let v6 = hosts().filter_map(|host| host.v6).map(IpAddr::from);
+        v4.chain(v6)
+            .map(|ip| SocketAddr::new(ip, client::PORT))
+            .collect()
     }
 
     fn complete(&self, complete: u32) {
@@ -105,16 +116,21 @@ impl Meeting {
         }
         let log = |client: &Client| format!("\n== {:?} ==\n{}", client.program, client.log());
         let logs: String = self.clients.iter().map(log).collect();
-        let counts = self.counts();
         panic!(
-            "it never came to pass that {what}; {counts:?}\n== Weir ==\n{}{logs}",
+            "it never came to pass that {what}: {:?}, {:?}\n== Weir ==\n{}{logs}",
+            self.counts(),
+            self.weir.peers(&self.torrent),
             self.weir.log()
         );
     }
 }
 
 /// A seeder and a leecher meet, the file changes hands, and each is counted until it leaves.
-fn meet(families: Families, (seeder, seeds_by): (Program, By), (leecher, leeches_by): (Program, By)) {
+fn meet(
+    families: Families,
+    (seeder, seeds_by): (Program, By),
+    (leecher, leeches_by): (Program, By),
+) {
     let mut meeting = Meeting::new();
     meeting.seeder(seeder, families, seeds_by);
     meeting.complete(1);
@@ -139,8 +155,18 @@ fn transmission_gets_a_file_from_libtorrent_over_http() {
 }
 
 #[test]
-fn libtorrent_gets_a_file_from_transmission_over_udp() {
-    meet(V4, (Transmission, UdpV4), (Libtorrent, UdpV4));
+fn libtorrent_gets_a_file_from_rtorrent_over_udp() {
+    meet(V4, (Rtorrent, UdpV4), (Libtorrent, UdpV4));
+}
+
+#[test]
+fn aria2_gets_a_file_from_transmission_over_udp() {
+    meet(V4, (Transmission, UdpV4), (Aria2, UdpV4));
+}
+
+#[test]
+fn qbittorrent_gets_a_file_from_rtorrent_over_http() {
+    meet(V4, (Rtorrent, HttpV4), (Qbittorrent, HttpV4));
 }
 
 #[test]
@@ -154,34 +180,46 @@ fn rtorrent_over_udp_gets_a_file_from_aria2_over_http() {
 }
 
 #[test]
-fn qbittorrent_gets_a_file_from_rtorrent_over_http() {
-    meet(V4, (Rtorrent, HttpV4), (Qbittorrent, HttpV4));
+fn aria2_gets_a_file_from_transmission_over_http_and_ipv6() {
+    meet(V6, (Transmission, HttpName), (Aria2, HttpV6));
 }
 
 #[test]
-fn aria2_gets_a_file_from_rtorrent_over_udp() {
-    meet(V4, (Rtorrent, UdpV4), (Aria2, UdpV4));
+fn transmission_gets_a_file_from_rtorrent_over_http_and_ipv6() {
+    meet(V6, (Rtorrent, HttpName), (Transmission, HttpName));
 }
 
 #[test]
-fn aria2_gets_a_file_from_transmission_over_http_and_ipv6_alone() {
-    meet(V6, (Transmission, HttpV6), (Aria2, HttpV6));
-}
-
-#[test]
-fn qbittorrent_gets_a_file_from_libtorrent_over_udp_and_ipv6_alone() {
+fn qbittorrent_gets_a_file_from_libtorrent_over_udp_and_ipv6() {
     meet(V6, (Libtorrent, UdpV6), (Qbittorrent, UdpV6));
 }
 
+/// libtorrent announces from each of its addresses.
 #[test]
-fn a_dual_stack_seeder_serves_a_client_of_each_family() {
+fn a_dual_stack_seeder_serves_a_leecher_of_each_family() {
     let mut meeting = Meeting::new();
-    let seeder = meeting.seeder(Libtorrent, Both, HttpName);
-    let (v4, v6) = (seeder.host.v4.expect("it has both"), seeder.host.v6.expect("it has both"));
-    meeting.wait("Weir tells both addresses of the seeder", |meeting| {
-        let peers = meeting.weir.peers(&meeting.torrent);
-        peers.contains(&SocketAddr::from((v4, 6881))) && peers.contains(&SocketAddr::from((v6, 6881)))
-    });
-    meeting.leecher(Transmission, V4, UdpName);
+    meeting.seeder(Libtorrent, Both, HttpName);
+    meeting.sees_both_addresses_of_the_seeder();
+    meeting.leecher(Transmission, V4, UdpV4);
     meeting.leecher(Qbittorrent, V6, HttpName);
+    meeting.wait("both have told so", |meeting| {
+        meeting.counts().downloaded == 2
+    });
+    meeting.clients[0].stop();
+    meeting.wait("both addresses of the seeder are gone", |meeting| {
+        meeting.weir.peers(&meeting.torrent) == meeting.addresses(&[1, 2])
+    });
+}
+
+/// transmission announces from one address and names the other.
+#[test]
+fn a_seeder_that_names_its_ipv6_address_serves_a_leecher_without_ipv4() {
+    let mut meeting = Meeting::new();
+    meeting.seeder(Transmission, Both, HttpV4);
+    meeting.sees_both_addresses_of_the_seeder();
+    meeting.leecher(Libtorrent, V6, HttpV6);
+    meeting.clients[0].stop();
+    meeting.wait("both addresses of the seeder are gone", |meeting| {
+        meeting.weir.peers(&meeting.torrent) == meeting.addresses(&[1])
+    });
 }

@@ -72,6 +72,9 @@ impl Network {
         // Some programs believe in a family only where it leads out.
         if v4.is_some() {
             space.ip(&format!("route add default via {}", Self::V4));
+        } else {
+            // Leads nowhere. Where there is no IPv4 at all, transmission cannot even open a port to its own host.
+            space.ip("addr add 192.0.2.1/32 dev lo");
         }
         if v6.is_some() {
             space.ip(&format!("-6 route add default via {}", Self::V6));

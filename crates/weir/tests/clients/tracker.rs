@@ -4,12 +4,11 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::network::{NAME, Network};
-use crate::{PATIENCE, Torrent, tail, until};
+use crate::{PATIENCE, Torrent, reached, tail};
 
 /// The port of both its listeners: nobody else is on this host.
 const PORT: u16 = 6969;
@@ -21,9 +20,8 @@ pub(crate) enum By {
     HttpV6,
     UdpV4,
     UdpV6,
-    /// By name, so that a client takes either family, or both.
+    /// By a name, so that a client takes the family it has, or both.
     HttpName,
-    UdpName,
 }
 
 impl By {
@@ -36,7 +34,6 @@ impl By {
             Self::HttpName => format!("http://{NAME}:{PORT}/announce"),
             Self::UdpV4 => format!("udp://{v4}:{PORT}/announce"),
             Self::UdpV6 => format!("udp://[{v6}]:{PORT}/announce"),
-            Self::UdpName => format!("udp://{NAME}:{PORT}/announce"),
         }
     }
 }
@@ -60,8 +57,11 @@ impl Weir {
     pub(crate) fn start(_: &Network) -> Self {
         let directory = TempDir::new().expect("a temporary directory");
         let path = directory.path();
-        fs::write(path.join("weir.yaml"), "tracker: { announce_interval: 5s }\n")
-            .expect("a temporary file");
+        fs::write(
+            path.join("weir.yaml"),
+            "tracker: { announce_interval: 5s }\n",
+        )
+        .expect("a temporary file");
         let log = File::create(path.join("log")).expect("a temporary file");
         let child = Command::new(env!("CARGO_BIN_EXE_weir"))
             .args(["serve", "--data", "data", "--web", "127.0.0.1:0"])
@@ -75,12 +75,13 @@ impl Weir {
             .spawn()
             .expect("the binary runs");
         let weir = Self { child, directory };
-        // HTTP and UDP, each in both families.
-        until("Weir listens", || {
-            let log = fs::read_to_string(weir.directory.path().join("log")).unwrap_or_default();
-            let listening = |line: &&str| line.contains("listening") && line.contains("tracker");
-            log.lines().filter(listening).count() == 4
+        let listens = reached(|| {
+            let log = weir.log();
+            let lines = log.lines().filter(|line| line.contains("listening"));
+            // HTTP and UDP, each in both families.
+            lines.filter(|line| line.contains("tracker")).count() == 4
         });
+        assert!(listens, "Weir does not listen: {}", weir.log());
         weir
     }
 
@@ -100,7 +101,7 @@ impl Weir {
         }
     }
 
-    /// The peers that a leecher is told which has both families and does not take part afterwards.
+    /// The peers that a leecher is told, sorted; it does not take part afterwards.
     pub(crate) fn peers(&self, torrent: &Torrent) -> Vec<SocketAddr> {
         let announce = |event: &str| {
             ask(&format!(
@@ -123,7 +124,9 @@ impl Weir {
             let port = u16::from_be_bytes([peer[16], peer[17]]);
             SocketAddrV6::new(Ipv6Addr::from(ip), port, 0, 0).into()
         });
-        v4.chain(v6).collect()
+        let mut peers: Vec<SocketAddr> = v4.chain(v6).collect();
+        peers.sort();
+        peers
     }
 }
 
@@ -138,7 +141,7 @@ impl Drop for Weir {
 fn ask(target: &str) -> Vec<u8> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, PORT)).expect("Weir listens");
     stream
-        .set_read_timeout(Some(PATIENCE.min(Duration::from_secs(10))))
+        .set_read_timeout(Some(PATIENCE))
         .expect("a time above zero");
     let head = format!("GET {target} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n");
     stream.write_all(head.as_bytes()).expect("Weir reads");
