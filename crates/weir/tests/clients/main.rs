@@ -1,5 +1,8 @@
 //! Real clients and the real Weir: they find each other through its tracker, for there is no other way, and finish
 //! a download.
+//!
+//! Some pairs are not here for reasons of the clients. aria2 sends a second bitfield, at which rtorrent hangs up;
+//! rtorrent takes the IPv6 peers of a UDP reply for IPv4 ones, and aria2 asks UDP trackers over IPv4 alone.
 
 mod client;
 mod network;
@@ -47,22 +50,22 @@ fn tail(file: &Path) -> String {
     lines.into_iter().rev().collect::<Vec<_>>().join("\n")
 }
 
-/// One swarm at one Weir.
+/// One swarm at one Weir. Dropped in this order: the network outlives who is in it.
 struct Meeting {
-    network: Network,
+    clients: Vec<Client>,
     weir: Weir,
     torrent: Torrent,
-    clients: Vec<Client>,
+    network: Network,
 }
 
 impl Meeting {
     fn new() -> Self {
         let network = Network::new();
         Self {
-            weir: Weir::start(&network),
-            network,
-            torrent: Torrent::new(),
             clients: Vec::new(),
+            weir: Weir::start(&network),
+            torrent: Torrent::new(),
+            network,
         }
     }
 
