@@ -48,7 +48,40 @@ const NEEDS: &[Need] = &[
         program: None,
         reason: "the typeface the pages name, so that widths in tests are real ones",
     },
+    Need {
+        package: "iproute2",
+        program: Some("ip"),
+        reason: "makes the networks in which BitTorrent clients meet",
+    },
+    Need {
+        package: "aria2",
+        program: Some("aria2c"),
+        reason: "a BitTorrent client to meet others through the tracker",
+    },
+    Need {
+        package: "python3-libtorrent",
+        program: None,
+        reason: "a BitTorrent client to meet others through the tracker",
+    },
+    Need {
+        package: "qbittorrent-nox",
+        program: Some("qbittorrent-nox"),
+        reason: "a BitTorrent client to meet others through the tracker",
+    },
+    Need {
+        package: "rtorrent",
+        program: Some("rtorrent"),
+        reason: "a BitTorrent client to meet others through the tracker",
+    },
+    Need {
+        package: TRANSMISSION,
+        program: Some("transmission-daemon"),
+        reason: "a BitTorrent client to meet others through the tracker",
+    },
 ];
+
+/// The one package that brings a service, which would run from now on.
+const TRANSMISSION: &str = "transmission-daemon";
 
 /// The oldest Node.js whose test runner has all we use (`--test-timeout`).
 const NODE: (u32, u32) = (20, 11);
@@ -81,9 +114,10 @@ fn install_packages(project: &Project) -> Result<()> {
     if shell::read(project.command("id").arg("-u"))?.trim() != "0" {
         bail!("not root; run this first:\n  {}", command_for(&missing));
     }
-    shell::run(&mut apt(project, &["update"]))?;
-    let mut install = apt(project, &["install", "--yes", "--no-install-recommends"]);
-    shell::run(install.args(&missing))
+    let mut install = project.command("sh");
+    install.env("DEBIAN_FRONTEND", "noninteractive");
+    let apt = "apt-get --quiet --option Dpkg::Use-Pty=0 --option DPkg::Lock::Timeout=120";
+    shell::run(install.args(["-c", &script(apt, &missing)]))
 }
 
 fn is_met(need: &Need) -> Result<bool> {
@@ -101,22 +135,22 @@ fn is_met(need: &Need) -> Result<bool> {
     Ok(answer.stdout == b"installed")
 }
 
-fn apt(project: &Project, arguments: &[&str]) -> Command {
-    let mut command = project.command("apt-get");
-    command
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        .args(["--quiet", "--option", "Dpkg::Use-Pty=0"])
-        .args(["--option", "DPkg::Lock::Timeout=120"])
-        .args(arguments);
-    command
+/// The commands that install packages; no service of theirs is started, neither now nor with the machine.
+fn script(apt: &str, missing: &[&str]) -> String {
+    let packages = missing.join(" ");
+    let install = format!("{apt} update && {apt} install --yes --no-install-recommends {packages}");
+    if !missing.contains(&TRANSMISSION) {
+        return install;
+    }
+    // What Debian asks before it starts a service; one that is there already knows better.
+    let refuse = "policy=/usr/sbin/policy-rc.d; test -e $policy || { trap \"rm $policy\" EXIT; \
+                  printf \"#!/bin/sh\\nexit 101\\n\" > $policy; chmod 755 $policy; }";
+    format!("{refuse}; {install} && update-rc.d {TRANSMISSION} disable")
 }
 
 /// What a person who is not root has to run.
 fn command_for(missing: &[&str]) -> String {
-    format!(
-        "sudo sh -c 'apt-get update && apt-get install --yes --no-install-recommends {}'",
-        missing.join(" ")
-    )
+    format!("sudo sh -c '{}'", script("apt-get", missing))
 }
 
 /// Refuses a Node.js that is too old; `version` is as it prints it, `v20.11.1`.
@@ -158,6 +192,15 @@ mod tests {
             command_for(&["chromium", "npm"]),
             "sudo sh -c 'apt-get update && apt-get install --yes --no-install-recommends chromium npm'"
         );
+    }
+
+    #[test]
+    fn a_package_with_a_service_is_installed_without_starting_it() {
+        let line = command_for(&["rtorrent", TRANSMISSION]);
+        assert!(
+            line.contains("exit 101") && line.ends_with("update-rc.d transmission-daemon disable'")
+        );
+        assert_eq!(line.matches('\'').count(), 2, "{line}");
     }
 
     #[test]

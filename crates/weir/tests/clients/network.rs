@@ -1,0 +1,199 @@
+//! A network of its own for one test: Weir's host in the middle, a host for each client around it.
+//!
+//! Every host is a network namespace, tied to Weir's by a bridge. So each client has its own addresses, fixed ports
+//! never meet those of another test, and nothing reaches a network outside.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+/// A name that leads every host to both addresses of Weir.
+pub(crate) const NAME: &str = "tracker.example";
+
+/// Which addresses a host has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Families {
+    V4,
+    V6,
+    Both,
+}
+
+/// Weir's host. The thread that made it lives there: what it connects to and starts is in this network.
+pub(crate) struct Network {
+    hub: Space,
+    hosts: Cell<u8>,
+}
+
+/// A client's host.
+pub(crate) struct Host {
+    space: Space,
+    pub(crate) v4: Option<Ipv4Addr>,
+    pub(crate) v6: Option<Ipv6Addr>,
+}
+
+impl Network {
+    /// Weir's addresses.
+    pub(crate) const V4: Ipv4Addr = v4(1);
+    pub(crate) const V6: Ipv6Addr = v6(1);
+
+    pub(crate) fn new() -> Self {
+        let hub = Space::new();
+        hub.ip("link add hub type bridge");
+        hub.ip("link set hub addrgenmode none up");
+        hub.give("hub", Some(Self::V4), Some(Self::V6));
+        hub.enter().expect("root may enter a namespace it made");
+        Self {
+            hub,
+            hosts: Cell::new(1),
+        }
+    }
+
+    /// A new host beside Weir's.
+    pub(crate) fn host(&self, families: Families) -> Host {
+        let number = self.hosts.get() + 1;
+        self.hosts.set(number);
+        let space = Space::new();
+        let pid = space.keeper.id();
+        self.hub.ip(&format!(
+            "link add host{number} master hub type veth peer name net netns {pid}"
+        ));
+        self.hub
+            .ip(&format!("link set host{number} addrgenmode none up"));
+        space.ip("link set net addrgenmode none up");
+        let v4 = (families != Families::V6).then_some(v4(number));
+        let v6 = (families != Families::V4).then_some(v6(number));
+        space.give("net", v4, v6);
+        // Some programs believe in a family only where it leads out.
+        if v4.is_some() {
+            space.ip(&format!("route add default via {}", Self::V4));
+        } else {
+            // Leads nowhere. Where there is no IPv4 at all, transmission cannot even open a port to its own host.
+            space.ip("addr add 192.0.2.1/32 dev lo");
+        }
+        if v6.is_some() {
+            space.ip(&format!("-6 route add default via {}", Self::V6));
+        }
+        Host { space, v4, v6 }
+    }
+}
+
+impl Host {
+    /// A program to be started on this host.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        self.space.command(program)
+    }
+
+    /// Connects to a port that is open to this host alone.
+    pub(crate) fn connect(&self, port: u16) -> io::Result<TcpStream> {
+        let connected = thread::scope(|scope| {
+            let visit = scope.spawn(|| {
+                self.space.enter()?;
+                TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+            });
+            visit.join()
+        });
+        connected.expect("a thread that only connects")
+    }
+}
+
+/// From the addresses set aside for the inside of networks.
+const fn v4(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 98, 0, number)
+}
+
+/// From the addresses set aside for examples: clients take those for real ones, unlike private ones.
+const fn v6(number: u8) -> Ipv6Addr {
+    Ipv6Addr::new(0x2001, 0xdb8, 0x98, 0, 0, 0, 0, number as u16)
+}
+
+/// Namespaces of network and mounts, there as long as the process that keeps them. That one ends with its input, so
+/// even a test that is killed leaves nothing behind.
+struct Space {
+    keeper: Child,
+}
+
+/// Gives the space its own names of hosts.
+const KEEP: &str = r#"
+mount -t tmpfs hosts /mnt && printf '%s\n' "$@" > /mnt/hosts && mount --bind /mnt/hosts /etc/hosts && echo there
+exec cat
+"#;
+
+impl Space {
+    fn new() -> Self {
+        let mut keeper = Command::new("unshare")
+            .args(["--net", "--mount", "--", "sh", "-c", KEEP, "keep"])
+            .args(["127.0.0.1 localhost", "::1 localhost"])
+            .arg(format!("{} {NAME}", Network::V4))
+            .arg(format!("{} {NAME}", Network::V6))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("`unshare` is in Debian's util-linux");
+        let mut said = String::new();
+        let stdout = keeper.stdout.as_mut().expect("it is piped");
+        let read = BufReader::new(stdout).read_line(&mut said);
+        if read.is_err() || said != "there\n" {
+            drop(keeper.stdin.take());
+            let mut why = String::new();
+            let stderr = keeper.stderr.take().expect("it is piped");
+            drop(BufReader::new(stderr).read_to_string(&mut why));
+            drop(keeper.wait());
+            panic!(
+                "tests with real clients need network namespaces, and making one failed (run them as root): {why}"
+            );
+        }
+        let space = Self { keeper };
+        space.ip("link set lo up");
+        space
+    }
+
+    /// Moves the calling thread here.
+    fn enter(&self) -> io::Result<()> {
+        let file = File::open(format!("/proc/{}/ns/net", self.keeper.id()))?;
+        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
+        Ok(())
+    }
+
+    /// A command that runs here; its process id is the program's.
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        let pid = self.keeper.id().to_string();
+        command.args(["--target", &pid, "--net", "--mount", "--", program]);
+        command
+    }
+
+    /// Runs `ip` here.
+    fn ip(&self, words: &str) {
+        let output = self
+            .command("ip")
+            .args(words.split(' '))
+            .output()
+            .expect("`nsenter` is in Debian's util-linux");
+        let why = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "`ip {words}` failed: {why}");
+    }
+
+    fn give(&self, link: &str, v4: Option<Ipv4Addr>, v6: Option<Ipv6Addr>) {
+        if let Some(v4) = v4 {
+            self.ip(&format!("addr add {v4}/24 dev {link}"));
+        }
+        if let Some(v6) = v6 {
+            // Usable at once: nobody else is there to have it already.
+            self.ip(&format!("addr add {v6}/64 dev {link} nodad"));
+        }
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        drop(self.keeper.kill());
+        drop(self.keeper.wait());
+    }
+}
