@@ -1,7 +1,7 @@
 //! Which peers a client is given: from swarms of any size in the time of what it gets.
 //!
-//! From a list longer than what is wanted, two windows at random places are taken. Their places are
-//! such that no peer is in both and each is as likely as any other.
+//! From a list longer than what is wanted, windows at random places are taken: one of the seeders and one of the
+//! leechers, or two of the leechers. Their places are such that no peer is in both and each is as likely as any other.
 
 use std::ops::Range;
 
@@ -46,8 +46,10 @@ impl Wish {
             out: &mut out[start..],
             taken: 0,
         };
-        page.window(slots, seeders, seeders_first, random);
-        page.window(slots, leechers, self.number, random);
+        // Each window is another place in memory: two of them are spread enough.
+        let windows = if seeders_first > 0 { 1 } else { 2 };
+        page.windows(slots, seeders, (seeders_first, windows), random);
+        page.windows(slots, leechers, (self.number, windows), random);
         let taken = page.taken;
         out.truncate(start + taken * Entry::<N>::WIRE);
         taken
@@ -62,13 +64,13 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Takes peers of one range until the page holds `until` of them.
+    /// Takes peers of one range, from one place or two, until the page holds `until` of them.
     #[inline]
-    fn window<const N: usize>(
+    fn windows<const N: usize>(
         &mut self,
         slots: &[Entry<N>],
         range: Range<usize>,
-        until: usize,
+        (until, windows): (usize, usize),
         random: &mut fastrand::Rng,
     ) {
         let Some(mut wanted) = until.checked_sub(self.taken).filter(|wanted| *wanted > 0) else {
@@ -82,7 +84,7 @@ impl Page<'_> {
         if len <= wanted {
             return self.take(slots, range, until);
         }
-        let first = wanted / 2;
+        let first = if windows == 1 { 0 } else { wanted / 2 };
         let one = random.usize(..len);
         let other = one + first + random.usize(..=len - wanted);
         for (start, number) in [(one, first), (other, wanted - first)] {

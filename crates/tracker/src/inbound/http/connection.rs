@@ -2,10 +2,12 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll};
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::{Desk, Guest, Http, Next};
@@ -24,32 +26,42 @@ pub(super) struct Answered {
     unsent: Vec<u8>,
 }
 
-/// A socket that does not wait.
+/// A socket that does not wait: what would block says so.
 trait Io {
-    fn try_read(&self, into: &mut [u8]) -> io::Result<usize>;
-    fn try_write(&self, from: &[u8]) -> io::Result<usize>;
+    fn read_now(&mut self, into: &mut [u8]) -> io::Result<usize>;
+    fn write_now(&mut self, from: &[u8]) -> io::Result<usize>;
 }
 
 /// One that the runtime does not know yet.
-impl Io for std::net::TcpStream {
-    fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
-        let mut stream = self;
-        stream.read(into)
+impl Io for &std::net::TcpStream {
+    fn read_now(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.read(into)
     }
 
-    fn try_write(&self, from: &[u8]) -> io::Result<usize> {
-        let mut stream = self;
-        stream.write(from)
+    fn write_now(&mut self, from: &[u8]) -> io::Result<usize> {
+        self.write(from)
     }
 }
 
-impl Io for TcpStream {
-    fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
-        Self::try_read(self, into)
+/// One that the runtime watches. Reading by its own way tells it that a socket is empty when less came than asked for,
+/// which saves the read that would find out.
+struct Watched<'a, 'b> {
+    stream: &'a mut TcpStream,
+    context: &'a mut Context<'b>,
+}
+
+impl Io for Watched<'_, '_> {
+    fn read_now(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut into = ReadBuf::new(into);
+        match Pin::new(&mut *self.stream).poll_read(self.context, &mut into) {
+            Poll::Ready(Ok(())) => Ok(into.filled().len()),
+            Poll::Ready(Err(error)) => Err(error),
+            Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
+        }
     }
 
-    fn try_write(&self, from: &[u8]) -> io::Result<usize> {
-        Self::try_write(self, from)
+    fn write_now(&mut self, from: &[u8]) -> io::Result<usize> {
+        self.stream.try_write(from)
     }
 }
 
@@ -84,8 +96,8 @@ impl Connection {
     }
 
     /// Answers what came with the connection. It is over if nothing is left to do.
-    pub(super) fn begin(mut self, stream: &std::net::TcpStream) -> Option<(Self, Answered)> {
-        match self.answer(stream) {
+    pub(super) fn begin(mut self, mut stream: &std::net::TcpStream) -> Option<(Self, Answered)> {
+        match self.answer(&mut stream) {
             Ok(Answered {
                 next: Next::Close,
                 unsent,
@@ -104,40 +116,43 @@ impl Connection {
 
     /// Goes on after the beginning, to the end.
     pub(super) async fn serve(mut self, stream: std::net::TcpStream, begun: Answered) {
-        let Ok(stream) = TcpStream::from_std(stream) else {
+        let Ok(mut stream) = TcpStream::from_std(stream) else {
             return;
         };
-        let mut answered: io::Result<_> = Ok(begun);
+        let mut answered = begun;
         loop {
-            let Answered { next, unsent } = match answered {
-                Ok(answered) => answered,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Answered {
-                    next: Next::Wait,
-                    unsent: Vec::new(),
-                },
-                Err(_) => return,
-            };
+            let Answered { next, unsent } = answered;
             if !unsent.is_empty() && self.send(&stream, &unsent).await.is_err() {
                 return;
             }
             self.goes_on = matches!(next, Next::GoOn);
             match next {
-                Next::Wait => {
-                    if stream.readable().await.is_err() {
-                        return;
-                    }
-                }
-                Next::GoOn => {}
+                Next::Wait | Next::GoOn => {}
                 Next::Close => return,
                 Next::Linger => return self.linger(stream).await,
                 Next::Leave => return self.leave(stream),
             }
-            answered = self.answer(&stream);
+            match std::future::poll_fn(|context| self.poll_answer(context, &mut stream)).await {
+                Ok(next) => answered = next,
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Answers as soon as something has come.
+    fn poll_answer(
+        &mut self,
+        context: &mut Context<'_>,
+        stream: &mut TcpStream,
+    ) -> Poll<io::Result<Answered>> {
+        match self.answer(&mut Watched { stream, context }) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
+            answered => Poll::Ready(answered),
         }
     }
 
     /// Reads what is there and answers all that is whole; says what could not be sent at once.
-    fn answer(&mut self, stream: &impl Io) -> io::Result<Answered> {
+    fn answer(&mut self, stream: &mut impl Io) -> io::Result<Answered> {
         let http = Arc::clone(&self.http);
         let mut desk = http.desk.lock();
         let desk = &mut *desk;
@@ -145,7 +160,7 @@ impl Connection {
         desk.input[..had].copy_from_slice(&self.unread);
         let mut count = 0;
         if !self.goes_on {
-            count = stream.try_read(&mut desk.input[had..])?;
+            count = stream.read_now(&mut desk.input[had..])?;
             if count == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -156,7 +171,7 @@ impl Connection {
         self.keep_unread(&desk.input[used..had + count]);
         let sent = match desk.output.is_empty() {
             true => 0,
-            false => match stream.try_write(&desk.output) {
+            false => match stream.write_now(&desk.output) {
                 Ok(sent) => sent,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
                 Err(error) => return Err(error),
