@@ -21,6 +21,7 @@ use crate::inbound::http::{Guest, Http, Limits};
 use crate::inbound::socket::{self, Group, Kind};
 use crate::inbound::udp::Udp;
 use crate::lists::{ListError, Lists};
+use crate::reload::Reloader;
 use crate::swarm::{SHARDS, Swarms, Totals};
 use crate::tally::Tallies;
 use crate::tracker::{Terms, Tracker, rules};
@@ -69,7 +70,7 @@ pub struct Around {
 }
 
 impl Around {
-    fn trust(&self) -> Trust {
+    pub(crate) fn trust(&self) -> Trust {
         Trust {
             clients: self.trusted.clone(),
             proxies: self.trusted_proxies.clone(),
@@ -81,11 +82,12 @@ impl Around {
 pub struct Front {
     pub(crate) tracker: Arc<Tracker>,
     pub(crate) tallies: Tallies,
+    pub(crate) clock: Clock,
     listening: Vec<(&'static str, SocketAddr)>,
     udp: Vec<Arc<Socket>>,
     threads: Vec<JoinHandle<()>>,
     stopped: Arc<AtomicBool>,
-    stop: CancellationToken,
+    pub(crate) stop: CancellationToken,
     tasks: JoinSet<()>,
     guests: Option<mpsc::Receiver<Guest>>,
 }
@@ -103,9 +105,11 @@ impl Front {
         let swarms = Swarms::new(rules(config));
         let terms = Terms::new(config, around.trust(), lists);
         let (guests, waiting) = mpsc::channel(GUESTS);
+        let clock = Clock::start();
         let mut front = Self {
             tracker: Arc::new(Tracker::new(swarms, terms)),
             tallies: Tallies::default(),
+            clock,
             listening: Vec::new(),
             udp: Vec::new(),
             threads: Vec::new(),
@@ -114,7 +118,6 @@ impl Front {
             tasks: JoinSet::new(),
             guests: Some(waiting),
         };
-        let clock = Clock::start();
         front.start_udp(udp, clock)?;
         front.start_http(tcp, clock, &limits(config, threads), &guests)?;
         front.sweep(clock);
@@ -136,15 +139,9 @@ impl Front {
         self.guests.take()
     }
 
-    /// Takes over what a reload changed of the terms. Ports, threads and caps stay as they were at the start.
-    ///
-    /// # Errors
-    /// When a list cannot be used; nothing changes then.
-    pub fn reload(&self, config: &Config, around: &Around) -> Result<(), Error> {
-        let lists = Lists::read(config.allow_file.as_deref(), config.deny_file.as_deref())?;
-        self.tracker
-            .set_terms(Terms::new(config, around.trust(), lists));
-        Ok(())
+    /// Takes over what a reload changes of the terms. Ports, threads and caps stay as they were at the start.
+    pub fn reloader(&self) -> Reloader {
+        Reloader(Arc::clone(&self.tracker))
     }
 
     /// Stops listening and ends all threads.
@@ -215,7 +212,11 @@ impl Front {
         Ok(())
     }
 
-    fn thread(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    pub(crate) fn thread(
+        &mut self,
+        name: &str,
+        run: impl FnOnce() + Send + 'static,
+    ) -> Result<(), Error> {
         let thread = std::thread::Builder::new().name(name.into()).spawn(run);
         self.threads.push(thread.map_err(Error::Thread)?);
         Ok(())

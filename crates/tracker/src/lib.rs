@@ -1,16 +1,27 @@
 //! The tracker front: swarms, the listeners before them and the forwarders behind them.
 
+mod card;
+mod catalogue;
 mod clock;
 pub mod config;
+mod contribution;
 mod front;
 mod inbound;
 mod lists;
+mod look;
+mod metrics;
+mod pages;
+mod reload;
 mod reply;
+mod stats;
 pub mod swarm;
 mod tally;
 mod tracker;
 mod trust;
 
+pub use contribution::elsewhere;
 pub use front::{Around, Error, Front};
 pub use inbound::http::Guest;
 pub use lists::ListError;
+pub use pages::announce_urls;
+pub use reload::{RELOADED, Reload, Reloader};

@@ -36,7 +36,7 @@ pub struct Guest {
     pub stream: std::net::TcpStream,
     /// What was read of it.
     pub read: Vec<u8>,
-    /// Where it comes from.
+    /// Where it comes from, by the word of a proxy at its beginning if there was one.
     pub peer: SocketAddr,
 }
 
@@ -352,7 +352,8 @@ impl Connection {
         let guest = Guest {
             stream,
             read: self.unread,
-            peer: self.peer,
+            // The word of a proxy at the beginning was cut off, and would be forgotten with it.
+            peer: SocketAddr::new(self.client, self.peer.port()),
         };
         // If the router has its hands full, the connection is closed.
         drop(self.http.guests.try_send(guest));
