@@ -288,7 +288,11 @@ impl<'a> Found<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::swarm::Counts;
+    use crate::config::Config;
+    use crate::lists::Lists;
+    use crate::swarm::{Counts, Swarms};
+    use crate::tracker::{Terms, rules};
+    use crate::trust::Trust;
 
     fn seen(number: u32) -> Seen {
         let mut hash = [0; 20];
@@ -345,5 +349,30 @@ mod tests {
         assert_eq!(Prefix::new("12g"), None);
         assert_eq!(Prefix::new(&"0".repeat(41)), None);
         assert!(Prefix::new(&"0".repeat(40)).is_some());
+    }
+
+    #[test]
+    fn many_readers_of_a_page_cost_one_walk_until_it_is_old() {
+        let swarms = Swarms::new(rules(&Config::default()));
+        let terms = Terms::new(&Config::default(), Trust::default(), Lists::default());
+        let tracker = Arc::new(Tracker::new(swarms, terms));
+        let (_, mut walker) = Catalogue::new(tracker, Clock::start(), CancellationToken::new());
+        let question = Question {
+            of: Prefix::default(),
+            from: From::Start,
+        };
+        let now = Instant::now();
+        let first = walker.answer(question, now).unwrap();
+        let again = |walker: &mut Walker, at| walker.answer(question, at).unwrap();
+        for _ in 0..100 {
+            let page = again(&mut walker, now + FRESH - Duration::from_millis(1));
+            assert!(Arc::ptr_eq(&page, &first));
+        }
+        assert!(!Arc::ptr_eq(&again(&mut walker, now + FRESH), &first));
+        for digit in 0..KEPT + 10 {
+            let of = Prefix::new(&format!("{digit:03x}")).unwrap();
+            walker.answer(Question { of, ..question }, now + FRESH);
+        }
+        assert_eq!(walker.kept.len(), KEPT);
     }
 }

@@ -137,7 +137,7 @@ fn config(dir: &Path, text: &str) {
 fn without_configuration_it_starts_and_says_what_to_do_next() {
     let dir = TempDir::new().unwrap();
     let mut weir = Weir::spawn(dir.path(), &[]);
-    let first = weir.line("http");
+    let first = weir.line("http://");
     assert!(first.contains("/sign-in?link="), "the first URL is {first}");
     let key = weir.line("key: ");
     assert!(key.trim_start_matches("  key: ").len() >= 16, "{key}");

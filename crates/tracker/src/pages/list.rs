@@ -45,7 +45,6 @@ struct Row {
 }
 
 struct Url {
-    protocol: &'static str,
     label: &'static str,
     url: String,
     local: bool,
@@ -108,7 +107,6 @@ impl Swarms {
             next: None,
             urls: urls
                 .map(|(protocol, url)| Url {
-                    protocol,
                     label: if protocol == "udp" { "UDP" } else { "HTTP" },
                     local: is_local(&url),
                     url,
