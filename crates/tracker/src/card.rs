@@ -37,12 +37,16 @@ impl Card for Look {
 impl Look {
     fn sentence(&self) -> String {
         let totals = self.totals();
-        let mut sentence = format!(
-            "{}, {}; {}.",
-            counted(totals.swarms, "swarm", "swarms"),
-            counted(totals.peers(), "peer", "peers"),
-            answers_on(&self.ports("udp"), &self.ports("http")),
-        );
+        let here = match totals.swarms {
+            0 => "No swarms yet".to_owned(),
+            swarms => format!(
+                "{}, {}",
+                counted(swarms, "swarm", "swarms"),
+                counted(totals.peers(), "peer", "peers")
+            ),
+        };
+        let where_it_answers = answers_on(&self.ports("udp"), &self.ports("http"));
+        let mut sentence = format!("{here}; {where_it_answers}.");
         if !self.forwarding().forwarders.is_empty() {
             sentence += " Forwarding is not part of this build yet: forwarders are not called.";
         }
