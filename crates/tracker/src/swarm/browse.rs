@@ -234,7 +234,7 @@ mod tests {
         let mut walk = swarms.walk(Minute::START);
         let mut next = 10_000;
         while let Some(slice) = walk.next_slice() {
-            for swarm in slice.to_vec() {
+            for swarm in slice {
                 assert!(seen.insert(swarm.hash));
             }
             announce(&swarms, hash(next), "10.0.0.1:6881", true, Minute::START);

@@ -175,7 +175,7 @@ fn whatever_else_is_asked_of_the_trackers_port_gets_a_plain_answer() {
 }
 
 #[test]
-fn a_stop_does_not_wait_for_guests_that_read_nothing() {
+fn a_stop_does_not_wait_for_a_half_request_to_the_tracker() {
     let rig = Rig::start("drain: 1s");
     let mut stream = TcpStream::connect(rig.tracker).unwrap();
     write!(stream, "GET /stats HTTP/1.1\r\nHost: x\r\n").unwrap();
