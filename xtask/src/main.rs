@@ -9,6 +9,7 @@
 mod assets;
 mod browser;
 mod check;
+mod fuzz;
 mod graph;
 mod layers;
 mod licence;
@@ -57,6 +58,14 @@ enum Door {
         /// Only tests whose name matches this pattern.
         filter: Option<String>,
     },
+    /// Let the fuzzer try every parser, or one of them, for a bounded time.
+    Fuzz {
+        /// How long each is tried.
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+        /// Only this one.
+        target: Option<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -78,5 +87,6 @@ fn run(cli: &Cli) -> Result<()> {
         Door::Deny => policy::run(&project),
         Door::Tidy => tidy::run(&project),
         Door::Browser { filter } => browser::run(&project, filter.as_deref()),
+        Door::Fuzz { seconds, target } => fuzz::run(&project, *seconds, target.as_deref()),
     }
 }

@@ -56,7 +56,7 @@ section! {
         /// Threads of each listener; null is one for each core, at most 4.
         listener_threads: Option<NonZeroU32> = "null";
         /// HTTP connections open at once.
-        http_connections: NonZeroU32 = "20000";
+        http_connections: NonZeroU32 = "15000";
         /// A connection may rest this long between announces.
         http_idle_timeout: Duration = "60s", check check::some_time;
         /// Time for a whole request to arrive, and for its reply to be taken.

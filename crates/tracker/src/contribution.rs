@@ -10,7 +10,7 @@ use crate::catalogue::Catalogue;
 use crate::config::Config;
 use crate::front::{Error, Front};
 use crate::inbound::http::Guest;
-use crate::look::{Forwarding, Look};
+use crate::look::{Configured, Look};
 use crate::{metrics, pages};
 
 impl Front {
@@ -31,7 +31,7 @@ impl Front {
             .map_err(Error::Thread)?;
         self.thread("weir-swarms", move || runtime.block_on(walker.run()))?;
         let listening = self.listening().to_vec();
-        let look = Look::new(parts, listening, catalogue, Forwarding::new(config));
+        let look = Look::new(parts, listening, catalogue, Configured::new(config));
         metrics::count_requests(&look, requests);
         let shown = std::sync::Arc::new(look.clone());
         Ok(Contribution::new("tracker", "Tracker", Icon::Tracker)

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -14,21 +15,21 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use weir_config::IpNet;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, wall_seconds};
 use crate::config::Config;
 use crate::inbound::connection_id::ConnectionIds;
 use crate::inbound::http::{Guest, Http, Limits};
 use crate::inbound::socket::{self, Group, Kind};
 use crate::inbound::udp::Udp;
+use crate::keeper::{self, Directory, Restored};
 use crate::lists::{ListError, Lists};
 use crate::reload::Reloader;
-use crate::swarm::{SHARDS, Swarms, Totals};
+use crate::swarm::snapshot::Written;
+use crate::swarm::{Swarms, Totals};
 use crate::tally::Tallies;
 use crate::tracker::{Terms, Tracker, rules};
 use crate::trust::Trust;
 
-/// All shards are swept in this time.
-const SWEEP: Duration = Duration::from_secs(64);
 /// Connections that may wait for the ordinary router.
 const GUESTS: usize = 256;
 
@@ -53,6 +54,14 @@ pub enum Error {
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(#[from] getrandom::Error),
+    /// The files of the swarms are not to be had.
+    #[error("cannot use {}: {source}. Weir must be able to read and write there", path.display())]
+    Files {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The system starts no threads.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
@@ -88,7 +97,8 @@ pub struct Front {
     threads: Vec<JoinHandle<()>>,
     stopped: Arc<AtomicBool>,
     pub(crate) stop: CancellationToken,
-    tasks: JoinSet<()>,
+    /// Ends when its sender is dropped.
+    keeper: Option<(SyncSender<()>, JoinHandle<()>)>,
     guests: Option<mpsc::Receiver<Guest>>,
 }
 
@@ -102,10 +112,14 @@ impl Front {
         let lists = Lists::read(config.allow_file.as_deref(), config.deny_file.as_deref())?;
         let udp = open(Kind::Udp, config.udp_listen, threads)?;
         let tcp = open(Kind::Tcp, config.http_listen, threads)?;
-        let swarms = Swarms::new(rules(config));
+        let clock = Clock::start();
+        let (directory, swarms) =
+            restore(config, around, clock).map_err(|source| Error::Files {
+                path: around.directory.clone(),
+                source,
+            })?;
         let terms = Terms::new(config, around.trust(), lists);
         let (guests, waiting) = mpsc::channel(GUESTS);
-        let clock = Clock::start();
         let mut front = Self {
             tracker: Arc::new(Tracker::new(swarms, terms)),
             tallies: Tallies::default(),
@@ -115,12 +129,12 @@ impl Front {
             threads: Vec::new(),
             stopped: Arc::default(),
             stop: CancellationToken::new(),
-            tasks: JoinSet::new(),
+            keeper: None,
             guests: Some(waiting),
         };
+        front.keep(directory, clock, config.snapshot_every)?;
         front.start_udp(udp, clock)?;
         front.start_http(tcp, clock, &limits(config, threads), &guests)?;
-        front.sweep(clock);
         Ok(front)
     }
 
@@ -144,19 +158,21 @@ impl Front {
         Reloader(Arc::clone(&self.tracker))
     }
 
-    /// Stops listening and ends all threads.
-    pub async fn stop(mut self) {
+    /// Stops listening, ends all threads and writes what is not written yet. Takes as long as that takes.
+    pub fn stop(mut self) {
         self.stop.cancel();
         self.stopped.store(true, Ordering::Release);
         for socket in &self.udp {
             // It is not connected, says the system, and wakes the thread that waits on it all the same.
             drop(socket.shutdown(std::net::Shutdown::Both));
         }
-        while self.tasks.join_next().await.is_some() {}
         for thread in self.threads.drain(..) {
-            if thread.join().is_err() {
-                tracing::error!("a tracker thread had panicked");
-            }
+            join(thread);
+        }
+        if let Some((keep, thread)) = self.keeper.take() {
+            // Now that nobody changes anything, the rest is written.
+            drop(keep);
+            join(thread);
         }
     }
 
@@ -222,32 +238,38 @@ impl Front {
         Ok(())
     }
 
-    /// Visits one shard after the other.
-    fn sweep(&mut self, clock: Clock) {
-        let (tracker, stop) = (Arc::clone(&self.tracker), self.stop.clone());
-        self.tasks.spawn(async move {
-            let mut shard = 0;
-            let mut tick = tokio::time::interval(SWEEP / SHARDS as u32 * SWEPT_AT_ONCE as u32);
-            tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-            loop {
-                tokio::select! {
-                    () = stop.cancelled() => return,
-                    _ = tick.tick() => {}
-                }
-                if tracker.swarms.totals().swarms == 0 {
-                    continue;
-                }
-                for _ in 0..SWEPT_AT_ONCE {
-                    tracker.swarms.sweep(shard, clock.now().minute);
-                    shard = (shard + 1) % SHARDS;
-                }
-            }
-        });
+    /// Starts the thread that has time.
+    fn keep(&mut self, directory: Directory, clock: Clock, every: Duration) -> Result<(), Error> {
+        let tracker = Arc::clone(&self.tracker);
+        let (keep, stop) = std::sync::mpsc::sync_channel(1);
+        let thread = std::thread::Builder::new()
+            .name("weir-swarms".into())
+            .spawn(move || keeper::run(&tracker, &directory, clock, every, &stop));
+        self.keeper = Some((keep, thread.map_err(Error::Thread)?));
+        Ok(())
     }
 }
 
-/// Shards swept at each tick.
-const SWEPT_AT_ONCE: usize = 16;
+fn restore(config: &Config, around: &Around, clock: Clock) -> io::Result<(Directory, Swarms)> {
+    let directory = Directory::open(&around.directory)?;
+    let swarms = Swarms::new(rules(config), directory.key()?);
+    let now = Written {
+        minute: clock.now().minute,
+        wall: wall_seconds(),
+    };
+    let Restored { peers, bad } = directory.restore(&swarms, now)?;
+    if peers > 0 || bad > 0 {
+        let swarms = swarms.totals().swarms;
+        tracing::info!(swarms, peers, bad, "swarms are back");
+    }
+    Ok((directory, swarms))
+}
+
+fn join(thread: JoinHandle<()>) {
+    if thread.join().is_err() {
+        tracing::error!("a tracker thread had panicked");
+    }
+}
 
 async fn serve(http: &Arc<Http>, sockets: Vec<Socket>, stop: &CancellationToken) {
     let mut listeners = JoinSet::new();

@@ -1,12 +1,23 @@
 //! The tracker front: swarms, the listeners before them and the forwarders behind them.
 
+#[cfg(feature = "bench")]
+pub mod bench;
 mod card;
 mod catalogue;
 mod clock;
 pub mod config;
 mod contribution;
+#[cfg_attr(
+    not(test),
+    expect(
+        dead_code,
+        reason = "the other end of the ring, the forwarders, is not there yet"
+    )
+)]
+mod forwarding;
 mod front;
 mod inbound;
+mod keeper;
 mod lists;
 mod look;
 mod metrics;

@@ -20,19 +20,19 @@ struct Inner {
     clock: Clock,
     listening: Vec<(&'static str, SocketAddr)>,
     catalogue: Catalogue,
-    forwarding: Forwarding,
+    forwarding: Configured,
 }
 
 /// What is configured of forwarding, which nothing does yet.
 #[derive(Clone, Debug)]
-pub(crate) struct Forwarding {
+pub(crate) struct Configured {
     pub(crate) capacity: u32,
     pub(crate) max_workers: u32,
     /// Names of forwarders.
     pub(crate) forwarders: Vec<String>,
 }
 
-impl Forwarding {
+impl Configured {
     pub(crate) fn new(config: &Config) -> Self {
         let forwarders = config.forwarders.iter();
         Self {
@@ -48,7 +48,7 @@ impl Look {
         (tracker, tallies, clock): (Arc<Tracker>, Tallies, Clock),
         listening: Vec<(&'static str, SocketAddr)>,
         catalogue: Catalogue,
-        forwarding: Forwarding,
+        forwarding: Configured,
     ) -> Self {
         Self(Arc::new(Inner {
             tracker,
@@ -80,7 +80,7 @@ impl Look {
         &self.0.catalogue
     }
 
-    pub(crate) fn forwarding(&self) -> &Forwarding {
+    pub(crate) fn forwarding(&self) -> &Configured {
         &self.0.forwarding
     }
 

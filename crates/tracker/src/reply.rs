@@ -23,6 +23,10 @@ pub(crate) enum Refusal {
     Full(u32),
     /// Its address has no room for a new peer.
     Crowded(u32),
+    /// First announces are limited for the moment.
+    Busy(u32),
+    /// The queue to other trackers is full.
+    QueueFull(u32),
 }
 
 impl Refusal {
@@ -33,6 +37,10 @@ impl Refusal {
             Self::NotServed => "this tracker does not serve this info hash".into(),
             Self::Full(seconds) => {
                 format!("tracker full, retry in {} minutes", minutes(*seconds)).into()
+            }
+            Self::Busy(seconds) => format!("tracker busy, retry in {seconds} seconds").into(),
+            Self::QueueFull(seconds) => {
+                format!("tracker queue full, retry in {} minutes", minutes(*seconds)).into()
             }
             Self::Crowded(seconds) => format!(
                 "too many peers of your address, retry in {} minutes",
@@ -45,7 +53,10 @@ impl Refusal {
     /// Seconds until it may ask again.
     fn retry(&self) -> Option<u32> {
         match self {
-            Self::Full(seconds) | Self::Crowded(seconds) => Some(*seconds),
+            Self::Full(seconds)
+            | Self::Crowded(seconds)
+            | Self::Busy(seconds)
+            | Self::QueueFull(seconds) => Some(*seconds),
             Self::Malformed(_) | Self::NotConnected | Self::NotServed => None,
         }
     }

@@ -15,6 +15,7 @@ mod pick;
 mod record;
 mod shard;
 mod sketch;
+pub(crate) mod snapshot;
 
 use std::hash::BuildHasher;
 
@@ -30,10 +31,10 @@ pub use self::browse::{Close, Peer, Seen, Walk};
 pub use self::census::Totals;
 pub use self::entry::Endpoint;
 pub use self::minute::{Age, Minute};
-pub use self::record::{CountBy, Counts};
+pub use self::record::{CountBy, Counts, Forward};
 
-/// The key of all hashes here: clients choose info hashes and addresses.
-type Seed = foldhash::fast::RandomState;
+/// Hashes with a key that clients do not know, since they choose info hashes and addresses.
+type Seed = foldhash::fast::FixedState;
 
 /// Swarms are spread over so many shards.
 pub const SHARDS: usize = 1024;
@@ -116,6 +117,8 @@ pub struct Known {
     pub counts: Counts,
     /// The peer was not here before.
     pub new: bool,
+    /// Whether the announce is to be sent on.
+    pub forward: Forward,
 }
 
 /// Why a new peer was not taken in.
@@ -128,12 +131,12 @@ pub enum Full {
 }
 
 impl Swarms {
-    /// No swarms yet.
-    pub fn new(rules: Rules) -> Self {
+    /// No swarms yet. `key` is secret; with the same one, swarms are in the same shards.
+    pub fn new(rules: Rules, key: u64) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            seed: Seed::default(),
-            sketch: rules.max_peers_per_ip.map(|_| Sketch::default()),
+            seed: Seed::with_seed(key),
+            sketch: rules.max_peers_per_ip.map(|_| Sketch::new(key)),
             rules,
             census: Census::default(),
         }
@@ -184,6 +187,17 @@ impl Swarms {
         record.map_or_else(Counts::default, |record| record.counts(self.rules.count_by))
     }
 
+    /// A swarm is to be forwarded from a minute on; `None` as if it never was.
+    pub fn set_forwarded(&self, hash: &[u8; 20], due: Option<Minute>) {
+        let hashed = self.hash(hash);
+        let mut shard = self.shard(hashed);
+        let found = shard.find(hashed, hash);
+        shard.changed = true;
+        if let Some(record) = found.and_then(|found| shard.at_mut(found)) {
+            record.set_forwarded(due);
+        }
+    }
+
     /// Looks through one shard for peers that are silent for too long, a slice under each lock.
     pub fn sweep(&self, shard: usize, now: Minute) {
         while !self.sweep_slice(&mut self.shards[shard].lock(), now) {}
@@ -219,6 +233,7 @@ impl Swarms {
         Ok(Known {
             counts: record.counts(self.rules.count_by),
             new: arrived.new,
+            forward: record.forward(how.now),
         })
     }
 
@@ -307,6 +322,7 @@ impl Swarms {
         let nobody = Known {
             counts: Counts::default(),
             new: false,
+            forward: Forward::NotDue,
         };
         let Some(position) = shard.find(hashed, &arrival.hash) else {
             return nobody;
@@ -330,7 +346,7 @@ impl Swarms {
         self.census.changed(before, record.cuts());
         let known = Known {
             counts: record.counts(self.rules.count_by),
-            new: false,
+            ..nobody
         };
         if record.len() == 0 {
             shard.remove(hashed, position);
@@ -392,5 +408,35 @@ impl Swarms {
     }
 }
 
+/// How long locks are held, for the bench of pauses.
+#[cfg(feature = "bench")]
+impl Swarms {
+    /// Sweeps everything and copies everything, and notes how long each lock was held for it.
+    #[expect(clippy::disallowed_methods, reason = "it measures")]
+    pub fn time_locks(&self, now: Minute, mut note: impl FnMut(&'static str, std::time::Duration)) {
+        for shard in &self.shards {
+            loop {
+                let mut shard = shard.lock();
+                let began = std::time::Instant::now();
+                let done = self.sweep_slice(&mut shard, now);
+                note("sweep", began.elapsed());
+                if done {
+                    break;
+                }
+            }
+            let (mut place, mut file) = (snapshot::Place::default(), Vec::new());
+            loop {
+                let shard = shard.lock();
+                let began = std::time::Instant::now();
+                let more = snapshot::copy_slice(&shard, &mut place, now, &mut file);
+                note("snapshot", began.elapsed());
+                if !more {
+                    break;
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -10,9 +10,12 @@ use weir_tracker_proto::{Announce, Event, InfoHash};
 
 use crate::clock::Now;
 use crate::config::Config;
+use crate::forwarding::{Forwarding, Verdict};
 use crate::lists::Lists;
 use crate::reply::Refusal;
-use crate::swarm::{self, Age, Arrival, CountBy, Counts, Doing, Endpoint, Full, Swarms, Want};
+use crate::swarm::{
+    self, Age, Arrival, CountBy, Counts, Doing, Endpoint, Forward, Full, Swarms, Want,
+};
 use crate::trust::Trust;
 
 /// Everything that listeners share.
@@ -20,6 +23,8 @@ pub(crate) struct Tracker {
     pub(crate) swarms: Swarms,
     /// Replaced as a whole by a reload.
     terms: ArcSwap<Terms>,
+    /// The way to other trackers, if there are any.
+    forwarding: Option<Forwarding>,
 }
 
 /// What clients are told and allowed.
@@ -89,6 +94,7 @@ impl Tracker {
         Self {
             swarms,
             terms: ArcSwap::from_pointee(terms),
+            forwarding: None,
         }
     }
 
@@ -123,14 +129,52 @@ impl Tracker {
             doing: doing(announce),
             want: terms.want(announce, &at, carries),
         };
-        match self.swarms.announce(&arrival, now.minute, random, out) {
-            Ok(known) => Ok(Told {
-                counts: known.counts,
-                interval: terms.interval,
-            }),
-            Err(Full::Tracker) => Err(Refusal::Full(terms.interval)),
-            Err(Full::Address) => Err(Refusal::Crowded(terms.interval)),
+        let known = match self.swarms.announce(&arrival, now.minute, random, out) {
+            Ok(known) => known,
+            Err(Full::Tracker) => return Err(Refusal::Full(terms.interval)),
+            Err(Full::Address) => return Err(Refusal::Crowded(terms.interval)),
+        };
+        let mut told = Told {
+            counts: known.counts,
+            interval: terms.interval,
+        };
+        if let Some(forwarding) = &self.forwarding
+            && known.forward != Forward::NotDue
+        {
+            let first = known.forward == Forward::First;
+            let verdict = forwarding.send(announce, at, source, first);
+            if first && verdict != Verdict::Goes {
+                self.put_off(&announce.info_hash, forwarding, verdict, &mut told)?;
+            }
         }
+        Ok(told)
+    }
+
+    /// A first announce that cannot go on now: the peer is stored all the same, and comes back as the first one.
+    #[cold]
+    fn put_off(
+        &self,
+        hash: &InfoHash,
+        forwarding: &Forwarding,
+        verdict: Verdict,
+        told: &mut Told,
+    ) -> Result<(), Refusal> {
+        self.swarms.set_forwarded(&hash.0, None);
+        let rules = forwarding.rules();
+        let refusal = match verdict {
+            Verdict::Busy => Refusal::Busy(rules.busy),
+            _ => Refusal::QueueFull(rules.full),
+        };
+        if !rules.peers {
+            return Err(refusal);
+        }
+        let wait = match verdict {
+            Verdict::Busy => rules.busy,
+            _ => rules.full,
+        };
+        // Not all at the same time, and not sooner.
+        told.interval = wait.saturating_add(fastrand::u32(..=wait / 10));
+        Ok(())
     }
 
     /// Who takes part in a swarm; nobody in one that is not served.
@@ -177,3 +221,6 @@ fn doing(announce: &Announce) -> Doing {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! `weir serve`: builds everything from the configuration and runs it until it is told to stop.
 
 mod data;
+mod descriptors;
 mod fronts;
 mod greeting;
 mod listen;
@@ -45,6 +46,7 @@ pub fn run(loaded: Loaded, sources: Sources) -> anyhow::Result<ExitCode> {
 async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::catch()?;
     let config = loaded.config.clone();
+    descriptors::raise_for(&config);
     let data = Data::lock(&config.data)?;
     let state = File::open(data.path().join("state.db"))?;
     let running = Running::new(loaded.clone(), sources, logs);
@@ -93,7 +95,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
             },
         }
     };
-    tracker.stop().await;
+    tracker.stop();
     state.close();
     Ok(code)
 }

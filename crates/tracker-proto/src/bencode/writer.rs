@@ -11,6 +11,7 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Appends to what the buffer holds.
+    #[inline]
     pub fn new(out: &'a mut Vec<u8>) -> Self {
         Self { out }
     }
@@ -26,16 +27,19 @@ impl<'a> Writer<'a> {
     }
 
     /// Begins a dictionary.
+    #[inline]
     pub fn begin_dict(&mut self) {
         self.out.push(b'd');
     }
 
     /// Ends the innermost list or dictionary.
+    #[inline]
     pub fn end(&mut self) {
         self.out.push(b'e');
     }
 
     /// Writes an integer.
+    #[inline]
     pub fn integer(&mut self, value: i64) {
         self.out.push(b'i');
         if value < 0 {
@@ -46,24 +50,28 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a string of any bytes, or a key.
+    #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.length(bytes.len());
         self.out.extend_from_slice(bytes);
     }
 
     /// Writes a key with an integer.
+    #[inline]
     pub fn integer_at(&mut self, key: &str, value: i64) {
         self.bytes(key.as_bytes());
         self.integer(value);
     }
 
     /// Writes a key with a string.
+    #[inline]
     pub fn bytes_at(&mut self, key: &str, value: &[u8]) {
         self.bytes(key.as_bytes());
         self.bytes(value);
     }
 
     /// Writes only the length of a string, whose bytes the caller appends to [`Writer::buffer`].
+    #[inline]
     pub fn length(&mut self, length: usize) {
         push_decimal(self.out, length as u64);
         self.out.push(b':');
@@ -71,7 +79,17 @@ impl<'a> Writer<'a> {
 }
 
 /// Appends a number in decimal; the formatting machinery would take longer than all the rest.
-pub(crate) fn push_decimal(out: &mut Vec<u8>, mut number: u64) {
+#[inline]
+pub(crate) fn push_decimal(out: &mut Vec<u8>, number: u64) {
+    // Most counts are small, and so are the lengths of all keys, which are known beforehand.
+    match number {
+        0..10 => out.push(b'0' + number as u8),
+        10..100 => out.extend_from_slice(&[b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]),
+        _ => push_digits(out, number),
+    }
+}
+
+fn push_digits(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; 20];
     let mut start = digits.len();
     loop {

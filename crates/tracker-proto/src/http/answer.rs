@@ -83,25 +83,21 @@ pub fn read_announce_reply(body: &[u8]) -> Result<Answer<'_, AnnounceAnswer<'_>>
     if let Some(failure) = failure(dict) {
         return Ok(Answer::Refused(failure));
     }
-    let mut answer = AnnounceAnswer::default();
-    let mut known = false;
-    for (key, value) in dict {
-        match key {
-            b"peers" => answer.peers.set(value)?,
-            b"peers6" => answer.peers.compact6 = whole(value, compact::V6, "peers6")?,
-            b"interval" => answer.interval = count(value),
-            b"min interval" => answer.min_interval = count(value),
-            b"complete" => answer.complete = count(value),
-            b"incomplete" => answer.incomplete = count(value),
-            b"downloaded" => answer.downloaded = count(value),
-            b"tracker id" => answer.tracker_id = value.bytes(),
-            b"warning message" => answer.warning = value.bytes().map(Text),
-            b"external ip" => answer.external_ip = external_ip(value),
-            _ => continue,
-        }
-        known = true;
-    }
-    if !known {
+    let number = |key: &[u8]| dict.get(key).and_then(count);
+    let bytes = |key: &[u8]| dict.get(key).and_then(Value::bytes);
+    let answer = AnnounceAnswer {
+        interval: number(b"interval"),
+        min_interval: number(b"min interval"),
+        complete: number(b"complete"),
+        incomplete: number(b"incomplete"),
+        downloaded: number(b"downloaded"),
+        tracker_id: bytes(b"tracker id"),
+        warning: bytes(b"warning message").map(Text),
+        external_ip: bytes(b"external ip").and_then(external_ip),
+        peers: Peers::read(dict)?,
+    };
+    let has_peers = dict.get(b"peers").or(dict.get(b"peers6")).is_some();
+    if !has_peers && answer == AnnounceAnswer::default() {
         return Err(ReplyError::Empty);
     }
     Ok(Answer::Given(answer))
@@ -136,38 +132,47 @@ impl<'a> Peers<'a> {
         all.filter(|address| address.port() != 0)
     }
 
-    fn set(&mut self, value: Value<'a>) -> Result<(), ReplyError> {
-        match value {
-            Value::List(list) => self.dictionaries = Some(list),
-            other => self.compact = whole(other, compact::V4, "peers")?,
+    fn read(reply: Dict<'a>) -> Result<Self, ReplyError> {
+        let mut peers = Self::default();
+        match reply.get(b"peers") {
+            Some(Value::List(list)) => peers.dictionaries = Some(list),
+            Some(value) => peers.compact = whole(value, compact::V4, "peers")?,
+            None => {}
         }
-        Ok(())
+        if let Some(value) = reply.get(b"peers6") {
+            peers.compact6 = whole(value, compact::V6, "peers6")?;
+        }
+        Ok(peers)
     }
 }
 
 impl<'a> Files<'a> {
-    /// The counts of one swarm, of the `asked` that were asked for.
-    ///
-    /// npm's `bittorrent-tracker` sends keys that went through UTF-8 and lost bytes on the way, so
-    /// the only swarm of a reply to a scrape of one is that one whatever its key.
-    pub fn counts(self, hash: InfoHash, asked: usize) -> Option<Counts> {
-        let mut entries = self.entries?;
-        if let Some(found) = entries.get(&hash.0) {
-            return found.dict().map(counts);
-        }
-        let (key, only) = entries.next()?;
-        let mangled = asked == 1 && entries.next().is_none() && key.len() != hash.0.len();
-        mangled.then(|| only.dict().map(counts)).flatten()
+    /// The counts of one swarm, if the reply has them.
+    pub fn counts(self, hash: InfoHash) -> Option<Counts> {
+        let mut all = self.iter();
+        all.find(|(found, _)| *found == hash)
+            .map(|(_, counts)| counts)
     }
 
     /// The swarms whose keys are info hashes, in the order they came.
     pub fn iter(self) -> impl Iterator<Item = (InfoHash, Counts)> + 'a {
         let entries = self.entries.into_iter().flatten();
-        entries.filter_map(|(key, value)| {
-            let hash = InfoHash(key.try_into().ok()?);
-            Some((hash, counts(value.dict()?)))
-        })
+        entries.filter_map(|(key, value)| Some((info_hash(key)?, counts(value.dict()?))))
     }
+}
+
+/// An info hash as key. npm's `bittorrent-tracker` sends it as if its bytes were characters, written
+/// in UTF-8: such a key is longer than 20 bytes, but has 20 characters that are all bytes.
+fn info_hash(key: &[u8]) -> Option<InfoHash> {
+    if let Ok(hash) = key.try_into() {
+        return Some(InfoHash(hash));
+    }
+    let mut hash = [0; 20];
+    let mut characters = str::from_utf8(key).ok()?.chars();
+    for byte in &mut hash {
+        *byte = u8::try_from(characters.next()?).ok()?;
+    }
+    characters.next().is_none().then_some(InfoHash(hash))
 }
 
 fn dictionary(body: &[u8]) -> Result<Dict<'_>, ReplyError> {
@@ -196,8 +201,7 @@ fn retry_in(value: Value<'_>) -> Option<RetryIn> {
     }
 }
 
-fn external_ip(value: Value<'_>) -> Option<IpAddr> {
-    let bytes = value.bytes()?;
+fn external_ip(bytes: &[u8]) -> Option<IpAddr> {
     if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
         return Some(Ipv4Addr::from(v4).into());
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use crate::announce::{Announce, Endpoint, Event, UNKNOWN_LEFT};
+use crate::announce::{Announce, Endpoint, Event};
 use crate::hash::InfoHash;
 
 /// Appends an announce to a URL or request target, whose own query (a passkey) stays as it is.
@@ -17,12 +17,8 @@ pub fn write_announce_query(announce: &Announce, tracker_id: Option<&[u8]>, url:
     pair(url, "port", announce.port);
     pair(url, "uploaded", announce.uploaded);
     pair(url, "downloaded", announce.downloaded);
-    // Upstreams read signed numbers at best.
-    if announce.left == UNKNOWN_LEFT {
-        pair(url, "left", i64::MAX);
-    } else {
-        pair(url, "left", announce.left);
-    }
+    // Many upstreams read a signed number; one they cannot read may be 0 to them, a seeder.
+    pair(url, "left", announce.left.min(i64::MAX as u64));
     if let Some(event) = event_name(announce.event) {
         pair(url, "event", event);
     }

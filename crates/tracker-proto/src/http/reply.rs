@@ -55,9 +55,14 @@ pub struct AnnounceWriter<'a> {
     warning: Option<&'a str>,
 }
 
+/// Room for all that a head may say.
+const HEAD_ROOM: usize = 192;
+
 impl<'a> AnnounceWriter<'a> {
     /// Appends the head of a reply.
+    #[inline]
     pub fn new(head: &Head<'a>, out: &'a mut Vec<u8>) -> Self {
+        out.reserve(HEAD_ROOM);
         let mut writer = Writer::new(out);
         writer.begin_dict();
         writer.integer_at("complete", head.complete.into());

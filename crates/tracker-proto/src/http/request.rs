@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::str::FromStr;
 
-use super::query::{Number, Pairs, decoded, number, twenty};
+use super::query::{Key, Number, Pairs, decoded, hex_digit, number, twenty};
 use crate::announce::{Announce, Endpoint, Event, UNKNOWN_LEFT};
 use crate::error::RequestError;
 use crate::hash::{InfoHash, PeerId};
@@ -22,22 +22,22 @@ pub fn parse_announce(query: &[u8]) -> Result<Announce, RequestError> {
     let mut rest = Announce::new(InfoHash([0; 20]), PeerId([0; 20]), NonZeroU16::MIN);
     for (key, value) in Pairs::new(query) {
         match key {
-            b"info_hash" if info_hash.is_some() => return Err(RequestError::ManyInfoHashes),
-            b"info_hash" => info_hash = Some(twenty(value, RequestError::InfoHashLength)?),
-            b"peer_id" => peer_id = Some(twenty(value, RequestError::PeerIdLength)?),
-            b"port" => port = Some(parse_port(value)?),
-            b"uploaded" => rest.uploaded = count(value, "uploaded", 0)?,
-            b"downloaded" => rest.downloaded = count(value, "downloaded", 0)?,
-            b"left" => rest.left = count(value, "left", UNKNOWN_LEFT)?,
-            b"event" => rest.event = parse_event(value)?,
-            b"numwant" => rest.numwant = parse_numwant(value)?,
-            b"key" => rest.key = parse_key(value)?,
-            b"compact" => rest.compact = flag(value),
-            b"no_peer_id" => rest.no_peer_id = flag(value) == Some(true),
-            b"ip" => rest.ip = text(value)?.filter(|ip: &IpAddr| !ip.is_unspecified()),
-            b"ipv4" => rest.ipv4 = parse_ipv4(value)?,
-            b"ipv6" => rest.ipv6 = parse_ipv6(value)?,
-            _ => {}
+            Key::InfoHash if info_hash.is_some() => return Err(RequestError::ManyInfoHashes),
+            Key::InfoHash => info_hash = Some(twenty(value, RequestError::InfoHashLength)?),
+            Key::PeerId => peer_id = Some(twenty(value, RequestError::PeerIdLength)?),
+            Key::Port => port = Some(parse_port(value)?),
+            Key::Uploaded => rest.uploaded = count(value, "uploaded", 0)?,
+            Key::Downloaded => rest.downloaded = count(value, "downloaded", 0)?,
+            Key::Left => rest.left = count(value, "left", UNKNOWN_LEFT)?,
+            Key::Event => rest.event = parse_event(value)?,
+            Key::Numwant => rest.numwant = parse_numwant(value)?,
+            Key::Secret => rest.key = parse_key(value)?,
+            Key::Compact => rest.compact = flag(value),
+            Key::NoPeerId => rest.no_peer_id = flag(value) == Some(true),
+            Key::Ip => rest.ip = text(value)?.filter(|ip: &IpAddr| !ip.is_unspecified()),
+            Key::Ipv4 => rest.ipv4 = parse_ipv4(value)?,
+            Key::Ipv6 => rest.ipv6 = parse_ipv6(value)?,
+            Key::Other => {}
         }
     }
     Ok(Announce {
@@ -64,7 +64,7 @@ pub fn parse_scrape(query: &[u8], limit: usize) -> Result<Scrape<'_>, RequestErr
         if found == limit {
             break;
         }
-        if key == b"info_hash" {
+        if key == Key::InfoHash {
             twenty(value, RequestError::InfoHashLength)?;
             found += 1;
         }
@@ -83,7 +83,7 @@ impl Iterator for Scrape<'_> {
 
     fn next(&mut self) -> Option<InfoHash> {
         self.left = self.left.checked_sub(1)?;
-        let (_, value) = self.pairs.find(|(key, _)| key == b"info_hash")?;
+        let (_, value) = self.pairs.find(|(key, _)| *key == Key::InfoHash)?;
         twenty(value, RequestError::InfoHashLength)
             .ok()
             .map(InfoHash)
@@ -122,35 +122,45 @@ fn parse_numwant(value: &[u8]) -> Result<Option<u32>, RequestError> {
 }
 
 fn parse_event(value: &[u8]) -> Result<Event, RequestError> {
+    if let Some(event) = event(value) {
+        return Ok(event);
+    }
     let mut room = [0; 64];
-    Ok(match decoded(value, &mut room)? {
-        b"started" => Event::Started,
-        b"stopped" => Event::Stopped,
-        b"completed" => Event::Completed,
-        b"paused" => Event::Paused,
-        _ => Event::None,
-    })
+    Ok(event(decoded(value, &mut room)?).unwrap_or_default())
+}
+
+fn event(name: &[u8]) -> Option<Event> {
+    match name {
+        b"started" => Some(Event::Started),
+        b"stopped" => Some(Event::Stopped),
+        b"completed" => Some(Event::Completed),
+        b"paused" => Some(Event::Paused),
+        _ => None,
+    }
 }
 
 /// A key is whatever the client likes; most send up to eight hexadecimal digits, which stay the
 /// number they are (it is the same key over UDP), and anything else is folded into one (FNV-1a).
 fn parse_key(value: &[u8]) -> Result<Option<NonZeroU32>, RequestError> {
+    if let Some(number) = hexadecimal(value) {
+        return Ok(NonZeroU32::new(number));
+    }
     let mut room = [0; 64];
     let key = decoded(value, &mut room)?;
-    if key.is_empty() {
-        return Ok(None);
-    }
-    let number = (key.len() <= 8).then(|| hexadecimal(key)).flatten();
-    let number = number.unwrap_or_else(|| {
+    let number = hexadecimal(key).unwrap_or_else(|| {
         let fold = |hash: u32, &byte: &u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
         key.iter().fold(0x811c_9dc5, fold)
     });
     Ok(NonZeroU32::new(number))
 }
 
+/// Up to eight hexadecimal digits as a number; none are zero, which is no key.
 fn hexadecimal(digits: &[u8]) -> Option<u32> {
+    if digits.len() > 8 {
+        return None;
+    }
     digits.iter().try_fold(0, |number, &byte| {
-        Some(number << 4 | char::from(byte).to_digit(16)?)
+        Some(number << 4 | u32::from(hex_digit(byte)?))
     })
 }
 

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -26,6 +27,8 @@ use crate::tracker::{Carries, Terms, Tracker};
 
 /// Bytes read at once.
 const READ: usize = 16 << 10;
+/// Replies that wait to be sent on one connection; further requests on it are answered when they are.
+const UNSENT: usize = 16 << 10;
 /// With nearly all connections taken, one that rests may do so only this long.
 const CROWDED_IDLE: u32 = 5;
 
@@ -77,6 +80,8 @@ struct Desk {
 enum Next {
     /// It waits for more.
     Wait,
+    /// What was read holds more requests, to be answered when the replies so far are sent.
+    GoOn,
     /// It is closed when all is written.
     Close,
     /// The router takes over.
@@ -131,6 +136,7 @@ impl Http {
                             deadline: Arc::clone(&deadline),
                             unread: Vec::new(),
                             begun: false,
+                            goes_on: false,
                         };
                         let task = open.spawn(connection.serve());
                         deadlines.push((deadline, task));
@@ -194,13 +200,15 @@ struct Connection {
     unread: Vec<u8>,
     /// What a proxy says at the beginning has been read.
     begun: bool,
+    /// `unread` may hold whole requests.
+    goes_on: bool,
 }
 
 impl Connection {
     async fn serve(mut self) {
         drop(self.stream.set_nodelay(true)); // a wish
         loop {
-            if self.stream.readable().await.is_err() {
+            if !self.goes_on && self.stream.readable().await.is_err() {
                 return;
             }
             let answered = self.answer();
@@ -212,8 +220,9 @@ impl Connection {
             if !unsent.is_empty() && self.send(&unsent).await.is_err() {
                 return;
             }
+            self.goes_on = matches!(next, Next::GoOn);
             match next {
-                Next::Wait => {}
+                Next::Wait | Next::GoOn => {}
                 Next::Close => return self.close().await,
                 Next::Leave => return self.leave(),
             }
@@ -227,9 +236,12 @@ impl Connection {
         let desk = &mut *desk;
         let had = self.unread.len();
         desk.input[..had].copy_from_slice(&self.unread);
-        let count = self.stream.try_read(&mut desk.input[had..])?;
-        if count == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        let mut count = 0;
+        if !self.goes_on {
+            count = self.stream.try_read(&mut desk.input[had..])?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
         }
         desk.output.clear();
         let terms = http.tracker.terms();
@@ -264,7 +276,7 @@ impl Connection {
         self.unread.extend_from_slice(rest);
     }
 
-    /// Answers the requests in the first `length` bytes of the input; says how many bytes they were.
+    /// Answers what is whole in the first `length` bytes of the input; says how many bytes that was.
     fn answer_input(&mut self, desk: &mut Desk, length: usize, terms: &Terms) -> (Next, usize) {
         let mut used = 0;
         if !self.begun {
@@ -273,26 +285,11 @@ impl Connection {
                 None => return (Next::Close, length),
             }
         }
-        while self.begun && used < length {
-            match request::read(&desk.input[used..length], self.client, &terms.trust) {
-                Ok(head) if head.kind == Asks::Other => return (Next::Leave, used),
-                Ok(head) => {
-                    let query = used + head.query.start..used + head.query.end;
-                    used += head.length;
-                    self.http.answer_one(desk, &head, query, terms);
-                    if !head.keep {
-                        return (Next::Close, length);
-                    }
-                }
-                Err(NoHead::Partial) if length - used < self.http.limits.bytes => break,
-                Err(wrong) => {
-                    self.http.tally.count(Kind::Malformed);
-                    desk.output.extend_from_slice(refused(wrong));
-                    return (Next::Close, length);
-                }
-            }
+        if !self.begun {
+            return (Next::Wait, used);
         }
-        (Next::Wait, used)
+        self.http
+            .answer_requests(desk, used..length, self.client, terms)
     }
 
     /// How long the words of a proxy at the beginning are; `None` if they cannot be read.
@@ -366,21 +363,54 @@ impl Connection {
 }
 
 impl Http {
-    /// Appends the reply to one request.
-    fn answer_one(
+    /// Answers the requests in a part of the input; says where the rest begins.
+    #[inline]
+    fn answer_requests(
         &self,
         desk: &mut Desk,
-        head: &Head,
-        query: std::ops::Range<usize>,
+        part: Range<usize>,
+        client: IpAddr,
         terms: &Terms,
-    ) {
+    ) -> (Next, usize) {
+        let Range {
+            start: mut used,
+            end,
+        } = part;
+        while used < end {
+            if desk.output.len() >= UNSENT {
+                return (Next::GoOn, used);
+            }
+            match request::read(&desk.input[used..end], client, &terms.trust) {
+                Ok(head) if head.kind == Asks::Other => return (Next::Leave, used),
+                Ok(head) => {
+                    let query = used + head.query.start..used + head.query.end;
+                    used += head.length;
+                    self.answer_one(desk, &head, query, terms);
+                    if !head.keep {
+                        return (Next::Close, end);
+                    }
+                }
+                Err(NoHead::Partial) if end - used < self.limits.bytes => break,
+                Err(wrong) => {
+                    self.tally.count(Kind::Malformed);
+                    desk.output.extend_from_slice(refused(wrong));
+                    return (Next::Close, end);
+                }
+            }
+        }
+        (Next::Wait, used)
+    }
+
+    /// Appends the reply to one request.
+    fn answer_one(&self, desk: &mut Desk, head: &Head, query: Range<usize>, terms: &Terms) {
         desk.body.clear();
         let Desk { input, body, .. } = desk;
         let query = &input[query];
         let refusal = match head.kind {
             Asks::Announce => match http::parse_announce(query) {
                 Ok(announce) => {
-                    (desk.v4.clear(), desk.v6.clear());
+                    desk.v4.clear();
+                    desk.v6.clear();
                     let told = self.tracker.announce(
                         terms,
                         &announce,
@@ -453,5 +483,19 @@ fn refused(wrong: NoHead) -> &'static [u8] {
         NoHead::Partial | NoHead::TooMany => {
             b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain\r\nContent-Length: 25\r\nConnection: close\r\n\r\nThe request is too long.\n"
         }
+    }
+}
+
+/// Requests without a socket.
+#[cfg(feature = "bench")]
+impl Http {
+    pub(crate) fn answer_bytes(&self, bytes: &[u8], client: IpAddr) -> usize {
+        let mut desk = self.desk.lock();
+        let desk = &mut *desk;
+        desk.output.clear();
+        desk.input[..bytes.len()].copy_from_slice(bytes);
+        let terms = self.tracker.terms();
+        self.answer_requests(desk, 0..bytes.len(), client, &terms);
+        desk.output.len()
     }
 }

@@ -241,3 +241,16 @@ fn passing(error: &io::Error) -> bool {
             | WouldBlock
     )
 }
+
+/// Packets without a socket.
+#[cfg(feature = "bench")]
+impl Udp {
+    pub(crate) fn answer_bytes(&mut self, packet: &[u8], source: SocketAddr) -> &[u8] {
+        let now = self.clock.now();
+        let tracker = Arc::clone(&self.tracker);
+        let terms = tracker.terms();
+        self.out.clear();
+        self.answer(packet, source, &terms, now);
+        &self.out
+    }
+}

@@ -108,7 +108,7 @@ impl Rig {
     }
 
     async fn end(self) {
-        self.front.stop().await;
+        self.front.stop();
         self.state.close();
     }
 }

@@ -46,6 +46,13 @@ impl<const N: usize> Entry<N> {
         &self.0
     }
 
+    /// Its address and port alone, the rest zero.
+    pub(super) fn place(&self) -> [u8; N] {
+        let mut place = self.0;
+        place[N - TAIL..].fill(0);
+        place
+    }
+
     pub(super) fn from_bytes(bytes: [u8; N]) -> Self {
         Self(bytes)
     }

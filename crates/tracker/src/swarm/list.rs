@@ -6,6 +6,9 @@ use super::index::Index;
 use super::peers::{Cut, Peers, SCAN};
 use super::record::{Sweep, distinct};
 
+/// Lists up to this length are copied to give room back.
+const COPIED: usize = 2048;
+
 /// The peers of one family in a large swarm.
 #[derive(Debug)]
 pub(super) struct List<const N: usize> {
@@ -98,9 +101,12 @@ impl<const N: usize> List<N> {
         }
     }
 
-    /// Gives room back when much is left over.
+    /// Gives room back when much is left over. A long list is left as it is: to copy it would keep announces waiting.
     pub(super) fn shrink(&mut self, seed: &Seed) {
         let len = self.cut.len as usize;
+        if len > COPIED {
+            return;
+        }
         if self.slots.len() > 2 * capacity_for(len) {
             self.resize(capacity_for(len));
         }

@@ -95,22 +95,33 @@ impl Page<'_> {
         }
     }
 
+    /// Takes what is fresh in a range, without the asker, until the page holds `until` peers.
     #[inline]
     fn take<const N: usize>(&mut self, slots: &[Entry<N>], range: Range<usize>, until: usize) {
+        match self.wish.asker {
+            Some(asker) if range.contains(&asker) => {
+                self.copy(&slots[range.start..asker], until);
+                self.copy(&slots[asker + 1..range.end], until);
+            }
+            _ => self.copy(&slots[range], until),
+        }
+    }
+
+    #[inline]
+    fn copy<const N: usize>(&mut self, peers: &[Entry<N>], until: usize) {
         let wire = Entry::<N>::WIRE;
-        for (position, entry) in range.clone().zip(&slots[range]) {
-            let skip =
-                self.wish.asker == Some(position) || entry.is_stale(self.wish.now, self.wish.age);
-            if skip {
+        let room = &mut self.out[self.taken * wire..until * wire];
+        let mut places = room.chunks_exact_mut(wire);
+        for entry in peers {
+            if entry.is_stale(self.wish.now, self.wish.age) {
                 continue;
             }
-            if self.taken == until {
-                return;
-            }
-            let at = self.taken * wire;
-            self.out[at..at + wire].copy_from_slice(entry.wire());
-            self.taken += 1;
+            let Some(place) = places.next() else {
+                break;
+            };
+            place.copy_from_slice(entry.wire());
         }
+        self.taken = until - places.len();
     }
 }
 

@@ -89,6 +89,17 @@ pub(super) struct Arrived {
     pub(super) new: bool,
 }
 
+/// Whether an announce is to be sent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forward {
+    /// Yes, and no announce of this swarm ever was.
+    First,
+    /// Yes, again.
+    Due,
+    /// Not yet.
+    NotDue,
+}
+
 /// How a peer describes itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
@@ -323,9 +334,34 @@ impl Record {
         record
     }
 
-    /// Whether it was ever forwarded, and from which minute on it is to be again.
-    pub(super) fn forwarding(&self) -> Option<u16> {
-        self.forwarded.then_some(self.due)
+    /// Whether this swarm is to be forwarded with an announce that comes now. If it is, announces of the next minute
+    /// are not, until [`Record::set_forwarded`] says better.
+    #[inline]
+    pub(super) fn forward(&mut self, now: Minute) -> Forward {
+        let next = now.plus(1).short();
+        if !self.forwarded {
+            (self.forwarded, self.due) = (true, next);
+            return Forward::First;
+        }
+        // Behind us by less than half of what the stamp can tell.
+        if now.short().wrapping_sub(self.due) > u16::MAX / 2 {
+            return Forward::NotDue;
+        }
+        self.due = next;
+        Forward::Due
+    }
+
+    /// It is to be forwarded from a minute on; `None` as if it never was.
+    pub(super) fn set_forwarded(&mut self, due: Option<Minute>) {
+        self.forwarded = due.is_some();
+        self.due = due.map_or(0, Minute::short);
+    }
+
+    /// Minutes until it is to be forwarded again, if it ever was.
+    pub(super) fn due_in(&self, now: Minute) -> Option<u16> {
+        let left = self.due.wrapping_sub(now.short());
+        let left = if left > u16::MAX / 2 { 0 } else { left };
+        self.forwarded.then_some(left)
     }
 
     fn find_v4(&mut self, entry: &Entry<V4>, seed: &Seed) -> Option<usize> {

@@ -4,7 +4,6 @@
 
 use hashbrown::HashTable;
 
-use super::minute::Minute;
 use super::record::Record;
 
 /// Records in one block.
@@ -14,6 +13,10 @@ const BLOCK: usize = 16;
 #[derive(Default)]
 pub(super) struct Shard {
     table: HashTable<u32>,
+    #[expect(
+        clippy::vec_box,
+        reason = "a block stays where it is when there are more"
+    )]
     blocks: Vec<Box<[Option<Record>; BLOCK]>>,
     /// Positions of records that are gone.
     free: Vec<u32>,
@@ -24,10 +27,6 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    pub(super) fn len(&self) -> usize {
-        self.table.len()
-    }
-
     /// One more than the highest position ever taken.
     pub(super) fn end(&self) -> u32 {
         (self.blocks.len() * BLOCK) as u32
@@ -91,21 +90,6 @@ impl Shard {
                 changed,
                 ..Self::default()
             };
-        }
-    }
-
-    /// The swarm of this info hash, made now if there is none.
-    #[inline]
-    pub(super) fn find_or_insert(
-        &mut self,
-        hashed: u64,
-        hash: &[u8; 20],
-        now: Minute,
-        hasher: impl Fn(&[u8; 20]) -> u64,
-    ) -> u32 {
-        match self.find(hashed, hash) {
-            Some(position) => position,
-            None => self.insert(hashed, Record::new(*hash, now), hasher),
         }
     }
 }

@@ -19,16 +19,14 @@ pub(super) struct Sketch {
     seed: Seed,
 }
 
-impl Default for Sketch {
-    fn default() -> Self {
+impl Sketch {
+    pub(super) fn new(key: u64) -> Self {
         Self {
             counters: (0..ROWS * COLUMNS).map(|_| AtomicU32::new(0)).collect(),
-            seed: Seed::default(),
+            seed: Seed::with_seed(key),
         }
     }
-}
 
-impl Sketch {
     pub(super) fn count(&self, at: &Endpoint) -> u32 {
         let counters = self.counters(address(at));
         let least = counters.map(|counter| counter.load(Ordering::Relaxed));
@@ -36,7 +34,12 @@ impl Sketch {
     }
 
     pub(super) fn add(&self, at: &Endpoint) {
-        for counter in self.counters(address(at)) {
+        self.add_address(address(at));
+    }
+
+    /// Puts in one peer of an address in its wire form, with or without the port.
+    pub(super) fn add_address(&self, wire: &[u8]) {
+        for counter in self.counters(network(wire)) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
     }

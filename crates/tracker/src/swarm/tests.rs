@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const RULES: Rules = Rules {
+pub(crate) const RULES: Rules = Rules {
     age: Age(180),
     count_by: CountBy::Endpoint,
     max_swarms: 1_000_000,
@@ -17,7 +17,7 @@ const START: Minute = Minute::START;
 /// A peer by a number; odd ones are of IPv6.
 fn peer(who: u16) -> Endpoint {
     let [high, low] = who.to_be_bytes();
-    if who % 2 == 0 {
+    if who.is_multiple_of(2) {
         Endpoint::V4([10, 0, high, low, 0x1a, 0xe1])
     } else {
         let mut wire = [0; 18];
@@ -43,7 +43,7 @@ struct Tracker {
 impl Tracker {
     fn new(rules: Rules) -> Self {
         Self {
-            swarms: Swarms::new(rules),
+            swarms: Swarms::new(rules, 7),
             random: fastrand::Rng::with_seed(7),
             now: START,
             v4: Vec::new(),
@@ -69,7 +69,8 @@ impl Tracker {
     }
 
     fn say(&mut self, arrival: &Arrival) -> Result<Known, Full> {
-        (self.v4.clear(), self.v6.clear());
+        self.v4.clear();
+        self.v6.clear();
         let out = [&mut self.v4, &mut self.v6];
         self.swarms
             .announce(arrival, self.now, &mut self.random, out)
@@ -374,4 +375,222 @@ fn who_wants_no_more_is_given_leechers_as_a_seeder_is() {
     let leechers: Vec<_> = (60..100).map(v4).collect();
     assert!(tracker.given().iter().all(|peer| leechers.contains(peer)));
     assert_eq!(tracker.given().len(), 30);
+}
+
+#[test]
+fn a_swarm_is_forwarded_first_and_then_when_it_is_due() {
+    let mut tracker = Tracker::new(RULES);
+    let forward = |tracker: &mut Tracker, who| tracker.comes(1, v4(who), false).forward;
+    assert_eq!(forward(&mut tracker, 1), Forward::First);
+    assert_eq!(
+        forward(&mut tracker, 2),
+        Forward::NotDue,
+        "the first one is on its way"
+    );
+    tracker.swarms.set_forwarded(&[1; 20], Some(START.plus(30)));
+    for (minutes, expected) in [
+        (29, Forward::NotDue),
+        (30, Forward::Due),
+        (30, Forward::NotDue),
+        (31, Forward::Due),
+    ] {
+        tracker.now = START.plus(minutes);
+        assert_eq!(forward(&mut tracker, 1), expected, "{minutes}");
+    }
+    tracker.swarms.set_forwarded(&[1; 20], None);
+    assert_eq!(
+        forward(&mut tracker, 1),
+        Forward::First,
+        "it was refused, say"
+    );
+    let left = tracker
+        .announce(1, v4(1), Doing::Leaves, Want::V4(0))
+        .unwrap();
+    assert_eq!(left.forward, Forward::NotDue);
+}
+
+mod files {
+    use super::*;
+    use crate::swarm::snapshot::{BadFile, GROUPS, Written};
+
+    fn at(minute: Minute, wall: u64) -> Written {
+        Written { minute, wall }
+    }
+
+    fn files(tracker: &Tracker, wall: u64) -> Vec<Vec<u8>> {
+        let now = at(tracker.now, wall);
+        (0..GROUPS)
+            .filter_map(|group| tracker.swarms.capture(group, now))
+            .collect()
+    }
+
+    fn read_back(files: &[Vec<u8>], rules: Rules, wall: u64) -> Tracker {
+        let tracker = Tracker::new(rules);
+        for file in files {
+            let read = tracker.swarms.restore(file, at(tracker.now, wall));
+            assert!(read.is_ok(), "{read:?}");
+        }
+        tracker
+    }
+
+    /// Who is in a swarm, as one more peer of each family is told.
+    fn members(tracker: &mut Tracker, swarm: u8) -> Vec<Endpoint> {
+        let mut all = Vec::new();
+        for stranger in [60_000, 60_001] {
+            let known = tracker.announce(swarm, peer(stranger), part(false), Want::V4(200));
+            assert!(known.is_ok());
+            all.extend(tracker.given());
+            let known = tracker.announce(swarm, peer(stranger), part(false), Want::V6(200));
+            assert!(known.is_ok());
+            all.extend(tracker.given());
+            let left = tracker.announce(swarm, peer(stranger), Doing::Leaves, Want::V4(0));
+            assert!(left.is_ok());
+        }
+        all.sort_by_key(|at| at.socket());
+        all.dedup();
+        all
+    }
+
+    #[test]
+    fn a_restart_forgets_nobody() {
+        let mut before = Tracker::new(RULES);
+        for swarm in 0..200u8 {
+            for who in 0..u16::from(swarm) % 120 + 1 {
+                before.comes(swarm, peer(who), who % 3 == 0);
+            }
+        }
+        before.announce(3, v4(2), COMPLETED, Want::V4(0)).unwrap();
+        let mut after = read_back(&files(&before, 1000), RULES, 1000);
+        assert_eq!(after.swarms.totals(), before.swarms.totals());
+        for swarm in 0..200 {
+            let counts = |tracker: &Tracker| tracker.swarms.scrape(&[swarm; 20]);
+            assert_eq!(counts(&after), counts(&before), "{swarm}");
+            assert_eq!(members(&mut after, swarm), members(&mut before, swarm));
+        }
+        let known = after.announce(3, v4(2), COMPLETED, Want::V4(0)).unwrap();
+        assert_eq!(known.counts.completed, 1, "that it was counted is kept too");
+    }
+
+    #[test]
+    fn time_goes_on_while_nobody_runs() {
+        let mut before = Tracker::new(RULES);
+        before.comes(1, v4(1), false);
+        before.now = before.now.plus(100);
+        before.comes(1, v4(2), false);
+        let files = files(&before, 50_000);
+        let silent = |minutes_away: u64| {
+            let mut after = read_back(&files, RULES, 50_000 + minutes_away * 60);
+            members(&mut after, 1)
+        };
+        assert_eq!(silent(0), [v4(1), v4(2)]);
+        assert_eq!(silent(80), [v4(1), v4(2)]);
+        assert_eq!(silent(81), [v4(2)]);
+        assert_eq!(silent(181), []);
+        let mut earlier = read_back(&files, RULES, 0);
+        assert_eq!(
+            members(&mut earlier, 1),
+            [v4(1), v4(2)],
+            "a clock set back makes nobody older"
+        );
+        earlier.now = earlier.now.plus(81);
+        assert_eq!(members(&mut earlier, 1), [v4(2)]);
+    }
+
+    #[test]
+    fn a_restart_forwards_nothing_early() {
+        let mut before = Tracker::new(RULES);
+        before.comes(1, v4(1), false);
+        before.swarms.set_forwarded(&[1; 20], Some(START.plus(30)));
+        let files = files(&before, 0);
+        for (away, later, expected) in [
+            (0, 29, Forward::NotDue),
+            (0, 30, Forward::Due),
+            (20, 9, Forward::NotDue),
+            (20, 10, Forward::Due),
+            (50, 0, Forward::Due),
+        ] {
+            let mut after = read_back(&files, RULES, away * 60);
+            after.now = START.plus(later);
+            assert_eq!(
+                after.comes(1, v4(1), false).forward,
+                expected,
+                "{away} {later}"
+            );
+        }
+        let mut never = Tracker::new(RULES);
+        never.comes(2, v4(1), false);
+        never.swarms.set_forwarded(&[2; 20], None);
+        let mut after = read_back(&super::files::files(&never, 0), RULES, 0);
+        assert_eq!(after.comes(2, v4(1), false).forward, Forward::First);
+    }
+
+    #[test]
+    fn what_did_not_change_is_not_written_again() {
+        let mut tracker = Tracker::new(RULES);
+        tracker.comes(1, v4(1), false);
+        assert_eq!(files(&tracker, 0).len(), 1);
+        assert_eq!(files(&tracker, 0).len(), 0);
+        tracker.comes(1, v4(1), false);
+        assert_eq!(files(&tracker, 0).len(), 1, "it announced again");
+        tracker
+            .announce(1, v4(1), Doing::Leaves, Want::V4(0))
+            .unwrap();
+        let empty = files(&tracker, 0);
+        assert_eq!(empty.len(), 1, "nobody is there any more");
+        assert_eq!(
+            read_back(&empty, RULES, 0).swarms.totals(),
+            Totals::default()
+        );
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused() {
+        let mut tracker = Tracker::new(RULES);
+        for who in 0..200 {
+            tracker.comes(1, peer(who), false);
+        }
+        let file = files(&tracker, 0).remove(0);
+        let read = |file: &[u8]| Tracker::new(RULES).swarms.restore(file, at(START, 0));
+        assert_eq!(read(&file), Ok(200));
+        for cut in [0, 5, 31, 32, 40, 100, file.len() - 1] {
+            assert!(read(&file[..cut]).is_err(), "{cut}");
+        }
+        for place in [0, 8, 30, 500, file.len() - 1] {
+            let mut changed = file.clone();
+            changed[place] ^= 1;
+            assert!(read(&changed).is_err(), "{place}");
+        }
+        let mut lying = file[..file.len() - 32].to_vec();
+        lying[48] = 0xff; // so many peers are not there
+        let checksum = blake3::hash(&lying);
+        lying.extend_from_slice(checksum.as_bytes());
+        assert_eq!(read(&lying), Err(BadFile::Content));
+    }
+
+    #[test]
+    fn a_large_swarm_is_copied_in_slices() {
+        let mut tracker = Tracker::new(RULES);
+        for who in 0..30_000u16 {
+            tracker.comes(1, v4(who), who % 2 == 0);
+        }
+        for who in 0..5_000u16 {
+            tracker.comes(1, peer(who * 2 + 1), false);
+        }
+        let after = read_back(&files(&tracker, 0), RULES, 0);
+        assert_eq!(after.swarms.totals(), tracker.swarms.totals());
+    }
+
+    #[test]
+    fn addresses_are_counted_on_after_a_restart() {
+        let rules = Rules {
+            max_peers_per_ip: Some(2),
+            ..RULES
+        };
+        let mut tracker = Tracker::new(rules);
+        tracker.comes(1, v4(1), false);
+        tracker.comes(2, v4(1), false);
+        let mut after = read_back(&files(&tracker, 0), rules, 0);
+        let third = after.announce(3, v4(1), part(false), Want::V4(0));
+        assert_eq!(third, Err(Full::Address));
+    }
 }

@@ -1,0 +1,58 @@
+//! What one announce costs in instructions, which a busy machine does not change:
+//!
+//! ```sh
+//! cargo install gungraun-runner --version 0.20.0   # once; takes some minutes
+//! cargo bench -p weir-tracker --features bench --bench instructions
+//! ```
+//!
+//! It needs valgrind. Each bench answers a hundred announces of peers that are known already, without the system
+//! calls around them, and is compared with the run before. A change of more than 3 % wants a reason. It is not part of
+//! the daily check.
+
+use std::hint::black_box;
+
+use gungraun::prelude::*;
+use weir_tracker::bench::Listeners;
+
+/// Announces per bench.
+const ANNOUNCES: u32 = 100;
+
+fn packets((swarms, peers): (u32, u32)) -> (Listeners, Vec<Vec<u8>>) {
+    let mut listeners = Listeners::with(swarms, peers);
+    let packets =
+        (0..ANNOUNCES).map(|number| listeners.packet(number % swarms, number % peers).to_vec());
+    let packets = packets.collect();
+    (listeners, packets)
+}
+
+fn requests((swarms, peers): (u32, u32)) -> (Listeners, Vec<Vec<u8>>) {
+    let listeners = Listeners::with(swarms, peers);
+    let requests = (0..ANNOUNCES).map(|number| listeners.request(number % swarms, number % peers));
+    let requests = requests.collect();
+    (listeners, requests)
+}
+
+#[library_benchmark(setup = packets)]
+#[bench::swarms_of_10((1_000, 10))]
+#[bench::swarms_of_51((100, 51))]
+#[bench::swarms_of_1_000((10, 1_000))]
+#[bench::one_swarm_of_1_000_000((1, 1_000_000))]
+fn udp((mut listeners, packets): (Listeners, Vec<Vec<u8>>)) -> Listeners {
+    for packet in &packets {
+        black_box(listeners.udp(packet));
+    }
+    listeners
+}
+
+#[library_benchmark(setup = requests)]
+#[bench::swarms_of_10((1_000, 10))]
+#[bench::one_swarm_of_1_000_000((1, 1_000_000))]
+fn http((listeners, requests): (Listeners, Vec<Vec<u8>>)) -> Listeners {
+    for request in &requests {
+        black_box(listeners.http(request));
+    }
+    listeners
+}
+
+library_benchmark_group!(name = announces, benchmarks = [udp, http]);
+main!(library_benchmark_groups = announces);

@@ -1,0 +1,106 @@
+//! Single requests without sockets, for the benches.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+use weir_tracker_proto::udp::{Family, Reply, TransactionId, request};
+use weir_tracker_proto::{Announce, InfoHash, PeerId};
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::inbound::connection_id::ConnectionIds;
+use crate::inbound::http::{Http, Limits};
+use crate::inbound::udp::Udp;
+use crate::lists::Lists;
+use crate::swarm::Swarms;
+use crate::tally::Tallies;
+use crate::tracker::{Terms, Tracker, rules};
+use crate::trust::Trust;
+
+const SOURCE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 6881);
+
+/// Both listeners of a thread, over the same swarms.
+pub struct Listeners {
+    tracker: Arc<Tracker>,
+    udp: Udp,
+    http: Http,
+}
+
+impl Listeners {
+    /// Listeners with `swarms` swarms of `peers` peers each.
+    pub fn with(swarms: u32, peers: u32) -> Self {
+        let config = Config::default();
+        let tracker = Arc::new(Tracker::new(
+            Swarms::new(rules(&config), 1),
+            Terms::new(&config, Trust::default(), Lists::default()),
+        ));
+        let ids = ConnectionIds::new().expect("random numbers");
+        let (clock, tallies) = (Clock::start(), Tallies::default());
+        let limits = Limits {
+            connections: 1,
+            idle: 1,
+            request: 1,
+            bytes: 8192,
+        };
+        let (guests, _) = tokio::sync::mpsc::channel(1);
+        let mut listeners = Self {
+            udp: Udp::new(Arc::clone(&tracker), ids, clock, tallies.add()),
+            http: Http::new(Arc::clone(&tracker), clock, tallies.add(), limits, guests),
+            tracker,
+        };
+        for swarm in 0..swarms {
+            for peer in 0..peers {
+                let packet = listeners.packet(swarm, peer);
+                listeners.udp(&packet);
+            }
+        }
+        listeners
+    }
+
+    /// The swarms behind them.
+    pub fn swarms(&self) -> &Swarms {
+        &self.tracker.swarms
+    }
+
+    /// The packet by which a peer announces again.
+    pub fn packet(&mut self, swarm: u32, peer: u32) -> [u8; request::ANNOUNCE_LEN] {
+        let connect = request::connect(TransactionId(1));
+        let reply = self.udp.answer_bytes(&connect, SOURCE);
+        let Ok(Reply::Connect { connection, .. }) = Reply::parse(reply, Family::V4) else {
+            unreachable!("a connect request gets a connection id");
+        };
+        let mut announce = Announce::new(hash(swarm), PeerId([b'p'; 20]), NonZeroU16::MAX);
+        announce.ip = Some(Ipv4Addr::from(0x0a00_0000 + peer).into());
+        announce.left = (peer % 3).into();
+        request::announce(connection, TransactionId(2), &announce)
+    }
+
+    /// The request by which a peer announces again.
+    pub fn request(&self, swarm: u32, peer: u32) -> Vec<u8> {
+        let hash: String = hash(swarm)
+            .0
+            .iter()
+            .map(|byte| format!("%{byte:02x}"))
+            .collect();
+        let ip = Ipv4Addr::from(0x0a00_0000 + peer);
+        let left = peer % 3;
+        format!("GET /announce?info_hash={hash}&peer_id=-qB4650-abcdefghijkl&port=65535&uploaded=0&downloaded=0&left={left}&corrupt=0&key=5F2B1C00&numwant=50&compact=1&no_peer_id=1&supportcrypto=1&redundant=0&ip={ip} HTTP/1.1\r\nHost: tracker.example:6969\r\nUser-Agent: qBittorrent/4.6.5\r\nAccept-Encoding: gzip\r\nConnection: keep-alive\r\n\r\n").into_bytes()
+    }
+
+    /// Answers a packet; says how long the reply is.
+    pub fn udp(&mut self, packet: &[u8]) -> usize {
+        self.udp.answer_bytes(packet, SOURCE).len()
+    }
+
+    /// Answers a request; says how long the reply is.
+    pub fn http(&self, request: &[u8]) -> usize {
+        self.http.answer_bytes(request, SOURCE.ip())
+    }
+}
+
+fn hash(swarm: u32) -> InfoHash {
+    let mut hash = [0x5a; 20];
+    hash[..4].copy_from_slice(&swarm.wrapping_mul(0x9e37_79b9).to_be_bytes());
+    InfoHash(hash)
+}

@@ -1,0 +1,248 @@
+//! Keeps the swarms in files, and forgets who is silent: one thread that has time.
+//!
+//! Each group of shards has a file, written under another name and renamed when it is whole. Within `snapshot_every`
+//! each group that changed is written once; a stop writes the rest.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use crate::clock::{Clock, wall_seconds};
+use crate::swarm::snapshot::{GROUPS, Written};
+use crate::swarm::{SHARDS, Swarms};
+use crate::tracker::Tracker;
+
+/// How often the thread wakes.
+const STEP: Duration = Duration::from_secs(1);
+/// All shards are looked through for silent peers in so many steps.
+const SWEEP_STEPS: usize = 64;
+
+/// The directory of the files.
+#[derive(Clone, Debug)]
+pub(crate) struct Directory(PathBuf);
+
+/// What was read at the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Restored {
+    pub(crate) peers: usize,
+    /// Files that could not be used, and were set aside.
+    pub(crate) bad: usize,
+}
+
+impl Directory {
+    /// Makes the directory if need be.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        fs::create_dir_all(path)?;
+        Ok(Self(path.into()))
+    }
+
+    /// The secret by which swarms are spread over shards, made at the first start. With another one the files would
+    /// still be read, but each would hold what is now in others.
+    pub(crate) fn key(&self) -> io::Result<u64> {
+        let path = self.0.join("key");
+        match fs::read(&path) {
+            Ok(bytes) => {
+                if let Ok(bytes) = bytes.try_into() {
+                    return Ok(u64::from_le_bytes(bytes));
+                }
+                tracing::warn!(path = %path.display(), "not a key of swarms; made a new one");
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let key = getrandom::u64().map_err(io::Error::other)?;
+        self.write("key", &key.to_le_bytes())?;
+        Ok(key)
+    }
+
+    /// Reads all files. One that cannot be used is set aside; the others count.
+    pub(crate) fn restore(&self, swarms: &Swarms, now: Written) -> io::Result<Restored> {
+        let mut restored = Restored::default();
+        for group in 0..GROUPS {
+            let path = self.0.join(name(group));
+            let file = match fs::read(&path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            match swarms.restore(&file, now) {
+                Ok(peers) => restored.peers += peers,
+                Err(error) => {
+                    let aside = path.with_extension("bad");
+                    tracing::warn!(path = %path.display(), aside = %aside.display(), %error, "a file of swarms cannot be read and was set aside; its peers will announce again");
+                    restored.bad += 1;
+                    fs::rename(&path, aside)?;
+                }
+            }
+        }
+        Ok(restored)
+    }
+
+    /// Writes one group, if anything changed there.
+    pub(crate) fn write_group(
+        &self,
+        swarms: &Swarms,
+        group: usize,
+        now: Written,
+    ) -> io::Result<()> {
+        let Some(file) = swarms.capture(group, now) else {
+            return Ok(());
+        };
+        self.write(&name(group), &file)
+            .inspect_err(|_| swarms.not_written(group))
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = self.0.join(name);
+        let unfinished = path.with_extension("tmp");
+        let mut file = File::create(&unfinished)?;
+        file.write_all(bytes)?;
+        file.sync_data()?;
+        fs::rename(unfinished, path)
+    }
+}
+
+fn name(group: usize) -> String {
+    format!("{group:02}.swarm")
+}
+
+/// Sweeps and writes until `stop` is dropped, then writes what is left.
+pub(crate) fn run(
+    tracker: &Arc<Tracker>,
+    directory: &Directory,
+    clock: Clock,
+    every: Duration,
+    stop: &Receiver<()>,
+) {
+    let mut rounds = Rounds::new(every);
+    let mut failing = false;
+    loop {
+        let ended = !matches!(stop.recv_timeout(STEP), Err(RecvTimeoutError::Timeout));
+        let now = Written {
+            minute: clock.now().minute,
+            wall: wall_seconds(),
+        };
+        let groups = match ended {
+            true => 0..GROUPS,
+            false => rounds.next_groups(),
+        };
+        if !ended && tracker.swarms.totals().swarms > 0 {
+            for shard in rounds.next_shards() {
+                tracker.swarms.sweep(shard, now.minute);
+            }
+        }
+        for group in groups {
+            match directory.write_group(&tracker.swarms, group, now) {
+                Ok(()) if failing => {
+                    tracing::info!("swarms can be written again");
+                    failing = false;
+                }
+                Ok(()) => {}
+                Err(error) if failing && !ended => tracing::debug!(%error, group, "not written"),
+                Err(error) => {
+                    tracing::error!(%error, "swarms cannot be written; is the disk full? They are tried again, and lost if Weir ends before that");
+                    failing = true;
+                }
+            }
+        }
+        if ended {
+            return;
+        }
+    }
+}
+
+/// What is due in each step.
+struct Rounds {
+    /// Steps in which all groups are written.
+    steps: usize,
+    step: usize,
+    swept: usize,
+}
+
+impl Rounds {
+    fn new(every: Duration) -> Self {
+        let steps = every.as_secs() / STEP.as_secs();
+        Self {
+            steps: usize::try_from(steps).unwrap_or(usize::MAX).max(1),
+            step: 0,
+            swept: 0,
+        }
+    }
+
+    fn next_groups(&mut self) -> std::ops::Range<usize> {
+        let first = self.step * GROUPS / self.steps;
+        self.step += 1;
+        let end = self.step * GROUPS / self.steps;
+        if self.step == self.steps {
+            self.step = 0;
+        }
+        first..end
+    }
+
+    fn next_shards(&mut self) -> std::ops::Range<usize> {
+        let each = SHARDS / SWEEP_STEPS;
+        let first = self.swept * each;
+        self.swept = (self.swept + 1) % SWEEP_STEPS;
+        first..first + each
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_is_written_once_in_its_time() {
+        for seconds in [1, 7, 60, 64, 600] {
+            let mut rounds = Rounds::new(Duration::from_secs(seconds));
+            for _ in 0..3 {
+                let groups: Vec<_> = (0..seconds).flat_map(|_| rounds.next_groups()).collect();
+                assert_eq!(groups, (0..GROUPS).collect::<Vec<_>>(), "{seconds}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_shard_is_swept_in_turn() {
+        let mut rounds = Rounds::new(STEP);
+        let shards: Vec<_> = (0..SWEEP_STEPS)
+            .flat_map(|_| rounds.next_shards())
+            .collect();
+        assert_eq!(shards, (0..SHARDS).collect::<Vec<_>>());
+        assert_eq!(rounds.next_shards().start, 0);
+    }
+
+    #[test]
+    fn a_key_is_made_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || {
+            Directory::open(&directory.path().join("swarm"))
+                .unwrap()
+                .key()
+                .unwrap()
+        };
+        let first = open();
+        assert_eq!(open(), first);
+        fs::write(directory.path().join("swarm/key"), "x").unwrap();
+        assert_ne!(open(), first);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_set_aside() {
+        let path = tempfile::tempdir().unwrap();
+        let directory = Directory::open(path.path()).unwrap();
+        fs::write(path.path().join("07.swarm"), "weirswm1 but no more").unwrap();
+        let swarms = Swarms::new(crate::swarm::tests::RULES, 1);
+        let now = Written {
+            minute: crate::swarm::Minute::START,
+            wall: 0,
+        };
+        let restored = directory.restore(&swarms, now).unwrap();
+        assert_eq!(restored, Restored { peers: 0, bad: 1 });
+        assert!(path.path().join("07.bad").exists());
+        assert!(!path.path().join("07.swarm").exists());
+    }
+}

@@ -1,0 +1,321 @@
+//! Swarms as bytes: what a file of some shards holds, written in slices and read back at start.
+//!
+//! A file is a head, the swarms one after another, and a checksum over all of it. Times are ages at the minute in the
+//! head; the wall clock beside it tells how long nobody ran. Shards are copied a slice at a time, so announces go on
+//! meanwhile. Of swarms so large that they take several slices, peers that change places between two of them can be
+//! missed or be there twice; reading takes each once, and who was missed is back with its next announce.
+
+use std::time::Duration;
+
+use super::entry::{Entry, V4, V6};
+use super::minute::Minute;
+use super::peers::Cut;
+use super::record::Record;
+use super::shard::Shard;
+use super::{SHARDS, Swarms};
+
+/// Shards are kept in so many files.
+pub(crate) const GROUPS: usize = 64;
+const SHARDS_IN_GROUP: usize = SHARDS / GROUPS;
+
+/// Bytes copied under one lock.
+const SLICE_BYTES: usize = 64 << 10;
+/// Records looked at under one lock.
+const SLICE_RECORDS: u32 = 128;
+
+/// In place of the minutes until a swarm is forwarded again: it never was.
+const NEVER: u16 = u16::MAX;
+
+const MAGIC: &[u8; 8] = b"weirswm1";
+const CHECKSUM: usize = blake3::OUT_LEN;
+
+/// Why a file cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BadFile {
+    #[error("it is not a file of swarms")]
+    Foreign,
+    #[error("its checksum is wrong: it was cut off or changed")]
+    Checksum,
+    #[error("it cannot be read to its end")]
+    Content,
+}
+
+/// When a file was or is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    pub(crate) minute: Minute,
+    /// Seconds of the wall clock.
+    pub(crate) wall: u64,
+}
+
+impl Swarms {
+    /// The bytes of one group of shards, if anything changed there since this was last asked.
+    pub(crate) fn capture(&self, group: usize, now: Written) -> Option<Vec<u8>> {
+        let shards = &self.shards[group * SHARDS_IN_GROUP..][..SHARDS_IN_GROUP];
+        let mut changed = false;
+        for shard in shards {
+            changed |= std::mem::take(&mut shard.lock().changed);
+        }
+        if !changed {
+            return None;
+        }
+        let mut file = MAGIC.to_vec();
+        file.extend_from_slice(&now.wall.to_le_bytes());
+        file.extend_from_slice(&now.minute.0.to_le_bytes());
+        for shard in shards {
+            let mut place = Place::default();
+            while copy_slice(&shard.lock(), &mut place, now.minute, &mut file) {}
+        }
+        let checksum = blake3::hash(&file);
+        file.extend_from_slice(checksum.as_bytes());
+        Some(file)
+    }
+
+    /// What could not be written is to be written again.
+    pub(crate) fn not_written(&self, group: usize) {
+        self.shards[group * SHARDS_IN_GROUP].lock().changed = true;
+    }
+
+    /// Takes in what a file holds, without those who have been silent for too long by now; says how many peers.
+    pub(crate) fn restore(&self, file: &[u8], now: Written) -> Result<usize, BadFile> {
+        let (content, checksum) = file
+            .split_last_chunk::<CHECKSUM>()
+            .ok_or(BadFile::Foreign)?;
+        let mut content = Bytes(content);
+        if content.take::<8>() != Some(*MAGIC) {
+            return Err(BadFile::Foreign);
+        }
+        if blake3::hash(&file[..file.len() - CHECKSUM]).as_bytes() != checksum {
+            return Err(BadFile::Checksum);
+        }
+        let head = || {
+            let wall = content.take().map(u64::from_le_bytes)?;
+            let minute = content.take().map(u32::from_le_bytes)?;
+            Some((wall, Minute(minute)))
+        };
+        let (wall, minute) = { head }().ok_or(BadFile::Content)?;
+        let away = Duration::from_secs(now.wall.saturating_sub(wall)).as_secs() / 60;
+        let clock = Moved {
+            then: minute,
+            now: now.minute,
+            away: u32::try_from(away).unwrap_or(u32::MAX),
+        };
+        let mut peers = 0;
+        while !content.0.is_empty() {
+            peers += self
+                .restore_one(&mut content, clock)
+                .ok_or(BadFile::Content)?;
+        }
+        Ok(peers)
+    }
+
+    fn restore_one(&self, content: &mut Bytes<'_>, clock: Moved) -> Option<usize> {
+        let hash = content.take::<20>()?;
+        let completed = content.take().map(u32::from_le_bytes)?;
+        let born = content.take().map(u16::from_le_bytes)?;
+        let due = content.take().map(u16::from_le_bytes)?;
+        let [v4, seeders_v4, v6, seeders_v6] = [(); 4].map(|()| content.take());
+        let v4 = content.peers::<V4>(v4?, seeders_v4?)?;
+        let v6 = content.peers::<V6>(v6?, seeders_v6?)?;
+        let v4 = self.still_here(v4, clock);
+        let v6 = self.still_here(v6, clock);
+        let count = v4.0.len() + v6.0.len();
+        let hashed = self.hash(&hash);
+        let mut shard = self.shard(hashed);
+        // A hash is in two files only if the key of the shards was lost; the first one counts.
+        if count == 0 || shard.find(hashed, &hash).is_some() {
+            return Some(0);
+        }
+        let born = clock.now.minus(clock.away.saturating_add(born.into()));
+        let mut record = Record::restored(hash, completed, v4, v6, (clock.now, born), &self.seed);
+        if due != NEVER {
+            let left = u32::from(due).saturating_sub(clock.away);
+            record.set_forwarded(Some(clock.now.plus(left)));
+        }
+        self.census.swarm_came();
+        self.census
+            .changed((Cut::default(), Cut::default()), record.cuts());
+        shard.insert(hashed, record, |hash| self.hash(hash));
+        shard.changed = true;
+        Some(count)
+    }
+
+    /// Those who are not silent for too long, each once, seeders first, and how many of these there are.
+    fn still_here<const N: usize>(
+        &self,
+        (stored, seeders): (&[[u8; N]], usize),
+        clock: Moved,
+    ) -> (Vec<Entry<N>>, u32) {
+        let mut seen = hashbrown::HashSet::with_hasher(self.seed.clone());
+        let mut kept = Vec::with_capacity(stored.len());
+        let mut kept_seeders = 0;
+        for (place, bytes) in stored.iter().enumerate() {
+            let mut entry = Entry::from_bytes(*bytes);
+            let silent = u32::from(entry.silent_for(clock.then)).saturating_add(clock.away);
+            let nobody = entry.wire().ends_with(&[0, 0]);
+            if nobody || silent > self.rules.age.0.into() || !seen.insert(entry.place()) {
+                continue;
+            }
+            if let Some(sketch) = &self.sketch {
+                sketch.add_address(entry.wire());
+            }
+            entry.stamp(clock.now.minus(silent));
+            kept.push(entry);
+            kept_seeders += u32::from(place < seeders);
+        }
+        (kept, kept_seeders)
+    }
+}
+
+/// How the time of a file becomes ours.
+#[derive(Clone, Copy)]
+struct Moved {
+    then: Minute,
+    now: Minute,
+    /// Minutes in which nobody ran.
+    away: u32,
+}
+
+/// Where copying a shard goes on.
+#[derive(Default)]
+pub(super) struct Place {
+    record: u32,
+    /// Within a large swarm: its hash, and how many bytes of its peers were copied.
+    within: Option<Within>,
+}
+
+struct Within {
+    hash: [u8; 20],
+    v4: (usize, usize),
+    v6: (usize, usize),
+}
+
+/// Copies the next part of a shard; `false` when it is done.
+pub(super) fn copy_slice(
+    shard: &Shard,
+    place: &mut Place,
+    now: Minute,
+    file: &mut Vec<u8>,
+) -> bool {
+    let limit = file.len() + SLICE_BYTES;
+    for _ in 0..SLICE_RECORDS {
+        if file.len() >= limit {
+            return true;
+        }
+        if place.record >= shard.end() {
+            return false;
+        }
+        let Some(record) = shard.at(place.record) else {
+            if let Some(within) = place.within.take() {
+                fill(&within, file);
+            }
+            place.record += 1;
+            continue;
+        };
+        let within = match place.within.take() {
+            Some(within) if within.hash == *record.hash() => within,
+            stale => {
+                // The swarm went while it was copied; what was announced of it in its head must follow all the same.
+                if let Some(within) = stale {
+                    fill(&within, file);
+                    place.record += 1;
+                    continue;
+                }
+                head(record, now, file)
+            }
+        };
+        match copy_peers(record, within, limit, file) {
+            Some(more) => place.within = Some(more),
+            None => place.record += 1,
+        }
+    }
+    true
+}
+
+fn head(record: &Record, now: Minute, file: &mut Vec<u8>) -> Within {
+    let (v4, v6) = record.cuts();
+    file.extend_from_slice(record.hash());
+    file.extend_from_slice(&record.completed().to_le_bytes());
+    file.extend_from_slice(&record.age(now).to_le_bytes());
+    let due = record.due_in(now).unwrap_or(NEVER);
+    file.extend_from_slice(&due.to_le_bytes());
+    for count in [v4.len, v4.seeders, v6.len, v6.seeders] {
+        file.extend_from_slice(&count.to_le_bytes());
+    }
+    Within {
+        hash: *record.hash(),
+        v4: (0, v4.len as usize),
+        v6: (0, v6.len as usize),
+    }
+}
+
+/// Copies peers until `limit`; says what is left.
+fn copy_peers(
+    record: &Record,
+    mut within: Within,
+    limit: usize,
+    file: &mut Vec<u8>,
+) -> Option<Within> {
+    let (v4, v6) = record.cuts();
+    copy_list(
+        &record.slots_v4()[..v4.len as usize],
+        &mut within.v4,
+        limit,
+        file,
+    );
+    if within.v4.0 == within.v4.1 {
+        copy_list(
+            &record.slots_v6()[..v6.len as usize],
+            &mut within.v6,
+            limit,
+            file,
+        );
+    }
+    let done = within.v4.0 == within.v4.1 && within.v6.0 == within.v6.1;
+    (!done).then_some(within)
+}
+
+fn copy_list<const N: usize>(
+    peers: &[Entry<N>],
+    (done, all): &mut (usize, usize),
+    limit: usize,
+    file: &mut Vec<u8>,
+) {
+    let room = limit.saturating_sub(file.len()).div_ceil(N).max(1);
+    let until = (*done + room).min(*all);
+    for place in *done..until {
+        // A list that has become shorter is filled up with peers that reading drops.
+        let peer = peers.get(place).or_else(|| peers.first());
+        file.extend_from_slice(peer.unwrap_or(&Entry::EMPTY).bytes());
+    }
+    *done = until;
+}
+
+/// Ends a swarm that is gone: its head said how many peers follow.
+fn fill(within: &Within, file: &mut Vec<u8>) {
+    let bytes = (within.v4.1 - within.v4.0) * V4 + (within.v6.1 - within.v6.0) * V6;
+    file.resize(file.len() + bytes, 0);
+}
+
+/// A file that is read from its front.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn peers<const N: usize>(
+        &mut self,
+        count: [u8; 4],
+        seeders: [u8; 4],
+    ) -> Option<(&'a [[u8; N]], usize)> {
+        let count = u32::from_le_bytes(count) as usize;
+        let (taken, rest) = self.0.split_at_checked(count.checked_mul(N)?)?;
+        self.0 = rest;
+        let seeders = u32::from_le_bytes(seeders) as usize;
+        (seeders <= count).then_some((taken.as_chunks().0, seeders))
+    }
+}

@@ -1,0 +1,250 @@
+//! Full queues, and lists. The queue is that of a real engine whose crew is held.
+
+use std::num::{NonZeroU16, NonZeroU32};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::mpsc;
+use weir_engine::dispatch::policy::{
+    ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow, Policy,
+};
+use weir_engine::{Engine, Gate, Options, Rate, Timeline, Weather};
+use weir_tracker_proto::PeerId;
+
+use super::*;
+use crate::config::OverloadReply;
+use crate::forwarding::{Rules, Sent};
+use crate::swarm::Minute;
+
+struct Setup {
+    tracker: Tracker,
+    gate: Arc<Gate>,
+    sent: mpsc::Receiver<Sent>,
+    now: Now,
+}
+
+fn policy() -> Policy {
+    let second = Duration::from_secs(1);
+    let class = ClassPolicy {
+        gap_permille: 0,
+        max_wait: None,
+        on_rest: OnRest::End,
+        overflow: Overflow::Drop,
+    };
+    Policy {
+        classes: vec![class; 4],
+        capacity: 100,
+        agenda_capacity: 1000,
+        backlog_floor: 32,
+        aging: second * 10,
+        put_off: second * 10,
+        crew: CrewPolicy {
+            base: 1,
+            max: 1,
+            grow_at: 60,
+            shrink_below: 40,
+            step: second,
+            slot_time: second,
+            waiting_max: 1000,
+        },
+        failure: FailurePolicy {
+            ladder: vec![second],
+            threshold: 10,
+            threshold_disables: true,
+            throttled: None,
+            longest: second,
+        },
+        again_class: None,
+        attempts: 1,
+        retry_base: second,
+        records: 1,
+    }
+}
+
+/// A tracker with 30 forwarders, a queue of 100 and three tokens.
+fn setup(config: Config) -> Setup {
+    let rules = Rules::new(&config);
+    setup_with(config, rules)
+}
+
+fn setup_with(config: Config, forwarding_rules: Rules) -> Setup {
+    let config = Config {
+        forwarder_queue_size: NonZeroU32::new(100).unwrap(),
+        ..config
+    };
+    let timeline = Timeline::starting_at(SystemTime::UNIX_EPOCH);
+    let rate = Rate {
+        per_second: 0,
+        burst: 3,
+    };
+    let options = Options {
+        rate,
+        ..Options::new(timeline, Weather::default())
+    };
+    let engine = Engine::new("tracker", policy(), options);
+    let gate = engine.gate();
+    let (forwarding, sent) = Forwarding::new(Arc::clone(&gate), timeline, forwarding_rules, 100);
+    forwarding.forwarders.store(30, Ordering::Relaxed);
+    let swarms = Swarms::new(rules(&config), 1);
+    let mut tracker = Tracker::new(
+        swarms,
+        Terms::new(&config, Trust::default(), Lists::default()),
+    );
+    tracker.forwarding = Some(forwarding);
+    Setup {
+        tracker,
+        gate,
+        sent,
+        now: Now {
+            minute: Minute::START,
+            seconds: 0,
+        },
+    }
+}
+
+impl Setup {
+    fn announce(&mut self, swarm: u8) -> Result<Told, Refusal> {
+        let port = NonZeroU16::new(1).unwrap();
+        let announce = Announce::new(InfoHash([swarm; 20]), PeerId([1; 20]), port);
+        let terms = self.tracker.terms();
+        let source = [10, 0, 0, 1].into();
+        let mut random = fastrand::Rng::with_seed(1);
+        let out = [&mut Vec::new(), &mut Vec::new()];
+        let when = (self.now, &mut random);
+        self.tracker
+            .announce(&terms, &announce, source, Carries::Both, when, out)
+    }
+
+    /// Fills the queue up to a percentage.
+    fn fill(&self, percent: u32) {
+        let missing = percent - self.gate.fill_percent();
+        assert_eq!(self.gate.reserve(missing), missing);
+    }
+
+    fn places(&mut self) -> Vec<u32> {
+        std::iter::from_fn(|| self.sent.try_recv().ok())
+            .map(|sent| sent.places)
+            .collect()
+    }
+}
+
+#[tokio::test]
+async fn first_announces_go_on_and_then_only_when_due() {
+    let mut setup = setup(Config::default());
+    assert_eq!(setup.announce(1).unwrap().interval, 1800);
+    setup.announce(1).unwrap();
+    let sent = setup.sent.try_recv().unwrap();
+    assert_eq!((sent.places, sent.first), (30, true));
+    assert_eq!(sent.announce.info_hash, InfoHash([1; 20]));
+    assert_eq!(
+        (sent.source, sent.at.address()),
+        ([10, 0, 0, 1].into(), [10, 0, 0, 1].into())
+    );
+    assert_eq!(setup.places(), [0; 0], "the second one is not due");
+    setup.now.minute = setup.now.minute.plus(1);
+    setup.announce(1).unwrap();
+    assert_eq!(setup.places(), [30]);
+}
+
+#[tokio::test]
+async fn a_filling_queue_asks_fewer_forwarders() {
+    let mut setup = setup(Config::default());
+    setup.fill(59);
+    setup.announce(1).unwrap();
+    assert_eq!(setup.places(), [30]);
+    setup.announce(2).unwrap();
+    assert_eq!(
+        setup.places(),
+        [11],
+        "twenty are asked for, as many as fit are reserved"
+    );
+    let off = Config {
+        queue_throttle_top_n: 0,
+        ..Config::default()
+    };
+    let mut setup = self::setup(off);
+    setup.fill(65);
+    setup.announce(1).unwrap();
+    assert_eq!(setup.places(), [30], "0 switches it off");
+}
+
+#[tokio::test]
+async fn first_announces_need_a_token_when_the_queue_is_nearly_full() {
+    let mut setup = setup(Config::default());
+    setup.fill(80);
+    for swarm in 1..=3 {
+        setup.announce(swarm).unwrap();
+        let places = setup.places();
+        setup.gate.release(places.iter().sum());
+    }
+    assert_eq!(setup.announce(4).unwrap_err(), Refusal::Busy(300));
+    assert_eq!(
+        setup.tracker.swarms.totals().peers(),
+        4,
+        "the peer is stored all the same"
+    );
+    setup.now.minute = setup.now.minute.plus(1);
+    setup.announce(1).unwrap();
+    assert_eq!(
+        setup.places(),
+        [20],
+        "one that is not the first needs no token"
+    );
+    assert_eq!(
+        setup.announce(4).unwrap_err(),
+        Refusal::Busy(300),
+        "it is still the first"
+    );
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_first_announces_and_drops_others() {
+    let unlimited = Rules {
+        limit_at: 0,
+        ..Rules::new(&Config::default())
+    };
+    let mut setup = setup_with(Config::default(), unlimited);
+    setup.announce(1).unwrap();
+    setup.places();
+    setup.fill(100);
+    assert_eq!(setup.announce(2).unwrap_err(), Refusal::QueueFull(1800));
+    setup.now.minute = setup.now.minute.plus(1);
+    assert_eq!(
+        setup.announce(1).unwrap().interval,
+        1800,
+        "a re-announce is answered"
+    );
+    assert!(setup.places().is_empty());
+    setup.gate.release(30);
+    setup.announce(2).unwrap();
+    assert_eq!(setup.places(), [20]);
+    setup.announce(1).unwrap();
+    assert!(
+        setup.places().is_empty(),
+        "a dropped one is tried again after a minute, not at once"
+    );
+}
+
+#[tokio::test]
+async fn an_operator_may_give_peers_instead_of_a_refusal() {
+    let mut setup = setup(Config {
+        overload_reply: OverloadReply::Peers,
+        ..Config::default()
+    });
+    setup.fill(100);
+    for swarm in 1..=5 {
+        let interval = setup.announce(swarm).unwrap().interval;
+        let (least, most) = if swarm <= 3 { (1800, 1980) } else { (300, 330) };
+        assert!((least..=most).contains(&interval), "{interval}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_waits_where_there_is_nobody_to_ask() {
+    let mut setup = setup(Config::default());
+    setup.fill(100);
+    let forwarding = setup.tracker.forwarding.as_ref().unwrap();
+    forwarding.forwarders.store(0, Ordering::Relaxed);
+    assert_eq!(setup.announce(1).unwrap().interval, 1800);
+}

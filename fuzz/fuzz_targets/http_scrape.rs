@@ -1,0 +1,9 @@
+//! Any bytes: see `properties::http_scrape`.
+
+#![no_main]
+
+#[path = "../properties.rs"]
+#[allow(dead_code, reason = "each target uses one of them")]
+mod properties;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| properties::http_scrape(bytes));
