@@ -11,6 +11,7 @@ import { directory, start } from './support/weir.js';
 const PAGES = [
   { name: 'overview', path: '/' },
   { name: 'more', path: '/more' },
+  { name: 'swarms-empty', path: '/swarms' },
   { name: 'settings', path: '/settings' },
   { name: 'sign-in', path: '/sign-in', open: true },
 ];

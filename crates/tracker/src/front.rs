@@ -24,6 +24,7 @@ use crate::inbound::system;
 use crate::inbound::udp::Udp;
 use crate::keeper::{self, Directory, Restored};
 use crate::lists::{ListError, Lists};
+use crate::reload::Reloader;
 use crate::swarm::snapshot::Written;
 use crate::swarm::{Swarms, Totals};
 use crate::tally::Tallies;
@@ -79,7 +80,7 @@ pub struct Around {
 }
 
 impl Around {
-    fn trust(&self) -> Trust {
+    pub(crate) fn trust(&self) -> Trust {
         Trust {
             clients: self.trusted.clone(),
             proxies: self.trusted_proxies.clone(),
@@ -91,11 +92,12 @@ impl Around {
 pub struct Front {
     pub(crate) tracker: Arc<Tracker>,
     pub(crate) tallies: Tallies,
+    pub(crate) clock: Clock,
     listening: Vec<(&'static str, SocketAddr)>,
     udp: Vec<Arc<Socket>>,
     threads: Vec<JoinHandle<()>>,
     stopped: Arc<AtomicBool>,
-    stop: CancellationToken,
+    pub(crate) stop: CancellationToken,
     /// Ends when its sender is dropped.
     keeper: Option<(SyncSender<()>, JoinHandle<()>)>,
     guests: Option<mpsc::Receiver<Guest>>,
@@ -122,6 +124,7 @@ impl Front {
         let mut front = Self {
             tracker: Arc::new(Tracker::new(swarms, terms)),
             tallies: Tallies::default(),
+            clock,
             listening: Vec::new(),
             udp: Vec::new(),
             threads: Vec::new(),
@@ -151,15 +154,9 @@ impl Front {
         self.guests.take()
     }
 
-    /// Takes over what a reload changed of the terms. Ports, threads and caps stay as they were at the start.
-    ///
-    /// # Errors
-    /// When a list cannot be used; nothing changes then.
-    pub fn reload(&self, config: &Config, around: &Around) -> Result<(), Error> {
-        let lists = Lists::read(config.allow_file.as_deref(), config.deny_file.as_deref())?;
-        self.tracker
-            .set_terms(Terms::new(config, around.trust(), lists));
-        Ok(())
+    /// Takes over what a reload changes of the terms. Ports, threads and caps stay as they were at the start.
+    pub fn reloader(&self) -> Reloader {
+        Reloader(Arc::clone(&self.tracker))
     }
 
     /// Stops listening, ends all threads and writes what is not written yet. Takes as long as that takes.
@@ -232,7 +229,11 @@ impl Front {
         Ok(())
     }
 
-    fn thread(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    pub(crate) fn thread(
+        &mut self,
+        name: &str,
+        run: impl FnOnce() + Send + 'static,
+    ) -> Result<(), Error> {
         let thread = std::thread::Builder::new().name(name.into()).spawn(run);
         self.threads.push(thread.map_err(Error::Thread)?);
         Ok(())

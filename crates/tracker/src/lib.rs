@@ -2,8 +2,11 @@
 
 #[cfg(feature = "bench")]
 pub mod bench;
+mod card;
+mod catalogue;
 mod clock;
 pub mod config;
+mod contribution;
 #[cfg_attr(
     not(test),
     expect(
@@ -16,12 +19,20 @@ mod front;
 mod inbound;
 mod keeper;
 mod lists;
+mod look;
+mod metrics;
+mod pages;
+mod reload;
 mod reply;
+mod stats;
 pub mod swarm;
 mod tally;
 mod tracker;
 mod trust;
 
+pub use contribution::elsewhere;
 pub use front::{Around, Error, Front};
 pub use inbound::http::Guest;
 pub use lists::ListError;
+pub use pages::announce_urls;
+pub use reload::{RELOADED, Reload, Reloader};

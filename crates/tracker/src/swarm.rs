@@ -4,6 +4,7 @@
 //! [`Swarms::scrape`]. Swarms are spread over shards with a plain lock each, held for less than a
 //! microsecond by an announce and for a bounded slice by everything else.
 
+mod browse;
 mod census;
 mod entry;
 mod index;
@@ -26,6 +27,7 @@ use self::record::{Arrived, Record, Standing, Sweep};
 use self::shard::Shard;
 use self::sketch::Sketch;
 
+pub use self::browse::{Close, Peer, Seen, Walk};
 pub use self::census::Totals;
 pub use self::entry::Endpoint;
 pub use self::minute::{Age, Minute};

@@ -156,6 +156,17 @@ impl App {
         router.layer(from_fn_with_state(self.clone(), guard::guard))
     }
 
+    /// `/stats` and `/metrics` under the same rules, for the port of a front; `rest` answers everything else there.
+    pub fn figures(&self, front: &'static str, rest: Router) -> Router {
+        let figures = Router::new()
+            .route("/stats", get(stats::stats))
+            .route("/metrics", get(stats::metrics))
+            .with_state(self.clone());
+        self.behind(Access::Trusted, front, Access::Trusted.kind(), figures)
+            .fallback_service(rest)
+            .layer(from_fn_with_state(self.clone(), guard::guard))
+    }
+
     fn own(&self) -> Router {
         let routes = || Router::<Self>::new();
         let own = |access, kind, router: Router<Self>| {

@@ -34,5 +34,5 @@ pub use contribution::{
 pub use error::Error;
 pub use failure::Failure;
 pub use metrics::Requests;
-pub use server::{Ended, run};
+pub use server::{Ended, Guest, run, run_guests};
 pub use visitor::{Identity, RequestId, Visitor};

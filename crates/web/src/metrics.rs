@@ -1,13 +1,14 @@
 //! `/metrics`: one registry of everything, in the text form of Prometheus.
 
-use std::{fmt, fs, sync::Arc, sync::atomic::AtomicI64};
+use std::{collections::BTreeMap, fmt, fs, sync::Arc, sync::atomic::AtomicI64};
 
+use parking_lot::RwLock;
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric},
+    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder},
     metrics::{
+        MetricType,
         counter::{ConstCounter, Counter},
-        family::Family,
         gauge::{ConstGauge, Gauge},
         info::Info,
     },
@@ -18,10 +19,20 @@ use prometheus_client::{
 const TICKS: f64 = 100.0;
 
 /// `weir_requests_total{front,kind}`, one family for all fronts. Clones share it.
-#[derive(Debug, Clone, Default)]
-pub struct Requests(Family<Labels, Counter>);
+#[derive(Clone, Default)]
+pub struct Requests(Arc<Counted>);
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Default)]
+struct Counted {
+    counters: RwLock<BTreeMap<Labels, Counter>>,
+    /// Fronts that count elsewhere, because their threads must not write to one place.
+    sources: RwLock<Vec<(&'static str, Source)>>,
+}
+
+/// Gives what a front has counted by itself, by kind.
+type Source = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
 struct Labels {
     front: &'static str,
     kind: &'static str,
@@ -30,11 +41,58 @@ struct Labels {
 impl Requests {
     /// The counter of one kind; keep it where counting must be cheap.
     pub fn counter(&self, front: &'static str, kind: &'static str) -> Counter {
-        self.0.get_or_create(&Labels { front, kind }).clone()
+        let labels = Labels { front, kind };
+        if let Some(counter) = self.0.counters.read().get(&labels) {
+            return counter.clone();
+        }
+        self.0.counters.write().entry(labels).or_default().clone()
+    }
+
+    /// Adds what a front counts by itself; `read` is asked whenever the family is written, and never counts down.
+    pub fn source(
+        &self,
+        front: &'static str,
+        read: impl Fn() -> Vec<(&'static str, u64)> + Send + Sync + 'static,
+    ) {
+        self.0.sources.write().push((front, Box::new(read)));
     }
 
     pub(crate) fn count(&self, front: &'static str, kind: &'static str) {
-        self.0.get_or_create(&Labels { front, kind }).inc();
+        self.counter(front, kind).inc();
+    }
+
+    /// Everything that was counted, wherever that was.
+    fn totals(&self) -> BTreeMap<Labels, u64> {
+        let counters = self.0.counters.read();
+        let mut totals: BTreeMap<Labels, u64> = counters
+            .iter()
+            .map(|(labels, counter)| (*labels, counter.get()))
+            .collect();
+        for (front, read) in self.0.sources.read().iter() {
+            for (kind, count) in read() {
+                *totals.entry(Labels { front, kind }).or_default() += count;
+            }
+        }
+        totals
+    }
+}
+
+impl fmt::Debug for Requests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Requests").field(&self.totals()).finish()
+    }
+}
+
+impl EncodeMetric for Requests {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        for (labels, count) in self.totals() {
+            ConstCounter::new(count).encode(encoder.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Counter
     }
 }
 
@@ -48,7 +106,7 @@ pub(crate) fn registry(requests: &Requests, connections: &Connections, started: 
     let ours = weir(&mut registry);
     let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
     ours.register("build", "The running version", build);
-    ours.register("requests", "Requests by front and kind", requests.0.clone());
+    ours.register("requests", "Requests by front and kind", requests.clone());
     ours.register(
         "web_connections",
         "Connections open on the web listener",
@@ -126,4 +184,32 @@ fn cpu() -> Option<f64> {
     let fields: Vec<&str> = after.split_whitespace().collect();
     let ticks: f64 = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
     Some(ticks / TICKS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_here_and_elsewhere_is_one_family() {
+        let requests = Requests::default();
+        requests.count("web", "page");
+        requests.count("tracker", "page");
+        requests.source("tracker", || vec![("udp_announce", 7), ("page", 2)]);
+        let text = encode(&Arc::new(registry(&requests, &Connections::default(), 0.0))).unwrap();
+        let family: Vec<&str> = text
+            .lines()
+            .filter(|line| line.contains("weir_requests"))
+            .collect();
+        assert_eq!(
+            family,
+            [
+                "# HELP weir_requests Requests by front and kind.",
+                "# TYPE weir_requests counter",
+                "weir_requests_total{front=\"tracker\",kind=\"page\"} 3",
+                "weir_requests_total{front=\"tracker\",kind=\"udp_announce\"} 7",
+                "weir_requests_total{front=\"web\",kind=\"page\"} 1",
+            ]
+        );
+    }
 }

@@ -1,15 +1,18 @@
 //! The listener: accepts, bounds and ends connections. What is said on them is the router's affair.
 
 mod connection;
+mod guests;
 
 use std::{io, sync::Arc, time::Duration};
 
 use tokio::{net::TcpListener, sync::Semaphore, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, Limits};
+use crate::App;
 
 use self::connection::Service;
+
+pub use self::guests::{Guest, run_guests};
 
 /// How the listener ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +29,7 @@ pub async fn run(
     shutdown: CancellationToken,
     drain: Duration,
 ) -> Ended {
-    let limits: Arc<Limits> = Arc::new(app.keeper().settings().config.limits.clone());
-    let service = Service::new(&app, limits, shutdown.clone());
+    let service = Service::new(&app, app.router(), shutdown.clone());
     let room = Arc::new(Semaphore::new(service.limits.connections.max(1)));
     let mut open = JoinSet::new();
     loop {

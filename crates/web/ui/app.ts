@@ -4,6 +4,8 @@
 const KEYS_OFF = "weir-keys-off";
 /** How long `g` waits for the second key. */
 const SECOND_KEY_MS = 1500;
+/** How long a button says that it copied. */
+const COPIED_MS = 2000;
 
 function localiseTimes(): void {
   const zone = document.getElementById("zone");
@@ -18,6 +20,31 @@ function localiseTimes(): void {
     const date = at.toDateString() === today ? "" : `${at.toLocaleDateString("en-GB", day).replace(",", "")}, `;
     time.textContent = date + at.toLocaleTimeString("en-GB", { ...clock, ...second });
     time.title = at.toLocaleString();
+  }
+}
+
+// The clipboard is there on https and on this machine only; elsewhere the text is marked, to be copied by hand.
+function offerCopies(): void {
+  for (const button of document.querySelectorAll<HTMLButtonElement>("button[data-copy]")) {
+    const field = document.querySelector<HTMLInputElement>(`#${button.dataset["copy"]}`);
+    if (!field) continue;
+    field.addEventListener("focus", () => field.select());
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      field.select();
+      try {
+        await navigator.clipboard.writeText(field.value);
+      } catch {
+        return;
+      }
+      const label = button.ariaLabel;
+      button.classList.add("done");
+      button.ariaLabel = "Copied";
+      setTimeout(() => {
+        button.classList.remove("done");
+        button.ariaLabel = label;
+      }, COPIED_MS);
+    });
   }
 }
 
@@ -124,4 +151,5 @@ function listenForKeys(dialog: HTMLDialogElement | null): void {
 }
 
 localiseTimes();
+offerCopies();
 listenForKeys(keysDialog());

@@ -50,27 +50,31 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let data = Data::lock(&config.data)?;
     let state = File::open(data.path().join("state.db"))?;
     let running = Running::new(loaded.clone(), sources, logs);
-    let mut contributions = fronts::contributions(&config);
+    let listener = listen::tcp(config.web.listen, "web.listen", "--web").await?;
+    let address = listener
+        .local_addr()
+        .context("the web listener has no address")?;
+    let mut tracker = tracker::start(&config, data.path())?;
+    let requests = Requests::default();
+    let mut contributions = vec![tracker.contribution(&config.tracker, &requests)?];
+    contributions.extend(fronts::contributions(&config));
     contributions.push(settings::contribution(&running));
     let web = App::open(
         config.web.clone(),
         &state,
         Arc::new(System),
-        Requests::default(),
+        requests,
         contributions,
     )?;
-    let tracker = tracker::start(&config, data.path())?;
-    let listener = listen::tcp(config.web.listen, "web.listen", "--web").await?;
-    let address = listener
-        .local_addr()
-        .context("the web listener has no address")?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, data = %data.path().display(), "started");
     fronts::say_what_is_missing(&config);
-    greeting::print(&web, address, &loaded)?;
+    greeting::print(&web, address, tracker.listening(), &loaded)?;
 
     let stop = CancellationToken::new();
-    running.set_web(web.clone());
+    running.set_parts(web.clone(), tracker.reloader());
+    let guests = tracker::guests(&mut tracker, &web, &stop, config.drain);
     let server = weir_web::run(listener, web, stop.clone(), config.drain);
+    let server = async { tokio::join!(server, guests).0 };
     tokio::pin!(server);
     let code = loop {
         tokio::select! {

@@ -5,6 +5,9 @@
     reason = "a test that cannot go on says where it stopped"
 )]
 
+#[path = "serve/tracker.rs"]
+mod tracker;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -38,6 +41,7 @@ impl Weir {
     fn spawn(dir: &Path, args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
             .args(["--web", "127.0.0.1:0", "--data", "data"])
+            .args(["-l", "127.0.0.1:0", "-u", "127.0.0.1:0"])
             .args(args)
             .current_dir(dir)
             .env_clear()
@@ -133,7 +137,7 @@ fn config(dir: &Path, text: &str) {
 fn without_configuration_it_starts_and_says_what_to_do_next() {
     let dir = TempDir::new().unwrap();
     let mut weir = Weir::spawn(dir.path(), &[]);
-    let first = weir.line("http");
+    let first = weir.line("http://");
     assert!(first.contains("/sign-in?link="), "the first URL is {first}");
     let key = weir.line("key: ");
     assert!(key.trim_start_matches("  key: ").len() >= 16, "{key}");
@@ -345,6 +349,7 @@ fn a_taken_directory_or_port_says_what_to_do() {
     let other = TempDir::new().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_weir"))
         .args(["--web", &address.to_string()])
+        .args(["-l", "127.0.0.1:0", "-u", "127.0.0.1:0"])
         .current_dir(other.path())
         .env_clear()
         .output()

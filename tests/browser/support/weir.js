@@ -10,8 +10,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 const BINARY = process.env.WEIR_BIN;
 if (!BINARY) throw new Error('WEIR_BIN is not set: run `cargo xtask browser`');
 
-// The first URL that `serve` prints, and the key that a first start prints.
+// The first URL that `serve` prints, where its tracker answers, and the key that a first start prints.
 const LINK = /http:\/\/127\.0\.0\.1:(\d+)\/sign-in\?link=\S+/;
+const TRACKER = /http:\/\/127\.0\.0\.1:\d+(?=\/announce)/;
 const KEY = /\bkey\b[^:\n]*: *([A-Za-z0-9_-]{16,})/i;
 
 // A terminal's colours and styles.
@@ -30,7 +31,8 @@ export async function directory(t) {
 
 /** Starts Weir with its data in `data`; resolves once it has printed its sign-in link. */
 export async function start(t, { data, port = 0 }) {
-  const child = spawn(BINARY, ['serve', '--web', `127.0.0.1:${port}`, '--data', data], {
+  const free = ['-l', '127.0.0.1:0', '-u', '127.0.0.1:0'];
+  const child = spawn(BINARY, ['serve', '--web', `127.0.0.1:${port}`, '--data', data, ...free], {
     cwd: data,
     // Nothing of the caller's own settings; one zone for both sides, so that times compare.
     env: { PATH: process.env.PATH, HOME: data, TZ: 'UTC' },
@@ -44,6 +46,7 @@ export async function start(t, { data, port = 0 }) {
   const weir = new Weir(child, exit);
   t.after(() => weir.kill());
   await weir.printed(LINK);
+  await weir.printed(TRACKER);
   return weir;
 }
 
@@ -74,6 +77,21 @@ class Weir {
 
   get origin() {
     return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Where the tracker answers over HTTP. */
+  get tracker() {
+    return this.output.match(TRACKER)[0];
+  }
+
+  /** Announces a peer to the tracker; `hash` is 40 hex digits. */
+  async announce({ hash, ip, port = 6881, left = 0, event }) {
+    const raw = hash.replaceAll(/../g, '%$&');
+    const said = new URLSearchParams({ peer_id: '-BT0001-000000000000', ip, port, left, compact: 1 });
+    if (event) said.set('event', event);
+    const answer = await fetch(`${this.tracker}/announce?info_hash=${raw}&${said}`);
+    const text = await answer.text();
+    if (!text.includes('8:interval')) throw new Error(`the tracker says ${text}`);
   }
 
   /** The key, if this was the first start in its directory. */

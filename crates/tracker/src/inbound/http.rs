@@ -33,7 +33,7 @@ pub struct Guest {
     pub stream: std::net::TcpStream,
     /// What was read of it.
     pub read: Vec<u8>,
-    /// Where it comes from.
+    /// Where it comes from, by the word of a proxy at its beginning if there was one.
     pub peer: SocketAddr,
 }
 

@@ -31,6 +31,11 @@ impl Totals {
     pub fn peers(&self) -> u32 {
         self.v4 + self.v6
     }
+
+    /// Peers that lack something; read at slightly different moments, so never less than none.
+    pub fn leechers(&self) -> u32 {
+        self.peers().saturating_sub(self.seeders)
+    }
 }
 
 impl Census {

@@ -129,6 +129,14 @@ impl Endpoint {
         }
     }
 
+    /// An endpoint as peers are sent: 6 bytes in IPv4, 18 in IPv6.
+    pub(super) fn from_wire(wire: &[u8]) -> Self {
+        if let Ok(wire) = wire.try_into() {
+            return Self::V4(wire);
+        }
+        Self::V6(wire.try_into().expect("entries have one of two lengths"))
+    }
+
     /// Its address.
     pub fn address(&self) -> IpAddr {
         self.socket().ip()

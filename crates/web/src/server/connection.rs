@@ -21,7 +21,7 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
     net::TcpStream,
     sync::Notify,
     time::{Instant, sleep_until},
@@ -41,25 +41,46 @@ pub(super) struct Service {
     router: Router,
     connections: Connections,
     shutdown: CancellationToken,
+    /// Whether a connection may ask more than once.
+    keep: bool,
 }
 
 impl Service {
-    pub(super) fn new(app: &App, limits: Arc<Limits>, shutdown: CancellationToken) -> Self {
+    pub(super) fn new(app: &App, router: Router, shutdown: CancellationToken) -> Self {
         Self {
-            limits,
-            router: app.router(),
+            limits: Arc::new(app.keeper().settings().config.limits.clone()),
+            router,
             connections: app.connections().clone(),
             shutdown,
+            keep: true,
+        }
+    }
+
+    /// The same for connections that may ask once.
+    pub(super) fn once(self) -> Self {
+        Self {
+            keep: false,
+            ..self
         }
     }
 
     /// Serves one connection to its end.
     pub(super) async fn serve(self, stream: TcpStream, peer: SocketAddr) {
+        hurry(&stream);
+        self.serve_io(stream, peer).await;
+    }
+
+    /// Serves one connection of which `read` was read already.
+    pub(super) async fn serve_from(self, read: Vec<u8>, stream: TcpStream, peer: SocketAddr) {
+        hurry(&stream);
+        let (rest, out) = stream.into_split();
+        let input = io::Cursor::new(read).chain(rest);
+        self.serve_io(tokio::io::join(input, out), peer).await;
+    }
+
+    async fn serve_io(self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr) {
         self.connections.inc();
         let _counted = Counted(&self.connections);
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::trace!(%error, "no TCP_NODELAY");
-        }
         let watch = Arc::new(Watch::new());
         let io = TokioIo::new(Watched {
             stream,
@@ -68,6 +89,7 @@ impl Service {
         let service = service_fn(|request| self.answer(request, peer, Arc::clone(&watch)));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
+            .keep_alive(self.keep)
             .header_read_timeout(None)
             .max_headers(self.limits.headers)
             .max_buf_size(self.limits.header_bytes.max(LEAST_HEAD))
@@ -109,6 +131,13 @@ impl Service {
         let response = self.router.clone().oneshot(request).await;
         watch.set(Phase::Idle);
         response
+    }
+}
+
+/// Answers are small and are not to wait for more.
+fn hurry(stream: &TcpStream) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::trace!(%error, "no TCP_NODELAY");
     }
 }
 
@@ -198,12 +227,12 @@ impl Watch {
 }
 
 /// A socket that tells its watch when bytes arrive.
-struct Watched {
-    stream: TcpStream,
+struct Watched<S> {
+    stream: S,
     watch: Arc<Watch>,
 }
 
-impl AsyncRead for Watched {
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -218,7 +247,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

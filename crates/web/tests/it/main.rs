@@ -8,6 +8,7 @@
 mod access;
 mod answers;
 mod forms;
+mod guests;
 mod server;
 mod sign_in;
 mod support;

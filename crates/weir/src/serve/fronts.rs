@@ -1,4 +1,4 @@
-//! The fronts as the web listener sees them. None is built yet, and each says so.
+//! The fronts that are not built yet, as the web listener sees them: each says so.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ struct Missing {
     configured: usize,
 }
 
-fn missing(config: &Config) -> [Missing; 3] {
+fn missing(config: &Config) -> [Missing; 2] {
     let front = |name, title, icon, upstreams, configured| Missing {
         name,
         title,
@@ -28,13 +28,6 @@ fn missing(config: &Config) -> [Missing; 3] {
         configured,
     };
     [
-        front(
-            "tracker",
-            "Tracker",
-            Icon::Tracker,
-            "forwarders",
-            config.tracker.forwarders.len(),
-        ),
         front(
             "search",
             "Search",

@@ -9,8 +9,13 @@ use weir_web::config::Auth;
 
 use crate::config::Loaded;
 
-/// Prints the sign-in link as the first URL, the key if this start made it, and the next step.
-pub(super) fn print(web: &App, address: SocketAddr, loaded: &Loaded) -> anyhow::Result<()> {
+/// Prints the sign-in link as the first URL, the key if this start made it, where to announce, and the next step.
+pub(super) fn print(
+    web: &App,
+    address: SocketAddr,
+    tracker: &[(&'static str, SocketAddr)],
+    loaded: &Loaded,
+) -> anyhow::Result<()> {
     let origin = format!("http://{}", reachable(address));
     let mut text = match loaded.config.web.auth {
         Auth::Required => format!(
@@ -24,6 +29,7 @@ pub(super) fn print(web: &App, address: SocketAddr, loaded: &Loaded) -> anyhow::
     if let Some(key) = web.key_was_made() {
         text += &about_key(key);
     }
+    text += &about_tracker(tracker);
     text += &next_step(loaded);
     write(&text);
     Ok(())
@@ -39,6 +45,16 @@ fn about_key(key: &Secret) -> String {
         "A key was made. It opens the pages and is what programs send; it is not shown again.\n  key: {}\n",
         key.expose()
     )
+}
+
+/// Where clients on this machine announce; others use its name.
+fn about_tracker(listening: &[(&'static str, SocketAddr)]) -> String {
+    let urls = weir_tracker::announce_urls(listening, "127.0.0.1");
+    if urls.is_empty() {
+        return "The tracker is off: neither `tracker.http_listen` nor `tracker.udp_listen` is set.\n".to_owned();
+    }
+    let lines: String = urls.iter().map(|(_, url)| format!("  {url}\n")).collect();
+    format!("The tracker answers; announce to it at this machine's name or address, here:\n{lines}")
 }
 
 /// Whoever started us may have closed the pipe: the log has the address too.

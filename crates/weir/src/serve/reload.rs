@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use weir_config::Resolved;
+use weir_tracker::{RELOADED, Reloader};
 use weir_web::App;
 
 use crate::config::{Loaded, Sources, load};
 
 use super::greeting;
 use super::logs::{self, Logs};
+use super::tracker;
 
-/// Keys that are read once, at the start. The other limits of `web` are looked at by each request.
+/// Keys that are read once, at the start; of the tracker's, all but [`RELOADED`] are too. The other limits of `web`
+/// are looked at by each request.
 const AT_START: [&str; 9] = [
     "data",
     "drain",
@@ -32,8 +35,8 @@ struct Inner {
     loaded: Loaded,
     sources: Sources,
     logs: Logs,
-    /// Set once the web part is there.
-    web: Option<App>,
+    /// Set once they are there.
+    parts: Option<(App, Reloader)>,
     /// What the last good reload changed.
     last: Option<Changes>,
 }
@@ -53,13 +56,13 @@ impl Running {
             loaded,
             sources,
             logs,
-            web: None,
+            parts: None,
             last: None,
         })))
     }
 
-    pub(super) fn set_web(&self, web: App) {
-        self.0.lock().web = Some(web);
+    pub(super) fn set_parts(&self, web: App, tracker: Reloader) {
+        self.0.lock().parts = Some((web, tracker));
     }
 
     /// Each value in force with its source.
@@ -114,10 +117,13 @@ impl Inner {
     /// What may be refused comes first, so that nothing has changed then.
     fn take_over(&self, new: &Loaded) -> anyhow::Result<()> {
         let filter = logs::filter(&new.config.log)?;
-        if let Some(web) = &self.web
-            && let Some(key) = web.reload(new.config.web.clone())?
-        {
-            greeting::print_key(&key);
+        if let Some((web, tracker)) = &self.parts {
+            let around = tracker::around(&new.config, &self.loaded.config.data);
+            let terms = tracker.prepare(&new.config.tracker, &around)?;
+            if let Some(key) = web.reload(new.config.web.clone())? {
+                greeting::print_key(&key);
+            }
+            terms.apply();
         }
         self.logs.reload(filter)
     }
@@ -136,11 +142,18 @@ fn changes(old: &[Resolved], new: &[Resolved]) -> Changes {
         .iter()
         .filter(|row| find(old, &row.path).is_none_or(|place| !old[place].same_value(row)));
     let changed: Vec<String> = differs.chain(gone).map(|row| row.path.clone()).collect();
-    let at_start = |key: &&String| AT_START.contains(&key.as_str());
-    let at_next_start = changed.iter().filter(at_start).cloned().collect();
+    let at_next_start = changed.iter().filter(|key| is_read_once(key));
+    let at_next_start = at_next_start.cloned().collect();
     Changes {
         changed,
         at_next_start,
+    }
+}
+
+fn is_read_once(key: &str) -> bool {
+    match key.strip_prefix("tracker.") {
+        Some(key) => !RELOADED.contains(&key),
+        None => AT_START.contains(&key),
     }
 }
 
@@ -155,8 +168,30 @@ mod tests {
     fn what_is_read_at_the_start_is_a_key() {
         let mut keys = Vec::new();
         Config::TABLE.walk(&mut |path, _| keys.push(path.to_owned()));
-        for key in AT_START {
+        let reloaded = RELOADED.map(|key| format!("tracker.{key}"));
+        for key in AT_START
+            .into_iter()
+            .chain(reloaded.iter().map(String::as_str))
+        {
             assert!(keys.iter().any(|known| known == key), "{key}");
+        }
+    }
+
+    #[test]
+    fn of_the_trackers_keys_only_its_terms_hold_at_once() {
+        for key in [
+            "tracker.age",
+            "tracker.http_listen",
+            "tracker.forwarders.a.uri",
+        ] {
+            assert!(is_read_once(key), "{key}");
+        }
+        for key in [
+            "tracker.announce_interval",
+            "tracker.deny_file",
+            "web.trusted",
+        ] {
+            assert!(!is_read_once(key), "{key}");
         }
     }
 

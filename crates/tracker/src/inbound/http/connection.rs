@@ -271,7 +271,8 @@ impl Connection {
         let guest = Guest {
             stream,
             read: self.unread,
-            peer: self.peer,
+            // The word of a proxy at the beginning was cut off, and would be forgotten with it.
+            peer: SocketAddr::new(self.client, self.peer.port()),
         };
         // If the router has its hands full, the connection is closed.
         drop(self.http.guests.try_send(guest));

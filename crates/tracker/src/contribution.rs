@@ -1,0 +1,102 @@
+//! What the tracker brings to the web listener, and what it says on its own port to those who do not announce.
+
+use axum::Router;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use weir_web::{Access, Contribution, Icon, NavEntry, NavGroup, Requests};
+
+use crate::catalogue::Catalogue;
+use crate::config::Config;
+use crate::front::{Error, Front};
+use crate::inbound::http::Guest;
+use crate::look::{Configured, Look};
+use crate::{metrics, pages};
+
+impl Front {
+    /// Card, pages, figures and metrics. What listeners count goes into `requests`.
+    ///
+    /// # Errors
+    /// When the thread that looks through swarms cannot be started.
+    pub fn contribution(
+        &mut self,
+        config: &Config,
+        requests: &Requests,
+    ) -> Result<Contribution, Error> {
+        let parts = (self.tracker.clone(), self.tallies.clone(), self.clock);
+        let (catalogue, walker) =
+            Catalogue::new(self.tracker.clone(), self.clock, self.stop.clone());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .map_err(Error::Thread)?;
+        self.thread("weir-swarms", move || runtime.block_on(walker.run()))?;
+        let listening = self.listening().to_vec();
+        let look = Look::new(parts, listening, catalogue, Configured::new(config));
+        metrics::count_requests(&look, requests);
+        let shown = std::sync::Arc::new(look.clone());
+        Ok(Contribution::new("tracker", "Tracker", Icon::Tracker)
+            .card(shown.clone())
+            .stats(shown)
+            .router(pages::router(look.clone()))
+            .router_for(Access::Api, pages::api(look.clone()))
+            .metrics(move |registry| metrics::register(look, registry))
+            .nav(NavEntry {
+                label: "Swarms",
+                href: "/swarms",
+                icon: Icon::Tracker,
+                key: 'w',
+                group: NavGroup::Watch,
+                place: 2,
+                phone: false,
+            }))
+    }
+}
+
+impl From<Guest> for weir_web::Guest {
+    fn from(guest: Guest) -> Self {
+        let Guest { stream, read, peer } = guest;
+        Self { stream, read, peer }
+    }
+}
+
+/// Answers on the tracker's own port whoever asks for neither announce, scrape nor figures.
+pub fn elsewhere() -> Router {
+    Router::new()
+        .route("/", get(greet))
+        .route("/announce", any(not_so))
+        .route("/scrape", any(not_so))
+        .fallback(async || {
+            (
+                StatusCode::NOT_FOUND,
+                "There is nothing at this address of the tracker.\n",
+            )
+        })
+}
+
+async fn greet(headers: HeaderMap) -> String {
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    let host = host.unwrap_or("HOST");
+    format!(
+        "This is a tracker: announce to http://{host}/announce. Pages are on the web address.\n"
+    )
+}
+
+/// Announces and scrapes that are as they should be never come here.
+async fn not_so(method: Method) -> Response {
+    if method == Method::GET {
+        return (
+            StatusCode::BAD_REQUEST,
+            "Announces and scrapes have no body.\n",
+        )
+            .into_response();
+    }
+    let text = "Announces and scrapes are GET requests.\n";
+    (
+        StatusCode::METHOD_NOT_ALLOWED,
+        [(header::ALLOW, "GET")],
+        text,
+    )
+        .into_response()
+}

@@ -1,0 +1,142 @@
+//! The tracker as pages, `/stats` and `/metrics` see it: one handle on the counters, never a look through swarms.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::catalogue::Catalogue;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::swarm::Totals;
+use crate::tally::{Kind, Tallies};
+use crate::tracker::Tracker;
+
+/// A handle; clones look at the same tracker.
+#[derive(Clone)]
+pub(crate) struct Look(Arc<Inner>);
+
+struct Inner {
+    tracker: Arc<Tracker>,
+    tallies: Tallies,
+    clock: Clock,
+    listening: Vec<(&'static str, SocketAddr)>,
+    catalogue: Catalogue,
+    forwarding: Configured,
+}
+
+/// What is configured of forwarding, which nothing does yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Configured {
+    pub(crate) capacity: u32,
+    pub(crate) max_workers: u32,
+    /// Names of forwarders.
+    pub(crate) forwarders: Vec<String>,
+}
+
+impl Configured {
+    pub(crate) fn new(config: &Config) -> Self {
+        let forwarders = config.forwarders.iter();
+        Self {
+            capacity: config.forwarder_queue_size.get(),
+            max_workers: config.max_workers().get(),
+            forwarders: forwarders.map(|forwarder| forwarder.name.clone()).collect(),
+        }
+    }
+}
+
+impl Look {
+    pub(crate) fn new(
+        (tracker, tallies, clock): (Arc<Tracker>, Tallies, Clock),
+        listening: Vec<(&'static str, SocketAddr)>,
+        catalogue: Catalogue,
+        forwarding: Configured,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            tracker,
+            tallies,
+            clock,
+            listening,
+            catalogue,
+            forwarding,
+        }))
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        self.0.tracker.swarms.totals()
+    }
+
+    pub(crate) fn tracker(&self) -> &Tracker {
+        &self.0.tracker
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.0.clock
+    }
+
+    pub(crate) fn listening(&self) -> &[(&'static str, SocketAddr)] {
+        &self.0.listening
+    }
+
+    pub(crate) fn catalogue(&self) -> &Catalogue {
+        &self.0.catalogue
+    }
+
+    pub(crate) fn forwarding(&self) -> &Configured {
+        &self.0.forwarding
+    }
+
+    pub(crate) fn count(&self, kind: Kind) -> u64 {
+        self.0.tallies.total(kind)
+    }
+
+    /// What came in, by kind. Replies that could not be sent are no requests.
+    pub(crate) fn requests(&self) -> Vec<(&'static str, u64)> {
+        let kinds = Kind::ALL.into_iter();
+        kinds
+            .filter(|(kind, _)| *kind != Kind::Unsent)
+            .map(|(kind, name)| (name, self.count(kind)))
+            .collect()
+    }
+
+    /// The ports of a protocol, each once.
+    pub(crate) fn ports(&self, wanted: &str) -> Vec<u16> {
+        let listening = self.0.listening.iter();
+        let mut ports: Vec<u16> = listening
+            .filter(|(protocol, _)| *protocol == wanted)
+            .map(|(_, address)| address.port())
+            .collect();
+        ports.dedup();
+        ports
+    }
+}
+
+/// A number as people read it: `1,204,331`.
+pub(crate) fn grouped(number: impl Into<u64>) -> String {
+    let digits = number.into().to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 swarm`, `1,204 swarms`.
+pub(crate) fn counted(number: impl Into<u64>, one: &str, more: &str) -> String {
+    let number = number.into();
+    let what = if number == 1 { one } else { more };
+    format!("{} {what}", grouped(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        let shown = [0u32, 999, 1000, 1_204_331].map(grouped);
+        assert_eq!(shown, ["0", "999", "1,000", "1,204,331"]);
+        assert_eq!(counted(1u32, "peer", "peers"), "1 peer");
+    }
+}

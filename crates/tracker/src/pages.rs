@@ -1,0 +1,57 @@
+//! `/swarms`, one swarm, and the same as JSON: which torrents are here, and who has them.
+
+mod json;
+mod list;
+mod one;
+mod urls;
+mod wanted;
+
+use askama::Template;
+use axum::Router;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use weir_web::{Failure, Visitor};
+
+use crate::look::Look;
+
+pub use self::urls::announce_urls;
+
+/// Pages for people.
+pub(crate) fn router(look: Look) -> Router {
+    Router::new()
+        .route("/swarms", get(list::show))
+        .route("/swarms/{info_hash}", get(one::show))
+        .with_state(look)
+}
+
+/// The same for programs.
+pub(crate) fn api(look: Look) -> Router {
+    Router::new()
+        .route("/api/v1/swarms", get(json::list))
+        .route("/api/v1/swarms/{info_hash}", get(json::one))
+        .with_state(look)
+}
+
+fn page(visitor: &Visitor, title: &str, template: &impl Template) -> Response {
+    match template.render() {
+        Ok(body) => visitor.page(title, &body),
+        Err(error) => {
+            tracing::error!(%error, "a page could not be written");
+            Failure::internal().into_response()
+        }
+    }
+}
+
+/// `12 min`, `5 h 12 min`, `3 days`.
+fn span(minutes: u16) -> String {
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => "under 1 min".into(),
+        (0, rest) => format!("{rest} min"),
+        (hours, 0) if hours < 48 => format!("{hours} h"),
+        (hours, rest) if hours < 48 => format!("{hours} h {rest} min"),
+        (hours, _) => format!("{} days", hours / 24),
+    }
+}
+
+#[cfg(test)]
+mod tests;

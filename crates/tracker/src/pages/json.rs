@@ -1,0 +1,98 @@
+//! `/api/v1/swarms` and `/api/v1/swarms/{info_hash}`.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use weir_tracker_proto::InfoHash;
+use weir_web::Failure;
+
+use super::list::busy;
+use super::one::{family, find};
+use super::wanted::{View, Wanted, write_place};
+use crate::catalogue::{Page, Place};
+use crate::look::Look;
+use crate::swarm::Seen;
+
+/// `GET /api/v1/swarms`.
+pub(super) async fn list(
+    State(look): State<Look>,
+    Query(view): Query<View>,
+) -> Result<Json<Value>, Failure> {
+    let wanted = view.wanted().map_err(|mistake| {
+        Failure::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            mistake,
+            "Send an info hash or its first hex digits as q, and after or before as an answer gave them.",
+        )
+    })?;
+    let page = match wanted {
+        Wanted::Some(question) => look.catalogue().page(question).await.map_err(busy)?,
+        Wanted::One(hash) => {
+            let found = look
+                .tracker()
+                .swarms
+                .close(&hash.0, 0, look.clock().now().minute);
+            let swarms: Vec<Seen> = found.into_iter().map(|close| close.seen).collect();
+            let all = swarms.len();
+            let page = Page {
+                swarms,
+                before: 0,
+                all,
+            };
+            page.into()
+        }
+    };
+    let totals = look.totals();
+    let place = |seen: &Seen| write_place(Place::of(seen));
+    let next = page.swarms.last().filter(|_| page.has_more()).map(place);
+    let previous = page.swarms.first().filter(|_| page.before > 0).map(place);
+    Ok(Json(json!({
+        "swarms": page.swarms.iter().map(swarm).collect::<Vec<_>>(),
+        "matching": page.all,
+        "position": page.before,
+        "after": next,
+        "before": previous,
+        "totals": {
+            "swarms": totals.swarms,
+            "peers": totals.peers(),
+            "seeders": totals.seeders,
+            "leechers": totals.leechers(),
+        },
+    })))
+}
+
+/// `GET /api/v1/swarms/{info_hash}`.
+pub(super) async fn one(
+    State(look): State<Look>,
+    Path(hash): Path<String>,
+) -> Result<Json<Value>, Failure> {
+    let (_, close) = find(&look, &hash)?;
+    let mut body = swarm(&close.seen);
+    body["peers_v4"] = close.v4.into();
+    body["peers_v6"] = close.v6.into();
+    body["peer_list"] = close
+        .peers
+        .iter()
+        .map(|peer| {
+            json!({
+                "address": peer.at.socket().to_string(),
+                "family": family(&peer.at).to_ascii_lowercase(),
+                "seeder": peer.seeder,
+                "silent_minutes": peer.silent,
+            })
+        })
+        .collect();
+    Ok(Json(body))
+}
+
+fn swarm(seen: &Seen) -> Value {
+    json!({
+        "info_hash": InfoHash(seen.hash).to_string(),
+        "peers": seen.peers,
+        "seeders": seen.counts.seeders,
+        "leechers": seen.counts.leechers,
+        "completed": seen.counts.completed,
+        "age_minutes": seen.age,
+    })
+}

@@ -1,0 +1,181 @@
+//! `/swarms`: which torrents are here?
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use weir_tracker_proto::InfoHash;
+use weir_web::{Failure, Visitor};
+
+use super::urls::{announce_urls, host, is_local};
+use super::wanted::{View, Wanted, write_place};
+use super::{page, span};
+use crate::catalogue::{self, Busy, Page, Place};
+use crate::look::{Look, counted, grouped};
+use crate::swarm::Seen;
+
+#[derive(Template)]
+#[template(path = "swarms.html")]
+struct Swarms {
+    /// What is here, in a sentence.
+    opening: String,
+    q: String,
+    mistake: Option<String>,
+    rows: Vec<Row>,
+    /// `1–50 of 1,204, largest first`.
+    range: String,
+    previous: Option<String>,
+    next: Option<String>,
+    /// Nobody announced: where to.
+    urls: Vec<Url>,
+    /// Nothing matches, in a sentence.
+    nothing: Option<String>,
+    empty: bool,
+}
+
+struct Row {
+    hash: InfoHash,
+    peers: String,
+    seeders: String,
+    leechers: String,
+    completed: String,
+    age: String,
+}
+
+struct Url {
+    label: &'static str,
+    url: String,
+    local: bool,
+}
+
+/// `GET /swarms`.
+pub(super) async fn show(
+    State(look): State<Look>,
+    Query(view): Query<View>,
+    headers: HeaderMap,
+    visitor: Visitor,
+) -> Result<Response, Failure> {
+    let mut shown = Swarms::new(&look, &view, &headers);
+    match view.wanted() {
+        Ok(Wanted::One(hash)) if look.tracker().swarms.holds(&hash.0) => {
+            return Ok(Redirect::to(&format!("/swarms/{hash}")).into_response());
+        }
+        Ok(Wanted::One(_)) => shown.nothing = Some("Nobody has announced this hash here.".into()),
+        Ok(Wanted::Some(question)) => {
+            if !shown.empty {
+                let found = look.catalogue().page(question).await;
+                shown.fill(&found.map_err(busy)?, &view.q);
+            }
+        }
+        Err(mistake) => {
+            shown.mistake = Some(mistake);
+            let mut response = page(&visitor, "Swarms", &shown);
+            *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+            return Ok(response);
+        }
+    }
+    Ok(page(&visitor, "Swarms", &shown))
+}
+
+/// What is said when too many look at once.
+pub(super) fn busy(Busy: Busy) -> Failure {
+    Failure::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "Too many readers look through the swarms at this moment.",
+        "Try again in a moment. The tracker itself is not held up.",
+    )
+    .retry_after(2)
+}
+
+impl Swarms {
+    fn new(look: &Look, view: &View, headers: &HeaderMap) -> Self {
+        let name = headers
+            .get(header::HOST)
+            .and_then(|host| host.to_str().ok())
+            .map_or("localhost", host);
+        let urls = announce_urls(look.listening(), name).into_iter();
+        let empty = look.totals().swarms == 0;
+        Self {
+            opening: opening(look),
+            q: view.q.clone(),
+            mistake: None,
+            rows: Vec::new(),
+            range: String::new(),
+            previous: None,
+            next: None,
+            urls: urls
+                .map(|(protocol, url)| Url {
+                    label: if protocol == "udp" { "UDP" } else { "HTTP" },
+                    local: is_local(&url),
+                    url,
+                })
+                .collect(),
+            nothing: None,
+            empty,
+        }
+    }
+
+    fn fill(&mut self, page: &Arc<Page>, q: &str) {
+        let Some((first, last)) = page.swarms.first().zip(page.swarms.last()) else {
+            self.nothing = Some(match (q.trim(), page.all) {
+                ("", _) | (_, 1..) => "There are no swarms on this page any more.".into(),
+                (q, 0) => format!("No hash here begins with {q}."),
+            });
+            return;
+        };
+        self.rows = page.swarms.iter().map(Row::new).collect();
+        let end = page.before + page.swarms.len();
+        self.range = format!(
+            "{}–{} of {}, largest first",
+            grouped(page.before as u64 + 1),
+            grouped(end as u64),
+            grouped(page.all as u64)
+        );
+        let link = |which: &str, seen: &Seen| {
+            let q = match q.trim() {
+                "" => String::new(),
+                q => format!("q={q}&"),
+            };
+            format!("/swarms?{q}{which}={}", write_place(Place::of(seen)))
+        };
+        self.previous = (page.before > 0).then(|| link("before", first));
+        self.next = page.has_more().then(|| link("after", last));
+    }
+
+    fn all_are_local(&self) -> bool {
+        self.urls.iter().all(|url| url.local)
+    }
+
+    fn page_size() -> usize {
+        catalogue::PAGE
+    }
+}
+
+impl Row {
+    fn new(seen: &Seen) -> Self {
+        Self {
+            hash: InfoHash(seen.hash),
+            peers: grouped(seen.peers),
+            seeders: grouped(seen.counts.seeders),
+            leechers: grouped(seen.counts.leechers),
+            completed: grouped(seen.counts.completed),
+            age: span(seen.age),
+        }
+    }
+}
+
+fn opening(look: &Look) -> String {
+    let totals = look.totals();
+    if totals.swarms == 0 {
+        return "Nobody has announced anything yet.".into();
+    }
+    format!(
+        "{} with {} here: {} and {}.",
+        counted(totals.swarms, "swarm", "swarms"),
+        counted(totals.peers(), "peer", "peers"),
+        counted(totals.seeders, "seeder", "seeders"),
+        counted(totals.leechers(), "leecher", "leechers"),
+    )
+}

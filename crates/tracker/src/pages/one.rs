@@ -1,0 +1,131 @@
+//! `/swarms/{info_hash}`: who has this torrent?
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use weir_tracker_proto::InfoHash;
+use weir_web::{Failure, Visitor};
+
+use super::{page, span};
+use crate::look::{Look, counted, grouped};
+use crate::swarm::{Close, Endpoint, Peer};
+
+/// Peers that are shown.
+pub(super) const PEERS: usize = 200;
+
+#[derive(Template)]
+#[template(path = "swarm.html")]
+struct Swarm {
+    hash: InfoHash,
+    opening: String,
+    /// What clients are told, where that differs.
+    told: Option<String>,
+    figures: [(&'static str, String); 6],
+    rows: Vec<Row>,
+    shown: String,
+}
+
+struct Row {
+    at: String,
+    family: &'static str,
+    seeder: bool,
+    silent: String,
+}
+
+/// `GET /swarms/{info_hash}`.
+pub(super) async fn show(
+    State(look): State<Look>,
+    Path(hash): Path<String>,
+    visitor: Visitor,
+) -> Result<Response, Failure> {
+    let (hash, close) = find(&look, &hash)?;
+    let title = format!("{}… · Swarms", &hash.to_string()[..8]);
+    Ok(page(&visitor, &title, &Swarm::new(hash, &close)))
+}
+
+/// The swarm that an address names.
+pub(super) fn find(look: &Look, text: &str) -> Result<(InfoHash, Close), Failure> {
+    let Ok(hash) = text.parse::<InfoHash>() else {
+        return Err(Failure::new(
+            StatusCode::NOT_FOUND,
+            format!(
+                "A hash is 40 hex digits; this has {}.",
+                text.chars().count()
+            ),
+            "Look for its first digits on the page of swarms.",
+        ));
+    };
+    let close = look
+        .tracker()
+        .swarms
+        .close(&hash.0, PEERS, look.clock().now().minute);
+    match close {
+        Some(close) => Ok((hash, close)),
+        None => Err(Failure::new(
+            StatusCode::NOT_FOUND,
+            "Nobody has announced this hash here.",
+            "A swarm is forgotten when its last peer leaves or is silent for too long.",
+        )),
+    }
+}
+
+impl Swarm {
+    fn new(hash: InfoHash, close: &Close) -> Self {
+        let Close { seen, v4, v6, .. } = close;
+        let counts = seen.counts;
+        let told = (counts.seeders + counts.leechers != seen.peers).then(|| {
+            format!(
+                "Clients are told {} and {}: each address counts once.",
+                counted(counts.seeders, "seeder", "seeders"),
+                counted(counts.leechers, "leecher", "leechers")
+            )
+        });
+        let all = grouped(seen.peers);
+        Self {
+            hash,
+            opening: format!(
+                "{} here. It began {} ago.",
+                counted(seen.peers, "peer is", "peers are"),
+                span(seen.age)
+            ),
+            told,
+            figures: [
+                ("Seeders", grouped(counts.seeders)),
+                ("Leechers", grouped(counts.leechers)),
+                ("Finished downloads", grouped(counts.completed)),
+                ("Peers in IPv4", grouped(*v4)),
+                ("Peers in IPv6", grouped(*v6)),
+                ("Here for", span(seen.age)),
+            ],
+            shown: match close.peers.len() {
+                some if some < seen.peers as usize => {
+                    format!("{some} of {all} peers, some of every kind")
+                }
+                _ => counted(seen.peers, "peer", "peers"),
+            },
+            rows: close.peers.iter().map(Row::new).collect(),
+        }
+    }
+}
+
+impl Row {
+    fn new(peer: &Peer) -> Self {
+        Self {
+            at: peer.at.socket().to_string(),
+            family: family(&peer.at),
+            seeder: peer.seeder,
+            silent: match peer.silent {
+                0 => "under 1 min ago".into(),
+                minutes => format!("{} ago", span(minutes)),
+            },
+        }
+    }
+}
+
+pub(super) fn family(at: &Endpoint) -> &'static str {
+    match at {
+        Endpoint::V4(_) => "IPv4",
+        Endpoint::V6(_) => "IPv6",
+    }
+}

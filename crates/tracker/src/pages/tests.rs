@@ -1,0 +1,284 @@
+//! Pages and figures as the web part serves them, without a socket.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{Request, StatusCode};
+use weir_config::Secret;
+use weir_store::sqlite::File;
+use weir_web::{App, Requests, System};
+
+use crate::config::Config;
+use crate::swarm::{Arrival, Doing, Endpoint, Minute, Want};
+use crate::{Around, Front};
+
+struct Rig {
+    front: Front,
+    router: Router,
+    state: File,
+    _directory: tempfile::TempDir,
+}
+
+const KEY: &str = "the-right-key";
+
+impl Rig {
+    async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let around = Around {
+            directory: directory.path().join("swarm"),
+            trusted: Vec::new(),
+            trusted_proxies: Vec::new(),
+        };
+        let loopback: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let config = Config {
+            http_listen: Some(loopback),
+            udp_listen: Some(loopback),
+            ..Config::default()
+        };
+        let mut front = Front::start(&config, &around).unwrap();
+        let requests = Requests::default();
+        let contribution = front.contribution(&config, &requests).unwrap();
+        let state = File::open(directory.path().join("state.db")).unwrap();
+        let web = weir_web::Config {
+            api_key: Some(Secret::new(KEY)),
+            ..weir_web::Config::default()
+        };
+        let app = App::open(web, &state, Arc::new(System), requests, vec![contribution]).unwrap();
+        Self {
+            front,
+            router: app.router(),
+            state,
+            _directory: directory,
+        }
+    }
+
+    fn announce(&self, hash: [u8; 20], at: &str, seeder: bool) {
+        let at: SocketAddr = at.parse().unwrap();
+        let arrival = Arrival {
+            hash,
+            at: Endpoint::new(at.ip(), at.port()),
+            also: None,
+            doing: Doing::TakesPart {
+                seeder,
+                completed: seeder,
+                paused: false,
+            },
+            want: Want::V4(0),
+        };
+        let out = [&mut Vec::new(), &mut Vec::new()];
+        let swarms = &self.front.tracker.swarms;
+        let mut random = fastrand::Rng::with_seed(1);
+        swarms
+            .announce(&arrival, Minute::START, &mut random, out)
+            .unwrap();
+    }
+
+    async fn get(&self, path: &str) -> (StatusCode, String) {
+        use tower::ServiceExt;
+        let mut request = Request::builder()
+            .uri(path)
+            .header("x-api-key", KEY)
+            .header("host", "weir:7070")
+            .body(Body::empty())
+            .unwrap();
+        let peer: SocketAddr = "198.51.100.7:4000".parse().unwrap();
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+        let location = parts.headers.get("location");
+        let text = match location {
+            Some(location) => location.to_str().unwrap().to_owned(),
+            None => String::from_utf8(body.into()).unwrap(),
+        };
+        (parts.status, text)
+    }
+
+    async fn page(&self, path: &str) -> String {
+        let (status, text) = self.get(path).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {text}");
+        text
+    }
+
+    async fn json(&self, path: &str) -> serde_json::Value {
+        serde_json::from_str(&self.page(path).await).unwrap()
+    }
+
+    async fn end(self) {
+        self.front.stop();
+        self.state.close();
+    }
+}
+
+fn hash(number: u8) -> [u8; 20] {
+    [number; 20]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_tracker_says_where_to_announce() {
+    let rig = Rig::new().await;
+    let page = rig.page("/swarms").await;
+    for (protocol, address) in rig.front.listening() {
+        let url = format!("value=\"{protocol}://{address}/announce\"");
+        assert!(page.contains(&url), "{url} in {page}");
+    }
+    assert!(page.contains("These work on this machine only"), "{page}");
+    let body = rig.json("/api/v1/swarms").await;
+    assert_eq!(body["totals"]["swarms"], 0);
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn swarms_stand_largest_first_and_pages_lead_through_them() {
+    let rig = Rig::new().await;
+    for number in 0..120u8 {
+        for port in 1..=u16::from(number) + 1 {
+            rig.announce(hash(number), &format!("10.0.0.{number}:{port}"), false);
+        }
+    }
+    let page = rig.page("/swarms").await;
+    assert!(page.contains("1–50 of 120, largest first"), "{page}");
+    assert!(page.contains("120 swarms with 7,260 peers here: 0 seeders and 7,260 leechers."));
+    assert_eq!(page.matches("<code>").count(), 50);
+    let first = page.find(&"77".repeat(20)).unwrap();
+    assert!(first < page.find(&"76".repeat(20)).unwrap());
+    assert!(page.contains("<span>Previous</span>"));
+    let (_, rest) = page.split_once("rel=\"next\"").unwrap();
+    assert!(rest.contains("Next"));
+    let next = format!("/swarms?after=71-{}", "46".repeat(20));
+    assert!(page.contains(&format!("href=\"{next}\"")), "{page}");
+    let page = rig.page(&next).await;
+    assert!(page.contains("51–100 of 120"), "{page}");
+
+    let mut seen = Vec::new();
+    let mut path = "/api/v1/swarms".to_owned();
+    loop {
+        let body = rig.json(&path).await;
+        let swarms = body["swarms"].as_array().unwrap();
+        seen.extend(swarms.iter().map(|swarm| swarm["peers"].as_u64().unwrap()));
+        match body["after"].as_str() {
+            Some(after) => path = format!("/api/v1/swarms?after={after}"),
+            None => break,
+        }
+    }
+    assert_eq!(seen, (1..=120).rev().collect::<Vec<u64>>());
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hash_is_found_by_all_or_some_of_its_digits() {
+    let rig = Rig::new().await;
+    rig.announce(hash(0x4b), "10.0.0.1:1", true);
+    rig.announce(hash(0x4c), "10.0.0.1:1", true);
+    let whole = "4b".repeat(20);
+    let (status, to) = rig.get(&format!("/swarms?q={whole}")).await;
+    assert_eq!(
+        (status, to),
+        (StatusCode::SEE_OTHER, format!("/swarms/{whole}"))
+    );
+    let page = rig.page("/swarms?q=4B4").await;
+    assert!(page.contains("1–1 of 1") && page.contains(&whole), "{page}");
+    let page = rig.page("/swarms?q=5").await;
+    assert!(page.contains("No hash here begins with 5."), "{page}");
+    let page = rig.page(&format!("/swarms?q={}", "5".repeat(40))).await;
+    assert!(page.contains("Nobody has announced this hash here."));
+    let (status, page) = rig.get("/swarms?q=%3Cscript%3E").await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(page.contains("is none of them") && !page.contains("<script>"));
+    let (status, body) = rig
+        .get(&format!("/api/v1/swarms?q={}", "5".repeat(41)))
+        .await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(body.contains("A hash is 40 hex digits; this has 41."));
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_swarm_shows_its_peers() {
+    let rig = Rig::new().await;
+    rig.announce(hash(1), "10.0.0.1:6881", true);
+    rig.announce(hash(1), "10.0.0.1:6882", false);
+    rig.announce(hash(1), "[2001:db8::1]:6881", false);
+    let path = format!("/swarms/{}", "01".repeat(20));
+    let page = rig.page(&path).await;
+    for text in [
+        "3 peers are here.",
+        "10.0.0.1:6881",
+        "[2001:db8::1]:6881",
+        "everything (seeder)",
+        "a part (leecher)",
+        "under 1 min ago",
+        "01010101… · Swarms · Weir",
+    ] {
+        assert!(page.contains(text), "{text} in {page}");
+    }
+    let body = rig.json(&format!("/api/v1{path}")).await;
+    assert_eq!(body["peer_list"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        (&body["peers_v4"], &body["peers_v6"]),
+        (&2.into(), &1.into())
+    );
+    assert_eq!(body["completed"], 1);
+    let (status, page) = rig.get(&format!("/swarms/{}", "02".repeat(20))).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert!(page.contains("Nobody has announced this hash here."));
+    let (status, page) = rig.get("/swarms/0101").await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert!(page.contains("A hash is 40 hex digits; this has 4."));
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_are_in_stats_metrics_and_card() {
+    let rig = Rig::new().await;
+    rig.announce(hash(1), "10.0.0.1:6881", true);
+    rig.announce(hash(1), "[2001:db8::1]:6881", false);
+    let stats = rig.json("/stats?format=json").await;
+    for (name, value) in [
+        ("queue_depth", 0),
+        ("queue_capacity", 10_000),
+        ("queue_fill_pct", 0),
+        ("active_workers", 0),
+        ("max_workers", 20),
+        ("dropped_full", 0),
+        ("rate_limited", 0),
+        ("throttled_forwarders", 0),
+        ("swarms", 1),
+        ("peers", 2),
+        ("peers_v4", 1),
+        ("peers_v6", 1),
+        ("seeders", 1),
+        ("leechers", 1),
+    ] {
+        assert_eq!(stats[name], value, "{name} on top");
+        assert_eq!(stats["fronts"]["tracker"][name], value, "{name}");
+    }
+    assert_eq!(stats["forwarders"], serde_json::json!([]));
+    assert_eq!(stats["requests"]["udp_announce"], 0);
+    assert_eq!(stats["listening"].as_array().unwrap().len(), 2);
+    let text = rig.page("/stats").await;
+    assert!(text.contains("\nswarms 1\n") && text.contains("\nrequests http_announce 0\n"));
+    assert!(text.contains("forwarding is not part of this build yet"));
+    let metrics = rig.page("/metrics").await;
+    for line in [
+        "weir_tracker_swarms 1",
+        "weir_tracker_peers{family=\"ipv4\"} 1",
+        "weir_tracker_peers{family=\"ipv6\"} 1",
+        "weir_tracker_seeders 1",
+        "weir_requests_total{front=\"tracker\",kind=\"udp_announce\"} 0",
+        "weir_requests_total{front=\"web\",kind=\"stats\"} 3",
+    ] {
+        let found = metrics.lines().any(|found| found == line);
+        assert!(found, "{line} in\n{metrics}");
+    }
+    assert_eq!(metrics.matches("# TYPE weir_requests counter").count(), 1);
+    let overview = rig.page("/").await;
+    assert!(
+        overview.contains("1 swarm, 2 peers; answers on UDP port"),
+        "{overview}"
+    );
+    rig.end().await;
+}

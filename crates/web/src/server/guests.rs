@@ -1,0 +1,70 @@
+//! Connections that a listener of a front took in and that ask for something of ours, such as `/stats` on the port of
+//! the tracker. Each may ask once; the next question begins where that listener reads again.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::Router;
+use tokio::{
+    net::TcpStream,
+    sync::{Semaphore, mpsc},
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Ended, connection::Service, finish};
+use crate::App;
+
+/// Guests that are served at once. Beyond it they wait with the front, which turns more away.
+const AT_ONCE: usize = 64;
+
+/// A connection that another listener took in.
+#[derive(Debug)]
+pub struct Guest {
+    /// The connection, not blocking.
+    pub stream: std::net::TcpStream,
+    /// What was read of it.
+    pub read: Vec<u8>,
+    /// Where it comes from.
+    pub peer: SocketAddr,
+}
+
+/// Serves guests from `router` (see [`App::figures`]) until `shutdown` or until no more can come; ends as
+/// [`run`](super::run) does.
+pub async fn run_guests<G: Into<Guest>>(
+    mut guests: mpsc::Receiver<G>,
+    app: &App,
+    router: Router,
+    shutdown: CancellationToken,
+    drain: Duration,
+) -> Ended {
+    let service = Service::new(app, router, shutdown.clone()).once();
+    let room = Arc::new(Semaphore::new(AT_ONCE));
+    let mut open = JoinSet::new();
+    loop {
+        let next = async {
+            let permit = Arc::clone(&room).acquire_owned().await.ok()?;
+            Some((guests.recv().await?, permit))
+        };
+        let (guest, permit) = tokio::select! {
+            () = shutdown.cancelled() => break,
+            Some(_) = open.join_next() => continue,
+            next = next => match next {
+                Some(next) => next,
+                None => break,
+            },
+        };
+        let Guest { stream, read, peer } = guest.into();
+        match TcpStream::from_std(stream) {
+            Ok(stream) => {
+                let service = service.clone();
+                open.spawn(async move {
+                    service.serve_from(read, stream, peer).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => tracing::debug!(%error, "a connection could not be taken over"),
+        }
+    }
+    drop(guests);
+    finish(open, drain).await
+}

@@ -1,0 +1,243 @@
+//! The tracker within the program: what its own port says, what the page shows, what a reload changes.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use tempfile::TempDir;
+
+use super::{PATIENCE, Weir, ask, config};
+
+const KEY: &str = "the-first-key-of-all";
+
+struct Rig {
+    weir: Weir,
+    web: SocketAddr,
+    tracker: SocketAddr,
+    dir: TempDir,
+}
+
+impl Rig {
+    fn start(rest: &str) -> Self {
+        Self::configured(&text(rest))
+    }
+
+    fn configured(text: &str) -> Self {
+        let dir = TempDir::new().unwrap();
+        config(dir.path(), text);
+        let (mut weir, web) = Weir::start(dir.path(), &[]);
+        // The sign-in link was the first URL; the next is where to announce.
+        let line = weir.line("/announce");
+        let url = line.trim().strip_prefix("http://").unwrap();
+        let tracker = url.strip_suffix("/announce").unwrap().parse().unwrap();
+        Self {
+            weir,
+            web,
+            tracker,
+            dir,
+        }
+    }
+
+    /// The answer on the tracker's port to a head sent in these pieces.
+    fn say(&self, pieces: &[&str]) -> String {
+        let mut stream = TcpStream::connect(self.tracker).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        for piece in pieces {
+            stream.write_all(piece.as_bytes()).unwrap();
+            // Whatever else happens meanwhile, the piece has been taken in by then.
+            assert!(self.announce(9).contains("8:interval"));
+        }
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    fn get(&self, path: &str, headers: &str) -> String {
+        self.say(&[&format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\n{headers}\r\n",
+            self.tracker
+        )])
+    }
+
+    /// Announces hash number `hash` on the tracker's port and gives the whole answer.
+    fn announce(&self, hash: u8) -> String {
+        let hash = format!("%{hash:02x}").repeat(20);
+        let peer = "p".repeat(20);
+        let query = format!("info_hash={hash}&peer_id={peer}&port=6881&left=0&compact=1");
+        let mut stream = TcpStream::connect(self.tracker).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(
+            stream,
+            "GET /announce?{query} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    fn reload(&self, rest: &str) -> String {
+        config(self.dir.path(), &text(rest));
+        ask(self.web, "POST /api/v1/reload", KEY)
+    }
+}
+
+fn text(rest: &str) -> String {
+    format!("web: {{ api_key: {KEY} }}\n{rest}\n")
+}
+
+#[test]
+fn the_trackers_port_shows_figures_though_their_head_comes_in_pieces() {
+    let rig = Rig::start("");
+    rig.announce(1);
+    let answer = rig.say(&[
+        "GET /stats?format=json HTTP/1.1\r\nHo",
+        &format!("st: {}\r\n\r\n", rig.tracker),
+    ]);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.contains("connection: close\r\n"), "{answer}");
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let stats: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert_eq!(stats["queue_capacity"], 10_000);
+    assert!(stats["swarms"].as_u64().unwrap() >= 1, "{stats}");
+    assert!(stats["requests"]["http_announce"].as_u64().unwrap() >= 1);
+    let metrics = rig.get("/metrics", "");
+    assert!(metrics.starts_with("HTTP/1.1 200"), "{metrics}");
+    assert!(metrics.contains("\nweir_requests_total{front=\"tracker\",kind=\"http_announce\"} "));
+    assert!(
+        metrics.contains("\nweir_requests_total{front=\"tracker\",kind=\"stats\"} 2\n"),
+        "{metrics}"
+    );
+    assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+}
+
+#[test]
+fn behind_a_proxy_that_nobody_knows_the_figures_need_a_key() {
+    let rig = Rig::start("");
+    for path in ["/stats", "/metrics"] {
+        let header = "X-Forwarded-For: 198.51.100.7\r\n";
+        let refused = rig.get(path, header);
+        assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+        assert!(
+            refused.contains("Add the address to web.trusted"),
+            "{refused}"
+        );
+        let with_key = rig.get(path, &format!("{header}X-Api-Key: {KEY}\r\n"));
+        assert!(with_key.starts_with("HTTP/1.1 200"), "{with_key}");
+        let with_query = rig.get(&format!("{path}?apikey={KEY}"), header);
+        assert!(with_query.starts_with("HTTP/1.1 200"), "{with_query}");
+    }
+}
+
+#[test]
+fn what_a_known_proxy_says_in_its_preamble_counts_for_the_figures() {
+    let rig = Rig::configured("web: { trusted_proxies: [127.0.0.1] }");
+    let from = |client: &str| {
+        rig.say(&[&format!(
+            "PROXY TCP4 {client} 127.0.0.1 4000 6969\r\nGET /stats HTTP/1.1\r\nHost: x\r\n\r\n"
+        )])
+    };
+    assert!(from("198.51.100.7").starts_with("HTTP/1.1 401"));
+    assert!(from("127.0.0.2").starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn whatever_else_is_asked_of_the_trackers_port_gets_a_plain_answer() {
+    let rig = Rig::start("");
+    let hello = rig.get("/", "");
+    let wanted = format!(
+        "This is a tracker: announce to http://{}/announce. Pages are on the web address.\n",
+        rig.tracker
+    );
+    assert!(
+        hello.starts_with("HTTP/1.1 200") && hello.ends_with(&wanted),
+        "{hello}"
+    );
+    for path in [
+        "/swarms",
+        "/settings",
+        "/api/v1/swarms",
+        "/sign-in",
+        "/healthz",
+    ] {
+        let nothing = rig.get(path, &format!("X-Api-Key: {KEY}\r\n"));
+        assert!(nothing.starts_with("HTTP/1.1 404"), "{path}: {nothing}");
+        assert!(nothing.contains("content-type: text/plain"), "{nothing}");
+    }
+    let posted = rig.say(&["POST /announce HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\na=b"]);
+    assert!(posted.starts_with("HTTP/1.1 405"), "{posted}");
+    assert!(posted.contains("GET requests"), "{posted}");
+    let body = rig.get(
+        "/scrape",
+        "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n",
+    );
+    assert!(body.starts_with("HTTP/1.1 4"), "{body}");
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_half_request_to_the_tracker() {
+    let rig = Rig::start("drain: 1s");
+    let mut stream = TcpStream::connect(rig.tracker).unwrap();
+    write!(stream, "GET /stats HTTP/1.1\r\nHost: x\r\n").unwrap();
+    rig.announce(1);
+    rig.weir.signal("TERM");
+    let (status, text) = rig.weir.end();
+    assert!(status.success(), "{text}");
+}
+
+#[test]
+fn announced_swarms_are_on_the_page_and_in_the_api() {
+    let rig = Rig::start("");
+    rig.announce(0x4b);
+    let page = ask(rig.web, "GET /swarms?q=4b", KEY);
+    assert!(
+        page.contains(&format!("/swarms/{}", "4b".repeat(20))),
+        "{page}"
+    );
+    let api = ask(rig.web, "GET /api/v1/swarms", KEY);
+    assert!(api.contains("\"matching\":1"), "{api}");
+    let refused = ask(rig.web, "GET /api/v1/swarms", "no-key-of-this-one");
+    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+}
+
+#[test]
+fn a_reload_changes_the_terms_and_says_what_waits_for_a_restart() {
+    let rig = Rig::start("");
+    assert!(rig.announce(1).contains("8:intervali1800e"));
+    let answer = rig.reload("tracker: { announce_interval: 20m, age: 60m, numwant: 10 }");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(
+        answer.contains(r#""at_next_start":["tracker.age"]"#),
+        "{answer}"
+    );
+    assert!(answer.contains("tracker.announce_interval"), "{answer}");
+    assert!(rig.announce(1).contains("8:intervali1200e"));
+}
+
+#[test]
+fn a_reload_takes_a_list_over_and_a_bad_one_changes_nothing() {
+    let rig = Rig::start("");
+    let list = rig.dir.path().join("deny");
+    std::fs::write(&list, format!("{}\n", "01".repeat(20))).unwrap();
+    let answer = rig.reload("tracker: { deny_file: deny }");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(rig.announce(1).contains("failure reason"));
+    assert!(rig.announce(2).contains("8:intervali1800e"));
+
+    std::fs::write(&list, "not a hash\n").unwrap();
+    let answer =
+        rig.reload("log: { level: debug }\ntracker: { deny_file: deny, announce_interval: 20m }");
+    assert!(answer.starts_with("HTTP/1.1 422"), "{answer}");
+    assert!(
+        answer.contains("deny:1: write an info hash of 40")
+            && answer.contains("Nothing was changed"),
+        "{answer}"
+    );
+    assert!(rig.announce(1).contains("failure reason"), "the list stays");
+    assert!(
+        rig.announce(2).contains("8:intervali1800e"),
+        "the terms stay"
+    );
+    let settings = ask(rig.web, "GET /settings?filter=log.level", KEY);
+    assert!(settings.contains("<code>info</code>"), "{settings}");
+}

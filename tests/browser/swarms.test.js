@@ -1,0 +1,125 @@
+// The page of swarms: what is announced is there, found and shown, wide and on a phone.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { DESKTOP, PHONE, open, session, visit } from './support/browser.js';
+import * as rules from './support/rules.js';
+import { directory, start } from './support/weir.js';
+
+const hash = (number) => number.toString(16).padStart(2, '0').repeat(20);
+const BUSY = hash(0x4b);
+
+// Fifty-five swarms, and one with peers of every kind.
+async function fill(weir) {
+  for (let number = 1; number <= 54; number += 1) {
+    await weir.announce({ hash: hash(number), ip: '10.0.0.1', left: number % 2 });
+  }
+  for (let port = 1; port <= 8; port += 1) {
+    await weir.announce({ hash: BUSY, ip: `10.0.1.${port}`, port, left: port % 3 });
+  }
+  await weir.announce({ hash: BUSY, ip: '2001:db8:1234:5678:9abc:def0:1234:5678', event: 'completed' });
+}
+
+async function check(page, which, colorScheme) {
+  await rules.picture(page, which);
+  await rules.light(page);
+  await rules.named(page);
+  await rules.looks(page, colorScheme);
+  await rules.fits(page);
+  await rules.focusShows(page);
+  await rules.accessible(page);
+  rules.quiet(page);
+}
+
+test('swarms', async (t) => {
+  const weir = await start(t, { data: await directory(t) });
+  const browser = await open(t);
+  const storageState = await session(browser, weir);
+  const at = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
+
+  await t.test('without swarms the addresses to announce to are there to copy', async () => {
+    const page = await at({ permissions: ['clipboard-read', 'clipboard-write'] });
+    await page.goto('/swarms');
+    const field = page.getByLabel('HTTP', { exact: true });
+    assert.equal(await field.inputValue(), `${weir.tracker}/announce`);
+    assert.match(await page.getByLabel('UDP', { exact: true }).inputValue(), /^udp:\/\/127\.0\.0\.1:\d+\/announce$/);
+    await page.getByRole('button', { name: 'Copy the HTTP address' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `${weir.tracker}/announce`);
+    await page.context().close();
+  });
+
+  await fill(weir);
+  for (const viewport of [DESKTOP, PHONE]) {
+    for (const colorScheme of ['light', 'dark']) {
+      const size = `${viewport.width}-${colorScheme}`;
+      for (const [name, path] of [
+        ['swarms', '/swarms'],
+        ['swarm', `/swarms/${BUSY}`],
+        ['swarms-none', '/swarms?q=ff'],
+      ]) {
+        await t.test(`${name}-${size} keeps the rules`, async () => {
+          const page = await at({ viewport, colorScheme });
+          const response = await page.goto(path);
+          assert.equal(response.status(), 200);
+          await check(page, `${name}-${size}`, colorScheme);
+          await page.context().close();
+        });
+      }
+    }
+  }
+
+  for (const javaScriptEnabled of [true, false]) {
+    await t.test(`pages, search and one swarm, script ${javaScriptEnabled ? 'on' : 'off'}`, async () => {
+      const page = await at({ javaScriptEnabled });
+      await page.goto('/swarms');
+      const rows = page.locator('tbody tr');
+      assert.equal(await rows.count(), 50);
+      assert.match(await rows.first().innerText(), new RegExp(BUSY), 'the largest stands first');
+      await page.getByRole('link', { name: 'Next' }).click();
+      await page.getByText('51–55 of 55, largest first').waitFor();
+      assert.equal(await rows.count(), 5);
+      await page.getByRole('link', { name: 'Previous' }).click();
+      await page.getByText('1–50 of 55, largest first').waitFor();
+
+      await page.getByRole('searchbox').fill('4b4');
+      await page.getByRole('button', { name: 'Find' }).click();
+      await page.getByText('1–1 of 1').waitFor();
+      await page.getByRole('link', { name: BUSY }).click();
+      await page.getByRole('heading', { level: 1, name: BUSY }).waitFor();
+      assert.equal(await rows.count(), 9);
+      assert.match(await page.locator('main').innerText(), /9 peers are here/);
+
+      await page.goto('/swarms');
+      await page.getByRole('searchbox').fill(BUSY);
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { level: 1, name: BUSY }).waitFor();
+      rules.quiet(page);
+      await page.context().close();
+    });
+  }
+
+  await t.test('what is no hash gets a sentence and keeps what was written', async () => {
+    const page = await at({ viewport: PHONE });
+    await page.goto('/swarms');
+    await page.getByRole('searchbox').fill('ubuntu');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').waitFor();
+    assert.match(await page.getByRole('alert').innerText(), /“u” is none of them/);
+    assert.equal(await page.getByRole('searchbox').inputValue(), 'ubuntu');
+    await rules.picture(page, 'swarms-mistake-390');
+    await rules.fits(page);
+    await rules.accessible(page);
+    await page.context().close();
+  });
+
+  await t.test('the key g w leads here', async () => {
+    const page = await at();
+    await page.goto('/');
+    await page.keyboard.press('g');
+    await page.keyboard.press('w');
+    await page.waitForURL('**/swarms');
+    await page.context().close();
+  });
+});
