@@ -241,3 +241,88 @@ fn a_reload_takes_a_list_over_and_a_bad_one_changes_nothing() {
     let settings = ask(rig.web, "GET /settings?filter=log.level", KEY);
     assert!(settings.contains("<code>info</code>"), "{settings}");
 }
+
+/// What a scrape of hash number `hash` says on the tracker's port.
+fn scrape(tracker: SocketAddr, hash: u8) -> String {
+    let hash = format!("%{hash:02x}").repeat(20);
+    let mut stream = TcpStream::connect(tracker).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET /scrape?info_hash={hash} HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn swarms_are_there_again_after_a_stop_and_after_a_kill() {
+    for signal in ["TERM", "KILL"] {
+        let rig = Rig::start("tracker: { snapshot_every: 1s }");
+        for hash in 1..=50 {
+            assert!(rig.announce(hash).contains("8:complete"));
+        }
+        let files = rig.dir.path().join("data/swarm");
+        if signal == "KILL" {
+            // Each group of shards is written within the second; one more announce of all of them may be lost.
+            let written = || {
+                let files = std::fs::read_dir(&files).unwrap();
+                let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+                names.filter(|name| name.ends_with(".swarm")).count()
+            };
+            let mut before = 0;
+            while written() == 0 || written() != before {
+                before = written();
+                std::thread::park_timeout(std::time::Duration::from_millis(2500));
+            }
+        }
+        rig.weir.signal(signal);
+        let Rig { weir, dir, .. } = rig;
+        weir.end();
+        let (mut weir, _) = Weir::start(dir.path(), &[]);
+        let line = weir.line("/announce");
+        let url = line.trim().strip_prefix("http://").unwrap();
+        let tracker = url.strip_suffix("/announce").unwrap().parse().unwrap();
+        for hash in 1..=50 {
+            let scraped = scrape(tracker, hash);
+            assert!(
+                scraped.contains("8:completei1e"),
+                "{signal} {hash}: {scraped}"
+            );
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_idle_connections_cost_little_and_keep_nobody_out() {
+    let rig = Rig::start("");
+    let resident = || {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", rig.weir.child.id())).unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmRSS"))
+            .unwrap();
+        let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        kib / 1024
+    };
+    let before = resident();
+    let mut idle = Vec::new();
+    let request = format!(
+        "GET /announce?info_hash={}&peer_id={}&port=1 HTTP/1.1\r\n\r\n",
+        "h".repeat(20),
+        "p".repeat(20)
+    );
+    for _ in 0..10_000 {
+        let mut stream = TcpStream::connect(rig.tracker).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        idle.push(stream);
+    }
+    for stream in &mut idle {
+        let mut reply = [0; 4];
+        stream.read_exact(&mut reply).unwrap();
+        assert_eq!(&reply, b"HTTP");
+    }
+    let more = resident() - before;
+    assert!(more < 100, "{more} MiB for ten thousand connections");
+    assert!(rig.announce(1).contains("8:interval"), "others are served");
+}
