@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use weir_tracker_proto::http;
 
 use super::request::{self, Asks, Head, NoHead};
-use crate::clock::Clock;
+use crate::clock::{Clock, Now};
 use crate::reply::{self, Refusal};
 use crate::tally::{Kind, Tally};
 use crate::tracker::{Carries, Terms, Tracker};
@@ -68,6 +68,8 @@ struct Desk {
     v4: Vec<u8>,
     v6: Vec<u8>,
     random: fastrand::Rng,
+    /// When what is at hand was read.
+    now: Now,
 }
 
 /// How a connection goes on.
@@ -100,6 +102,7 @@ impl Http {
             v4: Vec::new(),
             v6: Vec::new(),
             random: fastrand::Rng::new(),
+            now: clock.now(),
         };
         Self {
             tracker,
@@ -170,7 +173,7 @@ impl Http {
                         &announce,
                         head.client,
                         Carries::Both,
-                        (self.clock.now(), &mut desk.random),
+                        (desk.now, &mut desk.random),
                         [&mut desk.v4, &mut desk.v6],
                     );
                     told.map(|told| {

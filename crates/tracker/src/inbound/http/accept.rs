@@ -47,10 +47,11 @@ impl Http {
         };
         let mut second = tokio::time::interval(Duration::from_secs(1));
         second.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut stopped = std::pin::pin!(stop.cancelled());
         loop {
             tokio::select! {
                 biased;
-                () = stop.cancelled() => return,
+                () = &mut stopped => return,
                 Some(ended) = open.tasks.join_next_with_id(), if !open.tasks.is_empty() => {
                     let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
                     open.deadlines.remove(&id);
@@ -58,7 +59,9 @@ impl Http {
                 _ = second.tick(), if !open.tasks.is_empty() => open.end_late(),
                 ready = listener.readable(), if open.tasks.len() < limit => {
                     let Ok(mut ready) = ready else { return };
-                    for _ in 0..AT_ONCE {
+                    let mut left = AT_ONCE;
+                    while left > 0 {
+                        left -= 1;
                         match ready.try_io(|listener| accept(listener.get_ref())) {
                             Ok(Ok((stream, peer))) => open.take_in(stream, peer),
                             Ok(Err(error)) => {
@@ -68,7 +71,9 @@ impl Http {
                             Err(_would_block) => break,
                         }
                     }
-                    tokio::task::yield_now().await;
+                    if left == 0 {
+                        tokio::task::yield_now().await;
+                    }
                 }
             }
         }
@@ -78,10 +83,10 @@ impl Http {
 impl Open {
     fn take_in(&mut self, stream: TcpStream, peer: SocketAddr) {
         let connection = Connection::new(Arc::clone(&self.http), peer);
-        let Some((connection, begun)) = connection.begin(&stream) else {
+        let Some((mut connection, begun)) = connection.begin(&stream) else {
             return;
         };
-        let deadline = Arc::clone(&connection.deadline);
+        let deadline = connection.share_deadline();
         let task = self.tasks.spawn(connection.serve(stream, begun));
         self.deadlines.insert(task.id(), (deadline, task));
     }

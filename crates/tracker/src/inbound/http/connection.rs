@@ -71,8 +71,10 @@ pub(super) struct Connection {
     peer: SocketAddr,
     /// Who asks, if a proxy we trust said so at the beginning.
     client: IpAddr,
-    /// When it is ended; read each second by the loop that accepts.
-    pub(super) deadline: Arc<AtomicU32>,
+    /// When it is ended.
+    deadline: u32,
+    /// The same, where the loop that accepts reads it each second.
+    shared: Option<Arc<AtomicU32>>,
     /// The beginning of a request that is not whole yet.
     unread: Vec<u8>,
     /// What a proxy says at the beginning has been read.
@@ -83,12 +85,12 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(http: Arc<Http>, peer: SocketAddr) -> Self {
-        let deadline = http.seconds() + http.limits.request;
         Self {
             http,
             peer,
             client: peer.ip(),
-            deadline: Arc::new(AtomicU32::new(deadline)),
+            deadline: 0,
+            shared: None,
             unread: Vec::new(),
             begun: false,
             goes_on: false,
@@ -104,6 +106,7 @@ impl Connection {
             }) if unsent.is_empty() => None,
             Ok(answered) => Some((self, answered)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.set_deadline(self.http.seconds(), self.http.limits.request);
                 let nothing = Answered {
                     next: Next::Wait,
                     unsent: Vec::new(),
@@ -112,6 +115,13 @@ impl Connection {
             }
             Err(_) => None,
         }
+    }
+
+    /// When it is to be ended; kept up to date from now on.
+    pub(super) fn share_deadline(&mut self) -> Arc<AtomicU32> {
+        let shared = Arc::new(AtomicU32::new(self.deadline));
+        self.shared = Some(Arc::clone(&shared));
+        shared
     }
 
     /// Goes on after the beginning, to the end.
@@ -166,9 +176,10 @@ impl Connection {
             }
         }
         desk.output.clear();
+        desk.now = http.clock.now();
         let terms = http.tracker.terms();
         let (next, used) = self.answer_input(desk, had + count, &terms);
-        self.keep_unread(&desk.input[used..had + count]);
+        self.keep_unread(&desk.input[used..had + count], desk.now.seconds);
         let sent = match desk.output.is_empty() {
             true => 0,
             false => match stream.write_now(&desk.output) {
@@ -182,10 +193,10 @@ impl Connection {
     }
 
     /// Keeps the beginning of a request, and the time until which it must be whole.
-    fn keep_unread(&mut self, rest: &[u8]) {
+    fn keep_unread(&mut self, rest: &[u8], now: u32) {
         let begins = self.unread.is_empty();
         if rest.is_empty() {
-            self.set_deadline(self.http.limits.idle);
+            self.set_deadline(now, self.http.limits.idle);
             if !begins {
                 self.unread = Vec::new();
             }
@@ -193,7 +204,7 @@ impl Connection {
         }
         // Further pieces of the same request buy no time.
         if begins || rest.len() < self.unread.len() {
-            self.set_deadline(self.http.limits.request);
+            self.set_deadline(now, self.http.limits.request);
         }
         self.unread.clear();
         self.unread.extend_from_slice(rest);
@@ -235,8 +246,8 @@ impl Connection {
         }
     }
 
-    async fn send(&self, stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
-        self.set_deadline(self.http.limits.request);
+    async fn send(&mut self, stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+        self.set_deadline(self.http.seconds(), self.http.limits.request);
         while !bytes.is_empty() {
             stream.writable().await?;
             match stream.try_write(bytes) {
@@ -249,8 +260,8 @@ impl Connection {
     }
 
     /// Says that nothing more comes, and reads on for a little while.
-    async fn linger(self, mut stream: TcpStream) {
-        self.set_deadline(LINGER);
+    async fn linger(mut self, mut stream: TcpStream) {
+        self.set_deadline(self.http.seconds(), LINGER);
         let mut rest = [0; 512];
         let mut read = 0;
         if stream.shutdown().await.is_err() {
@@ -278,8 +289,10 @@ impl Connection {
         drop(self.http.guests.try_send(guest));
     }
 
-    fn set_deadline(&self, seconds: u32) {
-        let at = self.http.seconds() + seconds;
-        self.deadline.store(at, Ordering::Relaxed);
+    fn set_deadline(&mut self, now: u32, seconds: u32) {
+        self.deadline = now.saturating_add(seconds);
+        if let Some(shared) = &self.shared {
+            shared.store(self.deadline, Ordering::Relaxed);
+        }
     }
 }
