@@ -1,7 +1,7 @@
 //! Single requests without sockets, for the benches.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 
 use weir_tracker_proto::udp::{Family, Reply, TransactionId, request};
@@ -30,7 +30,11 @@ pub struct Listeners {
 impl Listeners {
     /// Listeners with `swarms` swarms of `peers` peers each.
     pub fn with(swarms: u32, peers: u32) -> Self {
-        let config = Config::default();
+        let config = Config {
+            max_swarms: NonZeroU32::MAX,
+            max_peers: NonZeroU32::MAX,
+            ..Config::default()
+        };
         let tracker = Arc::new(Tracker::new(
             Swarms::new(rules(&config), 1),
             Terms::new(&config, Trust::default(), Lists::default()),

@@ -40,7 +40,7 @@ type Seed = foldhash::fast::FixedState;
 pub const SHARDS: usize = 1024;
 
 /// Peers that are looked at under one lock, when nobody waits for the answer.
-const SLICE: usize = 128;
+const SLICE: usize = 64;
 
 /// All swarms.
 pub struct Swarms {
@@ -426,6 +426,7 @@ impl Swarms {
             }
             let (mut place, mut file) = (snapshot::Place::default(), Vec::new());
             loop {
+                file.reserve(snapshot::SLICE_ROOM);
                 let shard = shard.lock();
                 let began = std::time::Instant::now();
                 let more = snapshot::copy_slice(&shard, &mut place, now, &mut file);

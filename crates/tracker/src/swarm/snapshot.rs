@@ -20,6 +20,8 @@ const SHARDS_IN_GROUP: usize = SHARDS / GROUPS;
 
 /// Bytes copied under one lock.
 const SLICE_BYTES: usize = 64 << 10;
+/// The same, with what may go beyond it.
+pub(super) const SLICE_ROOM: usize = SLICE_BYTES + 4096;
 /// Records looked at under one lock.
 const SLICE_RECORDS: u32 = 128;
 
@@ -64,7 +66,11 @@ impl Swarms {
         file.extend_from_slice(&now.minute.0.to_le_bytes());
         for shard in shards {
             let mut place = Place::default();
-            while copy_slice(&shard.lock(), &mut place, now.minute, &mut file) {}
+            // Room is made before the lock is taken.
+            file.reserve(SLICE_ROOM);
+            while copy_slice(&shard.lock(), &mut place, now.minute, &mut file) {
+                file.reserve(SLICE_ROOM);
+            }
         }
         let checksum = blake3::hash(&file);
         file.extend_from_slice(checksum.as_bytes());
