@@ -48,6 +48,7 @@ mod tests {
     fn moments_saturate_at_both_ends() {
         assert_eq!(Moment::NEVER + Duration::from_secs(1), Moment::NEVER);
         assert_eq!(Moment(5) - Duration::from_secs(1), Moment(0));
+        assert_eq!(Moment(9) - Duration::from_nanos(4), Moment(5));
         assert_eq!(Moment(9).until(Moment(4)), Duration::ZERO);
     }
 }

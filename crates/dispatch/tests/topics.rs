@@ -15,6 +15,8 @@ mod bugs;
 mod crew;
 #[path = "topics/ends.rs"]
 mod ends;
+#[path = "topics/figures.rs"]
+mod figures;
 #[path = "topics/front.rs"]
 mod front;
 #[path = "topics/keys.rs"]

@@ -1,0 +1,95 @@
+//! What is told about the whole: figures, and whether there is something to fetch.
+
+use std::time::Duration;
+
+use weir_dispatch::{Drop, End, Finish, Job, Policy, What};
+
+use crate::front::*;
+
+#[test]
+fn fill_is_what_is_queued_in_percent_of_the_capacity() {
+    let policy = Policy {
+        capacity: 8,
+        ..search()
+    };
+    let (mut front, up) = Front::with(policy, in_flight(1));
+    let fill = |front: &mut Front| front.dispatcher.status(front.now).fill_percent();
+    assert_eq!(fill(&mut front), 0);
+    for percent in [12, 25, 37] {
+        front.queue(job(up, COMPLETION));
+        assert_eq!(fill(&mut front), percent);
+    }
+}
+
+#[test]
+fn a_pause_is_told_until_it_is_over() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    let pause = Duration::from_secs(30);
+    front.call(job(up, INTERACTIVE), Finish::OurNetwork { pause });
+    let paused = |front: &mut Front, seconds| {
+        front.now = at(seconds);
+        front.dispatcher.status(front.now).paused_until
+    };
+    assert_eq!(paused(&mut front, 0), Some(at(30)));
+    assert_eq!(paused(&mut front, 29), Some(at(30)));
+    assert_eq!(paused(&mut front, 30), None);
+}
+
+#[test]
+fn changes_are_there_until_they_are_taken() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.dispatcher.take_changed();
+    assert!(!front.dispatcher.has_changes());
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    assert!(front.dispatcher.has_changes(), "a start");
+    assert_eq!(front.dispatcher.take_changed(), [up]);
+    assert!(!front.dispatcher.has_changes());
+    front.schedule(Job {
+        not_before: at(60),
+        ..job(up, INTERACTIVE)
+    });
+    assert!(front.dispatcher.has_changes(), "the agenda alone");
+    front.dispatcher.take_agenda_changes();
+    assert!(!front.dispatcher.has_changes());
+}
+
+#[test]
+fn ends_can_be_drained_once() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    let first = front.queue(job(up, INTERACTIVE));
+    front.dispatcher.remove_upstream(front.now, up);
+    let ended: Vec<_> = front.dispatcher.drain_ended().collect();
+    assert_eq!(ended, [(first, End::Dropped(Drop::Gone))]);
+    assert_eq!(front.dispatcher.drain_ended().count(), 0);
+}
+
+#[test]
+fn jobs_that_a_rest_ends_leave_their_records() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    let first = front.queue(job(up, INITIAL));
+    front.queue(job(up, INITIAL));
+    assert_eq!(front.starts(), [first]);
+    front.finish(first, throttled(100));
+    let skipped = |what: &What| matches!(what, What::Skipped(_));
+    let decisions = front.dispatcher.decisions(up).map(|decision| decision.what);
+    assert_eq!(decisions.filter(skipped).count(), 1);
+}
+
+#[test]
+fn an_upstream_that_is_taken_away_leaves_its_share_to_the_others() {
+    // Shares: max(4, min(50, 2 × 100 ÷ upstreams)); with one alone, all of it.
+    let policy = Policy {
+        capacity: 100,
+        backlog_floor: 4,
+        ..search()
+    };
+    let (mut front, up) = Front::with(policy, in_flight(1));
+    let others: Vec<_> = (0..9).map(|_| front.add(in_flight(1))).collect();
+    for other in others {
+        front.dispatcher.remove_upstream(front.now, other);
+    }
+    for _ in 0..100 {
+        front.queue(job(up, COMPLETION));
+    }
+    assert_eq!(front.queued(), 100);
+}
