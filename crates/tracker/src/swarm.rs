@@ -64,6 +64,8 @@ pub struct Rules {
     pub max_peers: u32,
     /// Peers of one address at most (of one /64 in IPv6).
     pub max_peers_per_ip: Option<u32>,
+    /// Announces are sent on to other trackers.
+    pub forwards: bool,
 }
 
 /// One announce, as swarms see it.
@@ -136,7 +138,9 @@ impl Swarms {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             seed: Seed::with_seed(key),
-            sketch: rules.max_peers_per_ip.map(|_| Sketch::new(key)),
+            sketch: rules
+                .max_peers_per_ip
+                .map(|_| Sketch::new(key, rules.max_peers)),
             rules,
             census: Census::default(),
         }
@@ -225,15 +229,22 @@ impl Swarms {
         let before = record.cuts();
         record.freshen(&mut self.sweeping(SLICE, how.now), &self.seed);
         let arrived = self.take_in(record, arrival.at, how);
-        if let Some(also) = arrival.also {
-            self.take_in(record, also, how);
-        }
+        // One client, so one download.
+        let again = Standing {
+            completed: false,
+            ..how
+        };
+        let also = arrival.also.map(|also| self.take_in(record, also, again));
+        let places = [Some(arrived.position), also.map(|also| also.position)];
         self.census.changed(before, record.cuts());
-        self.give(record, arrival, how, arrived.position, random, out);
+        self.give(record, arrival, how, places, random, out);
         Ok(Known {
             counts: record.counts(self.rules.count_by),
             new: arrived.new,
-            forward: record.forward(how.now),
+            forward: match self.rules.forwards {
+                true => record.forward(how.now),
+                false => Forward::NotDue,
+            },
         })
     }
 
@@ -276,7 +287,7 @@ impl Swarms {
         record: &Record,
         arrival: &Arrival,
         how: Standing,
-        asker: usize,
+        [own, other]: [Option<usize>; 2],
         random: &mut fastrand::Rng,
         [v4, v6]: [&mut Vec<u8>; 2],
     ) {
@@ -284,7 +295,7 @@ impl Swarms {
         let mut pick = |of_v4: bool, number: usize| {
             let wish = Wish {
                 number,
-                asker: (of_v4 == is_v4).then_some(asker),
+                asker: if of_v4 == is_v4 { own } else { other },
                 seeds: how.seeder || how.paused,
                 now: how.now,
                 age: self.rules.age,

@@ -86,6 +86,7 @@ pub(crate) fn rules(config: &Config) -> swarm::Rules {
         max_swarms: config.max_swarms.get(),
         max_peers: config.max_peers.get(),
         max_peers_per_ip: config.max_peers_per_ip.map(Into::into),
+        forwards: false,
     }
 }
 

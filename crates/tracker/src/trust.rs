@@ -1,7 +1,7 @@
 //! Whom we believe about addresses: a client says where it is (`ip=`, `ipv4=`, `ipv6=`, the field of UDP), and only
 //! one of our own network or of `web.trusted` is taken at its word. Anyone else would make us send peers to strangers.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use weir_config::IpNet;
 use weir_tracker_proto::Announce;
@@ -52,7 +52,9 @@ impl Trust {
 
     fn believes(&self, source: IpAddr) -> bool {
         let source = source.to_canonical();
-        is_private(source) || self.clients.iter().any(|net| net.contains(&source))
+        let trusted = self.clients.iter().any(|net| net.contains(&source));
+        // A proxy that did not make clear who is behind it may have a stranger there.
+        trusted || is_private(source) && !self.is_proxy(source)
     }
 
     /// The client behind the proxy `peer`, by the headers it sent: the last address of `X-Forwarded-For` that is no
@@ -67,12 +69,7 @@ impl Trust {
             named
                 .filter(move |(name, _)| name.eq_ignore_ascii_case(wanted))
                 .flat_map(|(_, value)| value.split(|byte| *byte == b','))
-                .map(|part| {
-                    str::from_utf8(part.trim_ascii())
-                        .ok()?
-                        .parse::<IpAddr>()
-                        .ok()
-                })
+                .map(|part| address(str::from_utf8(part.trim_ascii()).ok()?))
         };
         let mut client = None;
         for address in values("x-forwarded-for") {
@@ -94,6 +91,13 @@ impl Trust {
         let source = source.to_canonical();
         self.proxies.iter().any(|net| net.contains(&source))
     }
+}
+
+/// An address as proxies write it: with or without brackets and a port.
+fn address(text: &str) -> Option<IpAddr> {
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    let with_port = || text.parse::<SocketAddr>().ok().map(|socket| socket.ip());
+    bare.parse().ok().or_else(with_port)
 }
 
 /// Whether a peer can be there at all.
@@ -171,6 +175,25 @@ mod tests {
             let seen = reached(&trust, &said, source);
             assert_eq!(seen, ["9.9.9.9:6881", "[2001:db8::1]:7000"], "{source}");
         }
+    }
+
+    #[test]
+    fn a_proxy_is_not_believed_about_whom_it_did_not_name() {
+        let trust = Trust {
+            clients: Vec::new(),
+            proxies: vec!["10.0.0.0/8".parse().unwrap()],
+        };
+        let said = said(Some("9.9.9.9"), None, None);
+        assert_eq!(reached(&trust, &said, "10.0.0.1"), ["10.0.0.1:6881"]);
+        let behind = |header: &str| {
+            let headers = [("X-Forwarded-For", header.as_bytes())];
+            let proxy = "10.0.0.1".parse().unwrap();
+            trust.behind(proxy, headers.into_iter()).to_string()
+        };
+        assert_eq!(behind("203.0.113.7:4711"), "203.0.113.7");
+        assert_eq!(behind("[2001:db8::1]:4711"), "2001:db8::1");
+        assert_eq!(behind("[2001:db8::1]"), "2001:db8::1");
+        assert_eq!(behind("unknown"), "10.0.0.1");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod connection;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -58,6 +59,8 @@ pub(crate) struct Http {
     pub(crate) limits: Limits,
     pub(crate) guests: mpsc::Sender<Guest>,
     desk: Mutex<Desk>,
+    /// Connections that stay, of all families; written by the thread's own tasks.
+    open: AtomicUsize,
 }
 
 /// Where requests are read and replies are written, by one task at a time.
@@ -111,7 +114,20 @@ impl Http {
             limits,
             guests,
             desk: Mutex::new(desk),
+            open: AtomicUsize::new(0),
         }
+    }
+
+    fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    fn opened(&self) {
+        self.open.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn closed(&self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn seconds(&self) -> u32 {

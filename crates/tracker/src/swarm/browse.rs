@@ -171,6 +171,7 @@ mod tests {
             max_swarms: u32::MAX,
             max_peers: u32::MAX,
             max_peers_per_ip: None,
+            forwards: false,
         };
         Swarms::new(rules, 1)
     }

@@ -208,6 +208,15 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_seen_by_a_thread_whose_clock_is_ahead_is_fresh() {
+        for start in [100, 16_383, 16_384] {
+            let entry = v4([1; 6], Minute(start + 1));
+            assert!(!entry.is_stale(Minute(start), Age(180)));
+            assert_eq!(entry.silent_for(Minute(start)), 0);
+        }
+    }
+
+    #[test]
     fn endpoints_are_read_back() {
         for text in ["10.1.2.3:6881", "[2001:db8::7]:1", "127.0.0.1:65535"] {
             let socket: SocketAddr = text.parse().unwrap();

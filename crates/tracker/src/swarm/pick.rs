@@ -31,16 +31,15 @@ impl Wish {
         out: &mut Vec<u8>,
     ) -> usize {
         let (border, len) = (cut.seeders as usize, cut.len as usize);
+        let number = self.number.min(len);
         let (seeders, leechers) = (0..border, border..len);
         // A seeder is of use to leechers; a leecher is helped by both, by seeders the most.
         let asks_here = self.asker.is_some_and(|asker| leechers.contains(&asker));
-        let rest = self
-            .number
-            .saturating_sub(leechers.len() - usize::from(asks_here));
-        let half = self.number.div_ceil(2);
+        let rest = number.saturating_sub(leechers.len() - usize::from(asks_here));
+        let half = number.div_ceil(2);
         let seeders_first = if self.seeds { rest } else { rest.max(half) };
         let start = out.len();
-        out.resize(start + self.number * Entry::<N>::WIRE, 0);
+        out.resize(start + number * Entry::<N>::WIRE, 0);
         let mut page = Page {
             wish: self,
             out: &mut out[start..],
@@ -49,7 +48,7 @@ impl Wish {
         // Each window is another place in memory: two of them are spread enough.
         let windows = if seeders_first > 0 { 1 } else { 2 };
         page.windows(slots, seeders, (seeders_first, windows), random);
-        page.windows(slots, leechers, (self.number, windows), random);
+        page.windows(slots, leechers, (number, windows), random);
         let taken = page.taken;
         out.truncate(start + taken * Entry::<N>::WIRE);
         taken

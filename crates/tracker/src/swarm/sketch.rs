@@ -10,19 +10,23 @@ use super::Seed;
 use super::entry::Endpoint;
 
 const ROWS: usize = 4;
-const COLUMNS: usize = 1 << 16;
 
 /// Peers per address.
 #[derive(Debug)]
 pub(super) struct Sketch {
     counters: Box<[AtomicU32]>,
+    /// In each row.
+    columns: usize,
     seed: Seed,
 }
 
 impl Sketch {
-    pub(super) fn new(key: u64) -> Self {
+    /// A table for so many peers at most: about a counter in each row for each of them.
+    pub(super) fn new(key: u64, peers: u32) -> Self {
+        let columns = (peers as usize).clamp(1 << 16, 1 << 24).next_power_of_two();
         Self {
-            counters: (0..ROWS * COLUMNS).map(|_| AtomicU32::new(0)).collect(),
+            counters: (0..ROWS * columns).map(|_| AtomicU32::new(0)).collect(),
+            columns,
             seed: Seed::with_seed(key),
         }
     }
@@ -57,9 +61,10 @@ impl Sketch {
 
     fn counters(&self, address: &[u8]) -> impl Iterator<Item = &AtomicU32> {
         let hash = self.seed.hash_one(address);
+        let (first, step) = (hash as u32 as usize, (hash >> 32) as usize | 1);
         (0..ROWS).map(move |row| {
-            let column = (hash >> (16 * row)) as usize % COLUMNS;
-            &self.counters[row * COLUMNS + column]
+            let column = first.wrapping_add(row.wrapping_mul(step)) % self.columns;
+            &self.counters[row * self.columns + column]
         })
     }
 }

@@ -209,6 +209,10 @@ pub(super) fn copy_slice(
             return true;
         }
         if place.record >= shard.end() {
+            // The whole shard may be gone since its last slice.
+            if let Some(within) = place.within.take() {
+                fill(&within, file);
+            }
             return false;
         }
         let Some(record) = shard.at(place.record) else {

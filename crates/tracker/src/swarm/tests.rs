@@ -10,6 +10,7 @@ pub(crate) const RULES: Rules = Rules {
     max_swarms: 1_000_000,
     max_peers: 1_000_000,
     max_peers_per_ip: None,
+    forwards: true,
 };
 
 const START: Minute = Minute::START;
@@ -284,6 +285,40 @@ fn a_second_address_is_kept_with_the_first_and_leaves_with_it() {
     arrival.doing = Doing::Leaves;
     tracker.say(&arrival).unwrap();
     assert_eq!(tracker.swarms.totals(), Totals::default());
+}
+
+#[test]
+fn a_client_with_two_addresses_counts_once_and_is_not_given_itself() {
+    let mut tracker = Tracker::new(RULES);
+    let arrival = Arrival {
+        hash: [1; 20],
+        at: v4(1),
+        also: Some(peer(1)),
+        doing: COMPLETED,
+        want: Want::Both(50),
+    };
+    let known = tracker.say(&arrival).unwrap();
+    assert_eq!(known.counts.completed, 1);
+    assert_eq!(tracker.given(), []);
+    let turned = Arrival {
+        at: peer(1),
+        also: Some(v4(1)),
+        ..arrival
+    };
+    tracker.say(&turned).unwrap();
+    assert_eq!(tracker.given(), []);
+}
+
+#[test]
+fn many_addresses_do_not_fill_the_count_of_one() {
+    let mut tracker = Tracker::new(Rules {
+        max_peers_per_ip: Some(3),
+        ..RULES
+    });
+    for who in 0..60_000 {
+        let come = tracker.announce(1, v4(who), part(false), Want::V4(0));
+        assert!(come.is_ok(), "{who}");
+    }
 }
 
 #[test]

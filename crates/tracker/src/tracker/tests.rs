@@ -63,6 +63,13 @@ fn policy() -> Policy {
 }
 
 /// A tracker with 30 forwarders, a queue of 100 and three tokens.
+fn swarm_rules(config: &Config) -> swarm::Rules {
+    swarm::Rules {
+        forwards: true,
+        ..rules(config)
+    }
+}
+
 fn setup(config: Config) -> Setup {
     let rules = Rules::new(&config);
     setup_with(config, rules)
@@ -86,7 +93,7 @@ fn setup_with(config: Config, forwarding_rules: Rules) -> Setup {
     let gate = engine.gate();
     let (forwarding, sent) = Forwarding::new(Arc::clone(&gate), timeline, forwarding_rules, 100);
     forwarding.forwarders.store(30, Ordering::Relaxed);
-    let swarms = Swarms::new(rules(&config), 1);
+    let swarms = Swarms::new(swarm_rules(&config), 1);
     let mut tracker = Tracker::new(
         swarms,
         Terms::new(&config, Trust::default(), Lists::default()),

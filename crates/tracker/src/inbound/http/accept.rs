@@ -55,9 +55,10 @@ impl Http {
                 Some(ended) = open.tasks.join_next_with_id(), if !open.tasks.is_empty() => {
                     let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
                     open.deadlines.remove(&id);
+                    open.http.closed();
                 }
-                _ = second.tick(), if !open.tasks.is_empty() => open.end_late(),
-                ready = listener.readable(), if open.tasks.len() < limit => {
+                _ = second.tick(), if open.http.open() > 0 => open.end_late(),
+                ready = listener.readable(), if open.http.open() < limit => {
                     let Ok(mut ready) = ready else { return };
                     let mut left = AT_ONCE;
                     while left > 0 {
@@ -87,6 +88,7 @@ impl Open {
             return;
         };
         let deadline = connection.share_deadline();
+        self.http.opened();
         let task = self.tasks.spawn(connection.serve(stream, begun));
         self.deadlines.insert(task.id(), (deadline, task));
     }
@@ -111,13 +113,16 @@ impl Open {
     fn end_late(&mut self) {
         let now = self.http.seconds();
         let limits = &self.http.limits;
-        let nearly_full = self.tasks.len() * 10 > limits.connections * 9;
+        let nearly_full = self.http.open() * 10 > limits.connections * 9;
         let sooner = match nearly_full {
             true => limits.idle.saturating_sub(CROWDED_IDLE),
             false => 0,
         };
         for (deadline, task) in self.deadlines.values() {
-            if deadline.load(Ordering::Relaxed).saturating_sub(sooner) < now {
+            let deadline = deadline.load(Ordering::Relaxed);
+            let (at, rests) = (deadline / 2, deadline % 2 == 1);
+            let at = if rests { at.saturating_sub(sooner) } else { at };
+            if at < now {
                 task.abort();
             }
         }

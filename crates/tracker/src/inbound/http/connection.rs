@@ -71,7 +71,7 @@ pub(super) struct Connection {
     peer: SocketAddr,
     /// Who asks, if a proxy we trust said so at the beginning.
     client: IpAddr,
-    /// When it is ended.
+    /// When it is ended, times two, plus one while it rests between requests.
     deadline: u32,
     /// The same, where the loop that accepts reads it each second.
     shared: Option<Arc<AtomicU32>>,
@@ -135,6 +135,9 @@ impl Connection {
             if !unsent.is_empty() && self.send(&stream, &unsent).await.is_err() {
                 return;
             }
+            if self.unread.is_empty() && !unsent.is_empty() {
+                self.rest(self.http.seconds());
+            }
             self.goes_on = matches!(next, Next::GoOn);
             match next {
                 Next::Wait | Next::GoOn => {}
@@ -179,7 +182,7 @@ impl Connection {
         desk.now = http.clock.now();
         let terms = http.tracker.terms();
         let (next, used) = self.answer_input(desk, had + count, &terms);
-        self.keep_unread(&desk.input[used..had + count], desk.now.seconds);
+        self.keep_unread(&desk.input[used..had + count], used > 0, desk.now.seconds);
         let sent = match desk.output.is_empty() {
             true => 0,
             false => match stream.write_now(&desk.output) {
@@ -193,17 +196,17 @@ impl Connection {
     }
 
     /// Keeps the beginning of a request, and the time until which it must be whole.
-    fn keep_unread(&mut self, rest: &[u8], now: u32) {
+    fn keep_unread(&mut self, rest: &[u8], answered: bool, now: u32) {
         let begins = self.unread.is_empty();
         if rest.is_empty() {
-            self.set_deadline(now, self.http.limits.idle);
+            self.rest(now);
             if !begins {
                 self.unread = Vec::new();
             }
             return;
         }
         // Further pieces of the same request buy no time.
-        if begins || rest.len() < self.unread.len() {
+        if begins || answered {
             self.set_deadline(now, self.http.limits.request);
         }
         self.unread.clear();
@@ -289,8 +292,17 @@ impl Connection {
         drop(self.http.guests.try_send(guest));
     }
 
+    /// It has nothing to do until the next request.
+    fn rest(&mut self, now: u32) {
+        self.note_deadline(now.saturating_add(self.http.limits.idle), true);
+    }
+
     fn set_deadline(&mut self, now: u32, seconds: u32) {
-        self.deadline = now.saturating_add(seconds);
+        self.note_deadline(now.saturating_add(seconds), false);
+    }
+
+    fn note_deadline(&mut self, at: u32, rests: bool) {
+        self.deadline = at.saturating_mul(2) | u32::from(rests);
         if let Some(shared) = &self.shared {
             shared.store(self.deadline, Ordering::Relaxed);
         }
