@@ -47,6 +47,31 @@ pub(super) enum NoHead {
 /// Reads the head of a request that came from `peer`.
 #[inline]
 pub(super) fn read(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> {
+    match read_text(bytes, peer, trust) {
+        Err(NoHead::Malformed) => read_raw(bytes, peer, trust),
+        head => head,
+    }
+}
+
+/// Some clients send info hashes as they are, which is no text. What stands in their place does not matter here: places
+/// in the bytes are all that a head says of the query.
+#[cold]
+fn read_raw(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> {
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or(bytes);
+    if line.is_ascii() {
+        return Err(NoHead::Malformed);
+    }
+    let (mut text, length) = (bytes.to_vec(), line.len());
+    for byte in &mut text[..length] {
+        if !byte.is_ascii() {
+            *byte = b'x';
+        }
+    }
+    read_text(&text, peer, trust)
+}
+
+#[inline]
+fn read_text(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> {
     let mut headers = [const { std::mem::MaybeUninit::uninit() }; HEADERS];
     let mut request = httparse::Request::new(&mut []);
     let length = match request.parse_with_uninit_headers(bytes, &mut headers) {
@@ -146,6 +171,19 @@ mod tests {
         let head = head(text).unwrap();
         assert_eq!(&text[head.query], "a=%00&b");
         assert_eq!(&text[head.length..], "GET");
+    }
+
+    #[test]
+    fn a_hash_may_stand_there_as_it_is() {
+        let bytes = b"GET /announce?info_hash=\xff\x80\xc3(&port=1 HTTP/1.1\r\n\r\nGET";
+        let head = read(bytes, PEER, &Trust::default()).unwrap();
+        assert_eq!(head.kind, Asks::Announce);
+        assert_eq!(bytes[head.query], *b"info_hash=\xff\x80\xc3(&port=1");
+        assert_eq!(bytes[head.length..], *b"GET");
+        let partial = read(&bytes[..30], PEER, &Trust::default());
+        assert_eq!(partial, Err(NoHead::Partial));
+        let noise = read(b"\xff\x80 \x00\r\n\r\n", PEER, &Trust::default());
+        assert_eq!(noise, Err(NoHead::Malformed));
     }
 
     #[test]
