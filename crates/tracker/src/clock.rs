@@ -1,6 +1,6 @@
 //! The time for listeners: read once for all the requests they have at hand.
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::swarm::Minute;
 
@@ -29,8 +29,13 @@ impl Clock {
         }
     }
 
+    /// Time since it began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
     pub(crate) fn now(&self) -> Now {
-        let seconds = self.began.elapsed().as_secs();
+        let seconds = self.elapsed().as_secs();
         let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
         Now {
             minute: Minute::START.plus(seconds / 60),
