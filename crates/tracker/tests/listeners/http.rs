@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use weir_tracker::config::Config;
@@ -306,6 +307,40 @@ fn slow_and_silent_connections_are_cut_while_others_are_served() {
         }
     }
     drips.join().expect("it ends");
+}
+
+#[test]
+fn connections_beyond_the_limit_wait_until_there_is_room_in_either_family() {
+    let tracker = Tracker::start(Config {
+        http_listen: Some("[::]:0".parse().expect("all addresses")),
+        http_connections: NonZeroU32::new(2).expect("two"),
+        listener_threads: NonZeroU32::new(1),
+        http_idle_timeout: Duration::from_secs(5),
+        ..config()
+    });
+    let port = tracker.at("http").port();
+    let client = |here: &str| Client::new(SocketAddr::new(here.parse().expect("an address"), port));
+    let mut kept = [client("127.0.0.1"), client("::1")];
+    for client in &mut kept {
+        client.get(&target(1, 1, ""));
+    }
+    let mut third = client("127.0.0.1");
+    third.send(&format!("GET {} HTTP/1.1\r\n\r\n", target(1, 2, "")));
+    // The others are still served, which the third is not.
+    for client in &mut kept {
+        client.get(&target(1, 1, ""));
+    }
+    third
+        .stream
+        .set_read_timeout(Some(Duration::from_millis(100)))
+        .expect("a time");
+    assert!(third.stream.read(&mut [0; 1]).is_err(), "it waits");
+    third
+        .stream
+        .set_read_timeout(Some(PATIENCE))
+        .expect("a time");
+    drop(kept);
+    third.reply();
 }
 
 #[test]

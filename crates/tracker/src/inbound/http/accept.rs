@@ -61,7 +61,8 @@ impl Http {
                 ready = listener.readable(), if open.http.open() < limit => {
                     let Ok(mut ready) = ready else { return };
                     let mut left = AT_ONCE;
-                    while left > 0 {
+                    // Others of this thread may have taken the last place since.
+                    while left > 0 && open.http.open() < limit {
                         left -= 1;
                         match ready.try_io(|listener| accept(listener.get_ref())) {
                             Ok(Ok((stream, peer))) => open.take_in(stream, peer),
