@@ -9,4 +9,4 @@ mod reader;
 mod writer;
 
 pub use reader::{Dict, Error, List, MAX_DEPTH, MAX_ITEMS, Value, read, read_prefix};
-pub use writer::Writer;
+pub use writer::{Writer, push_decimal};

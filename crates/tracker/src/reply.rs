@@ -51,7 +51,7 @@ impl Refusal {
     }
 
     /// Seconds until it may ask again.
-    fn retry(&self) -> Option<u32> {
+    pub(crate) fn retry(&self) -> Option<u32> {
         match self {
             Self::Full(seconds)
             | Self::Crowded(seconds)

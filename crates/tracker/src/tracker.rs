@@ -86,7 +86,7 @@ pub(crate) fn rules(config: &Config) -> swarm::Rules {
         max_swarms: config.max_swarms.get(),
         max_peers: config.max_peers.get(),
         max_peers_per_ip: config.max_peers_per_ip.map(Into::into),
-        forwards: false,
+        forwards: false, // until there is somebody to empty the ring
     }
 }
 
@@ -166,12 +166,8 @@ impl Tracker {
             Verdict::Busy => Refusal::Busy(rules.busy),
             _ => Refusal::QueueFull(rules.full),
         };
-        if !rules.peers {
+        let Some(wait) = refusal.retry().filter(|_| rules.peers) else {
             return Err(refusal);
-        }
-        let wait = match verdict {
-            Verdict::Busy => rules.busy,
-            _ => rules.full,
         };
         // Not all at the same time, and not sooner.
         told.interval = wait.saturating_add(fastrand::u32(..=wait / 10));

@@ -80,7 +80,7 @@ impl<'a> Writer<'a> {
 
 /// Appends a number in decimal; the formatting machinery would take longer than all the rest.
 #[inline]
-pub(crate) fn push_decimal(out: &mut Vec<u8>, number: u64) {
+pub fn push_decimal(out: &mut Vec<u8>, number: u64) {
     // Most counts are small, and so are the lengths of all keys, which are known beforehand.
     match number {
         0..10 => out.push(b'0' + number as u8),

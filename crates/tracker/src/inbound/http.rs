@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
+use weir_tracker_proto::bencode::push_decimal;
 use weir_tracker_proto::http;
 
 use super::request::{self, Asks, Head, NoHead};
@@ -232,18 +233,7 @@ fn write_head(head: &Head, length: usize, out: &mut Vec<u8>) {
         (false, _) => b"\r\nConnection: close\r\n\r\n",
     };
     out.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ");
-    let mut digits = [0; 20];
-    let mut start = digits.len();
-    let mut rest = length;
-    loop {
-        start -= 1;
-        digits[start] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[start..]);
+    push_decimal(out, length as u64);
     out.extend_from_slice(connection);
 }
 
