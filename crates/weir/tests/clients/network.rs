@@ -44,7 +44,9 @@ impl Network {
 
     pub(crate) fn new() -> Self {
         let hub = Space::new();
-        hub.ip("link add hub type bridge");
+        // Without an address of its own a bridge takes over those of its ports, and with each new host a packet on
+        // its way to the old one is lost.
+        hub.ip("link add hub address 02:00:00:00:98:01 type bridge");
         hub.ip("link set hub addrgenmode none up");
         hub.give("hub", Some(Self::V4), Some(Self::V6));
         hub.enter().expect("root may enter a namespace it made");
