@@ -1,0 +1,135 @@
+//! What keeps an upstream from being heard, in words that hold no secret.
+
+use std::io;
+use std::net::IpAddr;
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The name servers know no such name, or no address under it.
+    #[error("no such host")]
+    NoSuchHost,
+    /// No name server answered, or none could find out.
+    #[error("the name servers do not answer")]
+    SilentDns,
+    /// The host has addresses, none of them of the wanted family.
+    #[error("the host has no address of the wanted family")]
+    NoAddress,
+    /// A private address that nobody configured.
+    #[error("the address {0} is private and was not configured")]
+    Forbidden(IpAddr),
+    /// Nobody listens there.
+    #[error("connection refused")]
+    Refused,
+    /// The host cannot be reached.
+    #[error("no route to the host")]
+    NoRoute,
+    /// The network cannot be reached.
+    #[error("network unreachable")]
+    Unreachable,
+    /// No connection came about in time.
+    #[error("timed out")]
+    TimedOut,
+    /// Closed or reset before the answer was whole.
+    #[error("the connection was cut before the answer was whole")]
+    Cut,
+    /// More than the caller takes, packed or unpacked.
+    #[error("the answer is larger than {limit} bytes")]
+    TooLarge {
+        /// What was allowed.
+        limit: usize,
+    },
+    /// Not HTTP, or packed in a way that cannot be unpacked.
+    #[error("the answer is not readable as HTTP")]
+    Unreadable,
+    /// TLS found no trust, or no common ground.
+    #[error("no trusted connection: {0}")]
+    Untrusted(String),
+    /// Sent on too often, or from a secure address to an insecure one.
+    #[error("redirected too often or to an insecure address")]
+    Redirects,
+    /// The proxy, not the upstream.
+    #[error("proxy: {0}")]
+    Proxy(String),
+    /// A part of the request that cannot be written as HTTP.
+    #[error("not possible in a request: {0}")]
+    Unsendable(&'static str),
+    /// The given certificates cannot be used.
+    #[error("unusable certificates: {0}")]
+    Roots(String),
+    /// Any other trouble of the operating system.
+    #[error("{0}")]
+    Other(io::ErrorKind),
+}
+
+impl Error {
+    /// Whether this may be our own network's fault: seen on several upstreams at once, it is.
+    pub fn may_be_ours(&self) -> bool {
+        matches!(self, Self::SilentDns | Self::NoRoute | Self::Unreachable)
+    }
+
+    /// What the operating system says about a connection or a packet.
+    pub(crate) fn of_system(error: &io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        match error.kind() {
+            Kind::ConnectionRefused => Self::Refused,
+            Kind::HostUnreachable => Self::NoRoute,
+            // No address of that family on this machine is the same trouble, told by `bind`.
+            Kind::NetworkUnreachable | Kind::NetworkDown | Kind::AddrNotAvailable => {
+                Self::Unreachable
+            }
+            Kind::TimedOut => Self::TimedOut,
+            Kind::ConnectionReset
+            | Kind::ConnectionAborted
+            | Kind::BrokenPipe
+            | Kind::NotConnected
+            | Kind::UnexpectedEof => Self::Cut,
+            kind => Self::Other(kind),
+        }
+    }
+
+    /// Which of several failures says most: a host that refused was reached, a missing network was not.
+    pub(crate) fn weight(&self) -> u8 {
+        match self {
+            Self::Refused => 5,
+            Self::Cut => 4,
+            Self::TimedOut => 3,
+            Self::NoRoute => 2,
+            Self::Unreachable => 1,
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_have_names() {
+        for (code, expected) in [
+            (111, Error::Refused),
+            (113, Error::NoRoute),
+            (101, Error::Unreachable),
+            (100, Error::Unreachable),
+            (99, Error::Unreachable),
+            (110, Error::TimedOut),
+            (104, Error::Cut),
+            (32, Error::Cut),
+            (1, Error::Other(io::ErrorKind::PermissionDenied)),
+        ] {
+            let error = io::Error::from_raw_os_error(code);
+            assert_eq!(Error::of_system(&error), expected, "{error}");
+        }
+    }
+
+    #[test]
+    fn only_missing_networks_may_be_ours() {
+        assert!(Error::SilentDns.may_be_ours());
+        assert!(Error::NoRoute.may_be_ours());
+        assert!(Error::Unreachable.may_be_ours());
+        assert!(!Error::Refused.may_be_ours());
+        assert!(!Error::NoSuchHost.may_be_ours());
+        assert!(!Error::TimedOut.may_be_ours());
+    }
+}

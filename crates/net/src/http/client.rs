@@ -1,0 +1,225 @@
+//! Asks one question: finds or opens a connection, follows redirects, reads the answer.
+
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Uri};
+use jiff::Timestamp;
+
+use super::line::Line;
+use super::pool::{Key, Pool};
+use super::proxy::{self, Proxy};
+use super::target::Target;
+use super::{Limits, Request, Response, Roots, body, retry_after};
+use crate::dial::{self, Goal};
+use crate::tls::Tls;
+use crate::{Error, Ground};
+
+/// Says what time it is, for `Retry-After` with a date.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Asks upstreams; a cheap handle whose clones share their connections.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    ground: Arc<dyn Ground>,
+    tls: Tls,
+    limits: Limits,
+    pool: Arc<Pool>,
+    clock: Clock,
+}
+
+/// An answer whose body is still to be read.
+struct Begun {
+    line: Line,
+    key: Key,
+    answer: hyper::Response<Incoming>,
+}
+
+impl Client {
+    /// Fails if the roots are unusable. A machine without trusted certificates is no failure until
+    /// they are needed.
+    pub fn new(ground: Arc<dyn Ground>, roots: Roots, limits: Limits) -> Result<Self, Error> {
+        Self::with_clock(ground, roots, limits, Arc::new(Timestamp::now))
+    }
+
+    /// Like [`new`](Self::new), with a wall clock of the caller's.
+    pub fn with_clock(
+        ground: Arc<dyn Ground>,
+        roots: Roots,
+        limits: Limits,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let shared = Shared {
+            ground,
+            tls: Tls::new(&roots, b"http/1.1")?,
+            limits,
+            pool: Pool::new(limits),
+            clock,
+        };
+        let shared = Arc::new(shared);
+        Ok(Self { shared })
+    }
+
+    /// Asks and waits for the whole answer; any status is an answer. The caller bounds the time:
+    /// dropping the future closes the connection.
+    pub async fn get(&self, request: &Request<'_>) -> Result<Response, Error> {
+        let mut target = Target::first(request)?;
+        let mut left = request.redirects;
+        loop {
+            let begun = self.begin(&target, request).await?;
+            match redirect(&begun.answer, &target, request) {
+                Some(_) if left == 0 && request.redirects > 0 => return Err(Error::Redirects),
+                Some(next) if left > 0 => {
+                    // Its connection is given up rather than its body read: nobody knows how long it is.
+                    target = next?;
+                    left -= 1;
+                }
+                _ => return self.finish(begun, request.body_limit).await,
+            }
+        }
+    }
+
+    /// Connections that wait for a further request.
+    pub fn idle(&self) -> usize {
+        self.shared.pool.count()
+    }
+
+    async fn begin(&self, target: &Target, request: &Request<'_>) -> Result<Begun, Error> {
+        let proxy = request.proxy.map(Proxy::new).transpose()?;
+        let key = Key {
+            secure: target.is_secure(),
+            host: target.host().to_owned(),
+            port: target.port(),
+            proxy: request.proxy.map(|proxy| proxy.expose().into()),
+            family: request.family,
+            private: target.private,
+        };
+        let question = || question(target, request, proxy.as_ref());
+        if let Some(mut line) = self.shared.pool.take(&key) {
+            match line.ask(question()?).await {
+                Ok(answer) => return Ok(Begun { line, key, answer }),
+                // It was closed while our request was on its way. A question may be asked twice.
+                Err(_) if !line.was_heard() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let question = question()?;
+        let mut line = self.open(target, request, proxy.as_ref()).await?;
+        let answer = line.ask(question).await?;
+        if proxy.is_some() && answer.status() == 407 {
+            return Err(proxy::wants_login());
+        }
+        Ok(Begun { line, key, answer })
+    }
+
+    async fn open(
+        &self,
+        target: &Target,
+        request: &Request<'_>,
+        proxy: Option<&Proxy<'_>>,
+    ) -> Result<Line, Error> {
+        let Shared {
+            ground,
+            tls,
+            limits,
+            ..
+        } = &*self.shared;
+        let goal = Goal {
+            host: target.host(),
+            port: target.port(),
+            family: request.family,
+            private: target.private,
+        };
+        let mut stream = match proxy {
+            Some(proxy) => {
+                let opened = proxy.open(&**ground, target, request.family, limits.connect);
+                opened.await?
+            }
+            None => dial::connect(&**ground, goal, limits.connect).await?,
+        };
+        if target.is_secure() {
+            stream = tls.secure(stream, target.host()).await?;
+        }
+        Line::open(stream, limits.head).await
+    }
+
+    async fn finish(&self, begun: Begun, limit: usize) -> Result<Response, Error> {
+        let Begun {
+            mut line,
+            key,
+            answer,
+        } = begun;
+        let (head, packed) = answer.into_parts();
+        let packed = line.read(packed, limit).await?;
+        self.shared.pool.put(key, line);
+        let text = |name| text(&head.headers, name);
+        let body = body::unpack(text(header::CONTENT_ENCODING), packed, limit)?;
+        let retry_after = text(header::RETRY_AFTER);
+        let clock = || (self.shared.clock)();
+        Ok(Response {
+            status: head.status.as_u16(),
+            retry_after: retry_after.and_then(|text| retry_after::parse(text, clock)),
+            content_type: text(header::CONTENT_TYPE).map(str::to_owned),
+            body,
+            headers: head.headers,
+        })
+    }
+}
+
+/// Where the answer sends us, if it does and the way is one of HTTP.
+fn redirect(
+    answer: &hyper::Response<Incoming>,
+    target: &Target,
+    request: &Request<'_>,
+) -> Option<Result<Target, Error>> {
+    if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    // Some servers write raw UTF-8 there, which `to_str` would refuse.
+    let location = answer.headers().get(header::LOCATION)?.as_bytes();
+    target.redirected(std::str::from_utf8(location).ok()?, request)
+}
+
+fn question(
+    target: &Target,
+    request: &Request<'_>,
+    proxy: Option<&Proxy<'_>>,
+) -> Result<hyper::Request<String>, Error> {
+    let handed_over = proxy.filter(|proxy| proxy.takes_requests() && !target.is_secure());
+    let uri = Uri::try_from(target.line(handed_over.is_some()));
+    let mut question = hyper::Request::new(String::new());
+    *question.uri_mut() = uri.map_err(|_| Error::Unsendable("the URL"))?;
+    let host = request.host.filter(|_| target.configured);
+    let host = host.map_or_else(|| target.authority(), str::to_owned);
+    let headers = question.headers_mut();
+    headers.insert(header::HOST, value(&host, "the host")?);
+    headers.insert(
+        header::USER_AGENT,
+        value(request.user_agent, "the user agent")?,
+    );
+    headers.insert(header::ACCEPT, value(request.accept, "what is accepted")?);
+    headers.insert(
+        header::ACCEPT_ENCODING,
+        HeaderValue::from_static(body::ACCEPTED),
+    );
+    if let Some(credentials) = target.credentials() {
+        headers.insert(header::AUTHORIZATION, credentials);
+    }
+    if let Some(credentials) = handed_over.and_then(Proxy::credentials) {
+        headers.insert(header::PROXY_AUTHORIZATION, credentials);
+    }
+    Ok(question)
+}
+
+fn value(text: &str, what: &'static str) -> Result<HeaderValue, Error> {
+    HeaderValue::from_str(text).map_err(|_| Error::Unsendable(what))
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}

@@ -1,0 +1,153 @@
+//! Connections kept open between requests.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use super::Limits;
+use super::line::Line;
+use crate::Family;
+
+/// What two requests must have in common to share a connection. It is never printed: the proxy's URL
+/// holds its password.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) secure: bool,
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) proxy: Option<Box<str>>,
+    pub(super) family: Family,
+    /// What was opened for a configured host must not serve a link that merely leads there.
+    pub(super) private: bool,
+}
+
+/// Idle connections, bounded in count and time.
+pub(super) struct Pool {
+    limits: Limits,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    idle: HashMap<Key, Vec<Idle>>,
+    /// Closes what has been idle for too long; there only while something is idle.
+    sweeper: JoinSet<()>,
+}
+
+struct Idle {
+    line: Line,
+    since: Instant,
+}
+
+impl Pool {
+    pub(super) fn new(limits: Limits) -> Arc<Self> {
+        let state = Mutex::default();
+        Arc::new(Self { limits, state })
+    }
+
+    /// The connection that was used last and is still open.
+    pub(super) fn take(&self, key: &Key) -> Option<Line> {
+        let mut state = self.state.lock();
+        let idle = state.idle.get_mut(key)?;
+        let now = Instant::now();
+        let mut found = None;
+        while let Some(mut last) = idle.pop() {
+            if now < last.since + self.limits.idle_time && last.line.is_open() {
+                found = Some(last.line);
+                break;
+            }
+        }
+        if idle.is_empty() {
+            state.idle.remove(key);
+        }
+        found
+    }
+
+    /// Keeps a connection for the next request, if it is open and there is room or something older.
+    pub(super) fn put(self: &Arc<Self>, key: Key, mut line: Line) {
+        let Limits {
+            idle,
+            idle_per_upstream,
+            ..
+        } = self.limits;
+        if idle == 0 || idle_per_upstream == 0 || !line.is_open() {
+            return;
+        }
+        let mut state = self.state.lock();
+        let of_key = state.idle.entry(key).or_default();
+        if of_key.len() >= idle_per_upstream {
+            of_key.remove(0);
+        }
+        let since = Instant::now();
+        of_key.push(Idle { line, since });
+        if state.count() > idle {
+            state.drop_oldest();
+        }
+        if state.sweeper.try_join_next().is_some() || state.sweeper.is_empty() {
+            let pool = Arc::downgrade(self);
+            state
+                .sweeper
+                .spawn(sweep(pool, since + self.limits.idle_time));
+        }
+    }
+
+    /// Closes what has been idle for too long and says when to look again.
+    fn close_old(&self) -> Option<Instant> {
+        let mut state = self.state.lock();
+        let now = Instant::now();
+        let time = self.limits.idle_time;
+        state.idle.retain(|_, idle| {
+            idle.retain(|idle| now < idle.since + time);
+            !idle.is_empty()
+        });
+        let oldest = state.idle.values().flatten().map(|idle| idle.since).min();
+        if oldest.is_none() {
+            // This task is about to end; the next connection brings another.
+            state.sweeper.detach_all();
+        }
+        oldest.map(|oldest| oldest + time)
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.state.lock().count()
+    }
+}
+
+impl State {
+    fn count(&self) -> usize {
+        self.idle.values().map(Vec::len).sum()
+    }
+
+    fn drop_oldest(&mut self) {
+        let oldest = self
+            .idle
+            .iter()
+            .filter_map(|(key, idle)| Some((idle.first()?.since, key)));
+        let Some((_, key)) = oldest.min_by_key(|(since, _)| *since) else {
+            return;
+        };
+        let key = key.clone();
+        if let Some(idle) = self.idle.get_mut(&key) {
+            idle.remove(0);
+            if idle.is_empty() {
+                self.idle.remove(&key);
+            }
+        }
+    }
+}
+
+async fn sweep(pool: Weak<Pool>, mut next: Instant) {
+    loop {
+        sleep_until(next).await;
+        let Some(pool) = pool.upgrade() else {
+            return;
+        };
+        match pool.close_old() {
+            Some(then) => next = then,
+            None => return,
+        }
+    }
+}

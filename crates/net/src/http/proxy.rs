@@ -1,0 +1,160 @@
+//! Streams through a proxy.
+
+use hyper::header::HeaderValue;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use weir_config::SecretUrl;
+
+use super::socks;
+use super::target::{Target, basic, user_and_password};
+use crate::dial::{self, Goal};
+use crate::names::{Literal, literal};
+use crate::{Error, Family, Ground, Stream, is_private};
+
+/// What a proxy may say before the tunnel begins.
+const HEAD: usize = 16 << 10;
+
+/// A proxy as configured.
+#[derive(Clone, Copy)]
+pub(super) struct Proxy<'a> {
+    url: &'a SecretUrl,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Http,
+    Socks5,
+}
+
+/// Whom the proxy should connect to.
+pub(super) struct Ask<'a> {
+    pub(super) host: &'a str,
+    pub(super) port: u16,
+    /// User and password for the proxy.
+    pub(super) login: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl<'a> Proxy<'a> {
+    pub(super) fn new(url: &'a SecretUrl) -> Result<Self, Error> {
+        let kind = match url.scheme() {
+            "http" => Kind::Http,
+            "socks5" | "socks5h" => Kind::Socks5,
+            _ => return Err(fault("only http:// and socks5:// are possible")),
+        };
+        Ok(Self { url, kind })
+    }
+
+    /// Whether plain requests are handed to the proxy as they are, with the whole URL.
+    pub(super) fn takes_requests(&self) -> bool {
+        self.kind == Kind::Http
+    }
+
+    /// `Proxy-Authorization` for requests that are handed over.
+    pub(super) fn credentials(&self) -> Option<HeaderValue> {
+        basic(self.url.expose_url())
+    }
+
+    /// Opens a stream to the target; to the proxy itself where requests are handed over.
+    pub(super) async fn open(
+        &self,
+        ground: &dyn Ground,
+        target: &Target,
+        family: Family,
+        within: std::time::Duration,
+    ) -> Result<Box<dyn Stream>, Error> {
+        judge(target)?;
+        let url = self.url.expose_url();
+        let goal = Goal {
+            host: url.host_str().unwrap_or_default(),
+            port: self.url.port().unwrap_or(1080),
+            family,
+            private: true,
+        };
+        let mut stream = dial::connect(ground, goal, within).await.map_err(ours)?;
+        let ask = Ask {
+            host: target.host(),
+            port: target.port(),
+            login: user_and_password(url),
+        };
+        match self.kind {
+            Kind::Socks5 => socks::connect(&mut stream, &ask).await?,
+            Kind::Http if target.is_secure() => {
+                tunnel(&mut stream, &ask, self.credentials()).await?;
+            }
+            Kind::Http => {}
+        }
+        Ok(stream)
+    }
+}
+
+/// Addresses behind a name are the proxy's to know; those in plain sight are judged here.
+fn judge(target: &Target) -> Result<(), Error> {
+    if target.private {
+        return Ok(());
+    }
+    match literal(target.host())? {
+        Literal::Address(address) if is_private(address) => Err(Error::Forbidden(address)),
+        Literal::Name(name) if name == "localhost" || name.ends_with(".localhost") => {
+            Err(Error::Forbidden(std::net::Ipv4Addr::LOCALHOST.into()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A proxy that cannot be reached is not an upstream that cannot be reached; a network that is away is
+/// away for both.
+fn ours(error: Error) -> Error {
+    if error.may_be_ours() {
+        error
+    } else {
+        fault(&error.to_string())
+    }
+}
+
+/// CONNECT (RFC 9110 §9.3.6).
+async fn tunnel(
+    stream: &mut Box<dyn Stream>,
+    ask: &Ask<'_>,
+    credentials: Option<HeaderValue>,
+) -> Result<(), Error> {
+    let Ask { host, port, .. } = ask;
+    let mut head =
+        format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n").into_bytes();
+    if let Some(credentials) = credentials {
+        head.extend_from_slice(b"Proxy-Authorization: ");
+        head.extend_from_slice(credentials.as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
+    let closed = |_| fault("it closed the connection");
+    stream.write_all(&head).await.map_err(closed)?;
+    stream.flush().await.map_err(closed)?;
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        // Byte by byte: what follows the head belongs to the host behind the proxy.
+        answer.push(stream.read_u8().await.map_err(closed)?);
+        if answer.len() > HEAD {
+            return Err(fault("its answer is too long"));
+        }
+    }
+    match status(&answer) {
+        Some(200..=299) => Ok(()),
+        Some(407) => Err(wants_login()),
+        Some(status) => Err(fault(&format!("it answered {status}"))),
+        None => Err(fault("it does not speak HTTP")),
+    }
+}
+
+fn status(head: &[u8]) -> Option<u16> {
+    let rest = head.strip_prefix(b"HTTP/1.")?;
+    let code = rest.get(2..5).filter(|_| rest.get(1) == Some(&b' '))?;
+    std::str::from_utf8(code).ok()?.parse().ok()
+}
+
+pub(super) fn wants_login() -> Error {
+    fault("it wants another user or password")
+}
+
+pub(super) fn fault(what: &str) -> Error {
+    Error::Proxy(what.to_owned())
+}

@@ -1,0 +1,25 @@
+//! Outbound connections: the only crate that opens a socket to an upstream.
+//!
+//! A front asks [`http::Client`] for a page or binds [`Datagrams`]; both stand on a [`Ground`], which is
+//! the machine's network in [`System`] and a network in memory in tests. Everything is bounded in size
+//! here; the time of a whole call is bounded by the caller, who drops the future. When and how often an
+//! upstream is called is decided elsewhere.
+
+#![forbid(unsafe_code)]
+
+mod dial;
+mod error;
+mod ground;
+pub mod http;
+mod names;
+mod resolver;
+mod system;
+mod tls;
+
+pub use dial::{Goal, connect};
+pub use error::Error;
+pub use futures_util::future::BoxFuture;
+pub use ground::{Datagrams, Family, Ground, Stream};
+pub use names::{Names, is_private};
+pub use system::System;
+pub use tls::Roots;

@@ -1,0 +1,159 @@
+//! The machine's own network.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::{TcpStream, UdpSocket};
+
+use crate::resolver::Resolver;
+use crate::{Datagrams, Error, Family, Ground, Stream};
+
+/// Errors of earlier packets that one call passes over at most: what comes more often is not about packets.
+const PASSED_OVER: usize = 64;
+
+/// Sockets of the kernel, names from the machine's name servers.
+pub struct System {
+    resolver: Resolver,
+}
+
+impl System {
+    /// Uses `/etc/resolv.conf` and `/etc/hosts`, also after they change. Without them there are no
+    /// names, but everything else works.
+    pub fn new() -> Self {
+        let resolver = Resolver::machine();
+        Self { resolver }
+    }
+
+    /// Asks these servers alone.
+    pub fn with_name_servers(servers: &[SocketAddr]) -> Self {
+        let resolver = Resolver::given(servers);
+        Self { resolver }
+    }
+}
+
+impl Default for System {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Ground for System {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<IpAddr>, Error>> {
+        Box::pin(self.resolver.resolve(name))
+    }
+
+    fn connect(&self, to: SocketAddr) -> BoxFuture<'_, Result<Box<dyn Stream>, Error>> {
+        Box::pin(async move {
+            let stream = TcpStream::connect(to).await;
+            let stream = stream.map_err(|error| Error::of_system(&error))?;
+            // Requests are one write each; nothing is gained by waiting for more.
+            stream
+                .set_nodelay(true)
+                .map_err(|error| Error::of_system(&error))?;
+            Ok(Box::new(stream) as Box<dyn Stream>)
+        })
+    }
+
+    fn bind(&self, family: Family) -> BoxFuture<'_, Result<Arc<dyn Datagrams>, Error>> {
+        Box::pin(async move {
+            let bound = match family {
+                Family::V4 => open_v4(),
+                Family::V6 => open_v6(true),
+                // A machine without IPv6 has no socket for both.
+                Family::Any => open_v6(false).or_else(|_| open_v4()),
+            };
+            let bound = bound.map_err(|error| Error::of_system(&error))?;
+            Ok(Arc::new(bound) as Arc<dyn Datagrams>)
+        })
+    }
+}
+
+struct Udp {
+    socket: UdpSocket,
+    /// The socket is IPv6 and also carries IPv4, in mapped form.
+    both: bool,
+}
+
+fn open_v4() -> io::Result<Udp> {
+    let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let socket = open(Domain::IPV4, any, |_| Ok(()))?;
+    Ok(Udp {
+        socket,
+        both: false,
+    })
+}
+
+fn open_v6(only: bool) -> io::Result<Udp> {
+    let any = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
+    let socket = open(Domain::IPV6, any, |socket| socket.set_only_v6(only))?;
+    Ok(Udp {
+        socket,
+        both: !only,
+    })
+}
+
+fn open(
+    domain: Domain,
+    address: SocketAddr,
+    set: impl FnOnce(&Socket) -> io::Result<()>,
+) -> io::Result<UdpSocket> {
+    let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+    set(&socket)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    UdpSocket::from_std(socket.into())
+}
+
+impl Datagrams for Udp {
+    fn send<'a>(&'a self, packet: &'a [u8], to: SocketAddr) -> BoxFuture<'a, Result<(), Error>> {
+        let to = match to {
+            SocketAddr::V4(v4) if self.both => {
+                let mapped = v4.ip().to_ipv6_mapped();
+                SocketAddrV6::new(mapped, v4.port(), 0, 0).into()
+            }
+            to => to,
+        };
+        Box::pin(async move {
+            for _ in 0..PASSED_OVER {
+                match self.socket.send_to(packet, to).await {
+                    Ok(_) => return Ok(()),
+                    // The kernel tells of an earlier packet before it takes this one.
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                    Err(error) => return Err(Error::of_system(&error)),
+                }
+            }
+            Err(Error::Refused)
+        })
+    }
+
+    fn receive<'a>(
+        &'a self,
+        into: &'a mut [u8],
+    ) -> BoxFuture<'a, Result<(usize, SocketAddr), Error>> {
+        Box::pin(async move {
+            let mut passed_over = 0;
+            loop {
+                match self.socket.recv_from(into).await {
+                    Ok((length, from)) => {
+                        let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+                        return Ok((length, from));
+                    }
+                    Err(error) if passed_over < PASSED_OVER && is_of_a_packet(&error) => {
+                        passed_over += 1;
+                    }
+                    Err(error) => return Err(Error::of_system(&error)),
+                }
+            }
+        })
+    }
+}
+
+fn is_of_a_packet(error: &io::Error) -> bool {
+    matches!(
+        Error::of_system(error),
+        Error::Refused | Error::NoRoute | Error::Unreachable | Error::TimedOut | Error::Cut
+    )
+}

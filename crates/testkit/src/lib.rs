@@ -1,0 +1,1 @@
+//! Scripted upstreams for tests and the demonstration.
