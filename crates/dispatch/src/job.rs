@@ -160,6 +160,8 @@ pub enum Finish {
     },
     /// A fault that may pass: the job has another attempt if any is left. Time-outs are this.
     Unavailable,
+    /// An answer that nobody can use: final for the job, and one failure.
+    Broken,
     /// A fault that trying again does not mend: final, the upstream is disabled.
     Rejected {
         /// The rest is at least so long.

@@ -95,7 +95,8 @@ impl Dispatcher {
         }
         let policy = &self.policy.failure;
         let health = &mut self.upstreams[upstream as usize].health;
-        let probed = health.is_probe(attempt, now) && finish == Finish::Unavailable;
+        let passing = matches!(finish, Finish::Unavailable | Finish::Broken);
+        let probed = health.is_probe(attempt, now) && passing;
         let before = health.row();
         let rested = match finish {
             Finish::Done | Finish::No | Finish::Again { .. } => {
@@ -106,6 +107,7 @@ impl Dispatcher {
                 false
             }
             Finish::Unavailable if last || probed => health.fail(policy, attempt, now),
+            Finish::Broken => health.fail(policy, attempt, now),
             Finish::Throttled { retry_after } => health.throttle(policy, attempt, retry_after, now),
             Finish::Rejected { at_least } => health.reject(policy, attempt, at_least, now),
             Finish::Unavailable | Finish::OurNetwork { .. } | Finish::Panicked => false,

@@ -1,6 +1,6 @@
 //! How jobs leave the queue: cancelled, raised, skipped, standing aside, ended.
 
-use crate::job::{End, JobId, Skip};
+use crate::job::{End, JobId, Key, Skip};
 use crate::jobs::{Place, Slot};
 use crate::moment::Moment;
 use crate::policy::{Class, OnRest};
@@ -25,6 +25,22 @@ impl Dispatcher {
         self.end(slot, End::Cancelled);
         self.refresh(upstream, now);
         true
+    }
+
+    /// Takes the job back that is pending under a key, if it is queued. Says whether there was one.
+    pub fn cancel_queued(&mut self, now: Moment, pending: Key) -> bool {
+        let Some(&slot) = self.pending.get(&pending) else {
+            return false;
+        };
+        self.jobs[slot].place != Place::Scheduled && self.cancel(now, self.jobs.id(slot))
+    }
+
+    /// Takes the job back that is on the agenda under a key. Says whether there was one.
+    pub fn cancel_scheduled(&mut self, now: Moment, scheduled: Key) -> bool {
+        let Some(slot) = self.agenda.find(Some(scheduled)) else {
+            return false;
+        };
+        self.cancel(now, self.jobs.id(slot))
     }
 
     /// Makes a job more urgent that has not started. It keeps its submit number. Says whether

@@ -324,9 +324,9 @@ impl Upstream {
                 let at_least = named.map_or(Duration::ZERO, |(_, time)| time);
                 self.climb(now, rules, RestKind::Disabled, at_least)
             }
-            Finish::Unavailable => match self.rest {
+            Finish::Unavailable | Finish::Broken => match self.rest {
                 Some(rest) => self.climb(now, rules, rest.kind, Duration::ZERO),
-                None if !used_up => false,
+                None if !used_up && finish == Finish::Unavailable => false,
                 None if self.failures.saturating_add(1) < rules.threshold => {
                     self.failures += 1;
                     false

@@ -197,3 +197,31 @@ fn a_scheduled_job_can_be_raised() {
     let row = front.dispatcher.agenda_row(id).expect("it stays there");
     assert_eq!(row.class, EVENT);
 }
+
+#[test]
+fn jobs_are_taken_back_by_their_keys() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    let keyed = |pending, scheduled| Job {
+        pending: key(pending),
+        scheduled: key(scheduled),
+        ..job(up, INITIAL)
+    };
+    let running = front.queue(keyed(1, 11));
+    let queued = front.queue(keyed(2, 12));
+    let retry = front.schedule(Job {
+        not_before: at(60),
+        ..keyed(3, 13)
+    });
+    assert_eq!(front.starts(), [running]);
+    let key = |number| key(number).expect("not 0");
+    for (number, was_queued) in [(1, false), (2, true), (2, false), (3, false), (4, false)] {
+        let cancelled = front.dispatcher.cancel_queued(front.now, key(number));
+        assert_eq!(cancelled, was_queued, "{number}");
+    }
+    for (number, was_scheduled) in [(11, false), (12, false), (13, true), (13, false)] {
+        let cancelled = front.dispatcher.cancel_scheduled(front.now, key(number));
+        assert_eq!(cancelled, was_scheduled, "{number}");
+    }
+    let cancelled = [queued, retry].map(|job| (job, End::Cancelled));
+    assert_eq!(front.ended(), cancelled);
+}

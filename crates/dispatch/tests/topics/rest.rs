@@ -373,3 +373,17 @@ fn nobody_is_woken_at_the_end_of_a_rest_that_no_job_waits_for() {
     front.queue(job(up, INTERACTIVE));
     assert_eq!(front.wake(), Some(at(100)));
 }
+
+#[test]
+fn an_answer_that_nobody_can_use_is_one_failure_and_not_tried_again() {
+    let (mut front, up) = Front::with(tracker(), in_flight(4));
+    for _ in 1..3 {
+        assert_eq!(front.call(job(up, INITIAL), Finish::Broken), After::Ended);
+        assert_eq!(front.state(up), State::Open);
+    }
+    assert_eq!(front.call(job(up, INITIAL), Finish::Broken), After::Ended);
+    assert_eq!(front.state(up), State::Disabled { until: at(60) });
+    front.now = at(60);
+    front.call(job(up, INITIAL), Finish::Broken);
+    assert_eq!(front.state(up), State::Disabled { until: at(360) });
+}
