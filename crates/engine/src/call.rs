@@ -43,6 +43,8 @@ pub enum Outcome {
     },
     /// A fault that may pass.
     Unavailable,
+    /// An answer that nobody can use: a failure, and trying again at once does not mend it.
+    Broken,
     /// A fault that trying again does not mend.
     Rejected {
         /// What is wrong.
@@ -105,20 +107,18 @@ pub enum Ended {
     Shutdown,
 }
 
-/// What [`Reason::Never`] means at least.
-const NEVER_AT_LEAST: Duration = Duration::from_secs(24 * 60 * 60);
-
 impl Outcome {
-    /// The same in the dispatcher's words; `pause` is for [`Outcome::OurNetwork`].
-    pub(crate) fn finish(self, pause: Duration) -> Finish {
+    /// The same in the dispatcher's words; `pause` is for [`Outcome::OurNetwork`], `never` for [`Reason::Never`].
+    pub(crate) fn finish(self, pause: Duration, never: Duration) -> Finish {
         match self {
             Self::Done => Finish::Done,
             Self::No => Finish::No,
             Self::Again { after } => Finish::Again { after },
             Self::Throttled { retry_after } => Finish::Throttled { retry_after },
             Self::Unavailable => Finish::Unavailable,
+            Self::Broken => Finish::Broken,
             Self::Rejected { reason } => Finish::Rejected {
-                at_least: (reason == Reason::Never).then_some(NEVER_AT_LEAST),
+                at_least: (reason == Reason::Never).then_some(never),
             },
             Self::OurNetwork => Finish::OurNetwork { pause },
         }
@@ -129,7 +129,8 @@ impl Outcome {
         match self {
             Self::Done | Self::No | Self::Again { .. } | Self::Throttled { .. } => true,
             Self::Rejected { reason } => reason != Reason::NoRoute,
-            Self::Unavailable | Self::OurNetwork => false,
+            // Whatever it was, a network that logs its guests in may have said it.
+            Self::Unavailable | Self::Broken | Self::OurNetwork => false,
         }
     }
 }
@@ -202,8 +203,9 @@ mod tests {
 
     #[test]
     fn never_means_a_day_at_least() {
-        let finish = |reason| Outcome::Rejected { reason }.finish(Duration::ZERO);
-        let day = Some(Duration::from_secs(86_400));
+        let day = Duration::from_secs(86_400);
+        let finish = |reason| Outcome::Rejected { reason }.finish(Duration::ZERO, day);
+        let day = Some(day);
         assert_eq!(finish(Reason::Never), Finish::Rejected { at_least: day });
         assert_eq!(finish(Reason::Refused), Finish::Rejected { at_least: None });
     }

@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use weir_dispatch::{Asker, Class, Dispatcher, Entry, Job, JobId, Moment, Policy};
+use weir_dispatch::{Asker, Class, Dispatcher, Entry, Job, JobId, Key, Moment, Policy};
 
 use crate::call::{Call, Ended};
 use crate::driver;
@@ -41,6 +41,8 @@ pub struct Options {
     pub rate: Rate,
     /// Keeps rows across a restart.
     pub keeper: Option<Arc<dyn Keeper>>,
+    /// How long an upstream is left alone at least that asked never to be asked again.
+    pub never: Duration,
     /// Makes the waits before further attempts repeatable.
     pub seed: Option<u64>,
     /// Where calls run; `None` is the runtime that [`Engine::new`] is called in.
@@ -58,6 +60,7 @@ impl Options {
                 burst: 0,
             },
             keeper: None,
+            never: Duration::from_secs(24 * 60 * 60),
             seed: None,
             runtime: None,
         }
@@ -114,6 +117,7 @@ impl Engine {
             closing: CancellationToken::new(),
             cut: CancellationToken::new(),
             keeper: options.keeper,
+            never: options.never,
             handover: Mutex::new(()),
             state: Mutex::new(state),
         });
@@ -217,6 +221,23 @@ impl Engine {
     /// Takes a job back that has not started. Says whether there was one.
     pub fn cancel(&self, job: JobId) -> bool {
         self.shared.cancel(job)
+    }
+
+    /// Takes jobs back: those of `queued` that are queued, by their pending keys, and those of `scheduled` that are on
+    /// the agenda, by their keys there.
+    pub fn cancel_keys(
+        &self,
+        queued: impl IntoIterator<Item = Key>,
+        scheduled: impl IntoIterator<Item = Key>,
+    ) {
+        self.shared.with(|state, now, _| {
+            for key in queued {
+                state.dispatcher.cancel_queued(now, key);
+            }
+            for key in scheduled {
+                state.dispatcher.cancel_scheduled(now, key);
+            }
+        });
     }
 
     /// Makes a job more urgent that has not started. Says whether anything changed.

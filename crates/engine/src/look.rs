@@ -126,6 +126,18 @@ impl Engine {
         })
     }
 
+    /// Until when each of these is left alone; `None` for one that may be called.
+    pub fn rests(&self, upstreams: impl IntoIterator<Item = UpstreamId>) -> Vec<Option<Moment>> {
+        let now = self.shared.timeline.now();
+        let state = self.shared.state.lock();
+        let rest = |upstream| match state.dispatcher.state(now, upstream) {
+            Some(weir_dispatch::State::Open | weir_dispatch::State::Probing) => None,
+            Some(weir_dispatch::State::Cooldown { until } | weir_dispatch::State::Disabled { until }) => Some(until),
+            Some(weir_dispatch::State::Off) | None => Some(Moment::NEVER),
+        };
+        upstreams.into_iter().map(rest).collect()
+    }
+
     /// How long the next call of this class and budget would have to wait, and for what.
     pub fn next_wait(
         &self,

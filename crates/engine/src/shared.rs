@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     /// The drain time is over: calls are cut.
     pub(crate) cut: CancellationToken,
     pub(crate) keeper: Option<Arc<dyn Keeper>>,
+    /// How long an upstream is left alone at least that asked never to be asked again.
+    pub(crate) never: Duration,
     /// Held while rows are handed over, so that they arrive in order.
     pub(crate) handover: Mutex<()>,
     pub(crate) state: Mutex<State>,

@@ -15,6 +15,7 @@ pub enum Kind {
     Again,
     Throttled,
     Unavailable,
+    Broken,
     Rejected,
     OurNetwork,
     Panicked,
@@ -24,12 +25,13 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of [`Requests`].
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Done,
         Self::No,
         Self::Again,
         Self::Throttled,
         Self::Unavailable,
+        Self::Broken,
         Self::Rejected,
         Self::OurNetwork,
         Self::Panicked,
@@ -45,6 +47,7 @@ impl Kind {
             Self::Again => "again",
             Self::Throttled => "throttled",
             Self::Unavailable => "unavailable",
+            Self::Broken => "broken",
             Self::Rejected => "rejected",
             Self::OurNetwork => "our_network",
             Self::Panicked => "panicked",
@@ -60,6 +63,7 @@ impl Kind {
             Ended::Finished(Outcome::Again { .. }) => Self::Again,
             Ended::Finished(Outcome::Throttled { .. }) => Self::Throttled,
             Ended::Finished(Outcome::Unavailable) => Self::Unavailable,
+            Ended::Finished(Outcome::Broken) => Self::Broken,
             Ended::Finished(Outcome::Rejected { .. }) => Self::Rejected,
             Ended::Finished(Outcome::OurNetwork) => Self::OurNetwork,
             Ended::Panicked => Self::Panicked,
@@ -73,7 +77,9 @@ impl Kind {
         match self {
             Self::Done | Self::No | Self::Again => Some(Group::Answered),
             Self::Throttled | Self::Rejected => Some(Group::Refused),
-            Self::Unavailable | Self::OurNetwork | Self::Panicked => Some(Group::Failed),
+            Self::Unavailable | Self::Broken | Self::OurNetwork | Self::Panicked => {
+                Some(Group::Failed)
+            },
             Self::TimedOut => Some(Group::TimedOut),
             Self::Cut => None,
         }

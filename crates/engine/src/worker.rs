@@ -95,12 +95,11 @@ impl Shared {
                 if outcome.proves_network() {
                     self.weather.success(self.whom(upstream), instant);
                 }
-                let ours = outcome == Outcome::OurNetwork;
-                outcome.finish(if ours {
-                    self.weather.pause()
-                } else {
-                    Default::default()
-                })
+                let pause = match outcome {
+                    Outcome::OurNetwork => self.weather.pause(),
+                    _ => Default::default(),
+                };
+                outcome.finish(pause, self.never)
             }
             Ended::TimedOut => Finish::Unavailable,
             // A call that was cut is nobody's fault, and final, like one that panicked.
