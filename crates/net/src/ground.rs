@@ -19,6 +19,12 @@ pub trait Ground: Send + Sync + 'static {
     /// Opens a stream. May wait for ever: the caller bounds it.
     fn connect(&self, to: SocketAddr) -> BoxFuture<'_, Result<Box<dyn Stream>, Error>>;
 
+    /// The address of this machine that packets to another come from; `None` where that is not known.
+    fn own(&self, to: SocketAddr) -> Option<IpAddr> {
+        let _ = to;
+        None
+    }
+
     /// An unconnected socket on a port of the system's choice. `Any` can send to both families where
     /// the machine has both.
     fn bind(&self, family: Family) -> BoxFuture<'_, Result<Arc<dyn Datagrams>, Error>>;

@@ -57,6 +57,15 @@ impl Ground for System {
         })
     }
 
+    fn own(&self, to: SocketAddr) -> Option<IpAddr> {
+        let domain = Domain::for_address(to);
+        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP)).ok()?;
+        // Sends nothing: the system only picks the way.
+        socket.connect(&to.into()).ok()?;
+        let own = socket.local_addr().ok()?.as_socket()?;
+        Some(own.ip().to_canonical())
+    }
+
     fn bind(&self, family: Family) -> BoxFuture<'_, Result<Arc<dyn Datagrams>, Error>> {
         Box::pin(async move {
             let bound = match family {

@@ -1,13 +1,17 @@
 //! The time for listeners: read once for all the requests they have at hand.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
+
+use weir_engine::Timeline;
+use weir_engine::dispatch::Moment;
 
 use crate::swarm::Minute;
 
-/// Counts from its own beginning.
+/// Counts from its own beginning, on the timeline of the whole process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    began: Instant,
+    timeline: Timeline,
+    began: Moment,
 }
 
 /// The time at which some requests are answered.
@@ -19,29 +23,37 @@ pub(crate) struct Now {
 }
 
 impl Clock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "listener threads have no runtime whose time could be paused; all that decides takes a `Now`"
-    )]
-    pub(crate) fn start() -> Self {
+    pub(crate) fn on(timeline: Timeline) -> Self {
         Self {
-            began: Instant::now(),
+            timeline,
+            began: timeline.now(),
         }
     }
 
     /// Time since it began.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+        self.began.until(self.timeline.now())
     }
 
     pub(crate) fn now(&self) -> Now {
         let seconds = self.elapsed().as_secs();
         let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
         Now {
-            minute: Minute::START.plus(seconds / 60),
+            minute: minute(seconds),
             seconds,
         }
     }
+
+    /// Seconds since the clock began, of a moment that lies after it.
+    pub(crate) fn seconds_at(&self, moment: Moment) -> u32 {
+        let seconds = self.began.until(moment).as_secs();
+        u32::try_from(seconds).unwrap_or(u32::MAX)
+    }
+}
+
+/// The minute of a second since the clock began.
+pub(crate) fn minute(seconds: u32) -> Minute {
+    Minute::START.plus(seconds / 60)
 }
 
 /// Seconds of the wall clock, for what is read by the next process.

@@ -113,6 +113,10 @@ section! {
         forwarder_retry_in_max: Duration = "10m";
         /// A forwarder that says never is probed after this time.
         forwarder_never_probe: Duration = "24h", check check::some_time;
+        /// Peers of forwarders that are kept for one info hash at most.
+        forwarder_peers: NonZeroU32 = "1000";
+        /// The same for all info hashes together.
+        max_forwarder_peers: NonZeroU32 = "5000000";
         /// Peers of a forwarder are kept for at least this long, else twice its interval, at most age.
         forwarder_peers_min: Duration = "1h";
         /// A UDP connection id is used again for this long; the protocol allows a minute.

@@ -1,15 +1,20 @@
 //! Whether an announce goes on to other trackers: what listener threads decide by themselves, through the engine's
-//! [`Gate`] and without its lock. What goes on is put into a ring that the forwarders empty.
+//! [`Gate`] and without its lock. What goes on is put into rings that the forwarders empty.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
-use tokio::sync::mpsc;
+use arc_swap::ArcSwap;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
+use weir_engine::dispatch::Moment;
 use weir_engine::{Gate, Timeline};
 use weir_tracker_proto::Announce;
 
 use crate::config::{Config, OverloadReply};
+use crate::forwarder::ledger::Ledger;
 use crate::swarm::Endpoint;
 
 /// The way from the listeners to the forwarders.
@@ -18,23 +23,39 @@ pub(crate) struct Forwarding {
     gate: Arc<Gate>,
     timeline: Timeline,
     ring: mpsc::Sender<Sent>,
+    /// A ring of their own: no crowd of announces keeps them out.
+    events: mpsc::Sender<Sent>,
     /// Forwarders that might be asked; written by the forwarders.
-    pub(crate) forwarders: AtomicU32,
-    rules: Rules,
+    forwarders: AtomicU32,
+    rules: ArcSwap<Rules>,
+    ledger: Ledger,
+    waiting: Waiting,
+    /// The second in which a dropped announce was last logged.
+    logged: AtomicU32,
 }
 
-/// An announce on its way, with the places it has in the queue.
+/// An announce on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) announce: Announce,
     pub(crate) at: Endpoint,
-    pub(crate) source: IpAddr,
-    pub(crate) places: u32,
-    /// No announce of this swarm went on before.
-    pub(crate) first: bool,
+    /// Where the peer is reached in the other family.
+    pub(crate) also: Option<Endpoint>,
+    pub(crate) kind: Kind,
 }
 
-/// When the queue is too full for what.
+/// What the forwarders are to do with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Tell those that are due, as many as there are places in the queue.
+    Regular { places: u32 },
+    /// Tell all.
+    Completed,
+    /// Tell all who know the peer; it may have been the last one.
+    Stopped { last: bool },
+}
+
+/// When the queue is too full for what, and what clients are told meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     /// Forwarders of one announce at most.
@@ -50,6 +71,14 @@ pub(crate) struct Rules {
     pub(crate) full: u32,
     /// Whether they get the known peers nevertheless.
     pub(crate) peers: bool,
+    /// Seconds that a client is told to wait while trackers are being asked; 0 is as long as ever.
+    pub(crate) first_interval: u32,
+    /// Minutes after a swarm began in which that holds.
+    pub(crate) first_window: u16,
+    /// How long the reply to a peer's first announce may be held.
+    pub(crate) first_wait: Duration,
+    /// Seconds between two lines about dropped announces.
+    pub(crate) log_every: u32,
 }
 
 /// What becomes of an announce.
@@ -57,6 +86,8 @@ pub(crate) struct Rules {
 pub(crate) enum Verdict {
     /// It goes on.
     Goes,
+    /// There is nobody to send it to.
+    Stays,
     /// First announces are limited for the moment.
     Busy,
     /// There is no place in the queue.
@@ -65,7 +96,7 @@ pub(crate) enum Verdict {
 
 impl Rules {
     pub(crate) fn new(config: &Config) -> Self {
-        let seconds = |time: std::time::Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
+        let seconds = |time: Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
         Self {
             most: config.max_forwarders_per_announce.get(),
             throttle_at: config.queue_throttle_threshold.value().into(),
@@ -74,6 +105,10 @@ impl Rules {
             busy: seconds(config.retry_period),
             full: seconds(config.queue_full_retry),
             peers: config.overload_reply == OverloadReply::Peers,
+            first_interval: seconds(config.first_interval),
+            first_window: u16::try_from(config.first_window.as_secs() / 60).unwrap_or(u16::MAX),
+            first_wait: config.first_wait,
+            log_every: seconds(config.drop_log_every).max(1),
         }
     }
 }
@@ -83,21 +118,48 @@ impl Forwarding {
         gate: Arc<Gate>,
         timeline: Timeline,
         rules: Rules,
-        capacity: usize,
-    ) -> (Self, mpsc::Receiver<Sent>) {
-        let (ring, sent) = mpsc::channel(capacity.max(1));
+        ledger: Ledger,
+        held: usize,
+    ) -> (Self, (mpsc::Receiver<Sent>, mpsc::Receiver<Sent>)) {
+        let capacity = (gate.capacity() as usize).max(1);
+        let (ring, sent) = mpsc::channel(capacity);
+        let (events, happened) = mpsc::channel(capacity);
         let forwarding = Self {
             gate,
             timeline,
             ring,
+            events,
             forwarders: AtomicU32::new(0),
-            rules,
+            rules: ArcSwap::from_pointee(rules),
+            ledger,
+            waiting: Waiting {
+                most: held,
+                ..Waiting::default()
+            },
+            logged: AtomicU32::new(0),
         };
-        (forwarding, sent)
+        (forwarding, (sent, happened))
     }
 
-    pub(crate) fn rules(&self) -> &Rules {
-        &self.rules
+    pub(crate) fn rules(&self) -> Rules {
+        **self.rules.load()
+    }
+
+    pub(crate) fn set_rules(&self, rules: Rules) {
+        self.rules.store(Arc::new(rules));
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    pub(crate) fn set_forwarders(&self, forwarders: u32) {
+        self.forwarders.store(forwarders, Ordering::Relaxed);
+    }
+
+    /// Whether there is anybody to send announces to.
+    pub(crate) fn has_forwarders(&self) -> bool {
+        self.forwarders.load(Ordering::Relaxed) > 0
     }
 
     /// Sends an announce on if there is a place for it.
@@ -105,42 +167,123 @@ impl Forwarding {
         &self,
         announce: &Announce,
         at: Endpoint,
-        source: IpAddr,
+        also: Option<Endpoint>,
         first: bool,
     ) -> Verdict {
         let wanted = self.forwarders.load(Ordering::Relaxed);
         if wanted == 0 {
-            return Verdict::Goes; // nobody is to be asked, so nothing waits
+            return Verdict::Stays;
         }
+        let rules = self.rules();
         let fill = self.gate.fill_percent();
-        let limited = self.rules.limit_at > 0 && fill >= self.rules.limit_at;
+        let limited = rules.limit_at > 0 && fill >= rules.limit_at;
         if first && limited && !self.gate.take_token(self.timeline.now()) {
             return Verdict::Busy;
         }
-        let most = wanted.min(self.rules.most);
-        let throttled = self.rules.throttle_at > 0
-            && self.rules.throttle_to > 0
-            && fill >= self.rules.throttle_at;
+        let most = wanted.min(rules.most);
+        let throttled =
+            rules.throttle_at > 0 && rules.throttle_to > 0 && fill >= rules.throttle_at;
         let asked = match throttled {
-            true => most.min(self.rules.throttle_to),
+            true => most.min(rules.throttle_to),
             false => most,
         };
         self.gate.count_throttled(most - asked);
         let places = self.gate.reserve(asked);
-        if places == 0 {
-            return Verdict::Full;
-        }
         let sent = Sent {
             announce: *announce,
             at,
-            source,
-            places,
-            first,
+            also,
+            kind: Kind::Regular { places },
         };
-        if self.ring.try_send(sent).is_err() {
-            self.gate.release(places);
-            return Verdict::Full;
+        if places > 0 && self.ring.try_send(sent).is_ok() {
+            return Verdict::Goes;
         }
-        Verdict::Goes
+        self.gate.release(places);
+        if !first {
+            self.log_dropped(&rules);
+        }
+        Verdict::Full
+    }
+
+    /// Sends an event on.
+    pub(crate) fn send_event(
+        &self,
+        announce: &Announce,
+        at: Endpoint,
+        also: Option<Endpoint>,
+        kind: Kind,
+    ) {
+        let sent = Sent {
+            announce: *announce,
+            at,
+            also,
+            kind,
+        };
+        if self.has_forwarders() && self.events.try_send(sent).is_err() {
+            self.log_dropped(&self.rules());
+        }
+    }
+
+    /// The reply to this announce waits until something happens; `None` if too many do already.
+    pub(crate) fn hold(&self, hash: &[u8; 20]) -> Option<oneshot::Receiver<()>> {
+        self.waiting.hold(hash)
+    }
+
+    /// A tracker brought peers, or none will: those who wait for it go on.
+    pub(crate) fn brought(&self, hash: &[u8; 20]) {
+        self.waiting.wake(hash);
+    }
+
+    #[cold]
+    fn log_dropped(&self, rules: &Rules) {
+        let now = Moment(0).until(self.timeline.now()).as_secs() as u32;
+        let logged = self.logged.load(Ordering::Relaxed);
+        let is_time = now.wrapping_sub(logged) >= rules.log_every;
+        let swap = self
+            .logged
+            .compare_exchange(logged, now, Ordering::Relaxed, Ordering::Relaxed);
+        if is_time && swap.is_ok() {
+            tracing::warn!(
+                front = "tracker",
+                "the queue to other trackers is full; announces are not sent on"
+            );
+        }
+    }
+}
+
+/// Replies that are held.
+#[derive(Debug, Default)]
+struct Waiting {
+    most: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    count: usize,
+    by_hash: HashMap<[u8; 20], Vec<oneshot::Sender<()>>>,
+}
+
+impl Waiting {
+    fn hold(&self, hash: &[u8; 20]) -> Option<oneshot::Receiver<()>> {
+        let mut held = self.held.lock();
+        if held.count >= self.most {
+            return None;
+        }
+        let (wake, waits) = oneshot::channel();
+        held.count += 1;
+        held.by_hash.entry(*hash).or_default().push(wake);
+        Some(waits)
+    }
+
+    /// Also for those whose time was over long ago: every call ends, so all come here.
+    fn wake(&self, hash: &[u8; 20]) {
+        let mut held = self.held.lock();
+        if let Some(all) = held.by_hash.remove(hash) {
+            held.count -= all.len();
+            for wake in all {
+                let _ = wake.send(()); // it may have gone meanwhile
+            }
+        }
     }
 }

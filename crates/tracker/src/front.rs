@@ -14,9 +14,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use weir_config::IpNet;
+use weir_engine::Timeline;
 
 use crate::clock::{Clock, wall_seconds};
 use crate::config::Config;
+use crate::forwarder::ledger::{self, Ledger};
+use crate::forwarder::{Forwarders, Names, Outward, snapshot as sheets};
+use crate::forwarding::{self, Forwarding};
 use crate::inbound::connection_id::ConnectionIds;
 use crate::inbound::http::{Guest, Http, Limits};
 use crate::inbound::socket::{self, Group, Kind};
@@ -63,6 +67,9 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
+    /// There is no way out to other trackers.
+    #[error("cannot call other trackers: {0}")]
+    Net(#[from] weir_net::Error),
     /// The system starts no threads.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
@@ -101,19 +108,28 @@ pub struct Front {
     /// Ends when its sender is dropped.
     keeper: Option<(SyncSender<()>, JoinHandle<()>)>,
     guests: Option<mpsc::Receiver<Guest>>,
+    pub(crate) forwarders: Option<Arc<Forwarders>>,
+    /// Names of forwarders by slot.
+    names: Names,
 }
 
 impl Front {
     /// Opens the listeners and answers from then on. Called within a runtime, which does the work that is not urgent.
+    /// Without `outward` nothing is sent on.
     ///
     /// # Errors
     /// When a port, a list or a thread is not to be had.
-    pub fn start(config: &Config, around: &Around) -> Result<Self, Error> {
+    pub fn start(
+        config: &Config,
+        around: &Around,
+        timeline: Timeline,
+        outward: Option<Outward>,
+    ) -> Result<Self, Error> {
         let threads = threads(config);
         let lists = Lists::read(config.allow_file.as_deref(), config.deny_file.as_deref())?;
         let udp = open(Kind::Udp, config.udp_listen, threads)?;
         let tcp = open(Kind::Tcp, config.http_listen, threads)?;
-        let clock = Clock::start();
+        let clock = Clock::on(timeline);
         let (directory, swarms) =
             restore(config, around, clock).map_err(|source| Error::Files {
                 path: around.directory.clone(),
@@ -132,7 +148,12 @@ impl Front {
             stop: CancellationToken::new(),
             keeper: None,
             guests: Some(waiting),
+            forwarders: None,
+            names: Names::default(),
         };
+        if let Some(outward) = outward {
+            front.forward(config, outward, &directory)?;
+        }
         front.keep(directory, clock, config.snapshot_every)?;
         front.start_udp(udp, clock)?;
         front.start_http(tcp, clock, &limits(config, threads), &guests)?;
@@ -156,11 +177,32 @@ impl Front {
 
     /// Takes over what a reload changes of the terms. Ports, threads and caps stay as they were at the start.
     pub fn reloader(&self) -> Reloader {
-        Reloader(Arc::clone(&self.tracker))
+        Reloader {
+            tracker: Arc::clone(&self.tracker),
+            forwarders: self.forwarders.clone(),
+        }
+    }
+
+    /// Stops listening, and tells other trackers within `drain` whose peers stopped.
+    pub async fn drain(&mut self, drain: Duration) {
+        self.close();
+        if let Some(forwarders) = self.forwarders.take() {
+            forwarders.stop(drain).await;
+        }
     }
 
     /// Stops listening, ends all threads and writes what is not written yet. Takes as long as that takes.
     pub fn stop(mut self) {
+        self.close();
+        if let Some((keep, thread)) = self.keeper.take() {
+            // Now that nobody changes anything, the rest is written.
+            drop(keep);
+            join(thread);
+        }
+    }
+
+    /// Stops listening.
+    fn close(&mut self) {
         self.stop.cancel();
         self.stopped.store(true, Ordering::Release);
         for socket in &self.udp {
@@ -170,11 +212,43 @@ impl Front {
         for thread in self.threads.drain(..) {
             join(thread);
         }
-        if let Some((keep, thread)) = self.keeper.take() {
-            // Now that nobody changes anything, the rest is written.
-            drop(keep);
-            join(thread);
-        }
+    }
+
+    /// Opens the way to other trackers.
+    fn forward(
+        &mut self,
+        config: &Config,
+        outward: Outward,
+        directory: &Directory,
+    ) -> Result<(), Error> {
+        let limits = ledger::Limits {
+            sheets: config.max_swarms.get() as usize,
+            peers: config.max_forwarder_peers.get() as usize,
+            peers_of_one: config.forwarder_peers.get() as usize,
+        };
+        let (forwarding, rings) = Forwarding::new(
+            outward.engine.gate(),
+            outward.engine.timeline(),
+            forwarding::Rules::new(config),
+            Ledger::new(limits, directory.key()),
+            config.first_wait_replies.get() as usize,
+        );
+        self.tracker.set_forwarding(forwarding);
+        let tracker = &self.tracker;
+        let now = sheets::Written {
+            seconds: self.clock.now().seconds,
+            wall: wall_seconds(),
+        };
+        let ledger = tracker.forwarding().ledger();
+        let restored = directory.restore_sheets(ledger, &tracker.swarms, now);
+        *self.names.lock() = restored.map_err(|source| Error::Files {
+            path: directory.path().into(),
+            source,
+        })?;
+        let names = Arc::clone(&self.names);
+        let forwarders = Forwarders::start(config, tracker, self.clock, outward, rings, names)?;
+        self.forwarders = Some(forwarders);
+        Ok(())
     }
 
     fn start_udp(&mut self, groups: Vec<Group>, clock: Clock) -> Result<(), Error> {
@@ -242,10 +316,11 @@ impl Front {
     /// Starts the thread that has time.
     fn keep(&mut self, directory: Directory, clock: Clock, every: Duration) -> Result<(), Error> {
         let tracker = Arc::clone(&self.tracker);
+        let names = Arc::clone(&self.names);
         let (keep, stop) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::Builder::new()
             .name("weir-swarms".into())
-            .spawn(move || keeper::run(&tracker, &directory, clock, every, &stop));
+            .spawn(move || keeper::run(&tracker, &directory, clock, every, &names, &stop));
         self.keeper = Some((keep, thread.map_err(Error::Thread)?));
         Ok(())
     }
@@ -253,7 +328,7 @@ impl Front {
 
 fn restore(config: &Config, around: &Around, clock: Clock) -> io::Result<(Directory, Swarms)> {
     let directory = Directory::open(&around.directory)?;
-    let swarms = Swarms::new(rules(config), directory.key()?);
+    let swarms = Swarms::new(rules(config), directory.key());
     let now = Written {
         minute: clock.now().minute,
         wall: wall_seconds(),

@@ -11,8 +11,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use crate::clock::{Clock, wall_seconds};
+use crate::forwarder::ledger::Ledger;
+use crate::forwarder::{Names, snapshot as sheets};
+use crate::forwarding::Forwarding;
 use crate::swarm::snapshot::{GROUPS, Written};
-use crate::swarm::{SHARDS, Swarms};
+use crate::swarm::{SHARDS, Swarms, Upstream};
 use crate::tracker::Tracker;
 
 /// How often the thread wakes.
@@ -22,7 +25,10 @@ const SWEEP_STEPS: usize = 64;
 
 /// The directory of the files.
 #[derive(Clone, Debug)]
-pub(crate) struct Directory(PathBuf);
+pub(crate) struct Directory {
+    path: PathBuf,
+    key: u64,
+}
 
 /// What was read at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,13 +42,26 @@ impl Directory {
     /// Makes the directory if need be.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         fs::create_dir_all(path)?;
-        Ok(Self(path.into()))
+        let mut directory = Self {
+            path: path.into(),
+            key: 0,
+        };
+        directory.key = directory.read_key()?;
+        Ok(directory)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The secret by which swarms are spread over shards, made at the first start. With another one the files would
     /// still be read, but each would hold what is now in others.
-    pub(crate) fn key(&self) -> io::Result<u64> {
-        let path = self.0.join("key");
+    pub(crate) fn key(&self) -> u64 {
+        self.key
+    }
+
+    fn read_key(&self) -> io::Result<u64> {
+        let path = self.path.join("key");
         match fs::read(&path) {
             Ok(bytes) => {
                 if let Ok(bytes) = bytes.try_into() {
@@ -62,12 +81,8 @@ impl Directory {
     pub(crate) fn restore(&self, swarms: &Swarms, now: Written) -> io::Result<Restored> {
         let mut restored = Restored::default();
         for group in 0..GROUPS {
-            let path = self.0.join(name(group));
-            let file = match fs::read(&path) {
-                Ok(file) => file,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
-            };
+            let path = self.path.join(name(group));
+            let Some(file) = read(&path)? else { continue };
             match swarms.restore(&file, now) {
                 Ok(peers) => restored.peers += peers,
                 Err(error) => {
@@ -95,8 +110,50 @@ impl Directory {
             .inspect_err(|_| swarms.not_written(group))
     }
 
+    /// Reads what other trackers said. A file that cannot be used is set aside.
+    pub(crate) fn restore_sheets(
+        &self,
+        ledger: &Ledger,
+        swarms: &Swarms,
+        now: sheets::Written,
+    ) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for group in 0..GROUPS {
+            let path = self.path.join(sheets_name(group));
+            let Some(file) = read(&path)? else { continue };
+            match ledger.restore(&file, now, &mut names) {
+                Ok(with_peers) => {
+                    for hash in with_peers {
+                        swarms.set_upstream(&hash, Upstream::PEERS, true);
+                    }
+                }
+                Err(error) => {
+                    let aside = path.with_extension("bad");
+                    tracing::warn!(path = %path.display(), aside = %aside.display(), %error, "a file of what other trackers said cannot be read and was set aside; they will be asked again");
+                    fs::rename(&path, aside)?;
+                }
+            }
+        }
+        Ok(names)
+    }
+
+    /// Writes what other trackers said of one group, if anything changed there.
+    pub(crate) fn write_sheets(
+        &self,
+        ledger: &Ledger,
+        group: usize,
+        now: sheets::Written,
+        names: &[String],
+    ) -> io::Result<()> {
+        let Some(file) = ledger.capture(group, now, names) else {
+            return Ok(());
+        };
+        self.write(&sheets_name(group), &file)
+            .inspect_err(|_| ledger.not_written(group))
+    }
+
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let path = self.0.join(name);
+        let path = self.path.join(name);
         let unfinished = path.with_extension("tmp");
         let mut file = File::create(&unfinished)?;
         file.write_all(bytes)?;
@@ -109,12 +166,25 @@ fn name(group: usize) -> String {
     format!("{group:02}.swarm")
 }
 
-/// Sweeps and writes until `stop` is dropped, then writes what is left.
+fn sheets_name(group: usize) -> String {
+    format!("{group:02}.upstream")
+}
+
+fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sweeps and writes until `stop` is dropped, then writes what is left. `names` are the forwarders' by slot.
 pub(crate) fn run(
     tracker: &Arc<Tracker>,
     directory: &Directory,
     clock: Clock,
     every: Duration,
+    names: &Names,
     stop: &Receiver<()>,
 ) {
     let mut rounds = Rounds::new(every);
@@ -139,8 +209,18 @@ pub(crate) fn run(
                 tracker.swarms.sweep(shard, now.minute);
             }
         }
+        let sheets_now = sheets::Written {
+            seconds: clock.now().seconds,
+            wall: now.wall,
+        };
+        let names = names.lock().clone();
         for group in groups {
-            match directory.write_group(&tracker.swarms, group, now) {
+            let written = directory.write_group(&tracker.swarms, group, now);
+            let ledger = tracker.try_forwarding().map(Forwarding::ledger);
+            let sheets = ledger.map_or(Ok(()), |ledger| {
+                directory.write_sheets(ledger, group, sheets_now, &names)
+            });
+            match written.and(sheets) {
                 Ok(()) if failing => {
                     tracing::info!("swarms can be written again");
                     failing = false;
@@ -227,7 +307,6 @@ mod tests {
             Directory::open(&directory.path().join("swarm"))
                 .unwrap()
                 .key()
-                .unwrap()
         };
         let first = open();
         assert_eq!(open(), first);

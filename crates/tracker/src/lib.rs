@@ -7,13 +7,7 @@ mod catalogue;
 mod clock;
 pub mod config;
 mod contribution;
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        reason = "the other end of the ring, the forwarders, is not there yet"
-    )
-)]
+mod forwarder;
 mod forwarding;
 mod front;
 mod inbound;
@@ -21,6 +15,7 @@ mod keeper;
 mod lists;
 mod look;
 mod metrics;
+mod outbound;
 mod pages;
 mod reload;
 mod reply;
@@ -31,6 +26,8 @@ mod tracker;
 mod trust;
 
 pub use contribution::elsewhere;
+pub use forwarder::Outward;
+pub use forwarder::policy::{policy, rate};
 pub use front::{Around, Error, Front};
 pub use inbound::http::Guest;
 pub use lists::ListError;

@@ -3,12 +3,36 @@
 use std::sync::Arc;
 
 use crate::config::Config;
+use crate::forwarder::Forwarders;
+use crate::forwarding::Rules;
 use crate::front::{Around, Error};
 use crate::lists::Lists;
 use crate::tracker::{Terms, Tracker};
 
 /// The keys of the section that a reload takes over; the others hold from the next start on.
-pub const RELOADED: [&str; 6] = [
+pub const RELOADED: [&str; 28] = [
+    "forwarders",
+    "forwarders_file",
+    "first_interval",
+    "first_window",
+    "first_wait",
+    "retry_period",
+    "queue_full_retry",
+    "overload_reply",
+    "queue_throttle_threshold",
+    "queue_throttle_top_n",
+    "queue_rate_limit_threshold",
+    "max_forwarders_per_announce",
+    "forwarder_calls",
+    "forward_timeout",
+    "forwarder_failed_delay",
+    "forwarder_interval_min",
+    "forwarder_interval_max",
+    "forwarder_retry_in_max",
+    "forwarder_peers_min",
+    "forwarder_workers",
+    "max_forwarder_workers",
+    "drop_log_every",
     "announce_interval",
     "numwant",
     "max_numwant",
@@ -19,12 +43,16 @@ pub const RELOADED: [&str; 6] = [
 
 /// Gives a running tracker new terms.
 #[derive(Clone)]
-pub struct Reloader(pub(crate) Arc<Tracker>);
+pub struct Reloader {
+    pub(crate) tracker: Arc<Tracker>,
+    pub(crate) forwarders: Option<Arc<Forwarders>>,
+}
 
 /// New terms, read and checked.
 pub struct Reload {
-    tracker: Arc<Tracker>,
+    reloader: Reloader,
     terms: Terms,
+    config: Config,
 }
 
 impl Reloader {
@@ -35,7 +63,8 @@ impl Reloader {
     pub fn prepare(&self, config: &Config, around: &Around) -> Result<Reload, Error> {
         let lists = Lists::read(config.allow_file.as_deref(), config.deny_file.as_deref())?;
         Ok(Reload {
-            tracker: Arc::clone(&self.0),
+            reloader: self.clone(),
+            config: config.clone(),
             terms: Terms::new(config, around.trust(), lists),
         })
     }
@@ -44,6 +73,16 @@ impl Reloader {
 impl Reload {
     /// Puts the new terms in force.
     pub fn apply(self) {
-        self.tracker.set_terms(self.terms);
+        let Reloader {
+            tracker,
+            forwarders,
+        } = self.reloader;
+        tracker.set_terms(self.terms);
+        if let Some(forwarding) = tracker.try_forwarding() {
+            forwarding.set_rules(Rules::new(&self.config));
+        }
+        if let Some(forwarders) = forwarders {
+            forwarders.reload(&self.config);
+        }
     }
 }

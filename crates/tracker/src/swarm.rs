@@ -31,10 +31,10 @@ pub use self::browse::{Close, Peer, Seen, Walk};
 pub use self::census::Totals;
 pub use self::entry::Endpoint;
 pub use self::minute::{Age, Minute};
-pub use self::record::{CountBy, Counts, Forward};
+pub use self::record::{CountBy, Counts, Forward, Upstream};
 
 /// Hashes with a key that clients do not know, since they choose info hashes and addresses.
-type Seed = foldhash::fast::FixedState;
+pub(crate) type Seed = foldhash::fast::FixedState;
 
 /// Swarms are spread over so many shards.
 pub const SHARDS: usize = 1024;
@@ -121,6 +121,12 @@ pub struct Known {
     pub new: bool,
     /// Whether the announce is to be sent on.
     pub forward: Forward,
+    /// What other trackers have to do with the swarm.
+    pub upstream: Upstream,
+    /// Minutes since the swarm began.
+    pub age: u16,
+    /// Nobody takes part any more.
+    pub last: bool,
 }
 
 /// Why a new peer was not taken in.
@@ -183,12 +189,14 @@ impl Swarms {
         }
     }
 
-    /// Who takes part in a swarm; nobody in one that is not known.
-    pub fn scrape(&self, hash: &[u8; 20]) -> Counts {
+    /// Who takes part in a swarm, and what other trackers have to do with it; nobody in one that is not known.
+    pub fn scrape(&self, hash: &[u8; 20]) -> (Counts, Upstream) {
         let hashed = self.hash(hash);
         let shard = self.shard(hashed);
         let record = shard.find(hashed, hash).and_then(|found| shard.at(found));
-        record.map_or_else(Counts::default, |record| record.counts(self.rules.count_by))
+        record.map_or_else(Default::default, |record| {
+            (record.counts(self.rules.count_by), record.upstream())
+        })
     }
 
     /// A swarm is to be forwarded from a minute on; `None` as if it never was.
@@ -200,6 +208,24 @@ impl Swarms {
         if let Some(record) = found.and_then(|found| shard.at_mut(found)) {
             record.set_forwarded(due);
         }
+    }
+
+    /// Something about other trackers begins or ends for a swarm; `false` if there is none.
+    pub fn set_upstream(&self, hash: &[u8; 20], bits: Upstream, set: bool) -> bool {
+        let hashed = self.hash(hash);
+        let mut shard = self.shard(hashed);
+        let found = shard.find(hashed, hash);
+        let record = found.and_then(|found| shard.at_mut(found));
+        record.map(|record| record.set_upstream(bits, set)).is_some()
+    }
+
+    /// Whether a peer takes part in a swarm.
+    pub fn has_peer(&self, hash: &[u8; 20], at: &Endpoint) -> bool {
+        let hashed = self.hash(hash);
+        let mut shard = self.shard(hashed);
+        let found = shard.find(hashed, hash);
+        let record = found.and_then(|found| shard.at_mut(found));
+        record.is_some_and(|record| record.holds(at, &self.seed))
     }
 
     /// Looks through one shard for peers that are silent for too long, a slice under each lock.
@@ -245,6 +271,9 @@ impl Swarms {
                 true => record.forward(how.now),
                 false => Forward::NotDue,
             },
+            upstream: record.upstream(),
+            age: record.age(how.now),
+            last: false,
         })
     }
 
@@ -334,6 +363,9 @@ impl Swarms {
             counts: Counts::default(),
             new: false,
             forward: Forward::NotDue,
+            upstream: Upstream::default(),
+            age: 0,
+            last: false,
         };
         let Some(position) = shard.find(hashed, &arrival.hash) else {
             return nobody;
@@ -357,9 +389,11 @@ impl Swarms {
         self.census.changed(before, record.cuts());
         let known = Known {
             counts: record.counts(self.rules.count_by),
+            upstream: record.upstream(),
+            last: record.len() == 0,
             ..nobody
         };
-        if record.len() == 0 {
+        if known.last {
             shard.remove(hashed, position);
             self.census.swarm_went();
         }
@@ -414,9 +448,19 @@ impl Swarms {
 
     #[inline]
     fn shard(&self, hashed: u64) -> MutexGuard<'_, Shard> {
-        // Bits that the tables within do not look at first.
-        self.shards[(hashed >> 40) as usize % SHARDS].lock()
+        self.shards[shard_of(hashed)].lock()
     }
+}
+
+/// The shard of a hash, by bits that the tables within do not look at first.
+#[inline]
+fn shard_of(hashed: u64) -> usize {
+    (hashed >> 40) as usize % SHARDS
+}
+
+/// The shard of an info hash.
+pub(crate) fn spread(seed: &Seed, hash: &[u8; 20]) -> usize {
+    shard_of(seed.hash_one(hash))
 }
 
 /// How long locks are held, for the bench of pauses.

@@ -4,17 +4,20 @@
 //! is written is left to [`crate::reply`].
 
 use std::net::IpAddr;
+use std::sync::OnceLock;
 
 use arc_swap::ArcSwap;
 use weir_tracker_proto::{Announce, Event, InfoHash};
 
 use crate::clock::Now;
 use crate::config::Config;
-use crate::forwarding::{Forwarding, Verdict};
+use crate::forwarder::ledger::Wish;
+use crate::forwarding::{Forwarding, Kind, Verdict};
 use crate::lists::Lists;
 use crate::reply::Refusal;
 use crate::swarm::{
-    self, Age, Arrival, CountBy, Counts, Doing, Endpoint, Forward, Full, Swarms, Want,
+    self, Age, Arrival, CountBy, Counts, Doing, Endpoint, Forward, Full, Known, Swarms, Upstream,
+    Want,
 };
 use crate::trust::Trust;
 
@@ -23,8 +26,8 @@ pub(crate) struct Tracker {
     pub(crate) swarms: Swarms,
     /// Replaced as a whole by a reload.
     terms: ArcSwap<Terms>,
-    /// The way to other trackers, if there are any.
-    forwarding: Option<Forwarding>,
+    /// The way to other trackers.
+    forwarding: OnceLock<Forwarding>,
 }
 
 /// What clients are told and allowed.
@@ -48,6 +51,8 @@ pub(crate) struct Told {
     pub(crate) counts: Counts,
     /// Seconds until its next announce.
     pub(crate) interval: u32,
+    /// The reply may wait for what other trackers say: the same announce is then to be asked once more.
+    pub(crate) may_wait: bool,
 }
 
 /// How a reply can carry peers.
@@ -86,7 +91,7 @@ pub(crate) fn rules(config: &Config) -> swarm::Rules {
         max_swarms: config.max_swarms.get(),
         max_peers: config.max_peers.get(),
         max_peers_per_ip: config.max_peers_per_ip.map(Into::into),
-        forwards: false, // until there is somebody to empty the ring
+        forwards: true,
     }
 }
 
@@ -95,8 +100,23 @@ impl Tracker {
         Self {
             swarms,
             terms: ArcSwap::from_pointee(terms),
-            forwarding: None,
+            forwarding: OnceLock::new(),
         }
+    }
+
+    /// Opens the way to other trackers; once.
+    pub(crate) fn set_forwarding(&self, forwarding: Forwarding) {
+        drop(self.forwarding.set(forwarding));
+    }
+
+    /// The way to other trackers, if there is one.
+    pub(crate) fn try_forwarding(&self) -> Option<&Forwarding> {
+        self.forwarding.get()
+    }
+
+    /// The way to other trackers, for those who come from there.
+    pub(crate) fn forwarding(&self) -> &Forwarding {
+        self.forwarding.get().expect("forwarders are made after it")
     }
 
     /// The terms that hold now; a listener keeps them for the requests it has at hand.
@@ -130,7 +150,12 @@ impl Tracker {
             doing: doing(announce),
             want: terms.want(announce, &at, carries),
         };
-        let known = match self.swarms.announce(&arrival, now.minute, random, out) {
+        let [v4, v6] = out;
+        let starts = [v4.len(), v6.len()];
+        let known = match self
+            .swarms
+            .announce(&arrival, now.minute, random, [v4, v6])
+        {
             Ok(known) => known,
             Err(Full::Tracker) => return Err(Refusal::Full(terms.interval)),
             Err(Full::Address) => return Err(Refusal::Crowded(terms.interval)),
@@ -138,17 +163,71 @@ impl Tracker {
         let mut told = Told {
             counts: known.counts,
             interval: terms.interval,
+            may_wait: false,
         };
-        if let Some(forwarding) = &self.forwarding
-            && known.forward != Forward::NotDue
-        {
-            let first = known.forward == Forward::First;
-            let verdict = forwarding.send(announce, at, source, first);
-            if first && verdict != Verdict::Goes {
-                self.put_off(&announce.info_hash, forwarding, verdict, &mut told)?;
+        if let Some(forwarding) = self.forwarding.get() {
+            if known.upstream.has(Upstream::PEERS) {
+                let wish = Wish {
+                    asker: [Some(&arrival.at), arrival.also.as_ref()],
+                    want: arrival.want,
+                    seeds: !wants_seeders(arrival.doing),
+                    new: known.new,
+                    starts,
+                };
+                let hash = &arrival.hash;
+                let foreign = forwarding.ledger().give(hash, &wish, random, [v4, v6]);
+                told.counts.seeders = told.counts.seeders.saturating_add(foreign as u32);
             }
+            self.send_on(forwarding, announce, &arrival, &known, &mut told)?;
         }
         Ok(told)
+    }
+
+    /// Sends an announce on where it is due, and says what follows for the reply.
+    #[inline]
+    fn send_on(
+        &self,
+        forwarding: &Forwarding,
+        announce: &Announce,
+        arrival: &Arrival,
+        known: &Known,
+        told: &mut Told,
+    ) -> Result<(), Refusal> {
+        let (at, also) = (arrival.at, arrival.also);
+        let mut pending = known.upstream.has(Upstream::PENDING);
+        match announce.event {
+            Event::Stopped => {
+                if known.upstream.has(Upstream::FORWARDED) {
+                    let last = known.last;
+                    forwarding.send_event(announce, at, also, Kind::Stopped { last });
+                }
+                return Ok(());
+            }
+            Event::Completed => forwarding.send_event(announce, at, also, Kind::Completed),
+            _ if known.forward != Forward::NotDue => {
+                let first = known.forward == Forward::First;
+                match forwarding.send(announce, at, also, first) {
+                    Verdict::Goes => pending |= first,
+                    Verdict::Stays => {}
+                    verdict if first => {
+                        return self.put_off(&announce.info_hash, forwarding, verdict, told);
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        if pending {
+            let rules = forwarding.rules();
+            if rules.first_interval > 0 && known.age < rules.first_window {
+                told.interval = told.interval.min(rules.first_interval);
+            }
+            told.may_wait = known.new
+                && !rules.first_wait.is_zero()
+                && known.age < 1
+                && !known.upstream.has(Upstream::PEERS);
+        }
+        Ok(())
     }
 
     /// A first announce that cannot go on now: the peer is stored all the same, and comes back as the first one.
@@ -179,9 +258,15 @@ impl Tracker {
         if !terms.lists.serve(&hash) {
             return weir_tracker_proto::Counts::default();
         }
-        let counts = self.swarms.scrape(&hash.0);
+        let (counts, upstream) = self.swarms.scrape(&hash.0);
+        let foreign = match self.forwarding.get() {
+            Some(forwarding) if upstream.has(Upstream::PEERS) => {
+                forwarding.ledger().peers(&hash.0) as u32
+            }
+            _ => 0,
+        };
         weir_tracker_proto::Counts {
-            complete: counts.seeders,
+            complete: counts.seeders.saturating_add(foreign),
             downloaded: counts.completed,
             incomplete: counts.leechers,
         }
@@ -205,6 +290,18 @@ impl Terms {
             Carries::Both => Want::OwnFirst(number),
         }
     }
+}
+
+/// Whether a peer still has use for those who have all of it.
+fn wants_seeders(doing: Doing) -> bool {
+    matches!(
+        doing,
+        Doing::TakesPart {
+            seeder: false,
+            paused: false,
+            ..
+        }
+    )
 }
 
 #[inline]

@@ -2,6 +2,7 @@
 
 mod data;
 mod descriptors;
+mod engine;
 mod fronts;
 mod greeting;
 mod listen;
@@ -54,7 +55,8 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let address = listener
         .local_addr()
         .context("the web listener has no address")?;
-    let mut tracker = tracker::start(&config, data.path())?;
+    let engines = engine::Engines::new(&config.engine, &state)?;
+    let mut tracker = tracker::start(&config, data.path(), &engines)?;
     let requests = Requests::default();
     let mut contributions = vec![tracker.contribution(&config.tracker, &requests)?];
     contributions.extend(fronts::contributions(&config));
@@ -95,6 +97,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
             },
         }
     };
+    tracker.drain(config.drain).await;
     tracker.stop();
     state.close();
     Ok(code)

@@ -26,7 +26,8 @@ pub(super) struct Record {
     born: u16,
     /// The minute from which it is to be forwarded again, if it ever was.
     due: u16,
-    forwarded: bool,
+    /// What other trackers have to do with it.
+    upstream: Upstream,
 }
 
 #[derive(Debug)]
@@ -100,6 +101,31 @@ pub enum Forward {
     NotDue,
 }
 
+/// What other trackers have to do with a swarm, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Upstream(u8);
+
+impl Upstream {
+    /// An announce of this swarm went on.
+    pub const FORWARDED: Self = Self(1);
+    /// A call about it is queued, under way or to be made again.
+    pub const PENDING: Self = Self(2);
+    /// Peers of other trackers are known.
+    pub const PEERS: Self = Self(4);
+
+    /// Whether it has one of these bits.
+    #[inline]
+    pub fn has(self, bits: Self) -> bool {
+        self.0 & bits.0 != 0
+    }
+
+    /// The same with these bits set or not.
+    #[must_use]
+    pub fn with(self, bits: Self, set: bool) -> Self {
+        Self(if set { self.0 | bits.0 } else { self.0 & !bits.0 })
+    }
+}
+
 /// How a peer describes itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
@@ -130,7 +156,7 @@ impl Record {
             checked: now.short(),
             born: now.short(),
             due: 0,
-            forwarded: false,
+            upstream: Upstream::default(),
         }
     }
 
@@ -339,8 +365,9 @@ impl Record {
     #[inline]
     pub(super) fn forward(&mut self, now: Minute) -> Forward {
         let next = now.plus(1).short();
-        if !self.forwarded {
-            (self.forwarded, self.due) = (true, next);
+        if !self.upstream.has(Upstream::FORWARDED) {
+            self.upstream = self.upstream.with(Upstream::FORWARDED, true);
+            self.due = next;
             return Forward::First;
         }
         // Behind us by less than half of what the stamp can tell.
@@ -353,7 +380,7 @@ impl Record {
 
     /// It is to be forwarded from a minute on; `None` as if it never was.
     pub(super) fn set_forwarded(&mut self, due: Option<Minute>) {
-        self.forwarded = due.is_some();
+        self.upstream = self.upstream.with(Upstream::FORWARDED, due.is_some());
         self.due = due.map_or(0, Minute::short);
     }
 
@@ -361,7 +388,17 @@ impl Record {
     pub(super) fn due_in(&self, now: Minute) -> Option<u16> {
         let left = self.due.wrapping_sub(now.short());
         let left = if left > u16::MAX / 2 { 0 } else { left };
-        self.forwarded.then_some(left)
+        let forwarded = self.upstream.has(Upstream::FORWARDED);
+        forwarded.then_some(left)
+    }
+
+    #[inline]
+    pub(super) fn upstream(&self) -> Upstream {
+        self.upstream
+    }
+
+    pub(super) fn set_upstream(&mut self, bits: Upstream, set: bool) {
+        self.upstream = self.upstream.with(bits, set);
     }
 
     fn find_v4(&mut self, entry: &Entry<V4>, seed: &Seed) -> Option<usize> {

@@ -185,7 +185,7 @@ proptest! {
                         let of = model.iter().filter(|((of, _), _)| *of == swarm);
                         let (mut seeders, mut leechers) = (0, 0);
                         of.for_each(|(_, (seeder, _))| if *seeder { seeders += 1 } else { leechers += 1 });
-                        prop_assert_eq!(tracker.swarms.scrape(&[swarm; 20]), counts(seeders, leechers));
+                        prop_assert_eq!(tracker.swarms.scrape(&[swarm; 20]).0, counts(seeders, leechers));
                     }
                     let totals = tracker.swarms.totals();
                     prop_assert_eq!(totals.peers() as usize, model.len());
@@ -387,7 +387,7 @@ fn silent_peers_are_forgotten_by_the_sweep_and_by_announces() {
     tracker.comes(1, v4(999), false);
     assert_eq!(tracker.given(), [], "nobody silent is given");
     tracker.sweep();
-    assert_eq!(tracker.swarms.scrape(&[1; 20]), counts(0, 1));
+    assert_eq!(tracker.swarms.scrape(&[1; 20]).0, counts(0, 1));
     assert_eq!(tracker.swarms.totals().peers(), 2);
     tracker.now = tracker.now.plus(181);
     tracker.sweep();
@@ -498,7 +498,7 @@ mod files {
         let mut after = read_back(&files(&before, 1000), RULES, 1000);
         assert_eq!(after.swarms.totals(), before.swarms.totals());
         for swarm in 0..200 {
-            let counts = |tracker: &Tracker| tracker.swarms.scrape(&[swarm; 20]);
+            let counts = |tracker: &Tracker| tracker.swarms.scrape(&[swarm; 20]).0;
             assert_eq!(counts(&after), counts(&before), "{swarm}");
             assert_eq!(members(&mut after, swarm), members(&mut before, swarm));
         }

@@ -2,7 +2,6 @@
 
 use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
@@ -14,6 +13,7 @@ use weir_tracker_proto::PeerId;
 
 use super::*;
 use crate::config::OverloadReply;
+use crate::forwarder::ledger::{Ledger, Limits};
 use crate::forwarding::{Rules, Sent};
 use crate::swarm::Minute;
 
@@ -21,6 +21,7 @@ struct Setup {
     tracker: Tracker,
     gate: Arc<Gate>,
     sent: mpsc::Receiver<Sent>,
+    events: mpsc::Receiver<Sent>,
     now: Now,
 }
 
@@ -63,13 +64,6 @@ fn policy() -> Policy {
 }
 
 /// A tracker with 30 forwarders, a queue of 100 and three tokens.
-fn swarm_rules(config: &Config) -> swarm::Rules {
-    swarm::Rules {
-        forwards: true,
-        ..rules(config)
-    }
-}
-
 fn setup(config: Config) -> Setup {
     let rules = Rules::new(&config);
     setup_with(config, rules)
@@ -91,18 +85,26 @@ fn setup_with(config: Config, forwarding_rules: Rules) -> Setup {
     };
     let engine = Engine::new("tracker", policy(), options);
     let gate = engine.gate();
-    let (forwarding, sent) = Forwarding::new(Arc::clone(&gate), timeline, forwarding_rules, 100);
-    forwarding.forwarders.store(30, Ordering::Relaxed);
-    let swarms = Swarms::new(swarm_rules(&config), 1);
-    let mut tracker = Tracker::new(
+    let limits = Limits {
+        sheets: 100,
+        peers: 1000,
+        peers_of_one: 100,
+    };
+    let ledger = Ledger::new(limits, 1);
+    let (forwarding, (sent, events)) =
+        Forwarding::new(Arc::clone(&gate), timeline, forwarding_rules, ledger, 2);
+    forwarding.set_forwarders(30);
+    let swarms = Swarms::new(rules(&config), 1);
+    let tracker = Tracker::new(
         swarms,
         Terms::new(&config, Trust::default(), Lists::default()),
     );
-    tracker.forwarding = Some(forwarding);
+    tracker.set_forwarding(forwarding);
     Setup {
         tracker,
         gate,
         sent,
+        events,
         now: Now {
             minute: Minute::START,
             seconds: 0,
@@ -112,8 +114,15 @@ fn setup_with(config: Config, forwarding_rules: Rules) -> Setup {
 
 impl Setup {
     fn announce(&mut self, swarm: u8) -> Result<Told, Refusal> {
+        self.event(swarm, Event::None)
+    }
+
+    fn event(&mut self, swarm: u8, event: Event) -> Result<Told, Refusal> {
         let port = NonZeroU16::new(1).unwrap();
-        let announce = Announce::new(InfoHash([swarm; 20]), PeerId([1; 20]), port);
+        let announce = Announce {
+            event,
+            ..Announce::new(InfoHash([swarm; 20]), PeerId([1; 20]), port)
+        };
         let terms = self.tracker.terms();
         let source = [10, 0, 0, 1].into();
         let mut random = fastrand::Rng::with_seed(1);
@@ -131,7 +140,10 @@ impl Setup {
 
     fn places(&mut self) -> Vec<u32> {
         std::iter::from_fn(|| self.sent.try_recv().ok())
-            .map(|sent| sent.places)
+            .map(|sent| match sent.kind {
+                Kind::Regular { places } => places,
+                kind => panic!("{kind:?} is no regular announce"),
+            })
             .collect()
     }
 }
@@ -139,15 +151,13 @@ impl Setup {
 #[tokio::test]
 async fn first_announces_go_on_and_then_only_when_due() {
     let mut setup = setup(Config::default());
-    assert_eq!(setup.announce(1).unwrap().interval, 1800);
+    let told = setup.announce(1).unwrap();
+    assert_eq!((told.interval, told.may_wait), (60, false));
     setup.announce(1).unwrap();
     let sent = setup.sent.try_recv().unwrap();
-    assert_eq!((sent.places, sent.first), (30, true));
+    assert_eq!(sent.kind, Kind::Regular { places: 30 });
     assert_eq!(sent.announce.info_hash, InfoHash([1; 20]));
-    assert_eq!(
-        (sent.source, sent.at.address()),
-        ([10, 0, 0, 1].into(), [10, 0, 0, 1].into())
-    );
+    assert_eq!(sent.at.address(), IpAddr::from([10, 0, 0, 1]));
     assert_eq!(setup.places(), [0; 0], "the second one is not due");
     setup.now.minute = setup.now.minute.plus(1);
     setup.announce(1).unwrap();
@@ -251,7 +261,39 @@ async fn an_operator_may_give_peers_instead_of_a_refusal() {
 async fn nothing_waits_where_there_is_nobody_to_ask() {
     let mut setup = setup(Config::default());
     setup.fill(100);
-    let forwarding = setup.tracker.forwarding.as_ref().unwrap();
-    forwarding.forwarders.store(0, Ordering::Relaxed);
+    setup.tracker.forwarding().set_forwarders(0);
     assert_eq!(setup.announce(1).unwrap().interval, 1800);
+}
+
+#[tokio::test]
+async fn events_go_on_whatever_the_queue_holds() {
+    let mut setup = setup(Config::default());
+    setup.event(1, Event::Stopped).unwrap();
+    assert!(setup.events.try_recv().is_err(), "nobody was told of it");
+    setup.announce(1).unwrap();
+    setup.fill(100);
+    setup.event(1, Event::Completed).unwrap();
+    setup.event(1, Event::Stopped).unwrap();
+    let kinds = [(); 2].map(|()| setup.events.try_recv().unwrap().kind);
+    assert_eq!(kinds, [Kind::Completed, Kind::Stopped { last: true }]);
+    assert!(setup.events.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn the_short_interval_holds_while_trackers_are_asked_and_the_swarm_is_young() {
+    let mut setup = setup(Config::default());
+    assert_eq!(setup.announce(1).unwrap().interval, 60);
+    assert_eq!(setup.announce(1).unwrap().interval, 1800, "nothing is pending");
+    let swarms = &setup.tracker.swarms;
+    swarms.set_upstream(&[1; 20], Upstream::PENDING, true);
+    setup.now.minute = setup.now.minute.plus(4);
+    assert_eq!(setup.announce(1).unwrap().interval, 60);
+    setup.now.minute = setup.now.minute.plus(1);
+    assert_eq!(setup.announce(1).unwrap().interval, 1800, "five minutes later");
+    let off = Config {
+        first_interval: Duration::ZERO,
+        ..Config::default()
+    };
+    let mut setup = self::setup(off);
+    assert_eq!(setup.announce(1).unwrap().interval, 1800, "0 switches it off");
 }

@@ -152,7 +152,10 @@ fn changes(old: &[Resolved], new: &[Resolved]) -> Changes {
 
 fn is_read_once(key: &str) -> bool {
     match key.strip_prefix("tracker.") {
-        Some(key) => !RELOADED.contains(&key),
+        Some(key) => {
+            let list = key.split_once('.').map_or(key, |(list, _)| list);
+            !RELOADED.contains(&list)
+        }
         None => AT_START.contains(&key),
     }
 }
@@ -182,13 +185,14 @@ mod tests {
         for key in [
             "tracker.age",
             "tracker.http_listen",
-            "tracker.forwarders.a.uri",
+            "tracker.forwarder_queue_size",
         ] {
             assert!(is_read_once(key), "{key}");
         }
         for key in [
             "tracker.announce_interval",
             "tracker.deny_file",
+            "tracker.forwarders.a.uri",
             "web.trusted",
         ] {
             assert!(!is_read_once(key), "{key}");

@@ -1,37 +1,49 @@
 //! The tracker front within the program.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use weir_tracker::{Around, Error, Front};
+use weir_tracker::{Around, Error, Front, Outward};
 use weir_web::App;
 
+use super::engine::{self, Built, Engines};
 use super::listen;
 use crate::config::Config;
 
 /// Starts it.
-pub(super) fn start(config: &Config, data: &Path) -> anyhow::Result<Front> {
-    let front =
-        Front::start(&config.tracker, &around(config, data)).map_err(|error| match error {
-            Error::Listen {
-                address,
-                key,
-                flag,
-                source,
-            } => listen::refused(address, key, flag, &source),
-            other => other.into(),
-        })?;
+pub(super) fn start(config: &Config, data: &Path, engines: &Engines) -> anyhow::Result<Front> {
+    let section = &config.tracker;
+    let Built {
+        engine,
+        rows,
+        restored,
+    } = engines.build(
+        "tracker",
+        weir_tracker::policy(engine::general(&config.engine), section),
+        weir_tracker::rate(section),
+        section.forwarder_never_probe,
+    )?;
+    let outward = Outward {
+        engine,
+        rows: Some(rows),
+        restored,
+        ground: Arc::new(weir_net::System::new()),
+    };
+    let around = around(config, data);
+    let front = Front::start(section, &around, engines.timeline, Some(outward));
+    let front = front.map_err(|error| match error {
+        Error::Listen {
+            address,
+            key,
+            flag,
+            source,
+        } => listen::refused(address, key, flag, &source),
+        other => other.into(),
+    })?;
     for (protocol, address) in front.listening() {
         tracing::info!(front = "tracker", protocol, %address, "listening");
-    }
-    let forwarders = config.tracker.forwarders.len();
-    if forwarders > 0 {
-        tracing::warn!(
-            front = "tracker",
-            configured = forwarders,
-            "forwarding is not part of this build yet: its forwarders are not called"
-        );
     }
     Ok(front)
 }

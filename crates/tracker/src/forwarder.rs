@@ -1,0 +1,495 @@
+//! Sends announces on to other trackers and keeps what they say.
+//!
+//! Listener threads put announces into a ring ([`crate::forwarding`]); one task takes them out, sees which trackers are
+//! due, and submits one job for each to the engine, which decides when it is their turn.
+
+mod call;
+pub(crate) mod ledger;
+mod office;
+pub(crate) mod policy;
+mod sheet;
+pub(crate) mod snapshot;
+mod terms;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use weir_engine::dispatch::{Job, Moment, UpstreamId};
+use weir_engine::{Call, Engine, Outcome, Permit, Restored, Rows};
+use weir_net::{BoxFuture, Ground};
+use weir_tracker_proto::announce::Endpoint as Stated;
+use weir_tracker_proto::{Announce, Event};
+
+use self::call::Announcing;
+use self::office::{Office, Roster};
+use self::policy::{EVENT, INITIAL, REANNOUNCE};
+use self::terms::Terms;
+use crate::clock::Clock;
+use crate::config::{Config, forwarder};
+use crate::forwarding::{Kind, Sent};
+use crate::outbound::{Options, Outbound, Target};
+use crate::swarm::{Endpoint, Upstream};
+use crate::tracker::Tracker;
+
+pub(crate) use self::sheet::Slot;
+
+/// Announces taken from the ring at once.
+const BATCH: usize = 256;
+/// The whole ledger is looked through in so many seconds.
+const SWEEP_STEPS: usize = 64;
+/// Bytes of an answer over HTTP.
+const BODY_LIMIT: usize = 256 << 10;
+/// Redirects that are followed.
+const REDIRECTS: u8 = 3;
+
+/// What the tracker needs to call others.
+pub struct Outward {
+    /// Makes the calls.
+    pub engine: Engine,
+    /// Keeps the engine's rows, if they are kept.
+    pub rows: Option<Arc<Rows>>,
+    /// What was kept of an earlier run.
+    pub restored: Restored,
+    /// The network.
+    pub ground: Arc<dyn Ground>,
+}
+
+/// One tracker that announces are sent on to.
+#[derive(Debug)]
+pub(crate) struct Forwarder {
+    pub(crate) slot: Slot,
+    pub(crate) upstream: UpstreamId,
+    pub(crate) config: forwarder::Forwarder,
+    target: Target,
+    /// The interval it named last, in seconds; 0 before that.
+    pub(crate) interval: AtomicU32,
+}
+
+/// Names by slot, also of those that are gone; written by reloads, read by the keeper of files.
+pub(crate) type Names = Arc<Mutex<Vec<String>>>;
+
+/// All of them, running.
+pub(crate) struct Forwarders {
+    office: Arc<Office>,
+    rows: Option<Arc<Rows>>,
+    slots: Names,
+    stop: CancellationToken,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Forwarder {
+    /// The addresses it is told for our clients.
+    #[expect(clippy::type_complexity, reason = "two halves of one announce")]
+    fn stated(
+        &self,
+    ) -> (
+        Option<Stated<std::net::Ipv4Addr>>,
+        Option<Stated<std::net::Ipv6Addr>>,
+    ) {
+        match self.config.ip {
+            None => (None, None),
+            Some(IpAddr::V4(address)) => (Some(Stated { address, port: None }), None),
+            Some(IpAddr::V6(address)) => (None, Some(Stated { address, port: None })),
+        }
+    }
+}
+
+impl Forwarders {
+    /// Starts the task that empties the rings.
+    ///
+    /// # Errors
+    /// When the way out cannot be made.
+    pub(crate) fn start(
+        config: &Config,
+        tracker: &Arc<Tracker>,
+        clock: Clock,
+        outward: Outward,
+        rings: (mpsc::Receiver<Sent>, mpsc::Receiver<Sent>),
+        names: Names,
+    ) -> Result<Arc<Self>, weir_net::Error> {
+        let Outward {
+            engine,
+            rows,
+            restored,
+            ground,
+        } = outward;
+        let options = Options {
+            private: config.allow_private_upstreams,
+            connection_life: config.udp_connection_life,
+            body_limit: BODY_LIMIT,
+            redirects: REDIRECTS,
+        };
+        let outbound = Outbound::new(ground, options)?;
+        let office = Office::new(
+            Arc::clone(tracker),
+            engine,
+            outbound,
+            clock,
+            Terms::new(config),
+            config.max_numwant.get(),
+        );
+        let forwarders = Arc::new(Self {
+            office: Arc::new(office),
+            rows,
+            slots: names,
+            stop: CancellationToken::new(),
+            task: Mutex::default(),
+        });
+        forwarders.set(config, &restored);
+        forwarders.reschedule(&restored);
+        forwarders.settle_rows();
+        let run = Arc::clone(&forwarders.office).run(rings, forwarders.stop.clone());
+        let runtime = tokio::runtime::Handle::current();
+        *forwarders.task.lock() = Some(runtime.spawn(run));
+        Ok(forwarders)
+    }
+
+    /// Takes over a list of forwarders: those that stay keep their state.
+    pub(crate) fn reload(&self, config: &Config) {
+        let (base, max) = (config.forwarder_workers, config.max_workers());
+        self.office.engine.set_crew(base.get(), max.get());
+        self.set(config, &Restored::default());
+        self.settle_rows();
+    }
+
+    fn set(&self, config: &Config, restored: &Restored) {
+        let office = &self.office;
+        office.set_terms(Terms::new(config));
+        let before = office.roster.load_full();
+        let mut forwarders = Vec::new();
+        for entry in &config.forwarders {
+            let time_out = entry.timeout.unwrap_or(config.forward_timeout);
+            let stays = before.forwarders.iter().find(|other| other.config.name == entry.name);
+            if let Some(same) = stays.filter(|other| other.config.uri == entry.uri) {
+                office.engine.set_quota(same.upstream, policy::quota(config));
+                office.engine.set_time_out(same.upstream, time_out);
+                if same.config == *entry {
+                    forwarders.push(Arc::clone(same));
+                    continue;
+                }
+                forwarders.push(Arc::new(self.forwarder(entry, same.upstream)));
+                continue;
+            }
+            let quota = policy::quota(config);
+            let upstream = office.engine.add_upstream(&entry.name, quota, time_out);
+            if let Some(kept) = restored.upstreams.get(entry.name.as_str()) {
+                office.engine.restore(upstream, &kept.row, kept.off.clone());
+            }
+            forwarders.push(Arc::new(self.forwarder(entry, upstream)));
+        }
+        for gone in &before.forwarders {
+            let stays = |other: &Arc<Forwarder>| other.upstream == gone.upstream;
+            if !forwarders.iter().any(stays) {
+                office.engine.remove_upstream(gone.upstream);
+                office.ledger().forget_tracker(gone.slot);
+            }
+        }
+        let count = u32::try_from(forwarders.len()).unwrap_or(u32::MAX);
+        office.roster.store(Arc::new(Roster { forwarders }));
+        office.tracker.forwarding().set_forwarders(count);
+    }
+
+    fn forwarder(&self, entry: &forwarder::Forwarder, upstream: UpstreamId) -> Forwarder {
+        Forwarder {
+            slot: self.slot(&entry.name),
+            upstream,
+            target: Target::new(entry),
+            config: entry.clone(),
+            interval: AtomicU32::new(0),
+        }
+    }
+
+    /// The slot of a name: the one it always had.
+    fn slot(&self, name: &str) -> Slot {
+        let mut slots = self.slots.lock();
+        let known = slots.iter().position(|other| other == name);
+        let slot = known.unwrap_or_else(|| {
+            slots.push(name.to_owned());
+            slots.len() - 1
+        });
+        Slot::try_from(slot).unwrap_or(Slot::MAX)
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.office.engine
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Forwarder>> {
+        self.office.roster.load().forwarders.clone()
+    }
+
+    /// A call that shows whether a tracker answers.
+    pub(crate) fn probe(&self, upstream: UpstreamId) -> Option<Arc<dyn Call>> {
+        let roster = self.office.roster.load();
+        let mut all = roster.forwarders.iter();
+        let forwarder = all.find(|forwarder| forwarder.upstream == upstream)?;
+        Some(Arc::new(Probing {
+            office: Arc::clone(&self.office),
+            forwarder: Arc::clone(forwarder),
+        }))
+    }
+
+    /// Puts retries back on the agenda that were there before the start.
+    fn reschedule(&self, restored: &Restored) {
+        let office = &self.office;
+        let roster = office.roster.load_full();
+        for kept in &restored.agenda {
+            let mut all = roster.forwarders.iter();
+            let forwarder = all.find(|other| other.config.name.as_str() == &*kept.upstream);
+            let Some((announce, at)) = call::read(&kept.kept) else {
+                continue;
+            };
+            let Some(forwarder) = forwarder else {
+                continue;
+            };
+            // Retries are for those who are still here.
+            if announce.event != Event::Stopped && !office.tracker.swarms.has_peer(&announce.info_hash.0, &at) {
+                continue;
+            }
+            if let Some(call) = Announcing::new(office, forwarder, &announce, at) {
+                let job = Job {
+                    not_before: kept.due,
+                    attempts_made: kept.attempts_made,
+                    ..call.job(kept.class)
+                };
+                office.engine.reschedule(job, Arc::new(call));
+            }
+        }
+    }
+
+    fn settle_rows(&self) {
+        if let Some(rows) = &self.rows {
+            let roster = self.office.roster.load();
+            let names: Vec<&str> = roster
+                .forwarders
+                .iter()
+                .map(|forwarder| forwarder.config.name.as_str())
+                .collect();
+            rows.settle(&self.office.engine, &names);
+        }
+    }
+
+    /// Delivers the `stopped` events that clients sent, within the time; then ends everything.
+    pub(crate) async fn stop(&self, drain: Duration) {
+        let end = tokio::time::Instant::now() + drain;
+        self.stop.cancel();
+        let task = self.task.lock().take();
+        if let Some(task) = task
+            && task.await.is_err()
+        {
+            tracing::error!(front = "tracker", "the forwarders' task had panicked");
+        }
+        let office = &self.office;
+        while office.farewells.load(Ordering::Acquire) > 0 {
+            let quiet = office.quiet.notified();
+            if office.farewells.load(Ordering::Acquire) == 0 {
+                break;
+            }
+            if tokio::time::timeout_at(end, quiet).await.is_err() {
+                let left = office.farewells.load(Ordering::Acquire);
+                tracing::warn!(front = "tracker", left, "not all trackers were told in time who stopped");
+                break;
+            }
+        }
+        let left = end.saturating_duration_since(tokio::time::Instant::now());
+        office.engine.shutdown(left.min(Duration::from_secs(1))).await;
+        office.outbound.stop();
+    }
+}
+
+impl Office {
+    /// Turns announces into jobs until it is stopped, and then those that are still in the rings.
+    async fn run(
+        self: Arc<Self>,
+        (mut ring, mut events): (mpsc::Receiver<Sent>, mpsc::Receiver<Sent>),
+        stop: CancellationToken,
+    ) {
+        let mut tick = tokio::time::interval(Duration::from_secs(1));
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut batch, mut happened) = (Vec::with_capacity(BATCH), Vec::new());
+        let mut step = 0;
+        loop {
+            tokio::select! {
+                biased;
+                _ = events.recv_many(&mut happened, BATCH) => self.take_events(&mut happened),
+                _ = ring.recv_many(&mut batch, BATCH) => self.take_regular(&mut batch),
+                _ = tick.tick() => {
+                    self.sweep(step);
+                    step = (step + 1) % SWEEP_STEPS;
+                }
+                () = stop.cancelled() => break,
+            }
+        }
+        while let Ok(sent) = events.try_recv() {
+            happened.push(sent);
+        }
+        self.take_events(&mut happened);
+    }
+
+    fn take_regular(self: &Arc<Self>, batch: &mut Vec<Sent>) {
+        let roster = self.roster.load_full();
+        let rests = self.rests(&roster);
+        let gate = self.engine.gate();
+        let mut jobs: Vec<(Job, Arc<dyn Call>)> = Vec::new();
+        for sent in batch.drain(..) {
+            let Kind::Regular { places } = sent.kind else {
+                continue;
+            };
+            let hash = &sent.announce.info_hash.0;
+            let now = self.clock.now().seconds;
+            let dues = self.dues(&roster, hash, &rests);
+            let mut due = dues.eligible(now);
+            if due.is_empty() {
+                gate.release(places);
+                self.settle_by(hash, &dues);
+                self.tracker.forwarding().brought(hash);
+                continue;
+            }
+            fastrand::shuffle(&mut due);
+            due.truncate(places as usize);
+            let mut made = 0;
+            for (position, first) in due {
+                let forwarder = &roster.forwarders[position];
+                let call = Announcing::new(self, forwarder, &sent.announce, sent.at);
+                if let Some(call) = call {
+                    let class = if first { INITIAL } else { REANNOUNCE };
+                    jobs.push((call.job(class), Arc::new(call)));
+                    made += 1;
+                }
+            }
+            gate.release(places - made);
+            if made == 0 {
+                self.tracker.forwarding().brought(hash);
+            }
+        }
+        self.engine.submit_reserved(jobs);
+    }
+
+    fn take_events(self: &Arc<Self>, batch: &mut Vec<Sent>) {
+        let roster = self.roster.load_full();
+        let rests = self.rests(&roster);
+        for sent in batch.drain(..) {
+            match sent.kind {
+                Kind::Regular { .. } => {}
+                Kind::Completed => {
+                    let open = roster.forwarders.iter().zip(&rests);
+                    let open = open.filter(|(_, rest)| rest.is_none());
+                    for (forwarder, _) in open {
+                        self.send_event(forwarder, &sent.announce, sent.at);
+                    }
+                }
+                Kind::Stopped { last } => self.take_leave(&roster, &rests, &sent, last),
+            }
+        }
+    }
+
+    fn take_leave(
+        self: &Arc<Self>,
+        roster: &Roster,
+        rests: &[Option<Moment>],
+        sent: &Sent,
+        last: bool,
+    ) {
+        let hash = &sent.announce.info_hash.0;
+        for at in [Some(sent.at), sent.also].into_iter().flatten() {
+            let slots = || roster.forwarders.iter().map(|forwarder| forwarder.slot);
+            let queued = slots().map(|slot| self.keys(slot).peer(hash, &at));
+            let gone = last && !self.tracker.swarms.holds(hash);
+            let scheduled = slots().filter(|_| gone).map(|slot| self.keys(slot).hash(hash));
+            self.engine.cancel_keys(queued, scheduled);
+            self.say_goodbye(roster, rests, hash, at, Some(&sent.announce));
+        }
+        if last && !self.tracker.swarms.holds(hash) {
+            self.ledger().forget(hash, self.clock.now().seconds);
+        }
+    }
+
+    /// Sends `stopped` to all who were told of a peer.
+    fn say_goodbye(
+        self: &Arc<Self>,
+        roster: &Roster,
+        rests: &[Option<Moment>],
+        hash: &[u8; 20],
+        at: Endpoint,
+        announce: Option<&Announce>,
+    ) {
+        let Some(told) = self.ledger().untell(hash, &at) else {
+            return;
+        };
+        let Some(announce) = announce.copied().or_else(|| sheet::farewell(&told, *hash)) else {
+            return;
+        };
+        for slot in told.slots.iter() {
+            let mut all = roster.forwarders.iter().zip(rests);
+            let forwarder = all.find(|(forwarder, _)| forwarder.slot == slot);
+            if let Some((forwarder, None)) = forwarder {
+                self.send_event(forwarder, &announce, at);
+            }
+        }
+    }
+
+    fn send_event(self: &Arc<Self>, forwarder: &Arc<Forwarder>, announce: &Announce, at: Endpoint) {
+        if let Some(call) = Announcing::new(self, forwarder, announce, at) {
+            self.engine.submit_detached(call.job(EVENT), Arc::new(call));
+        }
+    }
+
+    /// Forgets what is over in a part of the ledger, and tells trackers whose peers went without a word.
+    fn sweep(self: &Arc<Self>, step: usize) {
+        let now = self.clock.now().seconds;
+        let mut seen = Vec::new();
+        self.ledger().sweep(step, SWEEP_STEPS, now, |sheet| {
+            if sheet.emptied || sheet.over || !sheet.told.is_empty() {
+                seen.push(sheet);
+            }
+        });
+        if seen.is_empty() {
+            return;
+        }
+        let swarms = &self.tracker.swarms;
+        let roster = self.roster.load_full();
+        let rests = self.rests(&roster);
+        for sheet in seen {
+            if sheet.emptied {
+                swarms.set_upstream(&sheet.hash, Upstream::PEERS, false);
+            }
+            for at in sheet.told {
+                if !swarms.has_peer(&sheet.hash, &at) {
+                    self.say_goodbye(&roster, &rests, &sheet.hash, at, None);
+                }
+            }
+            if !swarms.holds(&sheet.hash) {
+                self.ledger().forget(&sheet.hash, now);
+            }
+        }
+    }
+}
+
+/// Asks a tracker for something that changes nothing there.
+struct Probing {
+    office: Arc<Office>,
+    forwarder: Arc<Forwarder>,
+}
+
+impl Call for Probing {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move {
+            let target = &self.forwarder.target;
+            let answer = self.office.outbound.probe(target, permit.time_out()).await;
+            match answer {
+                Ok(()) => Outcome::Done,
+                Err(trouble) => {
+                    permit.explain(trouble.to_string());
+                    terms::outcome(&trouble, &permit)
+                }
+            }
+        })
+    }
+}

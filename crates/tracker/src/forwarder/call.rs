@@ -1,0 +1,310 @@
+//! One announce to one tracker, as the engine runs it.
+
+use std::num::{NonZeroU16, NonZeroU32};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use weir_engine::dispatch::{Class, Job, Key};
+use weir_engine::{Call, Outcome, Permit};
+use weir_net::BoxFuture;
+use weir_tracker_proto::{Announce, Event, InfoHash, PeerId};
+
+use super::office::Office;
+use super::{Forwarder, sheet::News};
+use crate::clock::minute;
+use crate::outbound::{Said, Trouble};
+use crate::swarm::{Endpoint, Upstream};
+
+/// An announce on its way to one tracker. While it lives, the swarm counts as being asked for.
+pub(super) struct Announcing {
+    office: Arc<Office>,
+    forwarder: Arc<Forwarder>,
+    announce: Announce,
+    at: Endpoint,
+}
+
+impl Announcing {
+    /// `None` if there is no room for another info hash.
+    pub(super) fn new(
+        office: &Arc<Office>,
+        forwarder: &Arc<Forwarder>,
+        announce: &Announce,
+        at: Endpoint,
+    ) -> Option<Self> {
+        let hash = &announce.info_hash.0;
+        if announce.event == Event::Stopped {
+            office.farewells.fetch_add(1, Ordering::AcqRel);
+        } else {
+            if !office.ledger().begin(hash) {
+                return None;
+            }
+            let swarms = &office.tracker.swarms;
+            swarms.set_upstream(hash, Upstream::PENDING, true);
+        }
+        Some(Self {
+            office: Arc::clone(office),
+            forwarder: Arc::clone(forwarder),
+            announce: *announce,
+            at,
+        })
+    }
+
+    /// The job of this call.
+    pub(super) fn job(&self, class: Class) -> Job {
+        let keys = self.office.keys(self.forwarder.slot);
+        let (hash, event) = (&self.announce.info_hash.0, self.announce.event);
+        let is_event = is_event(event);
+        Job {
+            pending: Some(match is_event {
+                true => keys.event(hash, &self.at, event),
+                false => keys.peer(hash, &self.at),
+            }),
+            scheduled: Some(match is_event {
+                true => keys.event(hash, &self.at, event),
+                false => keys.hash(hash),
+            }),
+            order: Some(keys.peer(hash, &self.at)),
+            ..Job::new(self.forwarder.upstream, class)
+        }
+    }
+
+    async fn call(&self, permit: Permit) -> Outcome {
+        let (office, slot) = (&*self.office, self.forwarder.slot);
+        let hash = &self.announce.info_hash.0;
+        let stops = self.announce.event == Event::Stopped;
+        let (tracker_id, news) = match stops {
+            true => (office.ledger().tracker_id(hash, slot), false),
+            false => office.ledger().tell(slot, self.at, &self.announce),
+        };
+        // Until there is an answer nobody else asks; should it never come, not before a failure is over.
+        let wait = permit.time_out() + office.terms().failed_delay();
+        if !stops {
+            let ledger = office.ledger();
+            ledger.set_due(hash, slot, office.seconds_in(wait));
+        }
+        let announce = self.outward(news);
+        let said = office
+            .outbound
+            .announce(
+                &self.forwarder.target,
+                &announce,
+                tracker_id.as_deref(),
+                permit.time_out(),
+            )
+            .await;
+        let peers = match &said {
+            Ok(Said::Given(given)) => office.foreign(&self.forwarder, hash, given).await,
+            _ => Vec::new(),
+        };
+        self.take_in(&said, &peers, &permit)
+    }
+
+    /// The announce as the tracker gets it.
+    fn outward(&self, news: bool) -> Announce {
+        let event = match self.announce.event {
+            Event::None if news => Event::Started,
+            event => event,
+        };
+        let (ipv4, ipv6) = self.forwarder.stated();
+        Announce {
+            event,
+            ip: self.forwarder.config.ip,
+            ipv4,
+            ipv6,
+            numwant: Some(match event {
+                Event::Stopped => 0,
+                _ => self.office.numwant,
+            }),
+            compact: Some(true),
+            no_peer_id: true,
+            ..self.announce
+        }
+    }
+
+    fn take_in(
+        &self,
+        said: &Result<Said, Trouble>,
+        peers: &[Endpoint],
+        permit: &Permit,
+    ) -> Outcome {
+        let (office, slot) = (&*self.office, self.forwarder.slot);
+        let hash = &self.announce.info_hash.0;
+        let terms = office.terms();
+        let judged = terms.judge(said, permit);
+        if let Some(words) = judged.words {
+            permit.explain(words);
+        }
+        if self.announce.event == Event::Stopped {
+            // Nobody is here who would need to be told when.
+            return match judged.outcome {
+                Outcome::Again { .. } => Outcome::No,
+                outcome => outcome,
+            };
+        }
+        if let Ok(Said::Given(given)) = said {
+            let interval = terms.interval(given);
+            office.note_interval(slot, interval);
+            let expires = minute(office.seconds_in(terms.peers_live(interval))).0;
+            let news = News {
+                due: office.seconds_in(interval),
+                expires: (expires & 0xffff) as u16,
+                peers,
+                tracker_id: given.tracker_id.as_deref(),
+                most: usize::MAX,
+            };
+            let any = office.ledger().absorb(hash, slot, &news);
+            office.tracker.swarms.set_upstream(hash, Upstream::PEERS, any);
+            if any {
+                office.tracker.forwarding().brought(hash);
+            }
+        } else if let Some(due) = judged.due {
+            office.ledger().set_due(hash, slot, office.seconds_in(due));
+        }
+        judged.outcome
+    }
+}
+
+impl Call for Announcing {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
+        Box::pin(self.call(permit))
+    }
+
+    fn keep(&self) -> Option<Vec<u8>> {
+        Some(write(&self.announce, &self.at))
+    }
+}
+
+impl Drop for Announcing {
+    fn drop(&mut self) {
+        let office = &self.office;
+        if self.announce.event == Event::Stopped {
+            if office.farewells.fetch_sub(1, Ordering::AcqRel) == 1 {
+                office.quiet.notify_waiters();
+            }
+            return;
+        }
+        let hash = &self.announce.info_hash.0;
+        if office.ledger().end(hash) {
+            office.tracker.swarms.set_upstream(hash, Upstream::PENDING, false);
+            office.tracker.forwarding().brought(hash);
+            office.settle(hash);
+        }
+    }
+}
+
+/// Whether it is sent to all, whatever is due.
+pub(super) fn is_event(event: Event) -> bool {
+    matches!(event, Event::Stopped | Event::Completed)
+}
+
+/// Keys of jobs at one tracker.
+pub(super) struct Keys<'a> {
+    pub(super) seed: &'a crate::swarm::Seed,
+    pub(super) slot: super::Slot,
+}
+
+impl Keys<'_> {
+    pub(super) fn hash(&self, hash: &[u8; 20]) -> Key {
+        self.key(&(0_u8, hash))
+    }
+
+    pub(super) fn peer(&self, hash: &[u8; 20], at: &Endpoint) -> Key {
+        self.key(&(1_u8, hash, at.socket()))
+    }
+
+    fn event(&self, hash: &[u8; 20], at: &Endpoint, event: Event) -> Key {
+        self.key(&(2_u8, hash, at.socket(), event))
+    }
+
+    fn key(&self, what: &impl std::hash::Hash) -> Key {
+        use std::hash::BuildHasher;
+        let hashed = self.seed.hash_one((self.slot, what));
+        Key(std::num::NonZeroU64::new(hashed).unwrap_or(std::num::NonZeroU64::MAX))
+    }
+}
+
+/// What is kept of an announce across a restart.
+fn write(announce: &Announce, at: &Endpoint) -> Vec<u8> {
+    let mut kept = vec![1];
+    kept.extend_from_slice(&announce.info_hash.0);
+    kept.extend_from_slice(&announce.peer_id.0);
+    kept.extend_from_slice(&announce.port.get().to_be_bytes());
+    for count in [announce.uploaded, announce.downloaded, announce.left] {
+        kept.extend_from_slice(&count.to_be_bytes());
+    }
+    kept.extend_from_slice(&announce.key.map_or(0, NonZeroU32::get).to_be_bytes());
+    kept.push(match announce.event {
+        Event::None => 0,
+        Event::Completed => 1,
+        Event::Started => 2,
+        Event::Stopped => 3,
+        Event::Paused => 4,
+    });
+    match at {
+        Endpoint::V4(wire) => kept.extend_from_slice(wire),
+        Endpoint::V6(wire) => kept.extend_from_slice(wire),
+    }
+    kept
+}
+
+/// The same back; `None` for what another version wrote.
+pub(super) fn read(kept: &[u8]) -> Option<(Announce, Endpoint)> {
+    let (&1, kept) = kept.split_first()? else {
+        return None;
+    };
+    let (hash, kept) = kept.split_first_chunk::<20>()?;
+    let (peer_id, kept) = kept.split_first_chunk::<20>()?;
+    let (port, kept) = kept.split_first_chunk::<2>()?;
+    let (uploaded, kept) = kept.split_first_chunk::<8>()?;
+    let (downloaded, kept) = kept.split_first_chunk::<8>()?;
+    let (left, kept) = kept.split_first_chunk::<8>()?;
+    let (key, kept) = kept.split_first_chunk::<4>()?;
+    let (event, at) = kept.split_first()?;
+    let at = match at.len() {
+        6 => Endpoint::V4(at.try_into().ok()?),
+        18 => Endpoint::V6(at.try_into().ok()?),
+        _ => return None,
+    };
+    let port = NonZeroU16::new(u16::from_be_bytes(*port))?;
+    let announce = Announce {
+        uploaded: u64::from_be_bytes(*uploaded),
+        downloaded: u64::from_be_bytes(*downloaded),
+        left: u64::from_be_bytes(*left),
+        key: NonZeroU32::new(u32::from_be_bytes(*key)),
+        event: match event {
+            0 => Event::None,
+            1 => Event::Completed,
+            2 => Event::Started,
+            3 => Event::Stopped,
+            4 => Event::Paused,
+            _ => return None,
+        },
+        ..Announce::new(InfoHash(*hash), PeerId(*peer_id), port)
+    };
+    Some((announce, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_an_announce_is_read_back() {
+        let port = NonZeroU16::new(6881).expect("not 0");
+        let announce = Announce {
+            uploaded: 1,
+            downloaded: 2,
+            left: 3,
+            key: NonZeroU32::new(4),
+            event: Event::Completed,
+            ..Announce::new(InfoHash([5; 20]), PeerId([6; 20]), port)
+        };
+        for at in [Endpoint::V4([7; 6]), Endpoint::V6([8; 18])] {
+            let kept = write(&announce, &at);
+            assert!(kept.len() <= weir_engine::KEPT_BYTES);
+            assert_eq!(read(&kept), Some((announce, at)));
+            assert_eq!(read(&kept[1..]), None);
+            assert_eq!(read(&kept[..kept.len() - 1]), None);
+        }
+    }
+}

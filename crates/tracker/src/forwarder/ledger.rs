@@ -1,0 +1,378 @@
+//! What is known at other trackers of all info hashes.
+//!
+//! Calls write here from the runtime, announces read here from listener threads, but only where the swarm's record says
+//! that there is something to read. Swarms and sheets have locks of their own; nobody holds one of each.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use hashbrown::HashMap;
+use parking_lot::{Mutex, MutexGuard};
+use weir_tracker_proto::Announce;
+
+use super::sheet::{News, Sheet, Slot, Told};
+use crate::clock::minute;
+use crate::swarm::snapshot::GROUPS;
+use crate::swarm::{Endpoint, SHARDS, Seed, Want, spread};
+
+/// Sheets are spread over so many locks, each of which belongs to one group of files.
+const LOCKS: usize = 4 * GROUPS;
+
+/// The sheets of some info hashes.
+pub(super) type Table = HashMap<[u8; 20], Box<Sheet>, Seed>;
+
+/// All sheets.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    tables: Box<[Mutex<Table>]>,
+    seed: Seed,
+    limits: Limits,
+    sheets: AtomicUsize,
+    peers: AtomicUsize,
+    /// Groups in which something changed since they were last written.
+    changed: Box<[AtomicBool]>,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Info hashes.
+    pub(crate) sheets: usize,
+    /// Peers of other trackers, of all info hashes.
+    pub(crate) peers: usize,
+    /// The same of one.
+    pub(crate) peers_of_one: usize,
+}
+
+/// What a reply takes from a sheet.
+pub(crate) struct Wish<'a> {
+    /// Where the asker is reached.
+    pub(crate) asker: [Option<&'a Endpoint>; 2],
+    pub(crate) want: Want,
+    /// It wants leechers, which peers of other trackers hardly are.
+    pub(crate) seeds: bool,
+    /// It is new here, and may be among what other trackers told.
+    pub(crate) new: bool,
+    /// Where the peers of this reply begin in the buffers.
+    pub(crate) starts: [usize; 2],
+}
+
+impl Ledger {
+    /// An empty one; `key` is that of the swarms.
+    pub(crate) fn new(limits: Limits, key: u64) -> Self {
+        let seed = Seed::with_seed(key);
+        let table = || Mutex::new(Table::with_hasher(seed.clone()));
+        Self {
+            tables: (0..LOCKS).map(|_| table()).collect(),
+            seed,
+            limits,
+            sheets: AtomicUsize::new(0),
+            peers: AtomicUsize::new(0),
+            changed: (0..GROUPS).map(|_| AtomicBool::new(false)).collect(),
+        }
+    }
+
+    /// Info hashes and peers that are kept.
+    pub(crate) fn totals(&self) -> (usize, usize) {
+        let count = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        (count(&self.sheets), count(&self.peers))
+    }
+
+    /// How many peers of other trackers are known.
+    pub(crate) fn peers(&self, hash: &[u8; 20]) -> usize {
+        self.look(hash, Sheet::peers).unwrap_or(0)
+    }
+
+    /// The second from which a tracker may be asked about a hash, 0 if it never was, for each slot.
+    pub(crate) fn dues(&self, hash: &[u8; 20], slots: impl Iterator<Item = Slot>) -> Vec<u32> {
+        let table = self.tables[self.lock_of(hash)].lock();
+        let sheet = table.get(hash);
+        let due = |slot| sheet.map_or(0, |sheet| sheet.line(slot).due);
+        slots.map(due).collect()
+    }
+
+    /// One more call about a hash; `false` if there is no room for another hash.
+    pub(crate) fn begin(&self, hash: &[u8; 20]) -> bool {
+        let begun = self.at_new(hash, |sheet| sheet.pending = sheet.pending.saturating_add(1));
+        begun.is_some()
+    }
+
+    /// One call fewer; `true` if it was the last.
+    pub(crate) fn end(&self, hash: &[u8; 20]) -> bool {
+        let left = self.at(hash, |sheet| {
+            sheet.pending = sheet.pending.saturating_sub(1);
+            sheet.pending
+        });
+        left.is_none_or(|left| left == 0)
+    }
+
+    /// A tracker hears of a peer now; gives what it wants to hear with that, and whether it is for the first time.
+    pub(crate) fn tell(
+        &self,
+        slot: Slot,
+        at: Endpoint,
+        announce: &Announce,
+    ) -> (Option<Box<[u8]>>, bool) {
+        let told = Told::new(at, announce);
+        let told = self.at(&announce.info_hash.0, |sheet| {
+            let first = sheet.tell(slot, told);
+            (sheet.tracker_id(slot).map(Into::into), first)
+        });
+        told.unwrap_or((None, true))
+    }
+
+    /// What a tracker wants to hear with an announce.
+    pub(crate) fn tracker_id(&self, hash: &[u8; 20], slot: Slot) -> Option<Box<[u8]>> {
+        let id = self.look(hash, |sheet| sheet.tracker_id(slot).map(Into::into));
+        id.flatten()
+    }
+
+    /// A peer goes: who was told of it.
+    pub(crate) fn untell(&self, hash: &[u8; 20], at: &Endpoint) -> Option<Told> {
+        self.at(hash, |sheet| sheet.untell(at)).flatten()
+    }
+
+    /// Ports of our peers that trackers were told of.
+    pub(crate) fn told_ports(&self, hash: &[u8; 20]) -> Vec<u16> {
+        let ports = self.look(hash, |sheet| sheet.told().iter().map(|told| told.port).collect());
+        ports.unwrap_or_default()
+    }
+
+    /// A tracker gave a good answer; says whether peers are known now.
+    pub(crate) fn absorb(&self, hash: &[u8; 20], slot: Slot, news: &News<'_>) -> bool {
+        let room = self.limits.peers.saturating_sub(self.totals().1);
+        let most = news.most.min(self.limits.peers_of_one);
+        let absorbed = self.at(hash, |sheet| {
+            let most = most.min(sheet.peers() + room);
+            sheet.absorb(slot, &News { most, ..*news });
+            sheet.peers() > 0
+        });
+        absorbed.unwrap_or(false)
+    }
+
+    /// A tracker is not to be asked about a hash before this second.
+    pub(crate) fn set_due(&self, hash: &[u8; 20], slot: Slot, due: u32) {
+        self.at(hash, |sheet| sheet.set_due(slot, due.max(1)));
+    }
+
+    /// Nobody here takes part in a swarm any more.
+    pub(crate) fn forget(&self, hash: &[u8; 20], now: u32) {
+        self.at(hash, Sheet::forget_peers);
+        self.drop_if(hash, |sheet| sheet.is_over(now));
+    }
+
+    /// Nothing of a tracker is kept any more.
+    pub(crate) fn forget_tracker(&self, slot: Slot) {
+        for lock in 0..LOCKS {
+            let mut table = self.tables[lock].lock();
+            for sheet in table.values_mut() {
+                self.counted(sheet, |sheet| sheet.forget_tracker(slot));
+            }
+        }
+    }
+
+    /// Appends peers of other trackers to a reply; says how many there are.
+    pub(crate) fn give(
+        &self,
+        hash: &[u8; 20],
+        wish: &Wish<'_>,
+        random: &mut fastrand::Rng,
+        out: [&mut Vec<u8>; 2],
+    ) -> usize {
+        let mut table = self.tables[self.lock_of(hash)].lock();
+        let Some(sheet) = table.get_mut(hash) else {
+            return 0;
+        };
+        if wish.new {
+            self.counted(sheet, |sheet| {
+                for asker in wish.asker.into_iter().flatten() {
+                    sheet.remove(asker);
+                }
+            });
+        }
+        wish.fill(sheet, random, out);
+        sheet.peers()
+    }
+
+    /// Looks through a part of the ledger: `1/steps` of it in each step. Forgets what is over, and says of which
+    /// hashes nothing is known any more and which peers trackers were told of.
+    pub(crate) fn sweep(&self, step: usize, steps: usize, now: u32, mut see: impl FnMut(Seen)) {
+        let first = step * LOCKS / steps;
+        let short = (minute(now).0 & 0xffff) as u16;
+        for table in &self.tables[first..(step + 1) * LOCKS / steps] {
+            for (hash, sheet) in table.lock().iter_mut() {
+                let had = sheet.peers() > 0;
+                self.counted(sheet, |sheet| sheet.expire(short));
+                see(Seen {
+                    hash: *hash,
+                    emptied: had && sheet.peers() == 0,
+                    over: sheet.is_over(now),
+                    told: sheet.told().iter().map(|told| told.at).collect(),
+                });
+            }
+        }
+    }
+
+    /// What could not be written is to be written again.
+    pub(crate) fn not_written(&self, group: usize) {
+        self.changed[group].store(true, Ordering::Relaxed);
+    }
+
+    /// Whether something changed in a group since this was last asked.
+    pub(super) fn take_changed(&self, group: usize) -> bool {
+        self.changed[group].swap(false, Ordering::Relaxed)
+    }
+
+    pub(super) fn tables_of(&self, group: usize) -> &[Mutex<Table>] {
+        let locks = LOCKS / GROUPS;
+        &self.tables[group * locks..][..locks]
+    }
+
+    /// Puts in a sheet as it was kept.
+    pub(super) fn put(&self, hash: [u8; 20], sheet: Sheet) {
+        self.peers.fetch_add(sheet.peers(), Ordering::Relaxed);
+        self.sheets.fetch_add(1, Ordering::Relaxed);
+        let mut table = self.table_of(&hash);
+        table.insert(hash, Box::new(sheet));
+    }
+
+    fn look<R>(&self, hash: &[u8; 20], look: impl FnOnce(&Sheet) -> R) -> Option<R> {
+        let table = self.tables[self.lock_of(hash)].lock();
+        table.get(hash).map(|sheet| look(sheet))
+    }
+
+    fn at<R>(&self, hash: &[u8; 20], act: impl FnOnce(&mut Sheet) -> R) -> Option<R> {
+        let mut table = self.table_of(hash);
+        let sheet = table.get_mut(hash)?;
+        Some(self.counted(sheet, act))
+    }
+
+    fn at_new<R>(&self, hash: &[u8; 20], act: impl FnOnce(&mut Sheet) -> R) -> Option<R> {
+        let mut table = self.table_of(hash);
+        if !table.contains_key(hash) {
+            if self.sheets.load(Ordering::Relaxed) >= self.limits.sheets {
+                return None;
+            }
+            self.sheets.fetch_add(1, Ordering::Relaxed);
+        }
+        let sheet = table.entry(*hash).or_default();
+        Some(self.counted(sheet, act))
+    }
+
+    fn drop_if(&self, hash: &[u8; 20], over: impl FnOnce(&Sheet) -> bool) {
+        let mut table = self.table_of(hash);
+        let Some(sheet) = table.get(hash).filter(|sheet| over(sheet)) else {
+            return;
+        };
+        self.peers.fetch_sub(sheet.peers(), Ordering::Relaxed);
+        self.sheets.fetch_sub(1, Ordering::Relaxed);
+        table.remove(hash);
+    }
+
+    fn counted<R>(&self, sheet: &mut Sheet, act: impl FnOnce(&mut Sheet) -> R) -> R {
+        let before = sheet.peers();
+        let result = act(sheet);
+        let after = sheet.peers();
+        if after > before {
+            self.peers.fetch_add(after - before, Ordering::Relaxed);
+        } else {
+            self.peers.fetch_sub(before - after, Ordering::Relaxed);
+        }
+        result
+    }
+
+    /// The table of a hash, to change something there.
+    fn table_of(&self, hash: &[u8; 20]) -> MutexGuard<'_, Table> {
+        let lock = self.lock_of(hash);
+        let changed = &self.changed[lock / (LOCKS / GROUPS)];
+        if !changed.load(Ordering::Relaxed) {
+            changed.store(true, Ordering::Relaxed);
+        }
+        self.tables[lock].lock()
+    }
+
+    fn lock_of(&self, hash: &[u8; 20]) -> usize {
+        spread(&self.seed, hash) * LOCKS / SHARDS
+    }
+}
+
+/// What a sweep saw of a hash.
+pub(crate) struct Seen {
+    pub(crate) hash: [u8; 20],
+    /// Its last peer of other trackers went now.
+    pub(crate) emptied: bool,
+    /// No time of it lies ahead.
+    pub(crate) over: bool,
+    /// Our peers that trackers were told of.
+    pub(crate) told: Vec<Endpoint>,
+}
+
+impl Wish<'_> {
+    /// Makes room for up to half of the reply, and fills it.
+    fn fill(&self, sheet: &Sheet, random: &mut fastrand::Rng, [v4, v6]: [&mut Vec<u8>; 2]) {
+        let (number, families) = match self.want {
+            Want::V4(number) => (number, [true, false]),
+            Want::V6(number) => (number, [false, true]),
+            Want::OwnFirst(number) | Want::Both(number) => (number, [true, true]),
+        };
+        let [here_v4, here_v6] = [sheet.v4().len(), sheet.v6().len()];
+        let there = usize::from(families[0]) * here_v4 + usize::from(families[1]) * here_v6;
+        let mut local = [
+            (v4.len() - self.starts[0]) / 6,
+            (v6.len() - self.starts[1]) / 18,
+        ];
+        if !self.seeds {
+            let keep = number.div_ceil(2).max(number.saturating_sub(there));
+            let over = (local[0] + local[1]).saturating_sub(keep);
+            // The family that fills what is left comes last.
+            let own_v4 = matches!(self.asker[0], Some(Endpoint::V4(_)));
+            let order = if own_v4 { [1, 0] } else { [0, 1] };
+            let mut over = over;
+            for family in order {
+                let cut = over.min(local[family]);
+                local[family] -= cut;
+                over -= cut;
+            }
+            v4.truncate(self.starts[0] + local[0] * 6);
+            v6.truncate(self.starts[1] + local[1] * 18);
+        }
+        let mut room = number.saturating_sub(local[0] + local[1]);
+        let own_first = match self.asker[0] {
+            Some(Endpoint::V6(_)) => [false, true],
+            _ => [true, false],
+        };
+        for of_v4 in own_first {
+            if of_v4 && families[0] {
+                room -= self.append(sheet.v4(), room, random, v4);
+            } else if !of_v4 && families[1] {
+                room -= self.append(sheet.v6(), room, random, v6);
+            }
+        }
+    }
+
+    /// Appends up to `room` of all, from anywhere on, without the asker.
+    fn append<const N: usize>(
+        &self,
+        all: &[[u8; N]],
+        room: usize,
+        random: &mut fastrand::Rng,
+        out: &mut Vec<u8>,
+    ) -> usize {
+        if all.is_empty() || room == 0 {
+            return 0;
+        }
+        let (before, from) = all.split_at(random.usize(..all.len()));
+        let asker = |peer: &[u8; N]| {
+            let mut askers = self.asker.into_iter().flatten();
+            askers.any(|asker| match asker {
+                Endpoint::V4(wire) => peer[..] == wire[..],
+                Endpoint::V6(wire) => peer[..] == wire[..],
+            })
+        };
+        let mut given = 0;
+        for peer in from.iter().chain(before).filter(|peer| !asker(peer)).take(room) {
+            out.extend_from_slice(peer);
+            given += 1;
+        }
+        given
+    }
+}

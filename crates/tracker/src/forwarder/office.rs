@@ -1,0 +1,189 @@
+//! What all calls to other trackers share: the way out, what is known there, and how answers are judged.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use hashbrown::HashSet;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use weir_engine::Engine;
+use weir_engine::dispatch::Moment;
+
+use super::call::Keys;
+use super::ledger::Ledger;
+use super::terms::Terms;
+use super::{Forwarder, Slot};
+use crate::clock::{Clock, minute};
+use crate::outbound::{Given, Outbound};
+use crate::swarm::{Endpoint, Seed};
+use crate::tracker::Tracker;
+
+/// Addresses of our own that are remembered.
+const EXTERNALS: usize = 16;
+
+/// Shared by all calls.
+pub(super) struct Office {
+    pub(super) tracker: Arc<Tracker>,
+    pub(super) engine: Engine,
+    pub(super) outbound: Outbound,
+    pub(super) clock: Clock,
+    pub(super) roster: ArcSwap<Roster>,
+    terms: ArcSwap<Terms>,
+    /// Peers wanted from a tracker.
+    pub(super) numwant: u32,
+    /// `stopped` events that are not delivered yet.
+    pub(super) farewells: AtomicUsize,
+    /// Told when the last of them is.
+    pub(super) quiet: Notify,
+    seed: Seed,
+    /// Where trackers said that they see us.
+    externals: Mutex<HashSet<IpAddr>>,
+}
+
+/// The trackers that announces are sent on to.
+#[derive(Debug, Default)]
+pub(super) struct Roster {
+    pub(super) forwarders: Vec<Arc<Forwarder>>,
+}
+
+impl Roster {
+    pub(super) fn at(&self, slot: Slot) -> Option<&Arc<Forwarder>> {
+        self.forwarders.iter().find(|forwarder| forwarder.slot == slot)
+    }
+}
+
+impl Office {
+    pub(super) fn new(
+        tracker: Arc<Tracker>,
+        engine: Engine,
+        outbound: Outbound,
+        clock: Clock,
+        terms: Terms,
+        numwant: u32,
+    ) -> Self {
+        Self {
+            tracker,
+            engine,
+            outbound,
+            clock,
+            roster: ArcSwap::default(),
+            terms: ArcSwap::from_pointee(terms),
+            numwant,
+            farewells: AtomicUsize::new(0),
+            quiet: Notify::new(),
+            seed: Seed::with_seed(fastrand::u64(..)),
+            externals: Mutex::default(),
+        }
+    }
+
+    pub(super) fn ledger(&self) -> &Ledger {
+        self.tracker.forwarding().ledger()
+    }
+
+    pub(super) fn terms(&self) -> Terms {
+        **self.terms.load()
+    }
+
+    pub(super) fn set_terms(&self, terms: Terms) {
+        self.terms.store(Arc::new(terms));
+    }
+
+    pub(super) fn keys(&self, slot: Slot) -> Keys<'_> {
+        Keys {
+            seed: &self.seed,
+            slot,
+        }
+    }
+
+    /// The second of the clock after this time; never 0.
+    pub(super) fn seconds_in(&self, time: Duration) -> u32 {
+        let now = self.engine.timeline().now();
+        // A started second is a whole one: nobody is asked early.
+        let then = now + time + Duration::from_nanos(999_999_999);
+        self.clock.seconds_at(then).max(1)
+    }
+
+    pub(super) fn note_interval(&self, slot: Slot, interval: Duration) {
+        if let Some(forwarder) = self.roster.load().at(slot) {
+            let seconds = u32::try_from(interval.as_secs()).unwrap_or(u32::MAX);
+            forwarder.interval.store(seconds, Ordering::Relaxed);
+        }
+    }
+
+    /// When each tracker may be asked for a hash: `None` where it rests, else the second, 0 for one never asked.
+    pub(super) fn dues(&self, roster: &Roster, hash: &[u8; 20], rests: &[Option<Moment>]) -> Dues {
+        let slots = roster.forwarders.iter().map(|forwarder| forwarder.slot);
+        let dues = self.ledger().dues(hash, slots);
+        let rest = |until: &Option<Moment>| until.map(|until| self.clock.seconds_at(until));
+        Dues(dues.into_iter().zip(rests.iter().map(rest)).collect())
+    }
+
+    pub(super) fn rests(&self, roster: &Roster) -> Vec<Option<Moment>> {
+        let ids = roster.forwarders.iter().map(|forwarder| forwarder.upstream);
+        self.engine.rests(ids)
+    }
+
+    /// Tells a swarm's record when it is to be forwarded next.
+    pub(super) fn settle(&self, hash: &[u8; 20]) {
+        let roster = self.roster.load();
+        let rests = self.rests(&roster);
+        self.settle_by(hash, &self.dues(&roster, hash, &rests));
+    }
+
+    pub(super) fn settle_by(&self, hash: &[u8; 20], dues: &Dues) {
+        let now = self.clock.now();
+        let next = dues.next().unwrap_or(u32::MAX / 2).max(now.seconds);
+        // As far away as the record can tell.
+        let next = next.min(now.seconds.saturating_add(10 * 24 * 60 * 60));
+        self.tracker.swarms.set_forwarded(hash, Some(minute(next)));
+    }
+
+    /// The peers of an answer without those that are ours: the ones that a tracker was told of, at our own address.
+    pub(super) async fn foreign(
+        &self,
+        forwarder: &Forwarder,
+        hash: &[u8; 20],
+        given: &Given,
+    ) -> Vec<Endpoint> {
+        let told = self.ledger().told_ports(hash);
+        let is_told = |peer: &Endpoint| told.contains(&peer.socket().port());
+        let mut own: Vec<IpAddr> = forwarder.config.ip.into_iter().collect();
+        if given.peers.iter().any(is_told) {
+            own.extend(self.outbound.own_addresses(&forwarder.target).await);
+        }
+        let mut externals = self.externals.lock();
+        if let Some(external) = given.external
+            && externals.len() < EXTERNALS
+        {
+            externals.insert(external.to_canonical());
+        }
+        let ours = |peer: &Endpoint| {
+            let address = peer.address();
+            is_told(peer) && (externals.contains(&address) || own.contains(&address))
+        };
+        let swarms = &self.tracker.swarms;
+        let foreign = |peer: &&Endpoint| !ours(peer) && !swarms.has_peer(hash, peer);
+        given.peers.iter().filter(foreign).copied().collect()
+    }
+}
+
+/// When a hash may be asked for at each tracker of a roster: the second (0: never asked), and until when it rests.
+pub(super) struct Dues(Vec<(u32, Option<u32>)>);
+
+impl Dues {
+    /// The positions of those that may be asked now, and whether it is the first time.
+    pub(super) fn eligible(&self, now: u32) -> Vec<(usize, bool)> {
+        let all = self.0.iter().enumerate();
+        let now = all.filter(|(_, (due, rest))| rest.is_none() && *due <= now);
+        now.map(|(position, (due, _))| (position, *due == 0)).collect()
+    }
+
+    /// The first second at which one may be asked.
+    fn next(&self) -> Option<u32> {
+        let all = self.0.iter();
+        all.map(|(due, rest)| (*due).max(rest.unwrap_or(0))).min()
+    }
+}

@@ -1,0 +1,491 @@
+//! What is known of one info hash at other trackers: when each may be asked again, which peers it gave, and which of
+//! our peers it was told of.
+//!
+//! Eight bytes for each tracker and six (eighteen in IPv6) for each of its peers; whatever is rarer stands aside.
+
+use hashbrown::HashSet;
+use smallvec::SmallVec;
+use weir_tracker_proto::{Announce, Event, PeerId};
+
+use crate::swarm::Endpoint;
+
+/// The place of a forwarder in every sheet.
+pub(crate) type Slot = u16;
+
+/// Peers that a sheet remembers having told of; the oldest are forgotten, as upstreams forget them too.
+const TOLD: usize = 32;
+/// Bytes of a tracker id that are kept.
+const TRACKER_ID: usize = 128;
+
+/// One tracker. Seconds and minutes count from the beginning of the clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Line {
+    /// The second from which it may be asked again; 0 if it was never asked.
+    pub(super) due: u32,
+    /// The minute after which its peers are forgotten, in its lowest bits.
+    pub(super) expires: u16,
+    pub(super) v4: u8,
+    pub(super) v6: u8,
+}
+
+/// One info hash.
+#[derive(Debug, Default)]
+pub(super) struct Sheet {
+    lines: Vec<Line>,
+    /// The peers of the first line, then those of the second, and so on; none is there twice.
+    v4: Vec<[u8; 6]>,
+    more: Option<Box<More>>,
+    /// Calls that are queued, under way or to be made again.
+    pub(super) pending: u16,
+}
+
+#[derive(Debug, Default)]
+struct More {
+    v6: Vec<[u8; 18]>,
+    told: Vec<Told>,
+    ids: Vec<(Slot, Box<[u8]>)>,
+}
+
+/// One of our peers, and who was told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(super) at: Endpoint,
+    pub(super) peer_id: PeerId,
+    pub(super) port: u16,
+    pub(super) key: u32,
+    pub(super) slots: Slots,
+}
+
+/// A set of slots.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Slots(SmallVec<[u64; 2]>);
+
+/// A sheet as it was kept: lines with their slots and peers, told peers, tracker ids.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub(super) lines: Vec<(Slot, Line, Vec<[u8; 6]>, Vec<[u8; 18]>)>,
+    pub(super) told: Vec<Told>,
+    pub(super) ids: Vec<(Slot, Box<[u8]>)>,
+}
+
+/// What a good answer brings.
+pub(crate) struct News<'a> {
+    pub(super) due: u32,
+    pub(super) expires: u16,
+    pub(super) peers: &'a [Endpoint],
+    pub(super) tracker_id: Option<&'a [u8]>,
+    /// Peers of all trackers that may be kept.
+    pub(super) most: usize,
+}
+
+impl Slots {
+    pub(super) fn insert(&mut self, slot: Slot) {
+        let word = usize::from(slot / 64);
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (slot % 64);
+    }
+
+    fn has(&self, slot: Slot) -> bool {
+        let word = self.0.get(usize::from(slot / 64));
+        word.is_some_and(|word| word & (1 << (slot % 64)) != 0)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Slot> + '_ {
+        let words = self.0.iter().zip(0..);
+        words.flat_map(|(word, index): (&u64, Slot)| {
+            let set = (0..64).filter(move |bit| word & (1 << bit) != 0);
+            set.map(move |bit| index * 64 + bit)
+        })
+    }
+}
+
+impl Told {
+    pub(super) fn new(at: Endpoint, announce: &Announce) -> Self {
+        Self {
+            at,
+            peer_id: announce.peer_id,
+            port: announce.port.get(),
+            key: announce.key.map_or(0, Into::into),
+            slots: Slots::default(),
+        }
+    }
+}
+
+impl Sheet {
+    pub(super) fn restored(mut kept: Kept) -> Self {
+        kept.lines.sort_by_key(|(slot, ..)| *slot);
+        kept.lines.dedup_by_key(|(slot, ..)| *slot);
+        let mut sheet = Self::default();
+        let mut all_v6 = Vec::new();
+        for (slot, line, v4, v6) in kept.lines {
+            *sheet.line_mut(slot) = line;
+            sheet.v4.extend(v4);
+            all_v6.extend(v6);
+        }
+        if !all_v6.is_empty() || !kept.told.is_empty() || !kept.ids.is_empty() {
+            sheet.more = Some(Box::new(More {
+                v6: all_v6,
+                told: kept.told,
+                ids: kept.ids,
+            }));
+        }
+        sheet
+    }
+
+    /// The peers of one tracker.
+    pub(super) fn peers_of(&self, slot: Slot) -> (&[[u8; 6]], &[[u8; 18]]) {
+        let line = self.line(slot);
+        let [v4, v6] = self.before(slot);
+        let (v4_end, v6_end) = (v4 + usize::from(line.v4), v6 + usize::from(line.v6));
+        (&self.v4[v4..v4_end], &self.v6()[v6..v6_end])
+    }
+
+    pub(super) fn line(&self, slot: Slot) -> Line {
+        self.lines
+            .get(usize::from(slot))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    pub(super) fn set_due(&mut self, slot: Slot, due: u32) {
+        self.line_mut(slot).due = due;
+    }
+
+    /// Peers of other trackers.
+    pub(super) fn peers(&self) -> usize {
+        self.v4.len() + self.v6().len()
+    }
+
+    pub(super) fn v4(&self) -> &[[u8; 6]] {
+        &self.v4
+    }
+
+    pub(super) fn v6(&self) -> &[[u8; 18]] {
+        self.more.as_deref().map_or(&[], |more| &more.v6)
+    }
+
+    pub(super) fn told(&self) -> &[Told] {
+        self.more.as_deref().map_or(&[], |more| &more.told)
+    }
+
+    pub(super) fn ids(&self) -> &[(Slot, Box<[u8]>)] {
+        self.more.as_deref().map_or(&[], |more| &more.ids)
+    }
+
+    pub(super) fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    pub(super) fn tracker_id(&self, slot: Slot) -> Option<&[u8]> {
+        let mut ids = self.ids().iter();
+        ids.find(|(of, _)| *of == slot).map(|(_, id)| &**id)
+    }
+
+    /// A good answer: what the tracker said before is replaced.
+    pub(super) fn absorb(&mut self, slot: Slot, news: &News<'_>) {
+        self.forget_peers_of(slot);
+        let room = news.most.saturating_sub(self.peers());
+        let (mut v4, mut v6) = (Vec::new(), Vec::new());
+        let mut known: HashSet<[u8; 18]> = self.v4.iter().map(long).collect();
+        known.extend(self.v6());
+        for peer in news.peers.iter().take(room) {
+            match peer {
+                Endpoint::V4(wire) if v4.len() < 255 && known.insert(long(wire)) => v4.push(*wire),
+                Endpoint::V6(wire) if v6.len() < 255 && known.insert(*wire) => v6.push(*wire),
+                _ => {}
+            }
+        }
+        let line = self.line_mut(slot);
+        *line = Line {
+            due: news.due,
+            expires: news.expires,
+            v4: v4.len() as u8,
+            v6: v6.len() as u8,
+        };
+        let [before_v4, before_v6] = self.before(slot);
+        self.v4.reserve_exact(v4.len());
+        self.v4.splice(before_v4..before_v4, v4);
+        if !v6.is_empty() {
+            let all = &mut self.more.get_or_insert_default().v6;
+            all.splice(before_v6..before_v6, v6);
+        }
+        self.set_tracker_id(slot, news.tracker_id);
+    }
+
+    /// A peer of other trackers is one of ours now.
+    pub(super) fn remove(&mut self, peer: &Endpoint) {
+        match peer {
+            Endpoint::V4(wire) => {
+                if let Some(position) = self.v4.iter().position(|other| other == wire) {
+                    self.v4.remove(position);
+                    self.shorten(position, |line| &mut line.v4);
+                }
+            }
+            Endpoint::V6(wire) => {
+                let Some(more) = &mut self.more else { return };
+                if let Some(position) = more.v6.iter().position(|other| other == wire) {
+                    more.v6.remove(position);
+                    self.shorten(position, |line| &mut line.v6);
+                }
+            }
+        }
+    }
+
+    /// The line that the peer at a position belongs to has one fewer.
+    fn shorten(&mut self, position: usize, count: impl Fn(&mut Line) -> &mut u8) {
+        let mut end = 0;
+        for line in &mut self.lines {
+            let count = count(line);
+            end += usize::from(*count);
+            if position < end {
+                *count -= 1;
+                return;
+            }
+        }
+    }
+
+    /// Forgets peers that no tracker confirmed for too long.
+    pub(super) fn expire(&mut self, minute: u16) {
+        for slot in 0..self.lines.len() as Slot {
+            let line = self.line(slot);
+            let over = minute.wrapping_sub(line.expires) < u16::MAX / 2;
+            if over && (line.v4 > 0 || line.v6 > 0) {
+                self.forget_peers_of(slot);
+            }
+        }
+    }
+
+    /// A tracker is not asked any more: nothing of it is kept.
+    pub(super) fn forget_tracker(&mut self, slot: Slot) {
+        if usize::from(slot) < self.lines.len() {
+            self.forget_peers_of(slot);
+            self.lines[usize::from(slot)] = Line::default();
+        }
+        if let Some(more) = &mut self.more {
+            more.ids.retain(|(of, _)| *of != slot);
+        }
+    }
+
+    /// Nobody here takes part any more: what trackers gave goes, the times they demanded stay.
+    pub(super) fn forget_peers(&mut self) {
+        self.v4 = Vec::new();
+        self.more = None;
+        for line in &mut self.lines {
+            (line.v4, line.v6) = (0, 0);
+        }
+    }
+
+    /// Whether no time lies ahead.
+    pub(super) fn is_over(&self, now: u32) -> bool {
+        self.pending == 0 && self.lines.iter().all(|line| line.due <= now)
+    }
+
+    /// Notes that a tracker hears of a peer; `true` if for the first time.
+    pub(super) fn tell(&mut self, slot: Slot, told: Told) -> bool {
+        let all = &mut self.more.get_or_insert_default().told;
+        let position = all.iter().position(|other| other.at == told.at);
+        let position = position.unwrap_or_else(|| {
+            if all.len() >= TOLD {
+                all.remove(0);
+            }
+            all.push(told.clone());
+            all.len() - 1
+        });
+        let kept = &mut all[position];
+        let slots = std::mem::take(&mut kept.slots);
+        *kept = Told { slots, ..told };
+        let before = kept.slots.has(slot);
+        kept.slots.insert(slot);
+        !before
+    }
+
+    /// Takes a peer out, with who was told of it.
+    pub(super) fn untell(&mut self, at: &Endpoint) -> Option<Told> {
+        let all = &mut self.more.as_mut()?.told;
+        let position = all.iter().position(|told| told.at == *at)?;
+        Some(all.remove(position))
+    }
+
+    pub(super) fn set_tracker_id(&mut self, slot: Slot, id: Option<&[u8]>) {
+        let Some(id) = id.filter(|id| id.len() <= TRACKER_ID) else {
+            return; // the old one stays in use
+        };
+        let ids = &mut self.more.get_or_insert_default().ids;
+        ids.retain(|(of, _)| *of != slot);
+        ids.push((slot, id.into()));
+    }
+
+    fn line_mut(&mut self, slot: Slot) -> &mut Line {
+        let slot = usize::from(slot);
+        if self.lines.len() <= slot {
+            self.lines.reserve_exact(slot + 1 - self.lines.len());
+            self.lines.resize(slot + 1, Line::default());
+        }
+        &mut self.lines[slot]
+    }
+
+    /// How many peers stand before those of a line.
+    fn before(&self, slot: Slot) -> [usize; 2] {
+        let lines = &self.lines[..usize::from(slot).min(self.lines.len())];
+        lines.iter().fold([0, 0], |[v4, v6], line| {
+            [v4 + usize::from(line.v4), v6 + usize::from(line.v6)]
+        })
+    }
+
+    fn forget_peers_of(&mut self, slot: Slot) {
+        let line = self.line(slot);
+        let [v4, v6] = self.before(slot);
+        self.v4.drain(v4..v4 + usize::from(line.v4));
+        if let Some(more) = &mut self.more {
+            more.v6.drain(v6..v6 + usize::from(line.v6));
+        }
+        if line.v4 > 0 || line.v6 > 0 {
+            let line = self.line_mut(slot);
+            (line.v4, line.v6) = (0, 0);
+        }
+    }
+}
+
+/// An announce that takes leave of an upstream for a peer that did not do it itself.
+pub(super) fn farewell(told: &Told, hash: [u8; 20]) -> Option<Announce> {
+    let port = std::num::NonZeroU16::new(told.port)?;
+    Some(Announce {
+        event: Event::Stopped,
+        left: 0,
+        key: std::num::NonZeroU32::new(told.key),
+        ..Announce::new(weir_tracker_proto::InfoHash(hash), told.peer_id, port)
+    })
+}
+
+/// Both families in one form, to compare.
+fn long(wire: &[u8; 6]) -> [u8; 18] {
+    let mut long = [0; 18];
+    long[..6].copy_from_slice(wire);
+    long[17] = 1; // no peer of IPv6 has such an address and port with it
+    long
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn v4(last: u8) -> Endpoint {
+        Endpoint::V4([10, 0, 0, last, 0x1a, 0xe1])
+    }
+
+    fn v6(last: u8) -> Endpoint {
+        let mut wire = [0; 18];
+        (wire[0], wire[15], wire[16]) = (0x20, last, 0x1a);
+        Endpoint::V6(wire)
+    }
+
+    fn absorb(sheet: &mut Sheet, slot: Slot, peers: &[Endpoint]) {
+        let news = News {
+            due: 1800,
+            expires: 60,
+            peers,
+            tracker_id: None,
+            most: 6,
+        };
+        sheet.absorb(slot, &news);
+    }
+
+    fn lasts(sheet: &Sheet) -> (Vec<u8>, Vec<u8>) {
+        let v4 = sheet.v4().iter().map(|wire| wire[3]).collect();
+        (v4, sheet.v6().iter().map(|wire| wire[15]).collect())
+    }
+
+    #[test]
+    fn a_tracker_costs_eight_bytes() {
+        assert_eq!(size_of::<Line>(), 8);
+        assert!(size_of::<Sheet>() <= 64);
+    }
+
+    #[test]
+    fn an_answer_replaces_the_peers_of_its_tracker_alone() {
+        let mut sheet = Sheet::default();
+        absorb(&mut sheet, 1, &[v4(1), v6(1), v4(2)]);
+        absorb(&mut sheet, 0, &[v4(3), v6(2)]);
+        assert_eq!(lasts(&sheet), (vec![3, 1, 2], vec![2, 1]));
+        absorb(&mut sheet, 1, &[v4(4)]);
+        assert_eq!(lasts(&sheet), (vec![3, 4], vec![2]));
+        sheet.set_due(0, 7);
+        assert_eq!(lasts(&sheet), (vec![3, 4], vec![2]), "a failure keeps them");
+    }
+
+    #[test]
+    fn no_peer_is_there_twice_and_not_too_many() {
+        let mut sheet = Sheet::default();
+        absorb(&mut sheet, 0, &[v4(1), v4(1), v4(2)]);
+        absorb(&mut sheet, 3, &[v4(2), v4(3), v4(4), v4(5), v4(6), v4(7), v4(8)]);
+        assert_eq!(lasts(&sheet).0, [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_peer_that_comes_to_us_is_no_longer_one_of_others() {
+        let mut sheet = Sheet::default();
+        absorb(&mut sheet, 0, &[v4(1), v4(2), v6(1)]);
+        absorb(&mut sheet, 1, &[v4(3)]);
+        for peer in [v4(2), v6(1), v4(9), v6(9)] {
+            sheet.remove(&peer);
+        }
+        assert_eq!(lasts(&sheet), (vec![1, 3], vec![]));
+        absorb(&mut sheet, 0, &[]);
+        assert_eq!(lasts(&sheet), (vec![3], vec![]));
+    }
+
+    #[test]
+    fn peers_go_when_nobody_confirms_them_and_times_stay() {
+        let mut sheet = Sheet::default();
+        absorb(&mut sheet, 0, &[v4(1), v6(1)]);
+        sheet.expire(59);
+        assert_eq!(sheet.peers(), 2);
+        sheet.expire(60);
+        assert_eq!(sheet.peers(), 0);
+        assert_eq!(sheet.line(0).due, 1800);
+        absorb(&mut sheet, 2, &[v4(1)]);
+        sheet.forget_peers();
+        assert_eq!((sheet.peers(), sheet.line(2).due), (0, 1800));
+        assert!(!sheet.is_over(1799) && sheet.is_over(1800));
+    }
+
+    #[test]
+    fn who_was_told_is_remembered_once_per_peer() {
+        let mut sheet = Sheet::default();
+        let told = |last| Told {
+            at: v4(last),
+            peer_id: PeerId([last; 20]),
+            port: 6881,
+            key: 0,
+            slots: Slots::default(),
+        };
+        for slot in [0, 70, 3] {
+            sheet.tell(slot, told(1));
+        }
+        sheet.tell(5, told(2));
+        let gone = sheet.untell(&v4(1)).unwrap();
+        assert_eq!(gone.slots.iter().collect::<Vec<_>>(), [0, 3, 70]);
+        assert_eq!(sheet.untell(&v4(1)), None);
+        for last in 10..200 {
+            sheet.tell(0, told(last));
+        }
+        assert_eq!(sheet.told().len(), TOLD);
+        assert!(sheet.untell(&v4(2)).is_none(), "the oldest goes first");
+    }
+
+    #[test]
+    fn a_tracker_id_stays_until_there_is_another() {
+        let mut sheet = Sheet::default();
+        sheet.set_tracker_id(1, Some(b"one"));
+        sheet.set_tracker_id(2, Some(b"two"));
+        sheet.set_tracker_id(1, None);
+        assert_eq!(sheet.tracker_id(1), Some(&b"one"[..]));
+        sheet.set_tracker_id(1, Some(b"three"));
+        assert_eq!(sheet.tracker_id(1), Some(&b"three"[..]));
+        sheet.forget_tracker(1);
+        assert_eq!(sheet.tracker_id(1), None);
+        assert_eq!(sheet.tracker_id(2), Some(&b"two"[..]));
+    }
+}

@@ -1,0 +1,337 @@
+//! What other trackers said, as bytes: a file beside that of the swarms of the same group.
+//!
+//! A head, the forwarders' names by slot, the sheets one after another, and a checksum. Times are what was left of them
+//! when the file was written; the wall clock in the head tells how long nobody ran.
+
+use weir_tracker_proto::PeerId;
+
+use super::ledger::Ledger;
+use super::sheet::{Kept, Line, Sheet, Slot, Slots, Told};
+use crate::swarm::Endpoint;
+use crate::swarm::snapshot::BadFile;
+
+const MAGIC: &[u8; 8] = b"weirsht1";
+const CHECKSUM: usize = blake3::OUT_LEN;
+/// Sheets that are copied under one lock.
+const SLICE: usize = 64;
+
+/// When a file was or is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    /// Seconds since the clock began.
+    pub(crate) seconds: u32,
+    /// Seconds of the wall clock.
+    pub(crate) wall: u64,
+}
+
+impl Written {
+    fn minute(self) -> u16 {
+        (crate::clock::minute(self.seconds).0 & 0xffff) as u16
+    }
+}
+
+impl Ledger {
+    /// The bytes of one group, if anything changed there since this was last asked.
+    pub(crate) fn capture(&self, group: usize, now: Written, names: &[String]) -> Option<Vec<u8>> {
+        if !self.take_changed(group) {
+            return None;
+        }
+        let mut file = MAGIC.to_vec();
+        file.extend_from_slice(&now.wall.to_le_bytes());
+        write_names(names, &mut file);
+        for table in self.tables_of(group) {
+            let hashes: Vec<[u8; 20]> = table.lock().keys().copied().collect();
+            for slice in hashes.chunks(SLICE) {
+                let table = table.lock();
+                for hash in slice {
+                    if let Some(sheet) = table.get(hash) {
+                        write_sheet(hash, sheet, now, &mut file);
+                    }
+                }
+            }
+        }
+        let checksum = blake3::hash(&file);
+        file.extend_from_slice(checksum.as_bytes());
+        Some(file)
+    }
+
+    /// Takes in what a file holds. Slots are those of `names`, which gets the names it lacks. Says which hashes have
+    /// peers.
+    pub(crate) fn restore(
+        &self,
+        file: &[u8],
+        now: Written,
+        names: &mut Vec<String>,
+    ) -> Result<Vec<[u8; 20]>, BadFile> {
+        let (content, checksum) = file
+            .split_last_chunk::<CHECKSUM>()
+            .ok_or(BadFile::Foreign)?;
+        let mut content = Bytes(content);
+        if content.take::<8>() != Some(*MAGIC) {
+            return Err(BadFile::Foreign);
+        }
+        if blake3::hash(&file[..file.len() - CHECKSUM]).as_bytes() != checksum {
+            return Err(BadFile::Checksum);
+        }
+        let wall = content.take().map(u64::from_le_bytes);
+        let wall = wall.ok_or(BadFile::Content)?;
+        let away = u32::try_from(now.wall.saturating_sub(wall)).unwrap_or(u32::MAX);
+        let slots = read_names(&mut content, names).ok_or(BadFile::Content)?;
+        let mut with_peers = Vec::new();
+        while !content.0.is_empty() {
+            let read = read_sheet(&mut content, &slots, now, away);
+            let (hash, sheet) = read.ok_or(BadFile::Content)?;
+            if sheet.peers() > 0 {
+                with_peers.push(hash);
+            }
+            self.put(hash, sheet);
+        }
+        Ok(with_peers)
+    }
+}
+
+fn write_names(names: &[String], file: &mut Vec<u8>) {
+    file.extend_from_slice(&(names.len() as u16).to_le_bytes());
+    for name in names {
+        let name = &name.as_bytes()[..name.len().min(u16::MAX.into())];
+        file.extend_from_slice(&(name.len() as u16).to_le_bytes());
+        file.extend_from_slice(name);
+    }
+}
+
+/// The slot in `names` of each slot in the file.
+fn read_names(content: &mut Bytes<'_>, names: &mut Vec<String>) -> Option<Vec<Slot>> {
+    let count = content.take().map(u16::from_le_bytes)?;
+    let mut slots = Vec::with_capacity(count.into());
+    for _ in 0..count {
+        let length = content.take().map(u16::from_le_bytes)?;
+        let name = str::from_utf8(content.some(length.into())?).ok()?;
+        let known = names.iter().position(|other| other == name);
+        let slot = known.unwrap_or_else(|| {
+            names.push(name.to_owned());
+            names.len() - 1
+        });
+        slots.push(Slot::try_from(slot).ok()?);
+    }
+    Some(slots)
+}
+
+fn write_sheet(hash: &[u8; 20], sheet: &Sheet, now: Written, file: &mut Vec<u8>) {
+    file.extend_from_slice(hash);
+    let asked = || sheet.lines().iter().zip(0..).filter(|(line, _)| line.due > 0);
+    file.extend_from_slice(&(asked().count() as u16).to_le_bytes());
+    for (line, slot) in asked() {
+        let slot: Slot = slot;
+        file.extend_from_slice(&slot.to_le_bytes());
+        file.extend_from_slice(&line.due.saturating_sub(now.seconds).to_le_bytes());
+        let left = line.expires.wrapping_sub(now.minute());
+        let left = if left > u16::MAX / 2 { 0 } else { left };
+        file.extend_from_slice(&left.to_le_bytes());
+        file.extend_from_slice(&[line.v4, line.v6]);
+        let (v4, v6) = sheet.peers_of(slot);
+        file.extend_from_slice(v4.as_flattened());
+        file.extend_from_slice(v6.as_flattened());
+    }
+    file.push(sheet.told().len() as u8);
+    for told in sheet.told() {
+        match told.at {
+            Endpoint::V4(wire) => {
+                file.push(4);
+                file.extend_from_slice(&wire);
+            }
+            Endpoint::V6(wire) => {
+                file.push(6);
+                file.extend_from_slice(&wire);
+            }
+        }
+        file.extend_from_slice(&told.peer_id.0);
+        file.extend_from_slice(&told.port.to_le_bytes());
+        file.extend_from_slice(&told.key.to_le_bytes());
+        file.extend_from_slice(&(told.slots.iter().count() as u16).to_le_bytes());
+        for slot in told.slots.iter() {
+            file.extend_from_slice(&slot.to_le_bytes());
+        }
+    }
+    file.extend_from_slice(&(sheet.ids().len() as u16).to_le_bytes());
+    for (slot, id) in sheet.ids() {
+        file.extend_from_slice(&slot.to_le_bytes());
+        file.push(id.len() as u8);
+        file.extend_from_slice(id);
+    }
+}
+
+fn read_sheet(
+    content: &mut Bytes<'_>,
+    slots: &[Slot],
+    now: Written,
+    away: u32,
+) -> Option<([u8; 20], Sheet)> {
+    let slot = |content: &mut Bytes<'_>| {
+        let slot = content.take().map(u16::from_le_bytes)?;
+        slots.get(usize::from(slot)).copied()
+    };
+    let hash = content.take::<20>()?;
+    let mut kept = Kept::default();
+    for _ in 0..content.take().map(u16::from_le_bytes)? {
+        let slot = slot(content)?;
+        let due = content.take().map(u32::from_le_bytes)?;
+        let expires = content.take().map(u16::from_le_bytes)?;
+        let [v4, v6] = content.take::<2>()?;
+        let line = Line {
+            due: now.seconds.saturating_add(due.saturating_sub(away)).max(1),
+            expires: now.minute().wrapping_add(expires.saturating_sub(minutes(away))),
+            v4,
+            v6,
+        };
+        let v4 = content.some(usize::from(v4) * 6)?.as_chunks().0.to_vec();
+        let v6 = content.some(usize::from(v6) * 18)?.as_chunks().0.to_vec();
+        kept.lines.push((slot, line, v4, v6));
+    }
+    for _ in 0..content.take::<1>()?[0] {
+        let at = match content.take::<1>()? {
+            [4] => Endpoint::V4(content.take()?),
+            [6] => Endpoint::V6(content.take()?),
+            _ => return None,
+        };
+        let mut told = Told {
+            at,
+            peer_id: PeerId(content.take()?),
+            port: content.take().map(u16::from_le_bytes)?,
+            key: content.take().map(u32::from_le_bytes)?,
+            slots: Slots::default(),
+        };
+        for _ in 0..content.take().map(u16::from_le_bytes)? {
+            told.slots.insert(slot(content)?);
+        }
+        kept.told.push(told);
+    }
+    for _ in 0..content.take().map(u16::from_le_bytes)? {
+        let slot = slot(content)?;
+        let length = content.take::<1>()?[0];
+        kept.ids.push((slot, content.some(length.into())?.into()));
+    }
+    Some((hash, Sheet::restored(kept)))
+}
+
+fn minutes(seconds: u32) -> u16 {
+    u16::try_from(seconds / 60).unwrap_or(u16::MAX)
+}
+
+/// A file that is read from its front.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn some(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ledger::Limits;
+    use super::super::sheet::News;
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        sheets: 100,
+        peers: 1000,
+        peers_of_one: 100,
+    };
+    const HASH: [u8; 20] = [7; 20];
+
+    fn at(seconds: u32, wall: u64) -> Written {
+        Written { seconds, wall }
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn written(ledger: &Ledger, now: Written, names: &[String]) -> Vec<u8> {
+        let groups = 0..crate::swarm::snapshot::GROUPS;
+        let mut files = groups.filter_map(|group| ledger.capture(group, now, names));
+        let file = files.next().expect("one group changed");
+        assert!(files.next().is_none());
+        file
+    }
+
+    fn ledger() -> Ledger {
+        let ledger = Ledger::new(LIMITS, 3);
+        ledger.begin(&HASH);
+        let peers = [Endpoint::V4([1; 6]), Endpoint::V6([2; 18]), Endpoint::V4([3; 6])];
+        let news = News {
+            due: 1800,
+            expires: (crate::clock::minute(3600).0 & 0xffff) as u16,
+            peers: &peers,
+            tracker_id: Some(b"id"),
+            most: 100,
+        };
+        ledger.absorb(&HASH, 1, &news);
+        ledger.set_due(&HASH, 0, 700);
+        ledger.end(&HASH);
+        ledger
+    }
+
+    #[test]
+    fn times_peers_and_ids_are_there_again_whatever_the_slots_are_called_now() {
+        let file = written(&ledger(), at(600, 10_000), &names(&["a", "b"]));
+        let after = Ledger::new(LIMITS, 3);
+        let mut slots = names(&["b"]);
+        // Five minutes later, on a clock that has just begun.
+        let with_peers = after.restore(&file, at(0, 10_300), &mut slots).unwrap();
+        assert_eq!(with_peers, [HASH]);
+        assert_eq!(slots, names(&["b", "a"]));
+        assert_eq!(after.dues(&HASH, [0, 1].into_iter()), [900, 1]);
+        assert_eq!(after.peers(&HASH), 3);
+        assert_eq!(after.totals(), (1, 3));
+        assert_eq!(after.tracker_id(&HASH, 0).as_deref(), Some(&b"id"[..]));
+        let again = written(&after, at(0, 10_300), &slots);
+        let third = Ledger::new(LIMITS, 3);
+        third.restore(&again, at(0, 10_300), &mut names(&[])).unwrap();
+        assert_eq!(third.dues(&HASH, [0, 1].into_iter()), [900, 1]);
+        after.sweep(0, 1, 44 * 60, |_| {});
+        assert_eq!(after.peers(&HASH), 3);
+        after.sweep(0, 1, 45 * 60, |_| {});
+        assert_eq!(after.peers(&HASH), 0, "an hour after they came");
+    }
+
+    #[test]
+    fn a_file_that_was_cut_or_changed_is_refused() {
+        let file = written(&ledger(), at(600, 10_000), &names(&["a", "b"]));
+        let read = |file: &[u8]| {
+            let after = Ledger::new(LIMITS, 3);
+            after.restore(file, at(0, 0), &mut Vec::new()).map(drop)
+        };
+        assert_eq!(read(&file), Ok(()));
+        assert_eq!(read(&file[..file.len() - 1]), Err(BadFile::Checksum));
+        let mut changed = file.clone();
+        changed[20] ^= 1;
+        assert_eq!(read(&changed), Err(BadFile::Checksum));
+        assert_eq!(read(b"something else that is long enough for a checksum"), Err(BadFile::Foreign));
+        for end in 0..file.len() - CHECKSUM {
+            let mut cut = file[..end].to_vec();
+            let checksum = blake3::hash(&cut);
+            cut.extend_from_slice(checksum.as_bytes());
+            // Cut between two sheets it is whole again; anywhere else it is noticed.
+            let _ = read(&cut);
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_where_nothing_changed() {
+        let ledger = ledger();
+        written(&ledger, at(0, 0), &[]);
+        let groups = 0..crate::swarm::snapshot::GROUPS;
+        assert!(groups.clone().all(|group| ledger.capture(group, at(0, 0), &[]).is_none()));
+        ledger.set_due(&HASH, 0, 9);
+        assert_eq!(groups.filter_map(|group| ledger.capture(group, at(0, 0), &[])).count(), 1);
+    }
+}

@@ -1,0 +1,132 @@
+//! What follows from what a tracker said: when it is asked again, how long its peers are kept, whether it is well.
+
+use std::time::Duration;
+
+use weir_engine::{Outcome, Permit, Reason, Trouble as Weather};
+use weir_net::Error;
+use weir_tracker_proto::http::RetryIn;
+
+use crate::config::Config;
+use crate::outbound::{Given, Said, Trouble};
+
+/// The numbers by which answers are judged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// After a *no*, and for trackers that name no interval.
+    announce_interval: Duration,
+    /// After a call that failed.
+    failed_delay: Duration,
+    interval_min: Duration,
+    interval_max: Duration,
+    /// Retries that are asked for sooner than this are scheduled.
+    retry_in_max: Duration,
+    peers_min: Duration,
+    age: Duration,
+}
+
+/// What is to be done after an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Judged {
+    pub(crate) outcome: Outcome,
+    /// From when on the hash may be asked for again at this tracker; `None` leaves that to its rest.
+    pub(crate) due: Option<Duration>,
+    /// For the page: its last word.
+    pub(crate) words: Option<String>,
+}
+
+impl Terms {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            announce_interval: config.announce_interval,
+            failed_delay: config.forwarder_failed_delay,
+            interval_min: config.forwarder_interval_min,
+            interval_max: config.forwarder_interval_max,
+            retry_in_max: config.forwarder_retry_in_max,
+            peers_min: config.forwarder_peers_min,
+            age: config.age,
+        }
+    }
+
+    pub(crate) fn failed_delay(&self) -> Duration {
+        self.failed_delay
+    }
+
+    /// The interval that holds for a good answer.
+    pub(crate) fn interval(&self, given: &Given) -> Duration {
+        let said = given.interval.max(given.min_interval);
+        let said = said.map_or(self.announce_interval, |seconds| Duration::from_secs(seconds.into()));
+        said.clamp(self.interval_min, self.interval_max)
+    }
+
+    /// How long the peers of an answer are kept.
+    pub(crate) fn peers_live(&self, interval: Duration) -> Duration {
+        (2 * interval).max(self.peers_min).min(self.age)
+    }
+
+    /// What an answer, or that there is none, means. `blame` decides whose fault a missing network is.
+    pub(crate) fn judge(&self, said: &Result<Said, Trouble>, permit: &Permit) -> Judged {
+        match said {
+            Ok(Said::Given(given)) => Judged {
+                outcome: Outcome::Done,
+                due: Some(self.interval(given)),
+                words: None,
+            },
+            Ok(Said::Refused { reason, retry_in }) => self.refused(reason, *retry_in),
+            Err(trouble) => Judged {
+                outcome: outcome(trouble, permit),
+                due: Some(self.failed_delay),
+                words: Some(trouble.to_string()),
+            },
+        }
+    }
+
+    fn refused(&self, reason: &str, retry_in: Option<RetryIn>) -> Judged {
+        let said = match reason {
+            "" => "it refused without a word".to_owned(),
+            reason => format!("it said: {reason}"),
+        };
+        let (outcome, due) = match retry_in {
+            None => (Outcome::No, self.announce_interval),
+            Some(RetryIn::Never) => {
+                let reason = Reason::Never;
+                (Outcome::Rejected { reason }, self.announce_interval)
+            }
+            Some(RetryIn::Minutes(minutes)) => {
+                let after = Duration::from_secs(u64::from(minutes.max(1)) * 60);
+                match after < self.retry_in_max {
+                    true => (Outcome::Again { after }, after),
+                    false => (Outcome::No, after),
+                }
+            }
+        };
+        Judged {
+            outcome,
+            due: Some(due),
+            words: Some(said),
+        }
+    }
+}
+
+/// What a missing answer means for the engine.
+pub(super) fn outcome(trouble: &Trouble, permit: &Permit) -> Outcome {
+    let rejected = |reason| Outcome::Rejected { reason };
+    match trouble {
+        Trouble::Overload { retry_after } => Outcome::Throttled {
+            retry_after: *retry_after,
+        },
+        Trouble::Status(status @ 400..500) => rejected(Reason::Status(*status)),
+        Trouble::Status(500..) => Outcome::Unavailable,
+        Trouble::Status(_) | Trouble::Unreadable(_) => Outcome::Broken,
+        Trouble::Net(error) => match error {
+            Error::NoSuchHost | Error::NoAddress => rejected(Reason::NoSuchHost),
+            Error::Refused => rejected(Reason::Refused),
+            Error::NoRoute | Error::Unreachable => {
+                permit.blame(Weather::NoRoute, rejected(Reason::NoRoute))
+            }
+            Error::SilentDns => permit.blame(Weather::SilentDns, Outcome::Unavailable),
+            Error::Untrusted(_) | Error::Forbidden(_) => rejected(Reason::Untrusted),
+            Error::TooLarge { .. } | Error::Unreadable | Error::Redirects => Outcome::Broken,
+            _ => Outcome::Unavailable,
+        },
+    }
+}

@@ -1,0 +1,197 @@
+//! Calls to other trackers: one announce or one scrape, over HTTP or UDP, and what came back as a plain value.
+//!
+//! The time of an attempt is bounded by the engine, which drops the call; when there is another is not decided here.
+
+mod http;
+mod udp;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use weir_config::SecretUrl;
+use weir_net::{Error, Family, Ground, Names};
+use weir_tracker_proto::http::{Failure, RetryIn};
+use weir_tracker_proto::{Announce, InfoHash, ReplyError};
+
+use crate::config::forwarder;
+use crate::swarm::Endpoint;
+
+/// The way out for all forwarders.
+pub(crate) struct Outbound {
+    ground: Arc<dyn Ground>,
+    http: weir_net::http::Client,
+    udp: udp::Client,
+    options: Options,
+}
+
+/// How trackers are called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// Whether forwarders may have private addresses.
+    pub(crate) private: bool,
+    /// How long a connection id of UDP is used again.
+    pub(crate) connection_life: Duration,
+    /// Bytes of an answer over HTTP at most.
+    pub(crate) body_limit: usize,
+    /// Redirects that are followed.
+    pub(crate) redirects: u8,
+}
+
+/// A tracker to call.
+#[derive(Debug)]
+pub(crate) struct Target {
+    url: SecretUrl,
+    host: Option<String>,
+    proxy: Option<SecretUrl>,
+    family: Family,
+    connection: udp::Connection,
+    /// Which of its addresses is tried next over UDP.
+    turn: AtomicUsize,
+}
+
+/// What a tracker said to an announce.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    Given(Given),
+    /// A *no*, and when it wants to be asked again.
+    Refused {
+        reason: String,
+        retry_in: Option<RetryIn>,
+    },
+}
+
+/// A good answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Given {
+    /// Seconds.
+    pub(crate) interval: Option<u32>,
+    pub(crate) min_interval: Option<u32>,
+    pub(crate) peers: Vec<Endpoint>,
+    pub(crate) tracker_id: Option<Box<[u8]>>,
+    /// Where it sees us.
+    pub(crate) external: Option<IpAddr>,
+}
+
+/// Why a tracker said nothing that can be used. Displays without secrets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Trouble {
+    #[error("it is asked too often")]
+    Overload { retry_after: Option<Duration> },
+    #[error("it answered {0}")]
+    Status(u16),
+    #[error("its answer cannot be read: {0}")]
+    Unreadable(ReplyError),
+    #[error(transparent)]
+    Net(#[from] Error),
+}
+
+/// Peers that are taken from one answer; more are of no use to anybody.
+const PEERS: usize = 1000;
+/// Characters of a reason that are kept.
+const REASON: usize = 200;
+
+impl Target {
+    pub(crate) fn new(config: &forwarder::Forwarder) -> Self {
+        Self {
+            url: config.uri.clone(),
+            host: config.host.clone(),
+            proxy: config.proxy.clone(),
+            family: match config.family {
+                forwarder::Family::Any => Family::Any,
+                forwarder::Family::Ipv4 => Family::V4,
+                forwarder::Family::Ipv6 => Family::V6,
+            },
+            connection: udp::Connection::default(),
+            turn: AtomicUsize::new(0),
+        }
+    }
+
+    fn is_udp(&self) -> bool {
+        self.url.scheme() == "udp"
+    }
+}
+
+impl Outbound {
+    pub(crate) fn new(ground: Arc<dyn Ground>, options: Options) -> Result<Self, Error> {
+        let limits = weir_net::http::Limits::default();
+        let roots = weir_net::Roots::System;
+        let http = weir_net::http::Client::new(Arc::clone(&ground), roots, limits)?;
+        Ok(Self {
+            udp: udp::Client::new(Arc::clone(&ground), options.connection_life),
+            ground,
+            http,
+            options,
+        })
+    }
+
+    /// Announces to a tracker; `within` is the time of the whole attempt.
+    pub(crate) async fn announce(
+        &self,
+        target: &Target,
+        announce: &Announce,
+        tracker_id: Option<&[u8]>,
+        within: Duration,
+    ) -> Result<Said, Trouble> {
+        if target.is_udp() {
+            let addresses = self.addresses(target).await?;
+            return self.udp.announce(target, &addresses, announce, within).await;
+        }
+        http::announce(&self.http, &self.options, target, announce, tracker_id).await
+    }
+
+    /// Asks a tracker for something that changes nothing there, to see whether it answers.
+    pub(crate) async fn probe(&self, target: &Target, within: Duration) -> Result<(), Trouble> {
+        let nobody = InfoHash([0; 20]);
+        if target.is_udp() {
+            let addresses = self.addresses(target).await?;
+            return self.udp.scrape(target, &addresses, nobody, within).await;
+        }
+        http::scrape(&self.http, &self.options, target, nobody).await
+    }
+
+    /// Where packets to a tracker come from, as far as this machine knows.
+    pub(crate) async fn own_addresses(&self, target: &Target) -> Vec<IpAddr> {
+        match self.addresses(target).await {
+            Ok(addresses) => addresses
+                .into_iter()
+                .filter_map(|to| self.ground.own(to))
+                .collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Ends what runs by itself.
+    pub(crate) fn stop(&self) {
+        self.udp.stop();
+    }
+
+    async fn addresses(&self, target: &Target) -> Result<Vec<SocketAddr>, Error> {
+        let host = target.url.host().ok_or(Error::NoSuchHost)?.to_string();
+        let port = target.url.port().unwrap_or(0);
+        let (ground, private) = (&*self.ground, self.options.private);
+        Names::addresses(ground, &host, port, target.family, private).await
+    }
+}
+
+fn said_no(failure: &Failure<'_>) -> Said {
+    Said::Refused {
+        reason: words(&failure.reason.to_string()),
+        retry_in: failure.retry_in,
+    }
+}
+
+/// A tracker's own words, short enough for a page.
+fn words(text: &str) -> String {
+    let plain = text.chars().filter(|letter| !letter.is_control());
+    plain.take(REASON).collect()
+}
+
+fn endpoints(addresses: impl Iterator<Item = SocketAddr>) -> Vec<Endpoint> {
+    addresses
+        .filter(|address| address.port() != 0 && !address.ip().is_unspecified())
+        .map(|address| Endpoint::new(address.ip(), address.port()))
+        .take(PEERS)
+        .collect()
+}
