@@ -84,7 +84,9 @@ struct Banned {
 struct Named {
     #[serde(rename = "crate")]
     spec: String,
-    reason: String,
+    /// For whoever reads the file.
+    #[serde(rename = "reason")]
+    _reason: String,
 }
 
 /// Only the public registry, said in cargo-deny's words.
