@@ -14,7 +14,7 @@ const HEIGHTS: &[(&str, u8)] = &[
     ("weir-dispatch", 1),
     ("weir-store", 1),
     ("weir-net", 1),
-    ("weir-testkit", 1),
+    ("weir-testkit", 2),
     ("weir-engine", 2),
     ("weir-web", 3),
     ("weir-tracker", 4),

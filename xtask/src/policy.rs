@@ -64,8 +64,19 @@ struct Exception {
 struct Bans {
     #[serde(rename = "multiple-versions")]
     _multiple_versions: Deny,
-    deny: Vec<Named>,
+    deny: Vec<Banned>,
     skip: Vec<Named>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Banned {
+    #[serde(rename = "crate")]
+    spec: String,
+    reason: String,
+    /// Crates that may need it all the same.
+    #[serde(default)]
+    wrappers: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -73,7 +84,9 @@ struct Bans {
 struct Named {
     #[serde(rename = "crate")]
     spec: String,
-    reason: String,
+    /// For whoever reads the file.
+    #[serde(rename = "reason")]
+    _reason: String,
 }
 
 /// Only the public registry, said in cargo-deny's words.
@@ -143,7 +156,7 @@ impl Policy {
             let findings_of = [
                 self.licence(package),
                 self.source(package),
-                self.ban(package),
+                self.ban(graph, package),
             ];
             for what in findings_of.into_iter().flatten() {
                 let users = graph.users(package).join(", ");
@@ -183,12 +196,17 @@ impl Policy {
         (source != REGISTRY).then(|| format!("comes from {source}, not from the registry"))
     }
 
-    fn ban(&self, package: &Package) -> Option<String> {
+    fn ban(&self, graph: &Graph, package: &Package) -> Option<String> {
         let ban = self
             .bans
             .deny
             .iter()
             .find(|ban| matches(&ban.spec, package))?;
+        let mut users = graph.users(package).into_iter();
+        let excused = |user: &str| ban.wrappers.iter().any(|wrapper| wrapper == user);
+        if !ban.wrappers.is_empty() && users.all(excused) {
+            return None;
+        }
         Some(format!("is banned: {}", ban.reason))
     }
 
@@ -298,6 +316,23 @@ mod tests {
             policy().findings(&graph),
             ["ring 0.17.0 is banned: one cryptography library: aws-lc-rs (used by: middle)"]
         );
+    }
+
+    #[test]
+    fn a_banned_crate_is_excused_for_those_named() {
+        let lines = |user: &str| {
+            [
+                format!("weir 0.1.0 MIT - : {user}=dev"),
+                format!("{user} 1.0.0 MIT {FROM} : time"),
+                format!("time 0.3.0 MIT {FROM} :"),
+            ]
+        };
+        for (user, findings) in [("rcgen", 0), ("other", 1)] {
+            let lines = lines(user);
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            let found = policy().findings(&graph(&lines));
+            assert_eq!(found.len(), findings, "{found:?}");
+        }
     }
 
     #[test]
