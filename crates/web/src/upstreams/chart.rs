@@ -4,7 +4,7 @@ use std::{fmt::Write, time::Duration};
 
 use weir_engine::{Point, Span, dispatch::Moment};
 
-use super::{numbers::answer_time, sight::Sight, times::Times};
+use super::{day::answer_times, numbers::answer_time, sight::Sight, times::Times};
 use crate::pages::time::Shown;
 
 /// The box that lines are drawn in.
@@ -29,6 +29,8 @@ pub(super) struct Lines {
     pub(super) caption: String,
     pub(super) p50: String,
     pub(super) p95: String,
+    /// Steps that stand alone, of both.
+    pub(super) dots: String,
     /// Where the names of the lines stand.
     pub(super) ends: [f64; 2],
     pub(super) grid: Vec<(f64, String)>,
@@ -60,7 +62,7 @@ impl Chart {
         let points = sight.engine().upstream_series(sight.id(), span);
         let points: Vec<Point> = points
             .into_iter()
-            .filter(|point| point.p50.is_some() && point.p95.is_some())
+            .filter(|point| answer_times(point).is_some())
             .collect();
         let rows = points.iter().rev().take(ROWS).map(|point| Row {
             at: match span {
@@ -97,21 +99,24 @@ impl Lines {
             let part = time.as_secs_f64() / top.as_secs_f64();
             tenth(FOOT - (FOOT - TOP) * part.min(1.0))
         };
+        let runs = || points.chunk_by(|one, other| other.at <= one.at + span.step());
         let line = |of: fn(&Point) -> Option<Duration>| {
             let mut line = String::new();
-            let runs = points.chunk_by(|one, other| other.at <= one.at + span.step());
-            for run in runs {
+            for run in runs().filter(|run| run.len() > 1) {
                 for (index, point) in run.iter().enumerate() {
+                    let letter = if index == 0 { 'M' } else { 'L' };
                     let (x, y) = (x(point.at), y(of(point).unwrap_or_default()));
-                    // The short stroke shows a step that stands alone.
-                    let _ = match index {
-                        0 => write!(line, "M{x} {y}h.1"),
-                        _ => write!(line, "L{x} {y}"),
-                    };
+                    let _ = write!(line, "{letter}{x} {y}");
                 }
             }
             line
         };
+        let mut dots = String::new();
+        for point in runs().filter(|run| run.len() == 1).flatten() {
+            for time in [point.p50, point.p95].into_iter().flatten() {
+                let _ = write!(dots, "M{} {}h.1", x(point.at), y(time));
+            }
+        }
         let last = points.last();
         let end = |time: Option<Duration>| y(time.unwrap_or_default());
         let mut ends = [
@@ -127,10 +132,13 @@ impl Lines {
             caption: caption(points),
             p50: line(|point| point.p50),
             p95: line(|point| point.p95),
+            dots,
             ends,
-            grid: (0..=2)
-                .map(|part| (y(top / 2 * part), answer_time(Some(top / 2 * part))))
-                .collect(),
+            grid: vec![
+                (y(top), answer_time(Some(top))),
+                (y(top / 2), answer_time(Some(top / 2))),
+                (FOOT, "0".to_owned()),
+            ],
             gaps: gaps(points, span, begin, times.moment)
                 .into_iter()
                 .map(|(from, to)| (x(from), tenth(x(to) - x(from))))
@@ -214,10 +222,18 @@ mod tests {
         let ago = |seconds| point(now - Duration::from_secs(seconds));
         let points = [ago(3000), ago(2990), ago(1200), ago(10)];
         let lines = Lines::of(&points, Span::Hour, &times);
-        assert_eq!(lines.p50.matches('M').count(), 3);
-        assert_eq!(lines.p50.matches('L').count(), 1);
+        assert_eq!(
+            lines.p50.matches(['M', 'L']).count(),
+            2,
+            "two stand together"
+        );
+        assert_eq!(
+            lines.dots.matches('M').count(),
+            4,
+            "two stand alone, with two times each"
+        );
         assert_eq!(lines.gaps.len(), 3);
-        assert_eq!(lines.grid[2], (TOP, "5.0 s".to_owned()));
+        assert_eq!(lines.grid[0], (TOP, "5.0 s".to_owned()));
         assert_eq!(
             lines.caption,
             "p50 0.7 s at last, 0.7 s to 0.7 s; p95 2.9 s at last, 2.9 s to 2.9 s."

@@ -46,7 +46,7 @@ impl Day {
             for (sum, calls) in day.calls.iter_mut().zip(point.calls) {
                 *sum += u64::from(calls);
             }
-            let (Some(p50), Some(p95)) = (point.p50, point.p95) else {
+            let Some((p50, p95)) = answer_times(point) else {
                 continue;
             };
             let calls: u64 = point.calls.iter().copied().map(u64::from).sum();
@@ -83,6 +83,11 @@ impl Day {
     pub(super) fn success(&self) -> Option<u64> {
         (self.total() > 0).then(|| self.answered() * 1000 / self.total())
     }
+}
+
+/// The two percentiles of a step. How fast an upstream refuses is no answer time.
+pub(super) fn answer_times(point: &Point) -> Option<(Duration, Duration)> {
+    point.p50.zip(point.p95).filter(|_| point.calls[0] > 0)
 }
 
 /// The time that so many percent do not exceed, by weight.
@@ -124,6 +129,12 @@ mod tests {
     fn nothing_asked_is_unknown_and_not_zero() {
         let none = day(&[]);
         assert_eq!((none.p50, none.p95, none.success()), (None, None, None));
+    }
+
+    #[test]
+    fn refusals_have_no_answer_time() {
+        let day = day(&[point(5, [0, 3, 0, 0], 10, 10)]);
+        assert_eq!((day.p50, day.success()), (None, Some(0)));
     }
 
     #[test]
