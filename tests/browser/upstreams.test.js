@@ -8,6 +8,7 @@ import { built, start } from './support/preview.js';
 import * as rules from './support/rules.js';
 
 const PAGES = [
+  ['overview-upstreams', '/'],
   ['upstreams', '/upstreams'],
   ['upstreams-none', '/upstreams?q=nobody'],
   ['upstream-cooldown', '/upstreams/search/harbor.example'],

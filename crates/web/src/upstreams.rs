@@ -9,6 +9,7 @@ mod chart;
 mod day;
 mod decisions;
 mod figures;
+mod glance;
 mod json;
 mod list;
 mod numbers;
@@ -29,6 +30,7 @@ use weir_engine::{
     dispatch::{Asker, UpstreamId},
 };
 
+pub(crate) use self::glance::Glance;
 use crate::App;
 
 /// The upstreams of one front, as pages and API see them. Nothing it gives may hold a secret.
@@ -54,7 +56,7 @@ pub trait Upstreams: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// The program behind a number that the front gave it.
+    /// The program behind a number that the front gave it. `u32::MAX` is taken: it stands for operators.
     fn asker(&self, asker: Asker) -> Option<String> {
         let _ = asker;
         None

@@ -14,13 +14,14 @@ function localiseTimes(): void {
   const day = { weekday: "short", day: "numeric", month: "short" } as const;
   const server = Number(document.querySelector<HTMLElement>("[data-now]")?.dataset["now"]);
   const today = new Date(server || Date.now()).toDateString();
-  for (const time of document.querySelectorAll<HTMLTimeElement>("time[datetime]")) {
-    const at = new Date(time.dateTime);
+  // Text in a picture cannot be a `time`.
+  for (const time of document.querySelectorAll<HTMLElement | SVGElement>("time[datetime], [data-time]")) {
+    const at = new Date(time.getAttribute("datetime") ?? time.dataset["time"] ?? "");
     if (Number.isNaN(at.getTime())) continue;
     const second = "seconds" in time.dataset ? ({ second: "2-digit" } as const) : {};
     const date = at.toDateString() === today ? "" : `${at.toLocaleDateString("en-GB", day).replace(",", "")}, `;
     time.textContent = date + at.toLocaleTimeString("en-GB", { ...clock, ...second });
-    time.title = at.toLocaleString();
+    if (time instanceof HTMLElement) time.title = at.toLocaleString();
   }
 }
 

@@ -6,6 +6,7 @@ use weir_engine::{
 };
 
 use super::sight::Sight;
+use crate::App;
 
 /// A decision as it is shown.
 pub(super) struct Told {
@@ -73,6 +74,35 @@ impl Group {
             | What::SwitchedOn => false,
         }
     }
+}
+
+/// The place of a decision among all: when, about whom (front and upstream), and its number there. Many may be made
+/// at the same moment.
+pub(super) type Place = (u64, (usize, u32), u64);
+
+/// The newest decisions before a place, each with its place and the position of its upstream in `sights`; and whether
+/// there are more.
+pub(super) fn newest(
+    app: &App,
+    sights: &[Sight<'_>],
+    before: Option<Place>,
+    limit: usize,
+) -> (Vec<(Place, usize, Decision)>, bool) {
+    let fronts: Vec<&str> = app.fronts().iter().map(|front| front.name).collect();
+    let mut found = Vec::new();
+    for (index, sight) in sights.iter().enumerate() {
+        let front = fronts.iter().position(|front| *front == sight.front.name);
+        let whom = (front.unwrap_or_default(), sight.id().0);
+        let decisions = sight.decisions().into_iter();
+        let placed =
+            decisions.map(|decision| ((decision.at.0, whom, decision.number), index, decision));
+        let wanted = placed.filter(|(place, _, _)| before.is_none_or(|before| *place < before));
+        found.extend(wanted.take(limit + 1));
+    }
+    found.sort_unstable_by_key(|(place, _, _)| std::cmp::Reverse(*place));
+    let more = found.len() > limit;
+    found.truncate(limit);
+    (found, more)
 }
 
 /// Puts decisions about one upstream into words.

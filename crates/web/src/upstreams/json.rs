@@ -12,7 +12,12 @@ use weir_engine::{
     dispatch::{Decision, Moment},
 };
 
-use super::{asked::View, decisions::tell, list, reason, sight::Sight};
+use super::{
+    asked::View,
+    decisions::{Place, newest, tell},
+    list, reason,
+    sight::Sight,
+};
 use crate::{App, Failure};
 
 /// Decisions on a page, and the most that one may ask for.
@@ -141,10 +146,6 @@ pub(super) struct Asked {
     limit: String,
 }
 
-/// The place of a decision among all: when, about whom (front and upstream), and its number there. Many may be made
-/// at the same moment.
-type Place = (u64, (usize, u32), u64);
-
 /// `GET /api/v1/decisions`.
 pub(super) async fn decisions(
     State(app): State<App>,
@@ -169,24 +170,7 @@ pub(super) async fn decisions(
         }
         (front, name) => vec![Sight::find(&app, front, name)?],
     };
-    let fronts: Vec<&str> = app.fronts().iter().map(|front| front.name).collect();
-    let mut found: Vec<(Place, usize, Decision)> = sights
-        .iter()
-        .enumerate()
-        .flat_map(|(index, sight)| {
-            let front = fronts.iter().position(|front| *front == sight.front.name);
-            let whom = (front.unwrap_or_default(), sight.id().0);
-            let decisions = sight.decisions().into_iter();
-            let placed = decisions
-                .map(move |decision| ((decision.at.0, whom, decision.number), index, decision));
-            placed
-                .filter(|(place, _, _)| before.is_none_or(|before| *place < before))
-                .take(limit + 1)
-        })
-        .collect();
-    found.sort_unstable_by_key(|(place, _, _)| std::cmp::Reverse(*place));
-    let more = found.len() > limit;
-    found.truncate(limit);
+    let (found, more) = newest(&app, &sights, before, limit);
     let last = found.last().map(|(place, _, _)| write(*place));
     let rows: Vec<Value> = found
         .iter()

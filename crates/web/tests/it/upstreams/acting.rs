@@ -133,12 +133,28 @@ async fn a_slow_probe_goes_on_by_itself_and_is_made_once() {
     let town = town().await;
     *town.search.probe.lock() = Some(Arc::new(Hangs));
     let path = "/upstreams/search/harbor/probe";
-    let (one, two) = tokio::join!(act(&town, path, ""), act(&town, path, ""));
-    for page in [one, two] {
-        assert!(page.contains("harbor is being probed."), "{page}");
+    let (mut one, mut two) = (town.signed_in().await, town.signed_in().await);
+    let form = format!("csrf={}", one.get("/upstreams").await.token());
+    let same = format!("csrf={}", two.get("/upstreams").await.token());
+    tokio::time::pause();
+    let (one, two) = tokio::join!(one.post(path, &form), two.post(path, &same));
+    for reply in [one, two] {
+        assert!(
+            reply.header("location").ends_with("&how=under_way"),
+            "{reply:?}"
+        );
     }
     let view = town.search.engine.upstream(UpstreamId(0)).unwrap();
     assert_eq!(view.status.in_flight, 1, "the second is the first");
+    tokio::time::resume();
+    let word = "did=probe&whom=search%2Fharbor&how=under_way";
+    let page = town
+        .signed_in()
+        .await
+        .get(&format!("/upstreams?{word}"))
+        .await
+        .body;
+    assert!(page.contains("harbor is being probed."), "{page}");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::{
 use futures_util::{FutureExt, future::BoxFuture};
 use parking_lot::Mutex;
 use weir_engine::{
-    Call, Engine, Options, Outcome, Permit, Reason, Timeline, Weather,
+    Call, Engine, Options, Outcome, Permit, Reason, Timeline, Trouble, Weather,
     dispatch::{
         Asker, Cause, Class, HealthRow, Job, Policy, Quota, Rest, UpstreamId, UpstreamRow, Windows,
         policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow},
@@ -35,6 +35,15 @@ impl Call for Says {
             self.0
         }
         .boxed()
+    }
+}
+
+/// A call that finds no way out.
+pub(super) struct NoRoute;
+
+impl Call for NoRoute {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
+        async move { permit.blame(Trouble::NoRoute, Outcome::Unavailable) }.boxed()
     }
 }
 
@@ -139,8 +148,12 @@ fn policy() -> Policy {
 
 impl Sample {
     pub(super) fn new(front: &'static str, kind: &'static str) -> Arc<Self> {
+        Self::under(Weather::default(), front, kind)
+    }
+
+    pub(super) fn under(weather: Weather, front: &'static str, kind: &'static str) -> Arc<Self> {
         let wall = UNIX_EPOCH + secs(1_794_700_000);
-        let options = Options::new(Timeline::starting_at(wall), Weather::default());
+        let options = Options::new(Timeline::starting_at(wall), weather);
         Arc::new(Self {
             engine: Engine::new(front, policy(), options),
             kind,
@@ -167,7 +180,7 @@ impl Sample {
     }
 
     /// Makes a call and waits for its end.
-    pub(super) async fn call(&self, upstream: UpstreamId, says: Says) {
+    pub(super) async fn call(&self, upstream: UpstreamId, says: impl Call) {
         let job = Job {
             asker: Asker(1),
             ..Job::new(upstream, Class(0))

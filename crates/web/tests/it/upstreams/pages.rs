@@ -1,9 +1,9 @@
 //! What stands on the pages.
 
 use axum::http::{Method, StatusCode};
-use weir_engine::Outcome;
+use weir_engine::{Outcome, Weather};
 
-use super::front::{ODD, Sample, Says, names, secs, town};
+use super::front::{NoRoute, ODD, Sample, Says, names, secs, town};
 use crate::support::{self, KEY};
 
 #[tokio::test]
@@ -313,4 +313,62 @@ async fn strangers_are_sent_to_sign_in() {
     let post = "/api/v1/upstreams/search/harbor/clear";
     let refused = town.rig.visitor().ask(Method::POST, post, &[], None).await;
     assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn our_own_outage_is_said_on_top() {
+    let weather = Weather::new(secs(0), secs(30));
+    let sample = Sample::under(weather, "tracker", "tracker");
+    let upstreams = ["one", "two"].map(|name| sample.add(name));
+    for upstream in upstreams {
+        sample.call(upstream, NoRoute).await;
+    }
+    assert!(sample.engine.status().network_down);
+    let rig = support::rig_of(support::config(), vec![sample.contribution()]);
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let page = visitor.get("/upstreams").await.body;
+    let words =
+        "All 2 upstreams fail at once, so this is our network: nobody was disabled. Next try <time";
+    assert!(page.contains(words), "{page}");
+}
+
+#[tokio::test]
+async fn the_overview_names_what_needs_attention_and_what_was_decided() {
+    let town = town().await;
+    let mut visitor = town.signed_in().await;
+    let page = visitor.get("/").await.body;
+    assert!(
+        page.contains("4 of 8 upstreams are open. Next one back: tracker-four at <time"),
+        "{page}"
+    );
+    let (_, attention) = page.split_once("id=\"attention\"").unwrap();
+    let (attention, decisions) = attention.split_once("id=\"decisions\"").unwrap();
+    assert_eq!(
+        names(attention),
+        ["tracker-four", "harbor", "tracker-two", "lantern"]
+    );
+    assert!(
+        decisions.contains("<bdi>tracker-four</bdi></a> is disabled since <time"),
+        "{decisions}"
+    );
+    assert!(decisions.contains("href=\"/upstreams/tracker/tracker-four#d-2\""));
+    for name in [
+        "search/harbor/clear",
+        "tracker/tracker-four/clear",
+        "tracker/tracker-two/clear",
+    ] {
+        let token = visitor.get("/").await.token();
+        visitor
+            .post(&format!("/upstreams/{name}"), &format!("csrf={token}"))
+            .await;
+    }
+    town.search
+        .engine
+        .remove_upstream(weir_engine::dispatch::UpstreamId(1));
+    let page = visitor.get("/").await.body;
+    assert!(
+        page.contains("Nothing needs attention.") && page.contains("6 of 7 upstreams are open."),
+        "{page}"
+    );
 }
