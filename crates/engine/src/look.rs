@@ -138,6 +138,11 @@ impl Engine {
         upstreams.into_iter().map(rest).collect()
     }
 
+    /// The rests of rungs 1, 2, …
+    pub fn ladder(&self) -> Vec<Duration> {
+        self.shared.state.lock().ladder.clone()
+    }
+
     /// How long the next call of this class and budget would have to wait, and for what.
     pub fn next_wait(
         &self,

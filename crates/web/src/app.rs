@@ -15,10 +15,12 @@ use jiff::{Timestamp, tz::TimeZone};
 use parking_lot::RwLock;
 use prometheus_client::registry::Registry;
 use weir_config::Secret;
+use weir_engine::Engine;
 use weir_store::sqlite::File;
 
 use crate::{
-    Access, Card, Clock, Config, Contribution, Error, Failure, Icon, Requests, Stats,
+    Access, Card, Clock, Config, Contribution, Error, Failure, Icon, NavEntry, NavGroup, Requests,
+    Stats, Upstreams,
     access::{self, Gate},
     assets::{self, Assets},
     auth::Keeper,
@@ -26,7 +28,7 @@ use crate::{
     metrics::{self, Connections},
     pages,
     shell::Shell,
-    stats,
+    stats, upstreams,
 };
 
 /// A handle on the web part; clones share it.
@@ -55,6 +57,7 @@ pub(crate) struct Front {
     pub(crate) icon: Icon,
     pub(crate) card: Option<Arc<dyn Card>>,
     stats: Option<Arc<dyn Stats>>,
+    upstreams: Option<Arc<dyn Upstreams>>,
 }
 
 impl App {
@@ -85,6 +88,7 @@ impl App {
                 icon,
                 card,
                 stats,
+                upstreams,
                 ..
             } = contribution;
             if let Some(register) = contribution.metrics {
@@ -103,6 +107,24 @@ impl App {
                 icon,
                 card,
                 stats,
+                upstreams,
+            });
+        }
+        let engines: Vec<Engine> = fronts
+            .iter()
+            .filter_map(|front| Some(front.upstreams.as_ref()?.engine().clone()))
+            .collect();
+        if !engines.is_empty() {
+            let all = weir_engine::Metrics::new(engines);
+            metrics::weir(&mut registry).register_collector(Box::new(all));
+            nav.push(NavEntry {
+                label: "Upstreams",
+                href: "/upstreams",
+                icon: Icon::Upstreams,
+                key: 'u',
+                group: NavGroup::Watch,
+                place: 1,
+                phone: true,
             });
         }
         Ok(Self(Arc::new(Inner {
@@ -189,7 +211,8 @@ impl App {
             .route("/", get(pages::overview::show))
             .route("/more", get(pages::more))
             .route("/theme", post(pages::theme::choose))
-            .route("/sign-out", post(pages::sign_in::sign_out));
+            .route("/sign-out", post(pages::sign_in::sign_out))
+            .merge(upstreams::pages());
         let gate = Gate {
             app: self.clone(),
             access: Access::Open,
@@ -201,6 +224,7 @@ impl App {
             .merge(own(Access::Open, "sign-in", sign_in))
             .merge(own(Access::Trusted, "stats", figures))
             .merge(own(Access::Page, "page", pages))
+            .merge(own(Access::Api, "api", upstreams::api()))
             .fallback_service(
                 Router::new()
                     .fallback(async || Failure::not_found())
@@ -239,6 +263,12 @@ impl App {
 
     pub(crate) fn fronts(&self) -> &[Front] {
         &self.0.fronts
+    }
+
+    /// Fronts that call somebody.
+    pub(crate) fn with_upstreams(&self) -> impl Iterator<Item = (&Front, &Arc<dyn Upstreams>)> {
+        let fronts = self.0.fronts.iter();
+        fronts.filter_map(|front| Some((front, front.upstreams.as_ref()?)))
     }
 
     pub(crate) fn sections(&self) -> impl Iterator<Item = (&'static str, &Arc<dyn Stats>)> {

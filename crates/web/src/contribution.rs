@@ -1,12 +1,12 @@
-//! What a front brings to the web listener: routes, navigation, a section of `/stats`, metrics and a card on the
-//! overview. Everything here is plain values and small traits, so that `web` never knows a front.
+//! What a front brings to the web listener: routes, navigation, a section of `/stats`, metrics, upstreams and a card
+//! on the overview. Everything here is plain values and small traits, so that `web` never knows a front.
 
 use std::sync::Arc;
 
 use axum::Router;
 use prometheus_client::registry::Registry;
 
-use crate::Access;
+use crate::{Access, Upstreams};
 
 /// Puts a front's metrics into the registry.
 type Register = Box<dyn FnOnce(&mut Registry) + Send>;
@@ -20,6 +20,7 @@ pub struct Contribution {
     pub(crate) stats: Option<Arc<dyn Stats>>,
     pub(crate) metrics: Option<Register>,
     pub(crate) card: Option<Arc<dyn Card>>,
+    pub(crate) upstreams: Option<Arc<dyn Upstreams>>,
     pub(crate) icon: Icon,
 }
 
@@ -34,6 +35,7 @@ impl Contribution {
             stats: None,
             metrics: None,
             card: None,
+            upstreams: None,
             icon,
         }
     }
@@ -76,6 +78,13 @@ impl Contribution {
     #[must_use]
     pub fn card(mut self, card: Arc<dyn Card>) -> Self {
         self.card = Some(card);
+        self
+    }
+
+    /// Puts the front's upstreams on `/upstreams`, into the API and into the metrics.
+    #[must_use]
+    pub fn upstreams(mut self, upstreams: Arc<dyn Upstreams>) -> Self {
+        self.upstreams = Some(upstreams);
         self
     }
 }

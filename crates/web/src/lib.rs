@@ -21,6 +21,7 @@ mod pages;
 mod server;
 mod shell;
 mod stats;
+mod upstreams;
 mod visitor;
 
 pub use access::{Access, Refusal};
@@ -35,4 +36,5 @@ pub use error::Error;
 pub use failure::Failure;
 pub use metrics::Requests;
 pub use server::{Ended, Guest, run, run_guests};
+pub use upstreams::Upstreams;
 pub use visitor::{Identity, RequestId, Visitor};

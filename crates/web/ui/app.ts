@@ -12,14 +12,59 @@ function localiseTimes(): void {
   if (zone) zone.textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
   const day = { weekday: "short", day: "numeric", month: "short" } as const;
-  const today = new Date().toDateString();
-  for (const time of document.querySelectorAll<HTMLTimeElement>("time[datetime]")) {
-    const at = new Date(time.dateTime);
+  const server = Number(document.querySelector<HTMLElement>("[data-now]")?.dataset["now"]);
+  const today = new Date(server || Date.now()).toDateString();
+  // Text in a picture cannot be a `time`.
+  for (const time of document.querySelectorAll<HTMLElement | SVGElement>("time[datetime], [data-time]")) {
+    const at = new Date(time.getAttribute("datetime") ?? time.dataset["time"] ?? "");
     if (Number.isNaN(at.getTime())) continue;
     const second = "seconds" in time.dataset ? ({ second: "2-digit" } as const) : {};
     const date = at.toDateString() === today ? "" : `${at.toLocaleDateString("en-GB", day).replace(",", "")}, `;
     time.textContent = date + at.toLocaleTimeString("en-GB", { ...clock, ...second });
-    time.title = at.toLocaleString();
+    if (time instanceof HTMLElement) time.title = at.toLocaleString();
+  }
+}
+
+// `6 min`, as the server writes it.
+function span(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 90) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.ceil(seconds / 60)} min`;
+  return `${Math.ceil(seconds / 3600)} h`;
+}
+
+// Counts down by the server's clock: the browser's may be wrong, but it runs as fast.
+function countDown(): void {
+  const now = Number(document.querySelector<HTMLElement>("[data-now]")?.dataset["now"]);
+  const ends = [...document.querySelectorAll<HTMLElement>("[data-until]")];
+  if (!now || ends.length === 0) return;
+  const loaded = performance.now();
+  const tell = (): void => {
+    const server = now + performance.now() - loaded;
+    for (const end of ends) {
+      const left = Date.parse(end.dataset["until"] ?? "") - server;
+      const word = end.textContent?.startsWith("I") ? "In" : "in";
+      const text = left > 0 ? `${word} ${span(left)}` : `${word} a moment`;
+      if (end.textContent !== text) end.textContent = text;
+    }
+  };
+  tell();
+  setInterval(tell, 1000);
+}
+
+// A question that has a page of its own is asked in place.
+function askInPlace(): void {
+  for (const link of document.querySelectorAll<HTMLAnchorElement>("a[data-dialog]")) {
+    const dialog = document.querySelector<HTMLDialogElement>(`dialog#${link.dataset["dialog"]}`);
+    if (!dialog) continue;
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      dialog.showModal();
+    });
+    for (const close of dialog.querySelectorAll<HTMLButtonElement>("[data-close]")) {
+      close.addEventListener("click", () => dialog.close());
+    }
   }
 }
 
@@ -152,4 +197,6 @@ function listenForKeys(dialog: HTMLDialogElement | null): void {
 
 localiseTimes();
 offerCopies();
+countDown();
+askInPlace();
 listenForKeys(keysDialog());

@@ -3,7 +3,9 @@
 use askama::Template;
 use axum::{extract::State, response::Response};
 
-use crate::{App, CardState, CardView, Icon, Visitor, pages::time::Shown, shell};
+use crate::{
+    App, CardState, CardView, Icon, Visitor, pages::time::Shown, shell, upstreams::Glance,
+};
 
 #[derive(Template)]
 #[template(path = "overview.html")]
@@ -11,6 +13,9 @@ struct Overview {
     headline: String,
     started: Shown,
     cards: Vec<OfFront>,
+    upstreams: Glance,
+    /// The server's clock, for countdowns.
+    now: i64,
 }
 
 /// A card with the front it belongs to.
@@ -44,6 +49,8 @@ pub(crate) async fn show(State(app): State<App>, visitor: Visitor) -> Response {
         headline: headline(&states),
         started: Shown::new(app.started(), app.now(), &app.shell().zone),
         cards,
+        upstreams: Glance::look(&app),
+        now: app.now().as_millisecond(),
     };
     shell::body(&page, |body| visitor.page("Overview", body))
 }

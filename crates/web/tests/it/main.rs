@@ -12,3 +12,4 @@ mod guests;
 mod server;
 mod sign_in;
 mod support;
+mod upstreams;

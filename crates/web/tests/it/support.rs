@@ -62,14 +62,30 @@ pub(crate) fn rig_with(config: Config) -> Rig {
     open(config, Arc::new(tempfile::tempdir().unwrap()), clock)
 }
 
+/// With these fronts instead of the sample.
+pub(crate) fn rig_of(config: Config, contributions: Vec<Contribution>) -> Rig {
+    let clock = Arc::new(Hand(AtomicI64::new(1_794_700_000)));
+    let directory = Arc::new(tempfile::tempdir().unwrap());
+    open_with(config, directory, clock, contributions)
+}
+
 pub(crate) fn open(config: Config, directory: Arc<tempfile::TempDir>, clock: Arc<Hand>) -> Rig {
+    open_with(config, directory, clock, vec![sample()])
+}
+
+fn open_with(
+    config: Config,
+    directory: Arc<tempfile::TempDir>,
+    clock: Arc<Hand>,
+    contributions: Vec<Contribution>,
+) -> Rig {
     let state = File::open(directory.path().join("state.db")).unwrap();
     let app = App::open(
         config,
         &state,
         clock.clone(),
         Requests::default(),
-        vec![sample()],
+        contributions,
     )
     .unwrap();
     let router = app.router();

@@ -1,6 +1,11 @@
 //! Shows the shell with sample contributions: `cargo run -p weir-web --example preview`. Ends with Ctrl-C.
 
-use std::{sync::Arc, time::Duration};
+mod upstreams;
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use axum::{Router, routing::get};
 use tokio::net::TcpListener;
@@ -10,6 +15,8 @@ use weir_web::{
     App, Card, CardState, CardView, Config, Contribution, Figure, Icon, NavEntry, NavGroup,
     Requests, System, Visitor,
 };
+
+use self::upstreams::Samples;
 
 struct Sample(CardView);
 
@@ -39,7 +46,7 @@ fn sample(
     }))
 }
 
-fn contributions() -> Vec<Contribution> {
+fn contributions(trackers: Arc<Samples>, indexers: Arc<Samples>) -> Vec<Contribution> {
     let tracker = sample(
         CardState::Answering,
         "Answers announces on port 6969, over HTTP and UDP.",
@@ -75,12 +82,14 @@ fn contributions() -> Vec<Contribution> {
         icon,
         key,
         group,
-        place: 1,
+        place: 2,
         phone,
     };
     vec![
         Contribution::new("tracker", "Tracker", Icon::Tracker)
             .card(tracker)
+            .stats(trackers.clone())
+            .upstreams(trackers)
             .router(Router::new().route("/swarms", page("Swarms")))
             .nav(entry(
                 "Swarms",
@@ -92,6 +101,8 @@ fn contributions() -> Vec<Contribution> {
             )),
         Contribution::new("search", "Search", Icon::Search)
             .card(search)
+            .stats(indexers.clone())
+            .upstreams(indexers)
             .router(Router::new().route("/search", page("Search")))
             .nav(entry(
                 "Search",
@@ -115,12 +126,16 @@ fn contributions() -> Vec<Contribution> {
     ]
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread", start_paused = true)]
 #[expect(
     clippy::print_stdout,
-    reason = "an example talks to whoever started it"
+    clippy::disallowed_methods,
+    reason = "an example talks to whoever started it and has nobody to be given a clock by"
 )]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let past = SystemTime::now() - Duration::from_secs(1200 * 60);
+    let (trackers, indexers) = upstreams::live(past).await;
+    tokio::time::resume();
     let directory = tempfile::tempdir()?;
     let state = File::open(directory.path().join("state.db"))?;
     let app = App::open(
@@ -128,7 +143,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         &state,
         Arc::new(System),
         Requests::default(),
-        contributions(),
+        contributions(trackers, indexers),
     )?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}{}", listener.local_addr()?, app.sign_in_link()?);

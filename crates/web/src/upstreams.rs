@@ -1,0 +1,111 @@
+//! Upstreams of all fronts: which are open, which rest, why and until when; and what an operator does about it.
+//!
+//! A front hands over its engine through [`Upstreams`]; pages, API, metrics and figures are the same for all.
+
+mod act;
+mod asked;
+mod band;
+mod chart;
+mod day;
+mod decisions;
+mod figures;
+mod glance;
+mod json;
+mod list;
+mod numbers;
+mod one;
+mod reason;
+mod sight;
+mod times;
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    routing::{get, post},
+};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use weir_engine::{
+    Call, Engine,
+    dispatch::{Asker, UpstreamId},
+};
+
+pub(crate) use self::glance::Glance;
+use crate::App;
+
+/// The upstreams of one front, as pages and API see them. Nothing it gives may hold a secret.
+pub trait Upstreams: Send + Sync + 'static {
+    /// What calls them.
+    fn engine(&self) -> &Engine;
+
+    /// What one of them is: "tracker", "indexer", "news server".
+    fn kind(&self) -> &'static str;
+
+    /// Where it is, without secrets: `udp://tracker.example:1337`.
+    fn place(&self, upstream: UpstreamId) -> String;
+
+    /// The front's own probe call; `None` if it has none.
+    fn probe(&self, upstream: UpstreamId) -> Option<Arc<dyn Call>>;
+
+    /// The names of the classes by position, for sentences.
+    fn classes(&self) -> &'static [&'static str];
+
+    /// Further facts for the page of one upstream: label and value.
+    fn facts(&self, upstream: UpstreamId) -> Vec<(String, String)> {
+        let _ = upstream;
+        Vec::new()
+    }
+
+    /// The program behind a number that the front gave it. `u32::MAX` is taken: it stands for operators.
+    fn asker(&self, asker: Asker) -> Option<String> {
+        let _ = asker;
+        None
+    }
+
+    /// The time that the upstream last asked to be left between two calls.
+    fn last_interval(&self, upstream: UpstreamId) -> Option<Duration> {
+        let _ = upstream;
+        None
+    }
+}
+
+/// The number under which operators' probes stand in decisions; fronts leave it alone.
+const OPERATOR: Asker = Asker(u32::MAX);
+
+/// Pages for people.
+pub(crate) fn pages() -> Router<App> {
+    Router::new()
+        .route("/upstreams", get(list::show))
+        .route("/upstreams/probe", post(act::probe_what_fails))
+        .route("/upstreams/{front}/{name}", get(one::show))
+        .route(
+            "/upstreams/{front}/{name}/disable",
+            get(one::confirm).post(act::disable),
+        )
+        .route("/upstreams/{front}/{name}/{action}", post(act::form))
+}
+
+/// The same for programs.
+pub(crate) fn api() -> Router<App> {
+    Router::new()
+        .route("/api/v1/upstreams", get(json::list))
+        .route("/api/v1/upstreams/{front}/{name}", get(json::one))
+        .route("/api/v1/upstreams/{front}/{name}/{action}", post(act::api))
+        .route("/api/v1/decisions", get(json::decisions))
+}
+
+/// What stands as it is in a part of a path.
+const PART: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+/// The address of an upstream's page.
+fn path(front: &str, name: &str) -> String {
+    format!(
+        "/upstreams/{}/{}",
+        utf8_percent_encode(front, PART),
+        utf8_percent_encode(name, PART)
+    )
+}

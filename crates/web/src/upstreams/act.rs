@@ -1,0 +1,406 @@
+//! What an operator does about an upstream: probe it, end its rest, switch it off and on. Forms of pages and the API
+//! end here.
+
+use std::{num::NonZeroU64, time::Duration};
+
+use axum::{
+    Json,
+    body::Bytes,
+    extract::{Path, State},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Redirect, Response},
+};
+use serde_json::{Value, json};
+use weir_engine::{
+    Ended, Outcome, Standing,
+    dispatch::{Budget, Class, Job, Key},
+};
+
+use super::{OPERATOR, asked::encode, json, numbers::counted, one, sight::Sight, times::at};
+use crate::{App, Failure, Identity, Visitor, forms::field, pages::local};
+
+/// How long an answer waits for a probe; one that takes longer goes on by itself.
+const PROBE: Duration = Duration::from_secs(3);
+/// The longest reason, in letters.
+const REASON: usize = 200;
+
+/// What can be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Probe,
+    Clear,
+    Disable,
+    Enable,
+}
+
+impl Action {
+    fn read(text: &str) -> Option<Self> {
+        let all = [Self::Probe, Self::Clear, Self::Disable, Self::Enable];
+        all.into_iter().find(|action| action.name() == text)
+    }
+
+    /// In addresses.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Probe => "probe",
+            Self::Clear => "clear",
+            Self::Disable => "disable",
+            Self::Enable => "enable",
+        }
+    }
+
+    /// On buttons.
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Probe => "Probe now",
+            Self::Clear => "Clear cooldown",
+            Self::Disable => "Disable",
+            Self::Enable => "Enable",
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    Done,
+    /// There was nothing to do.
+    Nothing,
+    Answered,
+    Failed,
+    UnderWay,
+    /// The front has no probe of its own.
+    NoProbe,
+}
+
+impl How {
+    const ALL: [Self; 6] = [
+        Self::Done,
+        Self::Nothing,
+        Self::Answered,
+        Self::Failed,
+        Self::UnderWay,
+        Self::NoProbe,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Nothing => "nothing",
+            Self::Answered => "answered",
+            Self::Failed => "failed",
+            Self::UnderWay => "under_way",
+            Self::NoProbe => "no_probe",
+        }
+    }
+}
+
+/// The one action that fits an upstream's state in a row.
+pub(super) fn fitting(sight: &Sight<'_>) -> Option<Action> {
+    match sight.standing() {
+        Standing::Cooldown => Some(Action::Clear),
+        Standing::Disabled if sight.upstreams.probe(sight.id()).is_some() => Some(Action::Probe),
+        Standing::Disabled => Some(Action::Clear),
+        Standing::Manual => Some(Action::Enable),
+        Standing::Open | Standing::Probing => None,
+    }
+}
+
+/// Whether *probe what fails* means it.
+pub(super) fn may_be_probed(sight: &Sight<'_>) -> bool {
+    let fails = matches!(
+        sight.standing(),
+        Standing::Cooldown | Standing::Disabled | Standing::Probing
+    );
+    fails && sight.view.status.in_flight == 0 && sight.upstreams.probe(sight.id()).is_some()
+}
+
+/// `POST /upstreams/{front}/{name}/{action}`: forms that ask for nothing more.
+pub(super) async fn form(
+    State(app): State<App>,
+    Path((front, name, action)): Path<(String, String, String)>,
+    visitor: Visitor,
+    body: Bytes,
+) -> Result<Response, Failure> {
+    let sight = Sight::find(&app, &front, &name)?;
+    let action = Action::read(&action).ok_or_else(Failure::not_found)?;
+    let how = perform(&sight, action, "", &visitor).await;
+    Ok(back(&sight, action, how, &body))
+}
+
+/// `POST /upstreams/{front}/{name}/disable`.
+pub(super) async fn disable(
+    State(app): State<App>,
+    Path((front, name)): Path<(String, String)>,
+    visitor: Visitor,
+    body: Bytes,
+) -> Result<Response, Failure> {
+    let sight = Sight::find(&app, &front, &name)?;
+    let given = field(&body, "reason").unwrap_or_default();
+    match reason(&given) {
+        Ok(reason) => {
+            let how = perform(&sight, Action::Disable, &reason, &visitor).await;
+            Ok(back(&sight, Action::Disable, how, &body))
+        }
+        Err(mistake) => {
+            let mut response = one::ask(&sight, &visitor, &given, Some(mistake));
+            *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+            Ok(response)
+        }
+    }
+}
+
+/// `POST /upstreams/probe`.
+pub(super) async fn probe_what_fails(
+    State(app): State<App>,
+    visitor: Visitor,
+    body: Bytes,
+) -> Response {
+    let all = Sight::all(&app);
+    let mut probed = 0u64;
+    for sight in all.iter().filter(|sight| may_be_probed(sight)) {
+        if let Some(call) = sight.upstreams.probe(sight.id()) {
+            sight.engine().submit_detached(job(sight), call);
+            probed += 1;
+        }
+    }
+    tracing::info!(who = %who(&visitor), probed, "probes what fails");
+    let next = field(&body, "next").unwrap_or_default();
+    let next = local(&next).unwrap_or("/upstreams");
+    Redirect::to(&with(next, &format!("did=probe-all&how={probed}"))).into_response()
+}
+
+/// `POST /api/v1/upstreams/{front}/{name}/{action}`.
+pub(super) async fn api(
+    State(app): State<App>,
+    Path((front, name, action)): Path<(String, String, String)>,
+    visitor: Visitor,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Json<Value>, Failure> {
+    let sight = Sight::find(&app, &front, &name)?;
+    let action = Action::read(&action).ok_or_else(|| {
+        Failure::new(
+            StatusCode::NOT_FOUND,
+            "There is no such action.",
+            "There are probe, clear, disable and enable.",
+        )
+    })?;
+    let given = match action {
+        Action::Disable => reason(&given(&headers, &body)).map_err(|mistake| {
+            Failure::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                mistake,
+                "Send it as the field reason, as JSON or as a form.",
+            )
+        })?,
+        _ => String::new(),
+    };
+    let how = perform(&sight, action, &given, &visitor).await;
+    let now = sight.again(&app).unwrap_or(sight);
+    Ok(Json(json!({
+        "action": action.name(),
+        "result": how.name(),
+        "sentence": now.times.plain(&sentence(&now, action, how)),
+        "upstream": json::upstream(&now),
+    })))
+}
+
+/// The field `reason` of a body in JSON or of a form.
+fn given(headers: &HeaderMap, body: &[u8]) -> String {
+    let kind = headers.get(header::CONTENT_TYPE);
+    if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json")) {
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        return body["reason"].as_str().unwrap_or_default().to_owned();
+    }
+    field(body, "reason").unwrap_or_default()
+}
+
+/// A reason on one line.
+fn reason(given: &str) -> Result<String, &'static str> {
+    let words = given.split(|letter: char| letter.is_whitespace() || letter.is_control());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let reason = words.join(" ");
+    match reason.chars().count() {
+        0 => Err("A reason is needed: others will read why it is off."),
+        1..=REASON => Ok(reason),
+        _ => Err("A reason has at most 200 letters."),
+    }
+}
+
+async fn perform(sight: &Sight<'_>, action: Action, reason: &str, visitor: &Visitor) -> How {
+    let (engine, id, who) = (sight.engine(), sight.id(), who(visitor));
+    let how = match action {
+        Action::Probe => probe(sight).await,
+        Action::Clear if rests(sight) => {
+            engine.clear(id);
+            How::Done
+        }
+        Action::Disable => {
+            engine.switch_off(id, reason, &who);
+            How::Done
+        }
+        Action::Enable if sight.standing() == Standing::Manual => {
+            engine.switch_on(id);
+            How::Done
+        }
+        Action::Clear | Action::Enable => How::Nothing,
+    };
+    let (front, upstream) = (sight.front.name, sight.name());
+    let (action, how_name) = (action.name(), how.name());
+    tracing::info!(
+        front,
+        upstream,
+        who,
+        reason,
+        "operator: {action}, {how_name}"
+    );
+    how
+}
+
+/// Whether there is anything for *clear cooldown* to end.
+pub(super) fn rests(sight: &Sight<'_>) -> bool {
+    let status = &sight.view.status;
+    status.rest.is_some() || status.failures > 0
+}
+
+/// Asks the front's own question and waits a moment for the answer.
+async fn probe(sight: &Sight<'_>) -> How {
+    let Some(call) = sight.upstreams.probe(sight.id()) else {
+        return How::NoProbe;
+    };
+    let mut ticket = sight.engine().submit(job(sight), call);
+    match tokio::time::timeout(PROBE, &mut ticket).await {
+        Ok(Ended::Finished(Outcome::Done | Outcome::No | Outcome::Again { .. })) => How::Answered,
+        Ok(_) => How::Failed,
+        Err(_) => {
+            ticket.keep();
+            How::UnderWay
+        }
+    }
+}
+
+/// A probe; while one is under way, another is the same.
+fn job(sight: &Sight<'_>) -> Job {
+    // The keys of fronts are hashes, so that any fixed number is as good as another.
+    let number = u64::from_be_bytes(*b"probe\0\0\0") ^ u64::from(sight.id().0);
+    Job {
+        budget: Budget::Side,
+        probe: true,
+        asker: OPERATOR,
+        pending: NonZeroU64::new(number).map(Key),
+        ..Job::new(sight.id(), Class(0))
+    }
+}
+
+/// Who does it, as others will read it.
+fn who(visitor: &Visitor) -> String {
+    let address = visitor.client.address;
+    match visitor.identity {
+        Identity::Session(_) => format!("operator ({address})"),
+        Identity::Key => format!("a program with the key ({address})"),
+        Identity::Anyone | Identity::Nobody => format!("someone at {address}"),
+    }
+}
+
+/// Back to the page that the form stood on, with word of what was done.
+fn back(sight: &Sight<'_>, action: Action, how: How, form: &[u8]) -> Response {
+    let (path, next) = (sight.path(), field(form, "next").unwrap_or_default());
+    let whom = format!("{}/{}", sight.front.name, sight.name());
+    let word = format!(
+        "did={}&whom={}&how={}",
+        action.name(),
+        encode(&whom),
+        how.name()
+    );
+    Redirect::to(&with(local(&next).unwrap_or(&path), &word)).into_response()
+}
+
+fn with(path: &str, word: &str) -> String {
+    let (path, _) = path.split_once('#').unwrap_or((path, ""));
+    let sign = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{sign}{word}")
+}
+
+/// What a page says after something was done.
+pub(super) struct Notice {
+    pub(super) html: String,
+    pub(super) bad: bool,
+}
+
+impl Notice {
+    /// Reads it from the address. It holds no text of its own, so that nobody can put words into our mouth.
+    pub(super) fn read(app: &App, did: &str, whom: &str, how: &str) -> Option<Self> {
+        if did == "probe-all" {
+            let count: u64 = how.parse().ok()?;
+            let (one, more) = ("upstream is being probed.", "upstreams are being probed.");
+            let html = counted(count, one, more);
+            return Some(Self { html, bad: false });
+        }
+        let how = How::ALL.into_iter().find(|known| known.name() == how)?;
+        let action = Action::read(did)?;
+        let (front, name) = whom.split_once('/')?;
+        let sight = Sight::find(app, front, name).ok()?;
+        let words = sentence(&sight, action, how);
+        Some(Self {
+            html: sight.times.html(&words),
+            bad: matches!(how, How::Failed | How::Nothing | How::NoProbe),
+        })
+    }
+}
+
+fn sentence(sight: &Sight<'_>, action: Action, how: How) -> String {
+    let (name, standing) = (sight.name(), sight.standing());
+    match (action, how) {
+        (Action::Probe, How::Answered) if standing == Standing::Open => {
+            format!("{name} answered the probe and is open.")
+        }
+        (Action::Probe, How::Answered) => format!("{name} answered the probe."),
+        (Action::Probe, How::Failed) => match &sight.view.last_error {
+            Some((_, words)) => format!("{name} did not pass the probe: {words}."),
+            None => format!("{name} did not pass the probe."),
+        },
+        (Action::Probe, How::UnderWay) => {
+            format!("{name} is being probed. Load the page again to see how it went.")
+        }
+        (Action::Probe, _) => {
+            format!("There is no probe for {name}: the next call tries it out.")
+        }
+        (Action::Clear, How::Done) if standing == Standing::Manual => {
+            format!("The rest of {name} was ended. It stays off until switched on.")
+        }
+        (Action::Clear, How::Done) => format!("{name} is open: its rest was ended."),
+        (Action::Clear, _) => format!("{name} does not rest, so nothing was changed."),
+        (Action::Disable, _) => format!("{name} is off until it is switched on."),
+        (Action::Enable, How::Done) => match sight.until() {
+            Some(until) => format!(
+                "{name} is switched on. Its rest goes on until {}.",
+                at(until)
+            ),
+            None => format!("{name} is switched on."),
+        },
+        (Action::Enable, _) => format!("{name} was not off, so nothing was changed."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_one_line_of_words() {
+        assert_eq!(
+            reason(" account\r\n\u{2}renewal\t "),
+            Ok("account renewal".to_owned())
+        );
+        assert!(reason(" \u{3}\n").is_err());
+        assert!(reason(&"x".repeat(200)).is_ok());
+        assert!(reason(&"x".repeat(201)).is_err());
+    }
+
+    #[test]
+    fn word_of_what_was_done_joins_the_address() {
+        assert_eq!(with("/upstreams", "did=x"), "/upstreams?did=x");
+        assert_eq!(with("/upstreams?q=a#d-1", "did=x"), "/upstreams?q=a&did=x");
+    }
+}

@@ -1,0 +1,269 @@
+//! Which upstreams a reader wants to see, and in which order: all of it stands in the address.
+
+use std::{borrow::Cow, cmp::Reverse};
+
+use percent_encoding::utf8_percent_encode;
+use serde::Deserialize;
+use weir_engine::Standing;
+
+use super::{PART, sight::Sight};
+
+/// Rows on a page.
+pub(super) const PAGE: usize = 50;
+const MOST: usize = 500;
+
+/// What the address holds. What cannot be read counts as not there.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct View {
+    /// Part of a name or place.
+    pub(super) q: String,
+    /// A state, or `attention`.
+    pub(super) state: String,
+    pub(super) front: String,
+    /// A column, after `-` for the other way round.
+    pub(super) sort: String,
+    page: String,
+    limit: String,
+    /// Seconds after which the page loads itself again.
+    pub(super) refresh: String,
+    /// What was done just now, to whom, and how it went.
+    pub(super) did: String,
+    pub(super) whom: String,
+    pub(super) how: String,
+}
+
+/// A column that rows can be ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Column {
+    State,
+    Name,
+    Latency,
+    Success,
+}
+
+impl Column {
+    fn name(self) -> &'static str {
+        match self {
+            Self::State => "state",
+            Self::Name => "name",
+            Self::Latency => "latency",
+            Self::Success => "success",
+        }
+    }
+
+    /// The order in words, as it stands under the table.
+    fn words(self, back: bool) -> &'static str {
+        match (self, back) {
+            (Self::State, false) => "those needing attention first",
+            (Self::State, true) => "open ones first",
+            (Self::Name, false) => "by name",
+            (Self::Name, true) => "by name, backwards",
+            (Self::Latency, false) => "fastest first",
+            (Self::Latency, true) => "slowest first",
+            (Self::Success, false) => "least answered first",
+            (Self::Success, true) => "most answered first",
+        }
+    }
+}
+
+/// A page of rows.
+pub(super) struct Page<'a> {
+    pub(super) rows: Vec<Sight<'a>>,
+    /// How many match.
+    pub(super) matching: usize,
+    /// How many stand before the first of them.
+    pub(super) before: usize,
+    pub(super) number: usize,
+    pub(super) pages: usize,
+}
+
+impl View {
+    /// The order, and whether it is turned round.
+    pub(super) fn order(&self) -> (Column, bool) {
+        let (name, back) = match self.sort.strip_prefix('-') {
+            Some(name) => (name, true),
+            None => (self.sort.as_str(), false),
+        };
+        let columns = [
+            Column::State,
+            Column::Name,
+            Column::Latency,
+            Column::Success,
+        ];
+        match columns.into_iter().find(|column| column.name() == name) {
+            Some(column) => (column, back),
+            None => (Column::State, false),
+        }
+    }
+
+    pub(super) fn order_in_words(&self) -> &'static str {
+        let (column, back) = self.order();
+        column.words(back)
+    }
+
+    pub(super) fn limit(&self) -> usize {
+        let limit = self.limit.parse().unwrap_or(PAGE);
+        limit.clamp(1, MOST)
+    }
+
+    /// Whether anything is left out.
+    pub(super) fn filters(&self) -> bool {
+        !(self.q.trim().is_empty() && self.state.is_empty() && self.front.is_empty())
+    }
+
+    /// The wanted page of the wanted rows.
+    pub(super) fn page<'a>(&self, all: Vec<Sight<'a>>) -> Page<'a> {
+        let q = self.q.trim().to_lowercase();
+        let mut rows: Vec<Sight<'a>> = all
+            .into_iter()
+            .filter(|sight| self.wants(sight, &q))
+            .collect();
+        self.sort(&mut rows);
+        let (matching, limit) = (rows.len(), self.limit());
+        let pages = matching.div_ceil(limit).max(1);
+        let number = self.page.parse().unwrap_or(1).clamp(1, pages);
+        let before = (number - 1) * limit;
+        Page {
+            rows: rows.into_iter().skip(before).take(limit).collect(),
+            matching,
+            before,
+            number,
+            pages,
+        }
+    }
+
+    fn wants(&self, sight: &Sight<'_>, q: &str) -> bool {
+        let text = q.is_empty()
+            || sight.name().to_lowercase().contains(q)
+            || sight.place.to_lowercase().contains(q);
+        let front = self.front.is_empty() || self.front == sight.front.name;
+        text && front && self.wants_state(sight)
+    }
+
+    fn wants_state(&self, sight: &Sight<'_>) -> bool {
+        match self.state.as_str() {
+            "attention" => sight.needs_attention(),
+            name if is_state(name) => sight.standing().name() == name,
+            _ => true,
+        }
+    }
+
+    fn sort(&self, rows: &mut [Sight<'_>]) {
+        rows.sort_by(|one, other| one.name().cmp(other.name()));
+        let (column, back) = self.order();
+        // What is not known stands last in either direction.
+        match (column, back) {
+            (Column::State, false) => rows.sort_by_key(Sight::rank),
+            (Column::State, true) => rows.sort_by_key(|sight| Reverse(sight.rank())),
+            (Column::Name, false) => {}
+            (Column::Name, true) => rows.reverse(),
+            (Column::Latency, back) => rows.sort_by_cached_key(|sight| {
+                let p50 = sight.day().p50.map(|time| time.as_nanos());
+                ordered(p50, back)
+            }),
+            (Column::Success, back) => rows
+                .sort_by_cached_key(|sight| ordered(sight.day().success().map(u128::from), back)),
+        }
+    }
+
+    /// The address of this view with other values; a page number stays only if it is given.
+    pub(super) fn link(&self, changes: &[(&str, &str)]) -> String {
+        let kept = [
+            ("q", self.q.trim()),
+            ("state", &self.state),
+            ("front", &self.front),
+            ("sort", &self.sort),
+            ("refresh", &self.refresh),
+            ("page", ""),
+        ];
+        let pairs: Vec<String> = kept
+            .into_iter()
+            .map(|(name, value)| {
+                let change = changes.iter().find(|(changed, _)| *changed == name);
+                (name, change.map_or(value, |(_, value)| *value))
+            })
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| format!("{name}={}", encode(value)))
+            .collect();
+        match pairs.as_slice() {
+            [] => "/upstreams".to_owned(),
+            pairs => format!("/upstreams?{}", pairs.join("&")),
+        }
+    }
+
+    /// The address that orders by a column, or turns the order round.
+    pub(super) fn sorted_by(&self, column: Column) -> String {
+        let back = self.order() == (column, false);
+        let name = match (column, back) {
+            (Column::State, false) => String::new(),
+            (column, false) => column.name().to_owned(),
+            (column, true) => format!("-{}", column.name()),
+        };
+        self.link(&[("sort", &name)])
+    }
+
+    /// For `aria-sort`, where the rows are ordered by this column.
+    pub(super) fn direction(&self, column: Column) -> Option<&'static str> {
+        match self.order() {
+            (ordered, back) if ordered == column => {
+                Some(if back { "descending" } else { "ascending" })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn ordered(value: Option<u128>, back: bool) -> u128 {
+    match value {
+        None => u128::MAX,
+        Some(value) if back => u128::MAX - 1 - value,
+        Some(value) => value,
+    }
+}
+
+pub(super) fn is_state(name: &str) -> bool {
+    Standing::ALL.iter().any(|state| state.name() == name)
+}
+
+/// As a value in an address.
+pub(super) fn encode(value: &str) -> Cow<'_, str> {
+    utf8_percent_encode(value, PART).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_is_an_address() {
+        let view = View {
+            q: " a&b ".into(),
+            sort: "-name".into(),
+            page: "3".into(),
+            ..View::default()
+        };
+        assert_eq!(view.link(&[]), "/upstreams?q=a%26b&sort=-name");
+        assert_eq!(
+            view.link(&[("page", "2"), ("q", "")]),
+            "/upstreams?sort=-name&page=2"
+        );
+        assert_eq!(view.sorted_by(Column::State), "/upstreams?q=a%26b");
+        assert_eq!(view.sorted_by(Column::Name), "/upstreams?q=a%26b&sort=name");
+        assert_eq!(view.direction(Column::Name), Some("descending"));
+        assert_eq!(View::default().link(&[]), "/upstreams");
+        let odd = View {
+            sort: "nonsense".into(),
+            ..View::default()
+        };
+        assert_eq!(odd.order(), (Column::State, false));
+        assert_eq!(odd.sorted_by(Column::State), "/upstreams?sort=-state");
+    }
+
+    #[test]
+    fn the_unknown_stands_last_either_way() {
+        assert!(ordered(None, false) > ordered(Some(9), false));
+        assert!(ordered(None, true) > ordered(Some(0), true));
+        assert!(ordered(Some(9), true) < ordered(Some(1), true));
+    }
+}

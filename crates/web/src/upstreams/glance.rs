@@ -1,0 +1,123 @@
+//! Upstreams at a glance, for the overview: how many are open, which need attention, what was decided last.
+
+use weir_engine::Standing;
+
+use super::{
+    decisions::{newest, tell},
+    numbers::grouped,
+    reason,
+    sight::Sight,
+};
+use crate::{App, pages::time::Shown};
+
+/// Rows of each list.
+const ROWS: usize = 10;
+
+/// What the overview shows of upstreams.
+pub(crate) struct Glance {
+    /// How many are open and who comes back next; with times. None where there are no upstreams.
+    pub(crate) sentence: Option<String>,
+    pub(crate) attention: Vec<Attention>,
+    /// How many more need it.
+    pub(crate) more: usize,
+    pub(crate) decisions: Vec<Decided>,
+}
+
+/// An upstream that needs attention.
+pub(crate) struct Attention {
+    pub(crate) href: String,
+    pub(crate) name: String,
+    pub(crate) front: &'static str,
+    pub(crate) icon: &'static str,
+    pub(crate) look: &'static str,
+    /// HTML.
+    pub(crate) chip: String,
+    /// HTML.
+    pub(crate) reason: String,
+}
+
+/// A decision.
+pub(crate) struct Decided {
+    pub(crate) href: String,
+    pub(crate) at: Shown,
+    pub(crate) front: &'static str,
+    pub(crate) icon: &'static str,
+    pub(crate) name: String,
+    /// What follows the name; HTML.
+    pub(crate) rest: String,
+}
+
+impl Glance {
+    pub(crate) fn look(app: &App) -> Self {
+        let mut all = Sight::all(app);
+        all.sort_by(|one, other| {
+            one.rank()
+                .cmp(&other.rank())
+                .then(one.name().cmp(other.name()))
+        });
+        let attention = all.iter().filter(|sight| sight.needs_attention());
+        let (last, _) = newest(app, &all, None, ROWS);
+        let decisions = last.iter().flat_map(|(_, index, decision)| {
+            let sight = &all[*index];
+            let told = tell(sight, std::slice::from_ref(decision));
+            told.into_iter().map(move |told| Decided {
+                href: format!("{}#d-{}", sight.path(), told.number),
+                at: sight.times.shown_exactly(told.at),
+                front: sight.front.name,
+                icon: sight.front.icon.symbol(),
+                name: sight.name().to_owned(),
+                rest: {
+                    let rest = told.sentence.strip_prefix(sight.name());
+                    sight.times.html(rest.unwrap_or(&told.sentence))
+                },
+            })
+        });
+        Self {
+            sentence: sentence(&all),
+            more: attention.clone().count().saturating_sub(ROWS),
+            decisions: decisions.collect(),
+            attention: attention.take(ROWS).map(Attention::new).collect(),
+        }
+    }
+}
+
+impl Attention {
+    fn new(sight: &Sight<'_>) -> Self {
+        Self {
+            href: sight.path(),
+            name: sight.name().to_owned(),
+            front: sight.front.name,
+            icon: sight.front.icon.symbol(),
+            look: sight.standing().name(),
+            chip: sight.times.html(&reason::chip(sight)),
+            reason: sight.times.html(&reason::short(sight)),
+        }
+    }
+}
+
+/// `13 of 17 upstreams are open. Next one back: harbor at 14:32, in 6 min.`
+fn sentence(all: &[Sight<'_>]) -> Option<String> {
+    let open = all
+        .iter()
+        .filter(|sight| sight.standing() == Standing::Open);
+    let (open, total) = (open.count(), all.len());
+    let open = match (open, total) {
+        (_, 0) => return None,
+        (1, 1) => "The only upstream is open.".to_owned(),
+        (open, all) if open == all => format!("All {} upstreams are open.", grouped(all as u64)),
+        (open, all) => {
+            let (open, all) = (grouped(open as u64), grouped(all as u64));
+            format!("{open} of {all} upstreams are open.")
+        }
+    };
+    let resting = all.iter().filter_map(|sight| Some((sight.until()?, sight)));
+    let next = resting
+        .min_by_key(|(until, _)| *until)
+        .map(|(until, sight)| {
+            let back = sight.times.until(until);
+            sight
+                .times
+                .html(&format!(" Next one back: {} at {back}.", sight.name()))
+        });
+    Some(open + &next.unwrap_or_default())
+}

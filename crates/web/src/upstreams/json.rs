@@ -1,0 +1,218 @@
+//! `/api/v1/upstreams` and `/api/v1/decisions`.
+
+use axum::{
+    Json,
+    extract::{Path, Query, State},
+    http::StatusCode,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use weir_engine::{
+    Kind, Standing,
+    dispatch::{Decision, Moment},
+};
+
+use super::{
+    asked::View,
+    decisions::{Place, newest, tell},
+    list, reason,
+    sight::Sight,
+};
+use crate::{App, Failure};
+
+/// Decisions on a page, and the most that one may ask for.
+const PAGE: usize = 50;
+const MOST: usize = 500;
+
+/// `GET /api/v1/upstreams`.
+pub(super) async fn list(State(app): State<App>, Query(view): Query<View>) -> Json<Value> {
+    let all = Sight::all(&app);
+    let count = |wanted| {
+        all.iter()
+            .filter(|sight| sight.standing() == wanted)
+            .count()
+    };
+    let states: Map<String, Value> = Standing::ALL
+        .into_iter()
+        .map(|state| (state.name().to_owned(), count(state).into()))
+        .collect();
+    let (summary, total) = (list::summary(&all), all.len());
+    let page = view.page(all);
+    Json(json!({
+        "upstreams": page.rows.iter().map(upstream).collect::<Vec<_>>(),
+        "summary": summary,
+        "states": states,
+        "total": total,
+        "matching": page.matching,
+        "position": page.before,
+        "page": page.number,
+        "pages": page.pages,
+        "limit": view.limit(),
+    }))
+}
+
+/// `GET /api/v1/upstreams/{front}/{name}`.
+pub(super) async fn one(
+    State(app): State<App>,
+    Path((front, name)): Path<(String, String)>,
+) -> Result<Json<Value>, Failure> {
+    let sight = Sight::find(&app, &front, &name)?;
+    let (engine, id, times) = (sight.engine(), sight.id(), &sight.times);
+    let mut body = upstream(&sight);
+    let history = engine.history(id);
+    body["history"] = history
+        .iter()
+        .map(|(at, standing)| json!({ "at": times.exact(*at), "state": standing.name() }))
+        .collect();
+    let ladder = engine.ladder();
+    body["ladder_seconds"] = ladder.iter().map(|rest| rest.as_secs()).collect();
+    let facts = sight.upstreams.facts(id).into_iter();
+    body["facts"] = facts
+        .map(|(label, value)| json!({ "label": label, "value": value }))
+        .collect();
+    Ok(Json(body))
+}
+
+/// One upstream with everything that is known of it.
+pub(super) fn upstream(sight: &Sight<'_>) -> Value {
+    let (view, times, day) = (&sight.view, &sight.times, sight.day());
+    let status = &view.status;
+    let exact = |moment: Moment| times.exact(moment);
+    let millis = |time: std::time::Duration| time.as_micros() as f64 / 1000.0;
+    let short = times.plain(&reason::short(sight));
+    let limits = sight.limits();
+    let limits: Vec<Value> = limits
+        .iter()
+        .map(|limit| {
+            let window = limit.window;
+            json!({
+                "budget": if limit.grabs { "grab" } else { "query" },
+                "window": super::sight::period(window.window),
+                "used": window.used,
+                "limit": window.limit,
+                "learned": window.learned,
+                "next": (window.next > times.moment).then(|| exact(window.next)),
+            })
+        })
+        .collect();
+    let requests: Map<String, Value> = Kind::ALL
+        .into_iter()
+        .zip(view.figures.requests)
+        .map(|(kind, count)| (kind.name().to_owned(), count.into()))
+        .collect();
+    let [answered, refused, failed, timed_out] = day.calls;
+    json!({
+        "front": sight.front.name,
+        "name": sight.name(),
+        "kind": sight.upstreams.kind(),
+        "place": sight.place,
+        "page": sight.path(),
+        "state": sight.standing().name(),
+        "reason": (!short.is_empty()).then_some(short),
+        "sentence": times.plain(&reason::full(sight, &sight.decisions())),
+        "since": sight.since().map(exact),
+        "until": sight.until().map(exact),
+        "seconds_left": sight.until().map(|until| times.moment.until(until).as_secs()),
+        "next_probe": sight.until().map(exact),
+        "rung": status.rung,
+        "rungs": view.rungs,
+        "next_rest_seconds": view.next_rest.map(|rest| rest.as_secs()),
+        "failures": status.failures,
+        "queued": status.queued,
+        "in_flight": status.in_flight,
+        "in_flight_limit": view.quota.in_flight,
+        "spacing_seconds": view.quota.spacing.as_secs_f64(),
+        "time_out_seconds": view.time_out.as_secs_f64(),
+        "last_start": status.last_start.map(exact),
+        "last_interval_seconds": sight.upstreams.last_interval(sight.id()).map(|time| time.as_secs()),
+        "last_error": view.last_error.as_ref().map(|(at, words)| json!({ "at": exact(*at), "text": words })),
+        "off": view.off.as_ref().map(|off| json!({ "reason": off.reason, "who": off.who, "at": exact(off.at) })),
+        "quota": limits,
+        "latency": { "p50_ms": day.p50.map(millis), "p95_ms": day.p95.map(millis) },
+        "success_pct": day.success().map(|thousandths| thousandths as f64 / 10.0),
+        "calls_24h": { "answered": answered, "refused": refused, "failed": failed, "timed_out": timed_out },
+        "requests": requests,
+    })
+}
+
+/// What decisions are asked for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    front: String,
+    upstream: String,
+    /// As an answer gave it.
+    before: String,
+    limit: String,
+}
+
+/// `GET /api/v1/decisions`.
+pub(super) async fn decisions(
+    State(app): State<App>,
+    Query(asked): Query<Asked>,
+) -> Result<Json<Value>, Failure> {
+    let before = match asked.before.as_str() {
+        "" => None,
+        text => Some(read(text).ok_or_else(odd_place)?),
+    };
+    let limit = asked.limit.parse().unwrap_or(PAGE).clamp(1, MOST);
+    let sights = match (asked.front.as_str(), asked.upstream.as_str()) {
+        ("", "") => Sight::all(&app),
+        (front, "") => {
+            let mut all = Sight::all(&app);
+            all.retain(|sight| sight.front.name == front);
+            all
+        }
+        ("", name) => {
+            let mut all = Sight::all(&app);
+            all.retain(|sight| sight.name() == name);
+            all
+        }
+        (front, name) => vec![Sight::find(&app, front, name)?],
+    };
+    let (found, more) = newest(&app, &sights, before, limit);
+    let last = found.last().map(|(place, _, _)| write(*place));
+    let rows: Vec<Value> = found
+        .iter()
+        .map(|(_, index, decision)| row(&sights[*index], decision))
+        .collect();
+    Ok(Json(
+        json!({ "decisions": rows, "before": last.filter(|_| more) }),
+    ))
+}
+
+fn row(sight: &Sight<'_>, decision: &Decision) -> Value {
+    let told = tell(sight, std::slice::from_ref(decision));
+    let rows = told.into_iter().map(|told| {
+        json!({
+            "front": sight.front.name,
+            "upstream": sight.name(),
+            "number": told.number,
+            "at": sight.times.exact(told.at),
+            "kind": told.kind,
+            "class": told.class,
+            "asker": told.asker,
+            "sentence": sight.times.plain(&told.sentence),
+        })
+    });
+    rows.collect::<Vec<_>>().pop().unwrap_or_default()
+}
+
+fn write((at, (front, upstream), number): Place) -> String {
+    format!("{at}-{front}-{upstream}-{number}")
+}
+
+fn read(text: &str) -> Option<Place> {
+    let mut parts = text.splitn(4, '-');
+    let at = parts.next()?.parse().ok()?;
+    let whom = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    Some((at, whom, parts.next()?.parse().ok()?))
+}
+
+fn odd_place() -> Failure {
+    Failure::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "That is no place among decisions.",
+        "Send before as the last answer gave it.",
+    )
+}

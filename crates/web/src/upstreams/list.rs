@@ -1,0 +1,392 @@
+//! `/upstreams`: which are open, which rest, why, until when, and what is left?
+
+use std::time::Duration;
+
+use askama::Template;
+use axum::{
+    extract::{Query, State},
+    http::{HeaderValue, header},
+    response::Response,
+};
+use weir_engine::{Standing, our_network};
+
+use super::{
+    act,
+    asked::{Column, Page, View},
+    day::{Day, SPARK},
+    numbers::{answer_time, capital, grouped, percent},
+    reason,
+    sight::{Limit, Sight},
+};
+use crate::{App, Visitor, shell};
+
+/// The shortest time after which a page may load itself again.
+const REFRESH: [u64; 3] = [10, 30, 60];
+
+#[derive(Template)]
+#[template(path = "upstreams.html")]
+struct Upstreams<'a> {
+    view: &'a View,
+    form_token: &'a str,
+    summary: String,
+    /// Our own network, in a sentence with times.
+    network: Vec<String>,
+    notice: Option<act::Notice>,
+    fronts: Vec<Choice>,
+    states: Vec<Choice>,
+    rows: Vec<Row>,
+    heads: Vec<Head>,
+    /// Some row has limits.
+    limits: bool,
+    /// There is something to probe.
+    failing: bool,
+    none_at_all: bool,
+    range: String,
+    previous: Option<String>,
+    next: Option<String>,
+    here: String,
+    refresh: Option<u64>,
+    refresh_link: String,
+    /// The server's clock, for countdowns.
+    now: i64,
+}
+
+/// Something to choose from.
+struct Choice {
+    value: String,
+    label: String,
+    href: String,
+    icon: Option<&'static str>,
+    name: &'static str,
+    chosen: bool,
+}
+
+/// The head of a column that rows can be ordered by.
+struct Head {
+    label: &'static str,
+    href: String,
+    direction: Option<&'static str>,
+    number: bool,
+}
+
+struct Row {
+    href: String,
+    name: String,
+    front: &'static str,
+    icon: &'static str,
+    what: String,
+    look: &'static str,
+    chip: String,
+    reason: String,
+    meters: Vec<Meter>,
+    p50: String,
+    p95: String,
+    spark: Option<Spark>,
+    success: String,
+    action: Option<(&'static str, &'static str)>,
+}
+
+/// What is used of one limit.
+pub(super) struct Meter {
+    pub(super) label: &'static str,
+    pub(super) words: String,
+    pub(super) said: String,
+    pub(super) width: u32,
+    pub(super) high: bool,
+    /// The one that a phone shows.
+    pub(super) tightest: bool,
+}
+
+/// Answer times of 24 hours as a line; where nothing was asked, dots at the foot.
+struct Spark {
+    line: String,
+    missing: String,
+}
+
+/// `GET /upstreams`.
+pub(super) async fn show(
+    State(app): State<App>,
+    Query(view): Query<View>,
+    visitor: Visitor,
+) -> Response {
+    let all = Sight::all(&app);
+    let refresh = view
+        .refresh
+        .parse()
+        .ok()
+        .filter(|after| REFRESH.contains(after));
+    let page = Upstreams {
+        form_token: &visitor.form_token,
+        summary: summary(&all),
+        network: network(&app, &all),
+        notice: act::Notice::read(&app, &view.did, &view.whom, &view.how),
+        fronts: fronts(&app, &all, &view),
+        states: states(&all, &view),
+        failing: all.iter().any(act::may_be_probed),
+        none_at_all: all.is_empty(),
+        refresh,
+        refresh_link: view.link(&[("refresh", if refresh.is_some() { "" } else { "10" })]),
+        now: app.now().as_millisecond(),
+        ..Upstreams::of(&view, view.page(all))
+    };
+    let mut response = shell::body(&page, |body| visitor.page("Upstreams", body));
+    if let Some(after) = refresh {
+        let headers = response.headers_mut();
+        headers.insert(header::REFRESH, HeaderValue::from(after));
+    }
+    response
+}
+
+impl<'a> Upstreams<'a> {
+    fn of(view: &'a View, page: Page<'_>) -> Self {
+        let rows: Vec<Row> = page.rows.iter().map(Row::new).collect();
+        let number = |number: usize| number.to_string();
+        let link = |page: usize| view.link(&[("page", &number(page))]);
+        let end = page.before + rows.len();
+        let heads = [
+            ("Upstream", Column::Name, false),
+            ("State and why", Column::State, false),
+            ("Latency p50 / p95", Column::Latency, true),
+            ("Success 24 h", Column::Success, true),
+        ];
+        Self {
+            view,
+            form_token: "",
+            summary: String::new(),
+            network: Vec::new(),
+            notice: None,
+            fronts: Vec::new(),
+            states: Vec::new(),
+            limits: rows.iter().any(|row| !row.meters.is_empty()),
+            failing: false,
+            none_at_all: false,
+            range: format!(
+                "{}–{} of {}, {}",
+                grouped(page.before as u64 + 1),
+                grouped(end as u64),
+                grouped(page.matching as u64),
+                view.order_in_words()
+            ),
+            previous: (page.number > 1).then(|| link(page.number - 1)),
+            next: (page.number < page.pages).then(|| link(page.number + 1)),
+            here: link(page.number),
+            rows,
+            heads: heads
+                .into_iter()
+                .map(|(label, column, number)| Head {
+                    label,
+                    href: view.sorted_by(column),
+                    direction: view.direction(column),
+                    number,
+                })
+                .collect(),
+            refresh: None,
+            refresh_link: String::new(),
+            now: 0,
+        }
+    }
+}
+
+impl Row {
+    fn new(sight: &Sight<'_>) -> Self {
+        let (day, times) = (sight.day(), &sight.times);
+        Self {
+            href: sight.path(),
+            name: sight.name().to_owned(),
+            front: sight.front.name,
+            icon: sight.front.icon.symbol(),
+            what: what(sight),
+            look: sight.standing().name(),
+            chip: times.html(&reason::chip(sight)),
+            reason: times.html(&reason::short(sight)),
+            meters: meters(&sight.limits()),
+            p50: answer_time(day.p50),
+            p95: answer_time(day.p95),
+            spark: Spark::new(&day),
+            success: percent(day.answered(), day.total()),
+            action: act::fitting(sight).map(|action| (action.name(), action.label())),
+        }
+    }
+}
+
+/// What it is and where: `Tracker, udp://tracker.example:1337`.
+pub(super) fn what(sight: &Sight<'_>) -> String {
+    let kind = capital(sight.upstreams.kind());
+    match sight.place.as_str() {
+        "" => kind,
+        place => format!("{kind}, {place}"),
+    }
+}
+
+pub(super) fn meters(limits: &[Limit]) -> Vec<Meter> {
+    let used = |limit: &Limit| {
+        let (used, limit) = (limit.window.used, limit.window.limit.max(1));
+        u64::from(used) * 100 / u64::from(limit)
+    };
+    let queries = limits.iter().enumerate().filter(|(_, limit)| !limit.grabs);
+    let tightest = queries.max_by_key(|(_, limit)| used(limit));
+    let tightest = tightest.map_or(0, |(index, _)| index);
+    limits
+        .iter()
+        .enumerate()
+        .map(|(index, limit)| {
+            let window = limit.window;
+            let words = format!(
+                "{} of {}",
+                grouped(window.used.into()),
+                grouped(window.limit.into())
+            );
+            let what = if limit.grabs { "grabs" } else { "calls" };
+            Meter {
+                label: limit.label(),
+                said: format!(
+                    "{words} {what} this {}",
+                    super::sight::period(window.window)
+                ),
+                words,
+                width: u32::try_from(used(limit)).unwrap_or(100).min(100),
+                high: used(limit) >= 80,
+                tightest: index == tightest,
+            }
+        })
+        .collect()
+}
+
+impl Spark {
+    /// In a box of 70 by 16; none where nothing was asked all day.
+    fn new(day: &Day) -> Option<Self> {
+        let known = day.hours.iter().flatten();
+        let most = known.clone().max()?.as_secs_f64().max(0.001);
+        let least = known.min()?.as_secs_f64();
+        let x = |hour: usize| (hour as f64 * 70.0 / (SPARK - 1) as f64).round();
+        let y = |time: &Duration| {
+            let part = (time.as_secs_f64() - least) / (most - least).max(most * 0.1);
+            (14.0 - part * 12.0).round()
+        };
+        let (mut line, mut missing, mut hour) = (String::new(), String::new(), 0);
+        for run in day
+            .hours
+            .chunk_by(|one, other| one.is_some() == other.is_some())
+        {
+            for (index, time) in run.iter().enumerate() {
+                let x = x(hour + index);
+                match time {
+                    Some(time) if index == 0 => line.push_str(&format!("M{x} {}h1", y(time))),
+                    Some(time) => line.push_str(&format!("L{x} {}", y(time))),
+                    None => missing.push_str(&format!("M{x} 15h1")),
+                }
+            }
+            hour += run.len();
+        }
+        Some(Self { line, missing })
+    }
+}
+
+/// `13 of 17 open. 1 cooling down, 1 probing, 1 disabled, 1 off by operator.`
+pub(super) fn summary(all: &[Sight<'_>]) -> String {
+    let count = |wanted| {
+        all.iter()
+            .filter(|sight| sight.standing() == wanted)
+            .count()
+    };
+    let open = count(Standing::Open);
+    match all.len() {
+        0 => "No upstream is set up.".to_owned(),
+        1 if open == 1 => "The only one is open.".to_owned(),
+        all if open == all => format!("All {} are open.", grouped(all as u64)),
+        all => {
+            let others = [
+                (Standing::Cooldown, "cooling down"),
+                (Standing::Probing, "probing"),
+                (Standing::Disabled, "disabled"),
+                (Standing::Manual, "off by operator"),
+            ];
+            let others: Vec<String> = others
+                .into_iter()
+                .map(|(standing, words)| (count(standing), words))
+                .filter(|(count, _)| *count > 0)
+                .map(|(count, words)| format!("{} {words}", grouped(count as u64)))
+                .collect();
+            let (open, all) = (grouped(open as u64), grouped(all as u64));
+            format!("{open} of {all} open. {}.", others.join(", "))
+        }
+    }
+}
+
+/// A sentence for each front whose calls pause because of our own network.
+fn network(app: &App, all: &[Sight<'_>]) -> Vec<String> {
+    app.with_upstreams()
+        .filter_map(|(front, upstreams)| {
+            let figures = upstreams.engine().status();
+            let next = figures.counts.paused_until?;
+            let sight = all.iter().find(|sight| sight.front.name == front.name)?;
+            let words = sight.scene(&[], |scene| our_network(figures.upstreams, next, scene));
+            Some(sight.times.html(&words))
+        })
+        .collect()
+}
+
+fn fronts(app: &App, all: &[Sight<'_>], view: &View) -> Vec<Choice> {
+    let count = |name: &str| all.iter().filter(|sight| sight.front.name == name).count();
+    let mut choices = vec![Choice {
+        value: String::new(),
+        label: format!("All {}", grouped(all.len() as u64)),
+        href: view.link(&[("front", "")]),
+        icon: None,
+        name: "",
+        chosen: view.front.is_empty(),
+    }];
+    choices.extend(app.with_upstreams().map(|(front, upstreams)| Choice {
+        value: front.name.to_owned(),
+        label: format!(
+            "{}s {}",
+            capital(upstreams.kind()),
+            grouped(count(front.name) as u64)
+        ),
+        href: view.link(&[("front", front.name)]),
+        icon: Some(front.icon.symbol()),
+        name: front.name,
+        chosen: view.front == front.name,
+    }));
+    // One front is no choice.
+    if choices.len() > 2 {
+        choices
+    } else {
+        Vec::new()
+    }
+}
+
+fn states(all: &[Sight<'_>], view: &View) -> Vec<Choice> {
+    let count = |wanted| {
+        all.iter()
+            .filter(|sight| sight.standing() == wanted)
+            .count()
+    };
+    let attention = all.iter().filter(|sight| sight.needs_attention()).count();
+    let states = [
+        (Standing::Open, "Open"),
+        (Standing::Cooldown, "Cooldown"),
+        (Standing::Probing, "Probing"),
+        (Standing::Disabled, "Disabled"),
+        (Standing::Manual, "Off by operator"),
+    ];
+    let states = states
+        .into_iter()
+        .map(|(state, label)| (state.name(), label, count(state)));
+    let first = [
+        ("", "Any state", all.len()),
+        ("attention", "Needing attention", attention),
+    ];
+    first
+        .into_iter()
+        .chain(states)
+        .map(|(value, label, count)| Choice {
+            value: value.to_owned(),
+            label: format!("{label} ({})", grouped(count as u64)),
+            href: String::new(),
+            icon: None,
+            name: "",
+            chosen: view.state == value,
+        })
+        .collect()
+}

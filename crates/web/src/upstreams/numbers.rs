@@ -1,0 +1,106 @@
+//! Numbers and texts as people read them.
+
+use std::time::Duration;
+
+/// Unknown is never zero.
+pub(super) const UNKNOWN: &str = "–";
+
+/// A time as people say it: `58 ms`, `0.7 s`, `74 s`, `6 min`, `12 h`. The same as in the engine's sentences.
+pub(super) fn span(time: Duration) -> String {
+    let (seconds, millis) = (time.as_secs(), time.as_millis());
+    match seconds {
+        0 if millis < 100 => format!("{millis} ms"),
+        0..10 if millis % 1000 >= 50 && millis % 1000 < 950 => {
+            format!("{:.1} s", time.as_secs_f64())
+        }
+        0..90 => format!("{:.0} s", time.as_secs_f64()),
+        90..7200 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{} h", seconds.div_ceil(3600)),
+    }
+}
+
+/// An answer time, finer than [`span`] below a second: `340 ms`.
+pub(super) fn answer_time(time: Option<Duration>) -> String {
+    match time {
+        None => UNKNOWN.to_owned(),
+        Some(time) if time < Duration::from_millis(400) => format!("{} ms", time.as_millis()),
+        Some(time) if time < Duration::from_secs(10) => format!("{:.1} s", time.as_secs_f64()),
+        Some(time) => format!("{:.0} s", time.as_secs_f64()),
+    }
+}
+
+/// `96.1 %`; a hundred only where nothing failed.
+pub(super) fn percent(part: u64, whole: u64) -> String {
+    match (part, whole) {
+        (_, 0) => UNKNOWN.to_owned(),
+        (part, whole) if part == whole => "100 %".to_owned(),
+        _ => {
+            let tenths = part.saturating_mul(1000) / whole;
+            format!("{}.{} %", tenths / 10, tenths % 10)
+        }
+    }
+}
+
+/// `1,204`.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 call`, `2 calls`.
+pub(super) fn counted(number: u64, one: &str, more: &str) -> String {
+    format!(
+        "{} {}",
+        grouped(number),
+        if number == 1 { one } else { more }
+    )
+}
+
+/// With a capital first letter.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+/// As text in HTML, also between quotes.
+pub(super) fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '<' | '>' | '&' | '"' | '\'' => safe.push_str(&format!("&#{};", u32::from(letter))),
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_the_look_asks() {
+        assert_eq!(percent(961, 1000), "96.1 %");
+        assert_eq!(percent(99_999, 100_000), "99.9 %");
+        assert_eq!(percent(0, 0), UNKNOWN);
+        assert_eq!(percent(7, 7), "100 %");
+        assert_eq!(grouped(1_204_331), "1,204,331");
+        let millis = |millis| answer_time(Some(Duration::from_millis(millis)));
+        assert_eq!(
+            [millis(58), millis(700), millis(12_000)],
+            ["58 ms", "0.7 s", "12 s"]
+        );
+        assert_eq!(answer_time(None), UNKNOWN);
+        assert_eq!(capital("it answered 429"), "It answered 429");
+        assert_eq!(escape("<a href='x'>&"), "&#60;a href=&#39;x&#39;&#62;&#38;");
+    }
+}

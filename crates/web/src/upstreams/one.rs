@@ -1,0 +1,435 @@
+//! `/upstreams/{front}/{name}`: why is it not being asked? And how is it doing, when it is.
+
+use askama::Template;
+use axum::{
+    extract::{Path, Query, State},
+    http::{HeaderValue, header},
+    response::Response,
+};
+use serde::Deserialize;
+use weir_engine::{
+    Kind, Standing,
+    dispatch::{Budget, Class, Decision},
+};
+
+use super::{
+    act,
+    asked::encode,
+    band::Band,
+    chart::Chart,
+    decisions::{Group, tell},
+    list::{Meter, meters},
+    numbers::{UNKNOWN, answer_time, capital, counted, grouped, percent, span},
+    reason,
+    sight::Sight,
+    times::{at, exactly},
+};
+use crate::{App, Failure, Visitor, pages::time::Shown, shell};
+
+/// Decisions on a page.
+const PAGE: usize = 25;
+
+/// What the address holds.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    /// Only decisions of one group.
+    what: String,
+    /// Only decisions before the one with this number.
+    before: String,
+    /// How far the chart looks back.
+    span: String,
+    refresh: String,
+    did: String,
+    whom: String,
+    how: String,
+}
+
+#[derive(Template)]
+#[template(path = "upstream.html")]
+struct Page<'a> {
+    form_token: &'a str,
+    name: &'a str,
+    path: String,
+    front: &'static str,
+    icon: &'static str,
+    kind: String,
+    what: String,
+    look: &'static str,
+    chip: String,
+    notice: Option<act::Notice>,
+    probe: bool,
+    clear: bool,
+    off: bool,
+    question: &'static str,
+    why: String,
+    further: Option<String>,
+    band: Band,
+    band_caption: String,
+    facts: Vec<(String, String)>,
+    ladder: Vec<Step>,
+    error: Option<(Shown, String)>,
+    meters: Vec<Meter>,
+    groups: Vec<Choice>,
+    decisions: Vec<Row>,
+    /// Nothing is recorded, in a sentence.
+    nothing: String,
+    newest: Option<String>,
+    older: Option<String>,
+    chart: Chart,
+    span_links: Vec<Choice>,
+    refresh: bool,
+    refresh_link: String,
+    now: i64,
+}
+
+struct Choice {
+    href: String,
+    label: String,
+    chosen: bool,
+}
+
+/// A rung of the ladder.
+struct Step {
+    rest: String,
+    here: bool,
+}
+
+struct Row {
+    number: u64,
+    at: Shown,
+    word: &'static str,
+    look: &'static str,
+    asker: String,
+    sentence: String,
+}
+
+#[derive(Template)]
+#[template(path = "upstream_disable.html")]
+struct Confirm<'a> {
+    form_token: &'a str,
+    name: &'a str,
+    path: String,
+    queued: String,
+    given: &'a str,
+    mistake: Option<&'a str>,
+}
+
+/// `GET /upstreams/{front}/{name}`.
+pub(super) async fn show(
+    State(app): State<App>,
+    Path((front, name)): Path<(String, String)>,
+    Query(asked): Query<Asked>,
+    visitor: Visitor,
+) -> Result<Response, Failure> {
+    let sight = Sight::find(&app, &front, &name)?;
+    let page = Page::new(&app, &sight, &asked, &visitor);
+    let title = format!("{name} · Upstreams");
+    let refresh = page.refresh;
+    let mut response = shell::body(&page, |body| visitor.page(&title, body));
+    if refresh {
+        let headers = response.headers_mut();
+        headers.insert(header::REFRESH, HeaderValue::from_static("10"));
+    }
+    Ok(response)
+}
+
+/// `GET /upstreams/{front}/{name}/disable`: asks for the reason.
+pub(super) async fn confirm(
+    State(app): State<App>,
+    Path((front, name)): Path<(String, String)>,
+    visitor: Visitor,
+) -> Result<Response, Failure> {
+    let sight = Sight::find(&app, &front, &name)?;
+    Ok(ask(&sight, &visitor, "", None))
+}
+
+/// The page that asks for the reason.
+pub(super) fn ask(
+    sight: &Sight<'_>,
+    visitor: &Visitor,
+    given: &str,
+    mistake: Option<&str>,
+) -> Response {
+    let name = sight.name();
+    let page = Confirm {
+        form_token: &visitor.form_token,
+        name,
+        path: sight.path(),
+        queued: queued(sight),
+        given,
+        mistake,
+    };
+    let title = format!("Disable {name} · Upstreams");
+    shell::body(&page, |body| visitor.page(&title, body))
+}
+
+/// What switching off would end.
+fn queued(sight: &Sight<'_>) -> String {
+    match sight.view.status.queued {
+        0 => "Nothing waits for it now.".to_owned(),
+        1 => "1 queued call ends now.".to_owned(),
+        queued => format!("{} queued calls end now.", grouped(queued.into())),
+    }
+}
+
+impl<'a> Page<'a> {
+    fn new(app: &App, sight: &'a Sight<'_>, asked: &Asked, visitor: &'a Visitor) -> Self {
+        let (times, standing) = (&sight.times, sight.standing());
+        let (all, path) = (sight.decisions(), sight.path());
+        let band = Band::of(sight);
+        let chart = Chart::of(sight, &asked.span);
+        let link = |changes: &[(&str, &str)]| asked.link(&path, changes);
+        let group = Group::read(&asked.what);
+        let shown: Vec<Decision> = asked.page(&all, group);
+        let older = shown.last().filter(|last| {
+            let mut rest = all.iter().filter(|one| one.number < last.number);
+            rest.any(|one| group.is_none_or(|group| group.holds(one)))
+        });
+        let refresh = asked.refresh == "10";
+        let error = sight.view.last_error.as_ref();
+        Self {
+            form_token: &visitor.form_token,
+            name: sight.name(),
+            front: sight.front.name,
+            icon: sight.front.icon.symbol(),
+            kind: format!("{}s", capital(sight.upstreams.kind())),
+            what: super::list::what(sight),
+            look: standing.name(),
+            chip: times.html(&reason::chip(sight)),
+            notice: act::Notice::read(app, &asked.did, &asked.whom, &asked.how),
+            probe: sight.upstreams.probe(sight.id()).is_some(),
+            clear: act::rests(sight),
+            off: standing == Standing::Manual,
+            question: if standing == Standing::Open && sight.used_up().is_none() {
+                "How is it doing?"
+            } else {
+                "Why is it not being asked?"
+            },
+            why: times.html(&reason::full(sight, &all)),
+            further: further(sight, &all),
+            band_caption: times.html(&band.caption),
+            band,
+            facts: facts(sight),
+            ladder: ladder(sight),
+            error: error.map(|(when, words)| (times.shown_exactly(*when), words.clone())),
+            meters: meters(&sight.limits()),
+            groups: groups(&all, group, asked, &path),
+            decisions: rows(sight, &shown),
+            nothing: nothing(app, sight, all.is_empty()),
+            newest: (!asked.before.is_empty()).then(|| link(&[("before", "")])),
+            older: older.map(|last| link(&[("before", &last.number.to_string())])),
+            span_links: chart
+                .spans
+                .iter()
+                .map(|(value, label, chosen)| Choice {
+                    href: link(&[("span", value)]),
+                    label: (*label).to_owned(),
+                    chosen: *chosen,
+                })
+                .collect(),
+            chart,
+            refresh,
+            refresh_link: link(&[("refresh", if refresh { "" } else { "10" })]),
+            now: app.now().as_millisecond(),
+            path,
+        }
+    }
+}
+
+impl Asked {
+    /// The decisions that are wanted, newest first.
+    fn page(&self, all: &[Decision], group: Option<Group>) -> Vec<Decision> {
+        let before = self.before.parse().unwrap_or(u64::MAX);
+        all.iter()
+            .filter(|decision| decision.number < before)
+            .filter(|decision| group.is_none_or(|group| group.holds(decision)))
+            .take(PAGE)
+            .copied()
+            .collect()
+    }
+
+    fn link(&self, path: &str, changes: &[(&str, &str)]) -> String {
+        let kept = [
+            ("what", self.what.as_str()),
+            ("before", self.before.as_str()),
+            ("span", self.span.as_str()),
+            ("refresh", self.refresh.as_str()),
+        ];
+        let pairs: Vec<String> = kept
+            .into_iter()
+            .map(|(name, value)| {
+                let change = changes.iter().find(|(changed, _)| *changed == name);
+                (name, change.map_or(value, |(_, value)| *value))
+            })
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| format!("{name}={}", encode(value)))
+            .collect();
+        match pairs.as_slice() {
+            [] => path.to_owned(),
+            pairs => format!("{path}?{}", pairs.join("&")),
+        }
+    }
+}
+
+/// What happened meanwhile, and what clearing a rest would mean.
+fn further(sight: &Sight<'_>, all: &[Decision]) -> Option<String> {
+    let words = reason::meanwhile(sight, all)?;
+    Some(match sight.standing() {
+        Standing::Cooldown => format!(
+            "{words} If you clear the cooldown now, the next call may be refused again and the pause grows."
+        ),
+        _ => words,
+    })
+}
+
+fn nothing(app: &App, sight: &Sight<'_>, none_at_all: bool) -> String {
+    if !none_at_all {
+        return "No decision of this kind is recorded.".to_owned();
+    }
+    let age = app.now().duration_since(app.started());
+    let age = std::time::Duration::try_from(age).unwrap_or_default();
+    let started = sight.times.shown(sight.times.moment - age).text;
+    format!("Not asked since the start at {started}.")
+}
+
+fn groups(all: &[Decision], chosen: Option<Group>, asked: &Asked, path: &str) -> Vec<Choice> {
+    let link = |name: &str| asked.link(path, &[("what", name), ("before", "")]);
+    let every = Choice {
+        href: link(""),
+        label: format!("All {}", grouped(all.len() as u64)),
+        chosen: chosen.is_none(),
+    };
+    let groups = Group::ALL.into_iter().map(|group| {
+        let count = all.iter().filter(|one| group.holds(one)).count();
+        Choice {
+            href: link(group.name()),
+            label: format!("{} {}", group.label(), grouped(count as u64)),
+            chosen: chosen == Some(group),
+        }
+    });
+    [every].into_iter().chain(groups).collect()
+}
+
+fn rows(sight: &Sight<'_>, shown: &[Decision]) -> Vec<Row> {
+    let told = tell(sight, shown).into_iter();
+    told.map(|told| Row {
+        number: told.number,
+        at: sight.times.shown_exactly(told.at),
+        word: told.word,
+        look: told.look,
+        asker: match (told.asker, told.class) {
+            (Some(asker), Some(class)) => format!("{asker}, {class}"),
+            (Some(asker), None) => asker,
+            (None, Some(class)) => class.to_owned(),
+            (None, None) => String::new(),
+        },
+        sentence: sight.times.html(&told.sentence),
+    })
+    .collect()
+}
+
+fn ladder(sight: &Sight<'_>) -> Vec<Step> {
+    let rests = sight.engine().ladder();
+    let rung = usize::from(sight.view.status.rung);
+    rests
+        .iter()
+        .enumerate()
+        .map(|(index, rest)| Step {
+            rest: match rest.as_secs() {
+                seconds if seconds >= 3600 && seconds.is_multiple_of(3600) => {
+                    format!("{} h", seconds / 3600)
+                }
+                seconds if seconds >= 60 && seconds.is_multiple_of(60) => {
+                    format!("{} min", seconds / 60)
+                }
+                _ => span(*rest),
+            },
+            here: index + 1 == rung,
+        })
+        .collect()
+}
+
+/// Labels and values; values are HTML.
+fn facts(sight: &Sight<'_>) -> Vec<(String, String)> {
+    let (view, times, day) = (&sight.view, &sight.times, sight.day());
+    let status = &view.status;
+    let time = |moment| times.html(&at(moment));
+    let unknown = || UNKNOWN.to_owned();
+    let [_, refused, failed, timed_out] = day.calls;
+    let lost = [
+        (refused, "refused"),
+        (failed, "failed"),
+        (timed_out, "timed out"),
+    ];
+    let lost: Vec<String> = lost
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{} {word}", grouped(count)))
+        .collect();
+    let success = match lost.as_slice() {
+        [] => percent(day.answered(), day.total()),
+        lost => format!(
+            "{} ({})",
+            percent(day.answered(), day.total()),
+            lost.join(", ")
+        ),
+    };
+    let (wait, _) = sight
+        .engine()
+        .next_wait(sight.id(), Class(0), Budget::Query);
+    let next = match sight.standing() {
+        Standing::Manual => "none while it is off".to_owned(),
+        _ if wait.is_zero() => "now".to_owned(),
+        _ => times.html(&exactly(times.moment + wait)),
+    };
+    let mut facts = vec![
+        (
+            "In this state since",
+            sight.since().map_or_else(unknown, time),
+        ),
+        ("Next call possible", next),
+        ("Last call", status.last_start.map_or_else(unknown, time)),
+        ("Answered, 24 h", success),
+        (
+            "Answer time p50 / p95",
+            format!("{} / {}", answer_time(day.p50), answer_time(day.p95)),
+        ),
+        ("Calls since the start", calls(sight)),
+        (
+            "In flight",
+            format!("{} of {}", status.in_flight, view.quota.in_flight),
+        ),
+        ("Queued", grouped(status.queued.into())),
+        ("Failures in a row", grouped(status.failures.into())),
+        ("Time-out", span(view.time_out)),
+    ];
+    if !view.quota.spacing.is_zero() {
+        facts.push(("Spacing", span(view.quota.spacing)));
+    }
+    if let Some(interval) = sight.upstreams.last_interval(sight.id()) {
+        facts.push(("Interval it asked for", span(interval)));
+    }
+    let own = facts
+        .into_iter()
+        .map(|(label, value)| (label.to_owned(), value));
+    let further = sight.upstreams.facts(sight.id()).into_iter();
+    let further = further.map(|(label, value)| (label, super::numbers::escape(&value)));
+    own.chain(further).collect()
+}
+
+/// `412: 409 done, 3 timed out`.
+fn calls(sight: &Sight<'_>) -> String {
+    let requests = sight.view.figures.requests;
+    let total: u64 = requests.iter().sum();
+    let kinds: Vec<String> = Kind::ALL
+        .into_iter()
+        .zip(requests)
+        .filter(|(_, count)| *count > 0)
+        .map(|(kind, count)| format!("{} {}", grouped(count), kind.name().replace('_', " ")))
+        .collect();
+    match kinds.as_slice() {
+        [] => "none".to_owned(),
+        kinds => format!("{}: {}", counted(total, "call", "calls"), kinds.join(", ")),
+    }
+}

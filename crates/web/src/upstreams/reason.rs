@@ -1,0 +1,262 @@
+//! Why an upstream is in its state, and until when: short for a row, in full for its own page.
+//!
+//! Where the decision that led to the state is still known, its sentence is the engine's. All texts carry marks where
+//! times stand.
+
+use weir_engine::{
+    Standing, UpstreamView,
+    dispatch::{Cause, Decision, What},
+    sentence,
+};
+
+use super::{
+    numbers::{capital, counted, grouped, span},
+    sight::{Sight, period},
+    times::{at, exactly, left_first, left_of},
+};
+
+/// The state with its end: `Cooldown until 14:32`.
+pub(super) fn chip(sight: &Sight<'_>) -> String {
+    match (sight.standing(), sight.until()) {
+        (Standing::Open, _) => "Open".to_owned(),
+        (Standing::Probing, _) => "Probing".to_owned(),
+        (Standing::Manual, _) => "Off by operator".to_owned(),
+        (Standing::Cooldown, Some(until)) => format!("Cooldown until {}", at(until)),
+        (Standing::Cooldown, None) => "Cooldown".to_owned(),
+        (Standing::Disabled, Some(until)) => format!("Disabled, probe at {}", at(until)),
+        (Standing::Disabled, None) => "Disabled".to_owned(),
+    }
+}
+
+/// Beside the chip: why, how long still, which rung. Empty where there is nothing to say.
+pub(super) fn short(sight: &Sight<'_>) -> String {
+    let view = &sight.view;
+    match sight.standing() {
+        Standing::Open => open_short(sight),
+        Standing::Cooldown => {
+            let left = sight
+                .until()
+                .map_or_else(String::new, |until| format!("{}. ", left_first(until)));
+            format!("{left}{}. {}", capital(&said_when(view)), rung(view))
+                .trim_end()
+                .to_owned()
+        }
+        Standing::Disabled => {
+            let since = sight
+                .since()
+                .map_or_else(String::new, |since| format!(" since {}", at(since)));
+            let left = sight
+                .until()
+                .map_or_else(String::new, |until| format!(" {}", left_of(until)));
+            let (said, rung) = (capital(&said(view)), rung(view));
+            format!(
+                "{said}{since}. Probed by itself{left}{}. {rung}",
+                later(view)
+            )
+            .trim_end()
+            .to_owned()
+        }
+        Standing::Probing if view.status.in_flight > 0 => {
+            format!("{}. A probe is on its way.", capital(&said_when(view)))
+        }
+        Standing::Probing => format!(
+            "{}. Its rest is over: the next call is its probe.",
+            capital(&said_when(view))
+        ),
+        Standing::Manual => match &view.off {
+            Some(off) => format!(
+                "Since {}: “{}”, by {}. Stays off until switched on.",
+                at(off.at),
+                off.reason,
+                off.who
+            ),
+            None => "Stays off until switched on.".to_owned(),
+        },
+    }
+}
+
+fn open_short(sight: &Sight<'_>) -> String {
+    if let Some(window) = sight.used_up() {
+        let (period, next) = (period(window.window), exactly(window.next));
+        return format!("No calls left this {period}. The next one may start at {next}.");
+    }
+    let (view, failures) = (&sight.view, sight.view.status.failures);
+    match &view.last_error {
+        Some((when, words)) if failures > 0 => format!(
+            "{} in a row, the last at {}: {words}.",
+            counted(failures.into(), "failure", "failures"),
+            at(*when)
+        ),
+        Some((when, words)) => format!("Last error at {}: {words}.", at(*when)),
+        None if failures > 0 => {
+            format!(
+                "{} in a row.",
+                counted(failures.into(), "failure", "failures")
+            )
+        }
+        None => String::new(),
+    }
+}
+
+/// On its own page: who, why, until when.
+pub(super) fn full(sight: &Sight<'_>, decisions: &[Decision]) -> String {
+    if let Some(decision) = origin(sight, decisions) {
+        return sight.scene(decisions, |scene| sentence(decision, scene));
+    }
+    let (name, view) = (sight.name(), &sight.view);
+    match sight.standing() {
+        Standing::Open => open(sight),
+        Standing::Cooldown => {
+            let until = sight.until().map_or_else(String::new, |until| {
+                format!(" until {}", sight.times.until(until))
+            });
+            format!(
+                "{name} is cooling down{until}: {}{}.",
+                said(view),
+                ladder(view)
+            )
+        }
+        Standing::Disabled => {
+            let probed = sight.until().map_or_else(String::new, |until| {
+                format!(" Probed by itself at {}{}.", at(until), later(view))
+            });
+            format!("{name} is disabled: {}.{probed}", said(view))
+        }
+        Standing::Probing if view.status.in_flight > 0 => format!(
+            "{name} is being probed: one small request; normal work resumes if it succeeds. \
+             Before, {}.",
+            said_when(view)
+        ),
+        Standing::Probing => format!(
+            "{name} has rested: {}. The next call is its probe; normal work resumes if it \
+             succeeds.",
+            said_when(view)
+        ),
+        Standing::Manual => match &view.off {
+            Some(off) => format!(
+                "{name} is off, by {} at {}: “{}”. Stays off until switched on.",
+                off.who,
+                at(off.at),
+                off.reason
+            ),
+            None => format!("{name} is off. Stays off until switched on."),
+        },
+    }
+}
+
+fn open(sight: &Sight<'_>) -> String {
+    let name = sight.name();
+    if let Some(window) = sight.used_up() {
+        return format!(
+            "{name} waits: {} of {} calls this {} used, next slot {}.",
+            grouped(window.used.into()),
+            grouped(window.limit.into()),
+            period(window.window),
+            exactly(window.next)
+        );
+    }
+    let day = sight.day();
+    let asked: u64 = sight.view.figures.requests.iter().sum();
+    match (day.total(), asked) {
+        (0, 0) => format!("{name} is open. Not asked since the start."),
+        (0, asked) => format!(
+            "{name} is open. {} since the start.",
+            capital(&counted(asked, "call", "calls"))
+        ),
+        (total, _) if day.answered() == total => format!(
+            "{name} is open and answered all of {} in the last 24 hours.",
+            counted(total, "call", "calls")
+        ),
+        (total, _) => format!(
+            "{name} is open and answered {} of {} in the last 24 hours.",
+            grouped(day.answered()),
+            counted(total, "call", "calls")
+        ),
+    }
+}
+
+/// The decision that led to the state, if it is still known.
+fn origin<'a>(sight: &Sight<'_>, decisions: &'a [Decision]) -> Option<&'a Decision> {
+    let (standing, view) = (sight.standing(), &sight.view);
+    decisions.iter().find(|decision| match decision.what {
+        What::Rested { rest, .. } => {
+            let rests = matches!(standing, Standing::Cooldown | Standing::Disabled);
+            rests && view.status.rest == Some(rest)
+        }
+        What::SwitchedOff => {
+            let at = view.off.as_ref().map(|off| off.at);
+            standing == Standing::Manual && at == Some(decision.at)
+        }
+        _ => false,
+    })
+}
+
+/// How many calls were skipped or dropped since the state began, in a sentence.
+pub(super) fn meanwhile(sight: &Sight<'_>, decisions: &[Decision]) -> Option<String> {
+    if sight.standing() == Standing::Open {
+        return None;
+    }
+    let since = sight.since()?;
+    let lost = decisions
+        .iter()
+        .take_while(|decision| decision.at >= since)
+        .filter(|decision| matches!(decision.what, What::Skipped(_) | What::Dropped(_)))
+        .count();
+    let all = decisions.last().is_some_and(|oldest| oldest.at < since) || decisions.is_empty();
+    let least = if all || lost == 0 { "" } else { "at least " };
+    Some(match lost {
+        0 => "Nobody asked for it since then.".to_owned(),
+        1 => format!("Since then {least}1 call was skipped."),
+        lost => format!(
+            "Since then {least}{} calls were skipped.",
+            grouped(lost as u64)
+        ),
+    })
+}
+
+/// What it said last, else what its rest says of it.
+fn said(view: &UpstreamView) -> String {
+    if let Some((_, words)) = &view.last_error {
+        return words.clone();
+    }
+    let words = match view.status.rest.map(|rest| rest.cause) {
+        Some(Cause::Throttled) => "it asked to be left alone",
+        Some(Cause::FailedOften) => "it failed too often",
+        Some(Cause::Rejected) => "it refused",
+        Some(Cause::Failed) | None => "it did not answer",
+    };
+    words.to_owned()
+}
+
+fn said_when(view: &UpstreamView) -> String {
+    match &view.last_error {
+        Some((when, words)) => format!("{words} at {}", at(*when)),
+        None => said(view),
+    }
+}
+
+/// `Rung 3 of 9.`
+fn rung(view: &UpstreamView) -> String {
+    match view.status.rung {
+        0 => String::new(),
+        rung => format!("Rung {rung} of {}.", view.rungs),
+    }
+}
+
+fn ladder(view: &UpstreamView) -> String {
+    match (view.status.rung, view.next_rest) {
+        (0, _) => String::new(),
+        (rung, Some(next)) if usize::from(rung) < view.rungs => format!(
+            " (rung {rung} of {}; the next would be {})",
+            view.rungs,
+            span(next)
+        ),
+        (rung, _) => format!(" (rung {rung} of {}, the last)", view.rungs),
+    }
+}
+
+fn later(view: &UpstreamView) -> String {
+    view.next_rest.map_or_else(String::new, |next| {
+        format!("; if that fails, {} later", span(next))
+    })
+}

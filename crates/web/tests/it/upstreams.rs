@@ -1,0 +1,7 @@
+//! Upstreams of real engines on pages and in the API, and what an operator does about them.
+
+mod acting;
+mod api;
+mod figures;
+mod front;
+mod pages;

@@ -1,0 +1,374 @@
+//! What stands on the pages.
+
+use axum::http::{Method, StatusCode};
+use weir_engine::{Outcome, Weather};
+
+use super::front::{NoRoute, ODD, Sample, Says, names, secs, town};
+use crate::support::{self, KEY};
+
+#[tokio::test]
+async fn those_needing_attention_stand_first_with_reason_and_time() {
+    let town = town().await;
+    let page = town.signed_in().await.get("/upstreams").await;
+    assert_eq!(page.status, StatusCode::OK);
+    assert!(
+        page.body
+            .contains("4 of 8 open. 1 cooling down, 1 probing, 1 disabled, 1 off by operator."),
+        "{}",
+        page.body
+    );
+    assert_eq!(
+        names(&page.body),
+        [
+            "tracker-four",
+            "harbor",
+            "tracker-two",
+            "lantern",
+            "orchard",
+            "a/b ü?&#60;i&#62;",
+            "quarry",
+            "tracker-one"
+        ]
+    );
+    for part in [
+        "Cooldown until <time datetime=\"2026-11-15T00:0",
+        ">In 15 min</span>. It answered 429 at <time",
+        "Disabled, probe at <time",
+        "No such host since <time",
+        "Rung 1 of 4.",
+        "No calls left this hour. The next one may start at <time",
+        "“account renewal”, by operator (192.0.2.1). Stays off until switched on.",
+        "the next call is its probe.",
+        "aria-label=\"2 of 2 calls this hour\"",
+        "udp://host-0.example:1337",
+        ">Clear cooldown<",
+        ">Enable<",
+        ">Probe now<",
+    ] {
+        assert!(page.body.contains(part), "{part} in\n{}", page.body);
+    }
+    assert!(
+        page.body
+            .contains("href=\"/upstreams/tracker/a%2Fb%20%C3%BC%3F%3Ci%3E\"")
+    );
+    assert!(
+        page.body
+            .contains("<a href=\"/upstreams\" data-key=\"u\" aria-current=\"page\">")
+    );
+    assert!(!page.body.contains(" style="));
+}
+
+#[tokio::test]
+async fn filters_and_orders_stand_in_the_address() {
+    let town = town().await;
+    let mut visitor = town.signed_in().await;
+    for (query, wanted) in [
+        ("q=HARB", &["harbor"][..]),
+        ("q=host-3.example", &["orchard", ODD]),
+        ("state=open&front=search", &["lantern", "quarry"]),
+        (
+            "state=attention&sort=name",
+            &["harbor", "lantern", "tracker-four", "tracker-two"],
+        ),
+        ("state=manual", &["orchard"]),
+        (
+            "front=search&sort=-name",
+            &["quarry", "orchard", "lantern", "harbor"],
+        ),
+        (
+            "front=search&sort=-state",
+            &["quarry", "orchard", "lantern", "harbor"],
+        ),
+        (
+            "front=search&sort=success",
+            &["harbor", "lantern", "orchard", "quarry"],
+        ),
+        ("q=nobody", &[]),
+    ] {
+        let page = visitor.get(&format!("/upstreams?{query}")).await;
+        assert_eq!(page.status, StatusCode::OK);
+        let wanted: Vec<String> = wanted
+            .iter()
+            .map(|name| name.replace('<', "&#60;").replace('>', "&#62;"))
+            .collect();
+        assert_eq!(names(&page.body), wanted, "{query}");
+    }
+    let page = visitor
+        .get("/upstreams?front=search&sort=name&q=r")
+        .await
+        .body;
+    assert!(page.contains(
+        "aria-sort=\"ascending\"><a href=\"/upstreams?q=r&#38;front=search&#38;sort=-name\""
+    ));
+    assert!(page.contains("<option value=\"\" selected>Any state (8)</option>"));
+    assert!(page.contains("Trackers 4</a>") && page.contains("Indexers 4</a>"));
+    let odd = visitor
+        .get("/upstreams?page=x&sort=%3Cb%3E&state=nope&limit=-3&refresh=1")
+        .await;
+    assert_eq!(
+        names(&odd.body).len(),
+        8,
+        "what makes no sense counts as not there"
+    );
+    assert_eq!(odd.header("refresh"), "");
+    assert_eq!(
+        visitor.get("/upstreams?refresh=10").await.header("refresh"),
+        "10"
+    );
+}
+
+#[tokio::test]
+async fn fifty_stand_on_a_page() {
+    let sample = Sample::new("tracker", "tracker");
+    for index in 1..=117 {
+        sample.add(&format!("tracker-{index:03}"));
+    }
+    let rig = support::rig_of(support::config(), vec![sample.contribution()]);
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let first = visitor.get("/upstreams").await.body;
+    assert!(first.contains("All 117 are open."));
+    assert!(first.contains("1–50 of 117, those needing attention first"));
+    assert!(
+        first.contains("<span>Previous</span><a href=\"/upstreams?page=2\" rel=\"next\">Next</a>")
+    );
+    assert!(first.len() < 60_000, "{} bytes", first.len());
+    let last = visitor.get("/upstreams?page=3").await.body;
+    assert_eq!(
+        names(&last).first().map(String::as_str),
+        Some("tracker-101")
+    );
+    assert!(last.contains("101–117 of 117") && last.contains("<span>Next</span>"));
+    let beyond = visitor.get("/upstreams?page=99").await.body;
+    assert!(beyond.contains("101–117 of 117"));
+}
+
+#[tokio::test]
+async fn without_a_front_that_calls_there_is_no_entry_and_an_empty_page() {
+    let rig = support::rig();
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let page = visitor.get("/upstreams").await;
+    assert_eq!(page.status, StatusCode::OK);
+    assert!(page.body.contains("No upstream is set up.") && !page.body.contains("data-key=\"u\""));
+    assert_eq!(page.body.matches("<h1").count(), 1);
+}
+
+#[tokio::test]
+async fn each_state_has_its_answer() {
+    let town = town().await;
+    let mut visitor = town.signed_in().await;
+    for (path, question, part) in [
+        (
+            "search/harbor",
+            "Why is it not being asked?",
+            "harbor is cooling down until <time",
+        ),
+        (
+            "search/harbor",
+            "Why is it not being asked?",
+            ": it answered 429 at <time",
+        ),
+        (
+            "search/harbor",
+            "Why is it not being asked?",
+            "so it is left alone for 15 min.",
+        ),
+        (
+            "search/lantern",
+            "Why is it not being asked?",
+            "lantern waits: 2 of 2 calls this hour used, next slot <time",
+        ),
+        (
+            "search/quarry",
+            "How is it doing?",
+            "quarry is open. Not asked since the start.",
+        ),
+        (
+            "search/orchard",
+            "Why is it not being asked?",
+            "orchard is off, by operator (192.0.2.1) at <time",
+        ),
+        (
+            "tracker/tracker-four",
+            "Why is it not being asked?",
+            "tracker-four is disabled since <time",
+        ),
+        (
+            "tracker/tracker-four",
+            "Why is it not being asked?",
+            "if that fails, 5 min later",
+        ),
+        (
+            "tracker/tracker-two",
+            "Why is it not being asked?",
+            "tracker-two has rested: it did not answer.",
+        ),
+        (
+            "tracker/a%2Fb%20%C3%BC%3F%3Ci%3E",
+            "How is it doing?",
+            "a/b ü?&#60;i&#62; is open.",
+        ),
+    ] {
+        let page = visitor.get(&format!("/upstreams/{path}")).await;
+        assert_eq!(page.status, StatusCode::OK, "{path}");
+        assert!(
+            page.body.contains(question) && page.body.contains(part),
+            "{part} in\n{}",
+            page.body
+        );
+        assert_eq!(page.body.matches("<h1").count(), 1);
+        assert!(!page.body.contains(" style=") && !page.body.contains("<i>"));
+        assert!(
+            page.body.contains("Peers &#60;b&#62;given&#60;/b&#62;")
+                && page.body.contains("12 &#38; more")
+        );
+    }
+    let page = visitor.get("/upstreams/search/harbor").await.body;
+    assert!(page.contains("<title>harbor · Upstreams · Weir</title>"));
+    assert!(page.contains("harbor started at once. Asked by Sonarr."));
+    assert!(page.contains("<li aria-current=\"step\">") || page.contains("<li>1 min</li>"));
+    assert!(page.contains("<pre tabindex=\"0\" aria-label=\"Last error\">it answered 429</pre>"));
+    assert!(
+        page.contains("class=\"cooldown\" x="),
+        "the band shows the rest"
+    );
+}
+
+#[tokio::test]
+async fn decisions_are_paged_and_chosen() {
+    let sample = Sample::new("tracker", "tracker");
+    let one = sample.add("one");
+    for _ in 0..30 {
+        sample.call(one, Says(Outcome::Done, "")).await;
+    }
+    let after = Some(secs(900));
+    sample
+        .call(one, Says(Outcome::Throttled { retry_after: after }, ""))
+        .await;
+    let rig = support::rig_of(support::config(), vec![sample.contribution()]);
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let first = visitor.get("/upstreams/tracker/one").await.body;
+    assert_eq!(first.matches("<tr id=\"d-").count(), 25);
+    assert!(first.contains("id=\"d-32\"") && first.contains("href=\"#d-32\""));
+    assert!(first.contains("<a href=\"/upstreams/tracker/one?before=8\" rel=\"next\">Older</a>"));
+    let second = visitor.get("/upstreams/tracker/one?before=8").await.body;
+    assert_eq!(second.matches("<tr id=\"d-").count(), 7);
+    assert!(second.contains("<a href=\"/upstreams/tracker/one\">Newest</a><span>Older</span>"));
+    let failed = visitor.get("/upstreams/tracker/one?what=failed").await.body;
+    assert_eq!(failed.matches("<tr id=\"d-").count(), 1);
+    assert!(failed.contains("aria-current=\"true\">Failed 1</a>"));
+    let skipped = visitor
+        .get("/upstreams/tracker/one?what=skipped")
+        .await
+        .body;
+    assert!(skipped.contains("No decision of this kind is recorded."));
+}
+
+#[tokio::test]
+async fn an_unknown_upstream_is_not_found_and_names_like_it_are_told() {
+    let town = town().await;
+    let mut visitor = town.signed_in().await;
+    let page = visitor.get("/upstreams/search/harbour").await;
+    assert_eq!(page.status, StatusCode::NOT_FOUND);
+    assert!(
+        page.body
+            .contains("There is no upstream called “harbour” here.")
+    );
+    assert!(page.body.contains("Names like it: harbor."));
+    assert_eq!(page.body.matches("<h1").count(), 1);
+    for path in [
+        "/upstreams/nope/harbor",
+        "/upstreams/search/%3Cb%3E",
+        "/upstreams/search/x/disable",
+    ] {
+        let page = visitor.get(path).await;
+        assert_eq!(page.status, StatusCode::NOT_FOUND, "{path}");
+        assert!(!page.body.contains("<b>"));
+    }
+}
+
+#[tokio::test]
+async fn strangers_are_sent_to_sign_in() {
+    let town = town().await;
+    for path in ["/upstreams", "/upstreams/search/harbor"] {
+        let page = town.rig.visitor().get(path).await;
+        assert_eq!(page.status, StatusCode::SEE_OTHER);
+        assert!(
+            page.header("location")
+                .starts_with("/sign-in?next=/upstreams")
+        );
+    }
+    for path in [
+        "/api/v1/upstreams",
+        "/api/v1/decisions",
+        "/api/v1/upstreams/search/harbor",
+    ] {
+        assert_eq!(
+            town.rig.visitor().get(path).await.status,
+            StatusCode::UNAUTHORIZED
+        );
+    }
+    let post = "/api/v1/upstreams/search/harbor/clear";
+    let refused = town.rig.visitor().ask(Method::POST, post, &[], None).await;
+    assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn our_own_outage_is_said_on_top() {
+    let weather = Weather::new(secs(0), secs(30));
+    let sample = Sample::under(weather, "tracker", "tracker");
+    let upstreams = ["one", "two"].map(|name| sample.add(name));
+    for upstream in upstreams {
+        sample.call(upstream, NoRoute).await;
+    }
+    assert!(sample.engine.status().network_down);
+    let rig = support::rig_of(support::config(), vec![sample.contribution()]);
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let page = visitor.get("/upstreams").await.body;
+    let words =
+        "All 2 upstreams fail at once, so this is our network: nobody was disabled. Next try <time";
+    assert!(page.contains(words), "{page}");
+}
+
+#[tokio::test]
+async fn the_overview_names_what_needs_attention_and_what_was_decided() {
+    let town = town().await;
+    let mut visitor = town.signed_in().await;
+    let page = visitor.get("/").await.body;
+    assert!(
+        page.contains("4 of 8 upstreams are open. Next one back: tracker-four at <time"),
+        "{page}"
+    );
+    let (_, attention) = page.split_once("id=\"attention\"").unwrap();
+    let (attention, decisions) = attention.split_once("id=\"decisions\"").unwrap();
+    assert_eq!(
+        names(attention),
+        ["tracker-four", "harbor", "tracker-two", "lantern"]
+    );
+    assert!(
+        decisions.contains("<bdi>tracker-four</bdi></a> is disabled since <time"),
+        "{decisions}"
+    );
+    assert!(decisions.contains("href=\"/upstreams/tracker/tracker-four#d-2\""));
+    for name in [
+        "search/harbor/clear",
+        "tracker/tracker-four/clear",
+        "tracker/tracker-two/clear",
+    ] {
+        let token = visitor.get("/").await.token();
+        visitor
+            .post(&format!("/upstreams/{name}"), &format!("csrf={token}"))
+            .await;
+    }
+    town.search
+        .engine
+        .remove_upstream(weir_engine::dispatch::UpstreamId(1));
+    let page = visitor.get("/").await.body;
+    assert!(
+        page.contains("Nothing needs attention.") && page.contains("6 of 7 upstreams are open."),
+        "{page}"
+    );
+}

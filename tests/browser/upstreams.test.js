@@ -1,0 +1,178 @@
+// Upstreams in every state: the list, one of them, and what an operator does about it.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { DESKTOP, PHONE, mainLines, open, session, visit } from './support/browser.js';
+import { built, start } from './support/preview.js';
+import * as rules from './support/rules.js';
+
+const PAGES = [
+  ['overview-upstreams', '/'],
+  ['upstreams', '/upstreams'],
+  ['upstreams-none', '/upstreams?q=nobody'],
+  ['upstream-cooldown', '/upstreams/search/harbor.example'],
+  ['upstream-open', '/upstreams/tracker/tracker-one.example?span=24h'],
+  ['upstream-disabled', '/upstreams/tracker/tracker-four.example'],
+  ['upstream-idle', '/upstreams/tracker/idle'],
+  ['upstream-disable', '/upstreams/tracker/idle/disable'],
+];
+
+test('upstreams', { skip: !built && 'the example preview of weir-web is not built' }, async (t) => {
+  const weir = await start(t);
+  const browser = await open(t);
+  const storageState = await session(browser, weir);
+  const at = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
+
+  for (const viewport of [DESKTOP, PHONE]) {
+    for (const colorScheme of ['light', 'dark']) {
+      for (const [name, path] of PAGES) {
+        const which = `${name}-${viewport.width}-${colorScheme}`;
+        await t.test(`${which} keeps the rules`, async () => {
+          const page = await at({ viewport, colorScheme });
+          const response = await page.goto(path);
+          assert.equal(response.status(), 200);
+          await rules.picture(page, which);
+          await rules.light(page);
+          await rules.named(page);
+          await rules.looks(page, colorScheme);
+          await rules.fits(page);
+          await rules.focusShows(page);
+          await rules.accessible(page);
+          rules.quiet(page);
+          await page.context().close();
+        });
+      }
+    }
+  }
+
+  for (const [name, path] of PAGES) {
+    await t.test(`${name} says the same without script`, async () => {
+      const live = await at();
+      const still = await at({ javaScriptEnabled: false });
+      await live.goto(path);
+      await still.goto(path);
+      const there = new Set(await mainLines(still));
+      assert.deepEqual((await mainLines(live)).filter((line) => !there.has(line)), []);
+      await live.context().close();
+      await still.context().close();
+    });
+  }
+
+  for (const javaScriptEnabled of [true, false]) {
+    await t.test(`filter and order by click and by address, script ${javaScriptEnabled ? 'on' : 'off'}`, async () => {
+      const page = await at({ javaScriptEnabled });
+      const names = () => page.locator('td.who a').allInnerTexts();
+      await page.goto('/upstreams');
+      await page.getByRole('searchbox').fill('tracker-');
+      await page.getByLabel('State').selectOption('open');
+      await page.getByRole('button', { name: 'Show', exact: true }).click();
+      await page.waitForURL('**/upstreams?q=tracker-&state=open');
+      const found = await names();
+      assert.deepEqual([...found].sort(), ['tracker-one.example', 'tracker-six.example']);
+      await page.goto('/upstreams?state=open&q=tracker-');
+      assert.deepEqual(await names(), found);
+      await page.goto('/upstreams');
+      await page.getByRole('link', { name: 'Latency p50 / p95' }).click();
+      await page.waitForURL('**/upstreams?sort=latency');
+      assert.equal((await names())[0], 'tracker-six.example');
+      await page.getByRole('link', { name: 'Latency p50 / p95' }).click();
+      await page.waitForURL('**/upstreams?sort=-latency');
+      assert.equal((await names())[0], 'quarry.example');
+      await page.getByRole('link', { name: /^Trackers/ }).click();
+      await page.waitForURL('**/upstreams?front=tracker&sort=-latency');
+      assert.equal((await names()).length, 5);
+      rules.quiet(page);
+      await page.context().close();
+    });
+  }
+
+  await t.test('the sentence has who, why and until when, and counts down by the server’s clock', async () => {
+    const page = await at();
+    await page.clock.install({ time: Date.now() + 3_600_000 });
+    await page.goto('/upstreams/search/harbor.example');
+    const why = await page.locator('section.answer').innerText();
+    assert.match(why, /harbor\.example is cooling down until \d\d:\d\d, in \d+ (min|s): it answered 429 at/);
+    const left = Number(why.match(/in (\d+) min/)[1]);
+    assert.ok(left >= 2 && left <= 8, `${left} min are left, whatever the browser’s clock says`);
+    await page.clock.runFor(61_000);
+    const later = await page.locator('section.answer').innerText();
+    const then = /in (\d+) (min|s)/.exec(later);
+    assert.ok(then[2] === 's' || Number(then[1]) < left, later);
+    await page.context().close();
+  });
+
+  await t.test('the key g u leads here', async () => {
+    const page = await at();
+    await page.goto('/');
+    await page.keyboard.press('g');
+    await page.keyboard.press('u');
+    await page.waitForURL('**/upstreams');
+    await page.context().close();
+  });
+
+  await t.test('disable asks in place, needs a reason, and is remembered', async () => {
+    const page = await at();
+    await page.goto('/upstreams/tracker/idle');
+    await page.getByRole('link', { name: 'Disable' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.waitFor();
+    await rules.picture(page, 'upstream-dialog-1280');
+    await rules.accessible(page);
+    await dialog.getByRole('button', { name: 'Keep it on' }).click();
+    await page.getByRole('link', { name: 'Disable' }).click();
+    await dialog.getByRole('button', { name: 'Disable' }).click();
+    assert.equal(await dialog.isVisible(), true, 'nothing happens without a reason');
+    await dialog.getByLabel('Reason, for those who come after you').fill('moving house');
+    await dialog.getByRole('button', { name: 'Disable' }).click();
+    await page.getByText('idle is off until it is switched on.').waitFor();
+    await page.reload();
+    assert.match(await page.locator('section.answer').innerText(), /idle is off, by operator \(127\.0\.0\.1\) at .*“moving house”/);
+    await page.goto('/upstreams?q=idle');
+    await page.getByRole('button', { name: 'Enable' }).click();
+    await page.getByText('idle is switched on.').waitFor();
+    rules.quiet(page);
+    await page.context().close();
+  });
+
+  await t.test('without script disable has a page of its own', async () => {
+    const page = await at({ javaScriptEnabled: false, viewport: PHONE });
+    await page.goto('/upstreams/tracker/idle');
+    await page.getByRole('link', { name: 'Disable' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Disable idle?' }).waitFor();
+    await page.getByLabel('Reason, for those who come after you').fill('by hand');
+    await page.getByRole('button', { name: 'Disable' }).click();
+    await page.getByText('idle is off until it is switched on.').waitFor();
+    await page.getByRole('button', { name: 'Enable' }).click();
+    await page.getByText('idle is switched on.').waitFor();
+    await page.context().close();
+  });
+
+  await t.test('probe and clear act at once, survive a reload and show in decisions', async () => {
+    const page = await at();
+    await page.goto('/upstreams/tracker/tracker-four.example');
+    await page.getByRole('button', { name: 'Probe now' }).click();
+    await page.getByText('tracker-four.example did not pass the probe: no such host.').waitFor();
+    await page.goto('/upstreams?q=harbor');
+    await page.getByRole('button', { name: 'Clear cooldown' }).click();
+    await page.getByText('harbor.example is open: its rest was ended.').waitFor();
+    await page.goto('/upstreams/search/harbor.example');
+    await page.getByText('an operator ended its rest').waitFor();
+    await page.goto('/upstreams');
+    await page.getByRole('button', { name: 'Probe what fails' }).click();
+    await page.getByText(/upstreams? (is|are) being probed/).waitFor();
+    await page.goto('/upstreams/tracker/tracker-two.example');
+    await page.getByText('Asked by operator.').first().waitFor();
+    rules.quiet(page);
+    await page.context().close();
+  });
+
+  await t.test('an unknown name gets a page that helps', async () => {
+    const page = await at();
+    const response = await page.goto('/upstreams/search/harbour.example');
+    assert.equal(response.status(), 404);
+    await page.getByText('Names like it: harbor.example.').waitFor();
+    await rules.accessible(page);
+    await page.context().close();
+  });
+});
