@@ -132,7 +132,9 @@ impl Engine {
         let state = self.shared.state.lock();
         let rest = |upstream| match state.dispatcher.state(now, upstream) {
             Some(weir_dispatch::State::Open | weir_dispatch::State::Probing) => None,
-            Some(weir_dispatch::State::Cooldown { until } | weir_dispatch::State::Disabled { until }) => Some(until),
+            Some(
+                weir_dispatch::State::Cooldown { until } | weir_dispatch::State::Disabled { until },
+            ) => Some(until),
             Some(weir_dispatch::State::Off) | None => Some(Moment::NEVER),
         };
         upstreams.into_iter().map(rest).collect()

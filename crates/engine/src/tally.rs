@@ -79,7 +79,7 @@ impl Kind {
             Self::Throttled | Self::Rejected => Some(Group::Refused),
             Self::Unavailable | Self::Broken | Self::OurNetwork | Self::Panicked => {
                 Some(Group::Failed)
-            },
+            }
             Self::TimedOut => Some(Group::TimedOut),
             Self::Cut => None,
         }

@@ -40,7 +40,10 @@ impl Listeners {
             Terms::new(&config, Trust::default(), Lists::default()),
         ));
         let ids = ConnectionIds::new().expect("random numbers");
-        let (clock, tallies) = (Clock::on(weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH)), Tallies::default());
+        let (clock, tallies) = (
+            Clock::on(weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH)),
+            Tallies::default(),
+        );
         let limits = Limits {
             connections: 1,
             idle: 1,

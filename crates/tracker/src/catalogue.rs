@@ -356,7 +356,11 @@ mod tests {
         let swarms = Swarms::new(rules(&Config::default()), 1);
         let terms = Terms::new(&Config::default(), Trust::default(), Lists::default());
         let tracker = Arc::new(Tracker::new(swarms, terms));
-        let (_, mut walker) = Catalogue::new(tracker, Clock::on(weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH)), CancellationToken::new());
+        let (_, mut walker) = Catalogue::new(
+            tracker,
+            Clock::on(weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH)),
+            CancellationToken::new(),
+        );
         let question = Question {
             of: Prefix::default(),
             from: From::Start,

@@ -95,8 +95,20 @@ impl Forwarder {
     ) {
         match self.config.ip {
             None => (None, None),
-            Some(IpAddr::V4(address)) => (Some(Stated { address, port: None }), None),
-            Some(IpAddr::V6(address)) => (None, Some(Stated { address, port: None })),
+            Some(IpAddr::V4(address)) => (
+                Some(Stated {
+                    address,
+                    port: None,
+                }),
+                None,
+            ),
+            Some(IpAddr::V6(address)) => (
+                None,
+                Some(Stated {
+                    address,
+                    port: None,
+                }),
+            ),
         }
     }
 }
@@ -166,9 +178,14 @@ impl Forwarders {
         let mut forwarders = Vec::new();
         for entry in &config.forwarders {
             let time_out = entry.timeout.unwrap_or(config.forward_timeout);
-            let stays = before.forwarders.iter().find(|other| other.config.name == entry.name);
+            let stays = before
+                .forwarders
+                .iter()
+                .find(|other| other.config.name == entry.name);
             if let Some(same) = stays.filter(|other| other.config.uri == entry.uri) {
-                office.engine.set_quota(same.upstream, policy::quota(config));
+                office
+                    .engine
+                    .set_quota(same.upstream, policy::quota(config));
                 office.engine.set_time_out(same.upstream, time_out);
                 if same.config == *entry {
                     forwarders.push(Arc::clone(same));
@@ -250,7 +267,9 @@ impl Forwarders {
                 continue;
             };
             // Retries are for those who are still here.
-            if announce.event != Event::Stopped && !office.tracker.swarms.has_peer(&announce.info_hash.0, &at) {
+            if announce.event != Event::Stopped
+                && !office.tracker.swarms.has_peer(&announce.info_hash.0, &at)
+            {
                 continue;
             }
             if let Some(call) = Announcing::new(office, forwarder, &announce, at) {
@@ -294,12 +313,19 @@ impl Forwarders {
             }
             if tokio::time::timeout_at(end, quiet).await.is_err() {
                 let left = office.farewells.load(Ordering::Acquire);
-                tracing::warn!(front = "tracker", left, "not all trackers were told in time who stopped");
+                tracing::warn!(
+                    front = "tracker",
+                    left,
+                    "not all trackers were told in time who stopped"
+                );
                 break;
             }
         }
         let left = end.saturating_duration_since(tokio::time::Instant::now());
-        office.engine.shutdown(left.min(Duration::from_secs(1))).await;
+        office
+            .engine
+            .shutdown(left.min(Duration::from_secs(1)))
+            .await;
         office.outbound.stop();
     }
 }
@@ -402,7 +428,9 @@ impl Office {
             let slots = || roster.forwarders.iter().map(|forwarder| forwarder.slot);
             let queued = slots().map(|slot| self.keys(slot).peer(hash, &at));
             let gone = last && !self.tracker.swarms.holds(hash);
-            let scheduled = slots().filter(|_| gone).map(|slot| self.keys(slot).hash(hash));
+            let scheduled = slots()
+                .filter(|_| gone)
+                .map(|slot| self.keys(slot).hash(hash));
             self.engine.cancel_keys(queued, scheduled);
             self.say_goodbye(roster, rests, hash, at, Some(&sent.announce));
         }

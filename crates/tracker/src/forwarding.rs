@@ -181,8 +181,7 @@ impl Forwarding {
             return Verdict::Busy;
         }
         let most = wanted.min(rules.most);
-        let throttled =
-            rules.throttle_at > 0 && rules.throttle_to > 0 && fill >= rules.throttle_at;
+        let throttled = rules.throttle_at > 0 && rules.throttle_to > 0 && fill >= rules.throttle_at;
         let asked = match throttled {
             true => most.min(rules.throttle_to),
             false => most,

@@ -136,7 +136,10 @@ impl Outbound {
     ) -> Result<Said, Trouble> {
         if target.is_udp() {
             let addresses = self.addresses(target).await?;
-            return self.udp.announce(target, &addresses, announce, within).await;
+            return self
+                .udp
+                .announce(target, &addresses, announce, within)
+                .await;
         }
         http::announce(&self.http, &self.options, target, announce, tracker_id).await
     }

@@ -216,7 +216,9 @@ impl Swarms {
         let mut shard = self.shard(hashed);
         let found = shard.find(hashed, hash);
         let record = found.and_then(|found| shard.at_mut(found));
-        record.map(|record| record.set_upstream(bits, set)).is_some()
+        record
+            .map(|record| record.set_upstream(bits, set))
+            .is_some()
     }
 
     /// Whether a peer takes part in a swarm.

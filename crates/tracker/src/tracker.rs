@@ -152,10 +152,7 @@ impl Tracker {
         };
         let [v4, v6] = out;
         let starts = [v4.len(), v6.len()];
-        let known = match self
-            .swarms
-            .announce(&arrival, now.minute, random, [v4, v6])
-        {
+        let known = match self.swarms.announce(&arrival, now.minute, random, [v4, v6]) {
             Ok(known) => known,
             Err(Full::Tracker) => return Err(Refusal::Full(terms.interval)),
             Err(Full::Address) => return Err(Refusal::Crowded(terms.interval)),
@@ -166,7 +163,7 @@ impl Tracker {
             may_wait: false,
         };
         if let Some(forwarding) = self.forwarding.get() {
-            if known.upstream.has(Upstream::PEERS) {
+            if known.upstream.has(Upstream::PEERS) && arrival.doing != Doing::Leaves {
                 let wish = Wish {
                     asker: [Some(&arrival.at), arrival.also.as_ref()],
                     want: arrival.want,

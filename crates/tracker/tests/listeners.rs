@@ -65,7 +65,13 @@ fn start(config: &Config, directory: &Path, proxies: &[&str]) -> Front {
             .map(|net| net.parse().expect("a network"))
             .collect(),
     };
-    Front::start(config, &around, weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH), None).expect("a tracker")
+    Front::start(
+        config,
+        &around,
+        weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH),
+        None,
+    )
+    .expect("a tracker")
 }
 
 /// On free ports of IPv4 on this machine.

@@ -153,7 +153,10 @@ impl Announcing {
                 most: usize::MAX,
             };
             let any = office.ledger().absorb(hash, slot, &news);
-            office.tracker.swarms.set_upstream(hash, Upstream::PEERS, any);
+            office
+                .tracker
+                .swarms
+                .set_upstream(hash, Upstream::PEERS, any);
             if any {
                 office.tracker.forwarding().brought(hash);
             }
@@ -185,7 +188,10 @@ impl Drop for Announcing {
         }
         let hash = &self.announce.info_hash.0;
         if office.ledger().end(hash) {
-            office.tracker.swarms.set_upstream(hash, Upstream::PENDING, false);
+            office
+                .tracker
+                .swarms
+                .set_upstream(hash, Upstream::PENDING, false);
             office.tracker.forwarding().brought(hash);
             office.settle(hash);
         }

@@ -92,7 +92,9 @@ impl Ledger {
 
     /// One more call about a hash; `false` if there is no room for another hash.
     pub(crate) fn begin(&self, hash: &[u8; 20]) -> bool {
-        let begun = self.at_new(hash, |sheet| sheet.pending = sheet.pending.saturating_add(1));
+        let begun = self.at_new(hash, |sheet| {
+            sheet.pending = sheet.pending.saturating_add(1)
+        });
         begun.is_some()
     }
 
@@ -133,7 +135,9 @@ impl Ledger {
 
     /// Ports of our peers that trackers were told of.
     pub(crate) fn told_ports(&self, hash: &[u8; 20]) -> Vec<u16> {
-        let ports = self.look(hash, |sheet| sheet.told().iter().map(|told| told.port).collect());
+        let ports = self.look(hash, |sheet| {
+            sheet.told().iter().map(|told| told.port).collect()
+        });
         ports.unwrap_or_default()
     }
 
@@ -369,7 +373,12 @@ impl Wish<'_> {
             })
         };
         let mut given = 0;
-        for peer in from.iter().chain(before).filter(|peer| !asker(peer)).take(room) {
+        for peer in from
+            .iter()
+            .chain(before)
+            .filter(|peer| !asker(peer))
+            .take(room)
+        {
             out.extend_from_slice(peer);
             given += 1;
         }

@@ -51,7 +51,9 @@ pub(super) struct Roster {
 
 impl Roster {
     pub(super) fn at(&self, slot: Slot) -> Option<&Arc<Forwarder>> {
-        self.forwarders.iter().find(|forwarder| forwarder.slot == slot)
+        self.forwarders
+            .iter()
+            .find(|forwarder| forwarder.slot == slot)
     }
 }
 
@@ -178,7 +180,8 @@ impl Dues {
     pub(super) fn eligible(&self, now: u32) -> Vec<(usize, bool)> {
         let all = self.0.iter().enumerate();
         let now = all.filter(|(_, (due, rest))| rest.is_none() && *due <= now);
-        now.map(|(position, (due, _))| (position, *due == 0)).collect()
+        now.map(|(position, (due, _))| (position, *due == 0))
+            .collect()
     }
 
     /// The first second at which one may be asked.

@@ -1,8 +1,8 @@
 //! The tracker's numbers for its engine.
 
+use weir_engine::Rate;
 use weir_engine::dispatch::policy::{ClassPolicy, FailurePolicy, OnRest, Overflow};
 use weir_engine::dispatch::{Class, Policy, Quota, Windows};
-use weir_engine::Rate;
 
 use crate::config::Config;
 

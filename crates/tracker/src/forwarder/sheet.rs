@@ -419,7 +419,11 @@ mod tests {
     fn no_peer_is_there_twice_and_not_too_many() {
         let mut sheet = Sheet::default();
         absorb(&mut sheet, 0, &[v4(1), v4(1), v4(2)]);
-        absorb(&mut sheet, 3, &[v4(2), v4(3), v4(4), v4(5), v4(6), v4(7), v4(8)]);
+        absorb(
+            &mut sheet,
+            3,
+            &[v4(2), v4(3), v4(4), v4(5), v4(6), v4(7), v4(8)],
+        );
         assert_eq!(lasts(&sheet).0, [1, 2, 3, 4, 5]);
     }
 

@@ -118,7 +118,13 @@ fn read_names(content: &mut Bytes<'_>, names: &mut Vec<String>) -> Option<Vec<Sl
 
 fn write_sheet(hash: &[u8; 20], sheet: &Sheet, now: Written, file: &mut Vec<u8>) {
     file.extend_from_slice(hash);
-    let asked = || sheet.lines().iter().zip(0..).filter(|(line, _)| line.due > 0);
+    let asked = || {
+        sheet
+            .lines()
+            .iter()
+            .zip(0..)
+            .filter(|(line, _)| line.due > 0)
+    };
     file.extend_from_slice(&(asked().count() as u16).to_le_bytes());
     for (line, slot) in asked() {
         let slot: Slot = slot;
@@ -179,7 +185,9 @@ fn read_sheet(
         let [v4, v6] = content.take::<2>()?;
         let line = Line {
             due: now.seconds.saturating_add(due.saturating_sub(away)).max(1),
-            expires: now.minute().wrapping_add(expires.saturating_sub(minutes(away))),
+            expires: now
+                .minute()
+                .wrapping_add(expires.saturating_sub(minutes(away))),
             v4,
             v6,
         };
@@ -266,7 +274,11 @@ mod tests {
     fn ledger() -> Ledger {
         let ledger = Ledger::new(LIMITS, 3);
         ledger.begin(&HASH);
-        let peers = [Endpoint::V4([1; 6]), Endpoint::V6([2; 18]), Endpoint::V4([3; 6])];
+        let peers = [
+            Endpoint::V4([1; 6]),
+            Endpoint::V6([2; 18]),
+            Endpoint::V4([3; 6]),
+        ];
         let news = News {
             due: 1800,
             expires: (crate::clock::minute(3600).0 & 0xffff) as u16,
@@ -295,7 +307,9 @@ mod tests {
         assert_eq!(after.tracker_id(&HASH, 0).as_deref(), Some(&b"id"[..]));
         let again = written(&after, at(0, 10_300), &slots);
         let third = Ledger::new(LIMITS, 3);
-        third.restore(&again, at(0, 10_300), &mut names(&[])).unwrap();
+        third
+            .restore(&again, at(0, 10_300), &mut names(&[]))
+            .unwrap();
         assert_eq!(third.dues(&HASH, [0, 1].into_iter()), [900, 1]);
         after.sweep(0, 1, 44 * 60, |_| {});
         assert_eq!(after.peers(&HASH), 3);
@@ -315,7 +329,10 @@ mod tests {
         let mut changed = file.clone();
         changed[20] ^= 1;
         assert_eq!(read(&changed), Err(BadFile::Checksum));
-        assert_eq!(read(b"something else that is long enough for a checksum"), Err(BadFile::Foreign));
+        assert_eq!(
+            read(b"something else that is long enough for a checksum"),
+            Err(BadFile::Foreign)
+        );
         for end in 0..file.len() - CHECKSUM {
             let mut cut = file[..end].to_vec();
             let checksum = blake3::hash(&cut);
@@ -330,8 +347,17 @@ mod tests {
         let ledger = ledger();
         written(&ledger, at(0, 0), &[]);
         let groups = 0..crate::swarm::snapshot::GROUPS;
-        assert!(groups.clone().all(|group| ledger.capture(group, at(0, 0), &[]).is_none()));
+        assert!(
+            groups
+                .clone()
+                .all(|group| ledger.capture(group, at(0, 0), &[]).is_none())
+        );
         ledger.set_due(&HASH, 0, 9);
-        assert_eq!(groups.filter_map(|group| ledger.capture(group, at(0, 0), &[])).count(), 1);
+        assert_eq!(
+            groups
+                .filter_map(|group| ledger.capture(group, at(0, 0), &[]))
+                .count(),
+            1
+        );
     }
 }

@@ -54,7 +54,9 @@ impl Terms {
     /// The interval that holds for a good answer.
     pub(crate) fn interval(&self, given: &Given) -> Duration {
         let said = given.interval.max(given.min_interval);
-        let said = said.map_or(self.announce_interval, |seconds| Duration::from_secs(seconds.into()));
+        let said = said.map_or(self.announce_interval, |seconds| {
+            Duration::from_secs(seconds.into())
+        });
         said.clamp(self.interval_min, self.interval_max)
     }
 

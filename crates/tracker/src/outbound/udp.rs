@@ -11,9 +11,11 @@ use tokio::sync::{Mutex as Turn, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use weir_net::{Datagrams, Error, Family, Ground};
-use weir_tracker_proto::udp::request::{announce as announce_packet, connect, write_scrape, write_url};
-use weir_tracker_proto::udp::{ConnectionId, TransactionId, reply};
 use weir_tracker_proto::udp::reply::Reply;
+use weir_tracker_proto::udp::request::{
+    announce as announce_packet, connect, write_scrape, write_url,
+};
+use weir_tracker_proto::udp::{ConnectionId, TransactionId, reply};
 use weir_tracker_proto::{Announce, InfoHash, ReplyError};
 
 use super::{Given, Said, Target, Trouble, endpoints, words};

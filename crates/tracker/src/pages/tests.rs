@@ -38,7 +38,13 @@ impl Rig {
             udp_listen: Some(loopback),
             ..Config::default()
         };
-        let mut front = Front::start(&config, &around, weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH), None).unwrap();
+        let mut front = Front::start(
+            &config,
+            &around,
+            weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH),
+            None,
+        )
+        .unwrap();
         let requests = Requests::default();
         let contribution = front.contribution(&config, &requests).unwrap();
         let state = File::open(directory.path().join("state.db")).unwrap();

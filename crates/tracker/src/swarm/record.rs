@@ -122,7 +122,11 @@ impl Upstream {
     /// The same with these bits set or not.
     #[must_use]
     pub fn with(self, bits: Self, set: bool) -> Self {
-        Self(if set { self.0 | bits.0 } else { self.0 & !bits.0 })
+        Self(if set {
+            self.0 | bits.0
+        } else {
+            self.0 & !bits.0
+        })
     }
 }
 

@@ -283,17 +283,29 @@ async fn events_go_on_whatever_the_queue_holds() {
 async fn the_short_interval_holds_while_trackers_are_asked_and_the_swarm_is_young() {
     let mut setup = setup(Config::default());
     assert_eq!(setup.announce(1).unwrap().interval, 60);
-    assert_eq!(setup.announce(1).unwrap().interval, 1800, "nothing is pending");
+    assert_eq!(
+        setup.announce(1).unwrap().interval,
+        1800,
+        "nothing is pending"
+    );
     let swarms = &setup.tracker.swarms;
     swarms.set_upstream(&[1; 20], Upstream::PENDING, true);
     setup.now.minute = setup.now.minute.plus(4);
     assert_eq!(setup.announce(1).unwrap().interval, 60);
     setup.now.minute = setup.now.minute.plus(1);
-    assert_eq!(setup.announce(1).unwrap().interval, 1800, "five minutes later");
+    assert_eq!(
+        setup.announce(1).unwrap().interval,
+        1800,
+        "five minutes later"
+    );
     let off = Config {
         first_interval: Duration::ZERO,
         ..Config::default()
     };
     let mut setup = self::setup(off);
-    assert_eq!(setup.announce(1).unwrap().interval, 1800, "0 switches it off");
+    assert_eq!(
+        setup.announce(1).unwrap().interval,
+        1800,
+        "0 switches it off"
+    );
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use anyhow::Context;
-use weir_engine::dispatch::policy::{CrewPolicy, FailurePolicy};
 use weir_engine::dispatch::Policy;
+use weir_engine::dispatch::policy::{CrewPolicy, FailurePolicy};
 use weir_engine::{Engine, Options, Rate, Restored, Rows, Timeline, Weather};
 use weir_store::sqlite::File;
 use weir_store::state::{SqliteState, State};
