@@ -16,7 +16,7 @@ use weir_engine::{
     dispatch::{Budget, Class, Job, Key},
 };
 
-use super::{OPERATOR, asked::encode, json, numbers::counted, one, sight::Sight, times::at};
+use super::{OPERATOR, asked::encode, json, notice, one, sight::Sight};
 use crate::{App, Failure, Identity, Visitor, forms::field, pages::local};
 
 /// How long an answer waits for a probe; one that takes longer goes on by itself.
@@ -34,7 +34,7 @@ pub(super) enum Action {
 }
 
 impl Action {
-    fn read(text: &str) -> Option<Self> {
+    pub(super) fn read(text: &str) -> Option<Self> {
         let all = [Self::Probe, Self::Clear, Self::Disable, Self::Enable];
         all.into_iter().find(|action| action.name() == text)
     }
@@ -62,7 +62,7 @@ impl Action {
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
+pub(super) enum How {
     Done,
     /// There was nothing to do.
     Nothing,
@@ -74,7 +74,7 @@ enum How {
 }
 
 impl How {
-    const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::Done,
         Self::Nothing,
         Self::Answered,
@@ -83,7 +83,8 @@ impl How {
         Self::NoProbe,
     ];
 
-    fn name(self) -> &'static str {
+    /// In addresses and in the API.
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::Nothing => "nothing",
@@ -201,7 +202,7 @@ pub(super) async fn api(
     Ok(Json(json!({
         "action": action.name(),
         "result": how.name(),
-        "sentence": now.times.plain(&sentence(&now, action, how)),
+        "sentence": now.times.plain(&notice::sentence(&now, action, how)),
         "upstream": json::upstream(&now),
     })))
 }
@@ -320,67 +321,6 @@ fn with(path: &str, word: &str) -> String {
     let (path, _) = path.split_once('#').unwrap_or((path, ""));
     let sign = if path.contains('?') { '&' } else { '?' };
     format!("{path}{sign}{word}")
-}
-
-/// What a page says after something was done.
-pub(super) struct Notice {
-    pub(super) html: String,
-    pub(super) bad: bool,
-}
-
-impl Notice {
-    /// Reads it from the address. It holds no text of its own, so that nobody can put words into our mouth.
-    pub(super) fn read(app: &App, did: &str, whom: &str, how: &str) -> Option<Self> {
-        if did == "probe-all" {
-            let count: u64 = how.parse().ok()?;
-            let (one, more) = ("upstream is being probed.", "upstreams are being probed.");
-            let html = counted(count, one, more);
-            return Some(Self { html, bad: false });
-        }
-        let how = How::ALL.into_iter().find(|known| known.name() == how)?;
-        let action = Action::read(did)?;
-        let (front, name) = whom.split_once('/')?;
-        let sight = Sight::find(app, front, name).ok()?;
-        let words = sentence(&sight, action, how);
-        Some(Self {
-            html: sight.times.html(&words),
-            bad: matches!(how, How::Failed | How::Nothing | How::NoProbe),
-        })
-    }
-}
-
-fn sentence(sight: &Sight<'_>, action: Action, how: How) -> String {
-    let (name, standing) = (sight.name(), sight.standing());
-    match (action, how) {
-        (Action::Probe, How::Answered) if standing == Standing::Open => {
-            format!("{name} answered the probe and is open.")
-        }
-        (Action::Probe, How::Answered) => format!("{name} answered the probe."),
-        (Action::Probe, How::Failed) => match &sight.view.last_error {
-            Some((_, words)) => format!("{name} did not pass the probe: {words}."),
-            None => format!("{name} did not pass the probe."),
-        },
-        (Action::Probe, How::UnderWay) => {
-            format!("{name} is being probed. Load the page again to see how it went.")
-        }
-        (Action::Probe, _) => {
-            format!("There is no probe for {name}: the next call tries it out.")
-        }
-        (Action::Clear, How::Done) if standing == Standing::Manual => {
-            format!("The rest of {name} was ended. It stays off until switched on.")
-        }
-        (Action::Clear, How::Done) => format!("{name} is open: its rest was ended."),
-        (Action::Clear, _) => format!("{name} does not rest, so nothing was changed."),
-        (Action::Disable, _) => format!("{name} is off until it is switched on."),
-        (Action::Enable, How::Done) => match sight.until() {
-            Some(until) => format!(
-                "{name} is switched on. Its rest goes on until {}.",
-                at(until)
-            ),
-            None => format!("{name} is switched on."),
-        },
-        (Action::Enable, _) => format!("{name} was not off, so nothing was changed."),
-    }
 }
 
 #[cfg(test)]

@@ -7,10 +7,7 @@ use axum::{
     response::Response,
 };
 use serde::Deserialize;
-use weir_engine::{
-    Kind, Standing,
-    dispatch::{Budget, Class, Decision},
-};
+use weir_engine::{Standing, dispatch::Decision};
 
 use super::{
     act,
@@ -18,11 +15,12 @@ use super::{
     band::Band,
     chart::Chart,
     decisions::{Group, tell},
+    facts,
     list::{Meter, meters},
-    numbers::{UNKNOWN, answer_time, capital, counted, grouped, percent, span},
+    notice::Notice,
+    numbers::{capital, grouped},
     reason,
     sight::Sight,
-    times::{at, exactly},
 };
 use crate::{App, Failure, Visitor, pages::time::Shown, shell};
 
@@ -57,7 +55,7 @@ struct Page<'a> {
     what: String,
     look: &'static str,
     chip: String,
-    notice: Option<act::Notice>,
+    notice: Option<Notice>,
     probe: bool,
     clear: bool,
     off: bool,
@@ -67,7 +65,7 @@ struct Page<'a> {
     band: Band,
     band_caption: String,
     facts: Vec<(String, String)>,
-    ladder: Vec<Step>,
+    ladder: Vec<facts::Step>,
     error: Option<(Shown, String)>,
     meters: Vec<Meter>,
     groups: Vec<Choice>,
@@ -87,12 +85,6 @@ struct Choice {
     href: String,
     label: String,
     chosen: bool,
-}
-
-/// A rung of the ladder.
-struct Step {
-    rest: String,
-    here: bool,
 }
 
 struct Row {
@@ -197,7 +189,7 @@ impl<'a> Page<'a> {
             what: super::list::what(sight),
             look: standing.name(),
             chip: times.html(&reason::chip(sight)),
-            notice: act::Notice::read(app, &asked.did, &asked.whom, &asked.how),
+            notice: Notice::read(app, &asked.did, &asked.whom, &asked.how),
             probe: sight.upstreams.probe(sight.id()).is_some(),
             clear: act::rests(sight),
             off: standing == Standing::Manual,
@@ -210,8 +202,8 @@ impl<'a> Page<'a> {
             further: further(sight, &all),
             band_caption: times.html(&band.caption),
             band,
-            facts: facts(sight),
-            ladder: ladder(sight),
+            facts: facts::of(sight),
+            ladder: facts::ladder(sight),
             error: error.map(|(when, words)| (times.shown_exactly(*when), words.clone())),
             meters: meters(&sight.limits()),
             groups: groups(&all, group, asked, &path),
@@ -327,109 +319,4 @@ fn rows(sight: &Sight<'_>, shown: &[Decision]) -> Vec<Row> {
         sentence: sight.times.html(&told.sentence),
     })
     .collect()
-}
-
-fn ladder(sight: &Sight<'_>) -> Vec<Step> {
-    let rests = sight.engine().ladder();
-    let rung = usize::from(sight.view.status.rung);
-    rests
-        .iter()
-        .enumerate()
-        .map(|(index, rest)| Step {
-            rest: match rest.as_secs() {
-                seconds if seconds >= 3600 && seconds.is_multiple_of(3600) => {
-                    format!("{} h", seconds / 3600)
-                }
-                seconds if seconds >= 60 && seconds.is_multiple_of(60) => {
-                    format!("{} min", seconds / 60)
-                }
-                _ => span(*rest),
-            },
-            here: index + 1 == rung,
-        })
-        .collect()
-}
-
-/// Labels and values; values are HTML.
-fn facts(sight: &Sight<'_>) -> Vec<(String, String)> {
-    let (view, times, day) = (&sight.view, &sight.times, sight.day());
-    let status = &view.status;
-    let time = |moment| times.html(&at(moment));
-    let unknown = || UNKNOWN.to_owned();
-    let [_, refused, failed, timed_out] = day.calls;
-    let lost = [
-        (refused, "refused"),
-        (failed, "failed"),
-        (timed_out, "timed out"),
-    ];
-    let lost: Vec<String> = lost
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format!("{} {word}", grouped(count)))
-        .collect();
-    let success = match lost.as_slice() {
-        [] => percent(day.answered(), day.total()),
-        lost => format!(
-            "{} ({})",
-            percent(day.answered(), day.total()),
-            lost.join(", ")
-        ),
-    };
-    let (wait, _) = sight
-        .engine()
-        .next_wait(sight.id(), Class(0), Budget::Query);
-    let next = match sight.standing() {
-        Standing::Manual => "none while it is off".to_owned(),
-        _ if wait.is_zero() => "now".to_owned(),
-        _ => times.html(&exactly(times.moment + wait)),
-    };
-    let mut facts = vec![
-        (
-            "In this state since",
-            sight.since().map_or_else(unknown, time),
-        ),
-        ("Next call possible", next),
-        ("Last call", status.last_start.map_or_else(unknown, time)),
-        ("Answered, 24 h", success),
-        (
-            "Answer time p50 / p95",
-            format!("{} / {}", answer_time(day.p50), answer_time(day.p95)),
-        ),
-        ("Calls since the start", calls(sight)),
-        (
-            "In flight",
-            format!("{} of {}", status.in_flight, view.quota.in_flight),
-        ),
-        ("Queued", grouped(status.queued.into())),
-        ("Failures in a row", grouped(status.failures.into())),
-        ("Time-out", span(view.time_out)),
-    ];
-    if !view.quota.spacing.is_zero() {
-        facts.push(("Spacing", span(view.quota.spacing)));
-    }
-    if let Some(interval) = sight.upstreams.last_interval(sight.id()) {
-        facts.push(("Interval it asked for", span(interval)));
-    }
-    let own = facts
-        .into_iter()
-        .map(|(label, value)| (label.to_owned(), value));
-    let further = sight.upstreams.facts(sight.id()).into_iter();
-    let further = further.map(|(label, value)| (label, super::numbers::escape(&value)));
-    own.chain(further).collect()
-}
-
-/// `412: 409 done, 3 timed out`.
-fn calls(sight: &Sight<'_>) -> String {
-    let requests = sight.view.figures.requests;
-    let total: u64 = requests.iter().sum();
-    let kinds: Vec<String> = Kind::ALL
-        .into_iter()
-        .zip(requests)
-        .filter(|(_, count)| *count > 0)
-        .map(|(kind, count)| format!("{} {}", grouped(count), kind.name().replace('_', " ")))
-        .collect();
-    match kinds.as_slice() {
-        [] => "none".to_owned(),
-        kinds => format!("{}: {}", counted(total, "call", "calls"), kinds.join(", ")),
-    }
 }

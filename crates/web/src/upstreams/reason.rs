@@ -120,7 +120,10 @@ pub(super) fn full(sight: &Sight<'_>, decisions: &[Decision]) -> String {
             let probed = sight.until().map_or_else(String::new, |until| {
                 format!(" Probed by itself at {}{}.", at(until), later(view))
             });
-            format!("{name} is disabled: {}.{probed}", said(view))
+            let since = sight
+                .since()
+                .map_or_else(String::new, |since| format!(" since {}", at(since)));
+            format!("{name} is disabled{since}: {}.{probed}", said(view))
         }
         Standing::Probing if view.status.in_flight > 0 => format!(
             "{name} is being probed: one small request; normal work resumes if it succeeds. \

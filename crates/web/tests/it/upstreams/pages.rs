@@ -228,7 +228,9 @@ async fn each_state_has_its_answer() {
     assert!(page.contains("<title>harbor · Upstreams · Weir</title>"));
     assert!(page.contains("harbor started at once. Asked by Sonarr."));
     assert!(page.contains("<li aria-current=\"step\">") || page.contains("<li>1 min</li>"));
-    assert!(page.contains("<pre tabindex=\"0\" aria-label=\"Last error\">it answered 429</pre>"));
+    assert!(page.contains(
+        "<pre class=\"said\" tabindex=\"0\" aria-label=\"Last error\">it answered 429</pre>"
+    ));
     assert!(
         page.contains("class=\"cooldown\" x="),
         "the band shows the rest"

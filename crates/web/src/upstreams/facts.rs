@@ -1,0 +1,125 @@
+//! What else there is to know about an upstream, for its own page.
+
+use weir_engine::{
+    Kind, Standing,
+    dispatch::{Budget, Class},
+};
+
+use super::{
+    numbers::{UNKNOWN, answer_time, counted, escape, grouped, percent, span},
+    sight::Sight,
+    times::{at, exactly},
+};
+
+/// A rung of the ladder.
+pub(super) struct Step {
+    pub(super) rest: String,
+    /// It stands on it.
+    pub(super) here: bool,
+}
+
+/// The rests after failures.
+pub(super) fn ladder(sight: &Sight<'_>) -> Vec<Step> {
+    let rests = sight.engine().ladder();
+    let rung = usize::from(sight.view.status.rung);
+    rests
+        .iter()
+        .enumerate()
+        .map(|(index, rest)| Step {
+            rest: match rest.as_secs() {
+                seconds if seconds >= 3600 && seconds.is_multiple_of(3600) => {
+                    format!("{} h", seconds / 3600)
+                }
+                seconds if seconds >= 60 && seconds.is_multiple_of(60) => {
+                    format!("{} min", seconds / 60)
+                }
+                _ => span(*rest),
+            },
+            here: index + 1 == rung,
+        })
+        .collect()
+}
+
+/// Labels and values; values are HTML.
+pub(super) fn of(sight: &Sight<'_>) -> Vec<(String, String)> {
+    let (view, times, day) = (&sight.view, &sight.times, sight.day());
+    let status = &view.status;
+    let time = |moment| times.html(&at(moment));
+    let unknown = || UNKNOWN.to_owned();
+    let [_, refused, failed, timed_out] = day.calls;
+    let lost = [
+        (refused, "refused"),
+        (failed, "failed"),
+        (timed_out, "timed out"),
+    ];
+    let lost: Vec<String> = lost
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{} {word}", grouped(count)))
+        .collect();
+    let success = match lost.as_slice() {
+        [] => percent(day.answered(), day.total()),
+        lost => format!(
+            "{} ({})",
+            percent(day.answered(), day.total()),
+            lost.join(", ")
+        ),
+    };
+    let (wait, _) = sight
+        .engine()
+        .next_wait(sight.id(), Class(0), Budget::Query);
+    let next = match sight.standing() {
+        Standing::Manual => "none while it is off".to_owned(),
+        _ if wait.is_zero() => "now".to_owned(),
+        _ => times.html(&exactly(times.moment + wait)),
+    };
+    let mut facts = vec![
+        (
+            "In this state since",
+            sight.since().map_or_else(unknown, time),
+        ),
+        ("Next call possible", next),
+        ("Last call", status.last_start.map_or_else(unknown, time)),
+        ("Answered, 24 h", success),
+        (
+            "Answer time p50 / p95",
+            format!("{} / {}", answer_time(day.p50), answer_time(day.p95)),
+        ),
+        ("Calls since the start", calls(sight)),
+        (
+            "In flight",
+            format!("{} of {}", status.in_flight, view.quota.in_flight),
+        ),
+        ("Queued", grouped(status.queued.into())),
+        ("Failures in a row", grouped(status.failures.into())),
+        ("Time-out", span(view.time_out)),
+    ];
+    if !view.quota.spacing.is_zero() {
+        facts.push(("Spacing", span(view.quota.spacing)));
+    }
+    if let Some(interval) = sight.upstreams.last_interval(sight.id()) {
+        facts.push(("Interval it asked for", span(interval)));
+    }
+    let own = facts
+        .into_iter()
+        .map(|(label, value)| (label.to_owned(), value));
+    let further = sight.upstreams.facts(sight.id()).into_iter();
+    let further = further.map(|(label, value)| (label, escape(&value)));
+    own.chain(further).collect()
+}
+
+/// `412: 409 done, 3 timed out`.
+fn calls(sight: &Sight<'_>) -> String {
+    let requests = sight.view.figures.requests;
+    let total: u64 = requests.iter().sum();
+    let kinds: Vec<String> = Kind::ALL
+        .into_iter()
+        .zip(requests)
+        .filter(|(_, count)| *count > 0)
+        .map(|(kind, count)| format!("{} {}", grouped(count), kind.name().replace('_', " ")))
+        .collect();
+    match kinds.as_slice() {
+        [] => "none".to_owned(),
+        kinds => format!("{}: {}", counted(total, "call", "calls"), kinds.join(", ")),
+    }
+}
