@@ -108,12 +108,19 @@ fn a_day_that_resets_is_empty_from_the_reset_on() {
         ..Windows::default()
     };
     let (mut front, up) = Front::with(search(), windows(limit));
+    let used = |front: &mut Front| {
+        let status = front.dispatcher.upstream(front.now, up);
+        status.expect("it is there").query[0].used
+    };
     for _ in 0..4 {
         front.queue(job(up, INTERACTIVE));
     }
     assert_eq!(front.starts().len(), 2);
     assert_eq!(front.wake(), Some(at(HOUR)));
+    front.now = Moment(at(HOUR).0 - 1);
+    assert_eq!(used(&mut front), 2);
     front.now = at(HOUR);
+    assert_eq!(used(&mut front), 0);
     assert_eq!(front.starts().len(), 2);
     front.queue(job(up, INTERACTIVE));
     assert_eq!(front.wake(), Some(at(HOUR + DAY)));
