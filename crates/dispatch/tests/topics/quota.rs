@@ -326,6 +326,7 @@ fn what_left_its_window_is_neither_shown_nor_kept_for_long() {
     for _ in 0..2 {
         front.call(job(up, INTERACTIVE), Finish::Done);
     }
+    front.now = Moment(at(60).0 - 1);
     assert_eq!(used(&mut front), 2);
     assert_eq!(kept(&front), [(at(0), 2)], "made at the same moment");
     front.now = at(60);
