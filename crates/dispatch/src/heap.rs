@@ -3,6 +3,8 @@
 //! The dispatcher has one as its timer and one per class for the upstreams that offer a candidate. Four
 //! children per entry make it half as deep as two would, and they lie side by side.
 
+use std::cmp::Ordering;
+
 /// Children of an entry.
 const WIDTH: usize = 4;
 
@@ -40,10 +42,10 @@ impl<K: Ord + Copy> Heap<K> {
             (None, Some(at)) => self.remove(at),
             (Some(rank), Some(at)) => {
                 let old = std::mem::replace(&mut self.entries[at].0, rank);
-                if rank < old {
-                    self.up(at);
-                } else if rank > old {
-                    self.down(at);
+                match rank.cmp(&old) {
+                    Ordering::Less => self.up(at),
+                    Ordering::Equal => {}
+                    Ordering::Greater => self.down(at),
                 }
             }
             (Some(rank), None) => {

@@ -99,9 +99,7 @@ impl Queue {
         let number = jobs[slot].number;
         self.rare_mut().early.insert(number, slot);
         self.wait_at_most(jobs, slot);
-        if self.is_empty() || number < self.head.number {
-            self.head = head(jobs, slot);
-        }
+        self.head = self.first(jobs);
     }
 
     /// Takes a job out.

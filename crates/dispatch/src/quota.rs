@@ -110,21 +110,21 @@ impl Ledger {
         }
     }
 
-    /// When the next start fits into every window; not later than `now` if there is room.
+    /// When the next start fits into every window: now or earlier if there is room.
     #[inline]
-    pub(crate) fn next(&self, now: Moment) -> Moment {
+    pub(crate) fn next(&self) -> Moment {
         if self.limited {
-            self.next_of_all(now)
+            self.next_of_all()
         } else {
             Moment(0)
         }
     }
 
-    fn next_of_all(&self, now: Moment) -> Moment {
+    fn next_of_all(&self) -> Moment {
         let mut next = Moment(0);
         for window in Window::ALL {
             if let Some(limit) = self.limit(window) {
-                next = next.max(self.next_in(window, limit, now));
+                next = next.max(self.next_in(window, limit));
             }
         }
         next
@@ -156,7 +156,7 @@ impl Ledger {
                     .since(self.begins(window, now)),
                 limit,
                 learned: self.books.configured.limit(window).is_none(),
-                next: self.next_in(window, limit, now),
+                next: self.next_in(window, limit),
             })
         })
     }
@@ -204,12 +204,12 @@ impl Ledger {
             .or(self.books.tallies[window as usize].learned)
     }
 
-    fn next_in(&self, window: Window, limit: u32, now: Moment) -> Moment {
+    fn next_in(&self, window: Window, limit: u32) -> Moment {
         if limit == 0 {
             return Moment::NEVER;
         }
         let starts = &self.books.tallies[window as usize].starts;
-        match starts.blocking(limit, self.begins(window, now)) {
+        match starts.blocking(limit) {
             Some(start) => self.leaves(window, start),
             None => Moment(0),
         }
@@ -276,13 +276,13 @@ impl Starts {
         u32::try_from(self.total() - self.until(begins)).unwrap_or(u32::MAX)
     }
 
-    /// The start that must leave before fewer than `limit` of those from `begins` on are left.
-    fn blocking(&self, limit: u32, begins: Moment) -> Option<Moment> {
-        let before = self.until(begins);
-        let surplus = (self.total() - before).checked_sub(u64::from(limit))?;
-        let at = self
-            .entries
-            .partition_point(|&(_, total)| total <= before + surplus);
+    /// The start that is `limit`th from the last: once it has left, the next one fits.
+    fn blocking(&self, limit: u32) -> Option<Moment> {
+        let surplus = self.total().checked_sub(u64::from(limit))?;
+        if surplus < self.before {
+            return None;
+        }
+        let at = self.entries.partition_point(|&(_, total)| total <= surplus);
         self.entries.get(at).map(|&(at, _)| at)
     }
 
@@ -333,6 +333,11 @@ mod tests {
             day_reset: None,
             ..by_reset
         });
-        assert!(after.next(reset) <= reset);
+        assert!(after.next() <= reset);
+    }
+
+    #[test]
+    fn a_reset_after_the_end_of_time_is_never() {
+        assert_eq!(period_end(Moment(7), Moment::NEVER), Moment::NEVER);
     }
 }

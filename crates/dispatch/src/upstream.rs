@@ -120,9 +120,9 @@ impl Upstream {
     pub(crate) fn filled(&self) -> impl Iterator<Item = usize> + use<> {
         let mut bits = self.filled;
         std::iter::from_fn(move || {
-            let index = bits.trailing_zeros() as usize;
+            let index = bits.trailing_zeros();
             bits &= bits.wrapping_sub(1);
-            (index < QUEUES).then_some(index)
+            (index < u16::BITS).then_some(index as usize)
         })
     }
 
@@ -156,7 +156,7 @@ impl Upstream {
             return (Moment::NEVER, Wait::Off);
         }
         let mut ready = (self.health.resting(now).unwrap_or_default(), Wait::Rest);
-        let window = self.ledger(budget).next(now);
+        let window = self.ledger(budget).next();
         if window > ready.0 {
             ready = (window, Wait::Window);
         }
@@ -227,8 +227,8 @@ impl Upstream {
             .map(queue::kind)
             .any(|(class, budget)| budget == Budget::Query && self.gap_over(class, budget) <= now);
         let aging = (Moment(0) + aging).0;
-        let query_window = self.query.next(now);
-        let grab_window = self.grab.next(now);
+        let query_window = self.query.next();
+        let grab_window = self.grab.next();
         let mut aged: Option<(Moment, Offer)> = None;
         let mut ready: Option<Offer> = None;
         let mut changes = Moment::NEVER;

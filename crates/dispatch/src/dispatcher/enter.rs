@@ -279,7 +279,7 @@ impl Dispatcher {
         if record.probe {
             up.probes_mut().push(&mut self.jobs, slot);
         } else {
-            let was_empty = up.filled & (1 << index) == 0;
+            let was_empty = up.queues[index].is_empty();
             up.queues[index].push(&mut self.jobs, slot);
             up.filled |= 1 << index;
             if !was_empty {

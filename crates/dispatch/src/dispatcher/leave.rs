@@ -197,10 +197,9 @@ impl Dispatcher {
             let Some(slot) = slot.or(aside) else {
                 break;
             };
-            match end {
-                End::Skipped(skip) => self.note(slot, now, What::Skipped(skip)),
-                End::Dropped(reason) => self.note(slot, now, What::Dropped(reason)),
-                _ => {}
+            // Those that are dropped go with their upstream and its records.
+            if let End::Skipped(skip) = end {
+                self.note(slot, now, What::Skipped(skip));
             }
             self.leave_queue(slot);
             self.end(slot, end);

@@ -131,3 +131,53 @@ fn low_requests_get_a_worker_every_aging_time_under_sustained_load() {
     }
     assert!(low >= 9, "{low} of 100 s");
 }
+
+/// A front with one worker and two upstreams, held until all is queued.
+fn short_of_workers() -> (Front, [UpstreamId; 2]) {
+    let mut policy = news();
+    policy.crew.base = 1;
+    policy.crew.max = 1;
+    let mut front = Front::new(policy);
+    let ups = [0; 2].map(|_| front.add(in_flight(1)));
+    front.dispatcher.hold(front.now, true);
+    (front, ups)
+}
+
+#[test]
+fn of_two_aged_classes_the_one_that_waited_longest_gets_the_worker() {
+    for longest in [INTERACTIVE, COMPLETION] {
+        let (mut front, ups) = short_of_workers();
+        let shorter = Class(COMPLETION.0 - longest.0);
+        let first = front.queue(job(ups[0], longest));
+        front.pass(1);
+        let second = front.queue(job(ups[1], shorter));
+        front.pass(10);
+        front.dispatcher.hold(front.now, false);
+        assert_eq!(front.starts(), [first], "{longest:?}");
+        front.finish(first, Finish::Done);
+        assert_eq!(front.starts(), [second]);
+    }
+}
+
+#[test]
+fn of_two_aged_classes_that_waited_equally_long_the_more_urgent_gets_the_worker() {
+    let (mut front, ups) = short_of_workers();
+    front.queue(job(ups[0], COMPLETION));
+    let urgent = front.queue(job(ups[1], INTERACTIVE));
+    front.pass(10);
+    front.dispatcher.hold(front.now, false);
+    assert_eq!(front.starts(), [urgent]);
+}
+
+#[test]
+fn a_class_ages_at_its_upstream_while_no_worker_is_free() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.dispatcher.hold(front.now, true);
+    let completion = front.queue(job(up, COMPLETION));
+    front.pass(1);
+    front.queue(job(up, INTERACTIVE));
+    assert_eq!(front.wake(), Some(at(10)), "then the offer changes");
+    front.now = at(10);
+    front.dispatcher.hold(front.now, false);
+    assert_eq!(front.starts(), [completion]);
+}

@@ -93,3 +93,20 @@ fn an_upstream_that_is_taken_away_leaves_its_share_to_the_others() {
     }
     assert_eq!(front.queued(), 100);
 }
+
+#[test]
+fn a_call_that_says_something_new_about_its_upstream_changes_its_row() {
+    for (finish, changes) in [
+        (Finish::Done, false),
+        (Finish::Panicked, false),
+        (Finish::Unavailable, true),
+        (throttled(60), true),
+    ] {
+        let (mut front, up) = Front::with(search(), in_flight(1));
+        let id = front.queue(job(up, INTERACTIVE));
+        assert_eq!(front.starts(), [id]);
+        front.dispatcher.take_changed();
+        front.finish(id, finish);
+        assert_eq!(front.dispatcher.has_changes(), changes, "{finish:?}");
+    }
+}

@@ -225,3 +225,29 @@ fn jobs_are_taken_back_by_their_keys() {
     let cancelled = [queued, retry].map(|job| (job, End::Cancelled));
     assert_eq!(front.ended(), cancelled);
 }
+
+#[test]
+fn a_job_that_stood_aside_counts_once_at_its_upstream() {
+    let mut front = Front::new(tracker());
+    let ups = [0; 2].map(|_| front.add(in_flight(1)));
+    let peer = |up| Job {
+        order: key(9),
+        ..job(up, INITIAL)
+    };
+    let call = front.queue(peer(ups[0]));
+    assert_eq!(front.starts(), [call]);
+    for up in ups {
+        front.queue(peer(up));
+    }
+    let queued = |front: &mut Front| {
+        ups.map(|up| {
+            let status = front.dispatcher.upstream(front.now, up);
+            status.expect("it is there").queued
+        })
+    };
+    assert!(front.starts().is_empty());
+    assert_eq!(queued(&mut front), [1, 1]);
+    front.finish(call, Finish::Done);
+    assert_eq!(queued(&mut front), [1, 1]);
+    assert_eq!(front.queued(), 2);
+}

@@ -30,6 +30,17 @@ fn a_wait_as_long_as_the_limit_is_accepted() {
 }
 
 #[test]
+fn a_rest_as_long_as_the_limit_is_accepted_by_those_that_are_queued() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    let call = front.queue(job(up, INTERACTIVE));
+    assert_eq!(front.starts(), [call]);
+    let held = front.queue(job(up, RSS));
+    front.finish(call, throttled(15));
+    front.pass(15);
+    assert_eq!(front.starts(), [held]);
+}
+
+#[test]
 fn a_max_wait_given_with_the_job_takes_precedence() {
     let (mut front, up) = Front::with(search(), in_flight(1));
     front.call(job(up, INTERACTIVE), throttled(30));
@@ -150,4 +161,60 @@ fn a_raised_job_has_the_max_wait_of_its_new_class() {
         ]
     );
     assert_eq!(front.queued(), 1);
+}
+
+#[test]
+fn a_head_is_skipped_when_a_start_fills_its_window() {
+    let hour = Windows {
+        hour: Some(1),
+        ..Windows::default()
+    };
+    for (budget, quota) in [
+        (
+            Budget::Query,
+            Quota {
+                query: hour,
+                ..in_flight(1)
+            },
+        ),
+        (
+            Budget::Grab,
+            Quota {
+                grab: hour,
+                ..in_flight(1)
+            },
+        ),
+    ] {
+        let (mut front, up) = Front::with(search(), quota);
+        let with = |class| Job {
+            budget,
+            ..job(up, class)
+        };
+        let first = front.queue(with(INTERACTIVE));
+        let feed = front.queue(with(RSS));
+        assert_eq!(front.starts(), [first]);
+        let skip = skipped(Wait::Window, HOUR, Some(15));
+        assert_eq!(front.ended(), [(feed, skip)], "{budget:?}");
+    }
+}
+
+#[test]
+fn a_job_is_skipped_also_behind_a_more_patient_one_and_after_others_with_its_limit_have_gone() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    let call = front.queue(job(up, INTERACTIVE));
+    assert_eq!(front.starts(), [call]);
+    let own = |limit| Job {
+        max_wait: Some(secs(limit)),
+        ..job(up, RSS)
+    };
+    let gone = front.queue(own(5));
+    let patient = front.queue(own(100));
+    let impatient = front.queue(own(5));
+    assert!(front.dispatcher.cancel(front.now, gone));
+    front.ended();
+    front.finish(call, throttled(40));
+    let skip = skipped(Wait::Rest, 40, Some(5));
+    assert_eq!(front.ended()[0], (impatient, skip));
+    front.pass(40);
+    assert_eq!(front.starts(), [patient]);
 }

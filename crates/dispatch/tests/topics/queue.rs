@@ -151,3 +151,21 @@ fn while_held_nothing_starts_and_then_everything_does() {
     front.dispatcher.hold(front.now, false);
     assert_eq!(front.starts(), ids);
 }
+
+#[test]
+fn the_most_urgent_class_goes_first_whatever_its_budget() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    let with = |class, budget| Job {
+        budget,
+        ..job(up, class)
+    };
+    front.dispatcher.hold(front.now, true);
+    let query = front.queue(with(COMPLETION, Budget::Query));
+    let grab = front.queue(with(INTERACTIVE, Budget::Grab));
+    let side = front.queue(with(INTERACTIVE, Budget::Side));
+    front.dispatcher.hold(front.now, false);
+    for id in [grab, side, query] {
+        assert_eq!(front.starts(), [id]);
+        front.finish(id, Finish::Done);
+    }
+}

@@ -108,12 +108,19 @@ fn a_day_that_resets_is_empty_from_the_reset_on() {
         ..Windows::default()
     };
     let (mut front, up) = Front::with(search(), windows(limit));
+    let used = |front: &mut Front| {
+        let status = front.dispatcher.upstream(front.now, up);
+        status.expect("it is there").query[0].used
+    };
     for _ in 0..4 {
         front.queue(job(up, INTERACTIVE));
     }
     assert_eq!(front.starts().len(), 2);
     assert_eq!(front.wake(), Some(at(HOUR)));
+    front.now = Moment(at(HOUR).0 - 1);
+    assert_eq!(used(&mut front), 2);
     front.now = at(HOUR);
+    assert_eq!(used(&mut front), 0);
     assert_eq!(front.starts().len(), 2);
     front.queue(job(up, INTERACTIVE));
     assert_eq!(front.wake(), Some(at(HOUR + DAY)));
@@ -299,4 +306,84 @@ fn an_interactive_job_behind_a_queued_backlog_starts_within_its_own_gap() {
     assert_eq!(front.wake(), Some(at(6)));
     front.now = at(6);
     assert_eq!(front.starts(), [id]);
+}
+
+#[test]
+fn what_left_its_window_is_neither_shown_nor_kept_for_long() {
+    let limit = Windows {
+        minute: Some(2),
+        ..Windows::default()
+    };
+    let (mut front, up) = Front::with(search(), windows(limit));
+    let used = |front: &mut Front| {
+        let status = front.dispatcher.upstream(front.now, up);
+        status.expect("it is there").query[0].used
+    };
+    let kept = |front: &Front| {
+        let row = front.dispatcher.row(up).expect("it is there");
+        row.query[Window::Minute as usize].starts.clone()
+    };
+    for _ in 0..2 {
+        front.call(job(up, INTERACTIVE), Finish::Done);
+    }
+    front.now = Moment(at(60).0 - 1);
+    assert_eq!(used(&mut front), 2);
+    assert_eq!(kept(&front), [(at(0), 2)], "made at the same moment");
+    front.now = at(60);
+    assert_eq!(used(&mut front), 0);
+    front.pass(1);
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    assert_eq!(used(&mut front), 1);
+    assert_eq!(kept(&front), [(at(61), 1)]);
+    front.pass(1);
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    assert_eq!(kept(&front), [(at(61), 1), (at(62), 1)]);
+    front.queue(job(up, INTERACTIVE));
+    assert_eq!(front.wake(), Some(at(61 + 60)));
+}
+
+#[test]
+fn when_a_limit_is_lowered_as_many_must_leave_as_are_too_many() {
+    let limit = |minute| Windows {
+        minute: Some(minute),
+        ..Windows::default()
+    };
+    let (mut front, up) = Front::with(search(), windows(limit(5)));
+    for second in [0, 30, 31, 32] {
+        front.now = at(second);
+        front.call(job(up, INTERACTIVE), Finish::Done);
+    }
+    front.now = at(70);
+    for (lowered, opens) in [(3, 90), (2, 91), (1, 92)] {
+        let quota = windows(limit(lowered));
+        front.dispatcher.set_quota(front.now, up, quota);
+        let wait = front
+            .dispatcher
+            .next_wait(front.now, up, INTERACTIVE, Budget::Query);
+        assert_eq!(wait, (secs(opens - 70), Some(Wait::Window)));
+    }
+}
+
+#[test]
+fn a_told_use_counts_what_we_made_in_the_window_and_adds_only_the_rest() {
+    let (mut front, up) = Front::with(search(), in_flight(100));
+    let mut tell = |seconds, used| {
+        front.now = at(seconds);
+        let usage = Usage {
+            budget: Budget::Query,
+            window: Window::Hour,
+            limit: 10,
+            used,
+        };
+        front.dispatcher.observe(front.now, up, usage);
+        let row = front.dispatcher.row(up).expect("it is there");
+        row.query[Window::Hour as usize].starts.clone()
+    };
+    assert_eq!(tell(0, None), [], "nothing is made up");
+    assert_eq!(tell(0, Some(0)), []);
+    assert_eq!(tell(1, Some(3)), [(at(1), 3)]);
+    assert_eq!(tell(2, Some(3)), [(at(1), 3)]);
+    assert_eq!(tell(3, Some(4)), [(at(1), 3), (at(3), 1)]);
+    let all = [(at(1), 3), (at(3), 1), (at(HOUR + 2), 2)];
+    assert_eq!(tell(HOUR + 2, Some(3)), all, "three had left");
 }

@@ -1,6 +1,6 @@
 //! Decision records: each decision leaves one, newest first, at most so many.
 
-use weir_dispatch::{Asker, Drop, Finish, Job, Wait, What};
+use weir_dispatch::{Asker, Budget, Drop, Finish, Job, Skip, Wait, What};
 
 use crate::front::*;
 
@@ -115,4 +115,61 @@ fn a_success_after_a_rest_is_recorded() {
     front.pass(60);
     front.call(job(up, INTERACTIVE), Finish::Done);
     assert_eq!(whats(&front, up)[0], What::Healed);
+}
+
+#[test]
+fn a_wait_is_recorded_once() {
+    let (mut front, up) = Front::with(search(), indexer());
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    front.queue(job(up, INTERACTIVE));
+    front.pass(1);
+    front.queue(job(up, COMPLETION));
+    front.pass(1);
+    front.queue(job(up, BACKGROUND));
+    let waits = |what: &What| matches!(what, What::Waits { .. });
+    assert_eq!(whats(&front, up).into_iter().filter(waits).count(), 1);
+}
+
+#[test]
+fn a_start_names_no_wait_that_held_another_job() {
+    let quota = weir_dispatch::Quota {
+        in_flight: 2,
+        ..indexer()
+    };
+    let (mut front, up) = Front::with(search(), quota);
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    front.dispatcher.hold(front.now, true);
+    let grab = front.queue(Job {
+        budget: Budget::Grab,
+        ..job(up, COMPLETION)
+    });
+    front.queue(job(up, INTERACTIVE));
+    front.pass(1);
+    front.dispatcher.hold(front.now, false);
+    assert_eq!(front.starts(), [grab]);
+    let newest = [
+        What::Waits {
+            reason: Wait::Gap,
+            until: at(6),
+        },
+        What::Started {
+            waited: secs(1),
+            reason: None,
+            attempt: 1,
+        },
+    ];
+    assert_eq!(whats(&front, up)[..2], newest);
+}
+
+#[test]
+fn jobs_that_end_as_their_upstream_is_switched_off_leave_their_records() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.queue(job(up, INTERACTIVE));
+    front.dispatcher.switch_off(front.now, up);
+    let off = Skip {
+        reason: Wait::Off,
+        wait: None,
+        limit: None,
+    };
+    assert_eq!(whats(&front, up), [What::Skipped(off), What::SwitchedOff]);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use weir_dispatch::{
-    After, Budget, Cause, Drop, End, Entry, Finish, Job, Moment, Quota, State, Wait,
+    After, Budget, Cause, Drop, End, Entry, Finish, Job, Moment, Next, Quota, State, Wait, Windows,
 };
 
 use crate::front::*;
@@ -193,19 +193,63 @@ fn a_shorter_rest_never_replaces_a_longer_one() {
 
 #[test]
 fn calls_that_started_before_a_rest_neither_climb_nor_heal() {
-    let (mut front, up) = Front::with(search(), in_flight(4));
-    let ids = [0; 4].map(|_| front.queue(job(up, INTERACTIVE)));
+    let (mut front, up) = Front::with(search(), in_flight(5));
+    let ids = [0; 5].map(|_| front.queue(job(up, INTERACTIVE)));
     assert_eq!(front.starts(), ids);
     front.finish(ids[0], Finish::Unavailable);
     for (id, finish) in [
         (ids[1], Finish::Unavailable),
         (ids[2], Finish::Rejected { at_least: None }),
-        (ids[3], Finish::Done),
+        (ids[3], Finish::Throttled { retry_after: None }),
+        (ids[4], Finish::Done),
     ] {
         front.finish(id, finish);
         assert_eq!(front.state(up), State::Cooldown { until: at(60) });
         assert_eq!(front.rung(up), 1);
     }
+}
+
+#[test]
+fn a_time_named_by_a_call_that_started_before_a_rest_is_kept_to_without_climbing() {
+    let (mut front, up) = Front::with(search(), in_flight(2));
+    let ids = [0; 2].map(|_| front.queue(job(up, INTERACTIVE)));
+    assert_eq!(front.starts(), ids);
+    front.finish(ids[0], Finish::Unavailable);
+    let at_least = Some(secs(HOUR));
+    front.finish(ids[1], Finish::Rejected { at_least });
+    assert_eq!(front.state(up), State::Disabled { until: at(HOUR) });
+    assert_eq!(front.rung(up), 1);
+}
+
+#[test]
+fn a_rest_holds_a_job_that_only_a_worker_was_missing_for() {
+    let (mut front, up) = Front::with(search(), in_flight(4));
+    let call = front.queue(job(up, INTERACTIVE));
+    assert_eq!(front.starts(), [call]);
+    front.dispatcher.hold(front.now, true);
+    let offered = front.queue(job(up, INTERACTIVE));
+    front.finish(call, throttled(100));
+    front.dispatcher.hold(front.now, false);
+    assert_eq!(front.wake(), Some(at(100)));
+    front.now = at(100);
+    assert_eq!(front.starts(), [offered]);
+}
+
+#[test]
+fn after_a_pause_nobody_is_woken_for_its_end() {
+    let mut policy = search();
+    policy.crew.base = 1;
+    policy.crew.max = 1;
+    let (mut front, up) = Front::with(policy, in_flight(2));
+    front.call(job(up, INTERACTIVE), PAUSE);
+    let ids = [0; 2].map(|_| front.queue(job(up, INTERACTIVE)));
+    front.now = at(30);
+    assert_eq!(front.starts(), [ids[0]]);
+    assert_eq!(
+        front.wake(),
+        Some(at(31)),
+        "when the only worker is given back"
+    );
 }
 
 #[test]
@@ -320,6 +364,16 @@ fn a_wish_to_be_asked_again_uses_up_no_attempt() {
         front.now = due;
     }
     assert_eq!(front.state(up), State::Open);
+    let Next::Start(start) = front.dispatcher.next(front.now) else {
+        panic!("it is due");
+    };
+    assert_eq!((start.job, start.attempt), (id, 1));
+    for attempt in 1..=3 {
+        let after = front.finish(id, Finish::Unavailable);
+        assert_eq!(after == After::Ended, attempt == 3, "attempt {attempt}");
+        front.pass(10);
+        front.starts();
+    }
 }
 
 #[test]
@@ -386,4 +440,30 @@ fn an_answer_that_nobody_can_use_is_one_failure_and_not_tried_again() {
     front.now = at(60);
     front.call(job(up, INITIAL), Finish::Broken);
     assert_eq!(front.state(up), State::Disabled { until: at(360) });
+}
+
+#[test]
+fn of_waits_that_end_together_the_rest_is_named_before_the_window_and_that_before_the_gap() {
+    let minute = |minute| Quota {
+        query: Windows {
+            minute,
+            ..Windows::default()
+        },
+        ..indexer()
+    };
+    for (limit, finish, reason) in [
+        (Some(1), throttled(60), Wait::Rest),
+        (None, throttled(60), Wait::Rest),
+        (Some(1), Finish::Done, Wait::Window),
+        (None, Finish::Done, Wait::Gap),
+    ] {
+        let (mut front, up) = Front::with(search(), minute(limit));
+        front.call(job(up, INTERACTIVE), finish);
+        let wait = |now| {
+            let budget = Budget::Query;
+            front.dispatcher.next_wait(now, up, BACKGROUND, budget)
+        };
+        assert_eq!(wait(at(0)), (secs(60), Some(reason)));
+        assert_eq!(wait(at(60)), (secs(0), None), "nothing holds it any more");
+    }
 }
