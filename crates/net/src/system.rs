@@ -28,8 +28,8 @@ impl System {
     }
 
     /// Asks these servers alone.
-    pub fn with_name_servers(servers: &[SocketAddr]) -> Self {
-        let resolver = Resolver::given(servers);
+    pub fn with_name_servers(servers: Vec<SocketAddr>) -> Self {
+        let resolver = Resolver::given(&servers);
         Self { resolver }
     }
 }

@@ -114,7 +114,7 @@ async fn every_misbehaviour_shows_in_memory() {
 async fn every_misbehaviour_shows_on_loopback() {
     let tracker = Tracker::start(Place::Loopback, Behaviour::Hang).await;
     let tracker = tracker.expect("a tracker");
-    let system = Arc::new(System::with_name_servers(&[]));
+    let system = Arc::new(System::with_name_servers(Vec::new()));
     check(&client(system), &tracker).await;
 }
 
@@ -321,7 +321,7 @@ async fn udp_trackers_misbehave_in_memory() {
 async fn udp_trackers_misbehave_on_loopback() {
     let tracker = udp::Tracker::start(Place::Loopback, udp::Behaviour::Silent).await;
     let tracker = tracker.expect("a tracker");
-    let system = System::with_name_servers(&[]);
+    let system = System::with_name_servers(Vec::new());
     let asker = Asker {
         socket: system.bind(Family::Any).await.expect("a socket"),
         tracker: tracker.address(),

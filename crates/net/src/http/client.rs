@@ -102,7 +102,7 @@ impl Client {
         let question = || question(target, request, proxy.as_ref());
         if let Some(mut line) = self.shared.pool.take(&key) {
             match line.ask(question()?).await {
-                Ok(answer) => return Ok(Begun { line, key, answer }),
+                Ok(answer) => return begun(line, key, answer, target, proxy.as_ref()),
                 // It was closed while our request was on its way. A question may be asked twice.
                 Err(_) if !line.was_heard() => {}
                 Err(error) => return Err(error),
@@ -111,10 +111,7 @@ impl Client {
         let question = question()?;
         let mut line = self.open(target, request, proxy.as_ref()).await?;
         let answer = line.ask(question).await?;
-        if proxy.is_some() && answer.status() == 407 {
-            return Err(proxy::wants_login());
-        }
-        Ok(Begun { line, key, answer })
+        begun(line, key, answer, target, proxy.as_ref())
     }
 
     async fn open(
@@ -171,6 +168,20 @@ impl Client {
     }
 }
 
+/// Takes an answer for the upstream's unless a proxy to which the request was handed over gave it.
+fn begun(
+    line: Line,
+    key: Key,
+    answer: hyper::Response<Incoming>,
+    target: &Target,
+    proxy: Option<&Proxy<'_>>,
+) -> Result<Begun, Error> {
+    if answer.status() == 407 && proxy.is_some_and(|proxy| proxy.takes(target)) {
+        return Err(proxy::wants_login());
+    }
+    Ok(Begun { line, key, answer })
+}
+
 /// Where the answer sends us, if it does and the way is one of HTTP.
 fn redirect(
     answer: &hyper::Response<Incoming>,
@@ -190,7 +201,7 @@ fn question(
     request: &Request<'_>,
     proxy: Option<&Proxy<'_>>,
 ) -> Result<hyper::Request<String>, Error> {
-    let handed_over = proxy.filter(|proxy| proxy.takes_requests() && !target.is_secure());
+    let handed_over = proxy.filter(|proxy| proxy.takes(target));
     let uri = Uri::try_from(target.line(handed_over.is_some()));
     let mut question = hyper::Request::new(String::new());
     *question.uri_mut() = uri.map_err(|_| Error::Unsendable("the URL"))?;

@@ -171,7 +171,14 @@ impl AsyncRead for Listened {
         if into.filled().len() > before {
             self.heard.store(true, Ordering::Relaxed);
         }
-        poll
+        match poll {
+            // TLS that ends without a goodbye, as many servers do. Whether something is missing is told
+            // by the answer's length, and where it has none, by whoever reads the body.
+            Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Poll::Ready(Ok(()))
+            }
+            poll => poll,
+        }
     }
 }
 

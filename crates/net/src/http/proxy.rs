@@ -44,9 +44,9 @@ impl<'a> Proxy<'a> {
         Ok(Self { url, kind })
     }
 
-    /// Whether plain requests are handed to the proxy as they are, with the whole URL.
-    pub(super) fn takes_requests(&self) -> bool {
-        self.kind == Kind::Http
+    /// Whether requests to a target are handed to the proxy as they are, with the whole URL.
+    pub(super) fn takes(&self, target: &Target) -> bool {
+        self.kind == Kind::Http && !target.is_secure()
     }
 
     /// `Proxy-Authorization` for requests that are handed over.

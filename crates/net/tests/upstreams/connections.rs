@@ -295,7 +295,7 @@ async fn the_kernel_refuses_in_our_words() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     drop(listener);
-    let system = System::with_name_servers(&[]);
+    let system = System::with_name_servers(Vec::new());
     let goal = Goal {
         host: "127.0.0.1",
         port,

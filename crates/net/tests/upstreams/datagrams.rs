@@ -8,7 +8,7 @@ use weir_net::{Family, Ground, System};
 
 #[tokio::test]
 async fn one_socket_speaks_both_families() {
-    let system = System::with_name_servers(&[]);
+    let system = System::with_name_servers(Vec::new());
     let socket = system.bind(Family::Any).await.expect("a socket");
     for local in ["127.0.0.1:0", "[::1]:0"] {
         let Ok(server) = UdpSocket::bind(local).await else {
@@ -28,7 +28,7 @@ async fn one_socket_speaks_both_families() {
 
 #[tokio::test]
 async fn a_socket_of_one_family_refuses_the_other() {
-    let system = System::with_name_servers(&[]);
+    let system = System::with_name_servers(Vec::new());
     let socket = system.bind(Family::V4).await.expect("a socket");
     let to = "[2001:db8::1]:1".parse().expect("an address");
     assert!(socket.send(b"ping", to).await.is_err());
@@ -36,7 +36,7 @@ async fn a_socket_of_one_family_refuses_the_other() {
 
 #[tokio::test]
 async fn packets_that_nobody_takes_do_not_end_the_socket() {
-    let system = System::with_name_servers(&[]);
+    let system = System::with_name_servers(Vec::new());
     let socket = system.bind(Family::V4).await.expect("a socket");
     let gone = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
     let nobody = gone.local_addr().expect("an address");

@@ -9,7 +9,7 @@ use weir_testkit::memory::Name;
 
 async fn start() -> (Server, System) {
     let server = Server::start().await.expect("a port");
-    let system = System::with_name_servers(&[server.address()]);
+    let system = System::with_name_servers(vec![server.address()]);
     (server, system)
 }
 
@@ -83,7 +83,7 @@ async fn a_silent_server_costs_a_bounded_time() {
 
 #[tokio::test]
 async fn no_servers_are_silent_servers() {
-    let system = System::with_name_servers(&[]);
+    let system = System::with_name_servers(Vec::new());
     let asked = timeout(Duration::from_secs(8), system.resolve("a.example"));
     assert_eq!(asked.await.expect("a bound"), Err(Error::SilentDns));
 }

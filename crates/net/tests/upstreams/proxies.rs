@@ -139,6 +139,18 @@ async fn what_a_proxy_refuses_is_its_own_fault() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_proxy_that_changes_its_mind_is_its_own_fault() {
+    let network = Network::new();
+    let answers = vec![answer("200 OK", b"ok"), answer("407 No", b"")];
+    let _server = Scripted::start(network.listen(at(PROXY)), vec![answers]);
+    let client = client(&network);
+    let ask = || through(&client, "http://10.0.0.9:3128", "http://a.example/");
+    assert_eq!(ask().await.as_deref(), Ok("ok"));
+    assert!(matches!(ask().await, Err(Error::Proxy(_))));
+    assert_eq!(network.connections(at(PROXY)), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_missing_proxy_is_no_missing_upstream() {
     let network = Network::new();
     let client = client(&network);

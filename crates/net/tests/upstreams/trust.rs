@@ -134,6 +134,32 @@ async fn who_does_not_speak_tls_is_told_so() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn tls_may_end_without_a_goodbye_if_nothing_is_missing() {
+    for (answer, expected) in [
+        ("HTTP/1.1 200 OK\r\n\r\nhello", Ok(&b"hello"[..])),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello",
+            Err(Error::Cut),
+        ),
+    ] {
+        let network = Network::new();
+        let (acceptor, pem) = certificate("192.0.2.1");
+        let client = trusting(&network, Roots::Pem(pem));
+        let mut listener = network.listen(at("192.0.2.1:443"));
+        let server = async {
+            let stream = listener.accept().await.expect("a connection");
+            let mut stream = acceptor.accept(stream).await.expect("a client");
+            head(&mut stream).await.expect("a request");
+            stream.write_all(answer.as_bytes()).await.expect("sent");
+            stream.flush().await.expect("sent");
+        };
+        let (response, ()) = tokio::join!(get(&client, "https://192.0.2.1/"), server);
+        let body = response.map(|response| response.body);
+        assert_eq!(body.as_deref().map_err(Clone::clone), expected);
+    }
+}
+
 #[tokio::test]
 async fn certificates_that_are_none_are_refused_at_once() {
     let network = Network::new();
@@ -157,7 +183,7 @@ async fn tls_works_over_the_kernel() {
         let (stream, _) = listener.accept().await.expect("a connection");
         serve(acceptor, stream).await;
     });
-    let system = Arc::new(System::with_name_servers(&[]));
+    let system = Arc::new(System::with_name_servers(Vec::new()));
     let client = Client::new(system, Roots::Pem(pem), Limits::default()).expect("a client");
     let url = url(&format!("https://127.0.0.1:{port}/announce"));
     let request = Request {
