@@ -202,6 +202,18 @@ fn answers() -> Vec<(Behaviour, Case)> {
             failing(503, 0, "it answered 503"),
         ),
         (
+            status(502, RetryAfter::None),
+            failing(502, 0, "it answered 502"),
+        ),
+        (
+            status(302, RetryAfter::None),
+            broken("302 to nowhere", "it answered 302"),
+        ),
+        (
+            status(401, RetryAfter::None),
+            resting(401, "disabled 60", "it answered 401"),
+        ),
+        (
             status(500, RetryAfter::Seconds(9)),
             failing(500, 0, "it answered 500"),
         ),
@@ -301,4 +313,64 @@ async fn hosts_that_cannot_be_reached_are_disabled_and_tried_again() {
         let world = World::new(&network, &config(&[("a", url)]));
         case.check(&world).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_redirect_to_a_public_place_is_followed() {
+    let network = Network::new();
+    let to = tracker(&network, 2, good(900, &["198.51.100.7:1"])).await;
+    let from = tracker(&network, 1, Behaviour::Redirect(to.url())).await;
+    let world = World::new(&network, &config(&[("a", &from.url())]));
+    well("redirect", 900).check(&world).await;
+    assert_eq!((from.seen().len(), to.seen().len()), (2, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_drips_in_time_is_an_answer() {
+    let network = Network::new();
+    let tracker = tracker(&network, 1, Behaviour::Drip(SECOND / 10)).await;
+    let world = World::new(&network, &config(&[("a", &tracker.url())]));
+    world.announce(1, 1).await;
+    while world.calls("a") == 0 {
+        assert_eq!(world.ask(1, 1, Event::None).expect("a reply").interval, 60);
+        world.until(world.time() + SECOND / 20).await;
+    }
+    let took = world.time().as_secs();
+    assert!((10..30).contains(&took), "{took}");
+    assert_eq!(world.state_of("a"), "open");
+    let due = Duration::from_secs(took + 1 + 1800);
+    world.until(due - SECOND).await;
+    world.announce(1, 1).await;
+    assert_eq!(world.last_call("a"), Some(Duration::ZERO));
+    world.until(due).await;
+    world.announce(1, 1).await;
+    assert_eq!(world.last_call("a"), Some(due), "counted from the end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn private_forwarders_may_be_forbidden() {
+    let network = Network::new();
+    for url in ["http://10.0.0.9/a", "udp://10.0.0.9:1/a"] {
+        let config = Config {
+            allow_private_upstreams: false,
+            ..config(&[("a", url)])
+        };
+        let world = World::new(&network, &config);
+        let words = "the address 10.0.0.9 is private";
+        resting(url, "disabled 60", words).check(&world).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_under_way_together_are_one_step_of_the_ladder() {
+    let network = Network::new();
+    network.set_fault(place(1), Fault::Slow(5 * SECOND));
+    let world = World::new(&network, &config(&[("a", "http://192.0.2.1:6969/a")]));
+    for swarm in 1..=4 {
+        world.announce(swarm, 1).await;
+    }
+    world.until(5 * SECOND).await;
+    assert_eq!(world.calls("a"), 4);
+    assert_eq!(world.state_of("a"), "disabled 60");
+    assert_eq!(world.view("a").status.rung, 1);
 }

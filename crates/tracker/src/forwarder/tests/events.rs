@@ -48,20 +48,23 @@ async fn who_stops_at_once_is_not_announced_at_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_under_way_ends_by_itself_and_stopped_follows_it() {
-    let network = Network::new();
-    let tracker = tracker(&network, 1, good(1800, &["198.51.100.7:1"])).await;
-    network.set_fault(place(1), Fault::Slow(5 * SECOND));
-    let world = World::new(&network, &config(&[("a", &tracker.url())]));
-    world.announce(1, 1).await;
-    world.announce(1, 2).await;
-    world.until(SECOND).await;
-    world.event(1, 1, Event::Stopped).await;
-    world.until(5 * SECOND - SECOND / 1000).await;
-    assert_eq!(events(&tracker.seen()), [""; 0]);
-    world.until(5 * SECOND).await;
-    assert_eq!(events(&tracker.seen()), ["started", "stopped"]);
-    assert_eq!(world.announce(1, 2).await.counts.0, 1, "its answer is kept");
+async fn a_call_under_way_ends_by_itself_and_the_event_follows_it() {
+    for (event, name) in [(Event::Stopped, "stopped"), (Event::Completed, "completed")] {
+        let network = Network::new();
+        let tracker = tracker(&network, 1, good(1800, &["198.51.100.7:1"])).await;
+        network.set_fault(place(1), Fault::Slow(5 * SECOND));
+        let world = World::new(&network, &config(&[("a", &tracker.url())]));
+        world.announce(1, 1).await;
+        world.announce(1, 2).await;
+        world.until(SECOND).await;
+        world.event(1, 1, event).await;
+        world.until(5 * SECOND - SECOND / 1000).await;
+        assert_eq!(events(&tracker.seen()), [""; 0]);
+        world.until(5 * SECOND).await;
+        assert_eq!(events(&tracker.seen()), ["started", name]);
+        let peers = world.announce(1, 2).await.peers;
+        assert!(peers.contains(&at("198.51.100.7:1")), "its answer is kept");
+    }
 }
 
 #[tokio::test(start_paused = true)]

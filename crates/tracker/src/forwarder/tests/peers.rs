@@ -275,3 +275,34 @@ async fn a_forwarder_may_have_its_own_address_and_host() {
         assert!(plain.contains(part), "{plain}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_udp_tracker_is_told_the_address_and_the_path() {
+    let network = Network::new();
+    let tracker = udp_tracker(&network, 1, udp::Behaviour::good()).await;
+    let mut config = config(&[("a", "udp://192.0.2.1:6969/x/announce?y=1")]);
+    config.forwarders[0].ip = Some([203, 0, 113, 5].into());
+    let world = World::new(&network, &config);
+    world.announce(1, 1).await;
+    let packet = &tracker.seen()[1].bytes;
+    assert_eq!(packet[80..84], [0, 0, 0, 2], "started");
+    assert_eq!(packet[84..88], [203, 0, 113, 5]);
+    assert_eq!(packet[88..92], [0, 0, 0, 1], "the key");
+    assert_eq!(
+        packet[92..98],
+        [0, 0, 0, 200, 0x1a, 0xe1],
+        "numwant and port"
+    );
+    assert_eq!(packet[98..], *b"\x02\x0f/x/announce?y=1\0");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_is_used_again() {
+    let network = Network::new();
+    let tracker = tracker(&network, 1, good(1800, &[])).await;
+    let world = World::new(&network, &config(&[("a", &tracker.url())]));
+    for swarm in 1..=5 {
+        world.announce(swarm, 1).await;
+    }
+    assert_eq!((tracker.seen().len(), tracker.connections()), (5, 1));
+}
