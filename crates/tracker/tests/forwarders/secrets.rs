@@ -34,7 +34,7 @@ impl MakeWriter<'_> for Log {
     type Writer = Self;
 
     fn make_writer(&self) -> Self {
-        Log
+        Self
     }
 }
 
