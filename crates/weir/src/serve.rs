@@ -58,7 +58,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let engines = engine::Engines::new(&config.engine, &state)?;
     let mut tracker = tracker::start(&config, data.path(), &engines)?;
     let requests = Requests::default();
-    let mut contributions = vec![tracker.contribution(&config.tracker, &requests)?];
+    let mut contributions = vec![tracker.contribution(&requests)?];
     contributions.extend(fronts::contributions(&config));
     contributions.push(settings::contribution(&running));
     let web = App::open(
