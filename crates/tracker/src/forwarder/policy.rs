@@ -95,7 +95,9 @@ pub(crate) fn general() -> Policy {
             waiting_max: 1000,
         },
         failure: FailurePolicy {
-            ladder: [1, 5, 15, 30, 60, 180, 360, 720, 1440].map(|rest| rest * minute).to_vec(),
+            ladder: [1, 5, 15, 30, 60, 180, 360, 720, 1440]
+                .map(|rest| rest * minute)
+                .to_vec(),
             threshold: 1,
             threshold_disables: false,
             throttled: None,
