@@ -476,7 +476,7 @@ impl Office {
         let now = self.clock.now().seconds;
         let mut seen = Vec::new();
         self.ledger().sweep(step, SWEEP_STEPS, now, |sheet| {
-            if sheet.emptied || sheet.over || !sheet.told.is_empty() {
+            if sheet.emptied || sheet.over || sheet.pending || !sheet.told.is_empty() {
                 seen.push(sheet);
             }
         });
@@ -496,6 +496,12 @@ impl Office {
                 }
             }
             if !swarms.holds(&sheet.hash) {
+                // Nobody is here for whom a call would be made again.
+                let slots = roster.forwarders.iter().map(|forwarder| forwarder.slot);
+                let scheduled = slots.map(|slot| self.keys(slot).hash(&sheet.hash));
+                if sheet.pending {
+                    self.engine.cancel_keys([], scheduled);
+                }
                 self.ledger().forget(&sheet.hash, now);
             }
         }

@@ -196,6 +196,10 @@ impl Tracker {
     ) -> Result<(), Refusal> {
         let (at, also) = (arrival.at, arrival.also);
         let mut pending = known.upstream.has(Upstream::PENDING);
+        let is_event = matches!(announce.event, Event::Stopped | Event::Completed);
+        if known.forward == Forward::NotDue && !pending && !is_event {
+            return Ok(()); // as nearly always
+        }
         let rules = forwarding.rules();
         // Before anybody is asked, so that no answer comes too soon to be noticed.
         let waits =

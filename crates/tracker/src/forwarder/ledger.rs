@@ -210,6 +210,7 @@ impl Ledger {
                     hash: *hash,
                     emptied: had && sheet.peers() == 0,
                     over: sheet.is_over(now),
+                    pending: sheet.pending > 0,
                     told: sheet.told().iter().map(|told| told.at).collect(),
                 });
             }
@@ -306,6 +307,8 @@ pub(crate) struct Seen {
     pub(crate) emptied: bool,
     /// No time of it lies ahead.
     pub(crate) over: bool,
+    /// Calls about it are queued, under way or scheduled.
+    pub(crate) pending: bool,
     /// Our peers that trackers were told of.
     pub(crate) told: Vec<Endpoint>,
 }
