@@ -205,10 +205,8 @@ impl Tracker {
         let waits =
             known.new && !rules.first_wait.is_zero() && !known.upstream.has(Upstream::PEERS);
         let first = known.forward == Forward::First;
-        let held = match waits && (pending || first) && announce.event != Event::Stopped {
-            true => forwarding.hold(&arrival.hash),
-            false => None,
-        };
+        let waits = waits && (pending || first) && announce.event != Event::Stopped;
+        let held = waits.then(|| forwarding.hold(&arrival.hash)).flatten();
         match announce.event {
             Event::Stopped => {
                 if known.upstream.has(Upstream::FORWARDED) {
@@ -223,6 +221,8 @@ impl Tracker {
                     Verdict::Goes => pending |= first,
                     Verdict::Stays => {}
                     verdict if first => {
+                        drop(held);
+                        forwarding.let_go(&arrival.hash);
                         return self.put_off(&announce.info_hash, forwarding, verdict, told);
                     }
                     _ => {}
@@ -236,7 +236,14 @@ impl Tracker {
             }
             let bits = self.swarms.upstream(&arrival.hash);
             let asks = first || bits.has(Upstream::PENDING);
-            told.held = held.filter(|_| asks && !bits.has(Upstream::PEERS));
+            if asks && !bits.has(Upstream::PEERS) {
+                told.held = held;
+                return Ok(());
+            }
+        }
+        if held.is_some() {
+            drop(held);
+            forwarding.let_go(&arrival.hash);
         }
         Ok(())
     }

@@ -316,6 +316,7 @@ async fn replies_to_first_announces_are_held_until_something_happens() {
         first_wait: Duration::from_secs(5),
         ..Config::default()
     });
+    setup.tracker.forwarding().set_forwarders(1);
     let mut held = setup.announce(1).unwrap().held.unwrap();
     assert!(held.try_recv().is_err(), "it waits");
     assert!(
@@ -330,7 +331,14 @@ async fn replies_to_first_announces_are_held_until_something_happens() {
     let kept = [2, 3].map(|swarm| setup.announce(swarm).unwrap().held.unwrap());
     assert!(setup.announce(4).unwrap().held.is_none(), "two at most");
     drop(kept);
-    setup.event(2, Event::Stopped).unwrap();
     setup.tracker.forwarding().brought(&[2; 20]);
     assert!(setup.announce(5).unwrap().held.is_some());
+    setup.tracker.forwarding().brought(&[5; 20]);
+    setup.fill(100);
+    assert_eq!(setup.announce(6).unwrap_err(), Refusal::QueueFull(1800));
+    setup.gate.release(50);
+    assert!(
+        setup.announce(7).unwrap().held.is_some(),
+        "a refused one holds no place"
+    );
 }
