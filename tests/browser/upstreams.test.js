@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { DESKTOP, PHONE, mainLines, open, session, visit } from './support/browser.js';
-import { built, start } from './support/preview.js';
+import { start } from './support/preview.js';
 import * as rules from './support/rules.js';
 
 const PAGES = [
@@ -18,7 +18,7 @@ const PAGES = [
   ['upstream-disable', '/upstreams/tracker/idle/disable'],
 ];
 
-test('upstreams', { skip: !built && 'the example preview of weir-web is not built' }, async (t) => {
+test('upstreams', async (t) => {
   const weir = await start(t);
   const browser = await open(t);
   const storageState = await session(browser, weir);

@@ -17,7 +17,9 @@ pub(crate) const TESTS: &str = "tests/browser";
 
 /// Runs the browser tests, all of them or those whose name matches `filter`.
 pub(crate) fn run(project: &Project, filter: Option<&str>) -> Result<()> {
-    shell::run(project.cargo(&["build"]).args(BUILD))?;
+    // The example shows upstreams in every state.
+    let mut build = project.cargo(&["build"]);
+    shell::run(build.args(BUILD).args(["--example", "preview"]))?;
     let target = graph::target_directory(project)?;
     let pictures = target.join("browser");
     fs::create_dir_all(&pictures).with_context(|| format!("cannot make {}", pictures.display()))?;

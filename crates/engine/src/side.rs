@@ -145,8 +145,15 @@ impl state::State {
         };
         let side = &mut self.sides[upstream.0 as usize];
         if let Some(before) = side.note(now, state.into()) {
-            let name = &*side.name;
-            tracing::info!(upstream = name, "{before:?} => {state:?}");
+            let (name, standing) = (&*side.name, Standing::from(state));
+            let rest = match state {
+                State::Cooldown { until } | State::Disabled { until } => Some(now.until(until)),
+                State::Open | State::Probing | State::Off => None,
+            };
+            let seconds = rest.map(|rest| rest.as_secs());
+            let why = side.last_error.as_ref().filter(|_| rest.is_some());
+            let why = why.map(|(_, words)| words.as_str());
+            tracing::info!(upstream = name, seconds, why, "{before:?} => {standing:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The machine's own network.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -80,54 +80,36 @@ impl Ground for System {
     }
 }
 
-struct Udp {
-    socket: UdpSocket,
-    /// The socket is IPv6 and also carries IPv4, in mapped form.
-    both: bool,
-}
+/// Linux takes IPv4 addresses on a socket for both families as they are, and gives them back mapped.
+struct Udp(UdpSocket);
 
 fn open_v4() -> io::Result<Udp> {
     let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let socket = open(Domain::IPV4, any, |_| Ok(()))?;
-    Ok(Udp {
-        socket,
-        both: false,
-    })
+    open(Domain::IPV4, any, |_| Ok(()))
 }
 
 fn open_v6(only: bool) -> io::Result<Udp> {
     let any = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
-    let socket = open(Domain::IPV6, any, |socket| socket.set_only_v6(only))?;
-    Ok(Udp {
-        socket,
-        both: !only,
-    })
+    open(Domain::IPV6, any, |socket| socket.set_only_v6(only))
 }
 
 fn open(
     domain: Domain,
     address: SocketAddr,
     set: impl FnOnce(&Socket) -> io::Result<()>,
-) -> io::Result<UdpSocket> {
+) -> io::Result<Udp> {
     let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
     set(&socket)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
-    UdpSocket::from_std(socket.into())
+    UdpSocket::from_std(socket.into()).map(Udp)
 }
 
 impl Datagrams for Udp {
     fn send<'a>(&'a self, packet: &'a [u8], to: SocketAddr) -> BoxFuture<'a, Result<(), Error>> {
-        let to = match to {
-            SocketAddr::V4(v4) if self.both => {
-                let mapped = v4.ip().to_ipv6_mapped();
-                SocketAddrV6::new(mapped, v4.port(), 0, 0).into()
-            }
-            to => to,
-        };
         Box::pin(async move {
             for _ in 0..PASSED_OVER {
-                match self.socket.send_to(packet, to).await {
+                match self.0.send_to(packet, to).await {
                     Ok(_) => return Ok(()),
                     // The kernel tells of an earlier packet before it takes this one.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
@@ -145,7 +127,7 @@ impl Datagrams for Udp {
         Box::pin(async move {
             let mut passed_over = 0;
             loop {
-                match self.socket.recv_from(into).await {
+                match self.0.recv_from(into).await {
                     Ok((length, from)) => {
                         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
                         return Ok((length, from));

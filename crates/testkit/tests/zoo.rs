@@ -1,9 +1,11 @@
 //! Every misbehaviour, in memory and on loopback: each must look as it is meant to look.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
 use weir_net::http::{Client, Limits, Request, Roots};
 use weir_net::{Datagrams, Error, Family, Ground, System};
@@ -327,6 +329,27 @@ async fn udp_trackers_misbehave_on_loopback() {
         tracker: tracker.address(),
     };
     check_udp(&asker, &tracker).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reset_is_no_end() {
+    let network = Network::new();
+    let place = Place::Memory(&network, at(ADDRESS));
+    let tracker = Tracker::start(place, Behaviour::Reset).await;
+    let tracker = tracker.expect("a tracker");
+    for (behaviour, expected) in [
+        (Behaviour::Reset, Err(ErrorKind::ConnectionReset)),
+        (Behaviour::CloseAfterRequest, Ok(0)),
+    ] {
+        tracker.set(behaviour);
+        let mut stream = network.connect(at(ADDRESS)).await.expect("a stream");
+        stream
+            .write_all(b"GET / HTTP/1.1\r\n\r\n")
+            .await
+            .expect("sent");
+        let read = stream.read(&mut [0; 9]).await;
+        assert_eq!(read.map_err(|error| error.kind()), expected);
+    }
 }
 
 #[tokio::test(start_paused = true)]

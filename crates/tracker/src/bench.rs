@@ -52,7 +52,13 @@ impl Listeners {
         };
         let (guests, _) = tokio::sync::mpsc::channel(1);
         let mut listeners = Self {
-            udp: Udp::new(Arc::clone(&tracker), ids, clock, tallies.add()),
+            udp: Udp::new(
+                Arc::clone(&tracker),
+                ids,
+                clock,
+                tallies.add(),
+                tokio::sync::mpsc::channel(1).0,
+            ),
             http: Http::new(Arc::clone(&tracker), clock, tallies.add(), limits, guests),
             tracker,
         };

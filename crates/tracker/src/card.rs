@@ -47,8 +47,12 @@ impl Look {
         };
         let where_it_answers = answers_on(&self.ports("udp"), &self.ports("http"));
         let mut sentence = format!("{here}; {where_it_answers}.");
-        if !self.forwarding().forwarders.is_empty() {
-            sentence += " Forwarding is not part of this build yet: forwarders are not called.";
+        let count = self
+            .forwarders()
+            .map_or(0, |forwarders| forwarders.all().len());
+        if count > 0 {
+            let trackers = counted(count as u64, "tracker", "trackers");
+            sentence += &format!(" Announces go on to {trackers}.");
         }
         sentence
     }

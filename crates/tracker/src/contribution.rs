@@ -7,10 +7,9 @@ use axum::routing::{any, get};
 use weir_web::{Access, Contribution, Icon, NavEntry, NavGroup, Requests};
 
 use crate::catalogue::Catalogue;
-use crate::config::Config;
 use crate::front::{Error, Front};
 use crate::inbound::http::Guest;
-use crate::look::{Configured, Look};
+use crate::look::Look;
 use crate::{metrics, pages};
 
 impl Front {
@@ -18,11 +17,7 @@ impl Front {
     ///
     /// # Errors
     /// When the thread that looks through swarms cannot be started.
-    pub fn contribution(
-        &mut self,
-        config: &Config,
-        requests: &Requests,
-    ) -> Result<Contribution, Error> {
+    pub fn contribution(&mut self, requests: &Requests) -> Result<Contribution, Error> {
         let parts = (self.tracker.clone(), self.tallies.clone(), self.clock);
         let (catalogue, walker) =
             Catalogue::new(self.tracker.clone(), self.clock, self.stop.clone());
@@ -31,10 +26,14 @@ impl Front {
             .map_err(Error::Thread)?;
         self.thread("weir-swarms", move || runtime.block_on(walker.run()))?;
         let listening = self.listening().to_vec();
-        let look = Look::new(parts, listening, catalogue, Configured::new(config));
+        let look = Look::new(parts, listening, catalogue, self.forwarders.clone());
         metrics::count_requests(&look, requests);
         let shown = std::sync::Arc::new(look.clone());
-        Ok(Contribution::new("tracker", "Tracker", Icon::Tracker)
+        let mut contribution = Contribution::new("tracker", "Tracker", Icon::Tracker);
+        if let Some(forwarders) = &self.forwarders {
+            contribution = contribution.upstreams(forwarders.clone());
+        }
+        Ok(contribution
             .card(shown.clone())
             .stats(shown)
             .router(pages::router(look.clone()))

@@ -10,6 +10,7 @@ pub(crate) mod policy;
 mod sheet;
 pub(crate) mod snapshot;
 mod terms;
+mod upstreams;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,8 +23,8 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::{Job, Moment, UpstreamId};
-use weir_engine::{Call, Engine, Outcome, Permit, Restored, Rows};
-use weir_net::{BoxFuture, Ground};
+use weir_engine::{Call, Engine, Restored, Rows};
+use weir_net::Ground;
 use weir_tracker_proto::announce::Endpoint as Stated;
 use weir_tracker_proto::{Announce, Event};
 
@@ -80,6 +81,8 @@ pub(crate) struct Forwarders {
     office: Arc<Office>,
     rows: Option<Arc<Rows>>,
     slots: Names,
+    /// Workers at most; written by reloads.
+    max_workers: AtomicU32,
     stop: CancellationToken,
     task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -151,6 +154,7 @@ impl Forwarders {
             office: Arc::new(office),
             rows,
             slots: names,
+            max_workers: AtomicU32::new(config.max_workers().get()),
             stop: CancellationToken::new(),
             task: Mutex::default(),
         });
@@ -167,6 +171,7 @@ impl Forwarders {
     pub(crate) fn reload(&self, config: &Config) {
         let (base, max) = (config.forwarder_workers, config.max_workers());
         self.office.engine.set_crew(base.get(), max.get());
+        self.max_workers.store(max.get(), Ordering::Relaxed);
         self.set(config, &Restored::default());
         self.settle_rows();
     }
@@ -244,23 +249,20 @@ impl Forwarders {
         Slot::try_from(slot).unwrap_or(Slot::MAX)
     }
 
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.office.engine
+    /// Workers at most.
+    pub(crate) fn max_workers(&self) -> u32 {
+        self.max_workers.load(Ordering::Relaxed)
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Forwarder>> {
         self.office.roster.load().forwarders.clone()
     }
 
-    /// A call that shows whether a tracker answers.
-    pub(crate) fn probe(&self, upstream: UpstreamId) -> Option<Arc<dyn Call>> {
+    fn find(&self, upstream: UpstreamId) -> Option<Arc<Forwarder>> {
         let roster = self.office.roster.load();
         let mut all = roster.forwarders.iter();
-        let forwarder = all.find(|forwarder| forwarder.upstream == upstream)?;
-        Some(Arc::new(Probing {
-            office: Arc::clone(&self.office),
-            forwarder: Arc::clone(forwarder),
-        }))
+        all.find(|forwarder| forwarder.upstream == upstream)
+            .cloned()
     }
 
     /// Puts retries back on the agenda that were there before the start.
@@ -489,7 +491,7 @@ impl Office {
         let now = self.clock.now().seconds;
         let mut seen = Vec::new();
         self.ledger().sweep(step, SWEEP_STEPS, now, |sheet| {
-            if sheet.emptied || sheet.over || !sheet.told.is_empty() {
+            if sheet.emptied || sheet.over || sheet.pending || !sheet.told.is_empty() {
                 seen.push(sheet);
             }
         });
@@ -509,31 +511,15 @@ impl Office {
                 }
             }
             if !swarms.holds(&sheet.hash) {
+                // Nobody is here for whom a call would be made again.
+                let slots = roster.forwarders.iter().map(|forwarder| forwarder.slot);
+                let scheduled = slots.map(|slot| self.keys(slot).hash(&sheet.hash));
+                if sheet.pending {
+                    self.engine.cancel_keys([], scheduled);
+                }
                 self.ledger().forget(&sheet.hash, now);
             }
         }
-    }
-}
-
-/// Asks a tracker for something that changes nothing there.
-struct Probing {
-    office: Arc<Office>,
-    forwarder: Arc<Forwarder>,
-}
-
-impl Call for Probing {
-    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move {
-            let target = &self.forwarder.target;
-            let answer = self.office.outbound.probe(target, permit.time_out()).await;
-            match answer {
-                Ok(()) => Outcome::Done,
-                Err(trouble) => {
-                    permit.explain(trouble.to_string());
-                    terms::outcome(&trouble, &permit)
-                }
-            }
-        })
     }
 }
 

@@ -233,6 +233,11 @@ impl Forwarding {
         self.waiting.wake(hash);
     }
 
+    /// Forgets those who no longer wait for a swarm.
+    pub(crate) fn let_go(&self, hash: &[u8; 20]) {
+        self.waiting.tidy(hash);
+    }
+
     #[cold]
     fn log_dropped(&self, rules: &Rules) {
         let now = Moment(0).until(self.timeline.now()).as_secs() as u32;
@@ -273,6 +278,20 @@ impl Waiting {
         held.count += 1;
         held.by_hash.entry(*hash).or_default().push(wake);
         Some(waits)
+    }
+
+    fn tidy(&self, hash: &[u8; 20]) {
+        let mut held = self.held.lock();
+        let Some(all) = held.by_hash.get_mut(hash) else {
+            return;
+        };
+        let before = all.len();
+        all.retain(|wake| !wake.is_closed());
+        let gone = before - all.len();
+        if all.is_empty() {
+            held.by_hash.remove(hash);
+        }
+        held.count -= gone;
     }
 
     /// Also for those whose time was over long ago: every call ends, so all come here.

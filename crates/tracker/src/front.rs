@@ -25,7 +25,7 @@ use crate::inbound::connection_id::ConnectionIds;
 use crate::inbound::http::{Guest, Http, Limits};
 use crate::inbound::socket::{self, Group, Kind};
 use crate::inbound::system;
-use crate::inbound::udp::Udp;
+use crate::inbound::udp::{Udp, reply_late};
 use crate::keeper::{self, Directory, Restored};
 use crate::lists::{ListError, Lists};
 use crate::reload::Reloader;
@@ -35,6 +35,8 @@ use crate::tally::Tallies;
 use crate::tracker::{Terms, Tracker, rules};
 use crate::trust::Trust;
 
+/// Packets of one socket on their way to where their replies are held.
+const LATE: usize = 1024;
 /// Connections that may wait for the ordinary router.
 const GUESTS: usize = 256;
 
@@ -111,6 +113,8 @@ pub struct Front {
     pub(crate) forwarders: Option<Arc<Forwarders>>,
     /// Names of forwarders by slot.
     names: Names,
+    /// Replies over UDP that are held; they end with their threads.
+    late: JoinSet<()>,
 }
 
 impl Front {
@@ -150,6 +154,7 @@ impl Front {
             guests: Some(waiting),
             forwarders: None,
             names: Names::default(),
+            late: JoinSet::new(),
         };
         if let Some(outward) = outward {
             front.forward(config, outward, &directory)?;
@@ -259,7 +264,19 @@ impl Front {
                 let socket = Arc::new(socket);
                 self.udp.push(Arc::clone(&socket));
                 let tracker = Arc::clone(&self.tracker);
-                let udp = Udp::new(tracker, ids.clone(), clock, self.tallies.add());
+                let (late, waiting) = mpsc::channel(LATE);
+                let desk = |late| {
+                    Udp::new(
+                        tracker.clone(),
+                        ids.clone(),
+                        clock,
+                        self.tallies.add(),
+                        late,
+                    )
+                };
+                let (udp, again) = (desk(late), desk(mpsc::channel(1).0));
+                let replies = reply_late(again, Arc::clone(&socket), waiting);
+                self.late.spawn(replies);
                 let stopped = Arc::clone(&self.stopped);
                 self.thread("weir-udp", move || udp.run(&socket, &stopped))?;
             }

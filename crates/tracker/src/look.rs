@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::forwarder::Forwarders;
 use crate::swarm::Totals;
 use crate::tally::{Kind, Tallies};
 use crate::tracker::Tracker;
@@ -20,27 +20,7 @@ struct Inner {
     clock: Clock,
     listening: Vec<(&'static str, SocketAddr)>,
     catalogue: Catalogue,
-    forwarding: Configured,
-}
-
-/// What is configured of forwarding, which nothing does yet.
-#[derive(Clone, Debug)]
-pub(crate) struct Configured {
-    pub(crate) capacity: u32,
-    pub(crate) max_workers: u32,
-    /// Names of forwarders.
-    pub(crate) forwarders: Vec<String>,
-}
-
-impl Configured {
-    pub(crate) fn new(config: &Config) -> Self {
-        let forwarders = config.forwarders.iter();
-        Self {
-            capacity: config.forwarder_queue_size.get(),
-            max_workers: config.max_workers().get(),
-            forwarders: forwarders.map(|forwarder| forwarder.name.clone()).collect(),
-        }
-    }
+    forwarders: Option<Arc<Forwarders>>,
 }
 
 impl Look {
@@ -48,7 +28,7 @@ impl Look {
         (tracker, tallies, clock): (Arc<Tracker>, Tallies, Clock),
         listening: Vec<(&'static str, SocketAddr)>,
         catalogue: Catalogue,
-        forwarding: Configured,
+        forwarders: Option<Arc<Forwarders>>,
     ) -> Self {
         Self(Arc::new(Inner {
             tracker,
@@ -56,7 +36,7 @@ impl Look {
             clock,
             listening,
             catalogue,
-            forwarding,
+            forwarders,
         }))
     }
 
@@ -80,8 +60,8 @@ impl Look {
         &self.0.catalogue
     }
 
-    pub(crate) fn forwarding(&self) -> &Configured {
-        &self.0.forwarding
+    pub(crate) fn forwarders(&self) -> Option<&Arc<Forwarders>> {
+        self.0.forwarders.as_ref()
     }
 
     pub(crate) fn count(&self, kind: Kind) -> u64 {

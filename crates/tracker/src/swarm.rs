@@ -221,6 +221,14 @@ impl Swarms {
             .is_some()
     }
 
+    /// What other trackers have to do with a swarm.
+    pub fn upstream(&self, hash: &[u8; 20]) -> Upstream {
+        let hashed = self.hash(hash);
+        let shard = self.shard(hashed);
+        let record = shard.find(hashed, hash).and_then(|found| shard.at(found));
+        record.map_or_else(Upstream::default, Record::upstream)
+    }
+
     /// Whether a peer takes part in a swarm.
     pub fn has_peer(&self, hash: &[u8; 20], at: &Endpoint) -> bool {
         let hashed = self.hash(hash);

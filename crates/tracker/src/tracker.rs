@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::sync::OnceLock;
 
 use arc_swap::ArcSwap;
+use tokio::sync::oneshot;
 use weir_tracker_proto::{Announce, Event, InfoHash};
 
 use crate::clock::Now;
@@ -46,14 +47,17 @@ pub(crate) struct Terms {
 }
 
 /// What a client is told after an announce, besides its peers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) counts: Counts,
     /// Seconds until its next announce.
     pub(crate) interval: u32,
-    /// The reply may wait for what other trackers say: the same announce is then to be asked once more.
-    pub(crate) may_wait: bool,
+    /// The reply waits for what other trackers say; the same announce is then to be answered once more.
+    pub(crate) held: Option<Held>,
 }
+
+/// Ends when a tracker brought a peer, or when none will.
+pub(crate) type Held = oneshot::Receiver<()>;
 
 /// How a reply can carry peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +164,7 @@ impl Tracker {
         let mut told = Told {
             counts: known.counts,
             interval: terms.interval,
-            may_wait: false,
+            held: None,
         };
         if let Some(forwarding) = self.forwarding.get() {
             if known.upstream.has(Upstream::PEERS) && arrival.doing != Doing::Leaves {
@@ -192,6 +196,17 @@ impl Tracker {
     ) -> Result<(), Refusal> {
         let (at, also) = (arrival.at, arrival.also);
         let mut pending = known.upstream.has(Upstream::PENDING);
+        let is_event = matches!(announce.event, Event::Stopped | Event::Completed);
+        if known.forward == Forward::NotDue && !pending && !is_event {
+            return Ok(()); // as nearly always
+        }
+        let rules = forwarding.rules();
+        // Before anybody is asked, so that no answer comes too soon to be noticed.
+        let waits =
+            known.new && !rules.first_wait.is_zero() && !known.upstream.has(Upstream::PEERS);
+        let first = known.forward == Forward::First;
+        let waits = waits && (pending || first) && announce.event != Event::Stopped;
+        let held = waits.then(|| forwarding.hold(&arrival.hash)).flatten();
         match announce.event {
             Event::Stopped => {
                 if known.upstream.has(Upstream::FORWARDED) {
@@ -202,11 +217,12 @@ impl Tracker {
             }
             Event::Completed => forwarding.send_event(announce, at, also, Kind::Completed),
             _ if known.forward != Forward::NotDue => {
-                let first = known.forward == Forward::First;
                 match forwarding.send(announce, at, also, first) {
                     Verdict::Goes => pending |= first,
                     Verdict::Stays => {}
                     verdict if first => {
+                        drop(held);
+                        forwarding.let_go(&arrival.hash);
                         return self.put_off(&announce.info_hash, forwarding, verdict, told);
                     }
                     _ => {}
@@ -215,14 +231,19 @@ impl Tracker {
             _ => {}
         }
         if pending {
-            let rules = forwarding.rules();
             if rules.first_interval > 0 && known.age < rules.first_window {
                 told.interval = told.interval.min(rules.first_interval);
             }
-            told.may_wait = known.new
-                && !rules.first_wait.is_zero()
-                && known.age < 1
-                && !known.upstream.has(Upstream::PEERS);
+            let bits = self.swarms.upstream(&arrival.hash);
+            let asks = first || bits.has(Upstream::PENDING);
+            if asks && !bits.has(Upstream::PEERS) {
+                told.held = held;
+                return Ok(());
+            }
+        }
+        if held.is_some() {
+            drop(held);
+            forwarding.let_go(&arrival.hash);
         }
         Ok(())
     }

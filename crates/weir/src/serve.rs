@@ -14,6 +14,7 @@ mod tracker;
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +27,9 @@ use self::data::Data;
 use self::logs::Logs;
 use self::reload::Running;
 use self::signals::{Signal, Signals};
+
+/// How often the file of forwarders is looked at.
+const WATCH: Duration = Duration::from_secs(2);
 
 /// Runs until stopped. `sources` is kept for reloads.
 ///
@@ -58,7 +62,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let engines = engine::Engines::new(&config.engine, &state)?;
     let mut tracker = tracker::start(&config, data.path(), &engines)?;
     let requests = Requests::default();
-    let mut contributions = vec![tracker.contribution(&config.tracker, &requests)?];
+    let mut contributions = vec![tracker.contribution(&requests)?];
     contributions.extend(fronts::contributions(&config));
     contributions.push(settings::contribution(&running));
     let web = App::open(
@@ -78,12 +82,15 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let server = weir_web::run(listener, web, stop.clone(), config.drain);
     let server = async { tokio::join!(server, guests).0 };
     tokio::pin!(server);
+    let mut look = tokio::time::interval(WATCH);
+    let mut forwarders_file = None;
     let code = loop {
         tokio::select! {
             ended = &mut server => {
                 tracing::info!(cut = ended.cut, "stopped");
                 break ExitCode::SUCCESS;
             }
+            _ = look.tick() => running.reload_if_changed(&mut forwarders_file),
             signal = signals.next() => match signal {
                 Signal::Reload => drop(running.reload()), // the log has what came of it
                 Signal::Stop { name, .. } if !stop.is_cancelled() => {

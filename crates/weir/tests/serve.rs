@@ -5,6 +5,8 @@
     reason = "a test that cannot go on says where it stopped"
 )]
 
+#[path = "serve/forwarder.rs"]
+mod forwarder;
 #[path = "serve/tracker.rs"]
 mod tracker;
 

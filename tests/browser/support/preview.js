@@ -2,15 +2,11 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
 const BINARY = process.env.WEIR_PREVIEW ?? join(dirname(process.env.WEIR_BIN ?? ''), 'examples/preview');
 const LINK = /(http:\/\/127\.0\.0\.1:\d+)\/sign-in\?link=\S+/;
-
-/** Whether it was built. */
-export const built = existsSync(BINARY);
 
 /** Starts it; ends after the test `t`. */
 export async function start(t) {

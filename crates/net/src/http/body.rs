@@ -129,6 +129,14 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_unpacked_past_the_limit() {
+        let mut whole = vec![1; 4];
+        let endless = append(std::io::repeat(0), 10, &mut whole);
+        assert_eq!(endless, Err(Error::TooLarge { limit: 10 }));
+        assert_eq!(whole.len(), 11);
+    }
+
+    #[test]
     fn what_cannot_be_unpacked_is_unreadable() {
         let cut = gzipped(b"some text that is long enough");
         let cut = cut[..cut.len() - 9].to_vec();

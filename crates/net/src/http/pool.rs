@@ -105,7 +105,8 @@ impl Pool {
         });
         let oldest = state.idle.values().flatten().map(|idle| idle.since).min();
         if oldest.is_none() {
-            // This task is about to end; the next connection brings another.
+            // The sweeper, which asks, is about to end. A connection that comes before it has ended must
+            // bring another.
             state.sweeper.detach_all();
         }
         oldest.map(|oldest| oldest + time)

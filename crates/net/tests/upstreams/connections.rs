@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
+use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, advance, timeout};
 use weir_net::http::{Client, Limits, Roots};
 use weir_net::{Error, Family, Goal, System, connect};
@@ -40,17 +42,29 @@ async fn a_connection_that_the_upstream_ends_is_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_closed_connection_is_noticed_before_it_is_used() {
+async fn closed_connections_are_noticed_before_they_are_used() {
     let network = Network::new();
-    // The first connection closes right after its answer.
-    let script = vec![vec![ok()], vec![ok()]];
-    let server = Scripted::start(network.listen(at(PUBLIC)), script);
+    let mut listener = network.listen(at(PUBLIC));
     let client = client(&network);
+    let server = async {
+        let mut streams = Vec::new();
+        for _ in 0..2 {
+            streams.push(listener.accept().await.expect("a connection"));
+        }
+        for stream in &mut streams {
+            stream.write_all(&ok()).await.expect("sent");
+        }
+        streams
+    };
+    let asked = join_all((0..2).map(|_| get(&client, "http://192.0.2.1/")));
+    let (streams, answers) = tokio::join!(server, asked);
+    assert!(answers.iter().all(Result::is_ok));
+    assert_eq!(client.idle(), 2);
+    drop(streams);
+    let server = Scripted::start(listener, vec![vec![ok(); 2]]);
     get(&client, "http://192.0.2.1/").await.expect("an answer");
-    tokio::task::yield_now().await;
-    get(&client, "http://192.0.2.1/").await.expect("an answer");
-    assert_eq!(server.heads().len(), 2);
-    assert_eq!(network.connections(at(PUBLIC)), 2);
+    assert_eq!(client.idle(), 1, "both old ones are gone");
+    assert_eq!(server.heads().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,13 +164,11 @@ async fn connections_to_one_upstream_are_bounded() {
             streams.push(listener.accept().await.expect("a connection"));
         }
         for stream in &mut streams {
-            tokio::io::AsyncWriteExt::write_all(stream, &ok())
-                .await
-                .expect("sent");
+            stream.write_all(&ok()).await.expect("sent");
         }
         streams
     };
-    let asked = futures_util::future::join_all((0..4).map(|_| get(&client, "http://192.0.2.1/")));
+    let asked = join_all((0..4).map(|_| get(&client, "http://192.0.2.1/")));
     let (_streams, answers) = tokio::join!(server, asked);
     assert!(answers.iter().all(Result::is_ok));
     assert_eq!(client.idle(), 2);

@@ -167,6 +167,9 @@ async fn certificates_that_are_none_are_refused_at_once() {
         Roots::Pem(b"junk".to_vec()),
         Roots::Pem(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_vec()),
         Roots::SystemAnd(Vec::new()),
+        Roots::SystemAnd(
+            b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_vec(),
+        ),
     ] {
         let client = Client::new(network.ground(), roots, Limits::default());
         assert!(matches!(client.err(), Some(Error::Roots(_))));

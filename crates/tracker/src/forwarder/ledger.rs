@@ -218,6 +218,7 @@ impl Ledger {
                     hash: *hash,
                     emptied: had && sheet.peers() == 0,
                     over: sheet.is_over(now),
+                    pending: sheet.pending > 0,
                     told: sheet.told().iter().map(|told| told.at).collect(),
                 });
             }
@@ -314,6 +315,8 @@ pub(crate) struct Seen {
     pub(crate) emptied: bool,
     /// No time of it lies ahead.
     pub(crate) over: bool,
+    /// Calls about it are queued, under way or scheduled.
+    pub(crate) pending: bool,
     /// Our peers that trackers were told of.
     pub(crate) told: Vec<Endpoint>,
 }
@@ -391,5 +394,145 @@ impl Wish<'_> {
             given += 1;
         }
         given
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HASH: [u8; 20] = [7; 20];
+    const LIMITS: Limits = Limits {
+        sheets: 2,
+        peers: 100,
+        peers_of_one: 60,
+    };
+
+    fn v4(last: u8) -> Endpoint {
+        Endpoint::V4([10, 0, 0, last, 0, 1])
+    }
+
+    fn v6(last: u8) -> Endpoint {
+        let mut wire = [0; 18];
+        (wire[0], wire[15], wire[17]) = (0x20, last, 1);
+        Endpoint::V6(wire)
+    }
+
+    fn absorb(ledger: &Ledger, slot: Slot, peers: &[Endpoint]) {
+        let news = News {
+            due: 1800,
+            expires: 100,
+            peers,
+            tracker_id: None,
+            most: usize::MAX,
+        };
+        ledger.absorb(&HASH, slot, &news);
+    }
+
+    fn ledger(peers: &[Endpoint]) -> Ledger {
+        let ledger = Ledger::new(LIMITS, 1);
+        assert!(ledger.begin(&HASH));
+        absorb(&ledger, 0, peers);
+        ledger
+    }
+
+    fn wish(want: Want, asker: &Endpoint) -> Wish<'_> {
+        Wish {
+            asker: [Some(asker), None],
+            want,
+            seeds: false,
+            new: false,
+            starts: [3, 0],
+        }
+    }
+
+    /// Gives to a reply that has so many local peers of each family already; says how many are in it then.
+    fn given(ledger: &Ledger, wish: &Wish<'_>, [local_v4, local_v6]: [usize; 2]) -> [usize; 2] {
+        let mut v4 = [&[0; 3][..], &vec![9; 6 * local_v4]].concat();
+        let mut v6 = vec![9; 18 * local_v6];
+        let mut random = fastrand::Rng::with_seed(1);
+        ledger.give(&HASH, wish, &mut random, [&mut v4, &mut v6]);
+        assert_eq!(v4[..3], [0; 3], "what stood before stays");
+        let mut seen = hashbrown::HashSet::new();
+        let foreign = v4[3..]
+            .as_chunks::<6>()
+            .0
+            .iter()
+            .filter(|peer| peer[0] != 9);
+        assert!(foreign.map(|peer| seen.insert(*peer)).all(|new| new));
+        [(v4.len() - 3) / 6, v6.len() / 18]
+    }
+
+    #[test]
+    fn foreign_peers_fill_a_reply_and_get_half_of_a_full_one() {
+        let asker = v4(200);
+        let ledger = ledger(&[v4(1), v4(2), v4(3), v6(1), v6(2)]);
+        for (want, local, expected) in [
+            (Want::V4(50), [0, 0], [3, 0]),
+            (Want::V4(2), [0, 0], [2, 0]),
+            (Want::V4(10), [10, 0], [10, 0]),
+            (Want::V6(50), [0, 1], [0, 3]),
+            (Want::OwnFirst(50), [1, 0], [4, 2]),
+            (Want::OwnFirst(4), [1, 0], [4, 0]),
+            (Want::Both(5), [0, 0], [3, 2]),
+            (Want::V4(0), [0, 0], [0, 0]),
+        ] {
+            let wish = wish(want, &asker);
+            assert_eq!(given(&ledger, &wish, local), expected, "{want:?} {local:?}");
+        }
+        let mut wish = wish(Want::V4(10), &asker);
+        let count_local = |wish: &Wish<'_>| {
+            let (mut v4, mut v6) = ([&[0; 3][..], &[9; 60]].concat(), Vec::new());
+            let mut random = fastrand::Rng::with_seed(1);
+            ledger.give(&HASH, wish, &mut random, [&mut v4, &mut v6]);
+            v4[3..]
+                .as_chunks::<6>()
+                .0
+                .iter()
+                .filter(|peer| peer[0] == 9)
+                .count()
+        };
+        assert_eq!(count_local(&wish), 7, "three of ours make room");
+        wish.seeds = true;
+        assert_eq!(count_local(&wish), 10, "not for one who wants leechers");
+    }
+
+    #[test]
+    fn nobody_gets_itself_and_who_comes_to_us_is_no_longer_foreign() {
+        let ledger = ledger(&[v4(1), v4(2)]);
+        let asker = v4(1);
+        let mut wish = wish(Want::V4(50), &asker);
+        assert_eq!(given(&ledger, &wish, [0, 0]), [1, 0]);
+        assert_eq!(ledger.peers(&HASH), 2);
+        wish.new = true;
+        assert_eq!(given(&ledger, &wish, [0, 0]), [1, 0]);
+        assert_eq!(ledger.peers(&HASH), 1);
+        assert_eq!(ledger.totals(), (1, 1));
+    }
+
+    #[test]
+    fn what_is_kept_has_its_limits_and_its_counts() {
+        let many: Vec<Endpoint> = (0..250).map(v4).collect();
+        let ledger = ledger(&many);
+        assert_eq!(ledger.totals(), (1, 60));
+        assert!(ledger.begin(&[8; 20]));
+        assert!(!ledger.begin(&[9; 20]), "two hashes at most");
+        let news = News {
+            due: 5,
+            expires: 100,
+            peers: &many,
+            tracker_id: None,
+            most: usize::MAX,
+        };
+        ledger.absorb(&[8; 20], 3, &news);
+        assert_eq!(ledger.totals(), (2, 100), "a hundred of all");
+        ledger.forget_tracker(3);
+        assert_eq!(ledger.totals(), (2, 60));
+        assert!(ledger.end(&HASH) && ledger.end(&[8; 20]));
+        ledger.forget(&HASH, 10);
+        assert_eq!(ledger.totals(), (2, 0), "it may not be asked yet");
+        ledger.forget(&HASH, 1800);
+        ledger.forget(&[8; 20], 10);
+        assert_eq!(ledger.totals(), (0, 0));
     }
 }

@@ -156,7 +156,7 @@ impl Office {
     pub(super) fn look_again(&self) {
         let (swarms, now) = (&self.tracker.swarms, self.clock.now().minute);
         self.ledger().hashes(|hash| {
-            if swarms.scrape(hash).1.has(Upstream::FORWARDED) {
+            if swarms.upstream(hash).has(Upstream::FORWARDED) {
                 swarms.set_forwarded(hash, Some(now));
             }
         });

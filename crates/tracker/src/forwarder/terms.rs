@@ -83,7 +83,7 @@ impl Terms {
     }
 
     fn refused(&self, reason: &str, retry_in: Option<RetryIn>) -> Judged {
-        let said = match reason {
+        let said = match reason.trim_end_matches(['.', ' ']) {
             "" => "it refused without a word".to_owned(),
             reason => format!("it said: {reason}"),
         };

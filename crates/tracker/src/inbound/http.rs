@@ -21,7 +21,7 @@ use super::request::{self, Asks, Head, NoHead};
 use crate::clock::{Clock, Now};
 use crate::reply::{self, Refusal};
 use crate::tally::{Kind, Tally};
-use crate::tracker::{Carries, Terms, Tracker};
+use crate::tracker::{Carries, Held, Terms, Told, Tracker};
 
 /// Bytes read at once.
 const READ: usize = 16 << 10;
@@ -89,6 +89,8 @@ enum Next {
     Linger,
     /// The router takes over.
     Leave,
+    /// The next request is answered when this has ended, or when its time is over.
+    Hold(Held),
 }
 
 impl Http {
@@ -158,8 +160,10 @@ impl Http {
                 Ok(head) if head.kind == Asks::Other => return (Next::Leave, used),
                 Ok(head) => {
                     let query = used + head.query.start..used + head.query.end;
+                    if let Some(held) = self.answer_one(desk, &head, query, terms) {
+                        return (Next::Hold(held), used);
+                    }
                     used += head.length;
-                    self.answer_one(desk, &head, query, terms);
                     if !head.keep {
                         return (Next::Close, end);
                     }
@@ -175,8 +179,14 @@ impl Http {
         (Next::Wait, used)
     }
 
-    /// Appends the reply to one request.
-    fn answer_one(&self, desk: &mut Desk, head: &Head, query: Range<usize>, terms: &Terms) {
+    /// Appends the reply to one request, unless it is held.
+    fn answer_one(
+        &self,
+        desk: &mut Desk,
+        head: &Head,
+        query: Range<usize>,
+        terms: &Terms,
+    ) -> Option<Held> {
         desk.body.clear();
         let Desk { input, body, .. } = desk;
         let query = &input[query];
@@ -193,6 +203,13 @@ impl Http {
                         (desk.now, &mut desk.random),
                         [&mut desk.v4, &mut desk.v6],
                     );
+                    if let Ok(Told {
+                        held: held @ Some(_),
+                        ..
+                    }) = told
+                    {
+                        return held;
+                    }
                     told.map(|told| {
                         self.tally.count(Kind::HttpAnnounce);
                         let compact = announce.compact.unwrap_or(true);
@@ -213,6 +230,7 @@ impl Http {
         }
         write_head(head, body.len(), &mut desk.output);
         desk.output.extend_from_slice(&desk.body);
+        None
     }
 
     fn scrape(&self, query: &[u8], terms: &Terms, body: &mut Vec<u8>) -> Result<(), Refusal> {

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use socket2::Socket;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use weir_tracker_proto::udp::{
     ConnectionId, Request, TransactionId, Unreadable,
     reply::{self, ANNOUNCE_HEAD_LEN},
@@ -21,7 +23,7 @@ use super::system::{BATCH, Batch};
 use crate::clock::{Clock, Now};
 use crate::reply::Refusal;
 use crate::tally::{Kind, Tally};
-use crate::tracker::{Carries, Terms, Tracker};
+use crate::tracker::{Carries, Held, Terms, Tracker};
 
 /// An error packet says no more than this, to whomever.
 const SENTENCE: usize = 256;
@@ -38,6 +40,40 @@ pub(crate) struct Udp {
     /// Peers of the family that this socket does not carry.
     other: Vec<u8>,
     replies: Vec<(usize, Range<usize>)>,
+    /// Where packets go whose replies are held.
+    late: mpsc::Sender<Late>,
+}
+
+/// A packet whose reply is held.
+pub(crate) struct Late {
+    pub(crate) packet: Vec<u8>,
+    pub(crate) source: SocketAddr,
+    pub(crate) held: Held,
+}
+
+/// Replies to packets of one socket once nothing holds them any more.
+pub(crate) async fn reply_late(mut udp: Udp, socket: Arc<Socket>, mut late: mpsc::Receiver<Late>) {
+    let mut waiting = JoinSet::new();
+    loop {
+        let (packet, source) = tokio::select! {
+            Some(Late { packet, source, held }) = late.recv() => {
+                let wait = udp.tracker.forwarding().rules().first_wait;
+                waiting.spawn(async move {
+                    drop(tokio::time::timeout(wait, held).await);
+                    (packet, source)
+                });
+                continue;
+            }
+            Some(Ok(ended)) = waiting.join_next() => ended,
+            else => return,
+        };
+        let tracker = Arc::clone(&udp.tracker);
+        udp.out.clear();
+        udp.answer(&packet, source, &tracker.terms(), udp.clock.now());
+        if socket.send_to(&udp.out, &source.into()).is_err() {
+            udp.tally.count(Kind::Unsent);
+        }
+    }
 }
 
 impl Udp {
@@ -46,8 +82,10 @@ impl Udp {
         ids: ConnectionIds,
         clock: Clock,
         tally: Arc<Tally>,
+        late: mpsc::Sender<Late>,
     ) -> Self {
         Self {
+            late,
             tracker,
             ids,
             clock,
@@ -118,7 +156,19 @@ impl Udp {
                 ..
             }) => {
                 if self.is_connected(connection, transaction, &asked) {
-                    self.announce(transaction, &announce, &asked, terms);
+                    let start = self.out.len();
+                    let held = self.announce(transaction, &announce, &asked, terms);
+                    if let Some(held) = held {
+                        let packet = packet.to_vec();
+                        let late = Late {
+                            packet,
+                            source,
+                            held,
+                        };
+                        if self.late.try_send(late).is_ok() {
+                            self.out.truncate(start);
+                        }
+                    }
                 }
             }
             Ok(Request::Scrape {
@@ -149,7 +199,7 @@ impl Udp {
         announce: &Announce,
         asked: &Asked,
         terms: &Terms,
-    ) {
+    ) -> Option<Held> {
         let start = self.out.len();
         self.out.extend_from_slice(&[0; ANNOUNCE_HEAD_LEN]);
         self.other.clear();
@@ -176,11 +226,13 @@ impl Udp {
                     counts.seeders,
                 );
                 self.out[start..start + ANNOUNCE_HEAD_LEN].copy_from_slice(&head);
+                told.held
             }
             Err(refusal) => {
                 self.tally.count(Kind::Refused);
                 self.out.truncate(start);
                 refusal.write_udp(transaction, SENTENCE, &mut self.out);
+                None
             }
         }
     }

@@ -8,10 +8,13 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
 use weir_config::Secret;
+use weir_engine::{Engine, Options, Restored, Timeline, Weather};
 use weir_store::sqlite::File;
 use weir_web::{App, Requests, System};
 
 use crate::config::Config;
+use crate::forwarder::Outward;
+use crate::forwarder::policy::{general, policy};
 use crate::swarm::{Arrival, Doing, Endpoint, Minute, Want};
 use crate::{Around, Front};
 
@@ -38,15 +41,17 @@ impl Rig {
             udp_listen: Some(loopback),
             ..Config::default()
         };
-        let mut front = Front::start(
-            &config,
-            &around,
-            weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH),
-            None,
-        )
-        .unwrap();
+        let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
+        let options = Options::new(timeline, Weather::default());
+        let outward = Outward {
+            engine: Engine::new("tracker", policy(general(), &config), options),
+            rows: None,
+            restored: Restored::default(),
+            ground: Arc::new(weir_net::System::new()),
+        };
+        let mut front = Front::start(&config, &around, timeline, Some(outward)).unwrap();
         let requests = Requests::default();
-        let contribution = front.contribution(&config, &requests).unwrap();
+        let contribution = front.contribution(&requests).unwrap();
         let state = File::open(directory.path().join("state.db")).unwrap();
         let web = weir_web::Config {
             api_key: Some(Secret::new(KEY)),
@@ -247,7 +252,7 @@ async fn figures_are_in_stats_metrics_and_card() {
         ("queue_depth", 0),
         ("queue_capacity", 10_000),
         ("queue_fill_pct", 0),
-        ("active_workers", 0),
+        ("active_workers", 10),
         ("max_workers", 20),
         ("dropped_full", 0),
         ("rate_limited", 0),
@@ -267,7 +272,7 @@ async fn figures_are_in_stats_metrics_and_card() {
     assert_eq!(stats["listening"].as_array().unwrap().len(), 2);
     let text = rig.page("/stats").await;
     assert!(text.contains("\nswarms 1\n") && text.contains("\nrequests http_announce 0\n"));
-    assert!(text.contains("forwarding is not part of this build yet"));
+    assert!(text.contains("forwarded_hashes 0"));
     let metrics = rig.page("/metrics").await;
     for line in [
         "weir_tracker_swarms 1",

@@ -152,7 +152,7 @@ impl Setup {
 async fn first_announces_go_on_and_then_only_when_due() {
     let mut setup = setup(Config::default());
     let told = setup.announce(1).unwrap();
-    assert_eq!((told.interval, told.may_wait), (60, false));
+    assert!(told.interval == 60 && told.held.is_none());
     setup.announce(1).unwrap();
     let sent = setup.sent.try_recv().unwrap();
     assert_eq!(sent.kind, Kind::Regular { places: 30 });
@@ -307,5 +307,38 @@ async fn the_short_interval_holds_while_trackers_are_asked_and_the_swarm_is_youn
         setup.announce(1).unwrap().interval,
         1800,
         "0 switches it off"
+    );
+}
+
+#[tokio::test]
+async fn replies_to_first_announces_are_held_until_something_happens() {
+    let mut setup = setup(Config {
+        first_wait: Duration::from_secs(5),
+        ..Config::default()
+    });
+    setup.tracker.forwarding().set_forwarders(1);
+    let mut held = setup.announce(1).unwrap().held.unwrap();
+    assert!(held.try_recv().is_err(), "it waits");
+    assert!(
+        setup.announce(1).unwrap().held.is_none(),
+        "the peer is not new"
+    );
+    let forwarding = setup.tracker.forwarding();
+    forwarding.brought(&[2; 20]);
+    assert!(held.try_recv().is_err(), "it is about another swarm");
+    forwarding.brought(&[1; 20]);
+    assert_eq!(held.try_recv(), Ok(()));
+    let kept = [2, 3].map(|swarm| setup.announce(swarm).unwrap().held.unwrap());
+    assert!(setup.announce(4).unwrap().held.is_none(), "two at most");
+    drop(kept);
+    setup.tracker.forwarding().brought(&[2; 20]);
+    assert!(setup.announce(5).unwrap().held.is_some());
+    setup.tracker.forwarding().brought(&[5; 20]);
+    setup.fill(100);
+    assert_eq!(setup.announce(6).unwrap_err(), Refusal::QueueFull(1800));
+    setup.gate.release(50);
+    assert!(
+        setup.announce(7).unwrap().held.is_some(),
+        "a refused one holds no place"
     );
 }

@@ -1,6 +1,8 @@
 //! A reload: all of it, or nothing.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use weir_config::Resolved;
@@ -39,6 +41,25 @@ struct Inner {
     parts: Option<(App, Reloader)>,
     /// What the last good reload changed.
     last: Option<Changes>,
+}
+
+/// Which file it is, and in which state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    path: PathBuf,
+    modified: Option<SystemTime>,
+    length: u64,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some(Self {
+            path: path.to_owned(),
+            modified: metadata.modified().ok(),
+            length: metadata.len(),
+        })
+    }
 }
 
 /// What a reload changed.
@@ -83,6 +104,17 @@ impl Running {
     /// What the last good reload changed, if there was one.
     pub(super) fn last_changes(&self) -> Option<Changes> {
         self.0.lock().last.clone()
+    }
+
+    /// Reloads if the file of forwarders is another one than it was.
+    pub(super) fn reload_if_changed(&self, seen: &mut Option<Stamp>) {
+        let file = self.0.lock().loaded.config.tracker.forwarders_file.clone();
+        let stamp = file.and_then(|file| Stamp::of(&file));
+        let before = std::mem::replace(seen, stamp.clone());
+        if before.is_some() && stamp.is_some() && before != stamp {
+            tracing::info!("the file of forwarders changed");
+            drop(self.reload()); // the log has what came of it
+        }
     }
 
     /// Reads everything again and takes it over. On any mistake everything stays as it is, and all of

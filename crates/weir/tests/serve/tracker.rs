@@ -7,23 +7,28 @@ use tempfile::TempDir;
 
 use super::{PATIENCE, Weir, ask, config};
 
-const KEY: &str = "the-first-key-of-all";
+pub(super) const KEY: &str = "the-first-key-of-all";
 
-struct Rig {
-    weir: Weir,
-    web: SocketAddr,
-    tracker: SocketAddr,
-    dir: TempDir,
+pub(super) struct Rig {
+    pub(super) weir: Weir,
+    pub(super) web: SocketAddr,
+    pub(super) tracker: SocketAddr,
+    pub(super) dir: TempDir,
 }
 
 impl Rig {
-    fn start(rest: &str) -> Self {
+    pub(super) fn start(rest: &str) -> Self {
         Self::configured(&text(rest))
     }
 
     fn configured(text: &str) -> Self {
         let dir = TempDir::new().unwrap();
         config(dir.path(), text);
+        Self::run(dir)
+    }
+
+    /// Starts what is configured in a directory.
+    pub(super) fn run(dir: TempDir) -> Self {
         let (mut weir, web) = Weir::start(dir.path(), &[]);
         // The sign-in link was the first URL; the next is where to announce.
         let line = weir.line("/announce");
@@ -76,13 +81,13 @@ impl Rig {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    fn reload(&self, rest: &str) -> String {
+    pub(super) fn reload(&self, rest: &str) -> String {
         config(self.dir.path(), &text(rest));
         ask(self.web, "POST /api/v1/reload", KEY)
     }
 }
 
-fn text(rest: &str) -> String {
+pub(super) fn text(rest: &str) -> String {
     format!("web: {{ api_key: {KEY} }}\n{rest}\n")
 }
 

@@ -1,6 +1,8 @@
 //! Times over several calls: due or not, resting, failing often, coming back.
 
+use weir_engine::Outcome;
 use weir_testkit::zoo::http::RetryAfter;
+use weir_web::Upstreams;
 
 use super::*;
 

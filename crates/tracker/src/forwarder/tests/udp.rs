@@ -141,7 +141,7 @@ async fn a_rejected_connection_id_is_renewed_once() {
     tracker.set(udp::Behaviour::RejectConnectionId(2));
     world.announce(3, 1).await;
     assert_eq!(tracker.seen().len(), 8, "not asked a third time");
-    assert_eq!(world.last_error("a"), "it said: Connection ID missmatch.");
+    assert_eq!(world.last_error("a"), "it said: Connection ID missmatch");
     assert_eq!(
         (
             world.state_of("a").as_str(),

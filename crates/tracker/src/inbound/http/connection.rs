@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 
 use super::{Desk, Guest, Http, Next};
 use crate::inbound::proxy::{self, Preamble};
-use crate::tracker::Terms;
+use crate::tracker::{Held, Terms};
 
 /// Seconds for which a client that was refused may go on sending.
 const LINGER: u32 = 2;
@@ -144,12 +144,25 @@ impl Connection {
                 Next::Close => return,
                 Next::Linger => return self.linger(stream).await,
                 Next::Leave => return self.leave(stream),
+                Next::Hold(held) => self.hold(held).await,
             }
             match std::future::poll_fn(|context| self.poll_answer(context, &mut stream)).await {
                 Ok(next) => answered = next,
                 Err(_) => return,
             }
         }
+    }
+
+    /// Waits for what a request waits for; it is answered again then.
+    async fn hold(&mut self, held: Held) {
+        let wait = self.http.tracker.forwarding().rules().first_wait;
+        let seconds = u32::try_from(wait.as_secs() + 1).unwrap_or(u32::MAX / 4);
+        self.set_deadline(
+            self.http.seconds(),
+            seconds.saturating_add(self.http.limits.request),
+        );
+        drop(tokio::time::timeout(wait, held).await);
+        self.goes_on = true;
     }
 
     /// Answers as soon as something has come.
