@@ -15,8 +15,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::time::SystemTime;
 
 use weir_config::SecretUrl;
-use weir_engine::dispatch::policy::{CrewPolicy, FailurePolicy};
-use weir_engine::dispatch::{Policy, State};
+use weir_engine::dispatch::State;
 use weir_engine::{Options as EngineOptions, Timeline, UpstreamView, WallClock, Weather};
 use weir_store::state::MemoryState;
 use weir_testkit::memory::Network;
@@ -92,7 +91,11 @@ impl World {
             seed: Some(7),
             ..EngineOptions::new(timeline, Weather::default())
         };
-        let engine = Engine::new("tracker", policy::policy(general(), config), options);
+        let engine = Engine::new(
+            "tracker",
+            policy::policy(policy::general(), config),
+            options,
+        );
         let swarms = Swarms::new(rules(config), 1);
         let terms = ClientTerms::new(config, Trust::default(), Lists::default());
         let tracker = Arc::new(Tracker::new(swarms, terms));
@@ -252,39 +255,6 @@ impl Drop for World {
     fn drop(&mut self) {
         // It would look at its sheets every second for as long as the test runs.
         self.forwarders.stop.cancel();
-    }
-}
-
-/// The numbers that hold for all fronts by default.
-fn general() -> Policy {
-    let minutes = [1, 5, 15, 30, 60, 180, 360, 720, 1440];
-    Policy {
-        classes: Vec::new(),
-        capacity: 1,
-        agenda_capacity: 10,
-        backlog_floor: 32,
-        aging: 10 * SECOND,
-        put_off: 10 * SECOND,
-        crew: CrewPolicy {
-            base: 1,
-            max: 1,
-            grow_at: 60,
-            shrink_below: 40,
-            step: SECOND,
-            slot_time: SECOND,
-            waiting_max: 1000,
-        },
-        failure: FailurePolicy {
-            ladder: minutes.map(|minutes| minutes * MINUTE).to_vec(),
-            threshold: 1,
-            threshold_disables: false,
-            throttled: None,
-            longest: DAY,
-        },
-        again_class: None,
-        attempts: 1,
-        retry_base: SECOND / 2,
-        records: 50,
     }
 }
 

@@ -28,7 +28,7 @@ const PEER: PeerId = PeerId(*b"-AB1234-0123456789ab");
 struct Weir {
     front: Option<Front>,
     engine: Engine,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Weir {
@@ -62,7 +62,7 @@ impl Weir {
         Self {
             front: Some(front.expect("a tracker")),
             engine,
-            _directory: directory,
+            directory,
         }
     }
 

@@ -2,6 +2,10 @@
 
 use std::sync::{Mutex, OnceLock};
 
+use axum::body::{Body, to_bytes};
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use tower::ServiceExt;
 use tracing_subscriber::fmt::MakeWriter;
 use weir_testkit::zoo::http::{Behaviour, Good, RetryAfter, Tracker};
 use weir_testkit::zoo::{Place, udp as udp_zoo};
@@ -54,15 +58,51 @@ fn is_clean(text: &str) -> bool {
         .all(|secret| !text.contains(secret))
 }
 
-/// All that can be read of a forwarder.
-fn readable(weir: &Weir, forwarder: &Forwarder) -> String {
+/// All that can be read of a forwarder: as a value, on pages, in figures.
+async fn readable(weir: &mut Weir, forwarder: &Forwarder) -> String {
     let view = weir.view();
     let decisions = weir.engine.decisions(view.figures.upstream, None, 100);
     let status = weir.engine.status();
-    format!(
-        "{forwarder:?} {forwarder:#?} {view:?} {decisions:?} {status:?} {}",
-        forwarder.uri
-    )
+    let uri = &forwarder.uri;
+    let mut all = format!("{forwarder:#?} {uri} {view:?} {decisions:?} {status:?}");
+    let requests = weir_web::Requests::default();
+    let front = weir.front.as_mut().expect("it runs");
+    let contribution = front.contribution(&requests).expect("a thread");
+    let state = weir_store::sqlite::File::open(weir.directory.path().join("state.db"));
+    let state = state.expect("a file");
+    let key = "the-right-key";
+    let web = weir_web::Config {
+        api_key: Some(weir_config::Secret::new(key)),
+        ..weir_web::Config::default()
+    };
+    let system = Arc::new(weir_web::System);
+    let app = weir_web::App::open(web, &state, system, requests, vec![contribution]);
+    let router = app.expect("an application").router();
+    for path in [
+        "/",
+        "/stats",
+        "/stats?format=json",
+        "/metrics",
+        "/upstreams",
+        "/upstreams/tracker/upstream",
+        "/api/v1/upstreams",
+        "/api/v1/upstreams/tracker/upstream",
+        "/api/v1/decisions",
+    ] {
+        let request = Request::builder().uri(path).header("host", "weir:7070");
+        let request = request.header("x-api-key", key).body(Body::empty());
+        let mut request = request.expect("a request");
+        let peer = SocketAddr::from(([127, 0, 0, 1], 4000));
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let answer = router.clone().oneshot(request).await.expect("an answer");
+        assert_eq!(answer.status(), 200, "{path}");
+        let body = to_bytes(answer.into_body(), usize::MAX).await;
+        let body = body.expect("a body");
+        all.push_str(str::from_utf8(&body).expect("text"));
+    }
+    state.close();
+    assert!(all.contains("upstream"), "{all}");
+    all
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,7 +126,7 @@ async fn passkeys_over_http_are_for_the_upstream_alone() {
         let target = format!("/{PATH}/announce?passkey={QUERY}&uid=1");
         let url = format!("http://{}{target}", tracker.address());
         let forwarder = forwarder(&url, None);
-        let weir = Weir::start(forwarder.clone());
+        let mut weir = Weir::start(forwarder.clone());
         weir.announce(1, 1000, "").await;
         weir.called(1).await;
         let seen = tracker.seen();
@@ -95,7 +135,7 @@ async fn passkeys_over_http_are_for_the_upstream_alone() {
             .escape_default()
             .to_string();
         assert!(head.starts_with(&line), "{behaviour:?}: {head}");
-        let text = readable(&weir, &forwarder);
+        let text = readable(&mut weir, &forwarder).await;
         assert!(is_clean(&text), "{behaviour:?}: {text}");
     }
     // A port where nobody listens any more.
@@ -105,10 +145,10 @@ async fn passkeys_over_http_are_for_the_upstream_alone() {
         gone.expect("a tracker").address()
     );
     let forwarder = forwarder(&url, None);
-    let weir = Weir::start(forwarder.clone());
+    let mut weir = Weir::start(forwarder.clone());
     weir.announce(1, 1000, "").await;
     weir.called(1).await;
-    let text = readable(&weir, &forwarder);
+    let text = readable(&mut weir, &forwarder).await;
     assert!(is_clean(&text), "{text}");
     let log = LOG
         .lock()
@@ -126,7 +166,7 @@ async fn passkeys_over_udp_are_for_the_upstream_alone() {
     let tracker = tracker.expect("a tracker");
     let target = format!("/{PATH}/announce?passkey={QUERY}");
     let forwarder = forwarder(&format!("udp://{}{target}", tracker.address()), None);
-    let weir = Weir::start(forwarder.clone());
+    let mut weir = Weir::start(forwarder.clone());
     weir.announce(1, 1000, "").await;
     weir.called(1).await;
     let packet = &tracker.seen()[1].bytes;
@@ -135,7 +175,7 @@ async fn passkeys_over_udp_are_for_the_upstream_alone() {
         packet[98..].escape_ascii().to_string(),
         option.escape_ascii().to_string()
     );
-    let text = readable(&weir, &forwarder);
+    let text = readable(&mut weir, &forwarder).await;
     assert!(is_clean(&text), "{text}");
     let log = LOG
         .lock()
