@@ -166,7 +166,13 @@ impl Tracker {
             interval: terms.interval,
             held: None,
         };
-        if let Some(forwarding) = self.forwarding.get() {
+        // Nearly always nothing of it holds.
+        let concerns_others = known.upstream.has(Upstream::PENDING_OR_PEERS)
+            || known.forward != Forward::NotDue
+            || matches!(announce.event, Event::Stopped | Event::Completed);
+        if let Some(forwarding) = self.forwarding.get()
+            && concerns_others
+        {
             if known.upstream.has(Upstream::PEERS) && arrival.doing != Doing::Leaves {
                 let wish = Wish {
                     asker: [Some(&arrival.at), arrival.also.as_ref()],
@@ -185,7 +191,7 @@ impl Tracker {
     }
 
     /// Sends an announce on where it is due, and says what follows for the reply.
-    #[inline]
+    #[inline(never)]
     fn send_on(
         &self,
         forwarding: &Forwarding,
@@ -196,10 +202,6 @@ impl Tracker {
     ) -> Result<(), Refusal> {
         let (at, also) = (arrival.at, arrival.also);
         let mut pending = known.upstream.has(Upstream::PENDING);
-        let is_event = matches!(announce.event, Event::Stopped | Event::Completed);
-        if known.forward == Forward::NotDue && !pending && !is_event {
-            return Ok(()); // as nearly always
-        }
         let rules = forwarding.rules();
         // Before anybody is asked, so that no answer comes too soon to be noticed.
         let waits =
