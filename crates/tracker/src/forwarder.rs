@@ -214,8 +214,18 @@ impl Forwarders {
             }
         }
         let count = u32::try_from(forwarders.len()).unwrap_or(u32::MAX);
+        let known = |one: &Arc<Forwarder>| {
+            before
+                .forwarders
+                .iter()
+                .any(|other| other.upstream == one.upstream)
+        };
+        let any_new = !forwarders.iter().all(known);
         office.roster.store(Arc::new(Roster { forwarders }));
         office.tracker.forwarding().set_forwarders(count);
+        if any_new {
+            office.look_again();
+        }
     }
 
     fn forwarder(&self, entry: &forwarder::Forwarder, upstream: UpstreamId) -> Forwarder {
@@ -365,6 +375,7 @@ impl Office {
         let roster = self.roster.load_full();
         let rests = self.rests(&roster);
         let gate = self.engine.gate();
+        let mut room = self.room(&roster);
         let mut jobs: Vec<(Job, Arc<dyn Call>)> = Vec::new();
         for sent in batch.drain(..) {
             let Kind::Regular { places } = sent.kind else {
@@ -374,7 +385,10 @@ impl Office {
             let now = self.clock.now().seconds;
             let dues = self.dues(&roster, hash, &rests);
             let mut due = dues.eligible(now);
-            if due.is_empty() {
+            due.retain(|(position, _)| room[*position] > 0);
+            // Who stopped meanwhile is not announced any more.
+            let gone = !self.tracker.swarms.has_peer(hash, &sent.at);
+            if gone || due.is_empty() {
                 gate.release(places);
                 self.settle_by(hash, &dues);
                 self.tracker.forwarding().brought(hash);
@@ -389,6 +403,7 @@ impl Office {
                 if let Some(call) = call {
                     let class = if first { INITIAL } else { REANNOUNCE };
                     jobs.push((call.job(class), Arc::new(call)));
+                    room[position] -= 1;
                     made += 1;
                 }
             }
@@ -507,3 +522,6 @@ impl Office {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

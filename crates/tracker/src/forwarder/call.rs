@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir_engine::dispatch::{Class, Job, Key};
 use weir_engine::{Call, Outcome, Permit};
@@ -21,6 +21,10 @@ pub(super) struct Announcing {
     forwarder: Arc<Forwarder>,
     announce: Announce,
     at: Endpoint,
+    /// What the tracker wants to hear with a `stopped`: the sheet may be gone when it is sent.
+    tracker_id: Option<Box<[u8]>>,
+    /// The tracker hears of this peer for the first time, and has not answered yet.
+    news: AtomicBool,
 }
 
 impl Announcing {
@@ -32,8 +36,10 @@ impl Announcing {
         at: Endpoint,
     ) -> Option<Self> {
         let hash = &announce.info_hash.0;
+        let mut tracker_id = None;
         if announce.event == Event::Stopped {
             office.farewells.fetch_add(1, Ordering::AcqRel);
+            tracker_id = office.ledger().tracker_id(hash, forwarder.slot);
         } else {
             if !office.ledger().begin(hash) {
                 return None;
@@ -46,6 +52,8 @@ impl Announcing {
             forwarder: Arc::clone(forwarder),
             announce: *announce,
             at,
+            tracker_id,
+            news: AtomicBool::new(false),
         })
     }
 
@@ -72,10 +80,11 @@ impl Announcing {
         let (office, slot) = (&*self.office, self.forwarder.slot);
         let hash = &self.announce.info_hash.0;
         let stops = self.announce.event == Event::Stopped;
-        let (tracker_id, news) = match stops {
-            true => (office.ledger().tracker_id(hash, slot), false),
+        let (tracker_id, first) = match stops {
+            true => (self.tracker_id.clone(), false),
             false => office.ledger().tell(slot, self.at, &self.announce),
         };
+        let news = self.news.fetch_or(first, Ordering::Relaxed) || first;
         // Until there is an answer nobody else asks; should it never come, not before a failure is over.
         let wait = permit.time_out() + office.terms().failed_delay();
         if !stops {

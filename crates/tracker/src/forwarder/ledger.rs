@@ -174,6 +174,14 @@ impl Ledger {
         }
     }
 
+    /// Goes through all hashes; no lock is held meanwhile.
+    pub(crate) fn hashes(&self, mut see: impl FnMut(&[u8; 20])) {
+        for table in &self.tables {
+            let hashes: Vec<[u8; 20]> = table.lock().keys().copied().collect();
+            hashes.iter().for_each(&mut see);
+        }
+    }
+
     /// Appends peers of other trackers to a reply; says how many there are.
     #[inline(never)]
     pub(crate) fn give(

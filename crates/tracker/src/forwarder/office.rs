@@ -18,11 +18,15 @@ use super::terms::Terms;
 use super::{Forwarder, Slot};
 use crate::clock::{Clock, minute};
 use crate::outbound::{Given, Outbound};
-use crate::swarm::{Endpoint, Seed};
+use crate::swarm::{Endpoint, Seed, Upstream};
 use crate::tracker::Tracker;
 
 /// Addresses of our own that are remembered.
 const EXTERNALS: usize = 16;
+/// Seconds after which a swarm looks again whether a tracker still rests: an operator may have ended that.
+const LOOK_AGAIN: u32 = 60;
+/// Percent of the queue from which it matters whose jobs fill it.
+const FILLING: u32 = 25;
 
 /// Shared by all calls.
 pub(super) struct Office {
@@ -128,6 +132,36 @@ impl Office {
         self.engine.rests(ids)
     }
 
+    /// How many further jobs each tracker takes. Those that answer slowly hold half of the queue together at most: so the
+    /// dead never keep the others out.
+    pub(super) fn room(&self, roster: &Roster) -> Vec<u32> {
+        let gate = self.engine.gate();
+        if gate.fill_percent() < FILLING {
+            return vec![u32::MAX; roster.forwarders.len()];
+        }
+        let upstreams = roster.forwarders.iter().map(|forwarder| forwarder.upstream);
+        let queued = |upstream| {
+            let status = self.engine.upstream(upstream)?.status;
+            status.slow.then_some(status.queued)
+        };
+        let slow: Vec<Option<u32>> = upstreams.map(queued).collect();
+        let count = slow.iter().flatten().count().max(1) as u32;
+        let share = gate.capacity() / 2 / count;
+        let room =
+            |queued: Option<u32>| queued.map_or(u32::MAX, |queued| share.saturating_sub(queued));
+        slow.into_iter().map(room).collect()
+    }
+
+    /// Every swarm sees with its next announce who is to be asked: there are other trackers now.
+    pub(super) fn look_again(&self) {
+        let (swarms, now) = (&self.tracker.swarms, self.clock.now().minute);
+        self.ledger().hashes(|hash| {
+            if swarms.upstream(hash).has(Upstream::FORWARDED) {
+                swarms.set_forwarded(hash, Some(now));
+            }
+        });
+    }
+
     /// Tells a swarm's record when it is to be forwarded next.
     pub(super) fn settle(&self, hash: &[u8; 20]) {
         let roster = self.roster.load();
@@ -137,7 +171,8 @@ impl Office {
 
     pub(super) fn settle_by(&self, hash: &[u8; 20], dues: &Dues) {
         let now = self.clock.now();
-        let next = dues.next().unwrap_or(u32::MAX / 2).max(now.seconds);
+        let next = dues.next(now.seconds).unwrap_or(u32::MAX / 2);
+        let next = next.max(now.seconds);
         // As far away as the record can tell.
         let next = next.min(now.seconds.saturating_add(10 * 24 * 60 * 60));
         self.tracker.swarms.set_forwarded(hash, Some(minute(next)));
@@ -184,9 +219,11 @@ impl Dues {
             .collect()
     }
 
-    /// The first second at which one may be asked.
-    fn next(&self) -> Option<u32> {
+    /// The first second at which one may be asked, as far as that is sure.
+    fn next(&self, now: u32) -> Option<u32> {
+        let again = now.saturating_add(LOOK_AGAIN);
+        let rests = |rest: Option<u32>| rest.map_or(0, |until| until.min(again));
         let all = self.0.iter();
-        all.map(|(due, rest)| (*due).max(rest.unwrap_or(0))).min()
+        all.map(|(due, rest)| (*due).max(rests(*rest))).min()
     }
 }

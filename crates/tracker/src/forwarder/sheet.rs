@@ -87,6 +87,12 @@ impl Slots {
         self.0[word] |= 1 << (slot % 64);
     }
 
+    fn remove(&mut self, slot: Slot) {
+        if let Some(word) = self.0.get_mut(usize::from(slot / 64)) {
+            *word &= !(1 << (slot % 64));
+        }
+    }
+
     fn has(&self, slot: Slot) -> bool {
         let word = self.0.get(usize::from(slot / 64));
         word.is_some_and(|word| word & (1 << (slot % 64)) != 0)
@@ -265,6 +271,9 @@ impl Sheet {
         }
         if let Some(more) = &mut self.more {
             more.ids.retain(|(of, _)| *of != slot);
+            for told in &mut more.told {
+                told.slots.remove(slot);
+            }
         }
     }
 

@@ -1,0 +1,378 @@
+//! Forwarders before a zoo of trackers, in memory and with paused time: when is whom asked, and what are clients told?
+
+mod animals;
+mod events;
+mod outage;
+mod peers;
+mod queue;
+mod restart;
+mod times;
+#[path = "tests/udp.rs"]
+mod udp_trackers;
+
+use std::net::{IpAddr, SocketAddr};
+use std::num::{NonZeroU16, NonZeroU32};
+use std::time::SystemTime;
+
+use weir_config::SecretUrl;
+use weir_engine::dispatch::State;
+use weir_engine::{Options as EngineOptions, Timeline, UpstreamView, WallClock, Weather};
+use weir_store::state::MemoryState;
+use weir_testkit::memory::Network;
+use weir_testkit::zoo::http::{Behaviour, Good};
+use weir_testkit::zoo::{Place, Seen, http, udp};
+use weir_tracker_proto::{InfoHash, PeerId, compact};
+
+use super::ledger::{Ledger, Limits};
+use super::*;
+use crate::forwarding::{Forwarding, Rules};
+use crate::lists::Lists;
+use crate::reply::Refusal;
+use crate::swarm::Swarms;
+use crate::tracker::{Carries, Terms as ClientTerms, rules};
+use crate::trust::Trust;
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// A tracker with its forwarders, and the network that they call into.
+struct World {
+    network: Network,
+    tracker: Arc<Tracker>,
+    engine: Engine,
+    forwarders: Arc<Forwarders>,
+    clock: Clock,
+    timeline: Timeline,
+    names: Names,
+    state: Arc<MemoryState>,
+}
+
+/// What a client was told.
+#[derive(Debug, PartialEq, Eq)]
+struct Reply {
+    interval: u32,
+    /// Seeders and leechers.
+    counts: (u32, u32),
+    peers: Vec<SocketAddr>,
+}
+
+/// What a world begins with.
+#[derive(Default)]
+struct Before {
+    /// Engine rows of an earlier run.
+    state: Arc<MemoryState>,
+    /// Files of swarms and of sheets, and how many seconds nobody ran.
+    files: Vec<(Vec<u8>, Vec<u8>)>,
+    away: u64,
+}
+
+impl World {
+    fn new(network: &Network, config: &Config) -> Self {
+        Self::after(network, config, Before::default())
+    }
+
+    fn after(network: &Network, config: &Config, before: Before) -> Self {
+        let timeline = Timeline::starting_at(SystemTime::UNIX_EPOCH + DAY);
+        Self::on(timeline, network, config, before)
+    }
+
+    fn on(timeline: Timeline, network: &Network, config: &Config, before: Before) -> Self {
+        let clock = Clock::on(timeline);
+        let wall: WallClock = Arc::new(move || timeline.wall(timeline.now()));
+        let state = Arc::clone(&before.state);
+        let (rows, restored) =
+            Rows::load("tracker", before.state, timeline, wall).expect("memory can be read");
+        let options = EngineOptions {
+            keeper: Some(Arc::clone(&rows) as _),
+            rate: policy::rate(config),
+            never: config.forwarder_never_probe,
+            seed: Some(7),
+            ..EngineOptions::new(timeline, Weather::default())
+        };
+        let engine = Engine::new(
+            "tracker",
+            policy::policy(policy::general(), config),
+            options,
+        );
+        let swarms = Swarms::new(rules(config), 1);
+        let terms = ClientTerms::new(config, Trust::default(), Lists::default());
+        let tracker = Arc::new(Tracker::new(swarms, terms));
+        let limits = Limits {
+            sheets: 1000,
+            peers: 10_000,
+            peers_of_one: config.forwarder_peers.get() as usize,
+        };
+        let (forwarding, rings) = Forwarding::new(
+            engine.gate(),
+            timeline,
+            Rules::new(config),
+            Ledger::new(limits, 1),
+            10,
+        );
+        tracker.set_forwarding(forwarding);
+        let names = Names::default();
+        for (swarm, sheets) in &before.files {
+            let wall = before.away;
+            let minute = clock.now().minute;
+            let now = crate::swarm::snapshot::Written { minute, wall };
+            tracker.swarms.restore(swarm, now).expect("a whole file");
+            let seconds = clock.now().seconds;
+            let now = snapshot::Written { seconds, wall };
+            let ledger = tracker.forwarding().ledger();
+            let with_peers = ledger.restore(sheets, now, &mut names.lock());
+            for hash in with_peers.expect("a whole file") {
+                tracker.swarms.set_upstream(&hash, Upstream::PEERS, true);
+            }
+        }
+        let outward = Outward {
+            engine: engine.clone(),
+            rows: Some(rows),
+            restored,
+            ground: network.ground(),
+        };
+        let slots = Arc::clone(&names);
+        let forwarders = Forwarders::start(config, &tracker, clock, outward, rings, slots);
+        Self {
+            network: network.clone(),
+            tracker,
+            engine,
+            forwarders: forwarders.expect("a way out"),
+            clock,
+            timeline,
+            names,
+            state,
+        }
+    }
+
+    /// An announce of a peer (its last byte) for a swarm, as the listeners hand it over.
+    fn ask(&self, swarm: u8, peer: u8, event: Event) -> Result<Reply, Refusal> {
+        self.ask_as(&announce(swarm, peer, event), peer)
+    }
+
+    fn ask_as(&self, announce: &Announce, peer: u8) -> Result<Reply, Refusal> {
+        let (mut v4, mut v6) = (Vec::new(), Vec::new());
+        let mut random = fastrand::Rng::with_seed(3);
+        let told = self.tracker.announce(
+            &self.tracker.terms(),
+            announce,
+            address(peer),
+            Carries::Both,
+            (self.clock.now(), &mut random),
+            [&mut v4, &mut v6],
+        )?;
+        let v4 = compact::v4s(&v4).map(SocketAddr::from);
+        let v6 = compact::v6s(&v6).map(SocketAddr::from);
+        Ok(Reply {
+            interval: told.interval,
+            counts: (told.counts.seeders, told.counts.leechers),
+            peers: v4.chain(v6).collect(),
+        })
+    }
+
+    /// Announces, and lets everything happen that follows at once.
+    async fn announce(&self, swarm: u8, peer: u8) -> Reply {
+        self.event(swarm, peer, Event::None).await
+    }
+
+    async fn event(&self, swarm: u8, peer: u8, event: Event) -> Reply {
+        let reply = self.ask(swarm, peer, event).expect("a reply");
+        turn().await;
+        reply
+    }
+
+    /// Time since the beginning.
+    fn time(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
+    /// Sleeps until so much time has passed since the beginning, and lets everything happen at that moment.
+    async fn until(&self, time: Duration) {
+        let wait = time.saturating_sub(self.time());
+        if wait > 3 * HOUR {
+            // Not second by second, in which nothing happens.
+            tokio::time::advance(wait - HOUR).await;
+            turn().await;
+        }
+        tokio::time::sleep(time.saturating_sub(self.time())).await;
+        turn().await;
+    }
+
+    fn view(&self, name: &str) -> UpstreamView {
+        let all = self.forwarders.all();
+        let forwarder = all.iter().find(|forwarder| forwarder.config.name == name);
+        let upstream = forwarder.expect("it is configured").upstream;
+        self.engine.upstream(upstream).expect("it is there")
+    }
+
+    /// `open`, `cooldown 300`: with the seconds that are left, rounded up.
+    fn state_of(&self, name: &str) -> String {
+        let now = self.timeline.now();
+        let left = |until| now.until(until).as_millis().div_ceil(1000);
+        match self.view(name).status.state {
+            State::Open => "open".to_owned(),
+            State::Cooldown { until } => format!("cooldown {}", left(until)),
+            State::Disabled { until } => format!("disabled {}", left(until)),
+            State::Probing => "probing".to_owned(),
+            State::Off => "off".to_owned(),
+        }
+    }
+
+    /// When it was last called, since the beginning.
+    fn last_call(&self, name: &str) -> Option<Duration> {
+        let began = self.timeline.now();
+        let last = self.view(name).status.last_start?;
+        Some(self.time() - last.until(began))
+    }
+
+    /// How often it was called, as far as the calls are over.
+    fn calls(&self, name: &str) -> u64 {
+        self.view(name).figures.requests.iter().sum()
+    }
+
+    fn last_error(&self, name: &str) -> String {
+        let error = self.view(name).last_error;
+        error.map_or_else(String::new, |(_, words)| words)
+    }
+
+    /// Waits until nothing is queued or under way, and no more than `scheduled` jobs are put off.
+    async fn rest(&self, scheduled: u32) {
+        for _ in 0..100_000 {
+            let counts = self.engine.status().counts;
+            let running = counts.queued + counts.busy + counts.waiting;
+            if running == 0 && counts.scheduled <= scheduled {
+                return;
+            }
+            tokio::time::sleep(SECOND / 10).await;
+            turn().await;
+        }
+        panic!("it never comes to rest: {:?}", self.engine.status());
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // It would look at its sheets every second for as long as the test runs.
+        self.forwarders.stop.cancel();
+    }
+}
+
+/// A configuration with these forwarders, by name and URL.
+fn config(forwarders: &[(&str, &str)]) -> Config {
+    let forwarders = forwarders.iter().map(|(name, url)| forwarder(name, url));
+    Config {
+        forwarders: forwarders.collect(),
+        ..Config::default()
+    }
+}
+
+fn forwarder(name: &str, url: &str) -> forwarder::Forwarder {
+    forwarder::Forwarder {
+        uri: SecretUrl::parse(url).expect("a URL"),
+        name: name.to_owned(),
+        ip: None,
+        host: None,
+        proxy: None,
+        timeout: None,
+        family: forwarder::Family::Any,
+    }
+}
+
+fn announce(swarm: u8, peer: u8, event: Event) -> Announce {
+    let port = NonZeroU16::new(6881).expect("not 0");
+    Announce {
+        event,
+        key: NonZeroU32::new(peer.into()),
+        left: 1,
+        ..Announce::new(InfoHash([swarm; 20]), PeerId([peer; 20]), port)
+    }
+}
+
+fn address(peer: u8) -> IpAddr {
+    [10, 0, 0, peer].into()
+}
+
+fn at(text: &str) -> SocketAddr {
+    text.parse().expect("an address")
+}
+
+/// Where the tracker of a number stands.
+fn place(number: u8) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, number], 6969))
+}
+
+async fn tracker(network: &Network, number: u8, behaviour: Behaviour) -> http::Tracker {
+    let place = Place::Memory(network, place(number));
+    let started = http::Tracker::start(place, behaviour).await;
+    started.expect("memory has room")
+}
+
+async fn udp_tracker(network: &Network, number: u8, behaviour: udp::Behaviour) -> udp::Tracker {
+    let place = Place::Memory(network, place(number));
+    let started = udp::Tracker::start(place, behaviour).await;
+    started.expect("memory has room")
+}
+
+/// Good trackers, and a configuration with a queue of 100 that has them as forwarders `1`, `2`, …
+async fn crowd(network: &Network, count: u8) -> (Vec<http::Tracker>, Config) {
+    let mut trackers = Vec::new();
+    for number in 1..=count {
+        trackers.push(tracker(network, number, good(1800, &[])).await);
+    }
+    let named = trackers.iter().zip(1..);
+    let forwarders = named.map(|(tracker, number)| forwarder(&format!("{number}"), &tracker.url()));
+    let config = Config {
+        forwarders: forwarders.collect(),
+        forwarder_queue_size: number(100),
+        ..Config::default()
+    };
+    (trackers, config)
+}
+
+/// How often they were asked, together.
+fn asked(trackers: &[http::Tracker]) -> usize {
+    trackers.iter().map(|tracker| tracker.seen().len()).sum()
+}
+
+const fn number(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).expect("not 0")
+}
+
+fn good(interval: i64, peers: &[&str]) -> Behaviour {
+    Behaviour::Good(Good {
+        interval,
+        peers: peers.iter().map(|peer| at(peer)).collect(),
+        ..Good::default()
+    })
+}
+
+/// The queries that a tracker was asked.
+fn queries(seen: &[Seen]) -> Vec<String> {
+    let line = |seen: &Seen| {
+        let text = seen.bytes.escape_ascii().to_string();
+        text.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    seen.iter().map(line).collect()
+}
+
+/// The events that a tracker was told, of any peer; empty for none.
+fn events(seen: &[Seen]) -> Vec<String> {
+    let queries = queries(seen);
+    let event = |query: &String| value(query, "event").unwrap_or_default().to_owned();
+    queries.iter().map(event).collect()
+}
+
+/// The value of a key in a query.
+fn value<'a>(query: &'a str, key: &str) -> Option<&'a str> {
+    let (_, pairs) = query.split_once('?')?;
+    let mut pairs = pairs.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(name, _)| *name == key).map(|(_, value)| value)
+}
+
+/// Everything happens that needs no time.
+async fn turn() {
+    for _ in 0..300 {
+        tokio::task::yield_now().await;
+    }
+}
