@@ -236,18 +236,33 @@ impl Tracker {
             if rules.first_interval > 0 && known.age < rules.first_window {
                 told.interval = told.interval.min(rules.first_interval);
             }
-            let bits = self.swarms.upstream(&arrival.hash);
-            let asks = first || bits.has(Upstream::PENDING);
-            if asks && !bits.has(Upstream::PEERS) {
-                told.held = held;
-                return Ok(());
-            }
-        }
-        if held.is_some() {
+            told.held =
+                held.and_then(|held| self.keep_held(forwarding, &arrival.hash, first, held));
+        } else if held.is_some() {
             drop(held);
             forwarding.let_go(&arrival.hash);
         }
         Ok(())
+    }
+
+    /// Whether a reply still waits now that its announce is on the way.
+    fn keep_held(
+        &self,
+        forwarding: &Forwarding,
+        hash: &[u8; 20],
+        first: bool,
+        held: Held,
+    ) -> Option<Held> {
+        let bits = self.swarms.upstream(hash);
+        if bits.has(Upstream::PEERS) {
+            // They came after those for this reply were picked: it ends at once and is answered again, with them.
+            forwarding.brought(hash);
+        } else if !first && !bits.has(Upstream::PENDING) {
+            drop(held);
+            forwarding.let_go(hash);
+            return None;
+        }
+        Some(held)
     }
 
     /// A first announce that cannot go on now: the peer is stored all the same, and comes back as the first one.
