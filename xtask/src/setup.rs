@@ -31,12 +31,12 @@ const NEEDS: &[Need] = &[
     Need {
         package: "nodejs",
         program: Some("node"),
-        reason: "runs the browser tests and the builders of the assets",
+        reason: "runs the browser tests, a tracker to send announces on to and the builders of the assets",
     },
     Need {
         package: "npm",
         program: Some("npm"),
-        reason: "fetches the builders of the assets and what the browser tests import",
+        reason: "fetches the builders of the assets, that tracker and what the browser tests import",
     },
     Need {
         package: "chromium",
@@ -78,10 +78,28 @@ const NEEDS: &[Need] = &[
         program: Some("transmission-daemon"),
         reason: "a BitTorrent client to meet others through the tracker",
     },
+    Need {
+        package: OPENTRACKER,
+        program: Some("opentracker"),
+        reason: "a tracker to send announces on to",
+    },
 ];
 
-/// The one package that brings a service, which would run from now on.
+/// The node project with the tracker that comes from npm.
+const TRACKERS: &str = "tests/trackers";
+
 const TRANSMISSION: &str = "transmission-daemon";
+const OPENTRACKER: &str = "opentracker";
+
+/// The packages that bring a service, which would run from now on, and what keeps it from starting with the machine.
+const SERVICES: &[(&str, &str)] = &[
+    (TRANSMISSION, "update-rc.d transmission-daemon disable"),
+    // It is known to systemd alone.
+    (
+        OPENTRACKER,
+        "if command -v systemctl > /dev/null; then systemctl disable opentracker; fi",
+    ),
+];
 
 /// The oldest Node.js whose test runner has all we use (`--test-timeout`).
 const NODE: (u32, u32) = (20, 11);
@@ -90,8 +108,10 @@ const NODE: (u32, u32) = (20, 11);
 pub(crate) fn run(project: &Project) -> Result<()> {
     install_packages(project)?;
     ensure_node(&shell::read(project.command("node").arg("--version"))?)?;
-    install_node_modules(project, assets::SOURCE)?;
-    install_node_modules(project, browser::TESTS)
+    for place in [assets::SOURCE, browser::TESTS, TRACKERS] {
+        install_node_modules(project, place)?;
+    }
+    Ok(())
 }
 
 fn install_packages(project: &Project) -> Result<()> {
@@ -139,13 +159,19 @@ fn is_met(need: &Need) -> Result<bool> {
 fn script(apt: &str, missing: &[&str]) -> String {
     let packages = missing.join(" ");
     let install = format!("{apt} update && {apt} install --yes --no-install-recommends {packages}");
-    if !missing.contains(&TRANSMISSION) {
+    let services = SERVICES
+        .iter()
+        .filter(|(package, _)| missing.contains(package));
+    let disable: String = services
+        .map(|(_, disable)| format!(" && {disable}"))
+        .collect();
+    if disable.is_empty() {
         return install;
     }
     // What Debian asks before it starts a service; one that is there already knows better.
     let refuse = "policy=/usr/sbin/policy-rc.d; test -e $policy || { trap \"rm $policy\" EXIT; \
                   printf \"#!/bin/sh\\nexit 101\\n\" > $policy; chmod 755 $policy; }";
-    format!("{refuse}; {install} && update-rc.d {TRANSMISSION} disable")
+    format!("{refuse}; {install}{disable}")
 }
 
 /// What a person who is not root has to run.
@@ -196,11 +222,12 @@ mod tests {
 
     #[test]
     fn a_package_with_a_service_is_installed_without_starting_it() {
-        let line = command_for(&["rtorrent", TRANSMISSION]);
-        assert!(
-            line.contains("exit 101") && line.ends_with("update-rc.d transmission-daemon disable'")
-        );
-        assert_eq!(line.matches('\'').count(), 2, "{line}");
+        for (package, disable) in SERVICES {
+            let line = command_for(&["rtorrent", package]);
+            assert!(line.contains("exit 101"), "{line}");
+            assert!(line.ends_with(&format!(" && {disable}'")), "{line}");
+            assert_eq!(line.matches('\'').count(), 2, "{line}");
+        }
     }
 
     #[test]

@@ -166,7 +166,13 @@ impl Tracker {
             interval: terms.interval,
             held: None,
         };
-        if let Some(forwarding) = self.forwarding.get() {
+        // Nearly always nothing of it holds.
+        let concerns_others = known.upstream.has(Upstream::PENDING_OR_PEERS)
+            || known.forward != Forward::NotDue
+            || matches!(announce.event, Event::Stopped | Event::Completed);
+        if let Some(forwarding) = self.forwarding.get()
+            && concerns_others
+        {
             if known.upstream.has(Upstream::PEERS) && arrival.doing != Doing::Leaves {
                 let wish = Wish {
                     asker: [Some(&arrival.at), arrival.also.as_ref()],
@@ -185,7 +191,7 @@ impl Tracker {
     }
 
     /// Sends an announce on where it is due, and says what follows for the reply.
-    #[inline]
+    #[inline(never)]
     fn send_on(
         &self,
         forwarding: &Forwarding,
@@ -196,10 +202,6 @@ impl Tracker {
     ) -> Result<(), Refusal> {
         let (at, also) = (arrival.at, arrival.also);
         let mut pending = known.upstream.has(Upstream::PENDING);
-        let is_event = matches!(announce.event, Event::Stopped | Event::Completed);
-        if known.forward == Forward::NotDue && !pending && !is_event {
-            return Ok(()); // as nearly always
-        }
         let rules = forwarding.rules();
         // Before anybody is asked, so that no answer comes too soon to be noticed.
         let waits =
@@ -234,18 +236,33 @@ impl Tracker {
             if rules.first_interval > 0 && known.age < rules.first_window {
                 told.interval = told.interval.min(rules.first_interval);
             }
-            let bits = self.swarms.upstream(&arrival.hash);
-            let asks = first || bits.has(Upstream::PENDING);
-            if asks && !bits.has(Upstream::PEERS) {
-                told.held = held;
-                return Ok(());
-            }
-        }
-        if held.is_some() {
+            told.held =
+                held.and_then(|held| self.keep_held(forwarding, &arrival.hash, first, held));
+        } else if held.is_some() {
             drop(held);
             forwarding.let_go(&arrival.hash);
         }
         Ok(())
+    }
+
+    /// Whether a reply still waits now that its announce is on the way.
+    fn keep_held(
+        &self,
+        forwarding: &Forwarding,
+        hash: &[u8; 20],
+        first: bool,
+        held: Held,
+    ) -> Option<Held> {
+        let bits = self.swarms.upstream(hash);
+        if bits.has(Upstream::PEERS) {
+            // They came after those for this reply were picked: it ends at once and is answered again, with them.
+            forwarding.brought(hash);
+        } else if !first && !bits.has(Upstream::PENDING) {
+            drop(held);
+            forwarding.let_go(hash);
+            return None;
+        }
+        Some(held)
     }
 
     /// A first announce that cannot go on now: the peer is stored all the same, and comes back as the first one.

@@ -112,6 +112,8 @@ impl Upstream {
     pub const PENDING: Self = Self(2);
     /// Peers of other trackers are known.
     pub const PEERS: Self = Self(4);
+    /// One of the two.
+    pub const PENDING_OR_PEERS: Self = Self(6);
 
     /// Whether it has one of these bits.
     #[inline]

@@ -342,3 +342,24 @@ async fn replies_to_first_announces_are_held_until_something_happens() {
         "a refused one holds no place"
     );
 }
+
+#[tokio::test]
+async fn a_reply_is_not_sent_without_the_peers_of_an_answer_that_came_at_once() {
+    let mut setup = setup(Config {
+        first_wait: Duration::from_secs(5),
+        ..Config::default()
+    });
+    drop(setup.announce(1).unwrap());
+    let (tracker, hash) = (&setup.tracker, [1; 20]);
+    let forwarding = tracker.forwarding();
+    let keep = |first| {
+        forwarding.brought(&hash);
+        let held = forwarding.hold(&hash).unwrap();
+        tracker.keep_held(forwarding, &hash, first, held)
+    };
+    assert!(keep(true).unwrap().try_recv().is_err(), "nobody answered");
+    assert!(keep(false).is_none(), "nobody is asked any more");
+    tracker.swarms.set_upstream(&hash, Upstream::PEERS, true);
+    assert_eq!(keep(true).unwrap().try_recv(), Ok(()));
+    assert_eq!(keep(false).unwrap().try_recv(), Ok(()));
+}

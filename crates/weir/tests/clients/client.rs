@@ -10,7 +10,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::network::Host;
-use crate::{Torrent, reached, tail};
+use crate::{Torrent, reached, signal, tail};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
@@ -123,15 +123,9 @@ impl Client {
         match self.program {
             // Ended by a signal alone, version 3.00 says no goodbye over HTTP.
             Program::Transmission => self.transmission_order("torrent-stop", ""),
-            Program::Aria2 | Program::Rtorrent => self.signal("INT"),
-            Program::Libtorrent | Program::Qbittorrent => self.signal("TERM"),
+            Program::Aria2 | Program::Rtorrent => signal(&self.child, "INT"),
+            Program::Libtorrent | Program::Qbittorrent => signal(&self.child, "TERM"),
         }
-    }
-
-    fn signal(&self, name: &str) {
-        let kill = format!("kill -{name} {}", self.child.id());
-        let status = Command::new("sh").args(["-c", &kill]).status();
-        assert!(status.is_ok_and(|status| status.success()), "{kill} failed");
     }
 
     /// Gives transmission an order and waits until it obeys.

@@ -4,24 +4,29 @@
 //! Some pairs are not here for reasons of the clients. aria2 sends a second bitfield, at which rtorrent hangs up;
 //! rtorrent takes the IPv6 peers of a UDP reply for IPv4 ones, and aria2 asks UDP trackers over IPv4 alone.
 
+mod asking;
 mod client;
 mod network;
 mod torrent;
 mod tracker;
+mod upstream;
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use self::asking::Counts;
 use self::client::Client;
 use self::client::Program::{self, Aria2, Libtorrent, Qbittorrent, Rtorrent, Transmission};
 use self::network::Families::{self, Both, V4, V6};
 use self::network::Network;
 use self::torrent::Torrent;
 use self::tracker::By::{self, HttpName, HttpV4, HttpV6, UdpV4, UdpV6};
-use self::tracker::{Counts, Weir};
+use self::tracker::Weir;
+use self::upstream::Upstream;
 
 /// Far beyond what any step here takes, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -42,6 +47,12 @@ fn reached(mut condition: impl FnMut() -> bool) -> bool {
     true
 }
 
+fn signal(child: &Child, name: &str) {
+    let kill = format!("kill -{name} {}", child.id());
+    let status = Command::new("sh").args(["-c", &kill]).status();
+    assert!(status.is_ok_and(|status| status.success()), "{kill} failed");
+}
+
 /// The end of a log.
 fn tail(file: &Path) -> String {
     let bytes = fs::read(file).unwrap_or_default();
@@ -54,6 +65,8 @@ fn tail(file: &Path) -> String {
 struct Meeting {
     clients: Vec<Client>,
     weir: Weir,
+    /// Who hears of Weir's clients.
+    upstreams: Vec<Upstream>,
     torrent: Torrent,
     network: Network,
 }
@@ -63,7 +76,8 @@ impl Meeting {
         let network = Network::new();
         Self {
             clients: Vec::new(),
-            weir: Weir::start(&network),
+            weir: Weir::start(&network, ""),
+            upstreams: Vec::new(),
             torrent: Torrent::new(),
             network,
         }
@@ -118,7 +132,9 @@ impl Meeting {
             return;
         }
         let log = |client: &Client| format!("\n== {:?} ==\n{}", client.program, client.log());
-        let logs: String = self.clients.iter().map(log).collect();
+        let mut logs: String = self.clients.iter().map(log).collect();
+        let others = self.upstreams.iter().map(Upstream::log);
+        logs.extend(others.map(|log| format!("\n== upstream ==\n{log}")));
         panic!(
             "it never came to pass that {what}: {:?}, {:?}\n== Weir ==\n{}{logs}",
             self.counts(),
