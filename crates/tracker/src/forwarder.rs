@@ -89,7 +89,6 @@ pub(crate) struct Forwarders {
 
 impl Forwarder {
     /// The addresses it is told for our clients.
-    #[expect(clippy::type_complexity, reason = "two halves of one announce")]
     fn stated(
         &self,
     ) -> (

@@ -455,12 +455,12 @@ mod tests {
         ledger.give(&HASH, wish, &mut random, [&mut v4, &mut v6]);
         assert_eq!(v4[..3], [0; 3], "what stood before stays");
         let mut seen = hashbrown::HashSet::new();
-        let foreign = v4[3..]
+        let mut foreign = v4[3..]
             .as_chunks::<6>()
             .0
             .iter()
             .filter(|peer| peer[0] != 9);
-        assert!(foreign.map(|peer| seen.insert(*peer)).all(|new| new));
+        assert!(foreign.all(|peer| seen.insert(*peer)));
         [(v4.len() - 3) / 6, v6.len() / 18]
     }
 

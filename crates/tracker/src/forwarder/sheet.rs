@@ -60,10 +60,13 @@ pub(crate) struct Told {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slots(SmallVec<[u64; 2]>);
 
+/// A line with its slot and its peers of both families.
+type KeptLine = (Slot, Line, Vec<[u8; 6]>, Vec<[u8; 18]>);
+
 /// A sheet as it was kept: lines with their slots and peers, told peers, tracker ids.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    pub(super) lines: Vec<(Slot, Line, Vec<[u8; 6]>, Vec<[u8; 18]>)>,
+    pub(super) lines: Vec<KeptLine>,
     pub(super) told: Vec<Told>,
     pub(super) ids: Vec<(Slot, Box<[u8]>)>,
 }
