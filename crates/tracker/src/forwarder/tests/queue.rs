@@ -37,10 +37,11 @@ async fn an_active_rate_limit_takes_tokens_and_then_says_busy() {
     assert!(world.ask(84, 1, Event::None).is_ok(), "a token a second");
     assert!(world.ask(85, 1, Event::None).is_err());
     world.until(MINUTE).await;
-    assert!(
-        world.ask(1, 1, Event::None).is_ok(),
-        "only first announces need one"
-    );
+    for swarm in 1..=10 {
+        world.announce(swarm, 1).await;
+    }
+    let first = world.ask(85, 1, Event::None);
+    assert!(first.is_ok(), "only first announces need one");
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,6 +127,26 @@ async fn at_most_so_many_forwarders_per_announce_and_the_others_next_time() {
     }
     assert!(trackers.iter().all(|tracker| tracker.seen().len() == 1));
     assert_eq!(world.engine.status().throttled, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn forwarders_that_rest_take_nobodys_place() {
+    let network = Network::new();
+    let (trackers, config) = crowd(&network, 9).await;
+    for tracker in &trackers[1..] {
+        tracker.set(Behaviour::RetryNever);
+    }
+    let world = World::new(&network, &config);
+    world.announce(1, 1).await;
+    let few = Config {
+        max_forwarders_per_announce: number(1),
+        ..config
+    };
+    world.tracker.forwarding().set_rules(Rules::new(&few));
+    for swarm in 2..=9 {
+        world.announce(swarm, 1).await;
+        assert_eq!(trackers[0].seen().len(), usize::from(swarm));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -167,6 +167,21 @@ async fn a_reload_keeps_who_stays_ends_who_goes_and_asks_who_comes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_comes_is_asked_although_nobody_else_is_due() {
+    let network = Network::new();
+    let old = tracker(&network, 1, good(7200, &[])).await;
+    let new = tracker(&network, 2, good(7200, &[])).await;
+    let world = World::new(&network, &config(&[("old", &old.url())]));
+    world.announce(1, 1).await;
+    world.until(MINUTE).await;
+    world
+        .forwarders
+        .reload(&config(&[("old", &old.url()), ("new", &new.url())]));
+    world.announce(1, 1).await;
+    assert_eq!((old.seen().len(), new.seen().len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_forwarder_with_another_url_begins_anew() {
     let network = Network::new();
     let old = tracker(&network, 1, Behaviour::Status(429, RetryAfter::None)).await;
