@@ -43,6 +43,8 @@ pub enum Outcome {
     },
     /// A fault that may pass.
     Unavailable,
+    /// There was nothing to ask any more, and nobody was called.
+    Moot,
     /// An answer that nobody can use: a failure, and trying again at once does not mend it.
     Broken,
     /// A fault that trying again does not mend.
@@ -117,6 +119,8 @@ impl Outcome {
             Self::Throttled { retry_after } => Finish::Throttled { retry_after },
             Self::Unavailable => Finish::Unavailable,
             Self::Broken => Finish::Broken,
+            // As final as a call that was cut, and as little said by it about the upstream.
+            Self::Moot => Finish::Panicked,
             Self::Rejected { reason } => Finish::Rejected {
                 at_least: (reason == Reason::Never).then_some(never),
             },
@@ -130,7 +134,7 @@ impl Outcome {
             Self::Done | Self::No | Self::Again { .. } | Self::Throttled { .. } => true,
             Self::Rejected { reason } => reason != Reason::NoRoute,
             // Whatever it was, a network that logs its guests in may have said it.
-            Self::Unavailable | Self::Broken | Self::OurNetwork => false,
+            Self::Unavailable | Self::Broken | Self::Moot | Self::OurNetwork => false,
         }
     }
 }

@@ -195,7 +195,7 @@ impl Forwarders {
                     forwarders.push(Arc::clone(same));
                     continue;
                 }
-                forwarders.push(Arc::new(self.forwarder(entry, same.upstream)));
+                forwarders.push(Arc::new(self.forwarder(entry, config, same.upstream)));
                 continue;
             }
             let quota = policy::quota(config);
@@ -203,7 +203,7 @@ impl Forwarders {
             if let Some(kept) = restored.upstreams.get(entry.name.as_str()) {
                 office.engine.restore(upstream, &kept.row, kept.off.clone());
             }
-            forwarders.push(Arc::new(self.forwarder(entry, upstream)));
+            forwarders.push(Arc::new(self.forwarder(entry, config, upstream)));
         }
         for gone in &before.forwarders {
             let stays = |other: &Arc<Forwarder>| other.upstream == gone.upstream;
@@ -227,9 +227,14 @@ impl Forwarders {
         }
     }
 
-    fn forwarder(&self, entry: &forwarder::Forwarder, upstream: UpstreamId) -> Forwarder {
+    fn forwarder(
+        &self,
+        entry: &forwarder::Forwarder,
+        config: &Config,
+        upstream: UpstreamId,
+    ) -> Forwarder {
         Forwarder {
-            slot: self.slot(&entry.name),
+            slot: self.slot(&entry.name, config),
             upstream,
             target: Target::new(entry),
             config: entry.clone(),
@@ -237,13 +242,26 @@ impl Forwarders {
         }
     }
 
-    /// The slot of a name: the one it always had.
-    fn slot(&self, name: &str) -> Slot {
+    /// The slot of a name: the one it always had, or that of one who is gone.
+    fn slot(&self, name: &str, config: &Config) -> Slot {
         let mut slots = self.slots.lock();
         let known = slots.iter().position(|other| other == name);
-        let slot = known.unwrap_or_else(|| {
-            slots.push(name.to_owned());
-            slots.len() - 1
+        let roster = self.office.roster.load();
+        let is_free = |other: &String| {
+            let configured = config.forwarders.iter().any(|entry| entry.name == *other);
+            let mut running = roster.forwarders.iter();
+            !configured && !running.any(|running| running.config.name == *other)
+        };
+        let slot = known.unwrap_or_else(|| match slots.iter().position(is_free) {
+            Some(free) => {
+                self.office.ledger().forget_tracker(free as Slot);
+                slots[free] = name.to_owned();
+                free
+            }
+            None => {
+                slots.push(name.to_owned());
+                slots.len() - 1
+            }
         });
         Slot::try_from(slot).unwrap_or(Slot::MAX)
     }
@@ -390,7 +408,7 @@ impl Office {
             if gone || due.is_empty() {
                 gate.release(places);
                 self.settle_by(hash, &dues);
-                self.tracker.forwarding().brought(hash);
+                self.nobody_asked(hash);
                 continue;
             }
             fastrand::shuffle(&mut due);
@@ -408,10 +426,22 @@ impl Office {
             }
             gate.release(places - made);
             if made == 0 {
-                self.tracker.forwarding().brought(hash);
+                self.nobody_asked(hash);
             }
         }
         self.engine.submit_reserved(jobs);
+    }
+
+    /// Nobody was asked on account of an announce: unless others are, replies wait no longer.
+    fn nobody_asked(&self, hash: &[u8; 20]) {
+        let swarms = &self.tracker.swarms;
+        if self.ledger().peers(hash) > 0 {
+            // The swarm may have been away for a while.
+            swarms.set_upstream(hash, Upstream::PEERS, true);
+        }
+        if !self.ledger().is_pending(hash) {
+            self.tracker.forwarding().brought(hash);
+        }
     }
 
     fn take_events(self: &Arc<Self>, batch: &mut Vec<Sent>) {

@@ -16,6 +16,7 @@ use weir_tracker_proto::Announce;
 use crate::config::{Config, OverloadReply};
 use crate::forwarder::ledger::Ledger;
 use crate::swarm::Endpoint;
+use crate::tracker::Held as HeldReply;
 
 /// The way from the listeners to the forwarders.
 #[derive(Debug)]
@@ -224,8 +225,13 @@ impl Forwarding {
     }
 
     /// The reply to this announce waits until something happens; `None` if too many do already.
-    pub(crate) fn hold(&self, hash: &[u8; 20]) -> Option<oneshot::Receiver<()>> {
-        self.waiting.hold(hash)
+    pub(crate) fn hold(&self, hash: &[u8; 20], at: Endpoint) -> Option<HeldReply> {
+        let wake = self.waiting.hold(hash)?;
+        Some(HeldReply {
+            hash: *hash,
+            at,
+            wake,
+        })
     }
 
     /// A tracker brought peers, or none will: those who wait for it go on.
@@ -243,10 +249,9 @@ impl Forwarding {
         let now = Moment(0).until(self.timeline.now()).as_secs() as u32;
         let logged = self.logged.load(Ordering::Relaxed);
         let is_time = now.wrapping_sub(logged) >= rules.log_every;
-        let swap = self
-            .logged
-            .compare_exchange(logged, now, Ordering::Relaxed, Ordering::Relaxed);
-        if is_time && swap.is_ok() {
+        let relaxed = Ordering::Relaxed;
+        let swap = || self.logged.compare_exchange(logged, now, relaxed, relaxed);
+        if is_time && swap().is_ok() {
             tracing::warn!(
                 front = "tracker",
                 "the queue to other trackers is full; announces are not sent on"

@@ -276,7 +276,9 @@ impl Front {
                 };
                 let (udp, again) = (desk(late), desk(mpsc::channel(1).0));
                 let replies = reply_late(again, Arc::clone(&socket), waiting);
-                self.late.spawn(replies);
+                if self.forwarders.is_some() {
+                    self.late.spawn(replies);
+                }
                 let stopped = Arc::clone(&self.stopped);
                 self.thread("weir-udp", move || udp.run(&socket, &stopped))?;
             }

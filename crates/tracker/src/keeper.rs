@@ -189,6 +189,7 @@ pub(crate) fn run(
 ) {
     let mut rounds = Rounds::new(every);
     let mut failing = false;
+    let mut told_by = i128::from(wall_seconds()) - i128::from(clock.elapsed().as_secs());
     let mut next = clock.elapsed();
     loop {
         // By the clock, so that what a step takes does not add up to a longer round; a step that took longer than its
@@ -200,6 +201,17 @@ pub(crate) fn run(
             minute: clock.now().minute,
             wall: wall_seconds(),
         };
+        // What is told by the wall clock is written again when that was set.
+        let skew = i128::from(now.wall) - i128::from(clock.elapsed().as_secs());
+        if (skew - told_by).abs() > 1 {
+            told_by = skew;
+            for group in 0..GROUPS {
+                tracker.swarms.not_written(group);
+                if let Some(forwarding) = tracker.try_forwarding() {
+                    forwarding.ledger().not_written(group);
+                }
+            }
+        }
         let groups = match ended {
             true => 0..GROUPS,
             false => rounds.next_groups(),

@@ -83,12 +83,16 @@ pub(crate) enum Trouble {
     Status(u16),
     #[error("its answer cannot be read: {0}")]
     Unreadable(ReplyError),
+    #[error("it said: {0}")]
+    No(String),
     #[error(transparent)]
     Net(#[from] Error),
 }
 
 /// Peers that are taken from one answer; more are of no use to anybody.
 const PEERS: usize = 1000;
+/// Parts of a URL that are so long may be a passkey.
+const SECRET: usize = 6;
 /// Characters of a reason that are kept.
 const REASON: usize = 200;
 
@@ -106,6 +110,22 @@ impl Target {
             connection: udp::Connection::default(),
             turn: AtomicUsize::new(0),
         }
+    }
+
+    /// A tracker's own words, short enough for a page and without what only it and we should know.
+    fn words(&self, text: &str) -> String {
+        let plain = text.chars().filter(|letter| !letter.is_control());
+        let mut words: String = plain.take(REASON).collect();
+        let url = self.url.expose_url();
+        let values = url.query_pairs().map(|(_, value)| value.into_owned());
+        let parts = url.path().split('/').map(str::to_owned);
+        let raw = url.query().unwrap_or_default().split(['&', '=']);
+        for secret in values.chain(parts).chain(raw.map(str::to_owned)) {
+            if secret.len() >= SECRET && secret != "announce" {
+                words = words.replace(&secret, "…");
+            }
+        }
+        words
     }
 
     fn is_udp(&self) -> bool {
@@ -135,7 +155,7 @@ impl Outbound {
         within: Duration,
     ) -> Result<Said, Trouble> {
         if target.is_udp() {
-            let addresses = self.addresses(target).await?;
+            let addresses = self.reachable(target).await?;
             return self
                 .udp
                 .announce(target, &addresses, announce, within)
@@ -148,7 +168,7 @@ impl Outbound {
     pub(crate) async fn probe(&self, target: &Target, within: Duration) -> Result<(), Trouble> {
         let nobody = InfoHash([0; 20]);
         if target.is_udp() {
-            let addresses = self.addresses(target).await?;
+            let addresses = self.reachable(target).await?;
             return self.udp.scrape(target, &addresses, nobody, within).await;
         }
         http::scrape(&self.http, &self.options, target, nobody).await
@@ -156,6 +176,9 @@ impl Outbound {
 
     /// Where packets to a tracker come from, as far as this machine knows.
     pub(crate) async fn own_addresses(&self, target: &Target) -> Vec<IpAddr> {
+        if target.proxy.is_some() {
+            return Vec::new(); // it sees the proxy's, and our name servers need not know of it
+        }
         match self.addresses(target).await {
             Ok(addresses) => addresses
                 .into_iter()
@@ -170,6 +193,17 @@ impl Outbound {
         self.udp.stop();
     }
 
+    /// The addresses that packets can be sent to: those of a family that this machine lacks are left out.
+    async fn reachable(&self, target: &Target) -> Result<Vec<SocketAddr>, Error> {
+        let all = self.addresses(target).await?;
+        let there: Vec<SocketAddr> = all
+            .iter()
+            .copied()
+            .filter(|to| self.ground.own(*to).is_some())
+            .collect();
+        Ok(if there.is_empty() { all } else { there })
+    }
+
     async fn addresses(&self, target: &Target) -> Result<Vec<SocketAddr>, Error> {
         let host = target.url.host().ok_or(Error::NoSuchHost)?.to_string();
         let port = target.url.port().unwrap_or(0);
@@ -178,17 +212,11 @@ impl Outbound {
     }
 }
 
-fn said_no(failure: &Failure<'_>) -> Said {
+fn said_no(failure: &Failure<'_>, target: &Target) -> Said {
     Said::Refused {
-        reason: words(&failure.reason.to_string()),
+        reason: target.words(&failure.reason.to_string()),
         retry_in: failure.retry_in,
     }
-}
-
-/// A tracker's own words, short enough for a page.
-fn words(text: &str) -> String {
-    let plain = text.chars().filter(|letter| !letter.is_control());
-    plain.take(REASON).collect()
 }
 
 fn endpoints(addresses: impl Iterator<Item = SocketAddr>) -> Vec<Endpoint> {

@@ -56,8 +56,29 @@ pub(crate) struct Told {
     pub(crate) held: Option<Held>,
 }
 
-/// Ends when a tracker brought a peer, or when none will.
-pub(crate) type Held = oneshot::Receiver<()>;
+/// A reply that waits.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) hash: [u8; 20],
+    pub(crate) at: Endpoint,
+    /// Ends when a tracker brought a peer, or when none will.
+    pub(crate) wake: oneshot::Receiver<()>,
+}
+
+impl Held {
+    /// Waits as long as the terms allow. Says whether the peer is still here, so that its announce may be answered once
+    /// more: done again for one that left meanwhile, it would bring it back.
+    pub(crate) async fn wait(self, tracker: &Tracker) -> bool {
+        let Self { hash, at, mut wake } = self;
+        let forwarding = tracker.forwarding();
+        let over = tokio::time::timeout(forwarding.rules().first_wait, &mut wake).await;
+        if over.is_err() {
+            drop(wake);
+            forwarding.let_go(&hash);
+        }
+        tracker.swarms.has_peer(&hash, &at)
+    }
+}
 
 /// How a reply can carry peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,8 +228,9 @@ impl Tracker {
         let waits =
             known.new && !rules.first_wait.is_zero() && !known.upstream.has(Upstream::PEERS);
         let first = known.forward == Forward::First;
-        let waits = waits && (pending || first) && announce.event != Event::Stopped;
-        let held = waits.then(|| forwarding.hold(&arrival.hash)).flatten();
+        let is_event = matches!(announce.event, Event::Stopped | Event::Completed);
+        let waits = waits && (pending || first) && !is_event;
+        let held = waits.then(|| forwarding.hold(&arrival.hash, at)).flatten();
         match announce.event {
             Event::Stopped => {
                 if known.upstream.has(Upstream::FORWARDED) {

@@ -104,7 +104,15 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
             },
         }
     };
-    tracker.drain(config.drain).await;
+    // A stop at once waits for nobody, also if it is asked for only now.
+    let drain = match code == ExitCode::SUCCESS {
+        true => config.drain,
+        false => Duration::ZERO,
+    };
+    tokio::select! {
+        () = tracker.drain(drain) => {}
+        () = signals.stop() => tracing::warn!("stopped at once"),
+    }
     tracker.stop();
     state.close();
     Ok(code)

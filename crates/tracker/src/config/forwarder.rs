@@ -89,6 +89,9 @@ impl Item for Forwarder {
         );
         let uri = uri?;
         check_uri(&uri, fields);
+        if uri.scheme() == "udp" && rest.2.is_some() {
+            fields.refuse("proxy", "leave this out: no proxy reaches a UDP tracker");
+        }
         let name = name.unwrap_or_else(|| uri.authority());
         fields.settle("name", &name);
         let (ip, host, proxy, timeout, family) = rest;

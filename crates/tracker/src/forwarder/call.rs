@@ -28,7 +28,7 @@ pub(super) struct Announcing {
 }
 
 impl Announcing {
-    /// `None` if there is no room for another info hash.
+    /// `None` if the tracker is being asked already, or if there is no room for another info hash.
     pub(super) fn new(
         office: &Arc<Office>,
         forwarder: &Arc<Forwarder>,
@@ -41,7 +41,8 @@ impl Announcing {
             office.farewells.fetch_add(1, Ordering::AcqRel);
             tracker_id = office.ledger().tracker_id(hash, forwarder.slot);
         } else {
-            if !office.ledger().begin(hash) {
+            let regular = (!is_event(announce.event)).then_some(forwarder.slot);
+            if !office.ledger().begin(hash, regular) {
                 return None;
             }
             let swarms = &office.tracker.swarms;
@@ -80,6 +81,10 @@ impl Announcing {
         let (office, slot) = (&*self.office, self.forwarder.slot);
         let hash = &self.announce.info_hash.0;
         let stops = self.announce.event == Event::Stopped;
+        let is_here = office.tracker.swarms.has_peer(hash, &self.at);
+        if is_event(self.announce.event) && is_here == stops {
+            return Outcome::Moot; // it waited so long that it is no longer true
+        }
         let (tracker_id, first) = match stops {
             true => (self.tracker_id.clone(), false),
             false => office.ledger().tell(slot, self.at, &self.announce),
@@ -150,6 +155,11 @@ impl Announcing {
                 outcome => outcome,
             };
         }
+        // A tracker that was taken away meanwhile says nothing any more, and its slot may be another's.
+        let current = office.roster.load();
+        if current.at(slot).map(|current| current.upstream) != Some(self.forwarder.upstream) {
+            return judged.outcome;
+        }
         if let Ok(Said::Given(given)) = said {
             let interval = terms.interval(given);
             office.note_interval(slot, interval);
@@ -196,11 +206,15 @@ impl Drop for Announcing {
             return;
         }
         let hash = &self.announce.info_hash.0;
-        if office.ledger().end(hash) {
-            office
-                .tracker
-                .swarms
-                .set_upstream(hash, Upstream::PENDING, false);
+        let regular = (!is_event(self.announce.event)).then_some(self.forwarder.slot);
+        if office.ledger().end(hash, regular) {
+            let swarms = &office.tracker.swarms;
+            swarms.set_upstream(hash, Upstream::PENDING, false);
+            if office.ledger().is_pending(hash) {
+                // Another began meanwhile.
+                swarms.set_upstream(hash, Upstream::PENDING, true);
+                return;
+            }
             office.tracker.forwarding().brought(hash);
             office.settle(hash);
         }

@@ -17,6 +17,9 @@ use crate::swarm::{Endpoint, SHARDS, Seed, Want, spread};
 /// Sheets are spread over so many locks, each of which belongs to one group of files.
 const LOCKS: usize = 4 * GROUPS;
 
+/// Sheets that are looked at under one lock, when nobody waits for the answer.
+pub(super) const SLICE: usize = 64;
+
 /// The sheets of some info hashes.
 pub(super) type Table = HashMap<[u8; 20], Box<Sheet>, Seed>;
 
@@ -82,29 +85,45 @@ impl Ledger {
         self.look(hash, Sheet::peers).unwrap_or(0)
     }
 
-    /// The second from which a tracker may be asked about a hash, 0 if it never was, for each slot.
+    /// The second from which a tracker may be asked about a hash, 0 if it never was and a far one if it is being asked, for
+    /// each slot.
     pub(crate) fn dues(&self, hash: &[u8; 20], slots: impl Iterator<Item = Slot>) -> Vec<u32> {
         let table = self.tables[self.lock_of(hash)].lock();
         let sheet = table.get(hash);
-        let due = |slot| sheet.map_or(0, |sheet| sheet.line(slot).due);
+        let due = |slot| match sheet {
+            None => 0,
+            Some(sheet) if sheet.is_asked(slot) => u32::MAX,
+            Some(sheet) => sheet.line(slot).due,
+        };
         slots.map(due).collect()
     }
 
-    /// One more call about a hash; `false` if there is no room for another hash.
-    pub(crate) fn begin(&self, hash: &[u8; 20]) -> bool {
+    /// One more call about a hash, a regular one to the tracker `regular`; `false` if that is being asked already, or if
+    /// there is no room for another hash.
+    pub(crate) fn begin(&self, hash: &[u8; 20], regular: Option<Slot>) -> bool {
         let begun = self.at_new(hash, |sheet| {
-            sheet.pending = sheet.pending.saturating_add(1)
+            let begins = regular.is_none_or(|slot| sheet.ask(slot));
+            sheet.pending = sheet.pending.saturating_add(begins.into());
+            begins
         });
-        begun.is_some()
+        begun.unwrap_or(false)
     }
 
     /// One call fewer; `true` if it was the last.
-    pub(crate) fn end(&self, hash: &[u8; 20]) -> bool {
+    pub(crate) fn end(&self, hash: &[u8; 20], regular: Option<Slot>) -> bool {
         let left = self.at(hash, |sheet| {
+            if let Some(slot) = regular {
+                sheet.asked(slot);
+            }
             sheet.pending = sheet.pending.saturating_sub(1);
             sheet.pending
         });
         left.is_none_or(|left| left == 0)
+    }
+
+    /// Whether calls about a hash are queued, under way or scheduled.
+    pub(crate) fn is_pending(&self, hash: &[u8; 20]) -> bool {
+        self.look(hash, |sheet| sheet.pending > 0).unwrap_or(false)
     }
 
     /// A tracker hears of a peer now; gives what it wants to hear with that, and whether it is for the first time.
@@ -212,16 +231,23 @@ impl Ledger {
         let first = step * LOCKS / steps;
         let short = (minute(now).0 & 0xffff) as u16;
         for table in &self.tables[first..(step + 1) * LOCKS / steps] {
-            for (hash, sheet) in table.lock().iter_mut() {
-                let had = sheet.peers() > 0;
-                self.counted(sheet, |sheet| sheet.expire(short));
-                see(Seen {
-                    hash: *hash,
-                    emptied: had && sheet.peers() == 0,
-                    over: sheet.is_over(now),
-                    pending: sheet.pending > 0,
-                    told: sheet.told().iter().map(|told| told.at).collect(),
-                });
+            let hashes: Vec<[u8; 20]> = table.lock().keys().copied().collect();
+            for slice in hashes.chunks(SLICE) {
+                let mut table = table.lock();
+                for hash in slice {
+                    let Some(sheet) = table.get_mut(hash) else {
+                        continue;
+                    };
+                    let had = sheet.peers() > 0;
+                    self.counted(sheet, |sheet| sheet.expire(short));
+                    see(Seen {
+                        hash: *hash,
+                        emptied: had && sheet.peers() == 0,
+                        over: sheet.is_over(now),
+                        pending: sheet.pending > 0,
+                        told: sheet.told().iter().map(|told| told.at).collect(),
+                    });
+                }
             }
         }
     }
@@ -432,7 +458,7 @@ mod tests {
 
     fn ledger(peers: &[Endpoint]) -> Ledger {
         let ledger = Ledger::new(LIMITS, 1);
-        assert!(ledger.begin(&HASH));
+        assert!(ledger.begin(&HASH, None));
         absorb(&ledger, 0, peers);
         ledger
     }
@@ -516,8 +542,8 @@ mod tests {
         let many: Vec<Endpoint> = (0..250).map(v4).collect();
         let ledger = ledger(&many);
         assert_eq!(ledger.totals(), (1, 60));
-        assert!(ledger.begin(&[8; 20]));
-        assert!(!ledger.begin(&[9; 20]), "two hashes at most");
+        assert!(ledger.begin(&[8; 20], None));
+        assert!(!ledger.begin(&[9; 20], None), "two hashes at most");
         let news = News {
             due: 5,
             expires: 100,
@@ -529,11 +555,27 @@ mod tests {
         assert_eq!(ledger.totals(), (2, 100), "a hundred of all");
         ledger.forget_tracker(3);
         assert_eq!(ledger.totals(), (2, 60));
-        assert!(ledger.end(&HASH) && ledger.end(&[8; 20]));
+        assert!(ledger.end(&HASH, None) && ledger.end(&[8; 20], None));
         ledger.forget(&HASH, 10);
         assert_eq!(ledger.totals(), (2, 0), "it may not be asked yet");
         ledger.forget(&HASH, 1800);
         ledger.forget(&[8; 20], 10);
         assert_eq!(ledger.totals(), (0, 0));
+    }
+
+    #[test]
+    fn a_tracker_is_asked_about_a_hash_once_at_a_time() {
+        let ledger = Ledger::new(LIMITS, 1);
+        let dues = || ledger.dues(&HASH, [0, 1].into_iter());
+        assert!(ledger.begin(&HASH, Some(1)));
+        assert!(!ledger.begin(&HASH, Some(1)), "by whomever");
+        assert!(ledger.begin(&HASH, None), "events go in any case");
+        assert_eq!(dues(), [0, u32::MAX]);
+        ledger.forget(&HASH, 0);
+        assert_eq!(dues(), [0, u32::MAX], "also when nobody is here any more");
+        ledger.set_due(&HASH, 1, 60);
+        assert!(!ledger.end(&HASH, Some(1)));
+        assert_eq!(dues(), [0, 60]);
+        assert!(ledger.begin(&HASH, Some(1)));
     }
 }

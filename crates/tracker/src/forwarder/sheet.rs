@@ -44,6 +44,8 @@ struct More {
     v6: Vec<[u8; 18]>,
     told: Vec<Told>,
     ids: Vec<(Slot, Box<[u8]>)>,
+    /// Trackers that a regular call is queued, under way or scheduled for.
+    asked: Slots,
 }
 
 /// One of our peers, and who was told of it.
@@ -96,6 +98,10 @@ impl Slots {
         }
     }
 
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
     fn has(&self, slot: Slot) -> bool {
         let word = self.0.get(usize::from(slot / 64));
         word.is_some_and(|word| word & (1 << (slot % 64)) != 0)
@@ -138,17 +144,10 @@ impl Sheet {
                 v6: all_v6,
                 told: kept.told,
                 ids: kept.ids,
+                asked: Slots::default(),
             }));
         }
         sheet
-    }
-
-    /// The peers of one tracker.
-    pub(super) fn peers_of(&self, slot: Slot) -> (&[[u8; 6]], &[[u8; 18]]) {
-        let line = self.line(slot);
-        let [v4, v6] = self.before(slot);
-        let (v4_end, v6_end) = (v4 + usize::from(line.v4), v6 + usize::from(line.v6));
-        (&self.v4[v4..v4_end], &self.v6()[v6..v6_end])
     }
 
     pub(super) fn line(&self, slot: Slot) -> Line {
@@ -283,7 +282,14 @@ impl Sheet {
     /// Nobody here takes part any more: what trackers gave goes, the times they demanded stay.
     pub(super) fn forget_peers(&mut self) {
         self.v4 = Vec::new();
-        self.more = None;
+        let asked = self.more.take().map(|more| more.asked);
+        let asked = asked.filter(|asked| !asked.is_empty());
+        self.more = asked.map(|asked| {
+            Box::new(More {
+                asked,
+                ..More::default()
+            })
+        });
         for line in &mut self.lines {
             (line.v4, line.v6) = (0, 0);
         }
@@ -292,6 +298,25 @@ impl Sheet {
     /// Whether no time lies ahead.
     pub(super) fn is_over(&self, now: u32) -> bool {
         self.pending == 0 && self.lines.iter().all(|line| line.due <= now)
+    }
+
+    /// A tracker is going to be asked; `false` if it is already.
+    pub(super) fn ask(&mut self, slot: Slot) -> bool {
+        let asked = &mut self.more.get_or_insert_default().asked;
+        let new = !asked.has(slot);
+        asked.insert(slot);
+        new
+    }
+
+    /// It was asked.
+    pub(super) fn asked(&mut self, slot: Slot) {
+        if let Some(more) = &mut self.more {
+            more.asked.remove(slot);
+        }
+    }
+
+    pub(super) fn is_asked(&self, slot: Slot) -> bool {
+        self.more.as_ref().is_some_and(|more| more.asked.has(slot))
     }
 
     /// Notes that a tracker hears of a peer; `true` if for the first time.

@@ -5,15 +5,15 @@
 
 use weir_tracker_proto::PeerId;
 
-use super::ledger::Ledger;
+use super::ledger::{Ledger, SLICE};
 use super::sheet::{Kept, Line, Sheet, Slot, Slots, Told};
 use crate::swarm::Endpoint;
 use crate::swarm::snapshot::BadFile;
 
 const MAGIC: &[u8; 8] = b"weirsht1";
 const CHECKSUM: usize = blake3::OUT_LEN;
-/// Sheets that are copied under one lock.
-const SLICE: usize = 64;
+/// In place of a slot without a name.
+const NOBODY: Slot = Slot::MAX;
 
 /// When a file was or is written.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +75,9 @@ impl Ledger {
         }
         let wall = content.take().map(u64::from_le_bytes);
         let wall = wall.ok_or(BadFile::Content)?;
-        let away = u32::try_from(now.wall.saturating_sub(wall)).unwrap_or(u32::MAX);
+        // Both are cut to whole seconds: nobody is asked early for that.
+        let away = now.wall.saturating_sub(wall).saturating_sub(1);
+        let away = u32::try_from(away).unwrap_or(u32::MAX);
         let slots = read_names(&mut content, names).ok_or(BadFile::Content)?;
         let mut with_peers = Vec::new();
         while !content.0.is_empty() {
@@ -126,17 +128,23 @@ fn write_sheet(hash: &[u8; 20], sheet: &Sheet, now: Written, file: &mut Vec<u8>)
             .filter(|(line, _)| line.due > 0)
     };
     file.extend_from_slice(&(asked().count() as u16).to_le_bytes());
-    for (line, slot) in asked() {
+    let [mut v4, mut v6] = [0, 0];
+    for (line, slot) in sheet.lines().iter().zip(0..) {
         let slot: Slot = slot;
+        let (v4_end, v6_end) = (v4 + usize::from(line.v4), v6 + usize::from(line.v6));
+        let peers = (&sheet.v4()[v4..v4_end], &sheet.v6()[v6..v6_end]);
+        (v4, v6) = (v4_end, v6_end);
+        if line.due == 0 {
+            continue;
+        }
         file.extend_from_slice(&slot.to_le_bytes());
         file.extend_from_slice(&line.due.saturating_sub(now.seconds).to_le_bytes());
         let left = line.expires.wrapping_sub(now.minute());
         let left = if left > u16::MAX / 2 { 0 } else { left };
         file.extend_from_slice(&left.to_le_bytes());
         file.extend_from_slice(&[line.v4, line.v6]);
-        let (v4, v6) = sheet.peers_of(slot);
-        file.extend_from_slice(v4.as_flattened());
-        file.extend_from_slice(v6.as_flattened());
+        file.extend_from_slice(peers.0.as_flattened());
+        file.extend_from_slice(peers.1.as_flattened());
     }
     file.push(sheet.told().len() as u8);
     for told in sheet.told() {
@@ -174,7 +182,7 @@ fn read_sheet(
 ) -> Option<([u8; 20], Sheet)> {
     let slot = |content: &mut Bytes<'_>| {
         let slot = content.take().map(u16::from_le_bytes)?;
-        slots.get(usize::from(slot)).copied()
+        Some(slots.get(usize::from(slot)).copied().unwrap_or(NOBODY))
     };
     let hash = content.take::<20>()?;
     let mut kept = Kept::default();
@@ -193,7 +201,9 @@ fn read_sheet(
         };
         let v4 = content.some(usize::from(v4) * 6)?.as_chunks().0.to_vec();
         let v6 = content.some(usize::from(v6) * 18)?.as_chunks().0.to_vec();
-        kept.lines.push((slot, line, v4, v6));
+        if slot != NOBODY {
+            kept.lines.push((slot, line, v4, v6));
+        }
     }
     for _ in 0..content.take::<1>()?[0] {
         let at = match content.take::<1>()? {
@@ -209,14 +219,20 @@ fn read_sheet(
             slots: Slots::default(),
         };
         for _ in 0..content.take().map(u16::from_le_bytes)? {
-            told.slots.insert(slot(content)?);
+            let slot = slot(content)?;
+            if slot != NOBODY {
+                told.slots.insert(slot);
+            }
         }
         kept.told.push(told);
     }
     for _ in 0..content.take().map(u16::from_le_bytes)? {
         let slot = slot(content)?;
         let length = content.take::<1>()?[0];
-        kept.ids.push((slot, content.some(length.into())?.into()));
+        let id = content.some(length.into())?;
+        if slot != NOBODY {
+            kept.ids.push((slot, id.into()));
+        }
     }
     Some((hash, Sheet::restored(kept)))
 }
@@ -273,7 +289,7 @@ mod tests {
 
     fn ledger() -> Ledger {
         let ledger = Ledger::new(LIMITS, 3);
-        ledger.begin(&HASH);
+        ledger.begin(&HASH, None);
         let peers = [
             Endpoint::V4([1; 6]),
             Endpoint::V6([2; 18]),
@@ -288,7 +304,7 @@ mod tests {
         };
         ledger.absorb(&HASH, 1, &news);
         ledger.set_due(&HASH, 0, 700);
-        ledger.end(&HASH);
+        ledger.end(&HASH, None);
         ledger
     }
 
@@ -301,7 +317,7 @@ mod tests {
         let with_peers = after.restore(&file, at(0, 10_300), &mut slots).unwrap();
         assert_eq!(with_peers, [HASH]);
         assert_eq!(slots, names(&["b", "a"]));
-        assert_eq!(after.dues(&HASH, [0, 1].into_iter()), [900, 1]);
+        assert_eq!(after.dues(&HASH, [0, 1].into_iter()), [901, 1]);
         assert_eq!(after.peers(&HASH), 3);
         assert_eq!(after.totals(), (1, 3));
         assert_eq!(after.tracker_id(&HASH, 0).as_deref(), Some(&b"id"[..]));
@@ -310,10 +326,10 @@ mod tests {
         third
             .restore(&again, at(0, 10_300), &mut names(&[]))
             .unwrap();
-        assert_eq!(third.dues(&HASH, [0, 1].into_iter()), [900, 1]);
-        after.sweep(0, 1, 44 * 60, |_| {});
-        assert_eq!(after.peers(&HASH), 3);
+        assert_eq!(third.dues(&HASH, [0, 1].into_iter()), [901, 1]);
         after.sweep(0, 1, 45 * 60, |_| {});
+        assert_eq!(after.peers(&HASH), 3);
+        after.sweep(0, 1, 46 * 60, |_| {});
         assert_eq!(after.peers(&HASH), 0, "an hour after they came");
     }
 

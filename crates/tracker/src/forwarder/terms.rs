@@ -24,6 +24,9 @@ pub(crate) struct Terms {
     age: Duration,
 }
 
+/// Nobody means a longer `retry in` than this.
+const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 /// What is to be done after an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judged {
@@ -74,6 +77,7 @@ impl Terms {
                 words: None,
             },
             Ok(Said::Refused { reason, retry_in }) => self.refused(reason, *retry_in),
+            Err(Trouble::No(words)) => self.refused(words, None),
             Err(trouble) => Judged {
                 outcome: outcome(trouble, permit),
                 due: Some(self.failed_delay),
@@ -95,6 +99,7 @@ impl Terms {
             }
             Some(RetryIn::Minutes(minutes)) => {
                 let after = Duration::from_secs(u64::from(minutes.max(1)) * 60);
+                let after = after.min(LONGEST);
                 match after < self.retry_in_max {
                     true => (Outcome::Again { after }, after),
                     false => (Outcome::No, after),
@@ -118,6 +123,7 @@ pub(super) fn outcome(trouble: &Trouble, permit: &Permit) -> Outcome {
         },
         Trouble::Status(status @ 400..500) => rejected(Reason::Status(*status)),
         Trouble::Status(500..) => Outcome::Unavailable,
+        Trouble::No(_) => Outcome::No,
         Trouble::Status(_) | Trouble::Unreadable(_) => Outcome::Broken,
         Trouble::Net(error) => match error {
             Error::NoSuchHost | Error::NoAddress => rejected(Reason::NoSuchHost),

@@ -57,14 +57,17 @@ pub(crate) async fn reply_late(mut udp: Udp, socket: Arc<Socket>, mut late: mpsc
     loop {
         let (packet, source) = tokio::select! {
             Some(Late { packet, source, held }) = late.recv() => {
-                let wait = udp.tracker.forwarding().rules().first_wait;
+                let tracker = Arc::clone(&udp.tracker);
                 waiting.spawn(async move {
-                    drop(tokio::time::timeout(wait, held).await);
-                    (packet, source)
+                    let is_here = held.wait(&tracker).await;
+                    is_here.then_some((packet, source))
                 });
                 continue;
             }
-            Some(Ok(ended)) = waiting.join_next() => ended,
+            Some(Ok(ended)) = waiting.join_next() => match ended {
+                Some(ended) => ended,
+                None => continue,
+            },
             else => return,
         };
         let tracker = Arc::clone(&udp.tracker);

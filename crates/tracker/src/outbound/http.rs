@@ -22,7 +22,7 @@ pub(super) async fn announce(
     let response = client.get(&request(target, options, query)).await?;
     let body = body(&response)?;
     match read_announce_reply(body).map_err(Trouble::Unreadable)? {
-        Answer::Refused(failure) => Ok(said_no(&failure)),
+        Answer::Refused(failure) => Ok(said_no(&failure, target)),
         Answer::Given(answer) => Ok(Said::Given(Given {
             interval: answer.interval,
             min_interval: answer.min_interval,

@@ -18,7 +18,7 @@ use weir_tracker_proto::udp::request::{
 use weir_tracker_proto::udp::{ConnectionId, TransactionId, reply};
 use weir_tracker_proto::{Announce, InfoHash, ReplyError};
 
-use super::{Given, Said, Target, Trouble, endpoints, words};
+use super::{Given, Said, Target, Trouble, endpoints};
 
 /// Longer answers are cut off: what a tracker may send at once fits into one packet.
 const PACKET: usize = 8 << 10;
@@ -60,6 +60,8 @@ struct Attempt<'a> {
     /// When a packet without an answer is sent once more.
     again: Instant,
     answered: AtomicBool,
+    /// The turn in which its address was chosen.
+    turn: usize,
 }
 
 impl Client {
@@ -96,8 +98,8 @@ impl Client {
                 peers: endpoints(peers.addresses()),
                 ..Given::default()
             })),
-            Reply::Cut { .. } => Ok(refused("")),
-            Reply::Error { message, .. } => Ok(refused(&message.to_string())),
+            Reply::Cut { .. } => Ok(refused(String::new())),
+            Reply::Error { message, .. } => Ok(refused(target.words(&message.to_string()))),
             _ => Err(Trouble::Unreadable(ReplyError::Empty)),
         }
     }
@@ -141,6 +143,7 @@ impl Client {
             to,
             again: Instant::now() + within / 2,
             answered: AtomicBool::new(false),
+            turn,
         })
     }
 
@@ -223,6 +226,9 @@ impl Attempt<'_> {
                 *place = Some((connection, self.to, Instant::now()));
                 Ok((connection, false))
             }
+            Reply::Error { message, .. } => {
+                Err(Trouble::No(self.target.words(&message.to_string())))
+            }
             _ => Err(Trouble::Unreadable(ReplyError::Empty)),
         }
     }
@@ -261,8 +267,9 @@ impl Attempt<'_> {
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         if !*self.answered.get_mut() {
-            // The next attempt tries the next address.
-            self.target.turn.fetch_add(1, Ordering::Relaxed);
+            // The next attempt tries the next address, however many failed at this one together.
+            let (turn, relaxed) = (&self.target.turn, Ordering::Relaxed);
+            let _ = turn.compare_exchange(self.turn, self.turn.wrapping_add(1), relaxed, relaxed);
         }
     }
 }
@@ -302,9 +309,9 @@ fn path(target: &Target) -> String {
     }
 }
 
-fn refused(reason: &str) -> Said {
+fn refused(reason: String) -> Said {
     Said::Refused {
-        reason: words(reason),
+        reason,
         retry_in: None,
     }
 }

@@ -318,16 +318,16 @@ async fn replies_to_first_announces_are_held_until_something_happens() {
     });
     setup.tracker.forwarding().set_forwarders(1);
     let mut held = setup.announce(1).unwrap().held.unwrap();
-    assert!(held.try_recv().is_err(), "it waits");
+    assert!(held.wake.try_recv().is_err(), "it waits");
     assert!(
         setup.announce(1).unwrap().held.is_none(),
         "the peer is not new"
     );
     let forwarding = setup.tracker.forwarding();
     forwarding.brought(&[2; 20]);
-    assert!(held.try_recv().is_err(), "it is about another swarm");
+    assert!(held.wake.try_recv().is_err(), "it is about another swarm");
     forwarding.brought(&[1; 20]);
-    assert_eq!(held.try_recv(), Ok(()));
+    assert_eq!(held.wake.try_recv(), Ok(()));
     let kept = [2, 3].map(|swarm| setup.announce(swarm).unwrap().held.unwrap());
     assert!(setup.announce(4).unwrap().held.is_none(), "two at most");
     drop(kept);
@@ -354,12 +354,15 @@ async fn a_reply_is_not_sent_without_the_peers_of_an_answer_that_came_at_once() 
     let forwarding = tracker.forwarding();
     let keep = |first| {
         forwarding.brought(&hash);
-        let held = forwarding.hold(&hash).unwrap();
+        let held = forwarding.hold(&hash, Endpoint::V4([1; 6])).unwrap();
         tracker.keep_held(forwarding, &hash, first, held)
     };
-    assert!(keep(true).unwrap().try_recv().is_err(), "nobody answered");
+    assert!(
+        keep(true).unwrap().wake.try_recv().is_err(),
+        "nobody answered"
+    );
     assert!(keep(false).is_none(), "nobody is asked any more");
     tracker.swarms.set_upstream(&hash, Upstream::PEERS, true);
-    assert_eq!(keep(true).unwrap().try_recv(), Ok(()));
-    assert_eq!(keep(false).unwrap().try_recv(), Ok(()));
+    assert_eq!(keep(true).unwrap().wake.try_recv(), Ok(()));
+    assert_eq!(keep(false).unwrap().wake.try_recv(), Ok(()));
 }

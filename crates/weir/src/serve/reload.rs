@@ -109,9 +109,11 @@ impl Running {
     /// Reloads if the file of forwarders is another one than it was.
     pub(super) fn reload_if_changed(&self, seen: &mut Option<Stamp>) {
         let file = self.0.lock().loaded.config.tracker.forwarders_file.clone();
-        let stamp = file.and_then(|file| Stamp::of(&file));
-        let before = std::mem::replace(seen, stamp.clone());
-        if before.is_some() && stamp.is_some() && before != stamp {
+        let Some(stamp) = file.and_then(|file| Stamp::of(&file)) else {
+            return; // it may be on its way
+        };
+        let before = seen.replace(stamp.clone());
+        if before.is_some_and(|before| before != stamp) {
             tracing::info!("the file of forwarders changed");
             drop(self.reload()); // the log has what came of it
         }

@@ -45,4 +45,9 @@ impl Signals {
             _ = self.terminate.recv() => Signal::Stop { name: "SIGTERM", code: 143 },
         }
     }
+
+    /// Waits for one that asks for the end.
+    pub(super) async fn stop(&mut self) {
+        while let Signal::Reload = self.next().await {}
+    }
 }

@@ -144,7 +144,11 @@ impl Connection {
                 Next::Close => return,
                 Next::Linger => return self.linger(stream).await,
                 Next::Leave => return self.leave(stream),
-                Next::Hold(held) => self.hold(held).await,
+                Next::Hold(held) => {
+                    if !self.hold(held).await {
+                        return;
+                    }
+                }
             }
             match std::future::poll_fn(|context| self.poll_answer(context, &mut stream)).await {
                 Ok(next) => answered = next,
@@ -153,16 +157,16 @@ impl Connection {
         }
     }
 
-    /// Waits for what a request waits for; it is answered again then.
-    async fn hold(&mut self, held: Held) {
+    /// Waits for what a request waits for; it is answered again then, unless its peer has left.
+    async fn hold(&mut self, held: Held) -> bool {
         let wait = self.http.tracker.forwarding().rules().first_wait;
         let seconds = u32::try_from(wait.as_secs() + 1).unwrap_or(u32::MAX / 4);
         self.set_deadline(
             self.http.seconds(),
             seconds.saturating_add(self.http.limits.request),
         );
-        drop(tokio::time::timeout(wait, held).await);
         self.goes_on = true;
+        held.wait(&self.http.tracker).await
     }
 
     /// Answers as soon as something has come.
