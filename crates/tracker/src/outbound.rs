@@ -119,7 +119,8 @@ impl Target {
         let url = self.url.expose_url();
         let values = url.query_pairs().map(|(_, value)| value.into_owned());
         let parts = url.path().split('/').map(str::to_owned);
-        let raw = url.query().unwrap_or_default().split(['&', '=']);
+        let raw = url.query().unwrap_or_default().split('&');
+        let raw = raw.map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
         for secret in values.chain(parts).chain(raw.map(str::to_owned)) {
             if secret.len() >= SECRET && secret != "announce" {
                 words = words.replace(&secret, "…");
@@ -225,4 +226,36 @@ fn endpoints(addresses: impl Iterator<Item = SocketAddr>) -> Vec<Endpoint> {
         .map(|address| Endpoint::new(address.ip(), address.port()))
         .take(PEERS)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_tracker_says_shows_no_passkey() {
+        let target = |url: &str| {
+            Target::new(&forwarder::Forwarder {
+                uri: SecretUrl::parse(url).expect("a URL"),
+                name: "a".into(),
+                ip: None,
+                host: None,
+                proxy: None,
+                timeout: None,
+                family: forwarder::Family::Any,
+            })
+        };
+        for url in [
+            "http://t.example/s3cr3tkey/announce",
+            "http://t.example/announce?passkey=s3cr3tkey",
+            "udp://t.example:1/announce?a=1&k=s3cr3tkey",
+        ] {
+            let words = target(url).words("Invalid passkey s3cr3tkey for /announce\u{1b}[0m");
+            assert_eq!(words, "Invalid passkey … for /announce[0m", "{url}");
+        }
+        let coded = target("http://t.example/announce?passkey=a%2Fb%2Fc%2Fd");
+        assert_eq!(coded.words("no a/b/c/d, no a%2Fb%2Fc%2Fd"), "no …, no …");
+        let long = "x".repeat(5000);
+        assert_eq!(coded.words(&long).len(), REASON);
+    }
 }

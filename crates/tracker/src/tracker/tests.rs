@@ -366,3 +366,26 @@ async fn a_reply_is_not_sent_without_the_peers_of_an_answer_that_came_at_once() 
     assert_eq!(keep(true).unwrap().wake.try_recv(), Ok(()));
     assert_eq!(keep(false).unwrap().wake.try_recv(), Ok(()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_held_announce_is_not_done_again_for_a_peer_that_left() {
+    let mut setup = setup(Config {
+        first_wait: Duration::from_secs(5),
+        ..Config::default()
+    });
+    setup.tracker.forwarding().set_forwarders(1);
+    let held = setup.announce(1).unwrap().held.unwrap();
+    assert!(
+        held.wait(&setup.tracker).await,
+        "its time is over, it is here"
+    );
+    let held = setup.announce(2).unwrap().held.unwrap();
+    setup.event(2, Event::Stopped).unwrap();
+    assert!(!held.wait(&setup.tracker).await);
+    assert!(setup.event(3, Event::Completed).unwrap().held.is_none());
+    let held = [4, 5].map(|swarm| setup.announce(swarm).unwrap().held);
+    assert!(
+        held.iter().all(Option::is_some),
+        "those whose time is over hold no place"
+    );
+}

@@ -264,3 +264,50 @@ async fn stopping_delivers_stopped_and_sends_none_for_those_who_stay() {
     assert_eq!(world.time(), 2 * MINUTE + 3 * SECOND, "as long as it takes");
     assert_eq!(events(&tracker.seen()), ["started", "started", "stopped"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_waited_until_it_is_no_longer_true_is_not_sent() {
+    for (event, then) in [
+        (Event::Stopped, Event::Started),
+        (Event::Completed, Event::Stopped),
+    ] {
+        let network = Network::new();
+        let tracker = tracker(&network, 1, good(1800, &[])).await;
+        let world = World::new(&network, &config(&[("a", &tracker.url())]));
+        world.announce(1, 1).await;
+        world.announce(1, 2).await;
+        tracker.set(Behaviour::Status(500, RetryAfter::None));
+        world.event(1, 1, event).await;
+        assert_eq!(
+            world.engine.status().counts.scheduled,
+            1,
+            "it is tried again"
+        );
+        tracker.set(good(1800, &[]));
+        world.event(1, 1, then).await;
+        let before = tracker.seen().len();
+        world.until(60 * SECOND).await;
+        let later = &tracker.seen()[before..];
+        assert_eq!(events(later), [""; 0], "{event:?} after {then:?}");
+        assert_eq!(world.state_of("a"), "open");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_peers_of_a_swarm_are_one_question_at_a_time() {
+    let network = Network::new();
+    let tracker = tracker(&network, 1, good(1800, &[])).await;
+    let world = World::new(&network, &config(&[("a", &tracker.url())]));
+    world.engine.hold();
+    for minute in 0..5 {
+        world.until(minute * MINUTE).await;
+        world.announce(1, 1).await;
+        world.announce(1, 2).await;
+    }
+    assert_eq!(world.engine.status().counts.queued, 1);
+    world.engine.release();
+    turn().await;
+    world.until(10 * MINUTE).await;
+    world.announce(1, 2).await;
+    assert_eq!(tracker.seen().len(), 1, "it said when");
+}
