@@ -306,3 +306,29 @@ async fn a_connection_is_used_again() {
     }
     assert_eq!((tracker.seen().len(), tracker.connections()), (5, 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_forwarder_may_have_one_family_and_a_proxy() {
+    let network = Network::new();
+    let v4 = tracker(&network, 1, good(1800, &[])).await;
+    let place = Place::Memory(&network, at("[2001:db8::1]:6969"));
+    let v6 = http::Tracker::start(place, good(1800, &[])).await;
+    let v6 = v6.expect("memory has room");
+    let proxy = tracker(&network, 3, good(1800, &[])).await;
+    network.resolves("t.example", &["192.0.2.1", "2001:db8::1"]);
+    let url = "http://t.example:6969/announce";
+    let mut config = config(&[("a", url), ("b", url), ("c", "http://far.example/announce")]);
+    config.forwarders[0].family = forwarder::Family::Ipv4;
+    config.forwarders[1].family = forwarder::Family::Ipv6;
+    config.forwarders[2].proxy = SecretUrl::parse("http://192.0.2.3:6969");
+    let world = World::new(&network, &config);
+    world.announce(1, 1).await;
+    assert_eq!([v4.seen().len(), v6.seen().len()], [1, 1]);
+    let [seen] = &proxy.seen()[..] else {
+        panic!("the proxy is asked once");
+    };
+    let text = String::from_utf8_lossy(&seen.bytes);
+    let asked = text.starts_with("GET http://far.example/announce?info_hash=%01");
+    assert!(asked, "nobody here looks up its name: {text}");
+    assert_eq!(world.state_of("c"), "open");
+}
