@@ -150,8 +150,8 @@ pub mod check {
     /// Proxies are spoken to by HTTP or SOCKS.
     pub fn proxy(url: &Option<SecretUrl>) -> Result<(), &'static str> {
         match url.as_ref().map(SecretUrl::scheme) {
-            None | Some("http" | "https" | "socks5" | "socks5h") => Ok(()),
-            Some(_) => Err("a URL that begins with http, https or socks5"),
+            None | Some("http" | "socks5" | "socks5h") => Ok(()),
+            Some(_) => Err("a URL that begins with http or socks5"),
         }
     }
 

@@ -150,6 +150,7 @@ tracker:
     - { uri: "udp://c.example/announce" }
     - { uri: "not a url with k3y", ip: nowhere, family: ipx }
     - { url: "http://d.example/announce" }
+    - { uri: "udp://e.example:1/announce", proxy: "socks5://p.example:1080" }
 search:
   indexers:
     - { name: "a b", url: "udp://a.example", reset_hour: 24, tags: [x/y], proxy: "ftp://p.example" }
