@@ -147,7 +147,6 @@ impl Forwarders {
             outbound,
             clock,
             Terms::new(config),
-            config.max_numwant.get(),
         );
         let forwarders = Arc::new(Self {
             office: Arc::new(office),

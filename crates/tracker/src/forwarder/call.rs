@@ -127,7 +127,7 @@ impl Announcing {
             ipv6,
             numwant: Some(match event {
                 Event::Stopped => 0,
-                _ => self.office.numwant,
+                _ => self.office.terms().numwant,
             }),
             compact: Some(true),
             no_peer_id: true,

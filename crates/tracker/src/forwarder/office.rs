@@ -36,8 +36,6 @@ pub(super) struct Office {
     pub(super) clock: Clock,
     pub(super) roster: ArcSwap<Roster>,
     terms: ArcSwap<Terms>,
-    /// Peers wanted from a tracker.
-    pub(super) numwant: u32,
     /// `stopped` events that are not delivered yet.
     pub(super) farewells: AtomicUsize,
     /// Told when the last of them is.
@@ -68,7 +66,6 @@ impl Office {
         outbound: Outbound,
         clock: Clock,
         terms: Terms,
-        numwant: u32,
     ) -> Self {
         Self {
             tracker,
@@ -77,7 +74,6 @@ impl Office {
             clock,
             roster: ArcSwap::default(),
             terms: ArcSwap::from_pointee(terms),
-            numwant,
             farewells: AtomicUsize::new(0),
             quiet: Notify::new(),
             seed: Seed::with_seed(fastrand::u64(..)),
@@ -191,12 +187,15 @@ impl Office {
         if given.peers.iter().any(is_told) {
             own.extend(self.outbound.own_addresses(&forwarder.target).await);
         }
-        let mut externals = self.externals.lock();
-        if let Some(external) = given.external
-            && externals.len() < EXTERNALS
-        {
-            externals.insert(external.to_canonical());
-        }
+        let externals = {
+            let mut externals = self.externals.lock();
+            if let Some(external) = given.external
+                && externals.len() < EXTERNALS
+            {
+                externals.insert(external.to_canonical());
+            }
+            externals.clone()
+        };
         let ours = |peer: &Endpoint| {
             let address = peer.address();
             is_told(peer) && (externals.contains(&address) || own.contains(&address))

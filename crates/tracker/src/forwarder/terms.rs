@@ -12,6 +12,8 @@ use crate::outbound::{Given, Said, Trouble};
 /// The numbers by which answers are judged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
+    /// Peers wanted from a tracker.
+    pub(super) numwant: u32,
     /// After a *no*, and for trackers that name no interval.
     announce_interval: Duration,
     /// After a call that failed.
@@ -40,6 +42,7 @@ pub(crate) struct Judged {
 impl Terms {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
+            numwant: config.max_numwant.get(),
             announce_interval: config.announce_interval,
             failed_delay: config.forwarder_failed_delay,
             interval_min: config.forwarder_interval_min,
