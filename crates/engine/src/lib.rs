@@ -40,7 +40,7 @@ pub use keeper::{AgendaChange, Changes, Keeper, KeptUpstream, Off};
 pub use look::{Figures, UpstreamFigures, UpstreamView};
 pub use metrics::Metrics;
 pub use rows::{Restored, RestoredJob, RestoredUpstream, Rows, WallClock};
-pub use sentence::{Scene, our_network, sentence};
+pub use sentence::{Scene, our_network, sentence, span};
 pub use series::{Point, Span};
 pub use side::Standing;
 pub use tally::{Counters, Kind, Latency, Requests};

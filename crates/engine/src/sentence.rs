@@ -254,7 +254,7 @@ fn period(window: Window) -> &'static str {
 }
 
 /// A time as people say it: `58 ms`, `0.7 s`, `74 s`, `6 min`, `12 h`.
-fn span(time: Duration) -> String {
+pub fn span(time: Duration) -> String {
     let (seconds, millis) = (time.as_secs(), time.as_millis());
     match seconds {
         0 if millis < 100 => format!("{millis} ms"),

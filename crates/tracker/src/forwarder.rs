@@ -469,17 +469,17 @@ impl Office {
         last: bool,
     ) {
         let hash = &sent.announce.info_hash.0;
+        let gone = last && !self.tracker.swarms.holds(hash);
         for at in [Some(sent.at), sent.also].into_iter().flatten() {
             let slots = || roster.forwarders.iter().map(|forwarder| forwarder.slot);
             let queued = slots().map(|slot| self.keys(slot).peer(hash, &at));
-            let gone = last && !self.tracker.swarms.holds(hash);
             let scheduled = slots()
                 .filter(|_| gone)
                 .map(|slot| self.keys(slot).hash(hash));
             self.engine.cancel_keys(queued, scheduled);
             self.say_goodbye(roster, rests, hash, at, Some(&sent.announce));
         }
-        if last && !self.tracker.swarms.holds(hash) {
+        if gone {
             self.ledger().forget(hash, self.clock.now().seconds);
         }
     }

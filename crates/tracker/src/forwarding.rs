@@ -169,13 +169,12 @@ impl Forwarding {
         announce: &Announce,
         at: Endpoint,
         also: Option<Endpoint>,
-        first: bool,
+        (first, rules): (bool, &Rules),
     ) -> Verdict {
         let wanted = self.forwarders.load(Ordering::Relaxed);
         if wanted == 0 {
             return Verdict::Stays;
         }
-        let rules = self.rules();
         let fill = self.gate.fill_percent();
         let limited = rules.limit_at > 0 && fill >= rules.limit_at;
         if first && limited && !self.gate.take_token(self.timeline.now()) {
@@ -200,7 +199,7 @@ impl Forwarding {
         }
         self.gate.release(places);
         if !first {
-            self.log_dropped(&rules);
+            self.log_dropped(rules);
         }
         Verdict::Full
     }

@@ -19,6 +19,7 @@ mod outbound;
 mod pages;
 mod reload;
 mod reply;
+mod sealed;
 mod stats;
 pub mod swarm;
 mod tally;

@@ -13,7 +13,7 @@ use weir_tracker_proto::{Announce, Event, InfoHash};
 use crate::clock::Now;
 use crate::config::Config;
 use crate::forwarder::ledger::Wish;
-use crate::forwarding::{Forwarding, Kind, Verdict};
+use crate::forwarding::{Forwarding, Kind, Rules, Verdict};
 use crate::lists::Lists;
 use crate::reply::Refusal;
 use crate::swarm::{
@@ -241,13 +241,13 @@ impl Tracker {
             }
             Event::Completed => forwarding.send_event(announce, at, also, Kind::Completed),
             _ if known.forward != Forward::NotDue => {
-                match forwarding.send(announce, at, also, first) {
+                match forwarding.send(announce, at, also, (first, &rules)) {
                     Verdict::Goes => pending |= first,
                     Verdict::Stays => {}
                     verdict if first => {
                         drop(held);
                         forwarding.let_go(&arrival.hash);
-                        return self.put_off(&announce.info_hash, forwarding, verdict, told);
+                        return self.put_off(&announce.info_hash, &rules, verdict, told);
                     }
                     _ => {}
                 }
@@ -292,12 +292,11 @@ impl Tracker {
     fn put_off(
         &self,
         hash: &InfoHash,
-        forwarding: &Forwarding,
+        rules: &Rules,
         verdict: Verdict,
         told: &mut Told,
     ) -> Result<(), Refusal> {
         self.swarms.set_forwarded(&hash.0, None);
-        let rules = forwarding.rules();
         let refusal = match verdict {
             Verdict::Busy => Refusal::Busy(rules.busy),
             _ => Refusal::QueueFull(rules.full),

@@ -115,7 +115,7 @@ impl Office {
         }
     }
 
-    /// When each tracker may be asked for a hash: `None` where it rests, else the second, 0 for one never asked.
+    /// When each tracker may be asked for a hash, and until when it rests.
     pub(super) fn dues(&self, roster: &Roster, hash: &[u8; 20], rests: &[Option<Moment>]) -> Dues {
         let slots = roster.forwarders.iter().map(|forwarder| forwarder.slot);
         let dues = self.ledger().dues(hash, slots);

@@ -7,11 +7,10 @@ use weir_tracker_proto::PeerId;
 
 use super::ledger::{Ledger, SLICE};
 use super::sheet::{Kept, Line, Sheet, Slot, Slots, Told};
+use crate::sealed::{self, BadFile, Bytes};
 use crate::swarm::Endpoint;
-use crate::swarm::snapshot::BadFile;
 
 const MAGIC: &[u8; 8] = b"weirsht1";
-const CHECKSUM: usize = blake3::OUT_LEN;
 /// In place of a slot without a name.
 const NOBODY: Slot = Slot::MAX;
 
@@ -50,9 +49,7 @@ impl Ledger {
                 }
             }
         }
-        let checksum = blake3::hash(&file);
-        file.extend_from_slice(checksum.as_bytes());
-        Some(file)
+        Some(sealed::seal(file))
     }
 
     /// Takes in what a file holds. Slots are those of `names`, which gets the names it lacks. Says which hashes have
@@ -63,16 +60,7 @@ impl Ledger {
         now: Written,
         names: &mut Vec<String>,
     ) -> Result<Vec<[u8; 20]>, BadFile> {
-        let (content, checksum) = file
-            .split_last_chunk::<CHECKSUM>()
-            .ok_or(BadFile::Foreign)?;
-        let mut content = Bytes(content);
-        if content.take::<8>() != Some(*MAGIC) {
-            return Err(BadFile::Foreign);
-        }
-        if blake3::hash(&file[..file.len() - CHECKSUM]).as_bytes() != checksum {
-            return Err(BadFile::Checksum);
-        }
+        let mut content = sealed::open(file, MAGIC)?;
         let wall = content.take().map(u64::from_le_bytes);
         let wall = wall.ok_or(BadFile::Content)?;
         // Both are cut to whole seconds: nobody is asked early for that.
@@ -241,23 +229,6 @@ fn minutes(seconds: u32) -> u16 {
     u16::try_from(seconds / 60).unwrap_or(u16::MAX)
 }
 
-/// A file that is read from its front.
-struct Bytes<'a>(&'a [u8]);
-
-impl<'a> Bytes<'a> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*taken)
-    }
-
-    fn some(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::ledger::Limits;
@@ -349,10 +320,8 @@ mod tests {
             read(b"something else that is long enough for a checksum"),
             Err(BadFile::Foreign)
         );
-        for end in 0..file.len() - CHECKSUM {
-            let mut cut = file[..end].to_vec();
-            let checksum = blake3::hash(&cut);
-            cut.extend_from_slice(checksum.as_bytes());
+        for end in 0..file.len() - blake3::OUT_LEN {
+            let cut = sealed::seal(file[..end].to_vec());
             // Cut between two sheets it is whole again; anywhere else it is noticed.
             let _ = read(&cut);
         }

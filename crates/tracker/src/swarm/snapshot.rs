@@ -13,6 +13,7 @@ use super::peers::Cut;
 use super::record::Record;
 use super::shard::Shard;
 use super::{SHARDS, Swarms};
+use crate::sealed::{self, BadFile, Bytes};
 
 /// Shards are kept in so many files.
 pub(crate) const GROUPS: usize = 64;
@@ -29,18 +30,6 @@ const SLICE_RECORDS: u32 = 128;
 const NEVER: u16 = u16::MAX;
 
 const MAGIC: &[u8; 8] = b"weirswm1";
-const CHECKSUM: usize = blake3::OUT_LEN;
-
-/// Why a file cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BadFile {
-    #[error("it is not a file of swarms")]
-    Foreign,
-    #[error("its checksum is wrong: it was cut off or changed")]
-    Checksum,
-    #[error("it cannot be read to its end")]
-    Content,
-}
 
 /// When a file was or is written.
 #[derive(Clone, Copy, Debug)]
@@ -72,9 +61,7 @@ impl Swarms {
                 file.reserve(SLICE_ROOM);
             }
         }
-        let checksum = blake3::hash(&file);
-        file.extend_from_slice(checksum.as_bytes());
-        Some(file)
+        Some(sealed::seal(file))
     }
 
     /// What could not be written is to be written again.
@@ -84,16 +71,7 @@ impl Swarms {
 
     /// Takes in what a file holds, without those who have been silent for too long by now; says how many peers.
     pub(crate) fn restore(&self, file: &[u8], now: Written) -> Result<usize, BadFile> {
-        let (content, checksum) = file
-            .split_last_chunk::<CHECKSUM>()
-            .ok_or(BadFile::Foreign)?;
-        let mut content = Bytes(content);
-        if content.take::<8>() != Some(*MAGIC) {
-            return Err(BadFile::Foreign);
-        }
-        if blake3::hash(&file[..file.len() - CHECKSUM]).as_bytes() != checksum {
-            return Err(BadFile::Checksum);
-        }
+        let mut content = sealed::open(file, MAGIC)?;
         let head = || {
             let wall = content.take().map(u64::from_le_bytes)?;
             let minute = content.take().map(u32::from_le_bytes)?;
@@ -121,8 +99,8 @@ impl Swarms {
         let born = content.take().map(u16::from_le_bytes)?;
         let due = content.take().map(u16::from_le_bytes)?;
         let [v4, seeders_v4, v6, seeders_v6] = [(); 4].map(|()| content.take());
-        let v4 = content.peers::<V4>(v4?, seeders_v4?)?;
-        let v6 = content.peers::<V6>(v6?, seeders_v6?)?;
+        let v4 = take_peers::<V4>(content, v4?, seeders_v4?)?;
+        let v6 = take_peers::<V6>(content, v6?, seeders_v6?)?;
         let v4 = self.still_here(v4, clock);
         let v6 = self.still_here(v6, clock);
         let count = v4.0.len() + v6.0.len();
@@ -307,25 +285,14 @@ fn fill(within: &Within, file: &mut Vec<u8>) {
     file.resize(file.len() + bytes, 0);
 }
 
-/// A file that is read from its front.
-struct Bytes<'a>(&'a [u8]);
-
-impl<'a> Bytes<'a> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*taken)
-    }
-
-    fn peers<const N: usize>(
-        &mut self,
-        count: [u8; 4],
-        seeders: [u8; 4],
-    ) -> Option<(&'a [[u8; N]], usize)> {
-        let count = u32::from_le_bytes(count) as usize;
-        let (taken, rest) = self.0.split_at_checked(count.checked_mul(N)?)?;
-        self.0 = rest;
-        let seeders = u32::from_le_bytes(seeders) as usize;
-        (seeders <= count).then_some((taken.as_chunks().0, seeders))
-    }
+/// The next peers of a file, and how many of them are seeders.
+fn take_peers<'a, const N: usize>(
+    content: &mut Bytes<'a>,
+    count: [u8; 4],
+    seeders: [u8; 4],
+) -> Option<(&'a [[u8; N]], usize)> {
+    let count = u32::from_le_bytes(count) as usize;
+    let taken = content.some(count.checked_mul(N)?)?;
+    let seeders = u32::from_le_bytes(seeders) as usize;
+    (seeders <= count).then_some((taken.as_chunks().0, seeders))
 }

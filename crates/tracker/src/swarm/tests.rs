@@ -446,7 +446,8 @@ fn a_swarm_is_forwarded_first_and_then_when_it_is_due() {
 
 mod files {
     use super::*;
-    use crate::swarm::snapshot::{BadFile, GROUPS, Written};
+    use crate::sealed::BadFile;
+    use crate::swarm::snapshot::{GROUPS, Written};
 
     fn at(minute: Minute, wall: u64) -> Written {
         Written { minute, wall }

@@ -2,22 +2,10 @@
 
 use std::time::Duration;
 
+pub(super) use weir_engine::span;
+
 /// Unknown is never zero.
 pub(super) const UNKNOWN: &str = "–";
-
-/// A time as people say it: `58 ms`, `0.7 s`, `74 s`, `6 min`, `12 h`. The same as in the engine's sentences.
-pub(super) fn span(time: Duration) -> String {
-    let (seconds, millis) = (time.as_secs(), time.as_millis());
-    match seconds {
-        0 if millis < 100 => format!("{millis} ms"),
-        0..10 if millis % 1000 >= 50 && millis % 1000 < 950 => {
-            format!("{:.1} s", time.as_secs_f64())
-        }
-        0..90 => format!("{:.0} s", time.as_secs_f64()),
-        90..7200 => format!("{} min", seconds.div_ceil(60)),
-        _ => format!("{} h", seconds.div_ceil(3600)),
-    }
-}
 
 /// An answer time, finer than [`span`] below a second: `340 ms`.
 pub(super) fn answer_time(time: Option<Duration>) -> String {
