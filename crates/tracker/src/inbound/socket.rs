@@ -22,6 +22,9 @@ pub(crate) enum Kind {
     Tcp,
 }
 
+/// Ports of the system's choice that are tried.
+const TRIES: usize = 16;
+
 /// Sockets of one family, `threads` of them on one port.
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -35,6 +38,18 @@ pub(crate) struct Group {
 /// # Errors
 /// When another program has the port, or the system refuses. A machine without IPv6 is no error: IPv4 is opened alone.
 pub(crate) fn open(kind: Kind, address: SocketAddr, threads: usize) -> io::Result<Vec<Group>> {
+    // A port of the system's choice is free in one family and for one socket; others may have it elsewhere by the time.
+    let tries = if address.port() == 0 { TRIES } else { 1 };
+    for _ in 1..tries {
+        match open_once(kind, address, threads) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            opened => return opened,
+        }
+    }
+    open_once(kind, address, threads)
+}
+
+fn open_once(kind: Kind, address: SocketAddr, threads: usize) -> io::Result<Vec<Group>> {
     if address.ip() != Ipv6Addr::UNSPECIFIED {
         return Ok(vec![group(kind, address, threads)?]);
     }
