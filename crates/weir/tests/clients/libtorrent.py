@@ -22,7 +22,12 @@ session = libtorrent.session(
     }
 )
 handle = session.add_torrent(
-    {"ti": libtorrent.torrent_info(torrent), "save_path": directory}
+    {
+        "ti": libtorrent.torrent_info(torrent),
+        "save_path": directory,
+        # Not the default, which is paused until the session's next look at its queue: that may be half a minute away.
+        "flags": libtorrent.torrent_flags.update_subscribe,
+    }
 )
 ending = []
 signal.signal(signal.SIGTERM, lambda *_: ending.append(True))
