@@ -172,6 +172,23 @@ pub mod check {
         }
     }
 
+    /// A word that can stand in a path and as a metric's label.
+    pub fn path_word(word: &str) -> Result<(), &'static str> {
+        let fits = |c: char| c.is_alphanumeric() || "._-".contains(c);
+        if word.chars().all(fits) && word.chars().count() <= 64 {
+            return Ok(());
+        }
+        Err("a word of at most 64 letters, digits, dots, dashes and underscores")
+    }
+
+    /// What a browser could open.
+    pub fn web_url(url: &SecretUrl) -> Result<(), &'static str> {
+        match url.scheme() {
+            "http" | "https" => Ok(()),
+            _ => Err("a URL that begins with http or https"),
+        }
+    }
+
     /// A list that must say something.
     pub fn not_empty<T>(list: &[T]) -> Result<(), &'static str> {
         if list.is_empty() {

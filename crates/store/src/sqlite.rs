@@ -138,6 +138,17 @@ impl File {
         told.recv().map_err(|_| Error::Closed)?
     }
 
+    /// Queues a write that nobody waits for. What becomes of it is not told: it is for what may be lost.
+    ///
+    /// # Errors
+    /// [`Error::Full`] at once when too many writes wait.
+    pub fn write_later<F>(&self, work: F) -> Result<(), Error>
+    where
+        F: FnOnce(&Transaction<'_>) -> rusqlite::Result<()> + Send + 'static,
+    {
+        self.enqueue(Job::Write(Write::new(false, work, |_| {})))
+    }
+
     /// Runs a short query on the calling thread, over a connection that cannot write. It sees everything that was
     /// answered before. Readers take turns: a query that may take long belongs on a thread and connection of its own.
     ///

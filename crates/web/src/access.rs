@@ -5,7 +5,7 @@ mod arrival;
 
 use axum::{
     extract::{Request, State},
-    http::{Method, StatusCode},
+    http::{Method, StatusCode, Uri},
     middleware::Next,
     response::{IntoResponse, Redirect, Response},
 };
@@ -34,6 +34,13 @@ pub enum Access {
     /// A feed or search API that programs ask: as [`Access::Api`] and also `?apikey=` in a GET. The front itself
     /// writes how it turns someone away, in the words of its protocol.
     Feed(fn(&Refusal) -> Response),
+    /// The same, but for what is open to everyone: whoever sends no key gets that too.
+    OpenFeed {
+        /// How the others are turned away.
+        refuse: fn(&Refusal) -> Response,
+        /// What is open.
+        open: fn(&Uri) -> bool,
+    },
 }
 
 /// Why a program was turned away.
@@ -54,7 +61,7 @@ pub enum Refusal {
 
 impl Access {
     fn takes_query_key(self) -> bool {
-        matches!(self, Self::Trusted | Self::Feed(_))
+        matches!(self, Self::Trusted | Self::Feed(_) | Self::OpenFeed { .. })
     }
 
     /// How requests to such routes are counted.
@@ -64,7 +71,7 @@ impl Access {
             Self::Trusted => "stats",
             Self::Page => "page",
             Self::Api => "api",
-            Self::Feed(_) => "feed",
+            Self::Feed(_) | Self::OpenFeed { .. } => "feed",
         }
     }
 }
@@ -129,6 +136,7 @@ impl Gate {
             Access::Open => true,
             Access::Trusted => client.near() || identity.signed_in(),
             Access::Page | Access::Api | Access::Feed(_) => identity.signed_in(),
+            Access::OpenFeed { open, .. } => identity.signed_in() || open(request.uri()),
         };
         if !open {
             return Err(Box::new(self.refuse(&request, Refusal::NoKey)));
@@ -171,7 +179,10 @@ impl Gate {
     fn is_a_plain_program(&self, request: &Request, identity: Identity) -> bool {
         let browser = ["origin", "sec-fetch-site", "referer", "cookie"];
         identity == Identity::Anyone
-            && matches!(self.access, Access::Api | Access::Feed(_))
+            && matches!(
+                self.access,
+                Access::Api | Access::Feed(_) | Access::OpenFeed { .. }
+            )
             && !browser
                 .iter()
                 .any(|name| request.headers().contains_key(*name))
@@ -179,7 +190,7 @@ impl Gate {
 
     fn refuse(&self, request: &Request, refusal: Refusal) -> Response {
         match (self.access, refusal) {
-            (Access::Feed(write), _) => write(&refusal),
+            (Access::Feed(write) | Access::OpenFeed { refuse: write, .. }, _) => write(&refusal),
             // Nobody needs a key then, so it was the name.
             (_, Refusal::NoKey) if self.app.keeper().settings().config.auth == Auth::None => {
                 Failure::new(
@@ -221,7 +232,9 @@ impl Gate {
         match self.access {
             Access::Page | Access::Open => pages::failure::show(visitor, failure),
             Access::Api => failure.json(&visitor.id),
-            Access::Trusted | Access::Feed(_) => failure.text(&visitor.id),
+            Access::Trusted | Access::Feed(_) | Access::OpenFeed { .. } => {
+                failure.text(&visitor.id)
+            }
         }
     }
 }

@@ -3,18 +3,16 @@
 //! A reload calls [`load()`] again with the same [`Sources`]; a mistake leaves what is running as it is.
 
 pub mod engine;
-pub mod indexer;
 mod load;
 pub mod log;
 pub mod news;
-pub mod search;
 pub mod server;
 pub mod store;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir_config::{SecretUrl, section};
+use weir_config::section;
 
 pub use load::{Flag, Loaded, Sources, load};
 
@@ -40,28 +38,12 @@ section! {
         /// The tracker front.
         tracker: weir_tracker::config::Config;
         /// The search front.
-        search: search::Config;
+        search: weir_search::config::Config;
         /// The news front.
         news: news::Config;
         /// How upstreams are called.
         engine: engine::Config;
         /// How state is kept.
         store: store::Config;
-    }
-}
-
-/// A word that can stand in a path and as a metric's label.
-fn path_word(word: &str) -> Result<(), &'static str> {
-    let fits = |c: char| c.is_alphanumeric() || "._-".contains(c);
-    if word.chars().all(fits) && word.chars().count() <= 64 {
-        return Ok(());
-    }
-    Err("a word of at most 64 letters, digits, dots, dashes and underscores")
-}
-
-fn web_url(url: &SecretUrl) -> Result<(), &'static str> {
-    match url.scheme() {
-        "http" | "https" => Ok(()),
-        _ => Err("a URL that begins with http or https"),
     }
 }

@@ -8,6 +8,7 @@ mod greeting;
 mod listen;
 mod logs;
 mod reload;
+mod search;
 mod settings;
 mod signals;
 mod tracker;
@@ -61,8 +62,9 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         .context("the web listener has no address")?;
     let engines = engine::Engines::new(&config.engine, &state)?;
     let mut tracker = tracker::start(&config, data.path(), &engines)?;
+    let search = search::start(&config, data.path(), &state, &engines)?;
     let requests = Requests::default();
-    let mut contributions = vec![tracker.contribution(&requests)?];
+    let mut contributions = vec![tracker.contribution(&requests)?, search.contribution()];
     contributions.extend(fronts::contributions(&config));
     contributions.push(settings::contribution(&running));
     let web = App::open(
@@ -77,7 +79,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     greeting::print(&web, address, tracker.listening(), &loaded)?;
 
     let stop = CancellationToken::new();
-    running.set_parts(web.clone(), tracker.reloader());
+    running.set_parts(web.clone(), tracker.reloader(), search.reloader());
     let guests = tracker::guests(&mut tracker, &web, &stop, config.drain);
     let server = weir_web::run(listener, web, stop.clone(), config.drain);
     let server = async { tokio::join!(server, guests).0 };
@@ -110,7 +112,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         false => Duration::ZERO,
     };
     tokio::select! {
-        () = tracker.drain(drain) => {}
+        _ = async { tokio::join!(tracker.drain(drain), search.stop(drain)) } => {}
         () = signals.stop() => tracing::warn!("stopped at once"),
     }
     tracker.stop();

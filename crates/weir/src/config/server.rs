@@ -46,7 +46,7 @@ const NAME: Field<String> = Field::needed(
     "name",
     "Name in pages, logs and metrics: letters, digits, dot, dash, underscore.",
 )
-.check(|name| super::path_word(name));
+.check(|name| check::path_word(name));
 const HOST: Field<String> = Field::needed("host", "Host name or address.").check(|text| host(text));
 const PORT: Field<Option<NonZeroU32>> = Field::new(
     "port",

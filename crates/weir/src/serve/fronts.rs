@@ -19,30 +19,14 @@ struct Missing {
     configured: usize,
 }
 
-fn missing(config: &Config) -> [Missing; 2] {
-    let front = |name, title, icon, upstreams, configured| Missing {
-        name,
-        title,
-        icon,
-        upstreams,
-        configured,
-    };
-    [
-        front(
-            "search",
-            "Search",
-            Icon::Search,
-            "indexers",
-            config.search.indexers.len(),
-        ),
-        front(
-            "news",
-            "News",
-            Icon::News,
-            "news servers",
-            config.news.servers.len(),
-        ),
-    ]
+fn missing(config: &Config) -> [Missing; 1] {
+    [Missing {
+        name: "news",
+        title: "News",
+        icon: Icon::News,
+        upstreams: "news servers",
+        configured: config.news.servers.len(),
+    }]
 }
 
 /// What the web listener shows of the fronts.

@@ -38,7 +38,7 @@ struct Inner {
     sources: Sources,
     logs: Logs,
     /// Set once they are there.
-    parts: Option<(App, Reloader)>,
+    parts: Option<(App, Reloader, weir_search::Reloader)>,
     /// What the last good reload changed.
     last: Option<Changes>,
 }
@@ -82,8 +82,8 @@ impl Running {
         })))
     }
 
-    pub(super) fn set_parts(&self, web: App, tracker: Reloader) {
-        self.0.lock().parts = Some((web, tracker));
+    pub(super) fn set_parts(&self, web: App, tracker: Reloader, search: weir_search::Reloader) {
+        self.0.lock().parts = Some((web, tracker, search));
     }
 
     /// Each value in force with its source.
@@ -151,9 +151,10 @@ impl Inner {
     /// What may be refused comes first, so that nothing has changed then.
     fn take_over(&self, new: &Loaded) -> anyhow::Result<()> {
         let filter = logs::filter(&new.config.log)?;
-        if let Some((web, tracker)) = &self.parts {
+        if let Some((web, tracker, search)) = &self.parts {
             let around = tracker::around(&new.config, &self.loaded.config.data);
             let terms = tracker.prepare(&new.config.tracker, &around)?;
+            search.reload(&new.config.search)?;
             if let Some(key) = web.reload(new.config.web.clone())? {
                 greeting::print_key(&key);
             }
@@ -185,13 +186,15 @@ fn changes(old: &[Resolved], new: &[Resolved]) -> Changes {
 }
 
 fn is_read_once(key: &str) -> bool {
-    match key.strip_prefix("tracker.") {
-        Some(key) => {
-            let list = key.split_once('.').map_or(key, |(list, _)| list);
-            !RELOADED.contains(&list)
-        }
-        None => AT_START.contains(&key),
+    if let Some(key) = key.strip_prefix("tracker.") {
+        let list = key.split_once('.').map_or(key, |(list, _)| list);
+        return !RELOADED.contains(&list);
     }
+    if let Some(key) = key.strip_prefix("search.") {
+        let mut once = weir_search::AT_START.iter();
+        return once.any(|once| key == *once || key.starts_with(&format!("{once}.")));
+    }
+    AT_START.contains(&key)
 }
 
 #[cfg(test)]

@@ -3,9 +3,11 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use weir_config::{Node, Setting, Value, Wrong, check, choices, section};
+use weir_config::{Node, Setting, Size, Value, Wrong, check, choices, section};
 
-use super::indexer::Indexer;
+pub mod indexer;
+
+use self::indexer::Indexer;
 
 section! {
     /// The search front: Torznab and Newznab over many indexers.
@@ -34,6 +36,24 @@ section! {
         hold_max: Duration = "5m";
         /// Requests an hour and program that go in as interactive because nothing is cached.
         first_asks_per_hour: u32 = "30";
+        /// Releases of an answer where a request names no number.
+        page_default: NonZeroU32 = "500";
+        /// Releases of an answer at most.
+        page_max: NonZeroU32 = "1000";
+        /// Time in which the next pages of an answer are what they were when its first page was asked for.
+        session: Duration = "10m", check check::some_time;
+        /// Searches of the page that are kept for a reload.
+        kept_searches: NonZeroU32 = "200";
+        /// Searches and grabs that are remembered.
+        history: NonZeroU32 = "10000";
+        /// Downloads a minute that one address may make; 0 sets no limit.
+        downloads_per_minute: u32 = "120";
+        /// Bytes of an indexer's answer at most.
+        answer_bytes: Size = "16MiB";
+        /// Bytes of a downloaded file at most.
+        file_bytes: Size = "32MiB";
+        /// How long an indexer that answered 429 without a time is left alone; null climbs the ladder.
+        throttled: Option<Duration> = "null";
         /// Whether indexers may have private addresses.
         allow_private_upstreams: bool = "true";
         /// Whether links in results may lead to private addresses other than the indexer's own host.
@@ -103,6 +123,14 @@ section! {
         nothing: Duration = "15m";
         /// What an indexer can do.
         caps: Duration = "24h";
+        /// Downloaded files.
+        files: Duration = "24h";
+        /// An answer that is older than this is not served any more, whatever happens.
+        stale: Duration = "7d";
+        /// Bytes in search.db at most.
+        size: Size = "256MiB";
+        /// Bytes of read answers in memory at most.
+        memory: Size = "64MiB";
     }
 }
 

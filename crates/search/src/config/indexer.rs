@@ -77,8 +77,8 @@ const NAME: Field<String> = Field::needed(
     "name",
     "Name in pages, paths, logs and metrics: letters, digits, dot, dash, underscore.",
 )
-.check(|name| super::path_word(name));
-const URL: Field<SecretUrl> = Field::needed("url", "URL of its API.").check(super::web_url);
+.check(|name| check::path_word(name));
+const URL: Field<SecretUrl> = Field::needed("url", "URL of its API.").check(check::web_url);
 const API_KEY: Field<Option<Secret>> = Field::new("api_key", "null", "Its API key.");
 const KIND: Field<Kind> = Field::new("kind", "torznab", "torznab or newznab.");
 const PRIORITY: Field<u32> = Field::new(
@@ -107,7 +107,7 @@ const TAGS: Field<Vec<String>> = Field::new(
     "[]",
     "Words by which several indexers share a path.",
 )
-.check(|tags| tags.iter().try_for_each(|tag| super::path_word(tag)));
+.check(|tags| tags.iter().try_for_each(|tag| check::path_word(tag)));
 const TIMEOUT: Field<Duration> =
     Field::new("timeout", "12s", "Time for one call.").check(check::some_time);
 const PROXY: Field<Option<SecretUrl>> =

@@ -1,0 +1,380 @@
+//! Answers that are kept: the latest in memory, all of them in `search.db`, which may be deleted at any time.
+//!
+//! What an indexer sent is kept as it came and read again when needed, so nothing depends on how this version of Weir
+//! holds a release. A file that cannot be written costs calls, never answers.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use weir_search_proto::{Caps, read_feed};
+use weir_store::sqlite::{File, Migrations};
+
+use crate::part::{Digest, Part};
+
+/// Writes between two looks at the size of the file.
+const LOOK: u64 = 64;
+
+const MIGRATIONS: Migrations = Migrations {
+    owner: "search",
+    steps: &["
+        CREATE TABLE search_part (
+            key BLOB PRIMARY KEY, indexer TEXT NOT NULL, at INTEGER NOT NULL,
+            charset TEXT, size INTEGER NOT NULL, body BLOB NOT NULL
+        ) WITHOUT ROWID;
+        CREATE INDEX search_part_at ON search_part (at);
+        CREATE TABLE search_caps (
+            indexer TEXT PRIMARY KEY, place TEXT NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL
+        ) WITHOUT ROWID;
+        CREATE TABLE search_file (
+            key BLOB PRIMARY KEY, at INTEGER NOT NULL, size INTEGER NOT NULL, body BLOB NOT NULL
+        ) WITHOUT ROWID;
+        CREATE INDEX search_file_at ON search_file (at);
+    "],
+};
+
+/// The cache.
+pub(crate) struct Cache {
+    file: Option<File>,
+    memory: Mutex<Memory>,
+    writes: AtomicU64,
+    /// Bytes in the file at most.
+    limit: i64,
+    /// Bytes of one answer when unpacked.
+    answer_limit: u64,
+}
+
+/// Read answers, the least used of which go first.
+struct Memory {
+    parts: HashMap<Digest, (Arc<Part>, u64)>,
+    weight: usize,
+    limit: usize,
+    uses: u64,
+}
+
+/// What is written of an answer.
+pub(crate) struct Sent {
+    pub(crate) indexer: Arc<str>,
+    pub(crate) at: i64,
+    pub(crate) charset: Option<String>,
+    pub(crate) body: Bytes,
+}
+
+impl Cache {
+    /// `file` is `search.db`; without one, memory is all there is.
+    pub(crate) fn new(
+        file: Option<File>,
+        limit: u64,
+        memory: usize,
+        answer_limit: usize,
+    ) -> Result<Self, weir_store::Error> {
+        if let Some(file) = &file {
+            file.migrate(MIGRATIONS)?;
+        }
+        Ok(Self {
+            file,
+            memory: Mutex::new(Memory {
+                parts: HashMap::new(),
+                weight: 0,
+                limit: memory,
+                uses: 0,
+            }),
+            writes: AtomicU64::new(0),
+            limit: i64::try_from(limit).unwrap_or(i64::MAX),
+            answer_limit: answer_limit as u64,
+        })
+    }
+
+    /// The answer with this key, however old.
+    pub(crate) fn part(&self, key: &Digest) -> Option<Arc<Part>> {
+        if let Some(part) = self.memory.lock().get(key) {
+            return Some(part);
+        }
+        let row = self.read(|connection| {
+            let sql = "SELECT at, charset, body FROM search_part WHERE key = ?1";
+            let row = connection.prepare_cached(sql)?.query_row([key], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get::<_, Vec<u8>>(2)?))
+            });
+            row.optional()
+        });
+        let (at, charset, body): (i64, Option<String>, Vec<u8>) = row?;
+        let body = unpacked(&body, self.answer_limit)?;
+        let feed = read_feed(&body, charset.as_deref()).ok()?;
+        let part = Arc::new(Part::new(feed.releases, at));
+        self.memory.lock().put(*key, &part);
+        Some(part)
+    }
+
+    /// Keeps an answer.
+    pub(crate) fn put(&self, key: Digest, part: &Arc<Part>, sent: Sent) {
+        self.memory.lock().put(key, part);
+        self.write(move |transaction| {
+            let body = packed(&sent.body);
+            let sql = "INSERT OR REPLACE INTO search_part VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+            transaction.prepare_cached(sql)?.execute(params![
+                key,
+                &*sent.indexer,
+                sent.at,
+                sent.charset,
+                body.len() as i64,
+                body
+            ])?;
+            Ok(())
+        });
+    }
+
+    /// What an indexer at this place last said it can do, and when.
+    pub(crate) fn caps(&self, indexer: &str, place: &str) -> Option<(Caps, i64)> {
+        let (at, body) = self.read(|connection| {
+            let sql = "SELECT at, body FROM search_caps WHERE indexer = ?1 AND place = ?2";
+            let mut statement = connection.prepare_cached(sql)?;
+            let row = statement.query_row([indexer, place], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?))
+            });
+            row.optional()
+        })?;
+        let caps = Caps::read(&unpacked(&body, self.answer_limit)?, None).ok()?;
+        Some((caps, at))
+    }
+
+    /// Keeps what an indexer can do.
+    pub(crate) fn put_caps(&self, indexer: &str, place: &str, at: i64, caps: &Caps) {
+        let (indexer, place, body) = (indexer.to_owned(), place.to_owned(), caps.xml());
+        self.write(move |transaction| {
+            let sql = "INSERT OR REPLACE INTO search_caps VALUES (?1, ?2, ?3, ?4)";
+            let body = packed(body.as_bytes());
+            transaction.execute(sql, params![indexer, place, at, body])?;
+            Ok(())
+        });
+    }
+
+    /// A downloaded file that is not older than `since`.
+    pub(crate) fn file(&self, key: &Digest, since: i64) -> Option<Vec<u8>> {
+        let body: Vec<u8> = self.read(|connection| {
+            let sql = "SELECT body FROM search_file WHERE key = ?1 AND at >= ?2";
+            let mut statement = connection.prepare_cached(sql)?;
+            let row = statement.query_row(params![key, since], |row| row.get(0));
+            row.optional()
+        })?;
+        unpacked(&body, u64::MAX)
+    }
+
+    /// Keeps a downloaded file.
+    pub(crate) fn put_file(&self, key: Digest, at: i64, body: Bytes) {
+        self.write(move |transaction| {
+            let body = packed(&body);
+            let sql = "INSERT OR REPLACE INTO search_file VALUES (?1, ?2, ?3, ?4)";
+            transaction.execute(sql, params![key, at, body.len() as i64, body])?;
+            Ok(())
+        });
+    }
+
+    /// Forgets what is older than `since`.
+    pub(crate) fn forget_before(&self, since: i64) {
+        self.write(move |transaction| {
+            transaction.execute("DELETE FROM search_part WHERE at < ?1", [since])?;
+            transaction.execute("DELETE FROM search_file WHERE at < ?1", [since])?;
+            Ok(())
+        });
+    }
+
+    /// Answers and bytes in memory.
+    pub(crate) fn in_memory(&self) -> (usize, usize) {
+        let memory = self.memory.lock();
+        (memory.parts.len(), memory.weight)
+    }
+
+    /// Writes what waits and closes the file.
+    pub(crate) fn close(&self) {
+        if let Some(file) = &self.file {
+            file.close();
+        }
+    }
+
+    fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<Option<T>>) -> Option<T> {
+        let read = self.file.as_ref()?.read(query);
+        read.unwrap_or_else(|error| {
+            tracing::warn!(front = "search", %error, "the cache cannot be read");
+            None
+        })
+    }
+
+    fn write(&self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()> + Send + 'static) {
+        let Some(file) = &self.file else { return };
+        let look = self.writes.fetch_add(1, Ordering::Relaxed) % LOOK == LOOK - 1;
+        let limit = self.limit;
+        let written = file.write_later(move |transaction| {
+            work(transaction)?;
+            match look {
+                true => shrink(transaction, limit),
+                false => Ok(()),
+            }
+        });
+        if let Err(error) = written {
+            tracing::debug!(front = "search", %error, "an answer is not kept");
+        }
+    }
+}
+
+impl Memory {
+    fn get(&mut self, key: &Digest) -> Option<Arc<Part>> {
+        self.uses += 1;
+        let (part, used) = self.parts.get_mut(key)?;
+        *used = self.uses;
+        Some(part.clone())
+    }
+
+    fn put(&mut self, key: Digest, part: &Arc<Part>) {
+        self.uses += 1;
+        self.weight += part.weight;
+        if let Some((old, _)) = self.parts.insert(key, (part.clone(), self.uses)) {
+            self.weight -= old.weight;
+        }
+        if self.weight > self.limit {
+            self.shrink();
+        }
+    }
+
+    /// Lets the least used go until a tenth is free, so that this is seldom done.
+    fn shrink(&mut self) {
+        let mut uses: Vec<(u64, Digest)> = self
+            .parts
+            .iter()
+            .map(|(key, (_, used))| (*used, *key))
+            .collect();
+        uses.sort_unstable();
+        for (_, key) in uses {
+            if self.weight <= self.limit / 10 * 9 {
+                break;
+            }
+            if let Some((part, _)) = self.parts.remove(&key) {
+                self.weight -= part.weight;
+            }
+        }
+    }
+}
+
+/// Deletes the oldest until what is left fits.
+fn shrink(transaction: &Transaction<'_>, limit: i64) -> rusqlite::Result<()> {
+    for table in ["search_part", "search_file"] {
+        let limit = match table {
+            "search_file" => limit / 4,
+            _ => limit,
+        };
+        let sum = format!("SELECT COALESCE(SUM(size), 0) FROM {table}");
+        let mut size: i64 = transaction.query_row(&sum, [], |row| row.get(0))?;
+        if size <= limit {
+            continue;
+        }
+        let oldest = format!("SELECT at, size FROM {table} ORDER BY at");
+        let mut before = i64::MIN;
+        let mut statement = transaction.prepare(&oldest)?;
+        let mut rows = statement.query([])?;
+        while size > limit / 10 * 9
+            && let Some(row) = rows.next()?
+        {
+            before = row.get(0)?;
+            size -= row.get::<_, i64>(1)?;
+        }
+        transaction.execute(&format!("DELETE FROM {table} WHERE at <= ?1"), [before])?;
+    }
+    Ok(())
+}
+
+fn packed(body: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(body).expect("memory takes everything");
+    encoder.finish().expect("memory takes everything")
+}
+
+fn unpacked(packed: &[u8], limit: u64) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    let decoder = GzDecoder::new(packed);
+    decoder.take(limit).read_to_end(&mut body).ok()?;
+    Some(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(title: &str, at: i64) -> (Arc<Part>, Sent) {
+        let body = format!(
+            "<rss><channel><item><title>{title}</title><guid>1</guid>\
+             <enclosure url=\"http://a.example/1\" length=\"1\" type=\"application/x-bittorrent\"/>\
+             </item></channel></rss>"
+        );
+        let releases = read_feed(body.as_bytes(), None).unwrap().releases;
+        assert_eq!(releases.len(), 1);
+        let sent = Sent {
+            indexer: "one".into(),
+            at,
+            charset: None,
+            body: body.into(),
+        };
+        (Arc::new(Part::new(releases, at)), sent)
+    }
+
+    fn open(directory: &std::path::Path, limit: u64, memory: usize) -> Cache {
+        let file = File::open(directory.join("search.db")).unwrap();
+        Cache::new(Some(file), limit, memory, 1 << 20).unwrap()
+    }
+
+    #[test]
+    fn an_answer_outlives_the_process() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = open(directory.path(), 1 << 20, 1 << 20);
+        let (answer, sent) = part("first", 7);
+        cache.put([1; 16], &answer, sent);
+        cache.close();
+        let cache = open(directory.path(), 1 << 20, 1 << 20);
+        let found = cache.part(&[1; 16]).unwrap();
+        assert_eq!((found.at, found.releases.len()), (7, 1));
+        assert_eq!(found.releases[0].title, "first");
+        assert!(cache.part(&[2; 16]).is_none());
+    }
+
+    #[test]
+    fn memory_and_file_are_bounded() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = open(directory.path(), 20_000, 50_000);
+        for number in 0..1000_u64 {
+            let (answer, sent) = part(&format!("release number {number}"), number as i64);
+            let mut key = [0; 16];
+            key[..8].copy_from_slice(&number.to_le_bytes());
+            cache.put(key, &answer, sent);
+        }
+        let (parts, weight) = cache.in_memory();
+        assert!(weight <= 50_000 && parts > 10, "{parts} {weight}");
+        cache.close();
+        let cache = open(directory.path(), 20_000, 50_000);
+        let size: i64 = cache
+            .read(|connection| {
+                let sql = "SELECT SUM(size) FROM search_part";
+                connection.query_row(sql, [], |row| row.get(0)).map(Some)
+            })
+            .unwrap();
+        assert!(size > 5_000 && size < 20_000 + 64 * 400, "{size}");
+        let mut newest = [0; 16];
+        newest[..8].copy_from_slice(&999_u64.to_le_bytes());
+        assert!(cache.part(&newest).is_some());
+    }
+
+    #[test]
+    fn files_have_an_age() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = open(directory.path(), 1 << 20, 1 << 20);
+        cache.put_file([1; 16], 100, Bytes::from_static(b"d4:infoe"));
+        cache.close();
+        let cache = open(directory.path(), 1 << 20, 1 << 20);
+        assert_eq!(cache.file(&[1; 16], 100).unwrap(), b"d4:infoe");
+        assert!(cache.file(&[1; 16], 101).is_none());
+    }
+}

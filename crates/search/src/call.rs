@@ -1,0 +1,190 @@
+//! Calls to one indexer, as the engine runs them: a search, its caps, a file.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use weir_config::SecretUrl;
+use weir_engine::dispatch::UpstreamId;
+use weir_engine::{Call, Landing, Outcome, Permit, Timeline};
+use weir_net::BoxFuture;
+
+use crate::cache::{Cache, Sent};
+use crate::indexer::{Indexer, Known, told};
+use crate::outbound::{Fetched, Outbound, Trouble, outcome, outcome_of_file};
+use crate::part::{Answer, Digest, Part, PartKey};
+use crate::policy;
+
+/// How long an indexer is taken to refuse us that says its limit is reached and not for how long.
+const LIMIT_REACHED: Duration = Duration::from_secs(60 * 60);
+
+/// What calls share.
+pub(crate) struct Office {
+    pub(crate) outbound: Outbound,
+    pub(crate) cache: Cache,
+    pub(crate) timeline: Timeline,
+}
+
+/// What came of asking for caps.
+pub(crate) type CapsAnswer = Result<Arc<Known>, Trouble>;
+/// What came of a link.
+pub(crate) type FileAnswer = Result<File, Trouble>;
+
+/// What a link led to.
+#[derive(Clone, Debug)]
+pub(crate) enum File {
+    /// Torrent or NZB.
+    Bytes(Bytes),
+    /// A magnet link.
+    Magnet(String),
+}
+
+/// Asks an indexer a question.
+pub(crate) struct Searching {
+    pub(crate) office: Arc<Office>,
+    pub(crate) indexer: Arc<Indexer>,
+    /// Releases wanted at most.
+    pub(crate) limit: u32,
+    pub(crate) landing: Landing<PartKey, Answer>,
+}
+
+/// Asks an indexer what it can do.
+pub(crate) struct Introducing {
+    pub(crate) office: Arc<Office>,
+    pub(crate) indexer: Arc<Indexer>,
+    pub(crate) landing: Landing<UpstreamId, CapsAnswer>,
+}
+
+/// The same for an operator, who waits for nothing but the outcome.
+pub(crate) struct Probing {
+    pub(crate) office: Arc<Office>,
+    pub(crate) indexer: Arc<Indexer>,
+}
+
+/// Gets the file behind a link.
+pub(crate) struct Fetching {
+    pub(crate) office: Arc<Office>,
+    pub(crate) indexer: Arc<Indexer>,
+    pub(crate) url: SecretUrl,
+    pub(crate) landing: Landing<(UpstreamId, Digest), FileAnswer>,
+}
+
+impl Office {
+    pub(crate) fn wall(&self) -> i64 {
+        policy::wall(&self.timeline)
+    }
+
+    /// What trouble means, told to the engine.
+    fn explain(&self, trouble: &Trouble, indexer: &Indexer, permit: &Permit) -> Outcome {
+        permit.explain(trouble.to_string());
+        let refused = match trouble {
+            Trouble::Overload { retry_after } => *retry_after,
+            Trouble::Limit(_) => Some(LIMIT_REACHED),
+            _ => None,
+        };
+        if let Some(usage) = refused.and_then(|wait| indexer.learn(wait, self.timeline.now())) {
+            permit.observe(usage);
+        }
+        outcome(trouble, permit)
+    }
+
+    async fn caps(&self, indexer: &Indexer) -> CapsAnswer {
+        indexer.note_start(self.timeline.now());
+        let (caps, _) = self.outbound.caps(&indexer.target).await?;
+        let at = self.wall();
+        self.cache
+            .put_caps(indexer.name(), &indexer.place(), at, &caps);
+        let known = Arc::new(Known::new(caps, at));
+        indexer.known.store(Some(known.clone()));
+        Ok(known)
+    }
+}
+
+impl Searching {
+    async fn call(&self, permit: Permit) -> Outcome {
+        let (office, indexer) = (&*self.office, &*self.indexer);
+        indexer.note_start(office.timeline.now());
+        let query = &self.landing.key().query;
+        let found = office.outbound.search(&indexer.target, query, self.limit);
+        let found = match found.await {
+            Ok(found) => found,
+            Err(trouble) => {
+                let outcome = office.explain(&trouble, indexer, &permit);
+                self.landing.put(Arc::new(Err(trouble)));
+                return outcome;
+            }
+        };
+        for usage in found.feed.limits.iter().flat_map(told) {
+            permit.observe(usage);
+        }
+        let at = office.wall();
+        let part = Arc::new(Part::new(found.feed.releases, at));
+        let sent = Sent {
+            indexer: self.landing.key().indexer.clone(),
+            at,
+            charset: found.charset,
+            body: found.body,
+        };
+        office.cache.put(self.landing.key().digest(), &part, sent);
+        self.landing.put(Arc::new(Ok(part)));
+        Outcome::Done
+    }
+}
+
+impl Call for Searching {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
+        Box::pin(self.call(permit))
+    }
+}
+
+impl Call for Introducing {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move {
+            let answer = self.office.caps(&self.indexer).await;
+            let outcome = match &answer {
+                Ok(_) => Outcome::Done,
+                Err(trouble) => self.office.explain(trouble, &self.indexer, &permit),
+            };
+            self.landing.put(Arc::new(answer));
+            outcome
+        })
+    }
+}
+
+impl Call for Probing {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move {
+            match self.office.caps(&self.indexer).await {
+                Ok(_) => Outcome::Done,
+                Err(trouble) => self.office.explain(&trouble, &self.indexer, &permit),
+            }
+        })
+    }
+}
+
+impl Call for Fetching {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move {
+            let office = &*self.office;
+            let fetched = office.outbound.fetch(&self.indexer.target, &self.url);
+            let answer = match fetched.await {
+                Ok(Fetched::File(bytes)) => {
+                    let (_, key) = self.landing.key();
+                    office.cache.put_file(*key, office.wall(), bytes.clone());
+                    Ok(File::Bytes(bytes))
+                }
+                Ok(Fetched::Magnet(url)) => Ok(File::Magnet(url)),
+                Err(trouble) => Err(trouble),
+            };
+            let outcome = match &answer {
+                Ok(_) => Outcome::Done,
+                Err(trouble) => {
+                    permit.explain(trouble.to_string());
+                    outcome_of_file(trouble, &permit)
+                }
+            };
+            self.landing.put(Arc::new(answer));
+            outcome
+        })
+    }
+}

@@ -1,0 +1,54 @@
+//! The search front's card on the overview.
+
+use weir_engine::Standing;
+use weir_web::{Card, CardState, CardView, Figure};
+
+use crate::desk::Desk;
+
+/// What to write to have an indexer.
+const LINES: &str =
+    "search:\n  indexers:\n    - { name: one, url: \"http://127.0.0.1:9117/api\", api_key: KEY }";
+
+impl Card for Desk {
+    fn view(&self) -> CardView {
+        let rows = self.engine.upstreams(0, usize::MAX);
+        if rows.is_empty() {
+            return CardView {
+                state: CardState::Unconfigured,
+                sentence: "No indexer is configured yet. Add one, or import yours with weir import prowlarr URL KEY."
+                    .into(),
+                figures: Vec::new(),
+                lines: Some(LINES.into()),
+            };
+        }
+        let open = |standing| matches!(standing, Standing::Open | Standing::Probing);
+        let open = rows.iter().filter(|row| open(row.standing)).count();
+        let counters = self.engine.status().counters;
+        let figure = |label: &str, value: u64| Figure {
+            label: label.into(),
+            value: value.to_string(),
+        };
+        let (state, rest) = match open {
+            0 => (
+                CardState::Limited,
+                " Answers come from the cache until one is back.",
+            ),
+            _ => (CardState::Answering, ""),
+        };
+        let indexers = match rows.len() {
+            1 => "indexer is",
+            _ => "indexers are",
+        };
+        CardView {
+            state,
+            sentence: format!("{open} of {} {indexers} open.{rest}", rows.len()),
+            figures: vec![
+                figure("Asked", counters.asked),
+                figure("Sent", counters.sent),
+                figure("From cache", counters.from_memory),
+                figure("Shared", counters.shared),
+            ],
+            lines: None,
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! What the search front brings to the web listener.
+
+use std::sync::Arc;
+
+use weir_web::{Contribution, Icon};
+
+use crate::front::Front;
+use crate::{inbound, metrics};
+
+impl Front {
+    /// Feeds, downloads, figures and metrics.
+    pub fn contribution(&self) -> Contribution {
+        let desk = &self.desk;
+        let (access, feeds) = inbound::feeds(desk);
+        let shown: Arc<crate::desk::Desk> = desk.clone();
+        let counted = desk.clone();
+        Contribution::new("search", "Search", Icon::Search)
+            .card(shown.clone())
+            .stats(shown.clone())
+            .upstreams(shown)
+            .router_for(access, feeds)
+            .router_for(weir_web::Access::Open, inbound::downloads(desk))
+            .metrics(move |registry| metrics::register(counted, registry))
+    }
+}

@@ -1,0 +1,330 @@
+//! The search front's model: its indexers, what is known, and the questions under way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use weir_engine::dispatch::policy::Budget;
+use weir_engine::dispatch::{Class, UpstreamId};
+use weir_engine::{Engine, FlightOptions, Flights, Restored, Rows, Standing};
+use weir_net::Ground;
+use weir_search_proto::Protocol;
+use weir_store::sqlite::File;
+
+use crate::cache::Cache;
+use crate::call::{CapsAnswer, FileAnswer, Office};
+use crate::config::{Config, indexer};
+use crate::history::History;
+use crate::indexer::{Indexer, Known, Roster};
+use crate::links::Links;
+use crate::outbound::{Options, Outbound, Target};
+use crate::part::{Answer, Digest, PartKey};
+use crate::policy;
+use crate::program::Programs;
+use crate::search::{Search, SearchId};
+use crate::session::Sessions;
+use crate::throttle::Throttle;
+
+/// How often old things are let go of.
+const SWEEP: Duration = Duration::from_secs(60);
+
+/// What the search front is given.
+pub struct Outward {
+    /// Makes the calls.
+    pub engine: Engine,
+    /// Keeps the engine's rows, if they are kept.
+    pub rows: Option<Arc<Rows>>,
+    /// What was kept of an earlier run.
+    pub restored: Restored,
+    /// The network.
+    pub ground: Arc<dyn Ground>,
+    /// `state.db`: history, the key of links, the numbers of indexers.
+    pub state: File,
+    /// `search.db`: the cache; without it answers are kept in memory alone.
+    pub cache: Option<File>,
+}
+
+/// Why there is no search front.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file is not to be had.
+    #[error("the search front cannot use its file: {0}")]
+    Store(#[from] weir_store::Error),
+    /// There is no way out to indexers.
+    #[error("cannot call indexers: {0}")]
+    Net(#[from] weir_net::Error),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(#[from] getrandom::Error),
+}
+
+/// The model.
+pub(crate) struct Desk {
+    pub(crate) engine: Engine,
+    pub(crate) config: ArcSwap<Config>,
+    pub(crate) roster: ArcSwap<Roster>,
+    pub(crate) office: Arc<Office>,
+    pub(crate) parts: Flights<PartKey, Answer>,
+    pub(crate) caps: Flights<UpstreamId, CapsAnswer>,
+    pub(crate) files: Flights<(UpstreamId, Digest), FileAnswer>,
+    pub(crate) programs: Programs,
+    pub(crate) sessions: Sessions,
+    pub(crate) searches: Searches,
+    pub(crate) history: History,
+    pub(crate) links: Links,
+    pub(crate) downloads: Throttle,
+    pub(crate) counts: Counts,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) closing: CancellationToken,
+    rows: Option<Arc<Rows>>,
+}
+
+/// How often the cache had an answer.
+#[derive(Default)]
+pub(crate) struct Counts {
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn hit(&self) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn miss(&self) {
+        self.misses.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Hits and misses.
+    pub(crate) fn read(&self) -> (u64, u64) {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (read(&self.hits), read(&self.misses))
+    }
+}
+
+/// Searches that people look at, newest last.
+#[derive(Default)]
+pub(crate) struct Searches(Mutex<std::collections::VecDeque<Arc<Search>>>);
+
+impl Searches {
+    pub(crate) fn keep(&self, search: &Arc<Search>, most: usize) {
+        let mut searches = self.0.lock();
+        while searches.len() >= most.max(1) {
+            searches.pop_front();
+        }
+        searches.push_back(search.clone());
+    }
+
+    pub(crate) fn find(&self, id: SearchId) -> Option<Arc<Search>> {
+        let searches = self.0.lock();
+        searches.iter().find(|search| search.id == id).cloned()
+    }
+
+    /// Newest first.
+    pub(crate) fn all(&self) -> Vec<Arc<Search>> {
+        self.0.lock().iter().rev().cloned().collect()
+    }
+}
+
+impl Desk {
+    pub(crate) fn start(config: &Config, outward: Outward) -> Result<Arc<Self>, Error> {
+        let Outward {
+            engine,
+            rows,
+            restored,
+            ground,
+            state,
+            cache,
+        } = outward;
+        let options = Options {
+            private: config.allow_private_upstreams,
+            private_links: config.allow_private_links,
+            answer_limit: config.answer_bytes.len(),
+            file_limit: config.file_bytes.len(),
+        };
+        let sizes = &config.cache;
+        let cache = Cache::new(
+            cache,
+            sizes.size.bytes(),
+            sizes.memory.len(),
+            config.answer_bytes.len(),
+        )?;
+        let office = Arc::new(Office {
+            outbound: Outbound::new(ground, options)?,
+            cache,
+            timeline: engine.timeline(),
+        });
+        let history = History::open(state)?;
+        let longest = config.indexers.iter().map(|indexer| indexer.timeout).max();
+        let options = FlightOptions {
+            max_age: longest.unwrap_or(Duration::from_secs(12)),
+            keep_interest: Duration::ZERO,
+        };
+        let desk = Arc::new(Self {
+            parts: Flights::new(engine.clone(), options, |_, _| {}),
+            caps: Flights::new(engine.clone(), options, |_, _| {}),
+            files: Flights::new(engine.clone(), options, |_, _| {}),
+            links: Links::new(&history.link_key()?),
+            config: ArcSwap::from_pointee(config.clone()),
+            roster: ArcSwap::default(),
+            office,
+            programs: Programs::default(),
+            sessions: Sessions::default(),
+            searches: Searches::default(),
+            history,
+            downloads: Throttle::default(),
+            counts: Counts::default(),
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            rows,
+            engine,
+        });
+        desk.set(config, &restored)?;
+        let sweeper = desk.clone();
+        desk.tasks.spawn(async move { sweeper.sweep().await });
+        Ok(desk)
+    }
+
+    /// Takes other settings over. Indexers that stay keep their state.
+    pub(crate) fn reload(&self, config: &Config) -> Result<(), Error> {
+        self.config.store(Arc::new(config.clone()));
+        let workers = policy::workers(config);
+        self.engine.set_crew(workers, workers);
+        self.set(config, &Restored::default())
+    }
+
+    fn set(&self, config: &Config, restored: &Restored) -> Result<(), Error> {
+        let before = self.roster.load_full();
+        let now = self.engine.timeline().now();
+        let mut all = Vec::new();
+        for entry in &config.indexers {
+            let quota = policy::quota(config, entry, now);
+            let stays = before.named(&entry.name);
+            let stays = stays.filter(|other| other.config.url == entry.url);
+            let (upstream, known) = match stays {
+                Some(same) => {
+                    self.engine.set_quota(same.upstream, quota);
+                    self.engine.set_time_out(same.upstream, entry.timeout);
+                    (same.upstream, same.known.load_full())
+                }
+                None => {
+                    let upstream = self.engine.add_upstream(&entry.name, quota, entry.timeout);
+                    if let Some(kept) = restored.upstreams.get(entry.name.as_str()) {
+                        self.engine.restore(upstream, &kept.row, kept.off.clone());
+                    }
+                    (upstream, None)
+                }
+            };
+            if let Some(same) = stays.filter(|same| same.config == *entry) {
+                all.push(same.clone());
+                continue;
+            }
+            all.push(Arc::new(self.indexer(entry, upstream, known)?));
+        }
+        for gone in &before.all {
+            if !all.iter().any(|other| other.upstream == gone.upstream) {
+                self.engine.remove_upstream(gone.upstream);
+            }
+        }
+        self.roster.store(Arc::new(Roster { all }));
+        if let Some(rows) = &self.rows {
+            let names: Vec<&str> = config
+                .indexers
+                .iter()
+                .map(|entry| entry.name.as_str())
+                .collect();
+            rows.settle(&self.engine, &names);
+        }
+        Ok(())
+    }
+
+    fn indexer(
+        &self,
+        entry: &indexer::Indexer,
+        upstream: UpstreamId,
+        known: Option<Arc<Known>>,
+    ) -> Result<Indexer, Error> {
+        let indexer = Indexer {
+            number: self.history.number(&entry.name)?,
+            upstream,
+            target: Target::new(entry),
+            config: entry.clone(),
+            known: known.into(),
+            starts: Mutex::default(),
+        };
+        if indexer.known.load().is_none()
+            && let Some((caps, at)) = self.office.cache.caps(&entry.name, &indexer.place())
+        {
+            indexer.known.store(Some(Arc::new(Known::new(caps, at))));
+        }
+        Ok(indexer)
+    }
+
+    /// Those of a protocol, in the order of the configuration.
+    pub(crate) fn all_of(&self, protocol: Protocol) -> Vec<Arc<Indexer>> {
+        let roster = self.roster.load();
+        let all = roster.all.iter();
+        all.filter(|indexer| indexer.protocol() == protocol)
+            .cloned()
+            .collect()
+    }
+
+    /// Whether an indexer could be asked for a file now.
+    pub(crate) fn is_healthy(&self, indexer: &Indexer) -> bool {
+        let upstream = self.engine.upstream(indexer.upstream);
+        upstream
+            .is_some_and(|view| matches!(view.figures.standing, Standing::Open | Standing::Probing))
+    }
+
+    /// The earliest that any of these can be asked, in whole seconds from now.
+    pub(crate) fn earliest(&self, indexers: &[Arc<Indexer>], class: Class) -> u64 {
+        let waits = indexers.iter().map(|indexer| {
+            let (wait, _) = self
+                .engine
+                .next_wait(indexer.upstream, class, Budget::Query);
+            wait
+        });
+        let wait = waits.min().unwrap_or_default();
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        seconds.clamp(1, 24 * 60 * 60)
+    }
+
+    pub(crate) fn random(&self) -> u64 {
+        let mut bytes = [0; 8];
+        match getrandom::fill(&mut bytes) {
+            Ok(()) => u64::from_le_bytes(bytes),
+            // A machine without random numbers does not start; this is for the compiler.
+            Err(_) => self.engine.timeline().now().0,
+        }
+    }
+
+    async fn sweep(&self) {
+        let mut tick = tokio::time::interval(SWEEP);
+        loop {
+            tokio::select! {
+                () = self.closing.cancelled() => return,
+                _ = tick.tick() => {}
+            }
+            let config = self.config.load();
+            self.sessions.sweep(config.session);
+            self.downloads.sweep();
+            let stale = i64::try_from(config.cache.stale.as_secs()).unwrap_or(i64::MAX);
+            let now = self.office.wall();
+            self.office.cache.forget_before(now.saturating_sub(stale));
+            self.history.trim(config.history.get());
+        }
+    }
+
+    /// Ends everything within `drain`.
+    pub(crate) async fn stop(&self, drain: Duration) {
+        self.engine.shutdown(drain).await;
+        self.closing.cancel();
+        self.tasks.close();
+        let _ = tokio::time::timeout(drain.max(Duration::from_secs(1)), self.tasks.wait()).await;
+        self.office.cache.close();
+    }
+}

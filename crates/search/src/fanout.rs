@@ -1,0 +1,426 @@
+//! Asks all indexers of a search at once, each by itself: its caps, the cache, a flight, its turn.
+//!
+//! A slow indexer costs its own releases, never the reply: who waits is told apart from who is asked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use weir_engine::dispatch::policy::Budget;
+use weir_engine::dispatch::{Class, Job, Moment, Skip, Wait};
+use weir_engine::{Ended, Follower};
+use weir_search_proto::Query;
+
+use crate::call::{CapsAnswer, Introducing, Searching};
+use crate::config::Config;
+use crate::desk::Desk;
+use crate::indexer::{Indexer, Known};
+use crate::outbound::Trouble;
+use crate::part::{Answer, Part, PartKey};
+use crate::plan::{Plan, plan};
+use crate::policy::{BACKGROUND, CLASSES, COMPLETION, INTERACTIVE, RSS};
+use crate::program::Program;
+use crate::search::{How, Question, Search, SearchId, State};
+use weir_engine::span;
+
+/// Releases that are asked for at once where an indexer names no number.
+const PAGE: u32 = 100;
+/// More are not asked for, whatever an indexer offers.
+const PAGE_MOST: u32 = 1000;
+
+/// Why there is no answer.
+enum NoAnswer {
+    Trouble(Trouble),
+    Ended(Ended),
+}
+
+impl Desk {
+    /// Begins a search. It goes on by itself; whoever wants to know how it goes watches it.
+    pub(crate) fn begin(self: &Arc<Self>, question: Question) -> Arc<Search> {
+        let id = SearchId(self.random());
+        let search = Arc::new(Search::new(id, question, self.engine.timeline().now()));
+        for place in 0..search.question.scope.len() {
+            let (desk, search) = (self.clone(), search.clone());
+            self.tasks
+                .spawn(async move { desk.ask(&search, place).await });
+        }
+        search
+    }
+
+    /// Sees to one indexer's part until it is over or nobody can want it any more.
+    async fn ask(self: &Arc<Self>, search: &Search, place: usize) {
+        let kept = search.deadline() + self.config.load().keep_after_reply;
+        let given_up = tokio::select! {
+            () = self.answer(search, place) => return,
+            () = search.stop.cancelled() => "the search was stopped",
+            () = self.closing.cancelled() => "Weir is stopping",
+            () = tokio::time::sleep_until(kept) => "its turn did not come in time",
+        };
+        if matches!(search.places()[place].state, State::Asking) {
+            let reason = given_up.to_owned();
+            search.set(
+                place,
+                State::Skipped {
+                    reason,
+                    until: None,
+                },
+            );
+        }
+    }
+
+    async fn answer(self: &Arc<Self>, search: &Search, place: usize) {
+        let question = &search.question;
+        let (indexer, config) = (&question.scope[place], self.config.load_full());
+        let known = match self
+            .known(indexer, &question.program, search.deadline())
+            .await
+        {
+            Ok(known) => known,
+            Err(no_answer) => {
+                return search.set(place, self.in_vain(indexer, no_answer, INTERACTIVE));
+            }
+        };
+        let query = match plan(&known, &question.query, &indexer.config.categories) {
+            Plan::Ask(query) => Arc::new(query),
+            Plan::Nothing(why) => return search.set(place, State::Nothing(why)),
+        };
+        let key = PartKey {
+            upstream: indexer.upstream,
+            indexer: indexer.name().into(),
+            query,
+        };
+        let cached = self.cached(&key, &config);
+        if let Some((part, fresh)) = &cached {
+            let now = self.office.wall();
+            if *fresh && !question.no_cache {
+                self.engine.count_from_memory(1);
+                self.counts.hit();
+                let (part, how) = (part.clone(), How::Cached(part.age(now)));
+                return search.set(place, State::Answered { part, how });
+            }
+            search.set_stale(place, part.clone());
+        }
+        self.counts.miss();
+        let class = self.class_of(question, cached.is_none(), &config);
+        let mut job = Job {
+            max_wait: question.max_wait,
+            asker: question.program.asker,
+            ..Job::new(indexer.upstream, class)
+        };
+        let (wait, why) = self
+            .engine
+            .next_wait(indexer.upstream, class, Budget::Query);
+        let rest = search.deadline().saturating_duration_since(Instant::now());
+        if let Some(why) = why.filter(|_| wait > rest) {
+            let limit = question.max_wait.or(class_max_wait(&config, class));
+            let stays = limit.is_none() && wait <= config.hold_max && why != Wait::Off;
+            let skip = Skip {
+                reason: why,
+                wait: (why != Wait::Off).then_some(wait),
+                limit,
+            };
+            search.set(place, self.skipped(indexer, &skip, class));
+            if !stays {
+                // The engine skips it and remembers why.
+                job.max_wait = Some(limit.unwrap_or(config.hold_max));
+                drop(self.join(&key, indexer, &known, job));
+                return self.refresh(&key, indexer, &known, cached.is_some(), &config);
+            }
+        }
+        let follower = self.join(&key, indexer, &known, job);
+        let how = match follower.leads() {
+            true => How::Asked,
+            false => How::Shared,
+        };
+        let state = match follower.await {
+            Ok(answer) => match &*answer {
+                Ok(part) => {
+                    let part = part.clone();
+                    State::Answered { part, how }
+                }
+                Err(trouble) => self.in_vain(indexer, NoAnswer::Trouble(trouble.clone()), class),
+            },
+            Err(ended) => {
+                if matches!(ended, Ended::Skipped(_)) {
+                    self.refresh(&key, indexer, &known, cached.is_some(), &config);
+                }
+                self.in_vain(indexer, NoAnswer::Ended(ended), class)
+            }
+        };
+        search.set(place, state);
+    }
+
+    /// The kept answer to a question, and whether it still stands.
+    fn cached(&self, key: &PartKey, config: &Config) -> Option<(Arc<Part>, bool)> {
+        let part = self.office.cache.part(&key.digest())?;
+        let age = part.age(self.office.wall());
+        let oldest = i64::try_from(config.cache.stale.as_secs()).unwrap_or(i64::MAX);
+        let fresh = age < part.life(&key.query, &config.cache);
+        (age < oldest).then_some((part, fresh))
+    }
+
+    /// How urgent a question is at an indexer: what nothing is known of yet is asked as if a person waited, so that
+    /// the first request of every program gets something.
+    fn class_of(&self, question: &Question, unknown: bool, config: &Config) -> Class {
+        let now = self.engine.timeline().now();
+        let may_rise = matches!(question.class, RSS | COMPLETION) && unknown;
+        let programs = &self.programs;
+        match may_rise && programs.first_ask(&question.program, config.first_asks_per_hour, now) {
+            true => INTERACTIVE,
+            false => question.class,
+        }
+    }
+
+    /// Leaves one shared job for the next asker, where all there is is old.
+    fn refresh(
+        self: &Arc<Self>,
+        key: &PartKey,
+        indexer: &Arc<Indexer>,
+        known: &Known,
+        cached: bool,
+        config: &Config,
+    ) {
+        if !cached {
+            return;
+        }
+        let job = Job {
+            max_wait: Some(config.hold_max),
+            ..Job::new(indexer.upstream, COMPLETION)
+        };
+        let follower = self.join(key, indexer, known, job);
+        self.follow(follower, config.hold_max + config.keep_after_reply);
+    }
+
+    /// Keeps an interest in a flight for some time, whoever else leaves it.
+    fn follow(&self, follower: Follower<PartKey, Answer>, time: Duration) {
+        let closing = self.closing.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                _ = follower => {}
+                () = closing.cancelled() => {}
+                () = tokio::time::sleep(time) => {}
+            }
+        });
+    }
+
+    fn join(
+        &self,
+        key: &PartKey,
+        indexer: &Arc<Indexer>,
+        known: &Known,
+        job: Job,
+    ) -> Follower<PartKey, Answer> {
+        let limit = match known.caps.max_limit.max(known.caps.default_limit) {
+            0 => PAGE,
+            most => most.min(PAGE_MOST),
+        };
+        self.parts.join(key.clone(), job, |landing| {
+            Some(Arc::new(Searching {
+                office: self.office.clone(),
+                indexer: indexer.clone(),
+                limit,
+                landing,
+            }))
+        })
+    }
+
+    /// What an indexer can do. Asks it if that is not known, unless its turn comes only after `until`; what is old is
+    /// asked for again by the way.
+    async fn known(
+        self: &Arc<Self>,
+        indexer: &Arc<Indexer>,
+        program: &Program,
+        until: Instant,
+    ) -> Result<Arc<Known>, NoAnswer> {
+        let life = self.config.load().cache.caps.as_secs();
+        let life = i64::try_from(life).unwrap_or(i64::MAX);
+        if let Some(known) = indexer.known.load_full() {
+            if known.at.saturating_add(life) < self.office.wall() {
+                self.introduce(indexer, BACKGROUND);
+            }
+            return Ok(known);
+        }
+        let (wait, why) = self
+            .engine
+            .next_wait(indexer.upstream, INTERACTIVE, Budget::Side);
+        let rest = until.saturating_duration_since(Instant::now());
+        if let Some(reason) = why.filter(|_| wait > rest) {
+            return Err(NoAnswer::Ended(Ended::Skipped(Skip {
+                reason,
+                wait: (reason != Wait::Off).then_some(wait),
+                limit: None,
+            })));
+        }
+        let answer = self.introduction(indexer, program, INTERACTIVE).await;
+        match answer.as_deref() {
+            Ok(Ok(known)) => Ok(known.clone()),
+            // It answers, but not this; what it can do is found out by asking.
+            Ok(Err(
+                Trouble::Unreadable(_)
+                | Trouble::Question(_)
+                | Trouble::Missing
+                | Trouble::Status(404),
+            )) => {
+                let known = Arc::new(Known::assumed(self.office.wall()));
+                indexer.known.store(Some(known.clone()));
+                Ok(known)
+            }
+            Ok(Err(trouble)) => Err(NoAnswer::Trouble(trouble.clone())),
+            Err(ended) => Err(NoAnswer::Ended(*ended)),
+        }
+    }
+
+    fn introduction(
+        &self,
+        indexer: &Arc<Indexer>,
+        program: &Program,
+        class: Class,
+    ) -> Follower<weir_engine::dispatch::UpstreamId, CapsAnswer> {
+        let job = Job {
+            budget: Budget::Side,
+            asker: program.asker,
+            ..Job::new(indexer.upstream, class)
+        };
+        self.caps.join(indexer.upstream, job, |landing| {
+            Some(Arc::new(Introducing {
+                office: self.office.clone(),
+                indexer: indexer.clone(),
+                landing,
+            }))
+        })
+    }
+
+    /// Asks an indexer what it can do, for whoever comes next.
+    pub(crate) fn introduce(&self, indexer: &Arc<Indexer>, class: Class) {
+        let nobody = Program {
+            name: "".into(),
+            asker: Default::default(),
+        };
+        let follower = self.introduction(indexer, &nobody, class);
+        let (closing, time) = (self.closing.clone(), self.config.load().hold_max);
+        self.tasks.spawn(async move {
+            tokio::select! {
+                _ = follower => {}
+                () = closing.cancelled() => {}
+                () = tokio::time::sleep(time) => {}
+            }
+        });
+    }
+
+    /// Waits until these have said what they can do, at most so long.
+    pub(crate) async fn introduced(
+        self: &Arc<Self>,
+        indexers: &[Arc<Indexer>],
+        program: &Program,
+        within: Duration,
+    ) {
+        let until = Instant::now() + within;
+        let all = indexers
+            .iter()
+            .map(|indexer| self.known(indexer, program, until));
+        let all = futures_util::future::join_all(all);
+        let _ = tokio::time::timeout_at(until, all).await;
+    }
+
+    fn in_vain(&self, indexer: &Indexer, why: NoAnswer, class: Class) -> State {
+        let until = || self.rest_of(indexer);
+        let failed = |reason: String| State::Failed {
+            reason,
+            until: until(),
+        };
+        match why {
+            NoAnswer::Trouble(trouble) => failed(trouble.to_string()),
+            NoAnswer::Ended(Ended::Skipped(skip)) => self.skipped(indexer, &skip, class),
+            NoAnswer::Ended(Ended::TimedOut) => {
+                let time = indexer.config.timeout;
+                failed(format!("it did not answer within {}", span(time)))
+            }
+            NoAnswer::Ended(Ended::Dropped(_)) => State::Skipped {
+                reason: "too many questions wait already".to_owned(),
+                until: None,
+            },
+            NoAnswer::Ended(Ended::Panicked) => {
+                failed("Weir failed to ask it; the log says why".to_owned())
+            }
+            NoAnswer::Ended(Ended::Shutdown) => State::Skipped {
+                reason: "Weir is stopping".to_owned(),
+                until: None,
+            },
+            NoAnswer::Ended(Ended::Cancelled) => State::Skipped {
+                reason: "nobody wanted its answer any more".to_owned(),
+                until: None,
+            },
+            NoAnswer::Ended(Ended::Finished(_)) => {
+                failed("it gave no answer that could be used".to_owned())
+            }
+        }
+    }
+
+    /// When an indexer that rests may be asked again.
+    fn rest_of(&self, indexer: &Indexer) -> Option<Moment> {
+        let rests = self.engine.rests([indexer.upstream]);
+        rests
+            .into_iter()
+            .flatten()
+            .find(|until| *until != Moment::NEVER)
+    }
+
+    fn skipped(&self, indexer: &Indexer, skip: &Skip, class: Class) -> State {
+        let view = self.engine.upstream(indexer.upstream);
+        let why = match skip.reason {
+            Wait::Off => {
+                let off = view.and_then(|view| view.off);
+                match off
+                    .map(|off| off.reason)
+                    .filter(|reason| !reason.is_empty())
+                {
+                    Some(reason) => format!("switched off by an operator: {reason}"),
+                    None => "switched off by an operator".to_owned(),
+                }
+            }
+            Wait::Rest => match view.and_then(|view| view.last_error) {
+                Some((_, error)) => format!("it rests: {error}"),
+                None => "it rests".to_owned(),
+            },
+            Wait::Window => "its quota is used up".to_owned(),
+            Wait::Gap => "it was asked a moment ago".to_owned(),
+        };
+        let class = CLASSES[usize::from(class.0).min(CLASSES.len() - 1)];
+        let reason = match (skip.wait, skip.limit) {
+            (Some(wait), Some(limit)) => format!(
+                "{why}; its turn would come in {}, {class} may wait {}",
+                span(wait),
+                span(limit)
+            ),
+            (Some(wait), None) => format!("{why}; its turn comes in {}", span(wait)),
+            (None, _) => why,
+        };
+        let until = skip.wait.map(|wait| self.engine.timeline().now() + wait);
+        State::Skipped { reason, until }
+    }
+}
+
+/// How long a class waits for an indexer's turn.
+fn class_max_wait(config: &Config, class: Class) -> Option<Duration> {
+    let max_wait = &config.max_wait;
+    match class {
+        INTERACTIVE => max_wait.interactive,
+        RSS => max_wait.rss,
+        COMPLETION => max_wait.completion,
+        _ => max_wait.background,
+    }
+}
+
+/// What the recent releases of a kind are asked by.
+pub(crate) fn recent(function: weir_search_proto::Function) -> Query {
+    Query {
+        function,
+        q: String::new(),
+        categories: Vec::new(),
+        terms: Default::default(),
+        max_age_days: None,
+        min_age_days: None,
+        min_size: None,
+        max_size: None,
+    }
+}

@@ -1,0 +1,375 @@
+//! What programs asked and fetched, what became of it, and two things that must stay: the key of links and the
+//! numbers of indexers. All of it in `state.db`.
+
+use rusqlite::{OptionalExtension, Row, params};
+use weir_store::Error;
+use weir_store::sqlite::{File, Migrations};
+
+const MIGRATIONS: Migrations = Migrations {
+    owner: "search",
+    steps: &["
+        CREATE TABLE search_key (id INTEGER PRIMARY KEY CHECK (id = 1), key BLOB NOT NULL);
+        CREATE TABLE search_indexer (number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE);
+        CREATE TABLE search_search (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, program TEXT NOT NULL, address TEXT NOT NULL,
+            class INTEGER NOT NULL, query TEXT NOT NULL, scope TEXT NOT NULL, asked INTEGER NOT NULL,
+            answered INTEGER NOT NULL, results INTEGER NOT NULL, took_ms INTEGER NOT NULL, calls INTEGER NOT NULL,
+            shared INTEGER NOT NULL
+        );
+        CREATE TABLE search_outcome (
+            search INTEGER NOT NULL, indexer TEXT NOT NULL, what TEXT NOT NULL, reason TEXT NOT NULL,
+            releases INTEGER NOT NULL, alone INTEGER NOT NULL, took_ms INTEGER NOT NULL,
+            PRIMARY KEY (search, indexer)
+        ) WITHOUT ROWID;
+        CREATE TABLE search_grab (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, program TEXT NOT NULL, address TEXT NOT NULL,
+            indexer TEXT NOT NULL, title TEXT NOT NULL, what TEXT NOT NULL, reason TEXT NOT NULL,
+            bytes INTEGER NOT NULL, took_ms INTEGER NOT NULL
+        );
+    "],
+};
+
+/// The tables.
+pub(crate) struct History {
+    file: File,
+}
+
+/// One search as it is remembered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Searched {
+    pub(crate) id: i64,
+    pub(crate) at: i64,
+    pub(crate) program: String,
+    pub(crate) address: String,
+    #[serde(serialize_with = "class_name")]
+    pub(crate) class: u8,
+    pub(crate) query: String,
+    pub(crate) scope: String,
+    pub(crate) asked: u32,
+    pub(crate) answered: u32,
+    pub(crate) results: u32,
+    pub(crate) took_ms: u32,
+    pub(crate) calls: u32,
+    pub(crate) shared: u32,
+    pub(crate) indexers: Vec<Outcome>,
+}
+
+/// What one indexer had to do with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Outcome {
+    pub(crate) indexer: String,
+    /// answered, shared, cached, nothing, skipped, failed or running.
+    pub(crate) what: String,
+    pub(crate) reason: String,
+    pub(crate) releases: u32,
+    /// Releases that nobody else had.
+    pub(crate) alone: u32,
+    pub(crate) took_ms: u32,
+}
+
+/// One download as it is remembered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub(crate) struct Grabbed {
+    pub(crate) id: i64,
+    pub(crate) at: i64,
+    pub(crate) program: String,
+    pub(crate) address: String,
+    pub(crate) indexer: String,
+    pub(crate) title: String,
+    /// file, cached, magnet, redirect or failed.
+    pub(crate) what: String,
+    pub(crate) reason: String,
+    pub(crate) bytes: i64,
+    pub(crate) took_ms: u32,
+}
+
+/// Which rows are wanted, newest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filter {
+    pub(crate) before: Option<i64>,
+    pub(crate) program: String,
+    pub(crate) indexer: String,
+    pub(crate) what: String,
+    /// Rows of this day and later: its first second and the first of the next.
+    pub(crate) day: Option<(i64, i64)>,
+    pub(crate) page: u32,
+}
+
+/// What an indexer did since some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Yield {
+    pub(crate) searches: i64,
+    pub(crate) releases: i64,
+    pub(crate) alone: i64,
+    pub(crate) grabs: i64,
+}
+
+fn class_name<S: serde::Serializer>(class: &u8, out: S) -> Result<S::Ok, S::Error> {
+    let names = crate::policy::CLASSES;
+    out.serialize_str(names[usize::from(*class).min(names.len() - 1)])
+}
+
+impl History {
+    pub(crate) fn open(file: File) -> Result<Self, Error> {
+        file.migrate(MIGRATIONS)?;
+        Ok(Self { file })
+    }
+
+    /// The key that seals links; made at the first start.
+    pub(crate) fn link_key(&self) -> Result<[u8; 32], crate::Error> {
+        let mut fresh = [0; 32];
+        getrandom::fill(&mut fresh)?;
+        let key = self.file.write_blocking(move |transaction| {
+            transaction.execute(
+                "INSERT OR IGNORE INTO search_key (id, key) VALUES (1, ?1)",
+                [fresh],
+            )?;
+            transaction.query_row("SELECT key FROM search_key", [], |row| row.get(0))
+        })?;
+        Ok(key)
+    }
+
+    /// The number of an indexer, which stays with its name.
+    pub(crate) fn number(&self, name: &str) -> Result<u32, Error> {
+        let sql = "SELECT number FROM search_indexer WHERE name = ?1";
+        let known = self.file.read(|connection| {
+            connection
+                .query_row(sql, [name], |row| row.get(0))
+                .optional()
+        })?;
+        if let Some(number) = known {
+            return Ok(number);
+        }
+        let name = name.to_owned();
+        self.file.write_blocking(move |transaction| {
+            transaction.execute("INSERT INTO search_indexer (name) VALUES (?1)", [&name])?;
+            Ok(u32::try_from(transaction.last_insert_rowid()).unwrap_or(u32::MAX))
+        })
+    }
+
+    pub(crate) fn note_search(&self, searched: Searched) {
+        self.write(move |transaction| {
+            let sql = "INSERT INTO search_search (at, program, address, class, query, scope, asked, answered, results, \
+                       took_ms, calls, shared) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+            transaction.prepare_cached(sql)?.execute(params![
+                searched.at,
+                searched.program,
+                searched.address,
+                searched.class,
+                searched.query,
+                searched.scope,
+                searched.asked,
+                searched.answered,
+                searched.results,
+                searched.took_ms,
+                searched.calls,
+                searched.shared,
+            ])?;
+            let id = transaction.last_insert_rowid();
+            let sql = "INSERT OR REPLACE INTO search_outcome VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+            let mut insert = transaction.prepare_cached(sql)?;
+            for outcome in &searched.indexers {
+                insert.execute(params![
+                    id,
+                    outcome.indexer,
+                    outcome.what,
+                    outcome.reason,
+                    outcome.releases,
+                    outcome.alone,
+                    outcome.took_ms,
+                ])?;
+            }
+            Ok(())
+        });
+    }
+
+    pub(crate) fn note_grab(&self, grabbed: Grabbed) {
+        self.write(move |transaction| {
+            let sql = "INSERT INTO search_grab (at, program, address, indexer, title, what, reason, bytes, took_ms) \
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+            transaction.prepare_cached(sql)?.execute(params![
+                grabbed.at,
+                grabbed.program,
+                grabbed.address,
+                grabbed.indexer,
+                grabbed.title,
+                grabbed.what,
+                grabbed.reason,
+                grabbed.bytes,
+                grabbed.took_ms,
+            ])?;
+            Ok(())
+        });
+    }
+
+    /// A page of searches, newest first, each with what its indexers did.
+    pub(crate) fn searches(&self, filter: &Filter) -> Result<Vec<Searched>, Error> {
+        self.file.read(|connection| {
+            let sql = "SELECT id, at, program, address, class, query, scope, asked, answered, results, took_ms, calls, \
+                       shared FROM search_search WHERE id < ?1 AND (?2 = '' OR program = ?2) \
+                       AND ((?3 = '' AND ?4 = '') OR EXISTS (SELECT 1 FROM search_outcome WHERE search = id \
+                       AND (?3 = '' OR indexer = ?3) AND (?4 = '' OR what = ?4))) AND at >= ?5 AND at < ?6 \
+                       ORDER BY id DESC LIMIT ?7";
+            let (from, to) = filter.day.unwrap_or((i64::MIN, i64::MAX));
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map(
+                params![
+                    filter.before.unwrap_or(i64::MAX),
+                    filter.program,
+                    filter.indexer,
+                    filter.what,
+                    from,
+                    to,
+                    filter.page
+                ],
+                searched,
+            )?;
+            let mut found = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+            let sql = "SELECT indexer, what, reason, releases, alone, took_ms FROM search_outcome WHERE search = ?1";
+            let mut outcomes = connection.prepare_cached(sql)?;
+            for search in &mut found {
+                let rows = outcomes.query_map([search.id], outcome)?;
+                search.indexers = rows.collect::<rusqlite::Result<_>>()?;
+            }
+            Ok(found)
+        })
+    }
+
+    /// A page of downloads, newest first.
+    pub(crate) fn grabs(&self, filter: &Filter) -> Result<Vec<Grabbed>, Error> {
+        self.file.read(|connection| {
+            let sql = "SELECT id, at, program, address, indexer, title, what, reason, bytes, took_ms FROM search_grab \
+                       WHERE id < ?1 AND (?2 = '' OR program = ?2) AND (?3 = '' OR indexer = ?3) \
+                       AND (?4 = '' OR what = ?4) AND at >= ?5 AND at < ?6 ORDER BY id DESC LIMIT ?7";
+            let (from, to) = filter.day.unwrap_or((i64::MIN, i64::MAX));
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map(
+                params![
+                    filter.before.unwrap_or(i64::MAX),
+                    filter.program,
+                    filter.indexer,
+                    filter.what,
+                    from,
+                    to,
+                    filter.page
+                ],
+                grabbed,
+            )?;
+            rows.collect()
+        })
+    }
+
+    /// The last different questions that a person asked.
+    pub(crate) fn last_queries(&self, program: &str, most: u32) -> Result<Vec<String>, Error> {
+        self.file.read(|connection| {
+            let sql = "SELECT query, MAX(id) AS last FROM search_search WHERE program = ?1 GROUP BY query \
+                       ORDER BY last DESC LIMIT ?2";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map(params![program, most], |row| row.get(0))?;
+            rows.collect()
+        })
+    }
+
+    /// Programs that have asked, by name.
+    pub(crate) fn programs(&self) -> Result<Vec<String>, Error> {
+        self.file.read(|connection| {
+            let sql = "SELECT DISTINCT program FROM search_search ORDER BY program LIMIT 200";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([], |row| row.get(0))?;
+            rows.collect()
+        })
+    }
+
+    /// What came of an indexer since then.
+    pub(crate) fn yield_of(&self, indexer: &str, since: i64) -> Result<Yield, Error> {
+        self.file.read(|connection| {
+            let sql = "SELECT COUNT(*), COALESCE(SUM(releases), 0), COALESCE(SUM(alone), 0) FROM search_outcome \
+                       JOIN search_search ON id = search WHERE indexer = ?1 AND at >= ?2 \
+                       AND what IN ('answered', 'shared')";
+            let mut found = connection
+                .prepare_cached(sql)?
+                .query_row(params![indexer, since], |row| {
+                    Ok(Yield {
+                        searches: row.get(0)?,
+                        releases: row.get(1)?,
+                        alone: row.get(2)?,
+                        grabs: 0,
+                    })
+                })?;
+            let sql = "SELECT COUNT(*) FROM search_grab WHERE indexer = ?1 AND at >= ?2 AND what <> 'failed'";
+            found.grabs = connection
+                .prepare_cached(sql)?
+                .query_row(params![indexer, since], |row| row.get(0))?;
+            Ok(found)
+        })
+    }
+
+    /// Forgets all but the last so many of each.
+    pub(crate) fn trim(&self, most: u32) {
+        self.write(move |transaction| {
+            for table in ["search_search", "search_grab"] {
+                let sql = format!(
+                    "DELETE FROM {table} WHERE id <= (SELECT COALESCE(MAX(id), 0) FROM {table}) - ?1"
+                );
+                transaction.execute(&sql, [most])?;
+            }
+            let sql = "DELETE FROM search_outcome WHERE search < (SELECT COALESCE(MIN(id), 0) FROM search_search)";
+            transaction.execute(sql, [])?;
+            Ok(())
+        });
+    }
+
+    fn write(
+        &self,
+        work: impl FnOnce(&rusqlite::Transaction<'_>) -> rusqlite::Result<()> + Send + 'static,
+    ) {
+        if let Err(error) = self.file.write_later(work) {
+            tracing::warn!(front = "search", %error, "the history has a gap");
+        }
+    }
+}
+
+fn searched(row: &Row<'_>) -> rusqlite::Result<Searched> {
+    Ok(Searched {
+        id: row.get(0)?,
+        at: row.get(1)?,
+        program: row.get(2)?,
+        address: row.get(3)?,
+        class: row.get(4)?,
+        query: row.get(5)?,
+        scope: row.get(6)?,
+        asked: row.get(7)?,
+        answered: row.get(8)?,
+        results: row.get(9)?,
+        took_ms: row.get(10)?,
+        calls: row.get(11)?,
+        shared: row.get(12)?,
+        indexers: Vec::new(),
+    })
+}
+
+fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
+    Ok(Outcome {
+        indexer: row.get(0)?,
+        what: row.get(1)?,
+        reason: row.get(2)?,
+        releases: row.get(3)?,
+        alone: row.get(4)?,
+        took_ms: row.get(5)?,
+    })
+}
+
+fn grabbed(row: &Row<'_>) -> rusqlite::Result<Grabbed> {
+    Ok(Grabbed {
+        id: row.get(0)?,
+        at: row.get(1)?,
+        program: row.get(2)?,
+        address: row.get(3)?,
+        indexer: row.get(4)?,
+        title: row.get(5)?,
+        what: row.get(6)?,
+        reason: row.get(7)?,
+        bytes: row.get(8)?,
+        took_ms: row.get(9)?,
+    })
+}

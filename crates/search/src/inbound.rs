@@ -1,0 +1,86 @@
+//! What programs ask over HTTP: Torznab and Newznab, the shapes of Prowlarr and Jackett, downloads.
+
+mod aliases;
+mod download;
+mod scope;
+mod torznab;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::{HeaderMap, Uri, header};
+use axum::routing::get;
+use weir_search_proto::Protocol;
+use weir_web::{Access, Client};
+
+use self::torznab::Arrival;
+use crate::desk::Desk;
+use crate::reply;
+
+pub(crate) use self::scope::Scope;
+pub(crate) use self::torznab::outcomes;
+
+/// Routes that need a key, but for caps.
+pub(crate) fn feeds(desk: &Arc<Desk>) -> (Access, Router) {
+    let router = Router::new()
+        .merge(of(Protocol::Torrent))
+        .merge(of(Protocol::Nzb))
+        .merge(aliases::feeds())
+        .with_state(desk.clone());
+    let access = Access::OpenFeed {
+        refuse: reply::refusal,
+        open: is_open,
+    };
+    (access, router)
+}
+
+/// All indexers of a protocol, one of them, those with a tag.
+fn of(protocol: Protocol) -> Router<Arc<Desk>> {
+    let base = scope::path(protocol);
+    Router::new()
+        .route(
+            &format!("/{base}/api"),
+            get(move |arrival: Arrival| torznab::all(arrival, protocol)),
+        )
+        .route(
+            &format!("/{base}/{{indexer}}/api"),
+            get(async move |Path(name): Path<String>, arrival: Arrival| {
+                torznab::one(arrival, protocol, &name).await
+            }),
+        )
+        .route(
+            &format!("/{base}/tag/{{tag}}/api"),
+            get(async move |Path(tag): Path<String>, arrival: Arrival| {
+                torznab::tagged(arrival, protocol, &tag).await
+            }),
+        )
+}
+
+/// Downloads, which carry their right in the link.
+pub(crate) fn downloads(desk: &Arc<Desk>) -> Router {
+    Router::new()
+        .route("/dl/{token}/{name}", get(download::show))
+        .with_state(desk.clone())
+}
+
+/// What an indexer can do is no secret, and some programs ask for it before they have a key.
+fn is_open(uri: &Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    let parsed = weir_search_proto::parse_request(query);
+    matches!(parsed.request, Ok(weir_search_proto::Request::Caps))
+}
+
+/// The address that a client reaches us by.
+pub(crate) fn origin(headers: &HeaderMap, client: &Client) -> String {
+    let host = headers.get(header::HOST);
+    let host = host.and_then(|host| host.to_str().ok());
+    let host = host.filter(|host| !host.is_empty()).unwrap_or("localhost");
+    let scheme = if client.https { "https" } else { "http" };
+    format!("{scheme}://{host}")
+}
+
+/// A header's text.
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}

@@ -1,0 +1,187 @@
+//! The addresses of Prowlarr and Jackett under their own bases, so that programs which know those find our indexers.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use weir_search_proto::error::code;
+use weir_search_proto::{Caps, ErrorDocument, Format, Function, Protocol};
+use weir_web::Visitor;
+
+use super::origin;
+use super::scope::Scope;
+use super::torznab::Arrival;
+use crate::desk::Desk;
+use crate::indexer::Indexer;
+use crate::reply;
+
+pub(super) fn feeds() -> Router<Arc<Desk>> {
+    Router::new()
+        .route("/prowlarr/api/v1/system/status", get(status))
+        .route("/prowlarr/api/v1/indexer", get(list))
+        .route("/prowlarr/api/v1/indexer/{id}", get(one))
+        .route("/prowlarr/api/v1/indexer/{id}/newznab", get(numbered))
+        .route("/prowlarr/{id}/api", get(numbered))
+        .route("/jackett/api/v2.0/indexers", get(jackett_list))
+        .route(
+            "/jackett/api/v2.0/indexers/{id}/results/torznab",
+            get(jackett),
+        )
+        .route(
+            "/jackett/api/v2.0/indexers/{id}/results/torznab/",
+            get(jackett),
+        )
+        .route(
+            "/jackett/api/v2.0/indexers/{id}/results/torznab/api",
+            get(jackett),
+        )
+}
+
+async fn status() -> Json<Value> {
+    Json(json!({
+        "appName": "Weir",
+        "instanceName": "Weir",
+        "version": env!("CARGO_PKG_VERSION"),
+    }))
+}
+
+async fn list(State(desk): State<Arc<Desk>>, visitor: Visitor, headers: HeaderMap) -> Json<Value> {
+    let origin = origin(&headers, &visitor.client);
+    let roster = desk.roster.load();
+    let all: Vec<Value> = roster
+        .all
+        .iter()
+        .map(|indexer| prowlarr(indexer, &origin))
+        .collect();
+    Json(Value::Array(all))
+}
+
+async fn one(
+    State(desk): State<Arc<Desk>>,
+    Path(id): Path<String>,
+    visitor: Visitor,
+    headers: HeaderMap,
+) -> Response {
+    let origin = origin(&headers, &visitor.client);
+    match by_number(&desk, &id) {
+        Ok(indexer) => Json(prowlarr(&indexer, &origin)).into_response(),
+        Err(error) => reply::not_there(&error, Format::Json),
+    }
+}
+
+async fn numbered(Path(id): Path<String>, arrival: Arrival) -> Response {
+    let scope = by_number(&arrival.desk, &id).map(Scope::of);
+    arrival.answer(scope).await
+}
+
+fn by_number(desk: &Desk, id: &str) -> Result<Arc<Indexer>, ErrorDocument> {
+    let roster = desk.roster.load();
+    let number = id.parse().ok();
+    let indexer = number.and_then(|number| roster.numbered(number));
+    indexer.cloned().ok_or_else(|| {
+        let text = format!("There is no indexer with the number {id:?}.");
+        ErrorDocument::new(code::INCORRECT_PARAMETER, text)
+    })
+}
+
+async fn jackett_list(State(desk): State<Arc<Desk>>) -> Json<Value> {
+    let all: Vec<Value> = desk
+        .all_of(Protocol::Torrent)
+        .iter()
+        .map(|indexer| {
+            json!({
+                "id": indexer.name(),
+                "name": indexer.name(),
+                "description": "",
+                "type": "private",
+                "configured": true,
+                "site_link": indexer.place(),
+                "language": "en-US",
+                "last_error": "",
+                "potatoenabled": false,
+                "caps": [],
+            })
+        })
+        .collect();
+    Json(Value::Array(all))
+}
+
+async fn jackett(Path(id): Path<String>, arrival: Arrival) -> Response {
+    let scope = match id.as_str() {
+        "all" => Ok(Scope::all(&arrival.desk, Protocol::Torrent)),
+        name => Scope::named(&arrival.desk, Protocol::Torrent, name),
+    };
+    arrival.answer(scope).await
+}
+
+/// An indexer as Prowlarr's API describes one.
+fn prowlarr(indexer: &Indexer, origin: &str) -> Value {
+    let known = indexer.known.load();
+    let nothing = Caps::default();
+    let caps = known.as_ref().map_or(&nothing, |known| &known.caps);
+    let protocol = match indexer.protocol() {
+        Protocol::Torrent => "torrent",
+        Protocol::Nzb => "usenet",
+    };
+    let terms = |function: Function| -> Vec<String> {
+        let Some(terms) = caps.functions.get(&function) else {
+            return Vec::new();
+        };
+        let text = caps.text.contains(&function).then_some("q");
+        let terms = terms.iter().map(|term| term.name());
+        text.into_iter().chain(terms).map(str::to_owned).collect()
+    };
+    let categories: Vec<Value> = caps
+        .categories
+        .iter()
+        .map(|category| {
+            let below: Vec<Value> = category
+                .subcategories
+                .iter()
+                .map(|below| json!({ "id": below.id, "name": below.name, "subCategories": [] }))
+                .collect();
+            json!({ "id": category.id, "name": category.name, "subCategories": below })
+        })
+        .collect();
+    let number = indexer.number;
+    json!({
+        "id": number,
+        "name": indexer.name(),
+        "sortName": indexer.name().to_lowercase(),
+        "implementation": if protocol == "torrent" { "Torznab" } else { "Newznab" },
+        "implementationName": if protocol == "torrent" { "Torznab" } else { "Newznab" },
+        "configContract": if protocol == "torrent" { "TorznabSettings" } else { "NewznabSettings" },
+        "definitionName": indexer.name(),
+        "description": "",
+        "language": "en-US",
+        "encoding": "UTF-8",
+        "enable": true,
+        "redirect": false,
+        "supportsRss": true,
+        "supportsSearch": true,
+        "supportsRedirect": false,
+        "supportsPagination": false,
+        "protocol": protocol,
+        "privacy": "private",
+        "priority": indexer.config.priority,
+        "indexerUrls": [format!("{origin}/prowlarr/{number}/")],
+        "legacyUrls": [],
+        "tags": [],
+        "fields": [],
+        "capabilities": {
+            "limitsMax": caps.max_limit,
+            "limitsDefault": caps.default_limit,
+            "categories": categories,
+            "supportsRawSearch": false,
+            "searchParams": terms(Function::Search),
+            "tvSearchParams": terms(Function::Tv),
+            "movieSearchParams": terms(Function::Movie),
+            "musicSearchParams": terms(Function::Music),
+            "bookSearchParams": terms(Function::Book),
+        },
+    })
+}

@@ -1,0 +1,265 @@
+//! One Torznab or Newznab request: parsed once, asked of its indexers, answered within the deadline.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use axum::response::Response;
+use weir_search_proto::error::code;
+use weir_search_proto::{
+    Asked, ErrorDocument, Format, Parsed, Protocol, Request, Skipped, parse_request,
+};
+use weir_web::{Failure, Visitor};
+
+use super::scope::{self, Scope};
+use super::{origin, text};
+use crate::desk::Desk;
+use crate::history::{Outcome, Searched};
+use crate::merge::List;
+use crate::policy::unix;
+use crate::program::{self, Program};
+use crate::reply::{self, Page};
+use crate::search::{How, Question, Search, State as Asking};
+use crate::session::{Frozen, SessionKey};
+
+/// Time that caps wait for indexers which have not said yet what they can do.
+const CAPS_WAIT: Duration = Duration::from_secs(5);
+
+/// A request and what belongs to it.
+pub(super) struct Arrival {
+    pub(super) desk: Arc<Desk>,
+    pub(super) visitor: Visitor,
+    pub(super) headers: HeaderMap,
+    path: String,
+    query: String,
+}
+
+impl FromRequestParts<Arc<Desk>> for Arrival {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, desk: &Arc<Desk>) -> Result<Self, Failure> {
+        Ok(Self {
+            desk: desk.clone(),
+            visitor: Visitor::from_request_parts(parts, desk).await?,
+            headers: parts.headers.clone(),
+            path: parts.uri.path().to_owned(),
+            query: parts.uri.query().unwrap_or_default().to_owned(),
+        })
+    }
+}
+
+pub(super) async fn all(arrival: Arrival, protocol: Protocol) -> Response {
+    let scope = Scope::all(&arrival.desk, protocol);
+    arrival.answer(Ok(scope)).await
+}
+
+pub(super) async fn one(arrival: Arrival, protocol: Protocol, name: &str) -> Response {
+    let scope = Scope::named(&arrival.desk, protocol, name);
+    arrival.answer(scope).await
+}
+
+pub(super) async fn tagged(arrival: Arrival, protocol: Protocol, tag: &str) -> Response {
+    let scope = Scope::tagged(&arrival.desk, protocol, tag);
+    arrival.answer(scope).await
+}
+
+impl Arrival {
+    /// Answers the request for these indexers.
+    pub(super) async fn answer(self, scope: Result<Scope, ErrorDocument>) -> Response {
+        let Parsed {
+            request, format, ..
+        } = parse_request(&self.query);
+        let scope = match scope {
+            Ok(scope) => scope,
+            Err(error) => return reply::not_there(&error, format),
+        };
+        let user_agent = text(&self.headers, "user-agent");
+        let now = self.desk.engine.timeline().now();
+        let program = self.desk.programs.heard(&program::name(user_agent), now);
+        match request {
+            Err(refusal) => reply::error(&refusal, format),
+            Ok(Request::Caps) => self.caps(&scope, &program, format).await,
+            Ok(Request::Search(asked)) => self.search(&scope, program, asked, format).await,
+            Ok(Request::Get { id }) => super::download::get(&self, &id).await,
+            Ok(Request::Indexers { .. }) => {
+                self.desk
+                    .introduced(&scope.indexers, &program, CAPS_WAIT)
+                    .await;
+                reply::indexers(&scope.indexers)
+            }
+        }
+    }
+
+    async fn caps(&self, scope: &Scope, program: &Program, format: Format) -> Response {
+        self.desk
+            .introduced(&scope.indexers, program, CAPS_WAIT)
+            .await;
+        let config = self.desk.config.load();
+        reply::caps(scope, &config, format)
+    }
+
+    async fn search(
+        &self,
+        scope: &Scope,
+        program: Program,
+        asked: Asked,
+        format: Format,
+    ) -> Response {
+        let (desk, config) = (&self.desk, self.desk.config.load_full());
+        let page = Page {
+            offset: asked.offset,
+            limit: asked
+                .limit
+                .unwrap_or(config.page_default.get())
+                .min(config.page_max.get()),
+        };
+        if scope.indexers.is_empty() {
+            let kind = scope::path(scope.protocol);
+            let text = format!(
+                "No {kind} indexer is configured. Add one under search.indexers, or import yours with `weir import`."
+            );
+            return reply::error(&ErrorDocument::new(code::UNKNOWN, text), format);
+        }
+        let key = SessionKey {
+            program: program.name.clone(),
+            address: self.visitor.client.address.to_string(),
+            scope: self.path.clone(),
+            query: asked.query.clone(),
+        };
+        let origin = origin(&self.headers, &self.visitor.client);
+        let link =
+            |frozen: &Frozen| reply::feed(desk, scope, frozen, page, &origin, &self.path, format);
+        if asked.offset > 0
+            && let Some(frozen) = desk.sessions.find(&key, config.session)
+        {
+            return link(&frozen);
+        }
+        let user_agent = text(&self.headers, "user-agent");
+        let class = program::class(
+            &config,
+            &asked.query,
+            text(&self.headers, "x-weir-class"),
+            user_agent,
+        );
+        let question = Question {
+            query: asked.query,
+            scope: scope.indexers.clone(),
+            class,
+            max_wait: text(&self.headers, "x-weir-max-wait").and_then(wait),
+            no_cache: asked.no_cache,
+            program,
+            address: key.address.clone(),
+            deadline: config.deadline,
+        };
+        let search = desk.begin(question);
+        search.settled(search.deadline()).await;
+        let tally = search.tally();
+        let list = search.list(|indexer| desk.is_healthy(indexer));
+        note(desk, &search, &scope.name, &list);
+        let nobody = tally.answered == 0 && tally.stale == 0;
+        if nobody && tally.nothing < tally.asked {
+            let seconds = desk.earliest(&scope.indexers, class);
+            return reply::busy(seconds, &skipped(&search), format);
+        }
+        let frozen = Arc::new(Frozen {
+            list,
+            skipped: skipped(&search),
+        });
+        desk.sessions.keep(key, frozen.clone(), config.session);
+        link(&frozen)
+    }
+}
+
+/// What the header says, in seconds.
+fn wait(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let seconds = text.strip_suffix('s').unwrap_or(text);
+    let seconds: f64 = seconds.trim().parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// Who has no part of an answer, or only an old one, and why.
+pub(crate) fn skipped(search: &Search) -> Vec<Skipped> {
+    let places = search.places().into_iter();
+    places
+        .filter_map(|place| {
+            let (mut reason, until) = match place.state {
+                Asking::Answered { .. } | Asking::Nothing(_) => return None,
+                Asking::Asking => ("it has not answered yet".to_owned(), None),
+                Asking::Skipped { reason, until } | Asking::Failed { reason, until } => {
+                    (reason, until)
+                }
+            };
+            if place.stale.is_some() {
+                reason += "; answered from cache";
+            }
+            Some(Skipped {
+                indexer: place.indexer.name().to_owned(),
+                reason,
+                until: until.map(unix),
+            })
+        })
+        .collect()
+}
+
+/// Remembers a search that was answered.
+pub(crate) fn note(desk: &Desk, search: &Search, scope: &str, list: &List) {
+    let tally = search.tally();
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let question = &search.question;
+    desk.history.note_search(Searched {
+        id: 0,
+        at: unix(search.began),
+        program: question.program.name.to_string(),
+        address: question.address.clone(),
+        class: question.class.0,
+        query: question.query.words(),
+        scope: scope.to_owned(),
+        asked: count(tally.asked),
+        answered: count(tally.answered),
+        results: count(list.releases.len()),
+        took_ms: millis(search.began_at.elapsed()),
+        calls: count(tally.calls),
+        shared: count(tally.shared),
+        indexers: outcomes(search, list),
+    });
+}
+
+/// What each indexer had to do with a search.
+pub(crate) fn outcomes(search: &Search, list: &List) -> Vec<Outcome> {
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let places = search.places().into_iter();
+    places
+        .map(|place| {
+            let of = list
+                .contributions
+                .iter()
+                .position(|other| other.indexer.upstream == place.indexer.upstream);
+            let (what, reason) = match &place.state {
+                Asking::Asking => ("running", String::new()),
+                Asking::Answered { how, .. } => match how {
+                    How::Asked => ("answered", String::new()),
+                    How::Shared => ("shared", String::new()),
+                    How::Cached(age) => ("cached", format!("{age} s old")),
+                },
+                Asking::Nothing(why) => ("nothing", (*why).to_owned()),
+                Asking::Skipped { reason, .. } => ("skipped", reason.clone()),
+                Asking::Failed { reason, .. } => ("failed", reason.clone()),
+            };
+            Outcome {
+                indexer: place.indexer.name().to_owned(),
+                what: what.to_owned(),
+                reason,
+                releases: of.map_or(0, |of| count(list.contributions[of].part.releases.len())),
+                alone: of.map_or(0, |of| count(list.unique(of))),
+                took_ms: millis(place.took),
+            }
+        })
+        .collect()
+}
+
+fn millis(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,163 @@
+//! The indexers that are there, and what is known of each.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use weir_engine::dispatch::policy::{Usage, Window};
+use weir_engine::dispatch::{Budget, Moment, UpstreamId};
+use weir_search_proto::{ApiLimits, Caps, Function, Mapping, Protocol, Term};
+
+use crate::config::indexer::{self, Kind};
+use crate::outbound::Target;
+
+/// Starts of calls that are remembered to learn a limit from.
+const STARTS: usize = 10_000;
+/// From so few calls nothing is learned: who refuses them refuses bursts.
+const LEAST: usize = 10;
+
+/// One indexer.
+pub(crate) struct Indexer {
+    /// The number that programs know it by which know Prowlarr; it stays with the name.
+    pub(crate) number: u32,
+    pub(crate) upstream: UpstreamId,
+    pub(crate) config: indexer::Indexer,
+    pub(crate) target: Target,
+    /// What it said it can do; written when it has said so.
+    pub(crate) known: ArcSwapOption<Known>,
+    /// When calls were made, as far as limits may be learned from them.
+    pub(crate) starts: Mutex<VecDeque<Moment>>,
+}
+
+/// What an indexer can do.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) caps: Caps,
+    pub(crate) mapping: Mapping,
+    /// When it said so, in seconds since 1970.
+    pub(crate) at: i64,
+    /// It did not say anything that can be read, so this is what any indexer can do.
+    pub(crate) assumed: bool,
+}
+
+/// All of them, in the order of the configuration.
+#[derive(Default)]
+pub(crate) struct Roster {
+    pub(crate) all: Vec<Arc<Indexer>>,
+}
+
+impl Known {
+    pub(crate) fn new(caps: Caps, at: i64) -> Self {
+        Self {
+            mapping: Mapping::of(&caps),
+            caps,
+            at,
+            assumed: false,
+        }
+    }
+
+    /// What is asked of an indexer whose caps nobody can read.
+    pub(crate) fn assumed(at: i64) -> Self {
+        let text = [Function::Search, Function::Tv, Function::Movie];
+        let tv = [Term::Season, Term::Episode].into();
+        let functions = [
+            (Function::Search, [].into()),
+            (Function::Tv, tv),
+            (Function::Movie, [].into()),
+        ];
+        let caps = Caps {
+            title: String::new(),
+            default_limit: 100,
+            max_limit: 100,
+            functions: functions.into(),
+            text: text.into(),
+            categories: Vec::new(),
+            tags: Vec::new(),
+        };
+        Self {
+            assumed: true,
+            ..Self::new(caps, at)
+        }
+    }
+}
+
+impl Indexer {
+    pub(crate) fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    pub(crate) fn protocol(&self) -> Protocol {
+        match self.config.kind {
+            Kind::Torznab => Protocol::Torrent,
+            Kind::Newznab => Protocol::Nzb,
+        }
+    }
+
+    /// Where it is, without secrets.
+    pub(crate) fn place(&self) -> String {
+        let url = &self.config.url;
+        format!("{}://{}", url.scheme(), url.authority())
+    }
+
+    /// Remembers that it is called now.
+    pub(crate) fn note_start(&self, now: Moment) {
+        let mut starts = self.starts.lock();
+        let day_ago = now - Window::Day.length();
+        while starts.front().is_some_and(|start| *start < day_ago) || starts.len() >= STARTS {
+            starts.pop_front();
+        }
+        starts.push_back(now);
+    }
+
+    /// What it seems to allow, given that it refuses us now and for so long: as many calls as were made until it
+    /// did. Short waits say nothing, they are about bursts.
+    pub(crate) fn learn(&self, retry_after: std::time::Duration, now: Moment) -> Option<Usage> {
+        let window = if retry_after < Window::Minute.length() * 10 {
+            return None;
+        } else if retry_after <= Window::Hour.length() {
+            Window::Hour
+        } else {
+            Window::Day
+        };
+        let begins = now - window.length();
+        let starts = self.starts.lock();
+        let made = starts.iter().filter(|start| **start > begins).count();
+        let limit = u32::try_from(made).ok().filter(|_| made >= LEAST)?;
+        Some(Usage {
+            budget: Budget::Query,
+            window,
+            limit,
+            used: Some(limit),
+        })
+    }
+}
+
+/// What an indexer said of its limits.
+pub(crate) fn told(limits: &ApiLimits) -> impl Iterator<Item = Usage> {
+    let usage = |budget, limit: Option<u32>, used| {
+        Some(Usage {
+            budget,
+            window: Window::Day,
+            limit: limit.filter(|limit| *limit > 0)?,
+            used,
+        })
+    };
+    let query = usage(Budget::Query, limits.calls_allowed, limits.calls_made);
+    let grab = usage(Budget::Grab, limits.grabs_allowed, limits.grabs_made);
+    query.into_iter().chain(grab)
+}
+
+impl Roster {
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<Indexer>> {
+        self.all.iter().find(|indexer| indexer.name() == name)
+    }
+
+    pub(crate) fn numbered(&self, number: u32) -> Option<&Arc<Indexer>> {
+        self.all.iter().find(|indexer| indexer.number == number)
+    }
+
+    pub(crate) fn upstream(&self, upstream: UpstreamId) -> Option<&Arc<Indexer>> {
+        self.all.iter().find(|indexer| indexer.upstream == upstream)
+    }
+}

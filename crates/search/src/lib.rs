@@ -1,0 +1,50 @@
+//! The search front: one Torznab/Newznab address in front of many indexers.
+//!
+//! A request becomes a [`Query`](weir_search_proto::Query), is asked of its indexers all at once (`fanout`), each by
+//! way of the cache, a shared flight and the engine, and is answered from what has arrived within a bound (`merge`,
+//! `reply`). What comes later is kept for the next asker.
+
+mod cache;
+mod call;
+mod card;
+pub mod config;
+mod contribution;
+mod desk;
+mod fanout;
+mod front;
+mod history;
+mod inbound;
+mod indexer;
+mod links;
+mod merge;
+mod metrics;
+mod outbound;
+mod part;
+mod plan;
+mod policy;
+mod program;
+mod reply;
+mod search;
+mod session;
+mod stats;
+mod throttle;
+mod upstreams;
+
+pub use desk::{Error, Outward};
+pub use front::{Front, Reloader};
+pub use policy::policy;
+
+/// Keys below `search.` that are read once, at the start.
+pub const AT_START: [&str; 11] = [
+    "queue_size",
+    "aging",
+    "allow_private_upstreams",
+    "allow_private_links",
+    "answer_bytes",
+    "file_bytes",
+    "throttled",
+    "spacing",
+    "max_wait",
+    "cache.size",
+    "cache.memory",
+];

@@ -1,0 +1,199 @@
+//! Many answers become one list: what is the same is one release with all its sources, newest first.
+//!
+//! Same info hash is the same release. Two different info hashes never are. Where one of two has none, the same title
+//! (but for its punctuation) of exactly the same size is. One indexer's own releases are never taken for one another
+//! by title: it lists them apart.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+use weir_search_proto::{InfoHash, Release};
+
+use crate::indexer::Indexer;
+use crate::part::Part;
+
+/// One indexer's answer, as it goes into the list.
+pub(crate) struct Contribution {
+    pub(crate) indexer: Arc<Indexer>,
+    pub(crate) part: Arc<Part>,
+    /// Not an answer of now.
+    pub(crate) cached: bool,
+    /// Whether it could be asked for the file now.
+    pub(crate) healthy: bool,
+}
+
+/// Where a release is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// Position of its contribution.
+    pub(crate) of: u16,
+    /// Position in its part.
+    pub(crate) at: u32,
+}
+
+/// One release with all its sources, the preferred one first.
+#[derive(Clone, Debug)]
+pub(crate) struct Merged {
+    pub(crate) sources: SmallVec<[Source; 2]>,
+    /// The oldest time that a source gives: when it was really published. Seconds since 1970.
+    pub(crate) published: i64,
+}
+
+/// The whole list. It keeps the answers that it points into.
+pub(crate) struct List {
+    pub(crate) contributions: Vec<Contribution>,
+    pub(crate) releases: Vec<Merged>,
+}
+
+impl List {
+    pub(crate) fn of(
+        contributions: Vec<Contribution>,
+        wanted: impl Fn(&Contribution, &Release) -> bool,
+    ) -> Self {
+        let mut groups = Groups::default();
+        for (of, contribution) in contributions.iter().enumerate() {
+            let Ok(of) = u16::try_from(of) else { break };
+            for (at, release) in contribution.part.releases.iter().enumerate() {
+                let Ok(at) = u32::try_from(at) else { break };
+                if wanted(contribution, release) {
+                    groups.add(Source { of, at }, release);
+                }
+            }
+        }
+        let releases = groups.close();
+        let mut list = Self {
+            contributions,
+            releases: Vec::new(),
+        };
+        let mut releases: Vec<Merged> = releases
+            .into_iter()
+            .map(|sources| list.merged(sources))
+            .collect();
+        // Ties are broken by what does not change from one answer to the next.
+        releases.sort_by_cached_key(|merged| {
+            let release = list.at(merged.sources[0]);
+            (Reverse(merged.published), release.guid.clone())
+        });
+        list.releases = releases;
+        list
+    }
+
+    pub(crate) fn at(&self, source: Source) -> &Release {
+        &self.contributions[source.of as usize].part.releases[source.at as usize]
+    }
+
+    pub(crate) fn indexer(&self, source: Source) -> &Arc<Indexer> {
+        &self.contributions[source.of as usize].indexer
+    }
+
+    /// How many releases only this contribution has.
+    pub(crate) fn unique(&self, of: usize) -> usize {
+        let own = |merged: &&Merged| merged.sources.iter().all(|source| source.of as usize == of);
+        self.releases.iter().filter(own).count()
+    }
+
+    fn merged(&self, mut sources: SmallVec<[Source; 2]>) -> Merged {
+        let rank = |source: &Source| {
+            let contribution = &self.contributions[source.of as usize];
+            let release = self.at(*source);
+            (
+                !contribution.healthy,
+                contribution.indexer.config.priority,
+                contribution.cached,
+                Reverse(release.seeders),
+                source.of,
+                source.at,
+            )
+        };
+        sources.sort_by_key(rank);
+        let dates = sources
+            .iter()
+            .filter_map(|source| self.at(*source).published);
+        let published = dates.min().unwrap_or(0);
+        Merged { sources, published }
+    }
+}
+
+/// Releases that are the same, while they are gathered.
+#[derive(Default)]
+struct Groups {
+    groups: Vec<SmallVec<[Source; 2]>>,
+    by_hash: HashMap<InfoHash, u32>,
+    /// Groups with an info hash by title and size; several may have the same.
+    titles: HashMap<(u64, u64), SmallVec<[u32; 1]>>,
+    /// Those without an info hash, for when all others are there.
+    bare: Vec<(Source, Option<(u64, u64)>)>,
+}
+
+impl Groups {
+    fn add(&mut self, source: Source, release: &Release) {
+        let like = release
+            .size
+            .filter(|size| *size > 0)
+            .map(|size| (title_key(&release.title), size));
+        let Some(hash) = release.info_hash else {
+            self.bare.push((source, like));
+            return;
+        };
+        if let Some(group) = self.by_hash.get(&hash) {
+            self.groups[*group as usize].push(source);
+            return;
+        }
+        let group = self.open(source);
+        self.by_hash.insert(hash, group);
+        if let Some(like) = like {
+            self.titles.entry(like).or_default().push(group);
+        }
+    }
+
+    fn close(mut self) -> Vec<SmallVec<[Source; 2]>> {
+        for (source, like) in std::mem::take(&mut self.bare) {
+            let Some(like) = like else {
+                self.open(source);
+                continue;
+            };
+            let same = self.titles.get(&like).map(SmallVec::as_slice);
+            // Of several with different info hashes nobody knows which it is.
+            let same = match same {
+                Some([group]) => Some(*group),
+                _ => None,
+            };
+            let apart = |group: &u32| {
+                let mut sources = self.groups[*group as usize].iter();
+                sources.all(|other| other.of != source.of)
+            };
+            match same.filter(apart) {
+                Some(group) => self.groups[group as usize].push(source),
+                None => {
+                    let group = self.open(source);
+                    self.titles.entry(like).or_default().push(group);
+                }
+            }
+        }
+        self.groups
+    }
+
+    fn open(&mut self, source: Source) -> u32 {
+        self.groups.push(SmallVec::from_slice(&[source]));
+        u32::try_from(self.groups.len() - 1).unwrap_or(u32::MAX)
+    }
+}
+
+/// A title without what indexers write differently: case, spaces, dots and the like.
+fn title_key(title: &str) -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    // Within one merge only, and no key is longer than what is compared by size as well.
+    let mut hasher = foldhash::quality::FixedState::with_seed(0x7e17).build_hasher();
+    let mut word = [0; 4];
+    for letter in title.chars().filter(|letter| letter.is_alphanumeric()) {
+        for letter in letter.to_lowercase() {
+            hasher.write(letter.encode_utf8(&mut word).as_bytes());
+        }
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests;

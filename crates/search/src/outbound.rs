@@ -1,0 +1,339 @@
+//! Calls to indexers: one search, one caps document or one file, and what came back as a plain value.
+//!
+//! The time of an attempt is bounded by the engine, which drops the call; when there is another is not decided here.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use weir_config::{Secret, SecretUrl};
+use weir_engine::{Outcome, Permit, Reason, Trouble as Weather};
+use weir_net::http::{Client, Request, Response};
+use weir_net::{Error, Ground};
+use weir_search_proto::{Caps, Feed, Query, Unreadable};
+
+use crate::config::indexer::Indexer;
+
+/// Redirects that are followed.
+const REDIRECTS: u8 = 5;
+/// Characters of what an indexer said that are kept.
+const WORDS: usize = 200;
+/// Keys that are shorter are no secrets that could be told from words.
+const SECRET: usize = 6;
+
+/// What stands as it is in a query.
+const VALUE: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+/// The way out for all indexers.
+pub(crate) struct Outbound {
+    http: Client,
+    options: Options,
+}
+
+/// How indexers are called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// Whether indexers may have private addresses.
+    pub(crate) private: bool,
+    /// Whether links may lead to private addresses that are not the indexer's own.
+    pub(crate) private_links: bool,
+    /// Bytes of an answer at most.
+    pub(crate) answer_limit: usize,
+    /// Bytes of a file at most.
+    pub(crate) file_limit: usize,
+}
+
+/// An indexer to call.
+#[derive(Debug)]
+pub(crate) struct Target {
+    url: SecretUrl,
+    key: Option<Secret>,
+    proxy: Option<SecretUrl>,
+}
+
+/// A good answer to a search, and the bytes it was read from.
+pub(crate) struct Found {
+    pub(crate) feed: Feed,
+    pub(crate) body: Bytes,
+    pub(crate) charset: Option<String>,
+}
+
+/// What a link led to.
+pub(crate) enum Fetched {
+    /// A file.
+    File(Bytes),
+    /// A magnet link instead of one.
+    Magnet(String),
+}
+
+/// Why an indexer gave nothing that can be used. Displays without secrets.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum Trouble {
+    #[error("it answered that it is asked too often")]
+    Overload { retry_after: Option<Duration> },
+    #[error("its limit is reached: {0}")]
+    Limit(String),
+    #[error("it does not accept our key: {0}")]
+    Key(String),
+    #[error("it does not take this question: {0}")]
+    Question(String),
+    #[error("it has no such file")]
+    Missing,
+    #[error("it said: {0}")]
+    Said(String),
+    #[error("it answered {0}")]
+    Status(u16),
+    #[error("its answer cannot be read: {0}")]
+    Unreadable(Arc<Unreadable>),
+    #[error("{0}")]
+    NotAFile(&'static str),
+    #[error(transparent)]
+    Net(#[from] Error),
+}
+
+impl Target {
+    pub(crate) fn new(config: &Indexer) -> Self {
+        Self {
+            url: config.url.clone(),
+            key: config.api_key.clone(),
+            proxy: config.proxy.clone(),
+        }
+    }
+
+    /// The query of one call.
+    fn query(&self, parameters: &[(&str, String)]) -> String {
+        let mut query = String::new();
+        let key = self.key.as_ref().map(|key| ("apikey", key.expose()));
+        let parameters = parameters
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()));
+        for (name, value) in parameters.chain(key) {
+            let and = if query.is_empty() { "" } else { "&" };
+            let value = utf8_percent_encode(value, VALUE);
+            write!(query, "{and}{name}={value}").expect("memory takes everything");
+        }
+        query
+    }
+
+    /// An indexer's own words, short enough for a page and without what only it and we should know.
+    fn words(&self, text: &str) -> String {
+        let plain = text.chars().filter(|letter| !letter.is_control());
+        let mut words: String = plain.take(WORDS).collect();
+        let url = self.url.expose_url();
+        let mut secrets: Vec<String> = url.query_pairs().map(|(_, value)| value.into()).collect();
+        secrets.extend(self.key.as_ref().map(|key| key.expose().to_owned()));
+        for secret in secrets {
+            if secret.len() >= SECRET {
+                words = words.replace(&secret, "…");
+            }
+        }
+        words
+    }
+
+    fn trouble(&self, unreadable: Unreadable) -> Trouble {
+        let Unreadable::Error(error) = unreadable else {
+            return Trouble::Unreadable(Arc::new(unreadable));
+        };
+        let words = self.words(&error.description);
+        let limit = words.to_lowercase().contains("limit reached");
+        match error.code {
+            100..200 => Trouble::Key(words),
+            300 => Trouble::Missing,
+            500 | 501 => Trouble::Limit(words),
+            _ if limit => Trouble::Limit(words),
+            200..300 => Trouble::Question(words),
+            429 => Trouble::Overload { retry_after: None },
+            code => Trouble::Said(format!("{words} (error {code})")),
+        }
+    }
+}
+
+impl Outbound {
+    pub(crate) fn new(ground: Arc<dyn Ground>, options: Options) -> Result<Self, Error> {
+        let limits = weir_net::http::Limits::default();
+        let http = Client::new(ground, weir_net::Roots::System, limits)?;
+        Ok(Self { http, options })
+    }
+
+    /// Asks an indexer a question; `limit` is how many releases we want at most.
+    pub(crate) async fn search(
+        &self,
+        target: &Target,
+        query: &Query,
+        limit: u32,
+    ) -> Result<Found, Trouble> {
+        let mut parameters = query.parameters();
+        parameters.push(("extended", "1".into()));
+        parameters.push(("limit", limit.to_string()));
+        parameters.push(("offset", "0".into()));
+        let (body, charset) = self.document(target, &parameters).await?;
+        let feed = weir_search_proto::read_feed(&body, charset.as_deref());
+        let feed = feed.map_err(|unreadable| target.trouble(unreadable))?;
+        Ok(Found {
+            feed,
+            body,
+            charset,
+        })
+    }
+
+    /// Asks an indexer what it can do.
+    pub(crate) async fn caps(&self, target: &Target) -> Result<(Caps, Bytes), Trouble> {
+        let (body, charset) = self.document(target, &[("t", "caps".to_owned())]).await?;
+        let caps = Caps::read(&body, charset.as_deref());
+        let caps = caps.map_err(|unreadable| target.trouble(unreadable))?;
+        Ok((caps, body))
+    }
+
+    /// Gets the file behind a link of a release.
+    pub(crate) async fn fetch(&self, target: &Target, url: &SecretUrl) -> Result<Fetched, Trouble> {
+        let own_host = url.host() == target.url.host();
+        let request = Request {
+            proxy: target.proxy.as_ref(),
+            body_limit: self.options.file_limit,
+            redirects: REDIRECTS,
+            private: self.options.private_links || (own_host && self.options.private),
+            ..Request::new(url)
+        };
+        let response = self.http.get(&request).await?;
+        if let Some(magnet) = response.header("location").filter(|to| is_magnet(to)) {
+            return Ok(Fetched::Magnet(magnet.to_owned()));
+        }
+        let response = judged(response)?;
+        if response.body.starts_with(b"magnet:?") {
+            let text = String::from_utf8_lossy(&response.body);
+            return Ok(Fetched::Magnet(text.trim().to_owned()));
+        }
+        check_file(&response.body).map_err(|wrong| match wrong {
+            Wrong::Error(error) => target.trouble(error),
+            Wrong::Sentence(sentence) => Trouble::NotAFile(sentence),
+        })?;
+        Ok(Fetched::File(response.body))
+    }
+
+    async fn document(
+        &self,
+        target: &Target,
+        parameters: &[(&str, String)],
+    ) -> Result<(Bytes, Option<String>), Trouble> {
+        let query = target.query(parameters);
+        let request = Request {
+            query: &query,
+            proxy: target.proxy.as_ref(),
+            body_limit: self.options.answer_limit,
+            redirects: REDIRECTS,
+            private: self.options.private,
+            accept: "application/rss+xml, application/xml, text/xml, */*;q=0.1",
+            ..Request::new(&target.url)
+        };
+        let response = self.http.get(&request).await?;
+        // Some say with an error's status what they say as an error document.
+        if response.status >= 400
+            && let Err(Unreadable::Error(error)) =
+                weir_search_proto::read_feed(&response.body, None)
+            && response.overload().is_none()
+        {
+            return Err(target.trouble(Unreadable::Error(error)));
+        }
+        let response = judged(response)?;
+        let charset = response.content_type.as_deref().and_then(charset);
+        Ok((response.body, charset))
+    }
+}
+
+fn judged(response: Response) -> Result<Response, Trouble> {
+    if let Some(overload) = response.overload() {
+        let retry_after = overload.retry_after;
+        return Err(Trouble::Overload { retry_after });
+    }
+    match response.status {
+        200..300 => Ok(response),
+        status => Err(Trouble::Status(status)),
+    }
+}
+
+fn is_magnet(url: &str) -> bool {
+    url.get(..8)
+        .is_some_and(|start| start.eq_ignore_ascii_case("magnet:?"))
+}
+
+/// The charset that a content type names.
+fn charset(content_type: &str) -> Option<String> {
+    let mut parts = content_type.split(';').skip(1);
+    parts.find_map(|part| {
+        let (name, value) = part.split_once('=')?;
+        let value = value.trim().trim_matches('"');
+        (name.trim().eq_ignore_ascii_case("charset") && !value.is_empty()).then(|| value.to_owned())
+    })
+}
+
+enum Wrong {
+    Error(Unreadable),
+    Sentence(&'static str),
+}
+
+/// Whether these bytes are a torrent or an NZB: an indexer's page or error must not become a file.
+fn check_file(body: &[u8]) -> Result<(), Wrong> {
+    if body.first() == Some(&b'd') {
+        let info = body.windows(6).any(|part| part == b"4:info");
+        return match info && body.ends_with(b"e") {
+            true => Ok(()),
+            false => Err(Wrong::Sentence("what it gave is not a whole torrent")),
+        };
+    }
+    let start = String::from_utf8_lossy(&body[..body.len().min(4096)]).to_lowercase();
+    if start.contains("<nzb") {
+        return Ok(());
+    }
+    match weir_search_proto::read_feed(body, None) {
+        Err(error @ Unreadable::Error(_)) => Err(Wrong::Error(error)),
+        Err(Unreadable::Html) => Err(Wrong::Sentence("it gave a page instead of a file")),
+        _ => Err(Wrong::Sentence("what it gave is neither torrent nor NZB")),
+    }
+}
+
+/// What trouble means for the engine.
+pub(crate) fn outcome(trouble: &Trouble, permit: &Permit) -> Outcome {
+    let rejected = |reason| Outcome::Rejected { reason };
+    match trouble {
+        Trouble::Overload { retry_after } => Outcome::Throttled {
+            retry_after: *retry_after,
+        },
+        Trouble::Limit(_) => Outcome::Throttled { retry_after: None },
+        Trouble::Key(_) => rejected(Reason::NotAllowed),
+        Trouble::Question(_) | Trouble::Missing => Outcome::No,
+        Trouble::Status(401) => rejected(Reason::NotAllowed),
+        Trouble::Status(status @ 400..500) => rejected(Reason::Status(*status)),
+        Trouble::Status(500..) => Outcome::Unavailable,
+        Trouble::Status(_) | Trouble::Said(_) | Trouble::Unreadable(_) | Trouble::NotAFile(_) => {
+            Outcome::Broken
+        }
+        Trouble::Net(error) => match error {
+            Error::NoSuchHost | Error::NoAddress => rejected(Reason::NoSuchHost),
+            Error::Refused => Outcome::Unavailable,
+            Error::NoRoute | Error::Unreachable => {
+                permit.blame(Weather::NoRoute, rejected(Reason::NoRoute))
+            }
+            Error::SilentDns => permit.blame(Weather::SilentDns, Outcome::Unavailable),
+            Error::Untrusted(_) | Error::Forbidden(_) => rejected(Reason::Untrusted),
+            Error::TooLarge { .. } | Error::Unreadable | Error::Redirects => Outcome::Broken,
+            _ => Outcome::Unavailable,
+        },
+    }
+}
+
+/// The same for a file: that one link is dead says nothing of the indexer.
+pub(crate) fn outcome_of_file(trouble: &Trouble, permit: &Permit) -> Outcome {
+    match trouble {
+        Trouble::Status(400 | 403 | 404 | 410) | Trouble::NotAFile(_) => Outcome::No,
+        Trouble::Net(Error::Forbidden(_) | Error::TooLarge { .. } | Error::NoSuchHost) => {
+            Outcome::No
+        }
+        other => outcome(other, permit),
+    }
+}

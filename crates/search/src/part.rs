@@ -1,0 +1,90 @@
+//! One indexer's answer to one question.
+
+use std::sync::Arc;
+
+use weir_engine::dispatch::UpstreamId;
+use weir_search_proto::{Query, Release};
+
+use crate::config;
+use crate::outbound::Trouble;
+
+/// What one indexer is asked; equal questions share an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PartKey {
+    pub(crate) upstream: UpstreamId,
+    pub(crate) indexer: Arc<str>,
+    pub(crate) query: Arc<Query>,
+}
+
+/// A key in the cache.
+pub(crate) type Digest = [u8; 16];
+
+/// What came of a call.
+pub(crate) type Answer = Result<Arc<Part>, Trouble>;
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) releases: Vec<Release>,
+    /// When it was given, in seconds since 1970.
+    pub(crate) at: i64,
+    /// Bytes that it holds in memory, about.
+    pub(crate) weight: usize,
+}
+
+impl PartKey {
+    /// The same as a number that outlives the process.
+    pub(crate) fn digest(&self) -> Digest {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.indexer.as_bytes());
+        for (name, value) in self.query.parameters() {
+            hasher.update(&[0]).update(name.as_bytes());
+            hasher.update(&[1]).update(value.as_bytes());
+        }
+        let mut digest = Digest::default();
+        digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        digest
+    }
+}
+
+impl Part {
+    pub(crate) fn new(releases: Vec<Release>, at: i64) -> Self {
+        let weight = releases.iter().map(weight).sum::<usize>() + 128;
+        Self {
+            releases,
+            at,
+            weight,
+        }
+    }
+
+    /// How long this answer to this question is served without asking again, in seconds.
+    pub(crate) fn life(&self, query: &Query, cache: &config::Cache) -> i64 {
+        let life = match (query.recent(), self.releases.is_empty()) {
+            (true, false) => cache.rss,
+            (true, true) => cache.rss.min(cache.nothing),
+            (false, true) => cache.nothing,
+            (false, false) => cache.search,
+        };
+        i64::try_from(life.as_secs()).unwrap_or(i64::MAX)
+    }
+
+    /// Its age in seconds.
+    pub(crate) fn age(&self, now: i64) -> i64 {
+        now.saturating_sub(self.at).max(0)
+    }
+}
+
+fn weight(release: &Release) -> usize {
+    let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let attributes = release.attributes.iter();
+    size_of::<Release>()
+        + release.title.len()
+        + release.guid.len()
+        + text(&release.details)
+        + text(&release.download)
+        + text(&release.magnet)
+        + release.categories.len() * 4
+        + attributes
+            .map(|(name, value)| name.len() + value.len() + 48)
+            .sum::<usize>()
+}

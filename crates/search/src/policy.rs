@@ -1,0 +1,152 @@
+//! The search front's numbers for its engine.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use weir_engine::dispatch::policy::{ClassPolicy, OnRest, Overflow};
+use weir_engine::dispatch::{Class, Moment, Policy, Quota, Windows};
+
+use crate::config::indexer::Indexer;
+use crate::config::{self, Config, Workers};
+
+/// A person is waiting.
+pub(crate) const INTERACTIVE: Class = Class(0);
+/// Recent releases.
+pub(crate) const RSS: Class = Class(1);
+/// A program completes its library.
+pub(crate) const COMPLETION: Class = Class(2);
+/// Nobody waits.
+pub(crate) const BACKGROUND: Class = Class(3);
+
+/// The classes by name, for sentences.
+pub(crate) const CLASSES: [&str; 4] = ["interactive", "RSS", "completion", "background"];
+
+/// The class of a configured one.
+pub(crate) fn class(class: config::Class) -> Class {
+    match class {
+        config::Class::Interactive => INTERACTIVE,
+        config::Class::Rss => RSS,
+        config::Class::Completion => COMPLETION,
+        config::Class::Background => BACKGROUND,
+    }
+}
+
+/// The front's policy; `general` has what holds for all fronts.
+pub fn policy(general: Policy, config: &Config) -> Policy {
+    let mut policy = general;
+    let factor = policy.agenda_capacity / policy.capacity.max(1);
+    let (spacing, max_wait) = (&config.spacing, &config.max_wait);
+    policy.classes = vec![
+        rules(spacing.interactive, max_wait.interactive),
+        rules(spacing.rss, max_wait.rss),
+        rules(spacing.completion, max_wait.completion),
+        rules(spacing.background, max_wait.background),
+    ];
+    policy.capacity = config.queue_size.get();
+    policy.agenda_capacity = policy.capacity.saturating_mul(factor.max(1));
+    policy.aging = config.aging;
+    let workers = workers(config);
+    policy.crew.base = workers;
+    policy.crew.max = workers;
+    policy.failure.threshold = 1;
+    policy.failure.threshold_disables = false;
+    policy.failure.throttled = config.throttled;
+    policy.attempts = 1;
+    policy
+}
+
+/// One worker for each indexer within bounds, or as many as are configured.
+pub(crate) fn workers(config: &Config) -> u32 {
+    match config.workers {
+        Workers::Count(count) => count.get(),
+        Workers::Auto => {
+            let indexers = u32::try_from(config.indexers.len()).unwrap_or(u32::MAX);
+            indexers.clamp(config.workers_min.get(), config.workers_max.get())
+        }
+    }
+}
+
+fn rules(share: f64, max_wait: Option<Duration>) -> ClassPolicy {
+    ClassPolicy {
+        gap_permille: permille(share),
+        max_wait,
+        // What has a max-wait is ended by it; the others wait for the end of the rest.
+        on_rest: OnRest::Hold,
+        overflow: Overflow::Drop,
+    }
+}
+
+fn permille(share: f64) -> u32 {
+    let permille = (share * 1000.0).round();
+    if permille.is_finite() && permille > 0.0 {
+        permille.min(1_000_000.0) as u32
+    } else {
+        0
+    }
+}
+
+/// What one indexer allows. `now` places the hour at which its days begin.
+pub(crate) fn quota(config: &Config, indexer: &Indexer, now: Moment) -> Quota {
+    let limit = |limit: Option<std::num::NonZeroU32>| limit.map(std::num::NonZeroU32::get);
+    let day_reset = indexer.reset_hour.map(|hour| reset(hour, now));
+    Quota {
+        spacing: indexer
+            .min_request_interval
+            .unwrap_or(config.min_request_interval),
+        in_flight: config.indexer_calls.get(),
+        query: Windows {
+            minute: limit(indexer.limits.per_minute),
+            hour: limit(indexer.limits.per_hour),
+            day: limit(indexer.limits.per_day),
+            day_reset,
+        },
+        grab: Windows {
+            minute: None,
+            hour: None,
+            day: limit(indexer.limits.grabs_per_day),
+            day_reset,
+        },
+    }
+}
+
+/// The next moment at which it is this hour, UTC.
+fn reset(hour: u32, now: Moment) -> Moment {
+    const DAY: u64 = 24 * 60 * 60;
+    let since = Moment(0).until(now).as_secs();
+    let today = since - since % DAY + u64::from(hour) * 60 * 60;
+    let next = if today > since { today } else { today + DAY };
+    Moment(0) + Duration::from_secs(next)
+}
+
+/// A moment as seconds since 1970.
+pub(crate) fn unix(moment: Moment) -> i64 {
+    i64::try_from(Moment(0).until(moment).as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Now, as seconds since 1970, by the timeline of the engine.
+pub(crate) fn wall(timeline: &weir_engine::Timeline) -> i64 {
+    let wall = timeline.wall(timeline.now());
+    let since = wall.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_at_its_hour() {
+        let at = |seconds: u64| Moment(0) + Duration::from_secs(seconds);
+        let day = 20_000 * 86_400;
+        assert_eq!(reset(3, at(day + 3600)), at(day + 3 * 3600));
+        assert_eq!(reset(3, at(day + 3 * 3600)), at(day + 86_400 + 3 * 3600));
+        assert_eq!(reset(0, at(day + 5)), at(day + 86_400));
+    }
+
+    #[test]
+    fn shares_are_thousandths() {
+        assert_eq!(permille(0.1), 100);
+        assert_eq!(permille(1.0), 1000);
+        assert_eq!(permille(f64::NAN), 0);
+        assert_eq!(permille(-1.0), 0);
+    }
+}

@@ -1,0 +1,203 @@
+//! The programs that ask: by which name they go, how urgent they are, when they were last heard.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use weir_engine::dispatch::{Asker, Class, Moment};
+use weir_search_proto::Query;
+
+use crate::config::{Config, UserAgents};
+use crate::policy::{self, BACKGROUND, COMPLETION, INTERACTIVE, RSS};
+
+/// Programs that are told apart; further ones are *others*.
+const PROGRAMS: usize = 200;
+/// Characters of a name.
+const NAME: usize = 40;
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// One that asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    pub(crate) name: Arc<str>,
+    pub(crate) asker: Asker,
+}
+
+/// All that have asked.
+#[derive(Default)]
+pub(crate) struct Programs(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    by_name: HashMap<Arc<str>, Entry>,
+    names: Vec<Arc<str>>,
+}
+
+struct Entry {
+    asker: Asker,
+    heard: Moment,
+    /// First asks in the hour that began then.
+    first_asks: (Moment, u32),
+}
+
+impl Programs {
+    /// The program with this name, which is heard now.
+    pub(crate) fn heard(&self, name: &str, now: Moment) -> Program {
+        let mut known = self.0.lock();
+        let full = known.names.len() >= PROGRAMS && !known.by_name.contains_key(name);
+        let name: Arc<str> = if full { "others" } else { name }.into();
+        if !known.by_name.contains_key(&name) {
+            known.names.push(name.clone());
+            let number = u32::try_from(known.names.len()).unwrap_or(u32::MAX - 1);
+            let entry = Entry {
+                asker: Asker(number),
+                heard: now,
+                first_asks: (now, 0),
+            };
+            known.by_name.insert(name.clone(), entry);
+        }
+        let entry = known.by_name.get_mut(&name).expect("it was put there");
+        entry.heard = now;
+        Program {
+            name,
+            asker: entry.asker,
+        }
+    }
+
+    /// Who stands behind a number.
+    pub(crate) fn name(&self, asker: Asker) -> Option<String> {
+        let known = self.0.lock();
+        let place = usize::try_from(asker.0).ok()?.checked_sub(1)?;
+        known.names.get(place).map(ToString::to_string)
+    }
+
+    /// Who was heard when, latest first.
+    pub(crate) fn all(&self) -> Vec<(Arc<str>, Moment)> {
+        let known = self.0.lock();
+        let mut all: Vec<_> = known
+            .by_name
+            .iter()
+            .map(|(name, entry)| (name.clone(), entry.heard))
+            .collect();
+        all.sort_by_key(|(_, heard)| std::cmp::Reverse(*heard));
+        all
+    }
+
+    /// Whether this program may ask once more as if a person waited, because nothing is known yet.
+    pub(crate) fn first_ask(&self, program: &Program, per_hour: u32, now: Moment) -> bool {
+        let mut known = self.0.lock();
+        let Some(entry) = known.by_name.get_mut(&program.name) else {
+            return false;
+        };
+        if entry.first_asks.0 + HOUR <= now {
+            entry.first_asks = (now, 0);
+        }
+        let may = entry.first_asks.1 < per_hour;
+        entry.first_asks.1 += u32::from(may);
+        may
+    }
+}
+
+/// The name in a user agent: `Sonarr/4.0.1 (linux)` is Sonarr.
+pub(crate) fn name(user_agent: Option<&str>) -> String {
+    let text = user_agent.unwrap_or_default().trim();
+    if text.starts_with("Mozilla/") {
+        return "a browser".to_owned();
+    }
+    let product = text.split(['/', ' ', ';', '(']).next().unwrap_or_default();
+    let name: String = product
+        .chars()
+        .filter(|letter| !letter.is_control())
+        .take(NAME)
+        .collect();
+    match name.as_str() {
+        "" => "unnamed".to_owned(),
+        "CrossSeed" => "cross-seed".to_owned(),
+        _ => name,
+    }
+}
+
+/// How urgent a request is: what it asks for, what it says, who sends it.
+pub(crate) fn class(
+    config: &Config,
+    query: &Query,
+    said: Option<&str>,
+    user_agent: Option<&str>,
+) -> Class {
+    match said.map(|word| word.trim().to_ascii_lowercase()).as_deref() {
+        Some("interactive") => return INTERACTIVE,
+        Some("rss") => return RSS,
+        Some("completion") => return COMPLETION,
+        Some("background") => return BACKGROUND,
+        _ => {}
+    }
+    if query.recent() {
+        return RSS;
+    }
+    let UserAgents {
+        interactive,
+        completion,
+        background,
+    } = &config.user_agents;
+    let agent = user_agent.unwrap_or_default().to_lowercase();
+    let has = |words: &[String]| {
+        words
+            .iter()
+            .any(|word| !word.is_empty() && agent.contains(&word.to_lowercase()))
+    };
+    if has(interactive) {
+        INTERACTIVE
+    } else if has(completion) {
+        COMPLETION
+    } else if has(background) {
+        BACKGROUND
+    } else {
+        policy::class(config.default_class)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_go_by_their_product() {
+        for (agent, expected) in [
+            (Some("Sonarr/4.0.1.929 (ubuntu 22.04)"), "Sonarr"),
+            (Some("CrossSeed/7.0.0"), "cross-seed"),
+            (Some("FlexGet/3.20.14 (www.flexget.com)"), "FlexGet"),
+            (Some("Mozilla/5.0 (X11)"), "a browser"),
+            (Some("curl/8.5.0"), "curl"),
+            (Some(""), "unnamed"),
+            (None, "unnamed"),
+        ] {
+            assert_eq!(name(agent), expected);
+        }
+        assert_eq!(name(Some(&"x".repeat(500))).len(), NAME);
+    }
+
+    #[test]
+    fn too_many_programs_are_others() {
+        let programs = Programs::default();
+        for number in 0..PROGRAMS + 50 {
+            programs.heard(&format!("program{number}"), Moment(0));
+        }
+        assert_eq!(programs.all().len(), PROGRAMS + 1);
+        let again = programs.heard("program3", Moment(9));
+        assert_eq!(programs.name(again.asker).as_deref(), Some("program3"));
+        assert_eq!(&*programs.heard("one more", Moment(9)).name, "others");
+        assert_eq!(programs.name(Asker(0)), None);
+    }
+
+    #[test]
+    fn first_asks_are_so_many_an_hour() {
+        let programs = Programs::default();
+        let start = Moment(1);
+        let program = programs.heard("Sonarr", start);
+        let may = |now| programs.first_ask(&program, 2, now);
+        assert!(may(start) && may(start));
+        assert!(!may(start + Duration::from_secs(3599)));
+        assert!(may(start + HOUR));
+    }
+}

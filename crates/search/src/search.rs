@@ -1,0 +1,282 @@
+//! One search while it runs and after: what each indexer said, and who is still asked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use weir_engine::dispatch::{Class, Moment};
+use weir_search_proto::{Mapping, Query, Release};
+
+use crate::indexer::Indexer;
+use crate::merge::{Contribution, List};
+use crate::part::Part;
+
+/// Names a search in addresses; nobody guesses another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SearchId(pub(crate) u64);
+
+/// A question to some indexers.
+pub(crate) struct Question {
+    pub(crate) query: Query,
+    /// Who is asked.
+    pub(crate) scope: Vec<Arc<Indexer>>,
+    pub(crate) class: Class,
+    /// In place of the class's.
+    pub(crate) max_wait: Option<Duration>,
+    /// Nothing is answered from the cache.
+    pub(crate) no_cache: bool,
+    /// Who asks.
+    pub(crate) program: crate::program::Program,
+    /// The client's address.
+    pub(crate) address: String,
+    /// How long the asker waits.
+    pub(crate) deadline: Duration,
+}
+
+/// A search.
+pub(crate) struct Search {
+    pub(crate) id: SearchId,
+    pub(crate) question: Question,
+    pub(crate) began: Moment,
+    pub(crate) began_at: Instant,
+    places: Mutex<Vec<Place>>,
+    /// Counts changes.
+    changes: watch::Sender<u64>,
+    /// Nobody wants it any more.
+    pub(crate) stop: CancellationToken,
+}
+
+/// One indexer's part in a search.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) indexer: Arc<Indexer>,
+    pub(crate) state: State,
+    /// An older answer, which serves until there is a new one.
+    pub(crate) stale: Option<Arc<Part>>,
+    /// When its state was last changed, after the start.
+    pub(crate) took: Duration,
+    /// The answer came when nobody waited for it any more.
+    pub(crate) late: bool,
+}
+
+/// How far an indexer is.
+#[derive(Clone)]
+pub(crate) enum State {
+    /// Its answer is awaited.
+    Asking,
+    /// It answered.
+    Answered { part: Arc<Part>, how: How },
+    /// There was nothing to ask it; the answer accounts for it all the same.
+    Nothing(&'static str),
+    /// It was not asked.
+    Skipped {
+        reason: String,
+        until: Option<Moment>,
+    },
+    /// It was asked in vain.
+    Failed {
+        reason: String,
+        until: Option<Moment>,
+    },
+}
+
+/// Where an answer came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// A call for this search.
+    Asked,
+    /// A call that another asked for.
+    Shared,
+    /// The cache, this old in seconds.
+    Cached(i64),
+}
+
+/// Figures of a search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) asked: usize,
+    pub(crate) answered: usize,
+    pub(crate) nothing: usize,
+    pub(crate) running: usize,
+    pub(crate) skipped: usize,
+    pub(crate) failed: usize,
+    /// Answers that this search had to send for.
+    pub(crate) calls: usize,
+    pub(crate) shared: usize,
+    /// Not answered, but there is an older answer.
+    pub(crate) stale: usize,
+}
+
+impl Search {
+    pub(crate) fn new(id: SearchId, question: Question, began: Moment) -> Self {
+        let place = |indexer: &Arc<Indexer>| Place {
+            indexer: indexer.clone(),
+            state: State::Asking,
+            stale: None,
+            took: Duration::ZERO,
+            late: false,
+        };
+        let places = question.scope.iter().map(place).collect();
+        Self {
+            id,
+            question,
+            began,
+            began_at: Instant::now(),
+            places: Mutex::new(places),
+            changes: watch::Sender::new(0),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// When the asker gets what is there.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.began_at + self.question.deadline
+    }
+
+    pub(crate) fn places(&self) -> Vec<Place> {
+        self.places.lock().clone()
+    }
+
+    /// How many changes there were; waits for further ones.
+    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub(crate) fn set(&self, place: usize, state: State) {
+        let took = self.began_at.elapsed();
+        let mut places = self.places.lock();
+        let place = &mut places[place];
+        let was_given_up = !matches!(place.state, State::Asking);
+        place.late = matches!(state, State::Answered { .. })
+            && (was_given_up || took > self.question.deadline);
+        place.state = state;
+        place.took = took;
+        drop(places);
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    pub(crate) fn set_stale(&self, place: usize, part: Arc<Part>) {
+        self.places.lock()[place].stale = Some(part);
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        let places = self.places.lock();
+        places
+            .iter()
+            .any(|place| matches!(place.state, State::Asking))
+    }
+
+    /// Waits until nobody is asked any more, or until then.
+    ///
+    /// # Cancel safety
+    /// Waiting can be given up at any time.
+    pub(crate) async fn settled(&self, until: Instant) {
+        let mut changes = self.watch();
+        let all = async {
+            while self.is_running() {
+                if changes.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout_at(until, all).await;
+    }
+
+    pub(crate) fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        for place in self.places.lock().iter() {
+            tally.asked += 1;
+            match &place.state {
+                State::Asking => tally.running += 1,
+                State::Answered { how, .. } => {
+                    tally.answered += 1;
+                    tally.calls += usize::from(*how == How::Asked);
+                    tally.shared += usize::from(*how == How::Shared);
+                }
+                State::Nothing(_) => tally.nothing += 1,
+                State::Skipped { .. } => tally.skipped += 1,
+                State::Failed { .. } => {
+                    tally.failed += 1;
+                    tally.calls += 1;
+                }
+            }
+            let answered = matches!(place.state, State::Answered { .. });
+            tally.stale += usize::from(!answered && place.stale.is_some());
+        }
+        tally
+    }
+
+    /// All releases that are there now. `healthy` says whether an indexer could be asked for a file.
+    pub(crate) fn list(&self, healthy: impl Fn(&Indexer) -> bool) -> List {
+        let contributions = self
+            .places()
+            .into_iter()
+            .filter_map(|place| {
+                let (part, cached) = match place.state {
+                    State::Answered { part, how } => (part, matches!(how, How::Cached(_))),
+                    _ => (place.stale?, true),
+                };
+                let healthy = healthy(&place.indexer);
+                Some(Contribution {
+                    indexer: place.indexer,
+                    part,
+                    cached,
+                    healthy,
+                })
+            })
+            .collect();
+        List::of(contributions, |contribution, release| {
+            self.wants(&contribution.indexer, release)
+        })
+    }
+
+    /// Whether a release is what was asked for: indexers give more than that.
+    fn wants(&self, indexer: &Indexer, release: &Release) -> bool {
+        let query = &self.question.query;
+        if release
+            .protocol
+            .is_some_and(|protocol| protocol != indexer.protocol())
+        {
+            return false;
+        }
+        let bounds = (query.min_size, query.max_size);
+        if let (Some(size), (least, most)) = (release.size, bounds)
+            && (least.is_some_and(|least| size < least) || most.is_some_and(|most| size > most))
+        {
+            return false;
+        }
+        if query.categories.is_empty() {
+            return true;
+        }
+        let ours = ours(indexer, release);
+        // One that names no category may be of any.
+        ours.is_empty() || Mapping::wants(&query.categories, &ours)
+    }
+}
+
+/// The categories of a release in our numbers.
+pub(crate) fn ours(indexer: &Indexer, release: &Release) -> Vec<u32> {
+    let known = indexer.known.load();
+    let mut ours: Vec<u32> = match &*known {
+        Some(known) => release
+            .categories
+            .iter()
+            .flat_map(|theirs| known.mapping.ours(*theirs))
+            .collect(),
+        None => release.categories.clone(),
+    };
+    ours.sort_unstable();
+    ours.dedup();
+    ours
+}
+
+impl Place {
+    /// Whether its answer is part of the list, fresh or old.
+    pub(crate) fn gives(&self) -> bool {
+        matches!(self.state, State::Answered { .. }) || self.stale.is_some()
+    }
+}

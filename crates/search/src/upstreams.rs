@@ -1,0 +1,99 @@
+//! Indexers as pages, API and metrics see them.
+
+use std::sync::Arc;
+
+use weir_engine::dispatch::{Asker, UpstreamId};
+use weir_engine::{Call, Engine};
+use weir_web::Upstreams;
+
+use crate::call::Probing;
+use crate::config::indexer::{Download, Kind};
+use crate::desk::Desk;
+use crate::policy::CLASSES;
+
+const WEEK: i64 = 7 * 24 * 60 * 60;
+
+impl Upstreams for Desk {
+    fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    fn kind(&self) -> &'static str {
+        "indexer"
+    }
+
+    fn place(&self, upstream: UpstreamId) -> String {
+        let roster = self.roster.load();
+        let indexer = roster.upstream(upstream);
+        indexer.map_or_else(String::new, |indexer| indexer.place())
+    }
+
+    fn probe(&self, upstream: UpstreamId) -> Option<Arc<dyn Call>> {
+        let indexer = self.roster.load().upstream(upstream)?.clone();
+        Some(Arc::new(Probing {
+            office: self.office.clone(),
+            indexer,
+        }))
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &CLASSES
+    }
+
+    fn facts(&self, upstream: UpstreamId) -> Vec<(String, String)> {
+        let Some(indexer) = self.roster.load().upstream(upstream).cloned() else {
+            return Vec::new();
+        };
+        let config = &indexer.config;
+        let kind = match config.kind {
+            Kind::Torznab => "Torznab, torrents",
+            Kind::Newznab => "Newznab, Usenet",
+        };
+        let download = match config.download {
+            Download::Proxy => "through Weir",
+            Download::Redirect => "from the indexer itself",
+            Download::Magnet => "by magnet link where there is one",
+        };
+        let mut facts = vec![
+            ("Speaks".to_owned(), kind.to_owned()),
+            ("Priority".to_owned(), config.priority.to_string()),
+            ("Files come".to_owned(), download.to_owned()),
+        ];
+        if !config.tags.is_empty() {
+            facts.push(("Tags".to_owned(), config.tags.join(", ")));
+        }
+        let since = self.office.wall() - WEEK;
+        if let Ok(found) = self.history.yield_of(indexer.name(), since) {
+            let found = format!(
+                "{} releases in {} searches, {} of them nowhere else; {} downloads",
+                found.releases, found.searches, found.alone, found.grabs
+            );
+            facts.push(("In seven days".to_owned(), found));
+        }
+        facts.push(("What it can do".to_owned(), abilities(&indexer)));
+        facts
+    }
+
+    fn asker(&self, asker: Asker) -> Option<String> {
+        self.programs.name(asker)
+    }
+}
+
+fn abilities(indexer: &crate::indexer::Indexer) -> String {
+    let Some(known) = indexer.known.load_full() else {
+        return "it has not said yet".to_owned();
+    };
+    if known.assumed {
+        return "it does not say so in a way that can be read; text searches are tried".to_owned();
+    }
+    let functions = known.caps.functions.iter();
+    let functions: Vec<String> = functions
+        .map(|(function, terms)| {
+            let text = known.caps.text.contains(function).then_some("q");
+            let terms = text.into_iter().chain(terms.iter().map(|term| term.name()));
+            let terms: Vec<&str> = terms.collect();
+            format!("{} ({})", function.name(), terms.join(", "))
+        })
+        .collect();
+    functions.join("; ")
+}
