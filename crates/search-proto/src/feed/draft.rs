@@ -134,22 +134,22 @@ impl Draft {
             }
         }
         let (name, value) = (value_of(name)?, value_of(value)?);
-        let (name, value) = (name.trim(), value.trim());
+        let (name, value) = (clean(cut(&name, NAME)), value.trim());
         if name.is_empty() || value.is_empty() {
             return Ok(());
         }
-        if let Some(own) = OWN.iter().find(|own| own.eq_ignore_ascii_case(name)) {
+        if let Some(own) = OWN.iter().find(|own| own.eq_ignore_ascii_case(&name)) {
             self.own(own, value);
             return Ok(());
         }
-        match name {
+        match name.as_str() {
             "leechers" => set(&mut self.leechers, || number::count(value)),
             "usenetdate" => set(&mut self.other_date, || moment(value)),
             _ => {}
         }
         if self.release.attributes.len() < ATTRIBUTES {
-            let (name, value) = (clean(cut(name, NAME)), clean(cut(value, VALUE)));
-            if !name.is_empty() && !value.is_empty() {
+            let value = clean(cut(value, VALUE));
+            if !value.is_empty() {
                 self.release.attributes.push((name, value));
             }
         }

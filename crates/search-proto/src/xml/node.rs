@@ -43,9 +43,9 @@ pub(crate) struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    /// Starts before the first node; space before the declaration is no part of the document.
+    /// Starts before the first node.
     pub(crate) fn new(text: &'a str) -> Self {
-        let mut reader = Reader::from_str(text.trim_start());
+        let mut reader = Reader::from_str(text);
         reader.config_mut().allow_dangling_amp = true;
         Self {
             reader,
