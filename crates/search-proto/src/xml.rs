@@ -1,5 +1,6 @@
 //! What feeds, caps and errors share: bytes to text, text to nodes, and the way back.
 
+mod attribute;
 mod charset;
 mod entity;
 mod node;

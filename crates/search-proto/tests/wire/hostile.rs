@@ -193,7 +193,7 @@ fn any_byte_may_be_wrong() {
         for path in files(&recorded().join(directory)) {
             let mut body = std::fs::read(&path).expect("a file");
             for place in 0..body.len() {
-                for wrong in [0, b'<', b'&', b'"', 0xFF] {
+                for wrong in [b'<', 0xFF] {
                     let right = std::mem::replace(&mut body[place], wrong);
                     let _ = read_feed(&body, None);
                     let _ = Caps::read(&body, None);
