@@ -1,5 +1,6 @@
 //! What an indexer can do: read from indexers, united, and written for clients.
 
+mod listed;
 mod reader;
 mod writer;
 
@@ -9,6 +10,7 @@ use crate::category::{self, Mapping};
 use crate::error::Unreadable;
 use crate::query::{Function, Term};
 
+pub use listed::{ListedIndexer, read_indexers};
 pub use writer::{Listed, write_indexers};
 
 /// Releases in an answer where an indexer does not say.
