@@ -244,6 +244,17 @@ impl Settings {
     }
 }
 
+/// The key that a running Weir with this `state.db` made for itself; `None` before its first start.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn kept_key(state: &std::path::Path) -> Result<Option<Secret>, weir_store::Error> {
+    let key = File::peek(state, |connection| secrets::read(connection, "key"))?;
+    Ok(key
+        .and_then(|key| String::from_utf8(key).ok())
+        .map(Secret::new))
+}
+
 fn unreadable() -> weir_store::Error {
     rusqlite::Error::InvalidQuery.into()
 }

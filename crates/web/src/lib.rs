@@ -26,6 +26,7 @@ mod visitor;
 
 pub use access::{Access, Refusal};
 pub use app::App;
+pub use auth::kept_key;
 pub use client::Client;
 pub use clock::{Clock, System};
 pub use config::{Auth, Config, Limits};

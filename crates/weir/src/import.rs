@@ -65,7 +65,9 @@ pub fn run(
 
 async fn prowlarr(remote: &Remote) -> anyhow::Result<Vec<Entry>> {
     let list = remote.get("/api/v1/indexer").await?;
-    let list = list.as_array().context("this is not Prowlarr's list of indexers")?;
+    let list = list
+        .as_array()
+        .context("this is not Prowlarr's list of indexers")?;
     // Older ones have none; tags are a comfort.
     let tags = remote.get("/api/v1/tag").await.unwrap_or_default();
     let entries = list.iter().filter_map(|indexer| {
@@ -99,7 +101,11 @@ fn limits(fields: &Value) -> Vec<(&'static str, u64)> {
         limits.push((window, queries));
     }
     if let Some(grabs) = grabs {
-        let day = if hourly { grabs.saturating_mul(24) } else { grabs };
+        let day = if hourly {
+            grabs.saturating_mul(24)
+        } else {
+            grabs
+        };
         limits.push(("grabs_per_day", day));
     }
     limits
@@ -108,7 +114,9 @@ fn limits(fields: &Value) -> Vec<(&'static str, u64)> {
 fn tags_of(ids: &Value, all: &Value) -> Vec<String> {
     let label = |id: &Value| {
         let mut all = all.as_array()?.iter();
-        all.find(|tag| tag["id"] == *id)?["label"].as_str().map(word)
+        all.find(|tag| tag["id"] == *id)?["label"]
+            .as_str()
+            .map(word)
     };
     let ids = ids.as_array().map(Vec::as_slice).unwrap_or_default();
     ids.iter().filter_map(label).collect()
@@ -223,7 +231,10 @@ mod tests {
             ])
         };
         assert_eq!(limits(&fields(0)), [("per_day", 100), ("grabs_per_day", 5)]);
-        assert_eq!(limits(&fields(1)), [("per_hour", 100), ("grabs_per_day", 120)]);
+        assert_eq!(
+            limits(&fields(1)),
+            [("per_hour", 100), ("grabs_per_day", 120)]
+        );
         assert_eq!(limits(&json!([])), []);
     }
 

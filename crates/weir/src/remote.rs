@@ -15,8 +15,9 @@ use crate::config::{Config, load};
 
 /// Bytes of an answer at most.
 const ANSWER: usize = 64 << 20;
-/// The variable that holds the key.
+/// The variables that hold key and address.
 const KEY: &str = "WEIR_KEY";
+const URL: &str = "WEIR_URL";
 /// Time for one answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -47,7 +48,8 @@ impl Remote {
     /// When the configuration has mistakes, or no key is to be had.
     pub fn running(flags: cli::Remote) -> anyhow::Result<Self> {
         let cli::Remote { url, key, settings } = flags;
-        let given = key.or_else(key_of_environment);
+        let given = key.or_else(|| variable(KEY));
+        let url = url.or_else(|| variable(URL));
         let config = match (&url, &given) {
             (Some(_), Some(_)) => None,
             _ => Some(load(&settings.sources())?.config),
@@ -115,7 +117,9 @@ impl Remote {
             .with_context(|| format!("{base} cannot be reached"))?;
         match answer.status {
             200..300 => Ok(answer.body.to_vec()),
-            401 | 403 => bail!("{base} does not accept the key; give the right one with --key or WEIR_KEY"),
+            401 | 403 => {
+                bail!("{base} does not accept the key; give the right one with --key or WEIR_KEY")
+            }
             status => bail!("{base} answered {status}: {}", said(&answer.body)),
         }
     }
@@ -125,10 +129,10 @@ impl Remote {
     }
 }
 
-fn key_of_environment() -> Option<String> {
-    let variables = ProcessEnvironment.variables().into_iter();
-    let mut keys = variables.filter(|(name, _)| name == KEY);
-    keys.next()?.1.filter(|key| !key.is_empty())
+fn variable(name: &str) -> Option<String> {
+    let mut variables = ProcessEnvironment.variables().into_iter();
+    let (_, value) = variables.find(|(other, _)| other == name)?;
+    value.filter(|value| !value.is_empty())
 }
 
 /// What an error says.
@@ -137,7 +141,9 @@ fn said(body: &[u8]) -> String {
     let error = json.as_ref().and_then(|json| json["error"].as_str());
     match error {
         Some(error) => error.to_owned(),
-        None => String::from_utf8_lossy(&body[..body.len().min(200)]).trim().to_owned(),
+        None => String::from_utf8_lossy(&body[..body.len().min(200)])
+            .trim()
+            .to_owned(),
     }
 }
 
