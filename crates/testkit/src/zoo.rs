@@ -1,10 +1,12 @@
-//! Trackers that behave well, badly, or one after the other.
+//! Trackers and indexers that behave well, badly, or one after the other.
 //!
-//! The same tracker runs in memory, where time can be paused, and on loopback, where real bytes are
+//! The same one runs in memory, where time can be paused, and on loopback, where real bytes are
 //! read. It remembers what it was asked and changes its behaviour when told to.
 
 pub mod http;
+pub mod indexer;
 mod script;
+mod serve;
 pub mod udp;
 
 use std::io;
@@ -22,7 +24,7 @@ use crate::memory::{Accepted, Listener, Network};
 /// Requests that are remembered; a test that makes more does not look at them one by one.
 const REMEMBERED: usize = 100_000;
 
-/// Where a tracker stands.
+/// Where one stands.
 #[derive(Clone, Copy)]
 pub enum Place<'a> {
     /// In a network in memory.
@@ -40,7 +42,7 @@ pub struct Seen {
     pub bytes: Vec<u8>,
 }
 
-/// What a tracker does now and what it was asked; shared between its handle and its tasks.
+/// What one does now and what it was asked; shared between its handle and its tasks.
 struct Book<B> {
     behaviour: Mutex<B>,
     seen: Mutex<Vec<Seen>>,

@@ -6,15 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 
-use super::script::{self, Act};
-use super::{Book, Door, Guest, Place, Seen};
-
-/// Bytes of a request's head at most.
-const HEAD: usize = 64 << 10;
+use super::serve::{Acts, Plays, accept};
+use super::{Book, Door, Place, Seen, script};
 
 /// A well-behaved answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,57 +156,12 @@ impl Tracker {
     }
 }
 
-async fn accept(mut door: Door, book: Arc<Book<Behaviour>>, connections: Arc<AtomicUsize>) {
-    let mut guests = JoinSet::new();
-    loop {
-        tokio::select! {
-            guest = door.accept() => {
-                let Some(guest) = guest else { return };
-                connections.fetch_add(1, Ordering::Relaxed);
-                guests.spawn(serve(guest, book.clone()));
-            }
-            Some(_) = guests.join_next() => {}
-        }
+impl Plays for Behaviour {
+    fn turns_away(&self) -> bool {
+        *self == Self::CloseAtOnce
     }
-}
 
-/// Serves a connection until one side has enough.
-async fn serve(mut guest: Box<dyn Guest>, book: Arc<Book<Behaviour>>) {
-    if book.behaviour() == Behaviour::CloseAtOnce {
-        return;
-    }
-    let mut unread = Vec::new();
-    while let Some(head) = head(&mut guest, &mut unread).await {
-        book.note(&head);
-        for act in script::of(&book.behaviour(), &head) {
-            match act {
-                Act::Write(bytes) => {
-                    if guest.write_all(&bytes).await.is_err() {
-                        return;
-                    }
-                }
-                Act::Wait(time) => sleep(time).await,
-                Act::Hang => std::future::pending().await,
-                Act::Close => {
-                    let _ = guest.shutdown().await;
-                    return;
-                }
-                Act::Reset => return guest.reset(),
-            }
-        }
-    }
-}
-
-/// The next request's head; what follows it stays in `unread`.
-async fn head(guest: &mut Box<dyn Guest>, unread: &mut Vec<u8>) -> Option<Vec<u8>> {
-    loop {
-        let end = unread.windows(4).position(|four| four == b"\r\n\r\n");
-        if let Some(end) = end {
-            let rest = unread.split_off(end + 4);
-            return Some(std::mem::replace(unread, rest));
-        }
-        if unread.len() > HEAD || guest.read_buf(unread).await.ok()? == 0 {
-            return None;
-        }
+    fn acts(&self, _book: &Book<Self>, head: &[u8]) -> Acts {
+        script::of(self, head)
     }
 }

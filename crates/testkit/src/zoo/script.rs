@@ -10,21 +10,13 @@ use weir_tracker_proto::bencode::Writer;
 use weir_tracker_proto::compact;
 
 use super::http::{Behaviour, Good, RetryAfter};
+use super::serve::{Act, Acts};
 
 /// Large bodies are written in pieces, so that nobody needs memory for all of it.
 const PIECE: usize = 64 << 10;
 
-/// One step.
-pub(super) enum Act {
-    Write(Vec<u8>),
-    Wait(Duration),
-    Hang,
-    Close,
-    Reset,
-}
-
 /// The steps after one request.
-pub(super) fn of(behaviour: &Behaviour, head: &[u8]) -> Box<dyn Iterator<Item = Act> + Send> {
+pub(super) fn of(behaviour: &Behaviour, head: &[u8]) -> Acts {
     let acts = match behaviour {
         Behaviour::Good(good) => vec![Act::Write(whole(good))],
         Behaviour::Status(code, retry_after) => vec![Act::Write(status(*code, retry_after))],
@@ -86,7 +78,7 @@ pub(super) fn of(behaviour: &Behaviour, head: &[u8]) -> Box<dyn Iterator<Item = 
     Box::new(acts.into_iter())
 }
 
-fn answer(code: u16, headers: &str, body: &[u8]) -> Vec<u8> {
+pub(super) fn answer(code: u16, headers: &str, body: &[u8]) -> Vec<u8> {
     let length = body.len();
     let head = format!("HTTP/1.1 {code} Whatever\r\n{headers}Content-Length: {length}\r\n\r\n");
     [head.as_bytes(), body].concat()
@@ -101,7 +93,7 @@ fn whole(good: &Good) -> Vec<u8> {
     }
 }
 
-fn status(code: u16, retry_after: &RetryAfter) -> Vec<u8> {
+pub(super) fn status(code: u16, retry_after: &RetryAfter) -> Vec<u8> {
     let header = match retry_after {
         RetryAfter::None => String::new(),
         RetryAfter::Seconds(seconds) => format!("Retry-After: {seconds}\r\n"),
@@ -110,11 +102,11 @@ fn status(code: u16, retry_after: &RetryAfter) -> Vec<u8> {
     answer(code, &header, format!("status {code}\n").as_bytes())
 }
 
-fn redirect(to: &str) -> Vec<u8> {
+pub(super) fn redirect(to: &str) -> Vec<u8> {
     answer(302, &format!("Location: {to}\r\n"), b"")
 }
 
-fn path(head: &[u8]) -> String {
+pub(super) fn path(head: &[u8]) -> String {
     let line = String::from_utf8_lossy(head);
     line.split(' ').nth(1).unwrap_or("/").to_owned()
 }
@@ -183,13 +175,13 @@ fn dictionaries(peers: &[SocketAddr], out: &mut Writer<'_>) {
     out.end();
 }
 
-fn drip(answer: Vec<u8>, pause: Duration) -> Box<dyn Iterator<Item = Act> + Send> {
+pub(super) fn drip(answer: Vec<u8>, pause: Duration) -> Acts {
     let bytes = answer.into_iter();
     Box::new(bytes.flat_map(move |byte| [Act::Write(vec![byte]), Act::Wait(pause)]))
 }
 
 /// A beginning, then `size` bytes, then the end of the connection.
-fn stream(beginning: &[u8], size: usize) -> Box<dyn Iterator<Item = Act> + Send> {
+pub(super) fn stream(beginning: &[u8], size: usize) -> Acts {
     let pieces = (0..size).step_by(PIECE);
     let pieces = pieces.map(move |at| Act::Write(vec![b'x'; PIECE.min(size - at)]));
     let beginning = std::iter::once(Act::Write(beginning.to_vec()));
@@ -200,7 +192,7 @@ fn bomb(size: usize) -> Vec<u8> {
     packed(io::repeat(0).take(size as u64))
 }
 
-fn packed(mut plain: impl Read) -> Vec<u8> {
+pub(super) fn packed(mut plain: impl Read) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     let packed = io::copy(&mut plain, &mut encoder).and_then(|_| encoder.flush());
     packed.expect("memory takes everything");
