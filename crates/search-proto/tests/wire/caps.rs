@@ -141,3 +141,37 @@ fn list_of_indexers_has_their_caps_inside() {
     assert_eq!(xml.matches("<caps>").count(), 2);
     assert_eq!(xml.matches("<?xml").count(), 1);
 }
+
+#[test]
+fn limits_that_cannot_be_are_put_right() {
+    for (limits, expected) in [
+        ("", (100, 100)),
+        ("<limits/>", (100, 100)),
+        ("<limits default='50' max='200'/>", (50, 200)),
+        ("<limits default='500' max='200'/>", (200, 200)),
+        ("<limits max='50'/>", (50, 50)),
+        ("<limits default='75'/>", (75, 75)),
+        ("<limits default='0' max='0'/>", (100, 100)),
+        ("<limits default='many' max='-1'/>", (100, 100)),
+    ] {
+        let caps = format!("<caps>{limits}<searching/></caps>");
+        let caps = Caps::read(caps.as_bytes(), None).expect(limits);
+        assert_eq!((caps.default_limit, caps.max_limit), expected, "{limits}");
+    }
+}
+
+#[test]
+fn only_a_yes_is_available() {
+    let searching = "<search available='YES' supportedParams=' Q , season '/>\
+        <tv-search available='true' supportedParams='season'/>\
+        <movie-search available='no' supportedParams='q'/><book-search supportedParams='q'/>\
+        <unknown-search available='yes' supportedParams='q'/>";
+    let caps = format!("<caps><searching>{searching}</searching></caps>");
+    let caps = Caps::read(caps.as_bytes(), None).expect("caps");
+    assert_eq!(
+        caps.functions.keys().copied().collect::<Vec<_>>(),
+        [Function::Search, Function::Tv]
+    );
+    assert_eq!(caps.text, [Function::Search].into());
+    assert!(caps.allows(Function::Search, Term::Season));
+}

@@ -109,6 +109,8 @@ fn what_never_ends_is_not_xml() {
         "<rss><channel><item><title><![CDATA[",
         "<rss><!-- ",
         "<rss a=\"",
+        "<rss>",
+        "<rss><channel>",
         "<rss><channel><item><title>",
         "<?xml ",
         "<!DOCTYPE rss [",
