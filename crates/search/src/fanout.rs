@@ -11,7 +11,7 @@ use weir_engine::dispatch::{Class, Job, Moment, Skip, Wait};
 use weir_engine::{Ended, Follower};
 use weir_search_proto::Query;
 
-use crate::call::{CapsAnswer, Introducing, Searching};
+use crate::call::{CapsAnswer, Introducing, Searching, TooLate};
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::indexer::{Indexer, Known};
@@ -111,7 +111,9 @@ impl Desk {
             .engine
             .next_wait(indexer.upstream, class, Budget::Query);
         let rest = search.deadline().saturating_duration_since(Instant::now());
-        if let Some(why) = why.filter(|_| wait > rest) {
+        // Whoever asks what is being asked already gets that answer, however long the next turn is away.
+        let shares = self.office.under_way.has(&key.digest());
+        if let Some(why) = why.filter(|_| wait > rest && !shares) {
             let limit = question.max_wait.or(class_max_wait(&config, class));
             let stays = limit.is_none() && wait <= config.hold_max && why != Wait::Off;
             let skip = Skip {
@@ -121,9 +123,9 @@ impl Desk {
             };
             search.set(place, self.skipped(indexer, &skip, class));
             if !stays {
-                // The engine skips it and remembers why.
+                // The engine skips it and remembers why; nobody else's flight has to do with it.
                 job.max_wait = Some(limit.unwrap_or(config.hold_max));
-                drop(self.join(&key, indexer, &known, job));
+                drop(self.engine.submit(job, Arc::new(TooLate)));
                 return self.refresh(&key, indexer, &known, cached.is_some(), &config);
             }
         }
@@ -214,13 +216,14 @@ impl Desk {
             0 => PAGE,
             most => most.min(PAGE_MOST),
         };
+        let (_, waits) = self
+            .engine
+            .next_wait(indexer.upstream, job.class, Budget::Query);
         self.parts.join(key.clone(), job, |landing| {
-            Some(Arc::new(Searching {
-                office: self.office.clone(),
-                indexer: indexer.clone(),
-                limit,
-                landing,
-            }))
+            let (office, now) = (&self.office, waits.is_none());
+            Some(Arc::new(Searching::new(
+                office, indexer, limit, now, landing,
+            )))
         })
     }
 
