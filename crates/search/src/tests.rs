@@ -1,6 +1,9 @@
 //! The whole front before a zoo of indexers, in memory and with paused time: when is whom asked, and what are clients
 //! told?
 
+mod cache;
+mod classes;
+mod deadline;
 mod scheduler;
 mod world;
 

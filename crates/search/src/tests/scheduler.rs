@@ -78,7 +78,14 @@ async fn the_more_urgent_class_goes_first_and_within_a_class_the_earlier_one() {
     world.until(SECOND).await;
     assert_eq!(
         words(&indexers[0].searches()),
-        ["interactive", "rss", "latest", "completion", "later", "background"]
+        [
+            "interactive",
+            "rss",
+            "latest",
+            "completion",
+            "later",
+            "background"
+        ]
     );
 }
 
@@ -138,7 +145,10 @@ async fn a_longer_wait_than_the_class_accepts_skips_with_the_reason() {
         let State::Skipped { reason, until } = &search.places()[0].state else {
             panic!("{:?}", standings(&search));
         };
-        assert!(reason.contains("it rests") && reason.contains("may wait"), "{reason}");
+        assert!(
+            reason.contains("it rests") && reason.contains("may wait"),
+            "{reason}"
+        );
         let wait = Duration::from_secs(wait);
         assert_eq!(*until, Some(world.timeline.now() + wait));
         let decisions = world.engine.decisions(upstream, None, 10);
@@ -171,7 +181,11 @@ async fn a_max_wait_of_the_request_comes_before_that_of_its_class() {
     let reply = wait("5", "interactive", "show").await;
     assert_eq!((reply.status, reply.took), (429, Duration::ZERO));
     assert_eq!(reply.retry_after.as_deref(), Some("6"));
-    assert!(reply.body.contains("interactive may wait 5 s"), "{}", reply.body);
+    assert!(
+        reply.body.contains("interactive may wait 5 s"),
+        "{}",
+        reply.body
+    );
     let reply = wait("6s", "interactive", "show").await;
     assert_eq!((reply.status, reply.took), (200, 6 * SECOND));
     // More than the 60 s of its class, and nobody waits for the deadline; so it is named and stays.
@@ -183,7 +197,10 @@ async fn a_max_wait_of_the_request_comes_before_that_of_its_class() {
     let reply = wait("99", "background", "late").await;
     assert_eq!(reply.status, 429);
     let newest = world.engine.decisions(upstream, None, 1)[0];
-    assert!(!matches!(newest.what, What::Skipped(Skip { limit: Some(limit), .. }) if limit == MINUTE), "{newest:?}");
+    assert!(
+        !matches!(newest.what, What::Skipped(Skip { limit: Some(limit), .. }) if limit == MINUTE),
+        "{newest:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -243,7 +260,10 @@ async fn dead_indexers_do_not_hold_the_crew() {
     let search = world.begin("t=search&q=some", INTERACTIVE);
     search.settled(search.deadline()).await;
     let failed = "failed";
-    assert_eq!(standings(&search), [failed, failed, failed, failed, "answered"]);
+    assert_eq!(
+        standings(&search),
+        [failed, failed, failed, failed, "answered"]
+    );
     assert_eq!(times(&world, &indexers[4].searches()), [2000]);
 }
 
@@ -373,7 +393,12 @@ async fn each_indexers_error_is_told_beside_the_answers_of_the_others() {
     indexers[1].set(Behaviour::Error(900, "out of order".to_owned()));
     indexers[2].set(Behaviour::Hang);
     let reply = world.get("/torznab/api?t=search&q=some").await;
-    assert_eq!((reply.status, reply.titles().len()), (200, 3), "{}", reply.body);
+    assert_eq!(
+        (reply.status, reply.titles().len()),
+        (200, 3),
+        "{}",
+        reply.body
+    );
     assert_eq!(reply.took, 12 * SECOND);
     assert_eq!(reply.reason("a"), "it answered 500");
     assert_eq!(reply.reason("b"), "it said: out of order (error 900)");

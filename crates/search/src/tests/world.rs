@@ -237,12 +237,18 @@ impl World {
 impl Reply {
     /// The titles of its releases, in their order.
     pub(super) fn titles(&self) -> Vec<String> {
-        self.items().iter().map(|item| within(item, "title")).collect()
+        self.items()
+            .iter()
+            .map(|item| within(item, "title"))
+            .collect()
     }
 
     /// The download links of its releases.
     pub(super) fn links(&self) -> Vec<String> {
-        self.items().iter().map(|item| within(item, "link")).collect()
+        self.items()
+            .iter()
+            .map(|item| within(item, "link"))
+            .collect()
     }
 
     pub(super) fn items(&self) -> Vec<&str> {
