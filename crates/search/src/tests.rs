@@ -1,6 +1,8 @@
 //! The whole front before a zoo of indexers, in memory and with paused time: when is whom asked, and what are clients
 //! told?
 
+mod animals;
+mod budgets;
 mod cache;
 mod classes;
 mod deadline;
