@@ -157,6 +157,7 @@ impl Desk {
             outbound: Outbound::new(ground, options)?,
             cache,
             timeline: engine.timeline(),
+            under_way: Arc::default(),
         });
         let history = History::open(state)?;
         let longest = config.indexers.iter().map(|indexer| indexer.timeout).max();

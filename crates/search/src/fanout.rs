@@ -11,7 +11,7 @@ use weir_engine::dispatch::{Class, Job, Moment, Skip, Wait};
 use weir_engine::{Ended, Follower};
 use weir_search_proto::Query;
 
-use crate::call::{CapsAnswer, Introducing, Searching};
+use crate::call::{CapsAnswer, Introducing, Searching, TooLate};
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::indexer::{Indexer, Known};
@@ -28,10 +28,23 @@ const PAGE: u32 = 100;
 /// More are not asked for, whatever an indexer offers.
 const PAGE_MOST: u32 = 1000;
 
+/// How often it is looked whether an indexer that is waited for has begun to rest.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// Why there is no answer.
 enum NoAnswer {
     Trouble(Trouble),
     Ended(Ended),
+}
+
+impl NoAnswer {
+    /// Whether all that is missing is its turn, and that comes within this time.
+    fn passes_within(&self, time: Duration) -> bool {
+        match self {
+            Self::Ended(Ended::Skipped(skip)) => skip.wait.is_some_and(|wait| wait <= time),
+            _ => false,
+        }
+    }
 }
 
 impl Desk {
@@ -71,13 +84,24 @@ impl Desk {
     async fn answer(self: &Arc<Self>, search: &Search, place: usize) {
         let question = &search.question;
         let (indexer, config) = (&question.scope[place], self.config.load_full());
-        let known = match self
-            .known(indexer, &question.program, search.deadline())
-            .await
-        {
+        let program = &question.program;
+        let known = self.known(indexer, program, Some(search.deadline())).await;
+        let known = match known {
             Ok(known) => known,
             Err(no_answer) => {
-                return search.set(place, self.in_vain(indexer, no_answer, INTERACTIVE));
+                let class = self.class_of(search, true, &config);
+                let limit = question.max_wait.or(class_max_wait(&config, class));
+                let stays = limit.is_none() && no_answer.passes_within(config.hold_max);
+                search.set(place, self.in_vain(indexer, no_answer, class));
+                if !stays {
+                    return;
+                }
+                match self.known(indexer, program, None).await {
+                    Ok(known) => known,
+                    Err(no_answer) => {
+                        return search.set(place, self.in_vain(indexer, no_answer, class));
+                    }
+                }
             }
         };
         let query = match plan(&known, &question.query, &indexer.config.categories) {
@@ -101,38 +125,43 @@ impl Desk {
             search.set_stale(place, part.clone());
         }
         self.counts.miss();
-        let class = self.class_of(question, cached.is_none(), &config);
+        let class = self.class_of(search, cached.is_none(), &config);
+        let limit = question.max_wait.or(class_max_wait(&config, class));
         let mut job = Job {
             max_wait: question.max_wait,
-            asker: question.program.asker,
+            asker: program.asker,
             ..Job::new(indexer.upstream, class)
         };
-        let (wait, why) = self
-            .engine
-            .next_wait(indexer.upstream, class, Budget::Query);
-        let rest = search.deadline().saturating_duration_since(Instant::now());
-        if let Some(why) = why.filter(|_| wait > rest) {
-            let limit = question.max_wait.or(class_max_wait(&config, class));
+        let late = self.late(search, &key, class);
+        if let Some((why, wait, rest)) = late {
             let stays = limit.is_none() && wait <= config.hold_max && why != Wait::Off;
-            let skip = Skip {
-                reason: why,
-                wait: (why != Wait::Off).then_some(wait),
-                limit,
-            };
-            search.set(place, self.skipped(indexer, &skip, class));
+            let limit = limit.map(|limit| limit.min(rest));
+            search.set(place, self.too_late(indexer, (why, wait, limit), class));
             if !stays {
-                // The engine skips it and remembers why.
+                // The engine skips it and remembers why; nobody else's flight has to do with it.
                 job.max_wait = Some(limit.unwrap_or(config.hold_max));
-                drop(self.join(&key, indexer, &known, job));
+                drop(self.engine.submit(job, Arc::new(TooLate)));
                 return self.refresh(&key, indexer, &known, cached.is_some(), &config);
             }
         }
-        let follower = self.join(&key, indexer, &known, job);
+        let mut follower = self.join(&key, indexer, &known, job);
         let how = match follower.leads() {
             true => How::Asked,
             false => How::Shared,
         };
-        let state = match follower.await {
+        let mut named = late.is_some();
+        let ended = loop {
+            tokio::select! {
+                ended = &mut follower => break ended,
+                () = tokio::time::sleep(LOOK), if !named => {}
+            }
+            // It may have begun to rest since.
+            if let Some((why, wait, _)) = self.late(search, &key, class) {
+                search.set(place, self.too_late(indexer, (why, wait, None), class));
+                named = true;
+            }
+        };
+        let state = match ended {
             Ok(answer) => match &*answer {
                 Ok(part) => {
                     let part = part.clone();
@@ -150,6 +179,35 @@ impl Desk {
         search.set(place, state);
     }
 
+    /// What keeps an indexer from being asked before the asker gets what is there, and how long that takes and is away.
+    /// Whoever asks what is being asked already gets that answer, however far the next turn is.
+    fn late(
+        &self,
+        search: &Search,
+        key: &PartKey,
+        class: Class,
+    ) -> Option<(Wait, Duration, Duration)> {
+        let (wait, why) = self.engine.next_wait(key.upstream, class, Budget::Query);
+        let rest = search.deadline().saturating_duration_since(Instant::now());
+        let shares = || self.office.under_way.has(&key.digest());
+        let why = why.filter(|_| wait > rest && !shares())?;
+        Some((why, wait, rest))
+    }
+
+    fn too_late(
+        &self,
+        indexer: &Indexer,
+        (reason, wait, limit): (Wait, Duration, Option<Duration>),
+        class: Class,
+    ) -> State {
+        let skip = Skip {
+            reason,
+            wait: (reason != Wait::Off).then_some(wait),
+            limit,
+        };
+        self.skipped(indexer, &skip, class)
+    }
+
     /// The kept answer to a question, and whether it still stands.
     fn cached(&self, key: &PartKey, config: &Config) -> Option<(Arc<Part>, bool)> {
         let part = self.office.cache.part(&key.digest())?;
@@ -160,12 +218,18 @@ impl Desk {
     }
 
     /// How urgent a question is at an indexer: what nothing is known of yet is asked as if a person waited, so that
-    /// the first request of every program gets something.
-    fn class_of(&self, question: &Question, unknown: bool, config: &Config) -> Class {
-        let now = self.engine.timeline().now();
-        let may_rise = matches!(question.class, RSS | COMPLETION) && unknown;
-        let programs = &self.programs;
-        match may_rise && programs.first_ask(&question.program, config.first_asks_per_hour, now) {
+    /// the first request of every program gets something. However many indexers it goes to, that is one request.
+    fn class_of(&self, search: &Search, unknown: bool, config: &Config) -> Class {
+        let question = &search.question;
+        if !unknown || !matches!(question.class, RSS | COMPLETION) {
+            return question.class;
+        }
+        let rises = search.rises.get_or_init(|| {
+            let now = self.engine.timeline().now();
+            let most = config.first_asks_per_hour;
+            self.programs.first_ask(&question.program, most, now)
+        });
+        match rises {
             true => INTERACTIVE,
             false => question.class,
         }
@@ -214,13 +278,14 @@ impl Desk {
             0 => PAGE,
             most => most.min(PAGE_MOST),
         };
+        let (_, waits) = self
+            .engine
+            .next_wait(indexer.upstream, job.class, Budget::Query);
         self.parts.join(key.clone(), job, |landing| {
-            Some(Arc::new(Searching {
-                office: self.office.clone(),
-                indexer: indexer.clone(),
-                limit,
-                landing,
-            }))
+            let (office, now) = (&self.office, waits.is_none());
+            Some(Arc::new(Searching::new(
+                office, indexer, limit, now, landing,
+            )))
         })
     }
 
@@ -230,11 +295,15 @@ impl Desk {
         self: &Arc<Self>,
         indexer: &Arc<Indexer>,
         program: &Program,
-        until: Instant,
+        until: Option<Instant>,
     ) -> Result<Arc<Known>, NoAnswer> {
-        let life = self.config.load().cache.caps.as_secs();
-        let life = i64::try_from(life).unwrap_or(i64::MAX);
         if let Some(known) = indexer.known.load_full() {
+            let config = self.config.load();
+            let life = match known.assumed {
+                true => config.cache.nothing,
+                false => config.cache.caps,
+            };
+            let life = i64::try_from(life.as_secs()).unwrap_or(i64::MAX);
             if known.at.saturating_add(life) < self.office.wall() {
                 self.introduce(indexer, BACKGROUND);
             }
@@ -243,8 +312,8 @@ impl Desk {
         let (wait, why) = self
             .engine
             .next_wait(indexer.upstream, INTERACTIVE, Budget::Side);
-        let rest = until.saturating_duration_since(Instant::now());
-        if let Some(reason) = why.filter(|_| wait > rest) {
+        let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if let Some(reason) = why.filter(|_| rest.is_some_and(|rest| wait > rest)) {
             return Err(NoAnswer::Ended(Ended::Skipped(Skip {
                 reason,
                 wait: (reason != Wait::Off).then_some(wait),
@@ -317,7 +386,7 @@ impl Desk {
         let until = Instant::now() + within;
         let all = indexers
             .iter()
-            .map(|indexer| self.known(indexer, program, until));
+            .map(|indexer| self.known(indexer, program, Some(until)));
         let all = futures_util::future::join_all(all);
         let _ = tokio::time::timeout_at(until, all).await;
     }

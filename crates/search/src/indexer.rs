@@ -110,8 +110,8 @@ impl Indexer {
         starts.push_back(now);
     }
 
-    /// What it seems to allow, given that it refuses us now and for so long: as many calls as were made until it
-    /// did. Short waits say nothing, they are about bursts.
+    /// What it seems to allow, given that it refuses us now and for so long: as many calls as were made before the
+    /// refused one. Short waits say nothing, they are about bursts.
     pub(crate) fn learn(&self, retry_after: std::time::Duration, now: Moment) -> Option<Usage> {
         let window = if retry_after < Window::Minute.length() * 10 {
             return None;
@@ -123,6 +123,7 @@ impl Indexer {
         let begins = now - window.length();
         let starts = self.starts.lock();
         let made = starts.iter().filter(|start| **start > begins).count();
+        let made = made.saturating_sub(1);
         let limit = u32::try_from(made).ok().filter(|_| made >= LEAST)?;
         Some(Usage {
             budget: Budget::Query,

@@ -27,6 +27,8 @@ mod reply;
 mod search;
 mod session;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod throttle;
 mod upstreams;
 

@@ -1,6 +1,6 @@
 //! One search while it runs and after: what each indexer said, and who is still asked.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -47,6 +47,8 @@ pub(crate) struct Search {
     changes: watch::Sender<u64>,
     /// Nobody wants it any more.
     pub(crate) stop: CancellationToken,
+    /// Whether it goes in as interactive where nothing is known; decided once.
+    pub(crate) rises: OnceLock<bool>,
 }
 
 /// One indexer's part in a search.
@@ -128,6 +130,7 @@ impl Search {
             places: Mutex::new(places),
             changes: watch::Sender::new(0),
             stop: CancellationToken::new(),
+            rises: OnceLock::new(),
         }
     }
 
@@ -161,6 +164,15 @@ impl Search {
     pub(crate) fn set_stale(&self, place: usize, part: Arc<Part>) {
         self.places.lock()[place].stale = Some(part);
         self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// Those who have something to be asked.
+    pub(crate) fn wanted(&self) -> Vec<Arc<Indexer>> {
+        let places = self.places.lock();
+        let wanted = places
+            .iter()
+            .filter(|place| !matches!(place.state, State::Nothing(_)));
+        wanted.map(|place| place.indexer.clone()).collect()
     }
 
     pub(crate) fn is_running(&self) -> bool {

@@ -160,7 +160,7 @@ impl Arrival {
         note(desk, &search, &scope.name, &list);
         let nobody = tally.answered == 0 && tally.stale == 0;
         if nobody && tally.nothing < tally.asked {
-            let seconds = desk.earliest(&scope.indexers, class);
+            let seconds = desk.earliest(&search.wanted(), class);
             return reply::busy(seconds, &skipped(&search), format);
         }
         let frozen = Arc::new(Frozen {

@@ -1,0 +1,100 @@
+//! The whole front before a zoo of indexers, in memory and with paused time: when is whom asked, and what are clients
+//! told?
+
+mod animals;
+mod budgets;
+mod cache;
+mod classes;
+mod deadline;
+mod scheduler;
+mod world;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use weir_engine::dispatch::Class;
+use weir_search_proto::{Protocol, Request, parse_request};
+use weir_testkit::memory::Network;
+use weir_testkit::zoo::Place;
+use weir_testkit::zoo::indexer::{Asked, Behaviour, Caps, Files, Indexer, Item, RetryAfter, Setup};
+
+use self::world::*;
+use crate::config::{Config, indexer as entries};
+use crate::policy::policy;
+use crate::policy::{BACKGROUND, COMPLETION, INTERACTIVE, RSS};
+use crate::search::{How, Question, Search, State};
+use crate::{Front, Outward};
+
+/// An indexer in memory; those of different numbers stand apart.
+async fn indexer(network: &Network, number: u8, setup: Setup) -> Indexer {
+    let address = SocketAddr::from(([192, 0, 2, number], 80));
+    let started = Indexer::start(Place::Memory(network, address), setup).await;
+    started.expect("memory has room")
+}
+
+/// So many good indexers, each with releases of its own: 1, 2, 3 at the first, 11, 12, 13 at the second.
+async fn crowd(network: &Network, count: u8) -> Vec<Indexer> {
+    let mut indexers = Vec::new();
+    for number in 0..count {
+        let first = u32::from(number) * 10 + 1;
+        let setup = Setup::with(first..first + 3);
+        indexers.push(indexer(network, number + 1, setup).await);
+    }
+    indexers
+}
+
+/// A configuration with them as `a`, `b`, `c`.
+fn named(indexers: &[Indexer]) -> Config {
+    config(["a", "b", "c", "d", "e", "f"].into_iter().zip(indexers))
+}
+
+impl World {
+    /// A question of a program to all torrent indexers.
+    fn question(&self, query: &str, class: Class) -> Question {
+        let Ok(Request::Search(asked)) = parse_request(query).request else {
+            panic!("{query} is no search");
+        };
+        let desk = &self.front.desk;
+        Question {
+            query: asked.query,
+            scope: desk.all_of(Protocol::Torrent),
+            class,
+            max_wait: None,
+            no_cache: false,
+            program: desk.programs.heard("test", self.timeline.now()),
+            address: "192.0.2.200".to_owned(),
+            deadline: desk.config.load().deadline,
+        }
+    }
+
+    fn begin(&self, query: &str, class: Class) -> Arc<Search> {
+        self.front.desk.begin(self.question(query, class))
+    }
+}
+
+/// When requests came, since the beginning of a world, in milliseconds.
+fn times(world: &World, asked: &[Asked]) -> Vec<u128> {
+    let time = |asked: &Asked| asked.at.duration_since(world.began).as_millis();
+    asked.iter().map(time).collect()
+}
+
+/// What was searched for.
+fn words(asked: &[Asked]) -> Vec<String> {
+    let word = |asked: &Asked| asked.value("q").unwrap_or_default().to_owned();
+    asked.iter().map(word).collect()
+}
+
+/// How far each indexer is, in a word.
+fn standings(search: &Search) -> Vec<&'static str> {
+    let places = search.places();
+    let word = |state: &State| match state {
+        State::Asking => "asking",
+        State::Answered { .. } => "answered",
+        State::Nothing(_) => "nothing",
+        State::Skipped { .. } => "skipped",
+        State::Failed { .. } => "failed",
+    };
+    places.iter().map(|place| word(&place.state)).collect()
+}

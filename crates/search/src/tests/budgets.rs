@@ -1,0 +1,300 @@
+//! What an indexer allows: configured, told or learned; queries and downloads apart; kept across a restart.
+
+use std::num::NonZeroU32;
+
+use weir_engine::dispatch::policy::Window;
+
+use super::*;
+
+fn limit(number: u32) -> Option<NonZeroU32> {
+    NonZeroU32::new(number)
+}
+
+/// No spacing, so that only windows count.
+fn quick(indexers: &[Indexer]) -> Config {
+    Config {
+        min_request_interval: Duration::ZERO,
+        ..named(indexers)
+    }
+}
+
+impl World {
+    /// Searches for a word; says the status.
+    async fn search(&self, word: &str) -> u16 {
+        let reply = self.get(&format!("/torznab/api?t=search&q={word}")).await;
+        reply.status
+    }
+
+    /// Used and allowed in the windows of `a`.
+    fn windows(&self) -> Vec<(Window, u32, u32, bool)> {
+        let uses = self.view("a").status.query;
+        uses.iter()
+            .map(|window| (window.window, window.used, window.limit, window.learned))
+            .collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn queries_and_downloads_have_budgets_of_their_own() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = quick(&indexers);
+    config.indexers[0].limits = entries::Limits {
+        // Caps count with the queries.
+        per_day: limit(2),
+        grabs_per_day: limit(1),
+        ..entries::Limits::default()
+    };
+    let world = World::new(network.ground(), &config);
+    let reply = world.get("/torznab/api?t=search").await;
+    assert_eq!(reply.titles().len(), 3);
+    assert_eq!(world.search("more").await, 429, "two queries were made");
+    let links = reply.links();
+    let path = |link: &String| link.replace("http://weir:7070", "");
+    let first = world.get(&path(&links[0])).await;
+    assert_eq!(first.status, 200, "{}", first.body);
+    let second = world.get(&path(&links[1])).await;
+    assert_eq!(second.status, 429, "{}", second.body);
+    let wait: u64 = second
+        .retry_after
+        .expect("a time")
+        .parse()
+        .expect("seconds");
+    assert!((86_399..=86_400).contains(&wait), "{wait}");
+    let again = world.get(&path(&links[0])).await;
+    assert_eq!((again.status, indexers[0].grabs().len()), (200, 1), "kept");
+    world.until(DAY + SECOND).await;
+    assert_eq!(world.search("more").await, 200);
+    assert_eq!(world.get(&path(&links[1])).await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn downloads_neither_wait_for_nor_start_the_spacing() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    let reply = world.get("/torznab/api?t=search").await;
+    world.until(4 * SECOND).await;
+    for link in reply.links() {
+        let given = world.get(&link.replace("http://weir:7070", "")).await;
+        assert_eq!((given.status, given.took), (200, Duration::ZERO));
+    }
+    assert_eq!(times(&world, &indexers[0].grabs()), [4000; 3]);
+    let search = world.begin("t=search&q=some", INTERACTIVE);
+    search.settled(search.deadline()).await;
+    assert_eq!(times(&world, &indexers[0].searches()), [0, 6000]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn caps_count_but_do_not_start_the_spacing() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = named(&indexers);
+    config.indexers[0].limits.per_hour = limit(10);
+    let world = World::new(network.ground(), &config);
+    let reply = world.get("/torznab/api?t=search").await;
+    assert_eq!((reply.status, reply.took), (200, Duration::ZERO));
+    assert_eq!(times(&world, &indexers[0].asked()), [0, 0]);
+    assert_eq!(world.windows(), [(Window::Hour, 2, 10, false)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_minute_an_hour_and_a_day_have_their_limits() {
+    for (window, length) in [("minute", MINUTE), ("hour", HOUR), ("day", DAY)] {
+        let network = Network::new();
+        let indexers = crowd(&network, 1).await;
+        let mut config = quick(&indexers);
+        let limits = &mut config.indexers[0].limits;
+        match window {
+            "minute" => limits.per_minute = limit(3),
+            "hour" => limits.per_hour = limit(3),
+            _ => limits.per_day = limit(3),
+        }
+        let world = World::new(network.ground(), &config);
+        world.get("/torznab/api?t=caps").await;
+        assert_eq!(
+            (world.search("one").await, world.search("two").await),
+            (200, 200)
+        );
+        let reply = world.get("/torznab/api?t=search&q=three").await;
+        assert_eq!(reply.status, 429, "{window}");
+        assert!(
+            reply.body.contains("its quota is used up"),
+            "{}",
+            reply.body
+        );
+        let seconds = length.as_secs().to_string();
+        assert_eq!(reply.retry_after, Some(seconds), "{window}");
+        world.until(length - SECOND).await;
+        assert_eq!(indexers[0].searches().len(), 2, "{window}");
+        world.until(length + SECOND).await;
+        assert_eq!(world.search("four").await, 200, "{window}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_days_of_an_indexer_begin_at_its_hour() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = quick(&indexers);
+    config.indexers[0].limits.per_day = limit(2);
+    config.indexers[0].reset_hour = Some(3);
+    // It is midnight.
+    let world = World::new(network.ground(), &config);
+    assert_eq!(world.search("one").await, 200);
+    let reply = world.get("/torznab/api?t=search&q=two").await;
+    assert_eq!(
+        (reply.status, reply.retry_after.as_deref()),
+        (429, Some("10800"))
+    );
+    world.until(3 * HOUR).await;
+    assert_eq!(world.search("two").await, 200);
+    assert_eq!(world.search("three").await, 200);
+    assert_eq!(world.search("four").await, 429);
+    world.until(27 * HOUR).await;
+    assert_eq!(world.search("five").await, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_that_an_indexer_tells_are_kept_to() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    indexers[0].set(Behaviour::Limits {
+        calls: (95, 100),
+        grabs: (4, 5),
+    });
+    let world = World::new(network.ground(), &quick(&indexers));
+    let reply = world.get("/torznab/api?t=search").await;
+    // Caps and this one: 97 of 100.
+    assert_eq!(world.windows(), [(Window::Day, 97, 100, true)]);
+    for word in ["one", "two", "three"] {
+        assert_eq!(world.search(word).await, 200, "{word}");
+    }
+    let full = world.get("/torznab/api?t=search&q=four").await;
+    assert_eq!((full.status, full.took), (429, Duration::ZERO));
+    assert_eq!(indexers[0].asked().len(), 5);
+    // And one download.
+    let links = reply.links();
+    let path = |link: &String| link.replace("http://weir:7070", "");
+    assert_eq!(world.get(&path(&links[0])).await.status, 200);
+    assert_eq!(world.get(&path(&links[1])).await.status, 429);
+    assert_eq!(indexers[0].grabs().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_of_ones_own_comes_before_what_an_indexer_tells() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    indexers[0].set(Behaviour::Limits {
+        calls: (99, 100),
+        grabs: (0, 5),
+    });
+    let mut config = quick(&indexers);
+    config.indexers[0].limits.per_day = limit(500);
+    let world = World::new(network.ground(), &config);
+    assert_eq!(
+        (world.search("one").await, world.search("two").await),
+        (200, 200)
+    );
+    assert_eq!(world.windows(), [(Window::Day, 3, 500, false)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_for_an_hour_after_ten_calls_teaches_the_limit() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    indexers[0].set(Behaviour::BurstLimit {
+        calls: 12,
+        window: HOUR,
+        retry_after: RetryAfter::Seconds(3600),
+    });
+    let world = World::new(network.ground(), &quick(&indexers));
+    // With caps that makes twelve.
+    for number in 0..11 {
+        assert_eq!(world.search(&format!("word{number}")).await, 200);
+    }
+    assert_eq!(world.windows(), []);
+    assert_eq!(world.search("more").await, 429);
+    assert_eq!(world.windows(), [(Window::Hour, 12, 12, true)]);
+    world.until(HOUR + SECOND).await;
+    for number in 0..12 {
+        assert_eq!(
+            world.search(&format!("later{number}")).await,
+            200,
+            "{number}"
+        );
+    }
+    let before = indexers[0].asked().len();
+    assert_eq!(world.search("enough").await, 429);
+    assert_eq!(indexers[0].asked().len(), before, "nobody had to refuse us");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_after_a_few_calls_or_for_a_moment_teaches_nothing() {
+    for (calls, seconds) in [(5, 3600), (12, 30)] {
+        let network = Network::new();
+        let indexers = crowd(&network, 1).await;
+        indexers[0].set(Behaviour::BurstLimit {
+            calls,
+            window: HOUR,
+            retry_after: RetryAfter::Seconds(seconds),
+        });
+        let world = World::new(network.ground(), &quick(&indexers));
+        for number in 0..calls {
+            world.search(&format!("word{number}")).await;
+        }
+        assert_eq!(world.state_of("a"), format!("cooldown {seconds}"));
+        assert_eq!(world.windows(), []);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_in_the_middle_of_a_day_keeps_the_count() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = quick(&indexers);
+    config.indexers[0].limits.per_day = limit(4);
+    let world = World::new(network.ground(), &config);
+    assert_eq!(world.search("one").await, 200);
+    world.until(HOUR).await;
+    assert_eq!(world.search("two").await, 200);
+    let directory = world.stop().await;
+    let world = World::after(network.ground(), &config, directory, 2 * HOUR);
+    assert_eq!(world.windows(), [(Window::Day, 3, 4, false)]);
+    assert_eq!(world.search("three").await, 200);
+    let reply = world.get("/torznab/api?t=search&q=four").await;
+    let wait = (22 * HOUR).as_secs().to_string();
+    assert_eq!((reply.status, reply.retry_after), (429, Some(wait)));
+    assert_eq!(indexers[0].asked().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_keeps_rests_spacing_and_learned_limits() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    indexers[0].set(Behaviour::Limits {
+        calls: (10, 100),
+        grabs: (0, 5),
+    });
+    let config = Config {
+        first_asks_per_hour: 0,
+        ..named(&indexers)
+    };
+    let world = World::new(network.ground(), &config);
+    world.get("/torznab/api?t=caps").await;
+    indexers[1].set(Behaviour::Status(429, RetryAfter::Seconds(3600)));
+    world.get("/torznab/api?t=search").await;
+    let directory = world.stop().await;
+    let world = World::after(network.ground(), &config, directory, 20 * SECOND);
+    assert_eq!(world.state_of("b"), "cooldown 3580");
+    assert_eq!(world.windows(), [(Window::Day, 12, 100, true)]);
+    let search = world.begin("t=search&q=some", COMPLETION);
+    turn().await;
+    let State::Skipped { reason, .. } = &search.places()[0].state else {
+        panic!("{:?}", standings(&search));
+    };
+    // 42 s less the 20 s of before.
+    assert_eq!(reason, "it was asked a moment ago; its turn comes in 22 s");
+    world.until(22 * SECOND).await;
+    assert_eq!(standings(&search), ["answered", "skipped"]);
+}

@@ -1,0 +1,217 @@
+//! Answers are bounded in time; what comes later is for the next asker.
+
+use super::*;
+
+/// Calls may take longer than an answer.
+fn patient(indexers: &[Indexer]) -> Config {
+    let mut config = named(indexers);
+    for entry in &mut config.indexers {
+        entry.timeout = 30 * SECOND;
+    }
+    config
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_deadline_what_is_there_is_served_and_the_rest_fills_the_cache() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let world = World::new(network.ground(), &patient(&indexers));
+    world.get("/torznab/api?t=caps").await;
+    indexers[1].set(Behaviour::Slow(20 * SECOND));
+    let target = "/torznab/api?t=search&q=some";
+    let reply = world.get(target).await;
+    assert_eq!((reply.status, reply.titles().len()), (200, 3));
+    assert_eq!(reply.took, 15 * SECOND);
+    assert_eq!(reply.reason("b"), "it has not answered yet");
+    world.until(21 * SECOND).await;
+    indexers[1].set(Behaviour::Hang);
+    let reply = world.get(target).await;
+    assert_eq!((reply.titles().len(), reply.took), (6, Duration::ZERO));
+    assert_eq!(reply.skipped(), []);
+    assert_eq!(indexers[0].searches().len(), 1);
+    assert_eq!(indexers[1].searches().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whose_turn_comes_too_late_is_named_at_once_and_asked_for_the_next_one() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let config = Config {
+        first_asks_per_hour: 0,
+        ..named(&indexers)
+    };
+    let world = World::new(network.ground(), &config);
+    world.get("/torznab/api?t=caps").await;
+    let mut only = world.question("t=search&q=warm", INTERACTIVE);
+    only.scope.truncate(1);
+    let warm = world.front.desk.begin(only);
+    warm.settled(warm.deadline()).await;
+    let target = "/torznab/api?t=search&q=some";
+    let reply = world.get(target).await;
+    assert_eq!((reply.status, reply.titles().len()), (200, 3));
+    assert_eq!(reply.took, Duration::ZERO, "nobody waits for 42 s");
+    let reason = reply.reason("a");
+    assert_eq!(reason, "it was asked a moment ago; its turn comes in 42 s");
+    assert_eq!(world.queued(), 1, "it stays");
+    world.until(42 * SECOND).await;
+    assert_eq!(times(&world, &indexers[0].searches()), [0, 42_000]);
+    let reply = world.get(target).await;
+    assert_eq!((reply.titles().len(), reply.took), (6, Duration::ZERO));
+    assert_eq!(indexers[0].searches().len(), 2);
+    assert_eq!(indexers[1].searches().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whose_turn_comes_within_five_minutes_is_waited_for_and_no_longer() {
+    for (wait, called) in [(300, true), (301, false)] {
+        let network = Network::new();
+        let indexers = crowd(&network, 2).await;
+        let world = World::new(network.ground(), &named(&indexers));
+        world.get("/torznab/api?t=caps").await;
+        indexers[0].set(Behaviour::Status(429, RetryAfter::Seconds(wait)));
+        world.get("/torznab/api?t=search&q=warm").await;
+        indexers[0].set(Behaviour::Good);
+        let reply = world.get("/torznab/api?t=search&q=some").await;
+        assert!(reply.took <= 6 * SECOND, "{:?}", reply.took);
+        assert!(
+            reply
+                .reason("a")
+                .starts_with("it rests: it answered that it is asked too often")
+        );
+        world.until(10 * MINUTE).await;
+        let asked = words(&indexers[0].searches());
+        assert_eq!(asked.contains(&"some".to_owned()), called, "{wait}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_rests_before_it_said_what_it_can_do_is_asked_when_that_is_over() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    indexers[0].set_all(Behaviour::Status(429, RetryAfter::Seconds(120)));
+    let world = World::new(network.ground(), &named(&indexers));
+    let target = "/torznab/api?t=search&q=some";
+    let reply = world.get(target).await;
+    assert_eq!(reply.titles().len(), 3);
+    indexers[0].set_all(Behaviour::Good);
+    world.until(10 * SECOND).await;
+    let reply = world.get(target).await;
+    assert_eq!((reply.titles().len(), reply.took), (3, Duration::ZERO));
+    assert!(
+        reply.reason("a").contains("its turn comes in"),
+        "{}",
+        reply.reason("a")
+    );
+    world.until(121 * SECOND).await;
+    let reply = world.get(target).await;
+    assert_eq!(reply.titles().len(), 6, "{}", reply.body);
+    assert_eq!(indexers[0].searches().len(), 1);
+    assert_eq!(times(&world, &indexers[0].searches()), [120_000]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_indexer_that_begins_to_rest_while_others_wait_for_it_is_named_then() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    world.get("/torznab/api?t=caps").await;
+    indexers[0].set(Behaviour::Status(429, RetryAfter::Seconds(3600)));
+    let warm = world.begin("t=search&q=warm", INTERACTIVE);
+    turn().await;
+    world.engine.clear(world.view("a").figures.upstream);
+    warm.settled(warm.deadline()).await;
+    // Two wait for their turn of 6 s; the first of them has the indexer rest for an hour.
+    let (one, other) = tokio::join!(
+        world.get("/torznab/api?t=search&q=one"),
+        world.get("/torznab/api?t=search&q=other"),
+    );
+    for reply in [&one, &other] {
+        assert_eq!((reply.status, reply.titles().len()), (429, 0));
+    }
+    assert!(other.took <= 7 * SECOND, "{:?}", other.took);
+    assert!(
+        other
+            .body
+            .contains("it rests: it answered that it is asked too often"),
+        "{}",
+        other.body
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_nobody_can_answer_the_reply_says_when_somebody_can() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    world.get("/torznab/api?t=caps").await;
+    indexers[0].set(Behaviour::Status(429, RetryAfter::Seconds(3600)));
+    indexers[1].set(Behaviour::Status(429, RetryAfter::Seconds(1800)));
+    let target = "/torznab/api?t=search&q=some";
+    let reply = world.get(target).await;
+    assert_eq!(reply.status, 429);
+    assert_eq!(reply.retry_after.as_deref(), Some("1800"));
+    assert!(reply.body.contains("<error code=\"900\""), "{}", reply.body);
+    world.until(SECOND + SECOND / 2).await;
+    let reply = world.get(target).await;
+    assert_eq!((reply.status, reply.took), (429, Duration::ZERO));
+    assert_eq!(reply.retry_after.as_deref(), Some("1799"), "whole seconds");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_earliest_slot_is_not_that_of_one_with_nothing_to_ask() {
+    let network = Network::new();
+    let books = Setup {
+        caps: Caps {
+            categories: vec![(7000, "Books", Vec::new())],
+            ..Caps::default()
+        },
+        ..Setup::default()
+    };
+    let indexers = [
+        indexer(&network, 1, Setup::with(1..3)).await,
+        indexer(&network, 2, books).await,
+    ];
+    let world = World::new(network.ground(), &named(&indexers));
+    world.get("/torznab/api?t=caps").await;
+    indexers[0].set(Behaviour::Status(429, RetryAfter::Seconds(3600)));
+    let reply = world.get("/torznab/api?t=search&q=some&cat=5000").await;
+    assert_eq!(reply.status, 429);
+    assert_eq!(reply.retry_after.as_deref(), Some("3600"));
+    assert_eq!(indexers[1].searches().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_hangs_up_finds_the_answer_when_it_comes_back() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let world = World::new(network.ground(), &patient(&indexers));
+    world.get("/torznab/api?t=caps").await;
+    indexers[0].set(Behaviour::Slow(20 * SECOND));
+    let target = "/torznab/api?t=search&q=some";
+    let hung_up = tokio::time::timeout(SECOND, world.get(target)).await;
+    assert!(hung_up.is_err());
+    world.until(25 * SECOND).await;
+    let reply = world.get(target).await;
+    assert_eq!((reply.titles().len(), reply.took), (3, Duration::ZERO));
+    assert_eq!(indexers[0].searches().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_switched_off_indexer_is_named_and_the_others_answer() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    world.get("/torznab/api?t=caps").await;
+    let upstream = world.view("a").figures.upstream;
+    world.engine.switch_off(upstream, "moving house", "me");
+    let reply = world.get("/torznab/api?t=search&q=some").await;
+    assert_eq!((reply.titles().len(), reply.took), (3, Duration::ZERO));
+    assert_eq!(
+        reply.reason("a"),
+        "switched off by an operator: moving house"
+    );
+    assert_eq!(indexers[0].searches().len(), 0);
+    world.engine.switch_on(upstream);
+    let reply = world.get("/torznab/api?t=search&q=show").await;
+    assert_eq!(reply.titles().len(), 6, "{}", reply.body);
+}
