@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_web::{Contribution, Icon};
 
 use crate::front::Front;
-use crate::{inbound, metrics};
+use crate::{api, inbound, metrics};
 
 impl Front {
     /// Feeds, downloads, figures and metrics.
@@ -19,6 +19,7 @@ impl Front {
             .stats(shown.clone())
             .upstreams(shown)
             .router_for(access, feeds)
+            .router_for(weir_web::Access::Api, api::router(desk))
             .router_for(weir_web::Access::Open, inbound::downloads(desk))
             .metrics(move |registry| metrics::register(counted, registry))
     }

@@ -4,6 +4,8 @@
 //! way of the cache, a shared flight and the engine, and is answered from what has arrived within a bound (`merge`,
 //! `reply`). What comes later is kept for the next asker.
 
+mod api;
+mod asking;
 mod cache;
 mod call;
 mod card;
@@ -23,12 +25,17 @@ mod part;
 mod plan;
 mod policy;
 mod program;
+mod progress;
+mod releases;
 mod reply;
+#[cfg(test)]
+mod rig;
 mod search;
 mod session;
 mod stats;
 mod throttle;
 mod upstreams;
+mod words;
 
 pub use desk::{Error, Outward};
 pub use front::{Front, Reloader};
