@@ -21,6 +21,7 @@ mod links;
 mod merge;
 mod metrics;
 mod outbound;
+mod pages;
 mod part;
 mod plan;
 mod policy;
