@@ -36,6 +36,7 @@ pub use contribution::{
 pub use error::Error;
 pub use failure::Failure;
 pub use metrics::Requests;
+pub use pages::time::Shown;
 pub use server::{Ended, Guest, run, run_guests};
 pub use upstreams::Upstreams;
 pub use visitor::{Identity, RequestId, Visitor};
