@@ -65,12 +65,11 @@ async fn search(args: Search) -> anyhow::Result<ExitCode> {
     Ok(code(&last))
 }
 
-/// Whether anybody had a part in the answer.
+/// Whether anybody was asked and answered, now or before.
 fn code(state: &Value) -> ExitCode {
     let given = indexers(state).any(|indexer| {
         let state = indexer["state"].as_str().unwrap_or_default();
-        ["answered", "shared", "cached", "nothing"].contains(&state)
-            || !indexer["cached_seconds"].is_null()
+        ["answered", "shared", "cached"].contains(&state) || !indexer["cached_seconds"].is_null()
     });
     match given {
         true => ExitCode::SUCCESS,
