@@ -113,7 +113,7 @@ pub(super) enum Key {
 impl Key {
     /// The key that a pair begins with, and what follows its `=`. The first byte narrows the choice
     /// to a few comparisons of whole words.
-    #[inline]
+    #[inline(always)]
     fn begin(pair: &[u8]) -> Option<(Self, &[u8])> {
         match *pair.first()? {
             b'i' => named(pair, "info_hash=", Self::InfoHash)
