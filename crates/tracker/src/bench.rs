@@ -16,7 +16,7 @@ use weir_tracker_proto::{Announce, InfoHash, PeerId};
 use crate::clock::Clock;
 use crate::config::{Config, OverloadReply};
 use crate::forwarder::ledger::{self, Ledger};
-use crate::forwarding::{Forwarding, Rules};
+use crate::forwarding::Forwarding;
 use crate::inbound::connection_id::ConnectionIds;
 use crate::inbound::http::{Http, Limits};
 use crate::inbound::udp::Udp;
@@ -72,7 +72,7 @@ impl Listeners {
         let runtime = Builder::new_current_thread().build().expect("a runtime");
         if others != Others::None {
             let _inside = runtime.enter();
-            tracker.set_forwarding(full(timeline, &config));
+            tracker.set_forwarding(full(timeline));
         }
         let limits = Limits {
             connections: 1,
@@ -152,7 +152,7 @@ impl Listeners {
 }
 
 /// The way to other trackers, with a full queue and no tokens.
-fn full(timeline: Timeline, config: &Config) -> Forwarding {
+fn full(timeline: Timeline) -> Forwarding {
     let second = Duration::from_secs(1);
     let class = ClassPolicy {
         gap_permille: 0,
@@ -203,7 +203,7 @@ fn full(timeline: Timeline, config: &Config) -> Forwarding {
         peers_of_one: 100,
     };
     let ledger = Ledger::new(limits, 1);
-    let (forwarding, _) = Forwarding::new(gate, timeline, Rules::new(config), ledger, 2);
+    let (forwarding, _) = Forwarding::new(gate, timeline, ledger, 2);
     forwarding.set_forwarders(100);
     forwarding
 }

@@ -157,7 +157,8 @@ impl Swarms {
         self.census.totals()
     }
 
-    /// Takes note of an announce and appends peers in their wire form to `out`, IPv4 and IPv6.
+    /// Takes note of an announce and appends peers in their wire form to `out`, IPv4 and IPv6. Of a swarm that was never
+    /// forwarded `may_go` says, under its lock, whether it is from now on.
     ///
     /// # Errors
     /// When a new peer finds no room; nothing has changed then.
@@ -165,7 +166,7 @@ impl Swarms {
     pub fn announce(
         &self,
         arrival: &Arrival,
-        now: Minute,
+        (now, may_go): (Minute, impl FnOnce() -> bool),
         random: &mut fastrand::Rng,
         out: [&mut Vec<u8>; 2],
     ) -> Result<Known, Full> {
@@ -184,7 +185,7 @@ impl Swarms {
                     paused,
                     now,
                 };
-                self.arrive(&mut shard, hashed, arrival, how, random, out)
+                self.arrive(&mut shard, hashed, arrival, (how, may_go), random, out)
             }
         }
     }
@@ -249,7 +250,7 @@ impl Swarms {
         shard: &mut Shard,
         hashed: u64,
         arrival: &Arrival,
-        how: Standing,
+        (how, may_go): (Standing, impl FnOnce() -> bool),
         random: &mut fastrand::Rng,
         out: [&mut Vec<u8>; 2],
     ) -> Result<Known, Full> {
@@ -278,7 +279,7 @@ impl Swarms {
             counts: record.counts(self.rules.count_by),
             new: arrived.new,
             forward: match self.rules.forwards {
-                true => record.forward(how.now),
+                true => record.forward(how.now, may_go),
                 false => Forward::NotDue,
             },
             upstream: record.upstream(),
