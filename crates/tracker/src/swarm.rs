@@ -332,6 +332,10 @@ impl Swarms {
         [v4, v6]: [&mut Vec<u8>; 2],
     ) {
         let is_v4 = matches!(arrival.at, Endpoint::V4(_));
+        let others = || {
+            let (cut_v4, cut_v6) = record.cuts();
+            if is_v4 { cut_v6.len } else { cut_v4.len }
+        };
         let mut pick = |of_v4: bool, number: usize| {
             let wish = Wish {
                 number,
@@ -355,14 +359,14 @@ impl Swarms {
             }
             Want::OwnFirst(number) => {
                 let given = pick(is_v4, number);
-                pick(!is_v4, number - given);
+                if others() > 0 {
+                    pick(!is_v4, number - given);
+                }
             }
             Want::Both(number) => {
-                let (cut_v4, cut_v6) = record.cuts();
-                let other = if is_v4 { cut_v6.len } else { cut_v4.len };
                 let own = number
                     .div_ceil(2)
-                    .max(number.saturating_sub(other as usize));
+                    .max(number.saturating_sub(others() as usize));
                 let given = pick(is_v4, own);
                 pick(!is_v4, number - given);
             }
