@@ -29,7 +29,7 @@ async fn a_search_is_shown_and_a_reload_asks_nobody() {
             "<h1 id=\"found\">",
             "3 results from 2 indexers.",
             "Example &#60;B&#62;",
-            "Finished in",
+            "Finished ",
             "PC / ISO",
             "2 sources",
             "href=\"/dl/",
