@@ -56,8 +56,6 @@ struct Known {
     note: &'static str,
 }
 
-const KEY: &str = "The API key is the one that Weir printed at its first start.";
-
 const KNOWN: [Known; 9] = [
     Known {
         name: "Sonarr",
@@ -68,7 +66,7 @@ const KNOWN: [Known; 9] = [
             ("URL, Usenet", "/newznab"),
             ("API path", "=/api"),
         ],
-        note: KEY,
+        note: "",
     },
     Known {
         name: "Radarr",
@@ -79,7 +77,7 @@ const KNOWN: [Known; 9] = [
             ("URL, Usenet", "/newznab"),
             ("API path", "=/api"),
         ],
-        note: KEY,
+        note: "",
     },
     Known {
         name: "Lidarr",
@@ -90,7 +88,7 @@ const KNOWN: [Known; 9] = [
             ("URL, Usenet", "/newznab"),
             ("API path", "=/api"),
         ],
-        note: KEY,
+        note: "",
     },
     Known {
         name: "Prowlarr",
@@ -108,7 +106,7 @@ const KNOWN: [Known; 9] = [
         anchor: "cross-seed",
         path: "config.js, torznab: put the key in place of KEY",
         fields: &[("torznab", "/torznab/api?apikey=KEY")],
-        note: KEY,
+        note: "",
     },
     Known {
         name: "FlexGet",
@@ -118,14 +116,14 @@ const KNOWN: [Known; 9] = [
             ("website", "/torznab"),
             ("RSS", "/torznab/api?t=search&apikey=KEY"),
         ],
-        note: KEY,
+        note: "",
     },
     Known {
         name: "autobrr",
         anchor: "autobrr",
         path: "Settings, Feeds or Indexers, Add new, Torznab (or Newznab)",
         fields: &[("URL", "/torznab/api"), ("URL, Usenet", "/newznab/api")],
-        note: KEY,
+        note: "",
     },
     Known {
         name: "qui",
@@ -136,7 +134,7 @@ const KNOWN: [Known; 9] = [
             ("Jackett URL", "/jackett"),
             ("Torznab URL", "/torznab/api"),
         ],
-        note: KEY,
+        note: "",
     },
     Known {
         name: "qBittorrent",
@@ -165,11 +163,23 @@ pub(super) async fn show(
             format!("{} ago", age(seconds))
         })
     };
+    let (torrents, usenet) = (
+        desk.all_of(Protocol::Torrent).is_empty(),
+        desk.all_of(Protocol::Nzb).is_empty(),
+    );
+    let empty = torrents && usenet;
+    // What has no indexers behind it is not offered, as long as there are others.
+    let offered = |path: &str| match path {
+        _ if empty => true,
+        path if path.starts_with("/torznab") => !torrents,
+        path if path.starts_with("/newznab") => !usenet,
+        _ => true,
+    };
     let programs = KNOWN.iter().map(|known| Program {
         name: known.name,
         anchor: known.anchor,
         path: known.path,
-        fields: fields(known, &origin),
+        fields: fields(known, &origin, &offered),
         note: known.note,
         heard: heard(known.name),
     });
@@ -177,15 +187,16 @@ pub(super) async fn show(
         opening: opening(&desk),
         programs: programs.collect(),
         local: is_local(&origin),
-        empty: desk.all_of(Protocol::Torrent).is_empty() && desk.all_of(Protocol::Nzb).is_empty(),
+        empty,
         origin,
     };
     page(&visitor, "Connect", &template)
 }
 
-fn fields(known: &Known, origin: &str) -> Vec<Field> {
+fn fields(known: &Known, origin: &str, offered: &impl Fn(&str) -> bool) -> Vec<Field> {
     let fields = known.fields.iter().enumerate();
     fields
+        .filter(|(_, (_, text))| offered(text))
         .map(|(place, (label, text))| Field {
             id: format!("{}-{place}", known.anchor),
             label,
