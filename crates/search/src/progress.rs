@@ -11,6 +11,9 @@ use crate::merge::List;
 use crate::search::{How, Place, Search, State, Tally};
 use crate::words::{age, at, capital, counted, grouped, took};
 
+/// What takes less than this is there at once.
+const AT_ONCE: Duration = Duration::from_millis(50);
+
 /// A search at one moment.
 pub(crate) struct Progress {
     /// Nobody waits for it any more: all is said, its time is over, or it was stopped.
@@ -145,6 +148,7 @@ impl Progress {
     pub(crate) fn pace(&self) -> String {
         match (self.stopped, self.finished) {
             (true, _) => format!("Stopped after {}.", took(self.took)),
+            (false, true) if self.took < AT_ONCE => "Finished at once.".to_owned(),
             (false, true) => format!("Finished in {}.", took(self.took)),
             (false, false) => {
                 let (now, all) = (self.took.as_secs(), self.deadline.as_secs());

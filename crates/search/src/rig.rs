@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
 use axum::Router;
 use axum::body::Body;
@@ -13,6 +13,7 @@ use axum::extract::{ConnectInfo, Query, State};
 use axum::http::{Method, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use tokio_util::task::TaskTracker;
 use weir_config::{Secret, SecretUrl};
 use weir_engine::dispatch::Policy;
 use weir_engine::dispatch::policy::{CrewPolicy, FailurePolicy};
@@ -25,6 +26,8 @@ use crate::config::indexer::{Download, Indexer, Kind, Limits};
 use crate::{Front, Outward};
 
 pub(crate) const KEY: &str = "the-right-key";
+/// A day in November 2026.
+const TODAY: Duration = Duration::from_secs(1_794_830_000);
 
 /// The front and the web part.
 pub(crate) struct Rig {
@@ -64,7 +67,8 @@ impl Small {
         let router = Router::new()
             .route("/api", get(answer))
             .with_state(Arc::new(shelf));
-        tokio::spawn(async move { axum::serve(listener, router).await });
+        let tasks = TaskTracker::new();
+        tasks.spawn(async move { axum::serve(listener, router).await });
         Self {
             name,
             address,
@@ -134,7 +138,10 @@ impl Rig {
         };
         let directory = tempfile::tempdir().unwrap();
         let state = File::open(directory.path().join("state.db")).unwrap();
-        let options = Options::new(Timeline::starting_at(SystemTime::now()), Weather::default());
+        let options = Options::new(
+            Timeline::starting_at(UNIX_EPOCH + TODAY),
+            Weather::default(),
+        );
         let outward = Outward {
             engine: Engine::new("search", crate::policy(general(), &config), options),
             rows: None,

@@ -54,7 +54,7 @@ pub(crate) fn age(seconds: i64) -> String {
     match seconds.max(0) {
         s if s < 90 => format!("{s} s"),
         s if s < 90 * MINUTE => format!("{} min", s / MINUTE),
-        s if s < 48 * HOUR => format!("{} h", s / HOUR),
+        s if s < 24 * HOUR => format!("{} h", s / HOUR),
         s if s < 730 * DAY => format!("{} d", grouped(usize::try_from(s / DAY).unwrap_or(0))),
         s => format!("{} years", s / (365 * DAY)),
     }

@@ -226,6 +226,11 @@ impl Keeper {
 }
 
 impl Settings {
+    /// The key in force.
+    pub(crate) fn key(&self) -> &Secret {
+        &self.key
+    }
+
     fn new(config: Config, file: &File, now: i64) -> Result<(Self, Option<Secret>), Error> {
         if config.auth == Auth::None {
             tracing::warn!("web.auth is none: whoever reaches the web listener may do everything");

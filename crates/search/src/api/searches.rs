@@ -20,6 +20,8 @@ use crate::program;
 use crate::progress::Progress;
 use crate::releases::{self, Order, Wanted};
 
+/// Searches that are listed.
+const RECENT: usize = 50;
 /// Releases of an answer where a request names no number.
 const LIMIT: usize = 100;
 
@@ -106,11 +108,12 @@ fn read(body: &[u8]) -> serde_json::Result<Body> {
     serde_json::from_value(Value::Object(fields))
 }
 
-/// `GET /api/v1/searches`: those that are kept, newest first, without their releases.
+/// `GET /api/v1/searches`: the last ones, newest first, without their releases.
 pub(super) async fn list(State(desk): State<Arc<Desk>>) -> Json<Value> {
     let all = desk.searches.all();
     let all: Vec<Value> = all
         .iter()
+        .take(RECENT)
         .map(|search| {
             let list = search.list(|indexer| desk.is_healthy(indexer));
             Progress::of(&desk, search, &list).json(search)

@@ -24,6 +24,8 @@ struct ConnectPage {
     /// This machine alone reaches the address.
     local: bool,
     origin: String,
+    /// What programs send.
+    key: Option<String>,
     /// No indexer answers behind the addresses.
     empty: bool,
 }
@@ -56,8 +58,6 @@ struct Known {
     note: &'static str,
 }
 
-const KEY: &str = "The API key is the one that Weir printed at its first start.";
-
 const KNOWN: [Known; 9] = [
     Known {
         name: "Sonarr",
@@ -68,7 +68,7 @@ const KNOWN: [Known; 9] = [
             ("URL, Usenet", "/newznab"),
             ("API path", "=/api"),
         ],
-        note: KEY,
+        note: "",
     },
     Known {
         name: "Radarr",
@@ -79,7 +79,7 @@ const KNOWN: [Known; 9] = [
             ("URL, Usenet", "/newznab"),
             ("API path", "=/api"),
         ],
-        note: KEY,
+        note: "",
     },
     Known {
         name: "Lidarr",
@@ -90,7 +90,7 @@ const KNOWN: [Known; 9] = [
             ("URL, Usenet", "/newznab"),
             ("API path", "=/api"),
         ],
-        note: KEY,
+        note: "",
     },
     Known {
         name: "Prowlarr",
@@ -108,24 +108,24 @@ const KNOWN: [Known; 9] = [
         anchor: "cross-seed",
         path: "config.js, torznab: put the key in place of KEY",
         fields: &[("torznab", "/torznab/api?apikey=KEY")],
-        note: KEY,
+        note: "",
     },
     Known {
         name: "FlexGet",
         anchor: "flexget",
-        path: "config.yml, discover, from, torznab: website and apikey",
+        path: "config.yml, discover, from, torznab: url and apikey",
         fields: &[
-            ("website", "/torznab"),
+            ("url", "/torznab"),
             ("RSS", "/torznab/api?t=search&apikey=KEY"),
         ],
-        note: KEY,
+        note: "",
     },
     Known {
         name: "autobrr",
         anchor: "autobrr",
         path: "Settings, Feeds or Indexers, Add new, Torznab (or Newznab)",
         fields: &[("URL", "/torznab/api"), ("URL, Usenet", "/newznab/api")],
-        note: KEY,
+        note: "",
     },
     Known {
         name: "qui",
@@ -136,7 +136,7 @@ const KNOWN: [Known; 9] = [
             ("Jackett URL", "/jackett"),
             ("Torznab URL", "/torznab/api"),
         ],
-        note: KEY,
+        note: "",
     },
     Known {
         name: "qBittorrent",
@@ -165,11 +165,23 @@ pub(super) async fn show(
             format!("{} ago", age(seconds))
         })
     };
+    let (torrents, usenet) = (
+        desk.all_of(Protocol::Torrent).is_empty(),
+        desk.all_of(Protocol::Nzb).is_empty(),
+    );
+    let empty = torrents && usenet;
+    // What has no indexers behind it is not offered, as long as there are others.
+    let offered = |path: &str| match path {
+        _ if empty => true,
+        path if path.starts_with("/torznab") => !torrents,
+        path if path.starts_with("/newznab") => !usenet,
+        _ => true,
+    };
     let programs = KNOWN.iter().map(|known| Program {
         name: known.name,
         anchor: known.anchor,
         path: known.path,
-        fields: fields(known, &origin),
+        fields: fields(known, &origin, &offered),
         note: known.note,
         heard: heard(known.name),
     });
@@ -177,15 +189,17 @@ pub(super) async fn show(
         opening: opening(&desk),
         programs: programs.collect(),
         local: is_local(&origin),
-        empty: desk.all_of(Protocol::Torrent).is_empty() && desk.all_of(Protocol::Nzb).is_empty(),
+        empty,
         origin,
+        key: visitor.key().map(|key| key.expose().to_owned()),
     };
     page(&visitor, "Connect", &template)
 }
 
-fn fields(known: &Known, origin: &str) -> Vec<Field> {
+fn fields(known: &Known, origin: &str, offered: &impl Fn(&str) -> bool) -> Vec<Field> {
     let fields = known.fields.iter().enumerate();
     fields
+        .filter(|(_, (_, text))| offered(text))
         .map(|(place, (label, text))| Field {
             id: format!("{}-{place}", known.anchor),
             label,

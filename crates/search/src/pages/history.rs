@@ -181,7 +181,8 @@ impl<'a> HistoryPage<'a> {
         if view.grabs() {
             self.opening = match self.grabs.len() {
                 0 => "No downloads here.".to_owned(),
-                some => format!("The last {}.", counted(some, "download", "downloads")),
+                1 => "The last download.".to_owned(),
+                some => format!("The last {} downloads.", grouped(some)),
             };
         }
         Ok(())
@@ -195,9 +196,12 @@ fn opening(rows: &[Searched]) -> String {
     }
     let calls: usize = rows.iter().map(|row| row.calls as usize).sum();
     let asked: usize = rows.iter().map(|row| row.asked as usize).sum();
+    let searches = match rows.len() {
+        1 => "search".to_owned(),
+        some => format!("{} searches", grouped(some)),
+    };
     format!(
-        "The last {} asked {} and cost {} upstream.",
-        counted(rows.len(), "search", "searches"),
+        "The last {searches} asked {} and cost {} upstream.",
         counted(asked, "indexer", "indexers"),
         counted(calls, "call", "calls"),
     )

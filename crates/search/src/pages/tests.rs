@@ -29,7 +29,7 @@ async fn a_search_is_shown_and_a_reload_asks_nobody() {
             "<h1 id=\"found\">",
             "3 results from 2 indexers.",
             "Example &#60;B&#62;",
-            "Finished in",
+            "Finished ",
             "PC / ISO",
             "2 sources",
             "href=\"/dl/",
@@ -183,12 +183,35 @@ async fn connect_shows_addresses_and_who_was_heard() {
         page.contains("Not heard from Sonarr since the start."),
         "{page}"
     );
-    assert!(!page.contains("on this machine only"), "{page}");
+    assert!(
+        !page.contains("on this machine only") && !page.contains("/newznab\""),
+        "{page}"
+    );
     rig.front
         .desk
         .programs
         .heard("Sonarr", rig.front.desk.engine.timeline().now());
     let page = rig.page("/connect").await;
     assert!(page.contains("Weir heard from Sonarr"), "{page}");
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn if_nobody_can_be_asked_the_first_slot_is_named() {
+    let one = Small::start("one", &["not <XML>"], AT_ONCE).await;
+    let rig = Rig::new(&[one]).await;
+    let page = rig.page(&ask(&rig, "q=first").await).await;
+    assert!(
+        page.contains("The indexer gave no answer.") && page.contains("1 failed."),
+        "{page}"
+    );
+    let page = rig.page(&ask(&rig, "q=second").await).await;
+    for text in [
+        "1 skipped.",
+        "The first of them can be asked at <time",
+        "Not asked: it rests",
+    ] {
+        assert!(page.contains(text), "{text} in {page}");
+    }
     rig.end().await;
 }
