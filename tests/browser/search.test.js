@@ -272,6 +272,8 @@ test('history and connect', async (t) => {
     const feed = await fetch(`${url}${path}?t=search&q=example&apikey=${weir.key}`, { headers });
     assert.equal(feed.status, 200);
     assert.match(await feed.text(), /netinst/);
+    // It turns up by itself.
+    await sonarr.getByText('Weir heard from Sonarr').waitFor();
     await page.reload();
     assert.match(await sonarr.innerText(), /Weir heard from Sonarr \d+ s ago\. It works\./);
     await page.context().close();

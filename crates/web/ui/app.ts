@@ -1,6 +1,7 @@
 // Makes complete pages pleasanter: times in the browser's zone, keys, theme without a reload. Every page works
 // without it.
 
+import { followHeard } from "./connect";
 import { followSearch, saySearchIsLive } from "./search";
 import { localiseTimes } from "./times";
 
@@ -189,6 +190,7 @@ nameZone();
 localiseTimes(document);
 saySearchIsLive();
 followSearch();
+followHeard();
 offerCopies();
 countDown();
 askInPlace();
