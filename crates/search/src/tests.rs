@@ -5,6 +5,7 @@ mod animals;
 mod budgets;
 mod cache;
 mod classes;
+mod clients;
 mod deadline;
 mod scheduler;
 mod world;
