@@ -14,7 +14,7 @@ use flate2::write::GzEncoder;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
-use weir_search_proto::{Caps, read_feed};
+use weir_search_proto::{Caps, Release, read_feed};
 use weir_store::sqlite::{File, Migrations};
 
 use crate::part::{Digest, Part};
@@ -92,8 +92,8 @@ impl Cache {
         })
     }
 
-    /// The answer with this key, however old.
-    pub(crate) fn part(&self, key: &Digest) -> Option<Arc<Part>> {
+    /// The answer with this key, however old. `scrub` is for what comes from the file, as an indexer sent it.
+    pub(crate) fn part(&self, key: &Digest, scrub: impl Fn(&mut Release)) -> Option<Arc<Part>> {
         if let Some(part) = self.memory.lock().get(key) {
             return Some(part);
         }
@@ -106,7 +106,8 @@ impl Cache {
         });
         let (at, charset, body): (i64, Option<String>, Vec<u8>) = row?;
         let body = unpacked(&body, self.answer_limit)?;
-        let feed = read_feed(&body, charset.as_deref()).ok()?;
+        let mut feed = read_feed(&body, charset.as_deref()).ok()?;
+        feed.releases.iter_mut().for_each(scrub);
         let part = Arc::new(Part::new(feed.releases, at));
         self.memory.lock().put(*key, &part);
         Some(part)
@@ -335,10 +336,10 @@ mod tests {
         cache.put([1; 16], &answer, sent);
         cache.close();
         let cache = open(directory.path(), 1 << 20, 1 << 20);
-        let found = cache.part(&[1; 16]).unwrap();
+        let found = cache.part(&[1; 16], |_| {}).unwrap();
         assert_eq!((found.at, found.releases.len()), (7, 1));
         assert_eq!(found.releases[0].title, "first");
-        assert!(cache.part(&[2; 16]).is_none());
+        assert!(cache.part(&[2; 16], |_| {}).is_none());
     }
 
     #[test]
@@ -364,7 +365,7 @@ mod tests {
         assert!(size > 5_000 && size < 20_000 + 64 * 400, "{size}");
         let mut newest = [0; 16];
         newest[..8].copy_from_slice(&999_u64.to_le_bytes());
-        assert!(cache.part(&newest).is_some());
+        assert!(cache.part(&newest, |_| {}).is_some());
     }
 
     #[test]
