@@ -256,6 +256,7 @@ impl Desk {
             config: entry.clone(),
             known: known.into(),
             starts: Mutex::default(),
+            no_files_before: Mutex::default(),
         };
         if indexer.known.load().is_none()
             && let Some((caps, at)) = self.office.cache.caps(&entry.name, &indexer.place())

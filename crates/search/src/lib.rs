@@ -4,6 +4,8 @@
 //! way of the cache, a shared flight and the engine, and is answered from what has arrived within a bound (`merge`,
 //! `reply`). What comes later is kept for the next asker.
 
+#[cfg(feature = "bench")]
+pub mod bench;
 mod cache;
 mod call;
 mod card;

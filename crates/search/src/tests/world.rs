@@ -57,7 +57,7 @@ pub(super) struct Reply {
 
 impl World {
     pub(super) fn new(ground: Arc<dyn Ground>, config: &Config) -> Self {
-        let directory = Arc::new(tempfile::tempdir().expect("a directory"));
+        let directory = Arc::new(directory());
         Self::after(ground, config, directory, Duration::ZERO)
     }
 
@@ -94,7 +94,7 @@ impl World {
 
     /// A world that keeps nothing but its history.
     pub(super) fn fleeting(ground: Arc<dyn Ground>, config: &Config) -> Self {
-        let directory = Arc::new(tempfile::tempdir().expect("a directory"));
+        let directory = Arc::new(directory());
         let timeline = Timeline::starting_at(UNIX_EPOCH + Duration::from_secs(BEGINS));
         let options = Options {
             seed: Some(7),
@@ -291,6 +291,14 @@ impl Reply {
         };
         (number("offset"), number("total"))
     }
+}
+
+/// A directory in memory where there is such a place: nothing here has to survive the machine.
+fn directory() -> tempfile::TempDir {
+    let memory = tempfile::tempdir_in("/dev/shm");
+    memory
+        .or_else(|_| tempfile::tempdir())
+        .expect("a directory")
 }
 
 fn within(item: &str, name: &str) -> String {
