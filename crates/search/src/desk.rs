@@ -306,6 +306,8 @@ impl Desk {
 
     async fn sweep(&self) {
         let mut tick = tokio::time::interval(SWEEP);
+        // After a machine has slept, once is enough.
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 () = self.closing.cancelled() => return,

@@ -143,7 +143,6 @@ async fn fetch(
         .saturating_sub(i64::try_from(life).unwrap_or(i64::MAX));
     if let Some(bytes) = desk.office.cache.file(&key, since) {
         desk.engine.count_from_memory(1);
-        let bytes = bytes.into();
         return Given::File {
             bytes,
             cached: true,

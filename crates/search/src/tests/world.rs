@@ -197,6 +197,12 @@ impl World {
 
     /// Sleeps until so much time has passed since the beginning.
     pub(super) async fn until(&self, time: Duration) {
+        let wait = time.saturating_sub(self.time());
+        if wait > 3 * HOUR {
+            // Not minute by minute, in which nothing happens.
+            tokio::time::advance(wait - HOUR).await;
+            turn().await;
+        }
         tokio::time::sleep_until(self.began + time).await;
         turn().await;
     }

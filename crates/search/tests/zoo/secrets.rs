@@ -92,7 +92,7 @@ async fn keys_and_passkeys_are_for_the_indexer_alone() {
         (Behaviour::Error(201, cut.clone()), false),
         (Behaviour::Error(900, cut), false),
         (Behaviour::ErrorStatus(403, 101, echo), false),
-        (Behaviour::Status(429, RetryAfter::Seconds(5)), false),
+        (Behaviour::Status(429, RetryAfter::Seconds(500)), false),
         (Behaviour::Status(404, RetryAfter::None), false),
         (Behaviour::Html, false),
         (Behaviour::InvalidXml, false),
