@@ -483,3 +483,18 @@ async fn a_release_of_several_indexers_is_one_item_with_all_its_sources() {
     let json = world.get("/torznab/api?t=search&o=json").await;
     assert!(serde_json::from_str::<serde_json::Value>(&json.body).is_ok());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_file_comes_from_the_indexer_itself_where_an_operator_wants_that() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = named(&indexers);
+    config.indexers[0].download = entries::Download::Redirect;
+    let world = World::new(network.ground(), &config);
+    let feed = world.get("/torznab/api?t=search").await;
+    let link = feed.links()[0].replace("http://weir:7070", "");
+    let given = world.send(&link, &[]).await;
+    let there = format!("http://{}/file/3", indexers[0].address());
+    assert_eq!((given.status, given.location), (302, Some(there)));
+    assert_eq!(indexers[0].grabs().len(), 0);
+}

@@ -50,7 +50,6 @@ pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) retry_after: Option<String>,
     pub(super) location: Option<String>,
-    pub(super) bytes: Vec<u8>,
     pub(super) body: String,
     pub(super) took: Duration,
 }
@@ -179,13 +178,12 @@ impl World {
             header("location"),
         );
         let bytes = to_bytes(answer.into_body(), usize::MAX).await;
-        let bytes = bytes.expect("a body").to_vec();
+        let bytes = bytes.expect("a body");
         Reply {
             status,
             retry_after,
             location,
             body: String::from_utf8_lossy(&bytes).into_owned(),
-            bytes,
             took: began.elapsed(),
         }
     }
