@@ -3,6 +3,7 @@
 //! What an indexer sent is kept as it came and read again when needed, so nothing depends on how this version of Weir
 //! holds a release. A file that cannot be written costs calls, never answers.
 
+use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,11 +15,15 @@ use flate2::write::GzEncoder;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
-use weir_search_proto::{Caps, read_feed};
+use weir_search_proto::{Caps, Release, read_feed};
 use weir_store::sqlite::{File, Migrations};
 
 use crate::part::{Digest, Part};
 
+/// Files that are kept in memory until they are surely written.
+const RECENT_FILES: usize = 16;
+/// Bytes of them.
+const RECENT_BYTES: usize = 32 << 20;
 /// Writes between two looks at the size of the file.
 const LOOK: u64 = 64;
 
@@ -44,6 +49,8 @@ const MIGRATIONS: Migrations = Migrations {
 pub(crate) struct Cache {
     file: Option<File>,
     memory: Mutex<Memory>,
+    /// Key, time and bytes of the files that came last: what is asked for twice at once is not fetched twice.
+    files: Mutex<VecDeque<(Digest, i64, Bytes)>>,
     writes: AtomicU64,
     /// Bytes in the file at most.
     limit: i64,
@@ -86,14 +93,15 @@ impl Cache {
                 limit: memory,
                 uses: 0,
             }),
+            files: Mutex::default(),
             writes: AtomicU64::new(0),
             limit: i64::try_from(limit).unwrap_or(i64::MAX),
             answer_limit: answer_limit as u64,
         })
     }
 
-    /// The answer with this key, however old.
-    pub(crate) fn part(&self, key: &Digest) -> Option<Arc<Part>> {
+    /// The answer with this key, however old. `scrub` is for what comes from the file, as an indexer sent it.
+    pub(crate) fn part(&self, key: &Digest, scrub: impl Fn(&mut Release)) -> Option<Arc<Part>> {
         if let Some(part) = self.memory.lock().get(key) {
             return Some(part);
         }
@@ -106,7 +114,8 @@ impl Cache {
         });
         let (at, charset, body): (i64, Option<String>, Vec<u8>) = row?;
         let body = unpacked(&body, self.answer_limit)?;
-        let feed = read_feed(&body, charset.as_deref()).ok()?;
+        let mut feed = read_feed(&body, charset.as_deref()).ok()?;
+        feed.releases.iter_mut().for_each(scrub);
         let part = Arc::new(Part::new(feed.releases, at));
         self.memory.lock().put(*key, &part);
         Some(part)
@@ -156,18 +165,31 @@ impl Cache {
     }
 
     /// A downloaded file that is not older than `since`.
-    pub(crate) fn file(&self, key: &Digest, since: i64) -> Option<Vec<u8>> {
+    pub(crate) fn file(&self, key: &Digest, since: i64) -> Option<Bytes> {
+        let recent = |(other, at, _): &&(Digest, i64, Bytes)| other == key && *at >= since;
+        if let Some((_, _, body)) = self.files.lock().iter().find(recent) {
+            return Some(body.clone());
+        }
         let body: Vec<u8> = self.read(|connection| {
             let sql = "SELECT body FROM search_file WHERE key = ?1 AND at >= ?2";
             let mut statement = connection.prepare_cached(sql)?;
             let row = statement.query_row(params![key, since], |row| row.get(0));
             row.optional()
         })?;
-        unpacked(&body, u64::MAX)
+        unpacked(&body, u64::MAX).map(Bytes::from)
     }
 
     /// Keeps a downloaded file.
     pub(crate) fn put_file(&self, key: Digest, at: i64, body: Bytes) {
+        let mut recent = self.files.lock();
+        recent.push_back((key, at, body.clone()));
+        let size = |files: &VecDeque<(Digest, i64, Bytes)>| -> usize {
+            files.iter().map(|file| file.2.len()).sum()
+        };
+        while recent.len() > RECENT_FILES || size(&recent) > RECENT_BYTES {
+            recent.pop_front();
+        }
+        drop(recent);
         self.write(move |transaction| {
             let body = packed(&body);
             let sql = "INSERT OR REPLACE INTO search_file VALUES (?1, ?2, ?3, ?4)";
@@ -335,10 +357,10 @@ mod tests {
         cache.put([1; 16], &answer, sent);
         cache.close();
         let cache = open(directory.path(), 1 << 20, 1 << 20);
-        let found = cache.part(&[1; 16]).unwrap();
+        let found = cache.part(&[1; 16], |_| {}).unwrap();
         assert_eq!((found.at, found.releases.len()), (7, 1));
         assert_eq!(found.releases[0].title, "first");
-        assert!(cache.part(&[2; 16]).is_none());
+        assert!(cache.part(&[2; 16], |_| {}).is_none());
     }
 
     #[test]
@@ -364,7 +386,7 @@ mod tests {
         assert!(size > 5_000 && size < 20_000 + 64 * 400, "{size}");
         let mut newest = [0; 16];
         newest[..8].copy_from_slice(&999_u64.to_le_bytes());
-        assert!(cache.part(&newest).is_some());
+        assert!(cache.part(&newest, |_| {}).is_some());
     }
 
     #[test]
@@ -374,7 +396,7 @@ mod tests {
         cache.put_file([1; 16], 100, Bytes::from_static(b"d4:infoe"));
         cache.close();
         let cache = open(directory.path(), 1 << 20, 1 << 20);
-        assert_eq!(cache.file(&[1; 16], 100).unwrap(), b"d4:infoe");
+        assert_eq!(cache.file(&[1; 16], 100).unwrap(), b"d4:infoe"[..]);
         assert!(cache.file(&[1; 16], 101).is_none());
     }
 }

@@ -99,7 +99,7 @@ impl Office {
         permit.explain(trouble.to_string());
         let refused = match trouble {
             Trouble::Overload { retry_after } => *retry_after,
-            Trouble::Limit(_) => Some(LIMIT_REACHED),
+            Trouble::Limit(_) | Trouble::Downloads(_) => Some(LIMIT_REACHED),
             _ => None,
         };
         if let Some(usage) = refused.and_then(|wait| indexer.learn(wait, self.timeline.now())) {
@@ -254,6 +254,10 @@ impl Call for Fetching {
                 Ok(_) => Outcome::Done,
                 Err(trouble) => {
                     permit.explain(trouble.to_string());
+                    if matches!(trouble, Trouble::Downloads(_)) {
+                        let until = office.timeline.now() + LIMIT_REACHED;
+                        *self.indexer.no_files_before.lock() = until;
+                    }
                     outcome_of_file(trouble, &permit)
                 }
             };

@@ -256,6 +256,7 @@ impl Desk {
             config: entry.clone(),
             known: known.into(),
             starts: Mutex::default(),
+            no_files_before: Mutex::default(),
         };
         if indexer.known.load().is_none()
             && let Some((caps, at)) = self.office.cache.caps(&entry.name, &indexer.place())
@@ -305,6 +306,8 @@ impl Desk {
 
     async fn sweep(&self) {
         let mut tick = tokio::time::interval(SWEEP);
+        // After a machine has slept, once is enough.
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 () = self.closing.cancelled() => return,

@@ -112,7 +112,7 @@ impl Desk {
             indexer: indexer.name().into(),
             query,
         };
-        let cached = self.cached(&key, &config);
+        let cached = self.cached(&key, indexer, &config);
         if let Some((part, fresh)) = &cached {
             let now = self.office.wall();
             if *fresh && !question.no_cache {
@@ -208,8 +208,14 @@ impl Desk {
     }
 
     /// The kept answer to a question, and whether it still stands.
-    fn cached(&self, key: &PartKey, config: &Config) -> Option<(Arc<Part>, bool)> {
-        let part = self.office.cache.part(&key.digest())?;
+    fn cached(
+        &self,
+        key: &PartKey,
+        indexer: &Indexer,
+        config: &Config,
+    ) -> Option<(Arc<Part>, bool)> {
+        let scrub = |release: &mut _| indexer.target.scrub(release);
+        let part = self.office.cache.part(&key.digest(), scrub)?;
         let age = part.age(self.office.wall());
         let oldest = i64::try_from(config.cache.stale.as_secs()).unwrap_or(i64::MAX);
         let fresh = age < part.life(&key.query, &config.cache);

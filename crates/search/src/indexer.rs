@@ -28,6 +28,8 @@ pub(crate) struct Indexer {
     pub(crate) known: ArcSwapOption<Known>,
     /// When calls were made, as far as limits may be learned from them.
     pub(crate) starts: Mutex<VecDeque<Moment>>,
+    /// It gives no files before then: it said that its limit of downloads is reached.
+    pub(crate) no_files_before: Mutex<Moment>,
 }
 
 /// What an indexer can do.

@@ -6,6 +6,8 @@
 
 mod api;
 mod asking;
+#[cfg(feature = "bench")]
+pub mod bench;
 mod cache;
 mod call;
 mod card;

@@ -12,7 +12,7 @@ use weir_config::{Secret, SecretUrl};
 use weir_engine::{Outcome, Permit, Reason, Trouble as Weather};
 use weir_net::http::{Client, Request, Response};
 use weir_net::{Error, Ground};
-use weir_search_proto::{Caps, Feed, Query, Unreadable};
+use weir_search_proto::{Caps, Feed, Query, Release, Unreadable};
 
 use crate::config::indexer::Indexer;
 
@@ -22,6 +22,8 @@ const REDIRECTS: u8 = 5;
 const WORDS: usize = 200;
 /// Keys that are shorter are no secrets that could be told from words.
 const SECRET: usize = 6;
+/// Parts of a path that are shorter are words.
+const SECRET_IN_PATH: usize = 16;
 
 /// What stands as it is in a query.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC
@@ -55,6 +57,8 @@ pub(crate) struct Target {
     url: SecretUrl,
     key: Option<Secret>,
     proxy: Option<SecretUrl>,
+    /// What only it and we should know, in all forms that it may be written in.
+    secrets: Vec<Secret>,
 }
 
 /// A good answer to a search, and the bytes it was read from.
@@ -79,6 +83,8 @@ pub(crate) enum Trouble {
     Overload { retry_after: Option<Duration> },
     #[error("its limit is reached: {0}")]
     Limit(String),
+    #[error("its limit is reached: {0}")]
+    Downloads(String),
     #[error("it does not accept our key: {0}")]
     Key(String),
     #[error("it does not take this question: {0}")]
@@ -103,6 +109,7 @@ impl Target {
             url: config.url.clone(),
             key: config.api_key.clone(),
             proxy: config.proxy.clone(),
+            secrets: secrets(config),
         }
     }
 
@@ -123,17 +130,21 @@ impl Target {
 
     /// An indexer's own words, short enough for a page and without what only it and we should know.
     fn words(&self, text: &str) -> String {
-        let plain = text.chars().filter(|letter| !letter.is_control());
-        let mut words: String = plain.take(WORDS).collect();
-        let url = self.url.expose_url();
-        let mut secrets: Vec<String> = url.query_pairs().map(|(_, value)| value.into()).collect();
-        secrets.extend(self.key.as_ref().map(|key| key.expose().to_owned()));
-        for secret in secrets {
-            if secret.len() >= SECRET {
-                words = words.replace(&secret, "…");
-            }
+        let mut words: String = text.chars().filter(|letter| !letter.is_control()).collect();
+        for secret in &self.secrets {
+            words = words.replace(secret.expose(), "…");
         }
-        words
+        words.chars().take(WORDS).collect()
+    }
+
+    /// Takes away what tells a secret and is shown to clients. The address of the file stays: they never see it.
+    pub(crate) fn scrub(&self, release: &mut Release) {
+        let tells = |text: &str| {
+            let mut secrets = self.secrets.iter();
+            secrets.any(|secret| text.contains(secret.expose()))
+        };
+        release.details.take_if(|details| tells(details));
+        release.attributes.retain(|(_, value)| !tells(value));
     }
 
     fn trouble(&self, unreadable: Unreadable) -> Trouble {
@@ -145,13 +156,32 @@ impl Target {
         match error.code {
             100..200 => Trouble::Key(words),
             300 => Trouble::Missing,
-            500 | 501 => Trouble::Limit(words),
+            500 => Trouble::Limit(words),
+            501 => Trouble::Downloads(words),
             _ if limit => Trouble::Limit(words),
             200..300 => Trouble::Question(words),
             429 => Trouble::Overload { retry_after: None },
             code => Trouble::Said(format!("{words} (error {code})")),
         }
     }
+}
+
+fn secrets(config: &Indexer) -> Vec<Secret> {
+    let url = config.url.expose_url();
+    let in_query = url.query_pairs().map(|(_, value)| value.into_owned());
+    let key = config.api_key.as_ref().map(|key| key.expose().to_owned());
+    let in_path = url.path_segments().into_iter().flatten();
+    let in_path = in_path.filter(|part| part.len() >= SECRET_IN_PATH);
+    let plain = in_query.chain(key).chain(in_path.map(str::to_owned));
+    let plain = plain.filter(|secret| secret.len() >= SECRET);
+    plain
+        .flat_map(|secret| {
+            let encoded = utf8_percent_encode(&secret, VALUE).to_string();
+            let other = (encoded != secret).then_some(encoded);
+            std::iter::once(secret).chain(other)
+        })
+        .map(Secret::new)
+        .collect()
 }
 
 impl Outbound {
@@ -174,7 +204,10 @@ impl Outbound {
         parameters.push(("offset", "0".into()));
         let (body, charset) = self.document(target, &parameters).await?;
         let feed = weir_search_proto::read_feed(&body, charset.as_deref());
-        let feed = feed.map_err(|unreadable| target.trouble(unreadable))?;
+        let mut feed = feed.map_err(|unreadable| target.trouble(unreadable))?;
+        feed.releases
+            .iter_mut()
+            .for_each(|release| target.scrub(release));
         Ok(Found {
             feed,
             body,
@@ -304,7 +337,7 @@ pub(crate) fn outcome(trouble: &Trouble, permit: &Permit) -> Outcome {
         Trouble::Overload { retry_after } => Outcome::Throttled {
             retry_after: *retry_after,
         },
-        Trouble::Limit(_) => Outcome::Throttled { retry_after: None },
+        Trouble::Limit(_) | Trouble::Downloads(_) => Outcome::Throttled { retry_after: None },
         Trouble::Key(_) => rejected(Reason::NotAllowed),
         Trouble::Question(_) | Trouble::Missing => Outcome::No,
         Trouble::Status(401) => rejected(Reason::NotAllowed),
@@ -331,6 +364,8 @@ pub(crate) fn outcome(trouble: &Trouble, permit: &Permit) -> Outcome {
 pub(crate) fn outcome_of_file(trouble: &Trouble, permit: &Permit) -> Outcome {
     match trouble {
         Trouble::Status(400 | 403 | 404 | 410) | Trouble::NotAFile(_) => Outcome::No,
+        // It still answers questions.
+        Trouble::Downloads(_) => Outcome::No,
         Trouble::Net(Error::Forbidden(_) | Error::TooLarge { .. } | Error::NoSuchHost) => {
             Outcome::No
         }

@@ -5,6 +5,7 @@ mod animals;
 mod budgets;
 mod cache;
 mod classes;
+mod clients;
 mod deadline;
 mod scheduler;
 mod world;
@@ -13,12 +14,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
 use weir_engine::dispatch::Class;
 use weir_search_proto::{Protocol, Request, parse_request};
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::Place;
-use weir_testkit::zoo::indexer::{Asked, Behaviour, Caps, Files, Indexer, Item, RetryAfter, Setup};
+use weir_testkit::zoo::indexer::{Asked, Behaviour, Caps, Indexer, Item, RetryAfter, Setup};
 
 use self::world::*;
 use crate::config::{Config, indexer as entries};

@@ -1,6 +1,7 @@
 //! `/dl/{token}/{name}`: the file behind a release, by way of its indexer's own budget of downloads.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -142,7 +143,6 @@ async fn fetch(
         .saturating_sub(i64::try_from(life).unwrap_or(i64::MAX));
     if let Some(bytes) = desk.office.cache.file(&key, since) {
         desk.engine.count_from_memory(1);
-        let bytes = bytes.into();
         return Given::File {
             bytes,
             cached: true,
@@ -176,10 +176,18 @@ async fn fetch(
     }
 }
 
+/// How long the next download has to wait, if it does.
+fn wait_for_files(desk: &Desk, indexer: &Indexer, class: Class) -> Option<Duration> {
+    let (wait, why) = desk.engine.next_wait(indexer.upstream, class, Budget::Grab);
+    let now = desk.engine.timeline().now();
+    let allowed = now.until(*indexer.no_files_before.lock());
+    let wait = why.map_or(allowed, |_| wait.max(allowed));
+    (!wait.is_zero()).then_some(wait)
+}
+
 /// A download that would wait longer than a client does is refused at once, with the time to come back.
 fn cannot_wait(desk: &Desk, indexer: &Indexer, class: Class) -> Option<Refused> {
-    let (wait, why) = desk.engine.next_wait(indexer.upstream, class, Budget::Grab);
-    why?;
+    let wait = wait_for_files(desk, indexer, class)?;
     if wait <= desk.config.load().deadline {
         return None;
     }
@@ -202,7 +210,7 @@ fn given(desk: &Desk, indexer: &Indexer, answer: &FileAnswer) -> Given {
             use crate::outbound::Trouble;
             let sentence = format!("{} gave no file: {trouble}.", indexer.name());
             match trouble {
-                Trouble::Overload { .. } | Trouble::Limit(_) => {
+                Trouble::Overload { .. } | Trouble::Limit(_) | Trouble::Downloads(_) => {
                     Given::Not(busy(desk, indexer, sentence))
                 }
                 Trouble::Missing | Trouble::Status(404 | 410) => Given::Not(not_found(&sentence)),
@@ -238,9 +246,7 @@ fn ended_without(desk: &Desk, indexer: &Indexer, ended: Ended) -> Refused {
 }
 
 fn busy(desk: &Desk, indexer: &Indexer, sentence: String) -> Refused {
-    let (wait, _) = desk
-        .engine
-        .next_wait(indexer.upstream, INTERACTIVE, Budget::Grab);
+    let wait = wait_for_files(desk, indexer, INTERACTIVE).unwrap_or_default();
     Refused {
         status: StatusCode::TOO_MANY_REQUESTS,
         sentence,

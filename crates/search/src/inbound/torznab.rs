@@ -83,6 +83,10 @@ impl Arrival {
             Ok(Request::Caps) => self.caps(&scope, &program, format).await,
             Ok(Request::Search(asked)) => self.search(&scope, program, asked, format).await,
             Ok(Request::Get { id }) => super::download::get(&self, &id).await,
+            // All that there are here are configured.
+            Ok(Request::Indexers {
+                configured: Some(false),
+            }) => reply::indexers(&[]),
             Ok(Request::Indexers { .. }) => {
                 self.desk
                     .introduced(&scope.indexers, &program, CAPS_WAIT)

@@ -88,8 +88,8 @@ fn table() -> Vec<Case> {
         case(B::ExternalEntity, "cooldown 60", unreadable),
         case(B::RedirectLoop, "cooldown 60", ""),
         case(B::CloseAfterRequest, "cooldown 60", ""),
-        case(B::HugeBody(20 << 20), "cooldown 60", ""),
-        case(B::GzipBomb(20 << 20), "cooldown 60", ""),
+        case(B::HugeBody(17 << 20), "cooldown 60", ""),
+        case(B::GzipBomb(17 << 20), "cooldown 60", ""),
         case(B::Flaky(1), "cooldown 60", "it answered 500"),
         Case {
             takes: 12,

@@ -50,14 +50,13 @@ pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) retry_after: Option<String>,
     pub(super) location: Option<String>,
-    pub(super) bytes: Vec<u8>,
     pub(super) body: String,
     pub(super) took: Duration,
 }
 
 impl World {
     pub(super) fn new(ground: Arc<dyn Ground>, config: &Config) -> Self {
-        let directory = Arc::new(tempfile::tempdir().expect("a directory"));
+        let directory = Arc::new(directory());
         Self::after(ground, config, directory, Duration::ZERO)
     }
 
@@ -94,7 +93,7 @@ impl World {
 
     /// A world that keeps nothing but its history.
     pub(super) fn fleeting(ground: Arc<dyn Ground>, config: &Config) -> Self {
-        let directory = Arc::new(tempfile::tempdir().expect("a directory"));
+        let directory = Arc::new(directory());
         let timeline = Timeline::starting_at(UNIX_EPOCH + Duration::from_secs(BEGINS));
         let options = Options {
             seed: Some(7),
@@ -179,13 +178,12 @@ impl World {
             header("location"),
         );
         let bytes = to_bytes(answer.into_body(), usize::MAX).await;
-        let bytes = bytes.expect("a body").to_vec();
+        let bytes = bytes.expect("a body");
         Reply {
             status,
             retry_after,
             location,
             body: String::from_utf8_lossy(&bytes).into_owned(),
-            bytes,
             took: began.elapsed(),
         }
     }
@@ -197,6 +195,12 @@ impl World {
 
     /// Sleeps until so much time has passed since the beginning.
     pub(super) async fn until(&self, time: Duration) {
+        let wait = time.saturating_sub(self.time());
+        if wait > 3 * HOUR {
+            // Not minute by minute, in which nothing happens.
+            tokio::time::advance(wait - HOUR).await;
+            turn().await;
+        }
         tokio::time::sleep_until(self.began + time).await;
         turn().await;
     }
@@ -291,6 +295,14 @@ impl Reply {
         };
         (number("offset"), number("total"))
     }
+}
+
+/// A directory in memory where there is such a place: nothing here has to survive the machine.
+fn directory() -> tempfile::TempDir {
+    let memory = tempfile::tempdir_in("/dev/shm");
+    memory
+        .or_else(|_| tempfile::tempdir())
+        .expect("a directory")
 }
 
 fn within(item: &str, name: &str) -> String {

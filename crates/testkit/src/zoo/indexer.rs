@@ -144,6 +144,9 @@ impl Item {
     }
 }
 
+/// A category: number, name and those below.
+pub type Top = (u32, &'static str, Vec<(u32, &'static str)>);
+
 /// What it says it can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caps {
@@ -152,7 +155,7 @@ pub struct Caps {
     /// Elements of `searching` with their `supportedParams`.
     pub searching: Vec<(&'static str, &'static str)>,
     /// Top categories with those below.
-    pub categories: Vec<(u32, &'static str, Vec<(u32, &'static str)>)>,
+    pub categories: Vec<Top>,
 }
 
 impl Default for Caps {

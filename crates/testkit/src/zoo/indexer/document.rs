@@ -133,7 +133,9 @@ fn wanted(item: &Item, target: &str) -> bool {
         .split(',')
         .filter_map(|id| id.parse::<u32>().ok())
         .peekable();
-    let of = |id: u32| id == item.category || (id % 1000 == 0 && item.category / 1000 == id / 1000);
+    let of = |id: u32| {
+        id == item.category || (id.is_multiple_of(1000) && item.category / 1000 == id / 1000)
+    };
     ids.peek().is_none() || ids.any(of)
 }
 

@@ -1,0 +1,94 @@
+//! Merging without a front around it, for the benches.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_config::SecretUrl;
+use weir_engine::dispatch::UpstreamId;
+use weir_search_proto::{InfoHash, Release};
+
+use crate::config::indexer as entries;
+use crate::indexer::Indexer;
+use crate::merge::{Contribution, List};
+use crate::outbound::Target;
+use crate::part::Part;
+
+/// Answers of many indexers to one question.
+pub struct Answers(Vec<(Arc<Indexer>, Arc<Part>)>);
+
+impl Answers {
+    /// So many releases of each of so many indexers: a third that several have, a third of one each, and a third
+    /// without an info hash.
+    pub fn of(indexers: u32, releases: u32) -> Self {
+        let all = (0..indexers).map(|number| {
+            let releases = (0..releases).map(|at| release(number, at)).collect();
+            (indexer(number), Arc::new(Part::new(releases, 0)))
+        });
+        Self(all.collect())
+    }
+
+    /// Makes one list of them; gives how many releases that has.
+    pub fn merge(&self) -> usize {
+        let contributions = self.0.iter().map(|(indexer, part)| Contribution {
+            indexer: indexer.clone(),
+            part: part.clone(),
+            cached: false,
+            healthy: true,
+        });
+        List::of(contributions.collect(), |_, _| true)
+            .releases
+            .len()
+    }
+}
+
+fn release(indexer: u32, at: u32) -> Release {
+    let (number, hashed) = match at % 3 {
+        0 => (at, true),
+        1 => (indexer * 10_000 + at, true),
+        _ => (at, false),
+    };
+    let mut hash = [0; 20];
+    hash[..4].copy_from_slice(&number.to_be_bytes());
+    Release {
+        title: format!(
+            "Some.Show.S{:02}E{:02}.{number}.1080p.WEB-DL",
+            at / 20,
+            at % 20
+        ),
+        guid: format!("https://indexer{indexer}.example/details/{number}"),
+        download: Some(format!("https://indexer{indexer}.example/get/{number}")),
+        size: Some(1_000_000_000 + u64::from(number)),
+        published: Some(1_700_000_000 + i64::from(number % 5_000)),
+        info_hash: hashed.then_some(InfoHash(hash)),
+        seeders: Some(at),
+        categories: vec![5040],
+        ..Release::default()
+    }
+}
+
+fn indexer(number: u32) -> Arc<Indexer> {
+    let config = entries::Indexer {
+        name: format!("indexer{number}"),
+        url: SecretUrl::parse("http://indexer.example/api").expect("a URL"),
+        api_key: None,
+        kind: entries::Kind::Torznab,
+        priority: 25,
+        min_request_interval: None,
+        limits: entries::Limits::default(),
+        reset_hour: None,
+        categories: Vec::new(),
+        tags: Vec::new(),
+        timeout: Duration::from_secs(12),
+        proxy: None,
+        download: entries::Download::Proxy,
+    };
+    Arc::new(Indexer {
+        number,
+        upstream: UpstreamId(number),
+        target: Target::new(&config),
+        config,
+        known: None.into(),
+        starts: Default::default(),
+        no_files_before: Default::default(),
+    })
+}
