@@ -12,6 +12,9 @@ const PAGES = [
   { name: 'overview', path: '/' },
   { name: 'more', path: '/more' },
   { name: 'swarms-empty', path: '/swarms' },
+  { name: 'search-empty', path: '/search' },
+  { name: 'history-empty', path: '/history' },
+  { name: 'connect-empty', path: '/connect' },
   { name: 'settings', path: '/settings' },
   { name: 'sign-in', path: '/sign-in', open: true },
 ];

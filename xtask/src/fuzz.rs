@@ -15,7 +15,11 @@ use crate::shell::{self, Project};
 const TARGETS: &str = "fuzz/fuzz_targets";
 
 /// Where the bytes to start from are, one directory per target in each.
-const SEEDS: &[&str] = &["fuzz/seeds", "crates/tracker-proto/tests/recorded"];
+const SEEDS: &[&str] = &[
+    "fuzz/seeds",
+    "crates/tracker-proto/tests/recorded",
+    "crates/search-proto/tests/recorded",
+];
 
 /// A single input that takes longer than this many seconds is a failure.
 const PATIENCE: u32 = 5;

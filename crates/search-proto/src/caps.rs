@@ -1,5 +1,6 @@
 //! What an indexer can do: read from indexers, united, and written for clients.
 
+mod listed;
 mod reader;
 mod writer;
 
@@ -9,6 +10,7 @@ use crate::category::{self, Mapping};
 use crate::error::Unreadable;
 use crate::query::{Function, Term};
 
+pub use listed::{ListedIndexer, read_indexers};
 pub use writer::{Listed, write_indexers};
 
 /// Releases in an answer where an indexer does not say.
@@ -82,7 +84,7 @@ impl Caps {
             title: title.to_owned(),
             ..Self::default()
         };
-        let mut standard = BTreeSet::new();
+        let (mut standard, mut tags) = (BTreeSet::new(), BTreeSet::new());
         for caps in all {
             union.default_limit = union.default_limit.max(caps.default_limit);
             union.max_limit = union.max_limit.max(caps.max_limit);
@@ -93,9 +95,8 @@ impl Caps {
             let mapping = Mapping::of(caps);
             let ids = caps.categories.iter().flat_map(Category::ids);
             standard.extend(ids.flat_map(|id| mapping.ours(id)));
-            let new = caps.tags.iter().filter(|(name, _)| !union.has_tag(name));
-            let new: Vec<(String, String)> = new.cloned().collect();
-            union.tags.extend(new);
+            let new = caps.tags.iter().filter(|(name, _)| tags.insert(name));
+            union.tags.extend(new.cloned());
         }
         union.categories = standard_tree(&standard);
         union
@@ -111,13 +112,18 @@ impl Caps {
     pub fn takes_words(&self, function: Function) -> bool {
         self.text.contains(&function)
     }
-
-    fn has_tag(&self, name: &str) -> bool {
-        self.tags.iter().any(|(known, _)| known == name)
-    }
 }
 
 impl Category {
+    /// A category with nothing below it.
+    pub fn leaf(id: u32, name: &str) -> Self {
+        Self {
+            id,
+            name: name.to_owned(),
+            subcategories: Vec::new(),
+        }
+    }
+
     /// Its id and those below it.
     fn ids(&self) -> impl Iterator<Item = u32> {
         let below = self.subcategories.iter().map(|category| category.id);
@@ -137,15 +143,4 @@ fn standard_tree(ids: &BTreeSet<u32>) -> Vec<Category> {
         })
     });
     tops.collect()
-}
-
-impl Category {
-    /// A category with nothing below it.
-    pub fn leaf(id: u32, name: &str) -> Self {
-        Self {
-            id,
-            name: name.to_owned(),
-            subcategories: Vec::new(),
-        }
-    }
 }

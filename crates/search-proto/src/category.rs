@@ -147,6 +147,14 @@ pub fn is_standard(id: u32) -> bool {
     name(id).is_some()
 }
 
+/// The id that is used of the two that the Others have.
+fn usual(id: u32) -> u32 {
+    match id {
+        0..1_000 => id + OTHER,
+        _ => id,
+    }
+}
+
 /// The entry of a parent.
 fn top(id: u32) -> Option<&'static Standard> {
     TABLE.iter().find(|(parent, ..)| *parent == id)
@@ -158,8 +166,8 @@ fn other_of(parent: u32) -> u32 {
     let other = children.iter().find(|(_, name)| *name == "Other");
     match other {
         Some((id, _)) => *id,
-        None if parent == 0 || top(parent).is_none() => OTHER,
-        None => parent,
+        None if top(parent).is_none() => OTHER,
+        None => usual(parent),
     }
 }
 

@@ -110,51 +110,31 @@ fn iso(text: &str) -> Option<i64> {
     at(year, month, day, clock, zone.trim())
 }
 
-/// `Sun, 15 Nov 2026 10:00:00 +0100`, also without the weekday, the seconds or the zone.
+/// `Sun, 15 Nov 2026 10:00:00 +0100`, and the same words in other orders or with some missing.
 fn mail(text: &str) -> Option<i64> {
-    let text = match text.split_once(',') {
-        Some((weekday, rest)) if weekday.bytes().all(|byte| byte.is_ascii_alphabetic()) => rest,
-        _ => text,
-    };
-    let parts = text.split([' ', '-', ',']).filter(|part| !part.is_empty());
-    let mut parts = parts.skip_while(|part| weekday(part)).peekable();
-    // The zone may begin with the minus that also stands between day, month and year.
-    let minus = text.rfind(" -").is_some();
-    let (first, second) = (parts.next()?, parts.next()?);
-    let (day, month) = match month(second) {
-        Some(month) => (number(first)?, month),
-        None => (number(second)?, month(first)?),
-    };
-    // `Sun Nov 15 10:00:00 2026` has its year at the end.
-    let third = parts.next()?;
-    let (year, clock) = match third.contains(':') {
-        true => (None, third),
-        false => (
-            number(third),
-            parts.next_if(|part| part.contains(':')).unwrap_or(""),
-        ),
-    };
-    let zone = parts.next_if(|part| year.is_some() || number(part).is_none_or(|n| n < 1_000));
-    let year = match year {
-        Some(year) => year,
-        None => number(parts.next()?)?,
-    };
-    let year = match year {
-        0..50 => year + 2_000,
-        50..100 => year + 1_900,
-        _ => year,
-    };
-    match zone {
-        Some(zone)
-            if minus
-                && zone
-                    .bytes()
-                    .all(|byte| byte.is_ascii_digit() || byte == b':') =>
-        {
-            at(year, month, day, clock, &format!("-{zone}"))
+    let (mut day, mut month, mut year, mut clock, mut zone) = (None, None, None, "", "");
+    for word in text.split([' ', ',']) {
+        // `15-Nov-2026` is three words, `-0500` is one.
+        let dashed = word.starts_with(|c: char| c.is_ascii_digit());
+        for part in word.split(|c| dashed && c == '-') {
+            match part.as_bytes().first() {
+                None => {}
+                Some(b'+' | b'-') => zone = part,
+                Some(b'0'..=b'9') if part.contains(':') => clock = part,
+                Some(b'0'..=b'9') if day.is_none() => day = Some(number(part)?),
+                Some(b'0'..=b'9') => year = Some(number(part)?),
+                Some(_) if month.is_none() && month_of(part).is_some() => month = month_of(part),
+                Some(_) if weekday(part) => {}
+                Some(_) => zone = part,
+            }
         }
-        zone => at(year, month, day, clock, zone.unwrap_or("")),
     }
+    let year = match year? {
+        short @ 0..50 => short + 2_000,
+        short @ 50..100 => short + 1_900,
+        year => year,
+    };
+    at(year, month?, day?, clock, zone)
 }
 
 /// Puts a date, a time of day such as `10:00:00` and a zone together.
@@ -201,7 +181,7 @@ fn number(digits: &str) -> Option<i64> {
 }
 
 /// The number of a month by its first three letters.
-fn month(name: &str) -> Option<i64> {
+fn month_of(name: &str) -> Option<i64> {
     let start = name.get(..3)?;
     let found = MONTHS
         .iter()

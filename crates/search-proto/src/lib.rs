@@ -19,7 +19,7 @@ pub mod request;
 mod text;
 mod xml;
 
-pub use caps::{Caps, Category, Listed, write_indexers};
+pub use caps::{Caps, Category, Listed, ListedIndexer, read_indexers, write_indexers};
 pub use category::Mapping;
 pub use error::{ErrorDocument, Refusal, Unreadable};
 pub use feed::{ApiLimits, Channel, Feed, Item, Skipped, read_feed, write_feed, write_feed_json};

@@ -1,17 +1,29 @@
 //! Text of others on one line: without control characters and without space around it.
 
+use std::borrow::Cow;
+
 /// Makes text fit for one line: trimmed, line ends as spaces, control characters gone.
 pub(crate) fn clean(text: &str) -> String {
+    cleaned(text).into_owned()
+}
+
+/// As [`clean`], without a copy of what is clean already.
+pub(crate) fn cleaned(text: &str) -> Cow<'_, str> {
     let text = text.trim();
-    if text.bytes().all(plain) {
-        return text.to_owned();
+    if all(text, plain) {
+        return Cow::Borrowed(text);
     }
     let kept = text.chars().filter_map(|character| match character {
         '\t' | '\n' | '\r' => Some(' '),
         _ if allowed(character) => Some(character),
         _ => None,
     });
-    kept.collect::<String>().trim().to_owned()
+    Cow::Owned(kept.collect::<String>().trim().to_owned())
+}
+
+/// Whether this is true of all bytes; it looks at all of them, which compilers do many at a time.
+pub(crate) fn all(text: &str, of: impl Fn(u8) -> bool) -> bool {
+    text.bytes().fold(true, |all, byte| all & of(byte))
 }
 
 /// Makes text of a request comparable: as [`clean`], and any white space is a single space.

@@ -9,7 +9,6 @@ use tokio::time::Instant;
 use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Class, Job, Moment, Skip, Wait};
 use weir_engine::{Ended, Follower};
-use weir_search_proto::Query;
 
 use crate::call::{CapsAnswer, Introducing, Searching, TooLate};
 use crate::config::Config;
@@ -483,19 +482,5 @@ fn class_max_wait(config: &Config, class: Class) -> Option<Duration> {
         RSS => max_wait.rss,
         COMPLETION => max_wait.completion,
         _ => max_wait.background,
-    }
-}
-
-/// What the recent releases of a kind are asked by.
-pub(crate) fn recent(function: weir_search_proto::Function) -> Query {
-    Query {
-        function,
-        q: String::new(),
-        categories: Vec::new(),
-        terms: Default::default(),
-        max_age_days: None,
-        min_age_days: None,
-        min_size: None,
-        max_size: None,
     }
 }

@@ -19,7 +19,7 @@ use crate::desk::Desk;
 use crate::reply;
 
 pub(crate) use self::scope::Scope;
-pub(crate) use self::torznab::outcomes;
+pub(crate) use self::torznab::note;
 
 /// Routes that need a key, but for caps.
 pub(crate) fn feeds(desk: &Arc<Desk>) -> (Access, Router) {
@@ -81,6 +81,6 @@ pub(crate) fn origin(headers: &HeaderMap, client: &Client) -> String {
 }
 
 /// A header's text.
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(crate) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }

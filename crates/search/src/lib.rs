@@ -4,6 +4,8 @@
 //! way of the cache, a shared flight and the engine, and is answered from what has arrived within a bound (`merge`,
 //! `reply`). What comes later is kept for the next asker.
 
+mod api;
+mod asking;
 #[cfg(feature = "bench")]
 pub mod bench;
 mod cache;
@@ -21,11 +23,16 @@ mod links;
 mod merge;
 mod metrics;
 mod outbound;
+mod pages;
 mod part;
 mod plan;
 mod policy;
 mod program;
+mod progress;
+mod releases;
 mod reply;
+#[cfg(test)]
+mod rig;
 mod search;
 mod session;
 mod stats;
@@ -33,6 +40,7 @@ mod stats;
 mod tests;
 mod throttle;
 mod upstreams;
+mod words;
 
 pub use desk::{Error, Outward};
 pub use front::{Front, Reloader};

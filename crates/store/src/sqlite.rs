@@ -79,6 +79,17 @@ impl File {
         })))
     }
 
+    /// Looks into a file that another process has open. Changes nothing.
+    ///
+    /// # Errors
+    /// When there is no such file, or what the closure said.
+    pub fn peek<T>(
+        path: &Path,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        Ok(query(&open::reader(path)?)?)
+    }
+
     /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.0.path

@@ -12,46 +12,53 @@
 use std::hint::black_box;
 
 use gungraun::prelude::*;
-use weir_tracker::bench::Listeners;
+use weir_tracker::bench::{Listeners, Others};
 
 /// Announces per bench.
 const ANNOUNCES: u32 = 100;
 
-fn packets((swarms, peers): (u32, u32)) -> (Listeners, Vec<Vec<u8>>) {
-    let mut listeners = Listeners::with(swarms, peers);
+/// Listeners and what they are sent. A bench gives both back, so that freeing them is not counted.
+type Prepared = (Listeners, Vec<Vec<u8>>);
+
+fn packets((swarms, peers, others): (u32, u32, Others)) -> Prepared {
+    let mut listeners = Listeners::beside(others, swarms, peers);
     let packets =
         (0..ANNOUNCES).map(|number| listeners.packet(number % swarms, number % peers).to_vec());
     let packets = packets.collect();
     (listeners, packets)
 }
 
-fn requests((swarms, peers): (u32, u32)) -> (Listeners, Vec<Vec<u8>>) {
-    let listeners = Listeners::with(swarms, peers);
+fn requests((swarms, peers, others): (u32, u32, Others)) -> Prepared {
+    let listeners = Listeners::beside(others, swarms, peers);
     let requests = (0..ANNOUNCES).map(|number| listeners.request(number % swarms, number % peers));
     let requests = requests.collect();
     (listeners, requests)
 }
 
 #[library_benchmark(setup = packets)]
-#[bench::swarms_of_10((1_000, 10))]
-#[bench::swarms_of_51((100, 51))]
-#[bench::swarms_of_1_000((10, 1_000))]
-#[bench::one_swarm_of_1_000_000((1, 1_000_000))]
-fn udp((mut listeners, packets): (Listeners, Vec<Vec<u8>>)) -> Listeners {
+#[bench::swarms_of_10((1_000, 10, Others::None))]
+#[bench::put_off((1_000, 10, Others::Busy))]
+#[bench::pending((1_000, 10, Others::Asked))]
+#[bench::swarms_of_51((100, 51, Others::None))]
+#[bench::swarms_of_1_000((10, 1_000, Others::None))]
+#[bench::one_swarm_of_1_000_000((1, 1_000_000, Others::None))]
+fn udp((mut listeners, packets): Prepared) -> Prepared {
     for packet in &packets {
         black_box(listeners.udp(packet));
     }
-    listeners
+    (listeners, packets)
 }
 
 #[library_benchmark(setup = requests)]
-#[bench::swarms_of_10((1_000, 10))]
-#[bench::one_swarm_of_1_000_000((1, 1_000_000))]
-fn http((listeners, requests): (Listeners, Vec<Vec<u8>>)) -> Listeners {
+#[bench::swarms_of_10((1_000, 10, Others::None))]
+#[bench::put_off((1_000, 10, Others::Busy))]
+#[bench::pending((1_000, 10, Others::Asked))]
+#[bench::one_swarm_of_1_000_000((1, 1_000_000, Others::None))]
+fn http((listeners, requests): Prepared) -> Prepared {
     for request in &requests {
         black_box(listeners.http(request));
     }
-    listeners
+    (listeners, requests)
 }
 
 library_benchmark_group!(name = announces, benchmarks = [udp, http]);

@@ -3,25 +3,46 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::runtime::{Builder, Runtime};
+use weir_engine::dispatch::policy::{
+    ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow, Policy,
+};
+use weir_engine::{Engine, Options, Rate, Timeline, Weather};
 use weir_tracker_proto::udp::{Family, Reply, TransactionId, request};
 use weir_tracker_proto::{Announce, InfoHash, PeerId};
 
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, OverloadReply};
+use crate::forwarder::ledger::{self, Ledger};
+use crate::forwarding::Forwarding;
 use crate::inbound::connection_id::ConnectionIds;
 use crate::inbound::http::{Http, Limits};
 use crate::inbound::udp::Udp;
 use crate::lists::Lists;
-use crate::swarm::Swarms;
+use crate::swarm::{Minute, Swarms, Upstream};
 use crate::tally::Tallies;
 use crate::tracker::{Terms, Tracker, rules};
 use crate::trust::Trust;
 
 const SOURCE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 6881);
 
+/// What other trackers have to do with the swarms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// There are none.
+    None,
+    /// Their queue is full and there are no tokens: each announce is the first of its swarm and is put off.
+    Busy,
+    /// They are being asked about every swarm.
+    Asked,
+}
+
 /// Both listeners of a thread, over the same swarms.
 pub struct Listeners {
+    /// Of the engine; nothing runs there, so its queue stands still.
+    _runtime: Runtime,
     tracker: Arc<Tracker>,
     udp: Udp,
     http: Http,
@@ -30,9 +51,15 @@ pub struct Listeners {
 impl Listeners {
     /// Listeners with `swarms` swarms of `peers` peers each.
     pub fn with(swarms: u32, peers: u32) -> Self {
+        Self::beside(Others::None, swarms, peers)
+    }
+
+    /// The same beside other trackers.
+    pub fn beside(others: Others, swarms: u32, peers: u32) -> Self {
         let config = Config {
             max_swarms: NonZeroU32::MAX,
             max_peers: NonZeroU32::MAX,
+            overload_reply: OverloadReply::Peers,
             ..Config::default()
         };
         let tracker = Arc::new(Tracker::new(
@@ -40,10 +67,13 @@ impl Listeners {
             Terms::new(&config, Trust::default(), Lists::default()),
         ));
         let ids = ConnectionIds::new().expect("random numbers");
-        let (clock, tallies) = (
-            Clock::on(weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH)),
-            Tallies::default(),
-        );
+        let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
+        let (clock, tallies) = (Clock::on(timeline), Tallies::default());
+        let runtime = Builder::new_current_thread().build().expect("a runtime");
+        if others != Others::None {
+            let _inside = runtime.enter();
+            tracker.set_forwarding(full(timeline));
+        }
         let limits = Limits {
             connections: 1,
             idle: 1,
@@ -52,6 +82,7 @@ impl Listeners {
         };
         let (guests, _) = tokio::sync::mpsc::channel(1);
         let mut listeners = Self {
+            _runtime: runtime,
             udp: Udp::new(
                 Arc::clone(&tracker),
                 ids,
@@ -66,6 +97,14 @@ impl Listeners {
             for peer in 0..peers {
                 let packet = listeners.packet(swarm, peer);
                 listeners.udp(&packet);
+            }
+            if others == Others::Asked {
+                let hash = hash(swarm).0;
+                let later = Minute::START.plus(60);
+                listeners.swarms().set_forwarded(&hash, Some(later));
+                listeners
+                    .swarms()
+                    .set_upstream(&hash, Upstream::PENDING, true);
             }
         }
         listeners
@@ -110,6 +149,63 @@ impl Listeners {
     pub fn http(&self, request: &[u8]) -> usize {
         self.http.answer_bytes(request, SOURCE.ip())
     }
+}
+
+/// The way to other trackers, with a full queue and no tokens.
+fn full(timeline: Timeline) -> Forwarding {
+    let second = Duration::from_secs(1);
+    let class = ClassPolicy {
+        gap_permille: 0,
+        max_wait: None,
+        on_rest: OnRest::End,
+        overflow: Overflow::Drop,
+    };
+    let policy = Policy {
+        classes: vec![class; 4],
+        capacity: 100,
+        agenda_capacity: 100,
+        backlog_floor: 1,
+        aging: second,
+        put_off: second,
+        crew: CrewPolicy {
+            base: 1,
+            max: 1,
+            grow_at: 60,
+            shrink_below: 40,
+            step: second,
+            slot_time: second,
+            waiting_max: 1,
+        },
+        failure: FailurePolicy {
+            ladder: vec![second],
+            threshold: 10,
+            threshold_disables: true,
+            throttled: None,
+            longest: second,
+        },
+        again_class: None,
+        attempts: 1,
+        retry_base: second,
+        records: 1,
+    };
+    let options = Options {
+        rate: Rate {
+            per_second: 1,
+            burst: 0,
+        },
+        ..Options::new(timeline, Weather::default())
+    };
+    let gate = Engine::new("tracker", policy, options).gate();
+    assert_eq!(gate.reserve(100), 100, "an empty queue");
+    let limits = ledger::Limits {
+        sheets: 100,
+        peers: 100,
+        peers_of_one: 100,
+    };
+    let ledger = Ledger::new(limits, 1);
+    let (forwarding, _) = Forwarding::new(gate, timeline, ledger, 2);
+    forwarding.set_forwarders(100);
+    forwarding
 }
 
 fn hash(swarm: u32) -> InfoHash {

@@ -20,6 +20,8 @@ pub(crate) struct Now {
     pub(crate) minute: Minute,
     /// Seconds since the clock began.
     pub(crate) seconds: u32,
+    /// The same time for the engine.
+    pub(crate) moment: Moment,
 }
 
 impl Clock {
@@ -36,11 +38,12 @@ impl Clock {
     }
 
     pub(crate) fn now(&self) -> Now {
-        let seconds = self.elapsed().as_secs();
-        let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
+        let moment = self.timeline.now();
+        let seconds = self.seconds_at(moment);
         Now {
             minute: minute(seconds),
             seconds,
+            moment,
         }
     }
 

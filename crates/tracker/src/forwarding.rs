@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
@@ -28,7 +27,6 @@ pub(crate) struct Forwarding {
     events: mpsc::Sender<Sent>,
     /// Forwarders that might be asked; written by the forwarders.
     forwarders: AtomicU32,
-    rules: ArcSwap<Rules>,
     ledger: Ledger,
     waiting: Waiting,
     /// The second in which a dropped announce was last logged.
@@ -82,13 +80,16 @@ pub(crate) struct Rules {
     pub(crate) log_every: u32,
 }
 
-/// What becomes of an announce.
+/// Places in the queue that an announce has taken; they are for [`Forwarding::send`].
+#[must_use = "places that nobody gives back are lost"]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Places(u32);
+
+/// Why an announce does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It goes on.
-    Goes,
+pub(crate) enum Stays {
     /// There is nobody to send it to.
-    Stays,
+    Nobody,
     /// First announces are limited for the moment.
     Busy,
     /// There is no place in the queue.
@@ -118,7 +119,6 @@ impl Forwarding {
     pub(crate) fn new(
         gate: Arc<Gate>,
         timeline: Timeline,
-        rules: Rules,
         ledger: Ledger,
         held: usize,
     ) -> (Self, (mpsc::Receiver<Sent>, mpsc::Receiver<Sent>)) {
@@ -131,7 +131,6 @@ impl Forwarding {
             ring,
             events,
             forwarders: AtomicU32::new(0),
-            rules: ArcSwap::from_pointee(rules),
             ledger,
             waiting: Waiting {
                 most: held,
@@ -140,14 +139,6 @@ impl Forwarding {
             logged: AtomicU32::new(0),
         };
         (forwarding, (sent, happened))
-    }
-
-    pub(crate) fn rules(&self) -> Rules {
-        **self.rules.load()
-    }
-
-    pub(crate) fn set_rules(&self, rules: Rules) {
-        self.rules.store(Arc::new(rules));
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {
@@ -163,22 +154,21 @@ impl Forwarding {
         self.forwarders.load(Ordering::Relaxed) > 0
     }
 
-    /// Sends an announce on if there is a place for it.
-    pub(crate) fn send(
+    /// Takes places for an announce. Nothing waits here, so a swarm may be locked meanwhile.
+    pub(crate) fn take_places(
         &self,
-        announce: &Announce,
-        at: Endpoint,
-        also: Option<Endpoint>,
-        (first, rules): (bool, &Rules),
-    ) -> Verdict {
+        first: bool,
+        rules: &Rules,
+        now: Moment,
+    ) -> Result<Places, Stays> {
         let wanted = self.forwarders.load(Ordering::Relaxed);
         if wanted == 0 {
-            return Verdict::Stays;
+            return Err(Stays::Nobody);
         }
         let fill = self.gate.fill_percent();
         let limited = rules.limit_at > 0 && fill >= rules.limit_at;
-        if first && limited && !self.gate.take_token(self.timeline.now()) {
-            return Verdict::Busy;
+        if first && limited && !self.gate.take_token(now) {
+            return Err(Stays::Busy);
         }
         let most = wanted.min(rules.most);
         let throttled = rules.throttle_at > 0 && rules.throttle_to > 0 && fill >= rules.throttle_at;
@@ -186,22 +176,34 @@ impl Forwarding {
             true => most.min(rules.throttle_to),
             false => most,
         };
-        self.gate.count_throttled(most - asked);
-        let places = self.gate.reserve(asked);
+        if asked < most {
+            self.gate.count_throttled(most - asked);
+        }
+        match self.gate.reserve(asked) {
+            0 => Err(Stays::Full),
+            places => Ok(Places(places)),
+        }
+    }
+
+    /// Sends an announce on that has taken places; `false` if nobody can take it now.
+    pub(crate) fn send(
+        &self,
+        announce: &Announce,
+        at: Endpoint,
+        also: Option<Endpoint>,
+        Places(places): Places,
+    ) -> bool {
         let sent = Sent {
             announce: *announce,
             at,
             also,
             kind: Kind::Regular { places },
         };
-        if places > 0 && self.ring.try_send(sent).is_ok() {
-            return Verdict::Goes;
+        let is_sent = self.ring.try_send(sent).is_ok();
+        if !is_sent {
+            self.gate.release(places);
         }
-        self.gate.release(places);
-        if !first {
-            self.log_dropped(rules);
-        }
-        Verdict::Full
+        is_sent
     }
 
     /// Sends an event on.
@@ -211,6 +213,7 @@ impl Forwarding {
         at: Endpoint,
         also: Option<Endpoint>,
         kind: Kind,
+        rules: &Rules,
     ) {
         let sent = Sent {
             announce: *announce,
@@ -219,7 +222,7 @@ impl Forwarding {
             kind,
         };
         if self.has_forwarders() && self.events.try_send(sent).is_err() {
-            self.log_dropped(&self.rules());
+            self.log_dropped(rules);
         }
     }
 
@@ -243,8 +246,9 @@ impl Forwarding {
         self.waiting.tidy(hash);
     }
 
+    /// An announce was not sent on, and its peer does not know.
     #[cold]
-    fn log_dropped(&self, rules: &Rules) {
+    pub(crate) fn log_dropped(&self, rules: &Rules) {
         let now = Moment(0).until(self.timeline.now()).as_secs() as u32;
         let logged = self.logged.load(Ordering::Relaxed);
         let is_time = now.wrapping_sub(logged) >= rules.log_every;

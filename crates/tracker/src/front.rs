@@ -20,7 +20,7 @@ use crate::clock::{Clock, wall_seconds};
 use crate::config::Config;
 use crate::forwarder::ledger::{self, Ledger};
 use crate::forwarder::{Forwarders, Names, Outward, snapshot as sheets};
-use crate::forwarding::{self, Forwarding};
+use crate::forwarding::Forwarding;
 use crate::inbound::connection_id::ConnectionIds;
 use crate::inbound::http::{Guest, Http, Limits};
 use crate::inbound::socket::{self, Group, Kind};
@@ -234,7 +234,6 @@ impl Front {
         let (forwarding, rings) = Forwarding::new(
             outward.engine.gate(),
             outward.engine.timeline(),
-            forwarding::Rules::new(config),
             Ledger::new(limits, directory.key()),
             config.first_wait_replies.get() as usize,
         );

@@ -4,6 +4,7 @@
 
 pub(crate) mod connection_id;
 pub(crate) mod http;
+mod plain;
 mod proxy;
 mod request;
 pub(crate) mod socket;

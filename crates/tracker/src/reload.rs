@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::forwarder::Forwarders;
-use crate::forwarding::Rules;
 use crate::front::{Around, Error};
 use crate::lists::Lists;
 use crate::tracker::{Terms, Tracker};
@@ -78,9 +77,6 @@ impl Reload {
             forwarders,
         } = self.reloader;
         tracker.set_terms(self.terms);
-        if let Some(forwarding) = tracker.try_forwarding() {
-            forwarding.set_rules(Rules::new(&self.config));
-        }
         if let Some(forwarders) = forwarders {
             forwarders.reload(&self.config);
         }

@@ -157,7 +157,8 @@ impl Swarms {
         self.census.totals()
     }
 
-    /// Takes note of an announce and appends peers in their wire form to `out`, IPv4 and IPv6.
+    /// Takes note of an announce and appends peers in their wire form to `out`, IPv4 and IPv6. Of a swarm that was never
+    /// forwarded `may_go` says, under its lock, whether it is from now on.
     ///
     /// # Errors
     /// When a new peer finds no room; nothing has changed then.
@@ -165,7 +166,7 @@ impl Swarms {
     pub fn announce(
         &self,
         arrival: &Arrival,
-        now: Minute,
+        (now, may_go): (Minute, impl FnOnce() -> bool),
         random: &mut fastrand::Rng,
         out: [&mut Vec<u8>; 2],
     ) -> Result<Known, Full> {
@@ -184,7 +185,7 @@ impl Swarms {
                     paused,
                     now,
                 };
-                self.arrive(&mut shard, hashed, arrival, how, random, out)
+                self.arrive(&mut shard, hashed, arrival, (how, may_go), random, out)
             }
         }
     }
@@ -249,7 +250,7 @@ impl Swarms {
         shard: &mut Shard,
         hashed: u64,
         arrival: &Arrival,
-        how: Standing,
+        (how, may_go): (Standing, impl FnOnce() -> bool),
         random: &mut fastrand::Rng,
         out: [&mut Vec<u8>; 2],
     ) -> Result<Known, Full> {
@@ -278,7 +279,7 @@ impl Swarms {
             counts: record.counts(self.rules.count_by),
             new: arrived.new,
             forward: match self.rules.forwards {
-                true => record.forward(how.now),
+                true => record.forward(how.now, may_go),
                 false => Forward::NotDue,
             },
             upstream: record.upstream(),
@@ -331,6 +332,10 @@ impl Swarms {
         [v4, v6]: [&mut Vec<u8>; 2],
     ) {
         let is_v4 = matches!(arrival.at, Endpoint::V4(_));
+        let others = || {
+            let (cut_v4, cut_v6) = record.cuts();
+            if is_v4 { cut_v6.len } else { cut_v4.len }
+        };
         let mut pick = |of_v4: bool, number: usize| {
             let wish = Wish {
                 number,
@@ -354,14 +359,14 @@ impl Swarms {
             }
             Want::OwnFirst(number) => {
                 let given = pick(is_v4, number);
-                pick(!is_v4, number - given);
+                if others() > 0 {
+                    pick(!is_v4, number - given);
+                }
             }
             Want::Both(number) => {
-                let (cut_v4, cut_v6) = record.cuts();
-                let other = if is_v4 { cut_v6.len } else { cut_v4.len };
                 let own = number
                     .div_ceil(2)
-                    .max(number.saturating_sub(other as usize));
+                    .max(number.saturating_sub(others() as usize));
                 let given = pick(is_v4, own);
                 pick(!is_v4, number - given);
             }

@@ -13,7 +13,7 @@ use weir_tracker_proto::{Announce, Event, InfoHash};
 use crate::clock::Now;
 use crate::config::Config;
 use crate::forwarder::ledger::Wish;
-use crate::forwarding::{Forwarding, Kind, Rules, Verdict};
+use crate::forwarding::{self, Forwarding, Kind, Places, Stays};
 use crate::lists::Lists;
 use crate::reply::Refusal;
 use crate::swarm::{
@@ -42,6 +42,8 @@ pub(crate) struct Terms {
     pub(crate) max_numwant: u32,
     /// Info hashes in one scrape.
     pub(crate) scrape_hashes: usize,
+    /// When announces are sent on, and what clients are told meanwhile.
+    pub(crate) forwarding: forwarding::Rules,
     pub(crate) trust: Trust,
     pub(crate) lists: Lists,
 }
@@ -54,6 +56,16 @@ pub(crate) struct Told {
     pub(crate) interval: u32,
     /// The reply waits for what other trackers say; the same announce is then to be answered once more.
     pub(crate) held: Option<Held>,
+}
+
+/// An announce that concerns other trackers.
+#[derive(Clone, Copy)]
+struct Sending<'a> {
+    forwarding: &'a Forwarding,
+    rules: &'a forwarding::Rules,
+    announce: &'a Announce,
+    arrival: &'a Arrival,
+    known: &'a Known,
 }
 
 /// A reply that waits.
@@ -71,7 +83,8 @@ impl Held {
     pub(crate) async fn wait(self, tracker: &Tracker) -> bool {
         let Self { hash, at, mut wake } = self;
         let forwarding = tracker.forwarding();
-        let over = tokio::time::timeout(forwarding.rules().first_wait, &mut wake).await;
+        let first_wait = tracker.terms().forwarding.first_wait;
+        let over = tokio::time::timeout(first_wait, &mut wake).await;
         if over.is_err() {
             drop(wake);
             forwarding.let_go(&hash);
@@ -98,6 +111,7 @@ impl Terms {
             numwant: config.numwant.min(config.max_numwant.get()),
             max_numwant: config.max_numwant.get(),
             scrape_hashes: config.scrape_hashes.get() as usize,
+            forwarding: forwarding::Rules::new(config),
             trust,
             lists,
         }
@@ -177,7 +191,21 @@ impl Tracker {
         };
         let [v4, v6] = out;
         let starts = [v4.len(), v6.len()];
-        let known = match self.swarms.announce(&arrival, now.minute, random, [v4, v6]) {
+        // Asked under the lock of the swarm, and only if it was never forwarded: one that finds no place stays as it is.
+        let mut places = None;
+        let may_go = || match (self.forwarding.get(), announce.event) {
+            (Some(forwarding), event) if event != Event::Completed => {
+                let taken = forwarding.take_places(true, &terms.forwarding, now.moment);
+                let goes = !matches!(taken, Err(Stays::Busy | Stays::Full));
+                places = Some(taken);
+                goes
+            }
+            _ => true,
+        };
+        let known = self
+            .swarms
+            .announce(&arrival, (now.minute, may_go), random, [v4, v6]);
+        let known = match known {
             Ok(known) => known,
             Err(Full::Tracker) => return Err(Refusal::Full(terms.interval)),
             Err(Full::Address) => return Err(Refusal::Crowded(terms.interval)),
@@ -190,7 +218,7 @@ impl Tracker {
         // Nearly always nothing of it holds.
         let concerns_others = known.upstream.has(Upstream::PENDING_OR_PEERS)
             || known.forward != Forward::NotDue
-            || matches!(announce.event, Event::Stopped | Event::Completed);
+            || is_event(announce);
         if let Some(forwarding) = self.forwarding.get()
             && concerns_others
         {
@@ -206,52 +234,77 @@ impl Tracker {
                 let foreign = forwarding.ledger().give(hash, &wish, random, [v4, v6]);
                 told.counts.seeders = told.counts.seeders.saturating_add(foreign as u32);
             }
-            self.send_on(forwarding, announce, &arrival, &known, &mut told)?;
+            let sending = Sending {
+                forwarding,
+                rules: &terms.forwarding,
+                announce,
+                arrival: &arrival,
+                known: &known,
+            };
+            let places = match known.forward {
+                Forward::First => places,
+                Forward::Due if is_event(announce) => None,
+                Forward::Due => Some(forwarding.take_places(false, &terms.forwarding, now.moment)),
+                Forward::NotDue => None,
+            };
+            self.send_on(&sending, places, random, &mut told)?;
         }
         Ok(told)
     }
 
-    /// Sends an announce on where it is due, and says what follows for the reply.
+    /// Sends an announce on that found places, and says what follows for the reply.
     #[inline(never)]
     fn send_on(
         &self,
-        forwarding: &Forwarding,
-        announce: &Announce,
-        arrival: &Arrival,
-        known: &Known,
+        sending: &Sending<'_>,
+        places: Option<Result<Places, Stays>>,
+        random: &mut fastrand::Rng,
         told: &mut Told,
     ) -> Result<(), Refusal> {
+        let Sending {
+            forwarding,
+            rules,
+            announce,
+            arrival,
+            known,
+        } = *sending;
         let (at, also) = (arrival.at, arrival.also);
+        let first = known.forward == Forward::First;
+        if let Some(Err(stays @ (Stays::Busy | Stays::Full))) = places
+            && first
+        {
+            return put_off(rules, stays, random, told);
+        }
         let mut pending = known.upstream.has(Upstream::PENDING);
-        let rules = forwarding.rules();
         // Before anybody is asked, so that no answer comes too soon to be noticed.
         let waits =
             known.new && !rules.first_wait.is_zero() && !known.upstream.has(Upstream::PEERS);
-        let first = known.forward == Forward::First;
-        let is_event = matches!(announce.event, Event::Stopped | Event::Completed);
-        let waits = waits && (pending || first) && !is_event;
+        let waits = waits && (pending || first) && !is_event(announce);
         let held = waits.then(|| forwarding.hold(&arrival.hash, at)).flatten();
-        match announce.event {
-            Event::Stopped => {
+        match (announce.event, places) {
+            (Event::Stopped, _) => {
                 if known.upstream.has(Upstream::FORWARDED) {
                     let last = known.last;
-                    forwarding.send_event(announce, at, also, Kind::Stopped { last });
+                    forwarding.send_event(announce, at, also, Kind::Stopped { last }, rules);
                 }
                 return Ok(());
             }
-            Event::Completed => forwarding.send_event(announce, at, also, Kind::Completed),
-            _ if known.forward != Forward::NotDue => {
-                match forwarding.send(announce, at, also, (first, &rules)) {
-                    Verdict::Goes => pending |= first,
-                    Verdict::Stays => {}
-                    verdict if first => {
-                        drop(held);
-                        forwarding.let_go(&arrival.hash);
-                        return self.put_off(&announce.info_hash, &rules, verdict, told);
-                    }
-                    _ => {}
+            (Event::Completed, _) => {
+                forwarding.send_event(announce, at, also, Kind::Completed, rules);
+            }
+            (_, Some(Ok(places))) => {
+                if forwarding.send(announce, at, also, places) {
+                    pending |= first;
+                } else if first {
+                    drop(held);
+                    forwarding.let_go(&arrival.hash);
+                    self.swarms.set_forwarded(&arrival.hash, None);
+                    return put_off(rules, Stays::Full, random, told);
+                } else {
+                    forwarding.log_dropped(rules);
                 }
             }
+            (_, Some(Err(Stays::Full))) => forwarding.log_dropped(rules),
             _ => {}
         }
         if pending {
@@ -285,28 +338,6 @@ impl Tracker {
             return None;
         }
         Some(held)
-    }
-
-    /// A first announce that cannot go on now: the peer is stored all the same, and comes back as the first one.
-    #[cold]
-    fn put_off(
-        &self,
-        hash: &InfoHash,
-        rules: &Rules,
-        verdict: Verdict,
-        told: &mut Told,
-    ) -> Result<(), Refusal> {
-        self.swarms.set_forwarded(&hash.0, None);
-        let refusal = match verdict {
-            Verdict::Busy => Refusal::Busy(rules.busy),
-            _ => Refusal::QueueFull(rules.full),
-        };
-        let Some(wait) = refusal.retry().filter(|_| rules.peers) else {
-            return Err(refusal);
-        };
-        // Not all at the same time, and not sooner.
-        told.interval = wait.saturating_add(fastrand::u32(..=wait / 10));
-        Ok(())
     }
 
     /// Who takes part in a swarm; nobody in one that is not served.
@@ -346,6 +377,31 @@ impl Terms {
             Carries::Both => Want::OwnFirst(number),
         }
     }
+}
+
+/// What a first announce that cannot go on now is told: the peer is stored all the same, and comes back as the first
+/// one.
+fn put_off(
+    rules: &forwarding::Rules,
+    stays: Stays,
+    random: &mut fastrand::Rng,
+    told: &mut Told,
+) -> Result<(), Refusal> {
+    let refusal = match stays {
+        Stays::Busy => Refusal::Busy(rules.busy),
+        _ => Refusal::QueueFull(rules.full),
+    };
+    let Some(wait) = refusal.retry().filter(|_| rules.peers) else {
+        return Err(refusal);
+    };
+    // Not all at the same time, and not sooner.
+    told.interval = wait.saturating_add(random.u32(..=wait / 10));
+    Ok(())
+}
+
+/// Whether other trackers are told of an announce at once.
+fn is_event(announce: &Announce) -> bool {
+    matches!(announce.event, Event::Stopped | Event::Completed)
 }
 
 /// Whether a peer still has use for those who have all of it.

@@ -226,6 +226,11 @@ impl Keeper {
 }
 
 impl Settings {
+    /// The key in force.
+    pub(crate) fn key(&self) -> &Secret {
+        &self.key
+    }
+
     fn new(config: Config, file: &File, now: i64) -> Result<(Self, Option<Secret>), Error> {
         if config.auth == Auth::None {
             tracing::warn!("web.auth is none: whoever reaches the web listener may do everything");
@@ -242,6 +247,17 @@ impl Settings {
         let fresh = made.then(|| key.clone());
         Ok((Self { config, key, print }, fresh))
     }
+}
+
+/// The key that a running Weir with this `state.db` made for itself; `None` before its first start.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn kept_key(state: &std::path::Path) -> Result<Option<Secret>, weir_store::Error> {
+    let key = File::peek(state, |connection| secrets::read(connection, "key"))?;
+    Ok(key
+        .and_then(|key| String::from_utf8(key).ok())
+        .map(Secret::new))
 }
 
 fn unreadable() -> weir_store::Error {

@@ -26,6 +26,7 @@ mod visitor;
 
 pub use access::{Access, Refusal};
 pub use app::App;
+pub use auth::kept_key;
 pub use client::Client;
 pub use clock::{Clock, System};
 pub use config::{Auth, Config, Limits};
@@ -35,6 +36,7 @@ pub use contribution::{
 pub use error::Error;
 pub use failure::Failure;
 pub use metrics::Requests;
+pub use pages::time::Shown;
 pub use server::{Ended, Guest, run, run_guests};
 pub use upstreams::Upstreams;
 pub use visitor::{Identity, RequestId, Visitor};

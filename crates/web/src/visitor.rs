@@ -4,6 +4,8 @@ use std::{fmt, sync::Arc};
 
 use axum::{extract::FromRequestParts, http::request::Parts, response::Response};
 
+use weir_config::Secret;
+
 use crate::{Client, Failure, auth::secrets::Hash, shell::Shell};
 
 /// Whoever makes the request. Extract it in a handler.
@@ -17,6 +19,8 @@ pub struct Visitor {
     pub id: RequestId,
     /// What every form of a page must carry in the field `csrf`.
     pub form_token: String,
+    /// The key that programs send; for pages that show it to those signed in.
+    pub(crate) key: Option<Secret>,
     pub(crate) path: String,
     pub(crate) theme: Option<&'static str>,
     pub(crate) shell: Arc<Shell>,
@@ -47,6 +51,11 @@ impl Identity {
 }
 
 impl Visitor {
+    /// The key that programs send, if this visitor may see it.
+    pub fn key(&self) -> Option<&Secret> {
+        self.key.as_ref()
+    }
+
     /// Shows a page in the shell. The body is the output of a template and goes in as it is.
     pub fn page(&self, title: &str, body: &str) -> Response {
         self.shell.page(self, title, body)

@@ -1,28 +1,19 @@
 // Makes complete pages pleasanter: times in the browser's zone, keys, theme without a reload. Every page works
 // without it.
 
+import { followHeard } from "./connect";
+import { followSearch, saySearchIsLive } from "./search";
+import { localiseTimes } from "./times";
+
 const KEYS_OFF = "weir-keys-off";
 /** How long `g` waits for the second key. */
 const SECOND_KEY_MS = 1500;
 /** How long a button says that it copied. */
 const COPIED_MS = 2000;
 
-function localiseTimes(): void {
+function nameZone(): void {
   const zone = document.getElementById("zone");
   if (zone) zone.textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
-  const day = { weekday: "short", day: "numeric", month: "short" } as const;
-  const server = Number(document.querySelector<HTMLElement>("[data-now]")?.dataset["now"]);
-  const today = new Date(server || Date.now()).toDateString();
-  // Text in a picture cannot be a `time`.
-  for (const time of document.querySelectorAll<HTMLElement | SVGElement>("time[datetime], [data-time]")) {
-    const at = new Date(time.getAttribute("datetime") ?? time.dataset["time"] ?? "");
-    if (Number.isNaN(at.getTime())) continue;
-    const second = "seconds" in time.dataset ? ({ second: "2-digit" } as const) : {};
-    const date = at.toDateString() === today ? "" : `${at.toLocaleDateString("en-GB", day).replace(",", "")}, `;
-    time.textContent = date + at.toLocaleTimeString("en-GB", { ...clock, ...second });
-    if (time instanceof HTMLElement) time.title = at.toLocaleString();
-  }
 }
 
 // `6 min`, as the server writes it.
@@ -195,7 +186,11 @@ function listenForKeys(dialog: HTMLDialogElement | null): void {
   });
 }
 
-localiseTimes();
+nameZone();
+localiseTimes(document);
+saySearchIsLive();
+followSearch();
+followHeard();
 offerCopies();
 countDown();
 askInPlace();

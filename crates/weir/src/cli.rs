@@ -31,6 +31,17 @@ pub enum Command {
     Serve(Settings),
     /// Check the configuration and print what is in force
     Check(Check),
+    /// Search the indexers of the running Weir
+    Search(Search),
+    /// Print the configuration of the indexers that another program has
+    Import {
+        /// Which program it is
+        from: From,
+        /// Its address, as a browser opens it
+        url: String,
+        /// Its API key
+        key: String,
+    },
     /// Print a completion script
     Completions {
         /// The shell it is for
@@ -38,6 +49,55 @@ pub enum Command {
     },
     /// Print the manual page
     Man,
+}
+
+/// A program whose indexers can be taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum From {
+    /// Prowlarr
+    Prowlarr,
+    /// Jackett
+    Jackett,
+}
+
+/// What is searched for, and where.
+#[derive(Debug, Args)]
+pub struct Search {
+    /// What to search for; nothing gives the latest releases
+    #[arg(default_value = "")]
+    pub query: String,
+    /// Only these categories, by number
+    #[arg(long = "cat", value_name = "NUMBER", value_delimiter = ',')]
+    pub categories: Vec<u32>,
+    /// Only these indexers
+    #[arg(long = "indexer", value_name = "NAME", value_delimiter = ',')]
+    pub indexers: Vec<String>,
+    /// Ask again what is known already
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Print the whole answer as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Releases to print at most
+    #[arg(long, value_name = "COUNT", default_value_t = 50)]
+    pub limit: usize,
+    /// Where Weir is.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// How the running Weir is reached.
+#[derive(Debug, Args)]
+pub struct Remote {
+    /// Address of the running Weir [default: WEIR_URL, else as configured, on this machine]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+    /// Its key [default: WEIR_KEY, else as configured, else from the data directory]
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+    /// The same flags as `serve`.
+    #[command(flatten)]
+    pub settings: Settings,
 }
 
 /// What `check` is asked to print.

@@ -3,4 +3,7 @@
 pub mod check;
 pub mod cli;
 pub mod config;
+pub mod import;
+pub mod remote;
+pub mod search;
 pub mod serve;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use weir::cli::{Cli, Command};
-use weir::{check, config, serve};
+use weir::{check, config, import, search, serve};
 use weir_config::Mistakes;
 
 fn main() -> ExitCode {
@@ -24,6 +24,11 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             let sources = settings.sources();
             return serve::run(config::load(&sources)?, sources);
         }
+        Command::Search(args) => {
+            drop(out);
+            return search::run(args);
+        }
+        Command::Import { from, url, key } => import::run(from, &url, &key, &mut out, &mut notes)?,
         Command::Check(args) => check::check(args, &mut out, &mut notes)?,
         Command::Completions { shell } => check::completions(shell, &mut out)?,
         Command::Man => check::man(&mut out)?,

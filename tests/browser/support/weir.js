@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -29,8 +29,10 @@ export async function directory(t) {
   return path;
 }
 
-/** Starts Weir with its data in `data`; resolves once it has printed its sign-in link. */
-export async function start(t, { data, port = 0 }) {
+/** Starts Weir with its data in `data`, and this YAML if any; resolves once it has printed its sign-in link. */
+export async function start(t, { data, port = 0, config }) {
+  // It reads `weir.yaml` where it is started.
+  if (config) await writeFile(join(data, 'weir.yaml'), config);
   const free = ['-l', '127.0.0.1:0', '-u', '127.0.0.1:0'];
   const child = spawn(BINARY, ['serve', '--web', `127.0.0.1:${port}`, '--data', data, ...free], {
     cwd: data,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
-use hyper::{HeaderMap, Uri};
+use hyper::{HeaderMap, Method, Uri};
 use jiff::Timestamp;
 
 use super::line::Line;
@@ -74,7 +74,7 @@ impl Client {
             let begun = self.begin(&target, request).await?;
             match redirect(&begun.answer, &target, request) {
                 Some(_) if left == 0 && request.redirects > 0 => return Err(Error::Redirects),
-                Some(next) if left > 0 => {
+                Some(next) if left > 0 && request.post.is_none() => {
                     // Its connection is given up rather than its body read: nobody knows how long it is.
                     target = next?;
                     left -= 1;
@@ -103,8 +103,8 @@ impl Client {
         if let Some(mut line) = self.shared.pool.take(&key) {
             match line.ask(question()?).await {
                 Ok(answer) => return begun(line, key, answer, target, proxy.as_ref()),
-                // It was closed while our request was on its way. A question may be asked twice.
-                Err(_) if !line.was_heard() => {}
+                // It was closed while our request was on its way. A question may be asked twice, an order not.
+                Err(_) if !line.was_heard() && request.post.is_none() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -207,7 +207,20 @@ fn question(
     *question.uri_mut() = uri.map_err(|_| Error::Unsendable("the URL"))?;
     let host = request.host.filter(|_| target.configured);
     let host = host.map_or_else(|| target.authority(), str::to_owned);
+    if let Some(json) = request.post {
+        *question.method_mut() = Method::POST;
+        *question.body_mut() = json.to_owned();
+        let kind = HeaderValue::from_static("application/json");
+        question.headers_mut().insert(header::CONTENT_TYPE, kind);
+    }
     let headers = question.headers_mut();
+    for (name, text) in request.headers.iter().filter(|_| target.configured) {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        let name = name.map_err(|_| Error::Unsendable("a header"))?;
+        let mut value = value(text, "a header")?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
     headers.insert(header::HOST, value(&host, "the host")?);
     headers.insert(
         header::USER_AGENT,

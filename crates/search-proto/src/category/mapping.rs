@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{OTHER, SITE, TABLE, is_standard, other_of, parent, top};
+use super::{OTHER, SITE, TABLE, is_standard, other_of, parent, top, usual};
 use crate::caps::{Caps, Category};
 
 /// Maps between an indexer's categories and ours, both ways.
@@ -49,7 +49,7 @@ impl Mapping {
         let mut ours = Vec::with_capacity(2);
         match self.known.get(&theirs) {
             Some(known) => ours.extend(known.standard),
-            None if is_standard(theirs) => ours.push(theirs),
+            None if is_standard(theirs) => ours.push(usual(theirs)),
             None if theirs < SITE => ours.push(other_of(parent(theirs))),
             None => {}
         }
@@ -85,70 +85,63 @@ impl Mapping {
     /// A parent that is asked for includes its children. A release that is in a parent and in none
     /// of its children may be any of them.
     pub fn wants(asked: &[u32], release_categories: &[u32]) -> bool {
-        let standard = |id: &u32| if parent(*id) == 0 { id + OTHER } else { *id };
-        let vague = |id: u32| {
-            id < SITE
-                && parent(id) == id
-                && !release_categories
-                    .iter()
-                    .any(|other| standard(other) != id && parent(standard(other)) == id)
+        let categories = || release_categories.iter().map(|id| usual(*id));
+        let alone = |id| !categories().any(|other| other != id && parent(other) == id);
+        let one = |asked: u32| {
+            let family = parent(asked);
+            let vague = || categories().any(|id| id == family) && alone(family);
+            categories().any(|id| id == asked || parent(id) == asked) || vague()
         };
-        asked.is_empty()
-            || asked.iter().map(standard).any(|asked| {
-                release_categories.iter().map(standard).any(|id| {
-                    id == asked || parent(id) == asked || (vague(id) && parent(asked) == id)
-                })
-            })
+        asked.is_empty() || asked.iter().any(|asked| one(usual(*asked)))
     }
 
     fn theirs_of(&self, asked: u32) -> Vec<u32> {
-        if asked >= SITE || !is_standard(asked) {
+        if !is_standard(asked) {
             let ids = [Some(asked), asked.checked_sub(SITE)];
-            let listed = ids
-                .into_iter()
-                .flatten()
-                .find(|id| self.known.contains_key(id));
+            let mut ids = ids.into_iter().flatten();
+            let listed = ids.find(|id| self.known.contains_key(id));
             return listed.into_iter().collect();
         }
-        let asked = if parent(asked) == 0 {
-            asked + OTHER
-        } else {
-            asked
-        };
-        let is = |id: Option<u32>, wanted: u32| {
-            id.is_some_and(|id| id == wanted || id + OTHER == wanted)
-        };
-        let below = |known: &Known| known.standard.is_some_and(|id| is(Some(parent(id)), asked));
-        let known = self.known.iter();
+        let asked = usual(asked);
         if parent(asked) == asked {
-            // Children whose parent is asked for as well need not be named.
-            let named = |known: &Known| {
-                known
-                    .under
-                    .and_then(|top| self.known.get(&top))
-                    .is_some_and(below)
-            };
-            let wanted = known.filter(|(_, known)| below(known) && !named(known));
-            return wanted.map(|(id, _)| *id).collect();
+            return self.below(asked);
         }
-        let exact: Vec<u32> = known
-            .filter(|(_, known)| is(known.standard, asked))
-            .map(|(id, _)| *id)
-            .collect();
+        let exact = self.ids(|known| known.standard == Some(asked));
         if !exact.is_empty() {
             return exact;
         }
-        // An indexer that knows the parent alone may have it there.
-        let family = self
-            .known
-            .iter()
-            .filter(|(_, known)| known.standard.is_some_and(|id| parent(id) == parent(asked)));
-        let family: Vec<(&u32, &Known)> = family.collect();
-        let alone = family
-            .iter()
-            .all(|(_, known)| known.standard == Some(parent(asked)));
-        let family = family.into_iter().filter(|_| alone);
-        family.map(|(id, _)| *id).collect()
+        // An indexer that has the parent and nothing below it may have it there.
+        let family = parent(asked);
+        let child =
+            |known: &Known| known.parent() == Some(family) && known.standard != Some(family);
+        match self.ids(child).is_empty() {
+            true => self.below(family),
+            false => Vec::new(),
+        }
+    }
+
+    /// The ids that stand for everything in a standard parent; children whose parent is named as
+    /// well need not be.
+    fn below(&self, family: u32) -> Vec<u32> {
+        let inside = |known: &Known| known.parent() == Some(family);
+        let covered = |known: &Known| {
+            let above = known.under.and_then(|above| self.known.get(&above));
+            above.is_some_and(inside)
+        };
+        self.ids(|known| inside(known) && !covered(known))
+    }
+
+    /// The indexer's ids of which this is true.
+    fn ids(&self, of: impl Fn(&Known) -> bool) -> Vec<u32> {
+        let found = self.known.iter().filter(|(_, known)| of(known));
+        found.map(|(id, _)| *id).collect()
+    }
+}
+
+impl Known {
+    /// The standard parent it belongs to.
+    fn parent(&self) -> Option<u32> {
+        self.standard.map(parent)
     }
 }
 
@@ -165,7 +158,7 @@ fn standard_top(category: &Category) -> Option<u32> {
     if by_name.is_some() || category.id >= SITE {
         return by_name;
     }
-    let by_id = Some(category.id).filter(|id| is_standard(*id));
+    let by_id = Some(usual(category.id)).filter(|id| is_standard(*id));
     by_id.or(Some(OTHER))
 }
 
@@ -183,7 +176,7 @@ fn standard_child(category: &Category, above: Option<u32>) -> Option<u32> {
     if by_name.is_some() || category.id >= SITE {
         return by_name;
     }
-    let by_id = Some(category.id).filter(|id| is_standard(*id));
+    let by_id = Some(usual(category.id)).filter(|id| is_standard(*id));
     by_id.or(Some(above.map_or(OTHER, other_of)))
 }
 

@@ -3,7 +3,7 @@
 use super::{OWN, is_http, is_magnet};
 use crate::error::Unreadable;
 use crate::release::{Protocol, Release, magnet_hash};
-use crate::text::{clean, cut};
+use crate::text::{clean, cleaned, cut};
 use crate::xml::{Nodes, Tag, value_of};
 use crate::{date, number};
 
@@ -134,23 +134,23 @@ impl Draft {
             }
         }
         let (name, value) = (value_of(name)?, value_of(value)?);
-        let (name, value) = (name.trim(), value.trim());
+        let (name, value) = (cleaned(cut(&name, NAME)), value.trim());
         if name.is_empty() || value.is_empty() {
             return Ok(());
         }
-        if let Some(own) = OWN.iter().find(|own| own.eq_ignore_ascii_case(name)) {
+        if let Some(own) = OWN.iter().find(|own| own.eq_ignore_ascii_case(&name)) {
             self.own(own, value);
             return Ok(());
         }
-        match name {
+        match name.as_ref() {
             "leechers" => set(&mut self.leechers, || number::count(value)),
             "usenetdate" => set(&mut self.other_date, || moment(value)),
             _ => {}
         }
         if self.release.attributes.len() < ATTRIBUTES {
-            let (name, value) = (clean(cut(name, NAME)), clean(cut(value, VALUE)));
-            if !name.is_empty() && !value.is_empty() {
-                self.release.attributes.push((name, value));
+            let value = clean(cut(value, VALUE));
+            if !value.is_empty() {
+                self.release.attributes.push((name.into_owned(), value));
             }
         }
         Ok(())

@@ -14,35 +14,26 @@ pub(super) fn add(query: &mut Query, term: Term, value: &str) -> Result<(), Refu
 
 /// The normal form of a value; nothing where it says nothing.
 fn normal(term: Term, value: &str) -> Result<Option<String>, Refusal> {
-    let expected = match term {
-        Term::Season => {
-            let form = short(strip(value, "s"));
-            return form
-                .map(Some)
-                .ok_or_else(|| wrong(term.name(), "a season number or a year"));
-        }
+    let (form, expected) = match term {
+        Term::Season => (
+            short(strip(value, "s")).map(Some),
+            "a season number or a year",
+        ),
         Term::Episode => {
-            let form = date(value).or_else(|| short(strip(value, "e")));
-            return form
-                .map(Some)
-                .ok_or_else(|| wrong(term.name(), "an episode number or MM/DD"));
+            let number = || short(strip(value, "e"));
+            let form = date(value).or_else(number);
+            (form.map(Some), "an episode number or MM/DD")
         }
-        Term::ImdbId => {
-            return id(strip(value, "tt"), 7).ok_or_else(|| wrong(term.name(), "an IMDb id"));
+        Term::ImdbId => (id(strip(value, "tt"), 7), "an IMDb id"),
+        Term::Year => (id(value, 1).filter(|_| value.len() <= 4), "a year"),
+        _ if term.is_id() => (id(value, 1), "a number"),
+        _ => {
+            let fits = value.chars().nth(TERM).is_none();
+            let form = fits.then(|| Some(value.to_owned()));
+            (form, "at most 300 characters")
         }
-        Term::Year => {
-            let year = short(value).filter(|year| year.len() <= 4);
-            return year
-                .map(|year| Some(year).filter(|year| year != "0"))
-                .ok_or_else(|| wrong(term.name(), "a year"));
-        }
-        _ if term.is_id() => return id(value, 1).ok_or_else(|| wrong(term.name(), "a number")),
-        _ => "at most 300 characters",
     };
-    match value.chars().nth(TERM) {
-        None => Ok(Some(value.to_owned())),
-        Some(_) => Err(wrong(term.name(), expected)),
-    }
+    form.ok_or_else(|| wrong(term.name(), expected))
 }
 
 /// An id with at least that many digits; zero is what programs send when they know none.

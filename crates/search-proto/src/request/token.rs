@@ -19,7 +19,6 @@ pub(super) fn take(query: &mut Query) -> Result<(), Refusal> {
         match read(token) {
             Some((term, value, length)) => {
                 term::add(query, term, value)?;
-                // So that what stood around a token does not become one.
                 words.push(' ');
                 rest = &token[length..];
             }
@@ -38,6 +37,7 @@ pub(super) fn take(query: &mut Query) -> Result<(), Refusal> {
 fn read(text: &str) -> Option<(Term, &str, usize)> {
     let end = text.find('}')?;
     let (name, value) = text[1..end].split_once(':')?;
-    let (term, value) = (Term::parse(name.trim())?, value.trim());
+    // A name with space around it is none, or what is left around a token could become one.
+    let (term, value) = (Term::parse(name)?, value.trim());
     (!value.is_empty()).then_some((term, value, end + 1))
 }

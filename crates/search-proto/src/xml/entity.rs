@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use quick_xml::escape::resolve_html5_entity;
 
+use crate::text::all;
+
 /// What a reference stands for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
@@ -44,10 +46,7 @@ pub(crate) fn resolve(name: &str) -> Meaning {
 
 /// An attribute's value with its references resolved and its line ends as spaces.
 pub(crate) fn unescape(raw: &str) -> Cow<'_, str> {
-    if !raw
-        .bytes()
-        .any(|byte| matches!(byte, b'&' | b'\t' | b'\n' | b'\r'))
-    {
+    if all(raw, |byte| !matches!(byte, b'&' | b'\t' | b'\n' | b'\r')) {
         return Cow::Borrowed(raw);
     }
     let mut out = String::with_capacity(raw.len());

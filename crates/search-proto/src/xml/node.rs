@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use quick_xml::Reader;
-use quick_xml::events::attributes::Attributes;
 use quick_xml::events::{BytesStart, Event};
 
+use super::attribute::Attributes;
 use super::entity::{self, Meaning};
 use super::{DEPTH, LONGEST};
 use crate::error::Unreadable;
@@ -32,7 +32,12 @@ pub(crate) enum Node<'a> {
 
 /// The beginning of an element.
 #[derive(Debug)]
-pub(crate) struct Tag<'a>(BytesStart<'a>);
+pub(crate) struct Tag<'a> {
+    start: BytesStart<'a>,
+    /// Where the name ends, and where its part without the prefix begins.
+    name: usize,
+    local: usize,
+}
 
 /// A walk through a document, node by node.
 pub(crate) struct Nodes<'a> {
@@ -43,9 +48,9 @@ pub(crate) struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    /// Starts before the first node; space before the declaration is no part of the document.
+    /// Starts before the first node.
     pub(crate) fn new(text: &'a str) -> Self {
-        let mut reader = Reader::from_str(text.trim_start());
+        let mut reader = Reader::from_str(text);
         reader.config_mut().allow_dangling_amp = true;
         Self {
             reader,
@@ -123,7 +128,7 @@ impl<'a> Nodes<'a> {
         if self.depth > DEPTH {
             return Err(Unreadable::TooDeep);
         }
-        Ok(Node::Open(Tag(start)))
+        Ok(Node::Open(Tag::new(start)))
     }
 
     fn close(&mut self) -> Result<Node<'a>, Unreadable> {
@@ -142,30 +147,30 @@ impl<'a> Nodes<'a> {
     }
 }
 
-impl Tag<'_> {
+impl<'a> Tag<'a> {
+    fn new(start: BytesStart<'a>) -> Self {
+        let name = start.name().into_inner();
+        let colon = name.bytes().position(|byte| byte == b':');
+        Self {
+            name: name.len(),
+            local: colon.map_or(0, |colon| colon + 1),
+            start,
+        }
+    }
+
     /// Its name without the prefix.
     pub(crate) fn name(&self) -> &str {
-        self.0.local_name().into_inner()
+        &self.start[self.local..self.name]
     }
 
     /// Its prefix, or nothing.
     pub(crate) fn prefix(&self) -> &str {
-        self.0
-            .name()
-            .prefix()
-            .map_or("", |prefix| prefix.into_inner())
+        &self.start[..self.local.saturating_sub(1)]
     }
 
     /// Names and values of its attributes; broken ones are passed over.
     pub(crate) fn attributes(&self) -> impl Iterator<Item = (&str, &str)> {
-        // As in HTML: values without quotes occur.
-        let mut attributes: Attributes<'_> = self.0.html_attributes();
-        attributes.with_checks(false);
-        let attributes = attributes.filter_map(Result::ok);
-        attributes.filter_map(|attribute| match attribute.value {
-            Cow::Borrowed(value) => Some((attribute.key.into_inner(), value)),
-            Cow::Owned(_) => None,
-        })
+        Attributes::new(&self.start[self.name..])
     }
 
     /// The value of one attribute, whatever the case of its name.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Node, Nodes, Tag};
+use super::{Node, Nodes, Tag, trim_start};
 use crate::error::{ErrorDocument, Unreadable, code};
 use crate::text::{clean, cut};
 
@@ -18,13 +18,13 @@ const LONGEST_JSON: usize = 64 * 1024;
 ///
 /// An error document is an error here, and so is everything else that is not what was asked for.
 pub(crate) fn open<'a>(text: &'a str, name: &str) -> Result<Nodes<'a>, Unreadable> {
-    let start = text.trim_start();
+    let start = trim_start(text);
     match start.as_bytes().first() {
         None => return Err(Unreadable::Empty),
         Some(b'<') => {}
         Some(_) => return Err(not_xml(start)),
     }
-    let mut nodes = Nodes::new(text);
+    let mut nodes = Nodes::new(start);
     loop {
         match nodes.next()? {
             Node::Open(tag) if tag.name().eq_ignore_ascii_case(name) => return Ok(nodes),

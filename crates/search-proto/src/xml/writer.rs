@@ -1,6 +1,6 @@
 //! Writes XML into a string; everything is escaped and nothing is written that XML forbids.
 
-use crate::text::{allowed, plain};
+use crate::text::{all, allowed, plain};
 
 /// A document under way.
 #[derive(Debug)]
@@ -84,8 +84,8 @@ impl Writer {
     /// Escapes for text and attributes alike; white space other than a space would not survive in
     /// an attribute unless it is escaped.
     fn escape(&mut self, text: &str) {
-        let special = |byte: u8| !plain(byte) || matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'');
-        if !text.bytes().any(special) {
+        let markup = |byte| matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'');
+        if all(text, |byte| plain(byte) & !markup(byte)) {
             self.out.push_str(text);
             return;
         }

@@ -232,7 +232,7 @@ pub(crate) fn note(desk: &Desk, search: &Search, scope: &str, list: &List) {
 }
 
 /// What each indexer had to do with a search.
-pub(crate) fn outcomes(search: &Search, list: &List) -> Vec<Outcome> {
+fn outcomes(search: &Search, list: &List) -> Vec<Outcome> {
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let places = search.places().into_iter();
     places

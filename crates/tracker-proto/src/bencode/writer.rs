@@ -70,6 +70,21 @@ impl<'a> Writer<'a> {
         self.bytes(value);
     }
 
+    /// Writes what the caller knows to be bencode: keys and the beginnings of their values, for replies that are written
+    /// by the hundred thousand.
+    #[inline]
+    pub(crate) fn verbatim(&mut self, bencode: &[u8]) {
+        self.out.extend_from_slice(bencode);
+    }
+
+    /// Writes an integer behind a beginning that is bencode up to its `i`.
+    #[inline(always)]
+    pub(crate) fn number(&mut self, begin: &[u8], value: u32) {
+        self.verbatim(begin);
+        push_decimal(self.out, value.into());
+        self.out.push(b'e');
+    }
+
     /// Writes only the length of a string, whose bytes the caller appends to [`Writer::buffer`].
     #[inline]
     pub fn length(&mut self, length: usize) {
@@ -84,12 +99,18 @@ pub fn push_decimal(out: &mut Vec<u8>, number: u64) {
     // Most counts are small, and so are the lengths of all keys, which are known beforehand.
     match number {
         0..10 => out.push(b'0' + number as u8),
-        10..100 => out.extend_from_slice(&[b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]),
-        _ => push_digits(out, number),
+        10..100 => out.extend_from_slice(&digits::<2>(number as u32)),
+        _ => push_many(out, number),
     }
 }
 
-fn push_digits(out: &mut Vec<u8>, mut number: u64) {
+fn push_many(out: &mut Vec<u8>, mut number: u64) {
+    // Intervals and lengths of replies have such lengths; known ones are copied without a call.
+    match number {
+        ..1_000 => return out.extend_from_slice(&digits::<3>(number as u32)),
+        1_000..10_000 => return out.extend_from_slice(&digits::<4>(number as u32)),
+        _ => {}
+    }
     let mut digits = [0; 20];
     let mut start = digits.len();
     loop {
@@ -101,4 +122,15 @@ fn push_digits(out: &mut Vec<u8>, mut number: u64) {
         }
     }
     out.extend_from_slice(&digits[start..]);
+}
+
+/// The lowest digits of a number.
+#[inline]
+fn digits<const N: usize>(mut number: u32) -> [u8; N] {
+    let mut digits = [0; N];
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    digits
 }

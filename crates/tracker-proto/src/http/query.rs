@@ -7,7 +7,8 @@
 
 use crate::error::RequestError;
 
-/// The pairs of a query, values as they came.
+/// The pairs of a query, taken one after the other: a key, then its value as what the key says it is, which finds the
+/// value's end on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pairs<'a> {
     rest: &'a [u8],
@@ -17,20 +18,73 @@ impl<'a> Pairs<'a> {
     pub(super) fn new(query: &'a [u8]) -> Self {
         Self { rest: query }
     }
-}
 
-impl<'a> Iterator for Pairs<'a> {
-    type Item = (Key, &'a [u8]);
-
+    /// The key of the next pair; its value is to be taken next.
     #[inline(always)]
-    fn next(&mut self) -> Option<Self::Item> {
+    pub(super) fn key(&mut self) -> Option<Key> {
         if self.rest.is_empty() {
             return None;
         }
         let (key, rest) = Key::begin(self.rest).unwrap_or((Key::Other, self.rest));
-        let end = find_ampersand(rest);
-        self.rest = rest.get(end + 1..).unwrap_or_default();
-        Some((key, &rest[..end]))
+        self.rest = rest;
+        Some(key)
+    }
+
+    /// The value, whatever it is.
+    #[inline]
+    pub(super) fn value(&mut self) -> &'a [u8] {
+        let end = find_ampersand(self.rest);
+        let value = &self.rest[..end];
+        self.rest = self.rest.get(end + 1..).unwrap_or_default();
+        value
+    }
+
+    /// The value if it is nothing but a few digits; else it is still to be taken.
+    #[inline]
+    pub(super) fn count(&mut self) -> Option<u64> {
+        // So many fit into 64 bits.
+        const MOST: usize = 19;
+        let mut number = 0_u64;
+        for (index, byte) in self.rest.iter().enumerate().take(MOST + 1) {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                let is_whole = *byte == b'&' && index > 0;
+                return is_whole.then(|| {
+                    self.rest = &self.rest[index + 1..];
+                    number
+                });
+            }
+            number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+        }
+        let is_whole = !self.rest.is_empty() && self.rest.len() <= MOST;
+        is_whole.then(|| {
+            self.rest = &[];
+            number
+        })
+    }
+
+    /// The value decoded, which must have 20 bytes; `wrong_length` is said if it does not.
+    #[inline]
+    pub(super) fn twenty(&mut self, wrong_length: RequestError) -> Result<[u8; 20], RequestError> {
+        // Clients that escape every byte and those that escape none are most of them.
+        let (bytes, rest) = match (self.ends_after::<60>(), self.ends_after::<20>()) {
+            (Some((value, rest)), _) if let Some(bytes) = all_escaped(value) => (bytes, rest),
+            (_, Some((value, rest))) if is_plain(value) => (*value, rest),
+            _ => some_escaped(self.rest, wrong_length)?,
+        };
+        self.rest = match rest {
+            [] => &[],
+            [b'&', rest @ ..] => rest,
+            _ => return Err(wrong_length),
+        };
+        Ok(bytes)
+    }
+
+    /// The next `N` bytes and the rest, which begins with `&` if there is one.
+    #[inline]
+    fn ends_after<const N: usize>(&self) -> Option<(&'a [u8; N], &'a [u8])> {
+        let (value, rest) = self.rest.split_first_chunk()?;
+        matches!(rest, [] | [b'&', ..]).then_some((value, rest))
     }
 }
 
@@ -59,7 +113,7 @@ pub(super) enum Key {
 impl Key {
     /// The key that a pair begins with, and what follows its `=`. The first byte narrows the choice
     /// to a few comparisons of whole words.
-    #[inline]
+    #[inline(always)]
     fn begin(pair: &[u8]) -> Option<(Self, &[u8])> {
         match *pair.first()? {
             b'i' => named(pair, "info_hash=", Self::InfoHash)
@@ -105,23 +159,44 @@ fn find_ampersand(bytes: &[u8]) -> usize {
     words.len() * 8 + found.unwrap_or(tail.len())
 }
 
-/// Decodes a value that must have 20 bytes; `wrong_length` is said if it does not.
-pub(super) fn twenty(value: &[u8], wrong_length: RequestError) -> Result<[u8; 20], RequestError> {
+/// Twenty escapes.
+#[inline]
+fn all_escaped(value: &[u8; 60]) -> Option<[u8; 20]> {
+    let (escapes, _) = value.as_chunks::<3>();
+    let mut bytes = [0; 20];
+    let (mut others, mut digits) = (0, 0);
+    for (byte, [percent, high, low]) in bytes.iter_mut().zip(escapes) {
+        let (high, low) = (HEX[usize::from(*high)], HEX[usize::from(*low)]);
+        others |= percent ^ b'%';
+        digits |= high | low;
+        *byte = high << 4 | low;
+    }
+    (others == 0 && digits <= 15).then_some(bytes)
+}
+
+/// Twenty bytes that stand for themselves.
+#[inline]
+fn is_plain(value: &[u8; 20]) -> bool {
+    let special = |byte: &u8| matches!(byte, b'%' | b'&');
+    !value.iter().fold(false, |any, byte| any | special(byte))
+}
+
+/// Twenty bytes, escaped or not, and what follows them.
+fn some_escaped(
+    value: &[u8],
+    wrong_length: RequestError,
+) -> Result<([u8; 20], &[u8]), RequestError> {
     let mut bytes = [0; 20];
     let mut rest = value;
     for byte in &mut bytes {
         (*byte, rest) = match *rest {
+            [] | [b'&', ..] => return Err(wrong_length),
             [b'%', high, low, ref rest @ ..] => (escaped(high, low)?, rest),
             [b'%', ..] => return Err(RequestError::Escape),
             [plain, ref rest @ ..] => (plain, rest),
-            [] => return Err(wrong_length),
         };
     }
-    if rest.is_empty() {
-        Ok(bytes)
-    } else {
-        Err(wrong_length)
-    }
+    Ok((bytes, rest))
 }
 
 /// Room for a decoded value; the longest of ours is an IPv6 address with its port.

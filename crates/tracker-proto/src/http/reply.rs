@@ -64,20 +64,25 @@ impl<'a> AnnounceWriter<'a> {
     pub fn new(head: &Head<'a>, out: &'a mut Vec<u8>) -> Self {
         out.reserve(HEAD_ROOM);
         let mut writer = Writer::new(out);
-        writer.begin_dict();
-        writer.integer_at("complete", head.complete.into());
+        writer.number(b"d8:completei", head.complete);
         if let Some(downloaded) = head.downloaded {
-            writer.integer_at("downloaded", downloaded.into());
+            writer.number(b"10:downloadedi", downloaded);
         }
         match head.external_ip {
-            Some(IpAddr::V4(ip)) => writer.bytes_at("external ip", &ip.octets()),
-            Some(IpAddr::V6(ip)) => writer.bytes_at("external ip", &ip.octets()),
+            Some(IpAddr::V4(ip)) => {
+                writer.verbatim(b"11:external ip4:");
+                writer.verbatim(&ip.octets());
+            }
+            Some(IpAddr::V6(ip)) => {
+                writer.verbatim(b"11:external ip16:");
+                writer.verbatim(&ip.octets());
+            }
             None => {}
         }
-        writer.integer_at("incomplete", head.incomplete.into());
-        writer.integer_at("interval", head.interval.into());
+        writer.number(b"10:incompletei", head.incomplete);
+        writer.number(b"8:intervali", head.interval);
         if let Some(min_interval) = head.min_interval {
-            writer.integer_at("min interval", min_interval.into());
+            writer.number(b"12:min intervali", min_interval);
         }
         Self {
             writer,
@@ -86,9 +91,11 @@ impl<'a> AnnounceWriter<'a> {
     }
 
     /// Appends IPv4 peers that are compact already.
+    #[inline]
     pub fn peers(&mut self, compact: &[u8]) {
         debug_assert_eq!(compact.len() % compact::V4, 0);
-        self.writer.bytes_at("peers", compact);
+        self.writer.verbatim(b"5:peers");
+        self.writer.bytes(compact);
     }
 
     /// Appends IPv6 peers that are compact already.
@@ -129,6 +136,7 @@ impl<'a> AnnounceWriter<'a> {
     }
 
     /// Appends the end.
+    #[inline]
     pub fn finish(mut self) {
         if let Some(warning) = self.warning {
             self.writer.bytes_at("warning message", warning.as_bytes());

@@ -9,43 +9,55 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::str::FromStr;
 
-use super::query::{Key, Number, Pairs, decoded, hex_digit, number, twenty};
+use super::query::{Key, Number, Pairs, decoded, hex_digit, number};
 use crate::announce::{Announce, Endpoint, Event, UNKNOWN_LEFT};
 use crate::error::RequestError;
 use crate::hash::{InfoHash, PeerId};
 
 /// Reads an announce from a query, the part of the request target after `?`.
 pub fn parse_announce(query: &[u8]) -> Result<Announce, RequestError> {
-    let mut info_hash = None;
-    let mut peer_id = None;
-    let mut port = None;
-    let mut rest = Announce::new(InfoHash([0; 20]), PeerId([0; 20]), NonZeroU16::MIN);
-    for (key, value) in Pairs::new(query) {
+    let (mut has_hash, mut has_id, mut has_port) = (false, false, false);
+    let mut announce = Announce::new(InfoHash([0; 20]), PeerId([0; 20]), NonZeroU16::MIN);
+    let mut pairs = Pairs::new(query);
+    while let Some(key) = pairs.key() {
         match key {
-            Key::InfoHash if info_hash.is_some() => return Err(RequestError::ManyInfoHashes),
-            Key::InfoHash => info_hash = Some(twenty(value, RequestError::InfoHashLength)?),
-            Key::PeerId => peer_id = Some(twenty(value, RequestError::PeerIdLength)?),
-            Key::Port => port = Some(parse_port(value)?),
-            Key::Uploaded => rest.uploaded = count(value, "uploaded", 0)?,
-            Key::Downloaded => rest.downloaded = count(value, "downloaded", 0)?,
-            Key::Left => rest.left = count(value, "left", UNKNOWN_LEFT)?,
-            Key::Event => rest.event = parse_event(value)?,
-            Key::Numwant => rest.numwant = parse_numwant(value)?,
-            Key::Secret => rest.key = parse_key(value)?,
-            Key::Compact => rest.compact = flag(value),
-            Key::NoPeerId => rest.no_peer_id = flag(value) == Some(true),
-            Key::Ip => rest.ip = text(value)?.filter(|ip: &IpAddr| !ip.is_unspecified()),
-            Key::Ipv4 => rest.ipv4 = parse_ipv4(value)?,
-            Key::Ipv6 => rest.ipv6 = parse_ipv6(value)?,
-            Key::Other => {}
+            Key::InfoHash if has_hash => return Err(RequestError::ManyInfoHashes),
+            Key::InfoHash => {
+                announce.info_hash = InfoHash(pairs.twenty(RequestError::InfoHashLength)?);
+                has_hash = true;
+            }
+            Key::PeerId => {
+                announce.peer_id = PeerId(pairs.twenty(RequestError::PeerIdLength)?);
+                has_id = true;
+            }
+            Key::Port => {
+                announce.port = parse_port(&mut pairs)?;
+                has_port = true;
+            }
+            Key::Uploaded => announce.uploaded = count(&mut pairs, "uploaded", 0)?,
+            Key::Downloaded => announce.downloaded = count(&mut pairs, "downloaded", 0)?,
+            Key::Left => announce.left = count(&mut pairs, "left", UNKNOWN_LEFT)?,
+            Key::Event => announce.event = parse_event(pairs.value())?,
+            Key::Numwant => announce.numwant = parse_numwant(&mut pairs)?,
+            Key::Secret => announce.key = parse_key(pairs.value())?,
+            Key::Compact => announce.compact = flag(pairs.value()),
+            Key::NoPeerId => announce.no_peer_id = flag(pairs.value()) == Some(true),
+            Key::Ip => {
+                announce.ip = text(pairs.value())?.filter(|ip: &IpAddr| !ip.is_unspecified());
+            }
+            Key::Ipv4 => announce.ipv4 = parse_ipv4(pairs.value())?,
+            Key::Ipv6 => announce.ipv6 = parse_ipv6(pairs.value())?,
+            Key::Other => {
+                pairs.value();
+            }
         }
     }
-    Ok(Announce {
-        info_hash: InfoHash(info_hash.ok_or(RequestError::NoInfoHash)?),
-        peer_id: PeerId(peer_id.ok_or(RequestError::NoPeerId)?),
-        port: port.ok_or(RequestError::NoPort)?,
-        ..rest
-    })
+    match (has_hash, has_id, has_port) {
+        (true, true, true) => Ok(announce),
+        (false, ..) => Err(RequestError::NoInfoHash),
+        (_, false, _) => Err(RequestError::NoPeerId),
+        (.., false) => Err(RequestError::NoPort),
+    }
 }
 
 /// The info hashes of a scrape, as an iterator.
@@ -60,13 +72,15 @@ pub struct Scrape<'a> {
 /// A scrape without any hash would ask for every swarm there is, which is refused.
 pub fn parse_scrape(query: &[u8], limit: usize) -> Result<Scrape<'_>, RequestError> {
     let mut found = 0;
-    for (key, value) in Pairs::new(query) {
-        if found == limit {
-            break;
-        }
+    let mut pairs = Pairs::new(query);
+    while found < limit
+        && let Some(key) = pairs.key()
+    {
         if key == Key::InfoHash {
-            twenty(value, RequestError::InfoHashLength)?;
+            pairs.twenty(RequestError::InfoHashLength)?;
             found += 1;
+        } else {
+            pairs.value();
         }
     }
     if found == 0 {
@@ -83,10 +97,11 @@ impl Iterator for Scrape<'_> {
 
     fn next(&mut self) -> Option<InfoHash> {
         self.left = self.left.checked_sub(1)?;
-        let (_, value) = self.pairs.find(|(key, _)| *key == Key::InfoHash)?;
-        twenty(value, RequestError::InfoHashLength)
-            .ok()
-            .map(InfoHash)
+        while self.pairs.key()? != Key::InfoHash {
+            self.pairs.value();
+        }
+        let hash = self.pairs.twenty(RequestError::InfoHashLength);
+        hash.ok().map(InfoHash)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -96,29 +111,45 @@ impl Iterator for Scrape<'_> {
 
 impl ExactSizeIterator for Scrape<'_> {}
 
-fn parse_port(value: &[u8]) -> Result<NonZeroU16, RequestError> {
-    match number(value)? {
-        Some(Number::Count(port)) => u16::try_from(port).ok().and_then(NonZeroU16::new),
+#[inline]
+fn parse_port(pairs: &mut Pairs<'_>) -> Result<NonZeroU16, RequestError> {
+    let port = match next_number(pairs)? {
+        Ok(Number::Count(port)) => u16::try_from(port).ok().and_then(NonZeroU16::new),
         _ => None,
-    }
-    .ok_or(RequestError::Port)
+    };
+    port.ok_or(RequestError::Port)
 }
 
-fn count(value: &[u8], name: &'static str, negative: u64) -> Result<u64, RequestError> {
-    match number(value)? {
-        Some(Number::Count(count)) => Ok(count),
-        Some(Number::Negative) => Ok(negative),
-        None => Err(RequestError::NotANumber(name)),
+#[inline]
+fn count(pairs: &mut Pairs<'_>, name: &'static str, negative: u64) -> Result<u64, RequestError> {
+    match next_number(pairs)? {
+        Ok(Number::Count(count)) => Ok(count),
+        Ok(Number::Negative) => Ok(negative),
+        Err(_) => Err(RequestError::NotANumber(name)),
     }
 }
 
-fn parse_numwant(value: &[u8]) -> Result<Option<u32>, RequestError> {
-    match number(value)? {
-        Some(Number::Count(count)) => Ok(Some(u32::try_from(count).unwrap_or(u32::MAX))),
-        Some(Number::Negative) => Ok(None),
-        None if value.is_empty() => Ok(None),
-        None => Err(RequestError::NotANumber("numwant")),
+#[inline]
+fn parse_numwant(pairs: &mut Pairs<'_>) -> Result<Option<u32>, RequestError> {
+    match next_number(pairs)? {
+        Ok(Number::Count(count)) => Ok(Some(u32::try_from(count).unwrap_or(u32::MAX))),
+        Ok(Number::Negative) | Err(b"") => Ok(None),
+        Err(_) => Err(RequestError::NotANumber("numwant")),
     }
+}
+
+/// The next value as a number, or as it stands if it is none.
+#[inline]
+fn next_number<'a>(pairs: &mut Pairs<'a>) -> Result<Result<Number, &'a [u8]>, RequestError> {
+    match pairs.count() {
+        Some(count) => Ok(Ok(Number::Count(count))),
+        None => odd_number(pairs.value()),
+    }
+}
+
+#[cold]
+fn odd_number(value: &[u8]) -> Result<Result<Number, &[u8]>, RequestError> {
+    Ok(number(value)?.ok_or(value))
 }
 
 fn parse_event(value: &[u8]) -> Result<Event, RequestError> {

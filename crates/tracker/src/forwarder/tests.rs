@@ -78,6 +78,15 @@ impl World {
         Self::on(timeline, network, config, before)
     }
 
+    /// Announces are sent on by these rules from now on; all else is as it is by default.
+    fn set_rules(&self, rules: Rules) {
+        let terms = ClientTerms::new(&Config::default(), Trust::default(), Lists::default());
+        self.tracker.set_terms(ClientTerms {
+            forwarding: rules,
+            ..terms
+        });
+    }
+
     fn on(timeline: Timeline, network: &Network, config: &Config, before: Before) -> Self {
         let clock = Clock::on(timeline);
         let wall: WallClock = Arc::new(move || timeline.wall(timeline.now()));
@@ -104,13 +113,8 @@ impl World {
             peers: 10_000,
             peers_of_one: config.forwarder_peers.get() as usize,
         };
-        let (forwarding, rings) = Forwarding::new(
-            engine.gate(),
-            timeline,
-            Rules::new(config),
-            Ledger::new(limits, 1),
-            10,
-        );
+        let (forwarding, rings) =
+            Forwarding::new(engine.gate(), timeline, Ledger::new(limits, 1), 10);
         tracker.set_forwarding(forwarding);
         let names = Names::default();
         for (swarm, sheets) in &before.files {

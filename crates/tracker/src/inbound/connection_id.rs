@@ -71,6 +71,7 @@ mod tests {
 
     fn at(seconds: u32) -> Now {
         Now {
+            moment: weir_engine::dispatch::Moment(0),
             minute: Minute::START,
             seconds,
         }

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
+use super::plain;
 use crate::trust::Trust;
 
 /// Headers in one request at most.
@@ -47,6 +48,25 @@ pub(super) enum NoHead {
 /// Reads the head of a request that came from `peer`.
 #[inline]
 pub(super) fn read(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> {
+    // What a proxy says of its client stands in further headers.
+    if !trust.is_proxy(peer)
+        && let Some(plain) = plain::read(bytes, HEADERS)
+    {
+        return Ok(Head {
+            kind: Asks::Announce,
+            query: plain.query,
+            length: plain.length,
+            keep: plain.keep,
+            old: false,
+            client: peer,
+        });
+    }
+    read_any(bytes, peer, trust)
+}
+
+/// Reads a head of any shape.
+#[inline(never)]
+fn read_any(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> {
     match read_text(bytes, peer, trust) {
         Err(NoHead::Malformed) => read_raw(bytes, peer, trust),
         head => head,
@@ -141,10 +161,58 @@ fn has_word(value: &[u8], word: &[u8]) -> bool {
 mod tests {
     use super::*;
 
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::{Index, select};
+
     const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 1));
 
     fn head(text: &str) -> Result<Head, NoHead> {
         read(text.as_bytes(), PEER, &Trust::default())
+    }
+
+    /// Lines of which heads are made, most of them such that a plain head has them.
+    const LINES: [&str; 16] = [
+        "Host: tracker.example:6969",
+        "Host:x",
+        "User-Agent: qBittorrent/4.6.5",
+        "User-Agent:",
+        "User-Agent:\t  x \t",
+        "Accept: */*",
+        "Accept-Encoding: gzip",
+        "Connection: keep-alive",
+        "Connection: close",
+        "Connection:close",
+        "Connection: Keep-Alive",
+        "Connection: x, close",
+        "connection: close",
+        "Content-Length: 0",
+        "Content-Length: 3",
+        "X: y",
+    ];
+
+    proptest! {
+        #[test]
+        fn a_plain_head_is_read_like_any_other(
+            target in "/announce[?][!-~]{0,40}|/announce[?][ -\u{ff}]{0,9}|/[a-z?]{0,12}",
+            version in select(vec!["1.1", "1.1", "1.1", "1.0"]),
+            lines in vec(select(LINES.to_vec()), 0..8),
+            change in proptest::option::of((any::<Index>(), any::<u8>())),
+            cut in proptest::option::of(any::<Index>()),
+        ) {
+            let mut text = format!("GET {target} HTTP/{version}\r\n");
+            for line in lines {
+                text.extend([line, "\r\n"]);
+            }
+            let mut bytes = (text + "\r\nGET /").into_bytes();
+            if let Some((place, byte)) = change {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
+            let trust = Trust::default();
+            prop_assert_eq!(read(&bytes, PEER, &trust), read_any(&bytes, PEER, &trust));
+        }
     }
 
     #[test]

@@ -198,7 +198,9 @@ mod tests {
         };
         let out = [&mut Vec::new(), &mut Vec::new()];
         let mut random = fastrand::Rng::with_seed(1);
-        swarms.announce(&arrival, now, &mut random, out).unwrap();
+        swarms
+            .announce(&arrival, (now, || true), &mut random, out)
+            .unwrap();
     }
 
     #[test]

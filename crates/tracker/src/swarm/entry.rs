@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::minute::{Age, Minute};
+use super::minute::{Age, Minute, Past};
 
 /// A peer in IPv4.
 pub(super) const V4: usize = 8;
@@ -65,6 +65,12 @@ impl<const N: usize> Entry<N> {
     #[inline]
     pub(super) fn is_stale(&self, now: Minute, age: Age) -> bool {
         now.since_stamp(self.tail() & STAMP) > age.0
+    }
+
+    /// The same for many peers.
+    #[inline]
+    pub(super) fn is_past(&self, past: Past) -> bool {
+        past.has(self.tail())
     }
 
     /// Minutes since its last announce.

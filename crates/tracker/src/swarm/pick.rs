@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::entry::Entry;
-use super::minute::{Age, Minute};
+use super::minute::{Age, Minute, Past};
 use super::peers::Cut;
 
 /// What a client wants of one family.
@@ -42,6 +42,7 @@ impl Wish {
         out.resize(start + number * Entry::<N>::WIRE, 0);
         let mut page = Page {
             wish: self,
+            past: self.now.past(self.age),
             out: &mut out[start..],
             taken: 0,
         };
@@ -58,6 +59,8 @@ impl Wish {
 /// The part of a reply that is being filled.
 struct Page<'a> {
     wish: &'a Wish,
+    /// Who announced then is not given any more.
+    past: Past,
     out: &'a mut [u8],
     taken: usize,
 }
@@ -114,7 +117,7 @@ impl Page<'_> {
         let room = &mut self.out[self.taken * wire..until * wire];
         let mut places = room.chunks_exact_mut(wire);
         for entry in peers {
-            if entry.is_stale(self.wish.now, self.wish.age) {
+            if entry.is_past(self.past) {
                 continue;
             }
             let Some(place) = places.next() else {

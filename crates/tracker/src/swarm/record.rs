@@ -367,11 +367,14 @@ impl Record {
     }
 
     /// Whether this swarm is to be forwarded with an announce that comes now. If it is, announces of the next minute
-    /// are not, until [`Record::set_forwarded`] says better.
+    /// are not, until [`Record::set_forwarded`] says better. If `may_go` denies it to a first one, the next is the first.
     #[inline]
-    pub(super) fn forward(&mut self, now: Minute) -> Forward {
+    pub(super) fn forward(&mut self, now: Minute, may_go: impl FnOnce() -> bool) -> Forward {
         let next = now.plus(1).short();
         if !self.upstream.has(Upstream::FORWARDED) {
+            if !may_go() {
+                return Forward::First;
+            }
             self.upstream = self.upstream.with(Upstream::FORWARDED, true);
             self.due = next;
             return Forward::First;

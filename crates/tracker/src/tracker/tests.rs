@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
+use weir_engine::dispatch::Moment;
 use weir_engine::dispatch::policy::{
     ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow, Policy,
 };
@@ -91,13 +92,15 @@ fn setup_with(config: Config, forwarding_rules: Rules) -> Setup {
         peers_of_one: 100,
     };
     let ledger = Ledger::new(limits, 1);
-    let (forwarding, (sent, events)) =
-        Forwarding::new(Arc::clone(&gate), timeline, forwarding_rules, ledger, 2);
+    let (forwarding, (sent, events)) = Forwarding::new(Arc::clone(&gate), timeline, ledger, 2);
     forwarding.set_forwarders(30);
     let swarms = Swarms::new(rules(&config), 1);
     let tracker = Tracker::new(
         swarms,
-        Terms::new(&config, Trust::default(), Lists::default()),
+        Terms {
+            forwarding: forwarding_rules,
+            ..Terms::new(&config, Trust::default(), Lists::default())
+        },
     );
     tracker.set_forwarding(forwarding);
     Setup {
@@ -108,6 +111,7 @@ fn setup_with(config: Config, forwarding_rules: Rules) -> Setup {
         now: Now {
             minute: Minute::START,
             seconds: 0,
+            moment: Moment(0),
         },
     }
 }
@@ -241,6 +245,43 @@ async fn a_full_queue_refuses_first_announces_and_drops_others() {
         setup.places().is_empty(),
         "a dropped one is tried again after a minute, not at once"
     );
+}
+
+#[tokio::test]
+async fn a_swarm_that_finds_no_place_was_never_forwarded() {
+    let mut setup = setup(Config::default());
+    let forwarded = |setup: &Setup, swarm: u8| {
+        let upstream = setup.tracker.swarms.upstream(&[swarm; 20]);
+        upstream.has(Upstream::FORWARDED)
+    };
+    setup.fill(100);
+    for _ in 0..3 {
+        assert_eq!(setup.announce(1).unwrap_err(), Refusal::QueueFull(1800));
+        assert!(!forwarded(&setup, 1));
+    }
+    assert_eq!(setup.announce(1).unwrap_err(), Refusal::Busy(300));
+    assert!(!forwarded(&setup, 1), "and the tokens are gone");
+    setup.event(1, Event::Stopped).unwrap();
+    assert!(setup.events.try_recv().is_err(), "nobody was told of it");
+    setup.gate.release(30);
+    setup.announce(1).unwrap();
+    assert!(forwarded(&setup, 1));
+    assert_eq!(setup.places(), [20]);
+    assert_eq!(setup.gate.queued(), 90, "refused ones took nothing");
+}
+
+#[tokio::test]
+async fn a_completion_that_comes_first_needs_neither_place_nor_token() {
+    let mut setup = setup(Config::default());
+    setup.fill(80);
+    for swarm in 1..=5 {
+        setup.event(swarm, Event::Completed).unwrap();
+        assert_eq!(setup.events.try_recv().unwrap().kind, Kind::Completed);
+    }
+    assert!(setup.places().is_empty());
+    assert_eq!(setup.gate.queued(), 80);
+    setup.announce(6).unwrap();
+    assert_eq!(setup.places(), [20], "the tokens are still there");
 }
 
 #[tokio::test]

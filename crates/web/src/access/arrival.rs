@@ -62,6 +62,7 @@ impl Gate {
             identity,
             id,
             form_token: keeper.form_token(&bound_to),
+            key: identity.signed_in().then(|| keeper.settings().key().clone()),
             path: request.uri().path().to_owned(),
             theme: pages::theme::chosen(headers),
             shell: self.app.shell(),

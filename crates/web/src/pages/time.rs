@@ -20,16 +20,16 @@ fn moment(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
 
 /// A moment on a page: for script and for people.
 #[derive(Debug, Clone)]
-pub(crate) struct Shown {
+pub struct Shown {
     /// For the attribute `datetime`.
-    pub(crate) exact: String,
+    pub exact: String,
     /// For people.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl Shown {
     /// To the minute, with the day unless it is today.
-    pub(crate) fn new(at: Timestamp, now: Timestamp, zone: &TimeZone) -> Self {
+    pub fn new(at: Timestamp, now: Timestamp, zone: &TimeZone) -> Self {
         Self {
             exact: at.to_string(),
             text: moment(at, now, zone),
@@ -37,7 +37,7 @@ impl Shown {
     }
 
     /// To the second.
-    pub(crate) fn exactly(at: Timestamp, zone: &TimeZone) -> Self {
+    pub fn exactly(at: Timestamp, zone: &TimeZone) -> Self {
         Self {
             exact: at.to_string(),
             text: clock(at, zone),

@@ -1,13 +1,14 @@
 //! What a person sees first: where to go, and what to do next.
 
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use weir_config::Secret;
 use weir_web::App;
 use weir_web::config::Auth;
 
 use crate::config::Loaded;
+use crate::remote::reachable;
 
 /// Prints the sign-in link as the first URL, the key if this start made it, where to announce, and the next step.
 pub(super) fn print(
@@ -73,28 +74,5 @@ fn next_step(loaded: &Loaded) -> String {
                  weir check --sample > weir.yaml    # every key with its default\n  \
                  weir check                         # says what is wrong, if anything\n"
             .to_owned(),
-    }
-}
-
-/// The address as a browser on this machine can open it.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_for_all_is_shown_as_one_that_opens() {
-        let shown = |text: &str| reachable(text.parse().unwrap()).to_string();
-        assert_eq!(shown("0.0.0.0:7070"), "127.0.0.1:7070");
-        assert_eq!(shown("[::]:7070"), "[::1]:7070");
-        assert_eq!(shown("192.0.2.7:80"), "192.0.2.7:80");
     }
 }

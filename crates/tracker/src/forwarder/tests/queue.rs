@@ -53,7 +53,7 @@ async fn a_disabled_rate_limit_fills_the_queue_and_then_says_full() {
         ..config
     };
     let world = World::new(&network, &config);
-    world.tracker.forwarding().set_rules(Rules {
+    world.set_rules(Rules {
         limit_at: 0,
         ..Rules::new(&config)
     });
@@ -142,7 +142,7 @@ async fn forwarders_that_rest_take_nobodys_place() {
         max_forwarders_per_announce: number(1),
         ..config
     };
-    world.tracker.forwarding().set_rules(Rules::new(&few));
+    world.set_rules(Rules::new(&few));
     for swarm in 2..=9 {
         world.announce(swarm, 1).await;
         assert_eq!(trackers[0].seen().len(), usize::from(swarm));

@@ -159,7 +159,7 @@ impl Connection {
 
     /// Waits for what a request waits for; it is answered again then, unless its peer has left.
     async fn hold(&mut self, held: Held) -> bool {
-        let wait = self.http.tracker.forwarding().rules().first_wait;
+        let wait = self.http.tracker.terms().forwarding.first_wait;
         let seconds = u32::try_from(wait.as_secs() + 1).unwrap_or(u32::MAX / 4);
         self.set_deadline(
             self.http.seconds(),

@@ -1,0 +1,59 @@
+//! `/api/v1/searches`, their events, and `/api/v1/history`.
+
+mod events;
+mod history;
+mod searches;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
+use weir_web::Failure;
+
+use crate::desk::Desk;
+use crate::search::{Search, SearchId};
+
+pub(crate) use self::history::View;
+
+/// All of it.
+pub(crate) fn router(desk: &Arc<Desk>) -> Router {
+    Router::new()
+        .route(
+            "/api/v1/searches",
+            get(searches::list).post(searches::begin),
+        )
+        .route(
+            "/api/v1/searches/{id}",
+            get(searches::one).delete(searches::stop),
+        )
+        .route("/api/v1/searches/{id}/events", get(events::of_search))
+        .route("/api/v1/events", get(events::asked_for))
+        .route("/api/v1/history", get(history::list))
+        .with_state(desk.clone())
+}
+
+/// The search that an address names.
+pub(crate) fn find(desk: &Desk, id: &str) -> Result<Arc<Search>, Failure> {
+    let Some(known) = SearchId::parse(id) else {
+        return Err(Failure::new(
+            StatusCode::NOT_FOUND,
+            "The id of a search is 16 hex digits.",
+            "Take it from the answer that began the search.",
+        ));
+    };
+    desk.searches.find(known).ok_or_else(|| {
+        Failure::new(
+            StatusCode::NOT_FOUND,
+            "This search is no longer kept.",
+            "Search again; what was found is still in the cache for an hour.",
+        )
+    })
+}
+
+fn wrong(sentence: impl Into<String>, advice: &str) -> Failure {
+    Failure::new(StatusCode::UNPROCESSABLE_ENTITY, sentence, advice)
+}
+
+#[cfg(test)]
+mod tests;

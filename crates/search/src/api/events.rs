@@ -1,0 +1,132 @@
+//! A search as it goes on, as server-sent events: `state` when something changes, then `done`.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderName;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::{Stream, stream};
+use serde::Deserialize;
+use tokio::sync::watch;
+use weir_web::Failure;
+
+use super::{find, wrong};
+use crate::desk::Desk;
+use crate::progress::Progress;
+use crate::search::Search;
+
+/// Changes within this time are told at once.
+const TOGETHER: Duration = Duration::from_millis(200);
+/// Silence is broken after this time, so that nothing in between takes the connection for dead.
+const PING: Duration = Duration::from_secs(15);
+/// A browser that lost the connection comes back after this time.
+const RETRY: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Topics {
+    search: String,
+}
+
+/// `GET /api/v1/searches/{id}/events`.
+pub(super) async fn of_search(
+    State(desk): State<Arc<Desk>>,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    let search = find(&desk, &id)?;
+    Ok(answer(desk, search))
+}
+
+/// `GET /api/v1/events?search={id}`.
+pub(super) async fn asked_for(
+    State(desk): State<Arc<Desk>>,
+    Query(topics): Query<Topics>,
+) -> Result<Response, Failure> {
+    if topics.search.is_empty() {
+        return Err(wrong(
+            "This needs a topic.",
+            "Send search= with the id of a search.",
+        ));
+    }
+    let search = find(&desk, &topics.search)?;
+    Ok(answer(desk, search))
+}
+
+fn answer(desk: Arc<Desk>, search: Arc<Search>) -> Response {
+    let events = Sse::new(events(desk, search));
+    let events = events.keep_alive(KeepAlive::new().interval(PING).text("ping"));
+    // A proxy that gathers would hold them back.
+    let straight = [(HeaderName::from_static("x-accel-buffering"), "no")];
+    (straight, events).into_response()
+}
+
+/// Where a reader of a search is.
+struct Reader {
+    desk: Arc<Desk>,
+    search: Arc<Search>,
+    changes: watch::Receiver<u64>,
+    next: Next,
+}
+
+enum Next {
+    /// The whole, as it is now.
+    First,
+    /// What changes.
+    Change,
+    /// That it is over.
+    Done,
+    Nothing,
+}
+
+fn events(desk: Arc<Desk>, search: Arc<Search>) -> impl Stream<Item = Result<Event, Infallible>> {
+    let changes = search.watch();
+    let reader = Reader {
+        desk,
+        search,
+        changes,
+        next: Next::First,
+    };
+    stream::unfold(reader, |mut reader| async move {
+        let event = reader.event().await?;
+        Some((Ok(event), reader))
+    })
+}
+
+impl Reader {
+    async fn event(&mut self) -> Option<Event> {
+        match self.next {
+            Next::First => {}
+            Next::Change => self.changed().await,
+            Next::Done => {
+                self.next = Next::Nothing;
+                return Some(Event::default().event("done").data("{}"));
+            }
+            Next::Nothing => return None,
+        }
+        let number = *self.changes.borrow_and_update();
+        let list = self.search.list(|indexer| self.desk.is_healthy(indexer));
+        let progress = Progress::of(&self.desk, &self.search, &list);
+        self.next = match progress.finished {
+            true => Next::Done,
+            false => Next::Change,
+        };
+        let body = progress.json(&self.search).to_string();
+        let event = Event::default().event("state").retry(RETRY);
+        Some(event.id(number.to_string()).data(body))
+    }
+
+    /// Waits for a change and then a moment for those that come with it, or until the search is over.
+    async fn changed(&mut self) {
+        tokio::time::sleep(TOGETHER).await;
+        tokio::select! {
+            _ = self.changes.changed() => {}
+            () = tokio::time::sleep_until(self.search.deadline()) => {}
+            // What each indexer is then called takes a moment.
+            () = self.search.stop.cancelled() => tokio::time::sleep(TOGETHER / 4).await,
+            () = self.desk.closing.cancelled() => self.search.stop.cancel(),
+        }
+    }
+}

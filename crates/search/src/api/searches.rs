@@ -1,0 +1,184 @@
+//! `POST /api/v1/searches` and what became of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use weir_web::{Failure, Visitor};
+
+use super::{find, wrong};
+use crate::asking::Ask;
+use crate::desk::Desk;
+use crate::inbound::{origin, text};
+use crate::program;
+use crate::progress::Progress;
+use crate::releases::{self, Order, Wanted};
+
+/// Searches that are listed.
+const RECENT: usize = 50;
+/// Releases of an answer where a request names no number.
+const LIMIT: usize = 100;
+
+/// What is sent to begin a search.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Body {
+    query: String,
+    categories: Vec<u32>,
+    indexers: Vec<String>,
+    function: String,
+    /// Text or numbers.
+    terms: BTreeMap<String, Value>,
+    no_cache: bool,
+}
+
+/// Which part of the releases.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct View {
+    limit: String,
+    offset: String,
+    sort: String,
+    filter: String,
+}
+
+/// `POST /api/v1/searches`.
+pub(super) async fn begin(
+    State(desk): State<Arc<Desk>>,
+    visitor: Visitor,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Failure> {
+    let body: Body = read(&body).map_err(|error| {
+        wrong(
+            format!("The body cannot be read: {error}."),
+            "Send JSON such as {\"query\": \"words\", \"categories\": [5000], \"indexers\": []}.",
+        )
+    })?;
+    let mut terms = BTreeMap::new();
+    for (name, value) in body.terms {
+        let value = match value {
+            Value::String(text) => text,
+            Value::Number(number) => number.to_string(),
+            _ => {
+                return Err(wrong(
+                    format!("The term {name:?} is neither text nor number."),
+                    "",
+                ));
+            }
+        };
+        terms.insert(name, value);
+    }
+    let categories: Vec<String> = body.categories.iter().map(u32::to_string).collect();
+    let ask = Ask {
+        words: body.query,
+        categories: categories.join(","),
+        indexers: body.indexers,
+        function: body.function,
+        terms,
+        no_cache: body.no_cache,
+    };
+    let now = desk.engine.timeline().now();
+    let name = program::name(text(&headers, "user-agent"));
+    let program = desk.programs.heard(&name, now);
+    let address = visitor.client.address.to_string();
+    let search = desk
+        .search_for(&ask, program, address)
+        .map_err(|mistake| wrong(mistake, "Nothing was asked of anybody."))?;
+    let url = format!("/api/v1/searches/{}", search.id);
+    let body = json!({
+        "id": search.id.to_string(),
+        "url": url,
+        "events": format!("{url}/events"),
+        "page": format!("/search?id={}", search.id),
+    });
+    let place = [(header::LOCATION, url)];
+    Ok((StatusCode::ACCEPTED, place, Json(body)).into_response())
+}
+
+/// An object, with no field that is not known.
+fn read(body: &[u8]) -> serde_json::Result<Body> {
+    let fields: serde_json::Map<String, Value> = serde_json::from_slice(body)?;
+    serde_json::from_value(Value::Object(fields))
+}
+
+/// `GET /api/v1/searches`: the last ones, newest first, without their releases.
+pub(super) async fn list(State(desk): State<Arc<Desk>>) -> Json<Value> {
+    let all = desk.searches.all();
+    let all: Vec<Value> = all
+        .iter()
+        .take(RECENT)
+        .map(|search| {
+            let list = search.list(|indexer| desk.is_healthy(indexer));
+            Progress::of(&desk, search, &list).json(search)
+        })
+        .collect();
+    Json(json!({ "searches": all }))
+}
+
+/// `GET /api/v1/searches/{id}`.
+pub(super) async fn one(
+    State(desk): State<Arc<Desk>>,
+    Path(id): Path<String>,
+    Query(view): Query<View>,
+    visitor: Visitor,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Failure> {
+    let wanted = view.wanted(&desk)?;
+    let search = find(&desk, &id)?;
+    let list = search.list(|indexer| desk.is_healthy(indexer));
+    let mut body = Progress::of(&desk, &search, &list).json(&search);
+    let (part, matching) = releases::part(&list, &wanted);
+    let origin = origin(&headers, &visitor.client);
+    let part: Vec<Value> = part
+        .into_iter()
+        .map(|merged| releases::json(&desk, &list, merged, &origin))
+        .collect();
+    body["matching"] = matching.into();
+    body["offset"] = wanted.offset.into();
+    body["limit"] = wanted.limit.into();
+    body["releases"] = part.into();
+    Ok(Json(body))
+}
+
+/// `DELETE /api/v1/searches/{id}`: who has not answered is no longer waited for.
+pub(super) async fn stop(
+    State(desk): State<Arc<Desk>>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Failure> {
+    find(&desk, &id)?.stop.cancel();
+    Ok(StatusCode::NO_CONTENT)
+}
+
+impl View {
+    fn wanted(&self, desk: &Desk) -> Result<Wanted, Failure> {
+        let number = |name: &str, text: &str, default: usize| match text {
+            "" => Ok(default),
+            text => text
+                .parse()
+                .map_err(|_| wrong(format!("{name} is a number of releases, not {text:?}."), "")),
+        };
+        let order = match self.sort.as_str() {
+            "" => Order::default(),
+            text => Order::parse(text).ok_or_else(|| {
+                wrong(
+                    format!("There is no order {text:?}."),
+                    "Send title, category, age, size or seeds, with - before it for the other way round.",
+                )
+            })?,
+        };
+        let most = usize::try_from(desk.config.load().page_max.get()).unwrap_or(usize::MAX);
+        Ok(Wanted {
+            filter: self.filter.clone(),
+            order,
+            offset: number("offset", &self.offset, 0)?,
+            limit: number("limit", &self.limit, LIMIT)?.min(most),
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! The pages of the search front: `/search`, `/history`, `/connect`.
+
+mod ask;
+mod connect;
+mod history;
+mod search;
+mod shelf;
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use jiff::tz::TimeZone;
+use weir_web::{Failure, Icon, NavEntry, NavGroup, Shown, Visitor};
+
+use crate::desk::Desk;
+use crate::words::second;
+
+/// All of them.
+pub(crate) fn router(desk: &Arc<Desk>) -> Router {
+    Router::new()
+        .route("/search", get(search::show).post(ask::begin))
+        .route("/search/stop", post(ask::stop))
+        .route("/history", get(history::show))
+        .route("/connect", get(connect::show))
+        .with_state(desk.clone())
+}
+
+/// Their places in the navigation.
+pub(crate) fn nav() -> [NavEntry; 3] {
+    [
+        NavEntry {
+            label: "Search",
+            href: "/search",
+            icon: Icon::Search,
+            key: 's',
+            group: NavGroup::Read,
+            place: 0,
+            phone: true,
+        },
+        NavEntry {
+            label: "History",
+            href: "/history",
+            icon: Icon::History,
+            key: 'h',
+            group: NavGroup::Watch,
+            place: 3,
+            phone: false,
+        },
+        NavEntry {
+            label: "Connect",
+            href: "/connect",
+            icon: Icon::Connect,
+            key: 'c',
+            group: NavGroup::SetUp,
+            place: 8,
+            phone: false,
+        },
+    ]
+}
+
+fn page(visitor: &Visitor, title: &str, template: &impl Template) -> Response {
+    match template.render() {
+        Ok(body) => visitor.page(title, &body),
+        Err(error) => unwritable(&error),
+    }
+}
+
+fn unwritable(error: &askama::Error) -> Response {
+    tracing::error!(%error, "a page could not be written");
+    Failure::internal().into_response()
+}
+
+/// A time on a page, to the minute.
+fn shown(seconds: i64, now: i64) -> Shown {
+    Shown::new(second(seconds), second(now), &TimeZone::system())
+}
+
+#[cfg(test)]
+mod tests;

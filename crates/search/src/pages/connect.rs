@@ -1,0 +1,255 @@
+//! `/connect`: what do I paste where?
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use weir_search_proto::Protocol;
+use weir_web::Visitor;
+
+use super::page;
+use crate::asking::PAGE;
+use crate::desk::Desk;
+use crate::inbound::origin;
+use crate::words::{age, counted};
+
+#[derive(Template)]
+#[template(path = "connect.html")]
+struct ConnectPage {
+    opening: String,
+    programs: Vec<Program>,
+    /// This machine alone reaches the address.
+    local: bool,
+    origin: String,
+    /// What programs send.
+    key: Option<String>,
+    /// No indexer answers behind the addresses.
+    empty: bool,
+}
+
+/// A program and what to paste into it.
+struct Program {
+    name: &'static str,
+    anchor: &'static str,
+    /// Where in it.
+    path: &'static str,
+    fields: Vec<Field>,
+    /// What else to know.
+    note: &'static str,
+    heard: Option<String>,
+}
+
+struct Field {
+    id: String,
+    label: &'static str,
+    value: String,
+}
+
+/// A program as it stands in the table below.
+struct Known {
+    name: &'static str,
+    anchor: &'static str,
+    path: &'static str,
+    /// Labels and paths after our address; without a slash the text itself.
+    fields: &'static [(&'static str, &'static str)],
+    note: &'static str,
+}
+
+const KNOWN: [Known; 9] = [
+    Known {
+        name: "Sonarr",
+        anchor: "sonarr",
+        path: "Settings, Indexers, +, Torznab (or Newznab for Usenet)",
+        fields: &[
+            ("URL", "/torznab"),
+            ("URL, Usenet", "/newznab"),
+            ("API path", "=/api"),
+        ],
+        note: "",
+    },
+    Known {
+        name: "Radarr",
+        anchor: "radarr",
+        path: "Settings, Indexers, +, Torznab (or Newznab for Usenet)",
+        fields: &[
+            ("URL", "/torznab"),
+            ("URL, Usenet", "/newznab"),
+            ("API path", "=/api"),
+        ],
+        note: "",
+    },
+    Known {
+        name: "Lidarr",
+        anchor: "lidarr",
+        path: "Settings, Indexers, +, Torznab (or Newznab for Usenet)",
+        fields: &[
+            ("URL", "/torznab"),
+            ("URL, Usenet", "/newznab"),
+            ("API path", "=/api"),
+        ],
+        note: "",
+    },
+    Known {
+        name: "Prowlarr",
+        anchor: "prowlarr",
+        path: "Indexers, Add indexer, Generic Torznab (or Generic Newznab)",
+        fields: &[
+            ("URL", "/torznab"),
+            ("URL, Usenet", "/newznab"),
+            ("API path", "=/api"),
+        ],
+        note: "To put Weir in Prowlarr’s own place, give programs that know Prowlarr the address with /prowlarr.",
+    },
+    Known {
+        name: "cross-seed",
+        anchor: "cross-seed",
+        path: "config.js, torznab: put the key in place of KEY",
+        fields: &[("torznab", "/torznab/api?apikey=KEY")],
+        note: "",
+    },
+    Known {
+        name: "FlexGet",
+        anchor: "flexget",
+        path: "config.yml, discover, from, torznab: url and apikey",
+        fields: &[
+            ("url", "/torznab"),
+            ("RSS", "/torznab/api?t=search&apikey=KEY"),
+        ],
+        note: "",
+    },
+    Known {
+        name: "autobrr",
+        anchor: "autobrr",
+        path: "Settings, Feeds or Indexers, Add new, Torznab (or Newznab)",
+        fields: &[("URL", "/torznab/api"), ("URL, Usenet", "/newznab/api")],
+        note: "",
+    },
+    Known {
+        name: "qui",
+        anchor: "qui",
+        path: "Settings, Indexers, discover from Prowlarr or Jackett, or add one",
+        fields: &[
+            ("Prowlarr URL", "/prowlarr"),
+            ("Jackett URL", "/jackett"),
+            ("Torznab URL", "/torznab/api"),
+        ],
+        note: "",
+    },
+    Known {
+        name: "qBittorrent",
+        anchor: "qbittorrent",
+        path: "RSS, New subscription: put the key in place of KEY",
+        fields: &[("RSS", "/torznab/api?t=search&apikey=KEY")],
+        note: "To announce here, take the tracker’s address from the overview.",
+    },
+];
+
+/// `GET /connect`.
+pub(super) async fn show(
+    State(desk): State<Arc<Desk>>,
+    visitor: Visitor,
+    headers: HeaderMap,
+) -> Response {
+    let origin = origin(&headers, &visitor.client);
+    let now = desk.engine.timeline().now();
+    let heard = desk.programs.all();
+    let heard = |name: &str| {
+        let found = heard
+            .iter()
+            .find(|(other, _)| other.eq_ignore_ascii_case(name));
+        found.map(|(_, at)| {
+            let seconds = i64::try_from(at.until(now).as_secs()).unwrap_or(i64::MAX);
+            format!("{} ago", age(seconds))
+        })
+    };
+    let (torrents, usenet) = (
+        desk.all_of(Protocol::Torrent).is_empty(),
+        desk.all_of(Protocol::Nzb).is_empty(),
+    );
+    let empty = torrents && usenet;
+    // What has no indexers behind it is not offered, as long as there are others.
+    let offered = |path: &str| match path {
+        _ if empty => true,
+        path if path.starts_with("/torznab") => !torrents,
+        path if path.starts_with("/newznab") => !usenet,
+        _ => true,
+    };
+    let programs = KNOWN.iter().map(|known| Program {
+        name: known.name,
+        anchor: known.anchor,
+        path: known.path,
+        fields: fields(known, &origin, &offered),
+        note: known.note,
+        heard: heard(known.name),
+    });
+    let template = ConnectPage {
+        opening: opening(&desk),
+        programs: programs.collect(),
+        local: is_local(&origin),
+        empty,
+        origin,
+        key: visitor.key().map(|key| key.expose().to_owned()),
+    };
+    page(&visitor, "Connect", &template)
+}
+
+fn fields(known: &Known, origin: &str, offered: &impl Fn(&str) -> bool) -> Vec<Field> {
+    let fields = known.fields.iter().enumerate();
+    fields
+        .filter(|(_, (_, text))| offered(text))
+        .map(|(place, (label, text))| Field {
+            id: format!("{}-{place}", known.anchor),
+            label,
+            value: match text.strip_prefix('=') {
+                Some(text) => text.to_owned(),
+                None => format!("{origin}{text}"),
+            },
+        })
+        .collect()
+}
+
+fn opening(desk: &Desk) -> String {
+    let heard = desk.programs.all();
+    let heard = heard
+        .iter()
+        .filter(|(name, _)| ![PAGE, "a browser", "unnamed"].contains(&&**name));
+    match heard.count() {
+        0 => "No program has asked yet. Paste an address into one; it shows here when it is heard."
+            .to_owned(),
+        some => format!(
+            "Weir has heard from {} since it started.",
+            counted(some, "program", "programs")
+        ),
+    }
+}
+
+/// Whether an address is reached from this machine alone.
+fn is_local(origin: &str) -> bool {
+    let host = url::Url::parse(origin);
+    let host = host.as_ref().ok().and_then(|url| url.host_str());
+    let host = host.unwrap_or_default().trim_matches(['[', ']']);
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_told_apart() {
+        for origin in [
+            "http://127.0.0.1:7070",
+            "http://[::1]:7070",
+            "http://localhost",
+        ] {
+            assert!(is_local(origin), "{origin}");
+        }
+        for origin in ["http://weir.example:7070", "https://192.0.2.7"] {
+            assert!(!is_local(origin), "{origin}");
+        }
+    }
+}

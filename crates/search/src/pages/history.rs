@@ -1,0 +1,345 @@
+//! `/history`: what did my programs ask, and what did it cost?
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use jiff::tz::TimeZone;
+use weir_web::{Failure, Shown, Visitor};
+
+use super::search::plain;
+use super::{page, shown};
+use crate::api::View;
+use crate::desk::Desk;
+use crate::history::{Filter, Grabbed, Outcome, Searched};
+use crate::policy::CLASSES;
+use crate::words::{capital, counted, grouped, second, size, took};
+
+/// What becomes of an indexer's part in a search, and of a download.
+const SEARCHED: [&str; 7] = [
+    "answered", "shared", "cached", "nothing", "skipped", "failed", "running",
+];
+const GRABBED: [&str; 5] = ["file", "cached", "magnet", "redirect", "failed"];
+
+#[derive(Template)]
+#[template(path = "history.html")]
+struct HistoryPage<'a> {
+    form_token: &'a str,
+    now: i64,
+    view: &'a View,
+    opening: String,
+    tabs: [(&'static str, String, bool); 2],
+    programs: Vec<Choice>,
+    indexers: Vec<Choice>,
+    outcomes: Vec<Choice>,
+    filtered: bool,
+    mistake: Option<String>,
+    searches: Vec<Search>,
+    grabs: Vec<Grab>,
+    /// Nothing was ever asked.
+    empty: bool,
+    newest: Option<String>,
+    older: Option<String>,
+    here: String,
+}
+
+struct Choice {
+    value: String,
+    chosen: bool,
+}
+
+struct Search {
+    id: i64,
+    at: Shown,
+    program: String,
+    address: String,
+    query: String,
+    class: &'static str,
+    scope: String,
+    answered: String,
+    results: String,
+    took: String,
+    calls: String,
+    /// To be asked again.
+    again: Option<String>,
+    outcomes: Vec<Part>,
+}
+
+/// What one indexer had to do with a search.
+struct Part {
+    indexer: String,
+    look: &'static str,
+    said: String,
+    took: String,
+}
+
+struct Grab {
+    id: i64,
+    at: Shown,
+    program: String,
+    title: String,
+    indexer: String,
+    look: &'static str,
+    what: String,
+    size: String,
+    took: String,
+}
+
+/// `GET /history`.
+pub(super) async fn show(
+    State(desk): State<Arc<Desk>>,
+    Query(view): Query<View>,
+    visitor: Visitor,
+) -> Result<Response, Failure> {
+    let failed = |error: weir_store::Error| {
+        tracing::error!(front = "search", %error, "the history cannot be read");
+        Failure::internal()
+    };
+    let mut template = HistoryPage::new(&desk, &visitor, &view).map_err(failed)?;
+    let filter = match view.filter() {
+        Ok(filter) => filter,
+        Err(mistake) => {
+            template.mistake = Some(mistake);
+            let mut response = page(&visitor, "History", &template);
+            *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+            return Ok(response);
+        }
+    };
+    template.fill(&desk, &view, &filter).map_err(failed)?;
+    Ok(page(&visitor, "History", &template))
+}
+
+impl<'a> HistoryPage<'a> {
+    fn new(desk: &Desk, visitor: &'a Visitor, view: &'a View) -> Result<Self, weir_store::Error> {
+        let choices = |values: Vec<String>, chosen: &str| -> Vec<Choice> {
+            let values = values.into_iter();
+            values
+                .map(|value| Choice {
+                    chosen: value == chosen,
+                    value,
+                })
+                .collect()
+        };
+        let programs = desk.history.programs()?;
+        let roster = desk.roster.load();
+        let indexers = roster.all.iter().map(|indexer| indexer.name().to_owned());
+        let outcomes = if view.grabs() {
+            &GRABBED[..]
+        } else {
+            &SEARCHED
+        };
+        let outcomes = outcomes.iter().map(|word| (*word).to_owned()).collect();
+        let tab = |kind| address(view, kind, "");
+        Ok(Self {
+            form_token: &visitor.form_token,
+            now: desk.office.wall() * 1000,
+            opening: String::new(),
+            tabs: [
+                ("Searches", tab(""), !view.grabs()),
+                ("Grabs", tab("grabs"), view.grabs()),
+            ],
+            empty: programs.is_empty(),
+            programs: choices(programs, &view.program),
+            indexers: choices(indexers.collect(), &view.indexer),
+            outcomes: choices(outcomes, &view.outcome),
+            filtered: [&view.program, &view.indexer, &view.outcome, &view.day]
+                .iter()
+                .any(|text| !text.is_empty()),
+            mistake: None,
+            searches: Vec::new(),
+            grabs: Vec::new(),
+            newest: None,
+            older: None,
+            here: address(view, &view.kind, &view.before),
+            view,
+        })
+    }
+
+    fn fill(&mut self, desk: &Desk, view: &View, filter: &Filter) -> Result<(), weir_store::Error> {
+        let now = desk.office.wall();
+        let last = match view.grabs() {
+            true => {
+                let rows = desk.history.grabs(filter)?;
+                self.grabs = rows.iter().map(|row| Grab::new(row, now)).collect();
+                rows.last().map(|row| row.id)
+            }
+            false => {
+                let rows = desk.history.searches(filter)?;
+                self.searches = rows.iter().map(|row| Search::new(row, now)).collect();
+                self.opening = opening(&rows);
+                rows.last().map(|row| row.id)
+            }
+        };
+        let shown = self.searches.len() + self.grabs.len();
+        let full = u32::try_from(shown).is_ok_and(|shown| shown == filter.page);
+        self.older = last
+            .filter(|_| full)
+            .map(|last| address(view, &view.kind, &last.to_string()));
+        self.newest = filter.before.map(|_| address(view, &view.kind, ""));
+        if view.grabs() {
+            self.opening = match self.grabs.len() {
+                0 => "No downloads here.".to_owned(),
+                1 => "The last download.".to_owned(),
+                some => format!("The last {} downloads.", grouped(some)),
+            };
+        }
+        Ok(())
+    }
+}
+
+/// What the shown searches cost.
+fn opening(rows: &[Searched]) -> String {
+    if rows.is_empty() {
+        return "No searches here.".to_owned();
+    }
+    let calls: usize = rows.iter().map(|row| row.calls as usize).sum();
+    let asked: usize = rows.iter().map(|row| row.asked as usize).sum();
+    let searches = match rows.len() {
+        1 => "search".to_owned(),
+        some => format!("{} searches", grouped(some)),
+    };
+    format!(
+        "The last {searches} asked {} and cost {} upstream.",
+        counted(asked, "indexer", "indexers"),
+        counted(calls, "call", "calls"),
+    )
+}
+
+/// The address of another look at the history.
+fn address(view: &View, kind: &str, before: &str) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    // An outcome of searches is none of downloads.
+    let outcome = if kind == view.kind {
+        view.outcome.as_str()
+    } else {
+        ""
+    };
+    for (name, value) in [
+        ("kind", kind),
+        ("program", &view.program),
+        ("indexer", &view.indexer),
+        ("outcome", outcome),
+        ("day", &view.day),
+        ("before", before),
+    ] {
+        if !value.is_empty() {
+            query.append_pair(name, value);
+        }
+    }
+    match query.finish() {
+        query if query.is_empty() => "/history".to_owned(),
+        query => format!("/history?{query}"),
+    }
+}
+
+impl Search {
+    fn new(row: &Searched, now: i64) -> Self {
+        let cached = row.indexers.iter().any(|part| part.what == "cached");
+        Self {
+            id: row.id,
+            at: to_the_second(row.at, now),
+            program: row.program.clone(),
+            address: row.address.clone(),
+            query: row.query.clone(),
+            class: CLASSES[usize::from(row.class).min(CLASSES.len() - 1)],
+            scope: row.scope.clone(),
+            answered: format!("{} of {}", row.answered, row.asked),
+            results: grouped(row.results as usize),
+            took: millis(row.took_ms),
+            calls: match (row.calls, row.shared) {
+                (0, 0) if cached => "0, from cache".to_owned(),
+                (0, 1..) => "0, shared".to_owned(),
+                (calls, _) => grouped(calls as usize),
+            },
+            again: plain(&row.query),
+            outcomes: row.indexers.iter().map(Part::new).collect(),
+        }
+    }
+}
+
+impl Part {
+    fn new(outcome: &Outcome) -> Self {
+        let results = counted(outcome.releases as usize, "result", "results");
+        let alone = match outcome.alone {
+            0 => String::new(),
+            alone => format!(", {} of them nowhere else", grouped(alone as usize)),
+        };
+        let said = match outcome.what.as_str() {
+            "answered" => format!("Answered: {results}{alone}."),
+            "shared" => format!("Shared a call that was under way: {results}{alone}."),
+            "cached" => format!("From cache, {}: {results}{alone}.", outcome.reason),
+            "running" => "Had not answered yet.".to_owned(),
+            "nothing" => format!("Not asked: {}.", outcome.reason),
+            "skipped" => format!("Skipped: {}.", outcome.reason),
+            _ => format!("Failed: {}.", outcome.reason),
+        };
+        let old = match (outcome.what.as_str(), outcome.releases) {
+            ("skipped" | "failed" | "running", 1..) => format!(" An older answer gave {results}."),
+            _ => String::new(),
+        };
+        Self {
+            indexer: outcome.indexer.clone(),
+            look: look(&outcome.what),
+            said: said + &old,
+            took: match outcome.what.as_str() {
+                "answered" | "shared" | "failed" => millis(outcome.took_ms),
+                _ => String::new(),
+            },
+        }
+    }
+}
+
+impl Grab {
+    fn new(row: &Grabbed, now: i64) -> Self {
+        Self {
+            id: row.id,
+            at: to_the_second(row.at, now),
+            program: row.program.clone(),
+            title: row.title.clone(),
+            indexer: row.indexer.clone(),
+            look: look(&row.what),
+            what: match row.what.as_str() {
+                "file" => "Fetched from the indexer".to_owned(),
+                "cached" => "From cache".to_owned(),
+                "magnet" => "A magnet link".to_owned(),
+                "redirect" => "Sent on to the indexer".to_owned(),
+                _ => capital(&row.reason),
+            },
+            size: match u64::try_from(row.bytes) {
+                Ok(bytes) if bytes > 0 => size(bytes),
+                _ => "–".to_owned(),
+            },
+            took: millis(row.took_ms),
+        }
+    }
+}
+
+fn look(what: &str) -> &'static str {
+    match what {
+        "failed" => "disabled",
+        "skipped" | "running" => "cooldown",
+        "nothing" => "manual",
+        _ => "open",
+    }
+}
+
+fn millis(millis: u32) -> String {
+    took(std::time::Duration::from_millis(millis.into()))
+}
+
+fn to_the_second(at: i64, now: i64) -> Shown {
+    let (day, clock) = (
+        shown(at, now),
+        Shown::exactly(second(at), &TimeZone::system()),
+    );
+    let text = match day.text.split_once(", ") {
+        Some((day, _)) => format!("{day}, {}", clock.text),
+        None => clock.text,
+    };
+    Shown {
+        exact: clock.exact,
+        text,
+    }
+}

@@ -1,0 +1,334 @@
+//! `/search`: what is there, from whom, and who did not answer?
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Response};
+use serde::Deserialize;
+use weir_search_proto::category;
+use weir_web::{Shown, Visitor};
+
+use super::shelf::Shelf;
+use super::{page, shown, unwritable};
+use crate::asking::{Ask, PAGE};
+use crate::config::indexer::Kind;
+use crate::desk::Desk;
+use crate::policy::unix;
+use crate::progress::{Line, Progress, millis};
+use crate::search::{Search, SearchId};
+use crate::words::counted;
+
+/// Questions that a page without a search shows.
+const LAST: u32 = 10;
+
+/// What the address holds. What cannot be read counts as not there.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct View {
+    pub(super) id: String,
+    /// Words to begin with.
+    q: String,
+    pub(super) sort: String,
+    pub(super) filter: String,
+    pub(super) page: String,
+    /// `releases` for the list alone.
+    part: String,
+}
+
+#[derive(Template)]
+#[template(path = "search.html")]
+struct SearchPage<'a> {
+    form_token: &'a str,
+    now: i64,
+    q: &'a str,
+    categories: Vec<Group>,
+    indexers: Vec<Choice>,
+    /// `All 7 indexers`.
+    who: String,
+    some: bool,
+    last: Vec<String>,
+    mistake: Option<String>,
+    gone: bool,
+    running: Option<Running>,
+}
+
+/// A kind of releases and its own kinds.
+struct Group {
+    label: &'static str,
+    options: Vec<Choice>,
+}
+
+struct Choice {
+    value: String,
+    label: String,
+    chosen: bool,
+}
+
+/// A search on the page.
+struct Running {
+    id: SearchId,
+    finished: bool,
+    headline: String,
+    rest: String,
+    pace: String,
+    lines: Vec<Row>,
+    /// When somebody can be asked, if nobody could be.
+    earliest: Option<Shown>,
+    releases: String,
+    elapsed_ms: u64,
+    deadline_ms: u64,
+}
+
+/// An indexer's line.
+struct Row {
+    line: Line,
+    says: String,
+    until: Option<Shown>,
+    /// Of 100.
+    width: u64,
+    /// Its place among the segments of the one bar that a phone has.
+    x: usize,
+}
+
+/// `GET /search`.
+pub(super) async fn show(
+    State(desk): State<Arc<Desk>>,
+    Query(view): Query<View>,
+    visitor: Visitor,
+) -> Response {
+    let search = SearchId::parse(&view.id).and_then(|id| desk.searches.find(id));
+    let Some(search) = search else {
+        let ask = Ask {
+            words: view.q.clone(),
+            ..Ask::default()
+        };
+        let mut response = blank(&desk, &visitor, &view, &ask, None);
+        if !view.id.is_empty() {
+            *response.status_mut() = StatusCode::NOT_FOUND;
+        }
+        return response;
+    };
+    let list = search.list(|indexer| desk.is_healthy(indexer));
+    let releases = match Shelf::new(&desk, &search, &list, &view).render() {
+        Ok(releases) => releases,
+        Err(error) => return unwritable(&error),
+    };
+    if view.part == "releases" {
+        return Html(releases).into_response();
+    }
+    let progress = Progress::of(&desk, &search, &list);
+    let question = &search.question;
+    let ask = asked(&desk, &search);
+    let template = SearchPage {
+        running: Some(Running::new(&desk, &search, progress, releases)),
+        ..SearchPage::new(&desk, &visitor, &ask)
+    };
+    let title = format!("{} · Search", question.query.words());
+    page(&visitor, &title, &template)
+}
+
+/// The page without a search.
+pub(super) fn blank(
+    desk: &Desk,
+    visitor: &Visitor,
+    view: &View,
+    ask: &Ask,
+    mistake: Option<String>,
+) -> Response {
+    let last = desk.history.last_queries(PAGE, LAST).unwrap_or_default();
+    let last = last.iter().filter_map(|words| plain(words));
+    let template = SearchPage {
+        last: last.collect(),
+        mistake,
+        gone: !view.id.is_empty(),
+        ..SearchPage::new(desk, visitor, ask)
+    };
+    page(visitor, "Search", &template)
+}
+
+/// The question of a search, to be asked again.
+fn asked(desk: &Desk, search: &Search) -> Ask {
+    let question = &search.question;
+    let all = question.scope.len() == desk.roster.load().all.len();
+    let names = question
+        .scope
+        .iter()
+        .map(|indexer| indexer.name().to_owned());
+    let categories = question.query.categories.iter();
+    Ask {
+        words: typed(&question.query),
+        categories: categories.map(u32::to_string).collect::<Vec<_>>().join(","),
+        indexers: if all { Vec::new() } else { names.collect() },
+        ..Ask::default()
+    }
+}
+
+/// A question as it can be typed: terms stand in braces.
+fn typed(query: &weir_search_proto::Query) -> String {
+    let terms = query.terms.iter();
+    let terms = terms.map(|(term, value)| format!("{{{}:{value}}}", term.name()));
+    let words = Some(query.q.clone()).filter(|words| !words.is_empty());
+    words.into_iter().chain(terms).collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a question in the history, as they can be asked again; none if it has no words.
+pub(super) fn plain(words: &str) -> Option<String> {
+    let rest = words.strip_prefix('"')?;
+    let (quoted, rest) = rest.rsplit_once('"')?;
+    let rest = rest.split('(').next().unwrap_or_default().trim();
+    Some(format!("{quoted} {rest}").trim().to_owned())
+}
+
+impl<'a> SearchPage<'a> {
+    fn new(desk: &Desk, visitor: &'a Visitor, ask: &'a Ask) -> Self {
+        let roster = desk.roster.load();
+        let indexers: Vec<Choice> = roster
+            .all
+            .iter()
+            .map(|indexer| Choice {
+                value: indexer.name().to_owned(),
+                label: match indexer.config.kind {
+                    Kind::Torznab => "torrents".to_owned(),
+                    Kind::Newznab => "Usenet".to_owned(),
+                },
+                chosen: ask.indexers.iter().any(|name| name == indexer.name()),
+            })
+            .collect();
+        let all = counted(indexers.len(), "indexer", "indexers");
+        Self {
+            form_token: &visitor.form_token,
+            now: desk.office.wall() * 1000,
+            q: &ask.words,
+            categories: categories(&ask.categories),
+            who: match ask.indexers.len() {
+                0 => format!("All {all}"),
+                some => format!("{some} of {all}"),
+            },
+            some: !ask.indexers.is_empty(),
+            indexers,
+            last: Vec::new(),
+            mistake: None,
+            gone: false,
+            running: None,
+        }
+    }
+
+    /// What is chosen of the categories.
+    fn category(&self) -> &str {
+        let mut options = self.categories.iter().flat_map(|group| &group.options);
+        let chosen = options.find(|choice| choice.chosen);
+        chosen.map_or("", |choice| &choice.value)
+    }
+}
+
+fn categories(chosen: &str) -> Vec<Group> {
+    let choice = |id: u32, label: String| Choice {
+        value: id.to_string(),
+        label,
+        chosen: chosen == id.to_string(),
+    };
+    // 0 is another number for 8000.
+    let tops = category::TABLE.iter().filter(|(id, ..)| *id > 0);
+    tops.map(|(id, label, below)| {
+        let below = below.iter();
+        let below = below.map(|(id, name)| choice(*id, format!("{label} / {name}")));
+        let all = choice(*id, format!("{label}, all"));
+        Group {
+            label,
+            options: std::iter::once(all).chain(below).collect(),
+        }
+    })
+    .collect()
+}
+
+impl Running {
+    fn new(desk: &Desk, search: &Search, mut progress: Progress, releases: String) -> Self {
+        let now = desk.office.wall();
+        let (headline, rest) = (progress.headline(), progress.rest());
+        let mut lines = std::mem::take(&mut progress.lines);
+        // Who answered, who is asked, who is not.
+        lines.sort_by_key(|line| match line.look() {
+            _ if line.gives => 0,
+            "runs" => 1,
+            _ => 2,
+        });
+        let none = progress.giving == 0 && progress.finished;
+        let earliest = progress.earliest.filter(|_| none);
+        Self {
+            id: search.id,
+            lines: lines
+                .into_iter()
+                .enumerate()
+                .map(|(place, line)| Row::new(line, place, &progress, now))
+                .collect(),
+            finished: progress.finished,
+            headline,
+            rest,
+            pace: progress.pace(),
+            earliest: earliest.map(|until| shown(unix(until), now)),
+            elapsed_ms: millis(progress.took),
+            deadline_ms: millis(progress.deadline),
+            releases,
+        }
+    }
+
+    /// How wide the bar of segments is drawn.
+    fn segments(&self) -> usize {
+        self.lines.len() * 10
+    }
+}
+
+impl Row {
+    fn new(line: Line, place: usize, progress: &Progress, now: i64) -> Self {
+        let runs = line.look() == "runs";
+        let mut says = line.says();
+        if runs && line.age.is_none() {
+            says = format!("{says}, {}", progress.pace());
+        }
+        let part = progress.took.as_secs_f64() / progress.deadline.as_secs_f64().max(0.001);
+        Self {
+            says,
+            until: line.until.map(|until| shown(unix(until), now)),
+            width: match (line.full(), runs) {
+                (true, _) => 100,
+                (false, true) => (part * 100.0).clamp(1.0, 100.0) as u64,
+                (false, false) => 0,
+            },
+            x: place * 10,
+            line,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_of_the_history_can_be_asked_again() {
+        for (words, expected) in [
+            ("\"some show\"", Some("some show")),
+            (
+                "\"some show\" s01e02 (tvdbid 123)",
+                Some("some show s01e02"),
+            ),
+            ("\"say \"this\"\"", Some("say \"this\"")),
+            ("recent releases", None),
+            ("s01e02 (tvdbid 123)", None),
+        ] {
+            assert_eq!(plain(words).as_deref(), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn terms_stand_in_braces() {
+        let mut query = weir_search_proto::Query::new(weir_search_proto::Function::Tv);
+        query.q = "show".to_owned();
+        query
+            .terms
+            .insert(weir_search_proto::Term::Season, "1".to_owned());
+        assert_eq!(typed(&query), "show {season:1}");
+    }
+}

@@ -1,0 +1,254 @@
+//! The list of releases on the search page, which script also fetches by itself.
+
+use askama::Template;
+use weir_web::Shown;
+
+use super::search::View;
+use crate::desk::Desk;
+use crate::merge::{List, Merged, Source};
+use crate::releases::{self, Column, Order, Wanted};
+use crate::reply;
+use crate::search::Search;
+use crate::words::{UNKNOWN, age, counted, grouped, second, size};
+
+/// Releases on a page.
+const PAGE: usize = 50;
+
+#[derive(Template)]
+#[template(path = "search_releases.html")]
+pub(super) struct Shelf {
+    id: String,
+    /// All of the search.
+    total: usize,
+    headline: String,
+    /// `24 duplicates merged`.
+    merged: String,
+    filter: String,
+    sort: String,
+    heads: Vec<Head>,
+    rows: Vec<Row>,
+    /// `1–50 of 117`.
+    range: String,
+    previous: Option<String>,
+    next: Option<String>,
+    all: String,
+    /// The view is as it comes, so that what arrives may come in by itself.
+    plain: bool,
+}
+
+struct Head {
+    label: &'static str,
+    href: String,
+    direction: Option<&'static str>,
+    number: bool,
+}
+
+struct Row {
+    title: String,
+    free: bool,
+    files: String,
+    /// Short and whole.
+    hash: Option<(String, String)>,
+    kind: String,
+    age: String,
+    published: String,
+    size: String,
+    bytes: String,
+    seeders: String,
+    leechers: String,
+    download: Option<String>,
+    magnet: Option<String>,
+    count: String,
+    sources: Vec<From>,
+}
+
+/// One source of a release.
+struct From {
+    indexer: String,
+    seeders: String,
+    age: String,
+    /// Fresh, with the time it was asked.
+    asked: Option<Shown>,
+    /// From the cache, this old.
+    cached: String,
+    download: String,
+}
+
+impl Shelf {
+    pub(super) fn new(desk: &Desk, search: &Search, list: &List, view: &View) -> Self {
+        let order = Order::parse(&view.sort).unwrap_or_default();
+        let number = view.page.parse::<usize>().unwrap_or(1).max(1);
+        let mut wanted = Wanted {
+            filter: view.filter.clone(),
+            order,
+            offset: (number - 1).saturating_mul(PAGE),
+            limit: PAGE,
+        };
+        let (mut part, matching) = releases::part(list, &wanted);
+        let mut number = number;
+        if part.is_empty() && matching > 0 {
+            (number, wanted.offset) = (1, 0);
+            part = releases::part(list, &wanted).0;
+        }
+        let now = desk.office.wall();
+        let rows: Vec<Row> = part
+            .into_iter()
+            .map(|merged| Row::new(desk, list, merged, now))
+            .collect();
+        let results: usize = list
+            .releases
+            .iter()
+            .map(|merged| merged.sources.len())
+            .sum();
+        let duplicates = results - list.releases.len();
+        let total = list.releases.len();
+        let end = wanted.offset + rows.len();
+        let link = |sort: &str, page: usize| address(search, view, sort, page);
+        Self {
+            id: search.id.to_string(),
+            total,
+            headline: match view.filter.trim().is_empty() {
+                true => counted(total, "release", "releases"),
+                false => format!(
+                    "{} of {}",
+                    grouped(matching),
+                    counted(total, "release", "releases")
+                ),
+            },
+            merged: match duplicates {
+                0 => String::new(),
+                some => format!("{} merged", counted(some, "duplicate", "duplicates")),
+            },
+            filter: view.filter.clone(),
+            sort: view.sort.clone(),
+            heads: Column::ALL
+                .map(|column| Head::new(column, order, &link))
+                .into(),
+            range: match rows.len() {
+                0 => String::new(),
+                _ => format!(
+                    "{}–{} of {}",
+                    grouped(wanted.offset + 1),
+                    grouped(end),
+                    grouped(matching)
+                ),
+            },
+            previous: (number > 1).then(|| link(&view.sort, number - 1)),
+            next: (end < matching).then(|| link(&view.sort, number + 1)),
+            all: format!("/search?id={}", search.id),
+            plain: view.sort.is_empty() && view.filter.is_empty() && number == 1,
+            rows,
+        }
+    }
+}
+
+/// The address of another look at the same search.
+fn address(search: &Search, view: &View, sort: &str, page: usize) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("id", &search.id.to_string());
+    if !sort.is_empty() {
+        query.append_pair("sort", sort);
+    }
+    if !view.filter.is_empty() {
+        query.append_pair("filter", &view.filter);
+    }
+    if page > 1 {
+        query.append_pair("page", &page.to_string());
+    }
+    format!("/search?{}", query.finish())
+}
+
+impl Head {
+    fn new(column: Column, order: Order, link: &impl Fn(&str, usize) -> String) -> Self {
+        let here = order.column == column;
+        let next = Order {
+            column,
+            back: here && !order.back,
+        };
+        Self {
+            label: match column {
+                Column::Title => "Title",
+                Column::Category => "Category",
+                Column::Age => "Age",
+                Column::Size => "Size",
+                Column::Seeds => "Seeds / leech",
+            },
+            href: link(&next.name(), 1),
+            direction: here.then(|| match order.ascending() {
+                true => "ascending",
+                false => "descending",
+            }),
+            number: matches!(column, Column::Age | Column::Size | Column::Seeds),
+        }
+    }
+}
+
+impl Row {
+    fn new(desk: &Desk, list: &List, merged: &Merged, now: i64) -> Self {
+        let first = merged.sources[0];
+        let release = list.at(first);
+        let known = |number: Option<u32>| {
+            number.map_or_else(|| UNKNOWN.to_owned(), |number| grouped(number as usize))
+        };
+        let magnet = releases::magnet(list, merged);
+        let download = reply::link(desk, list, first, "");
+        let hash = releases::info_hash(list, merged).map(|hash| hash.to_string());
+        Self {
+            title: release.title.clone(),
+            free: releases::is_free(release),
+            files: releases::files(list, merged).map_or_else(String::new, |files| {
+                counted(files as usize, "file", "files")
+            }),
+            hash: hash.map(|hash| (format!("{}…{}", &hash[..8], &hash[36..]), hash)),
+            kind: match releases::kind(list, merged) {
+                kind if kind.is_empty() => UNKNOWN.to_owned(),
+                kind => kind,
+            },
+            age: match merged.published {
+                0 => UNKNOWN.to_owned(),
+                at => age(now - at),
+            },
+            published: match merged.published {
+                0 => String::new(),
+                at => second(at).to_string(),
+            },
+            size: release.size.map_or_else(|| UNKNOWN.to_owned(), size),
+            bytes: release
+                .size
+                .and_then(|bytes| usize::try_from(bytes).ok())
+                .map_or_else(String::new, |bytes| format!("{} bytes", grouped(bytes))),
+            seeders: known(releases::seeders(list, merged)),
+            leechers: known(releases::leechers(list, merged)),
+            download: (!download.starts_with("magnet:")).then_some(download),
+            magnet,
+            count: counted(merged.sources.len(), "source", "sources"),
+            sources: merged
+                .sources
+                .iter()
+                .map(|source| From::new(desk, list, *source, now))
+                .collect(),
+        }
+    }
+}
+
+impl From {
+    fn new(desk: &Desk, list: &List, source: Source, now: i64) -> Self {
+        let release = list.at(source);
+        let of = &list.contributions[usize::from(source.of)];
+        let zone = jiff::tz::TimeZone::system();
+        Self {
+            indexer: of.indexer.name().to_owned(),
+            seeders: match release.seeders {
+                Some(seeders) => format!("seeds {}", grouped(seeders as usize)),
+                None => String::new(),
+            },
+            age: match release.published {
+                Some(at) => format!("{} old", age(now - at)),
+                None => String::new(),
+            },
+            asked: (!of.cached).then(|| Shown::exactly(second(of.part.at), &zone)),
+            cached: format!("from cache, {} old", age(of.part.age(now))),
+            download: reply::link(desk, list, source, ""),
+        }
+    }
+}

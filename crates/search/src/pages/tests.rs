@@ -1,0 +1,217 @@
+//! The pages as the web part serves them, with indexers on this machine.
+
+use std::time::Duration;
+
+use axum::http::{Method, StatusCode};
+
+use crate::rig::{Rig, Small};
+
+const AT_ONCE: Duration = Duration::ZERO;
+
+/// Asks by the form and gives the address that it leads to.
+async fn ask(rig: &Rig, form: &str) -> String {
+    let (status, place) = rig.text(Method::POST, "/search", form).await;
+    assert_eq!(status, StatusCode::SEE_OTHER, "{place}");
+    place
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_is_shown_and_a_reload_asks_nobody() {
+    let one = Small::start("one", &["Example A", "Example &lt;B&gt;"], AT_ONCE).await;
+    let two = Small::start("two", &["Example A"], AT_ONCE).await;
+    let rig = Rig::new(&[one.clone(), two.clone()]).await;
+    let blank = rig.page("/search").await;
+    assert!(blank.contains("One question to all 2 indexers"), "{blank}");
+    let place = ask(&rig, "q=example&cat=4000").await;
+    for _ in 0..3 {
+        let page = rig.page(&place).await;
+        for text in [
+            "<h1 id=\"found\">",
+            "3 results from 2 indexers.",
+            "Example &#60;B&#62;",
+            "Finished ",
+            "PC / ISO",
+            "2 sources",
+            "href=\"/dl/",
+            "href=\"magnet:?xt=urn:btih:",
+            "value=\"example\"",
+            "example&#34; · Search · Weir",
+            "<option value=\"4000\" selected>",
+        ] {
+            assert!(page.contains(text), "{text} in {page}");
+        }
+        assert!(
+            !page.contains("http-equiv") && !page.contains("data-search"),
+            "{page}"
+        );
+        assert!(!page.contains("secret"));
+    }
+    assert_eq!((one.searched(), two.searched()), (1, 1));
+    let part = rig
+        .page(&format!("{place}&part=releases&sort=-title"))
+        .await;
+    assert!(
+        part.starts_with("<section") && part.contains("aria-sort=\"descending\""),
+        "{part}"
+    );
+    let filtered = rig.page(&format!("{place}&filter=nothing+of+it")).await;
+    assert!(
+        filtered.contains("No release here has these words."),
+        "{filtered}"
+    );
+    // Asked once more, the answers come from the cache unless that is passed by.
+    ask(&rig, "q=example&cat=4000").await;
+    assert_eq!((one.searched(), two.searched()), (1, 1));
+    ask(&rig, "q=example&cat=4000&no_cache=1&indexer=two").await;
+    assert_eq!((one.searched(), two.searched()), (1, 2));
+    let blank = rig.page("/search").await;
+    assert!(
+        blank.contains("<button name=\"q\" value=\"example\">"),
+        "{blank}"
+    );
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_finished_says_so_and_can_be_stopped() {
+    let fast = Small::start("fast", &["Example A"], AT_ONCE).await;
+    let slow = Small::start("slow", &["Example B"], Duration::from_secs(30)).await;
+    let rig = Rig::new(&[fast, slow]).await;
+    let place = ask(&rig, "q=example&live=1").await;
+    let page = loop {
+        let page = rig.page(&place).await;
+        if page.contains("1 result from 1 of 2 indexers.") {
+            break page;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    for text in [
+        "1 still to answer.",
+        "asking, 0 of 2 s",
+        "<noscript><meta http-equiv=\"refresh\" content=\"2\"></noscript>",
+        "data-deadline=\"2000\"",
+    ] {
+        assert!(page.contains(text), "{text} in {page}");
+    }
+    let id = place.split_once('=').unwrap().1;
+    let (status, again) = rig
+        .text(Method::POST, "/search/stop", &format!("id={id}"))
+        .await;
+    assert_eq!((status, &again), (StatusCode::SEE_OTHER, &place));
+    let page = rig.page(&place).await;
+    assert!(
+        page.contains("Stopped after") && page.contains("Not asked: the search was stopped."),
+        "{page}"
+    );
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mistakes_keep_what_was_written() {
+    let rig = Rig::new(&[Small::start("one", &[], AT_ONCE).await]).await;
+    let (status, page) = rig
+        .text(Method::POST, "/search", "q=%3Cb%3E&indexer=none")
+        .await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(
+        page.contains("There is no indexer") && page.contains("value=\"&#60;b&#62;\""),
+        "{page}"
+    );
+    let (status, page) = rig
+        .text(Method::GET, "/search?id=00000000000000ab", "")
+        .await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert!(page.contains("This search is no longer kept."), "{page}");
+    let place = ask(&rig, "q=none").await;
+    let page = rig.page(&place).await;
+    assert!(page.contains("No results from 1 indexer."), "{page}");
+    let none = Rig::new(&[]).await;
+    let page = none.page("/search").await;
+    assert!(page.contains("No indexer is configured yet."), "{page}");
+    none.end().await;
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn history_names_what_each_indexer_did() {
+    let one = Small::start("one", &["Example A"], AT_ONCE).await;
+    let rig = Rig::new(&[one]).await;
+    let page = rig.page("/history").await;
+    assert!(
+        page.contains("Programs show up here after their first search."),
+        "{page}"
+    );
+    ask(&rig, "q=example").await;
+    let page = loop {
+        let page = rig.page("/history").await;
+        if page.contains("the search page") {
+            break page;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    for text in [
+        "&#34;example&#34;",
+        "1 of 1",
+        "Answered: 1 result, 1 of them nowhere else.",
+        "Search again",
+        "asked 1 indexer and cost 1 call upstream.",
+    ] {
+        assert!(page.contains(text), "{text} in {page}");
+    }
+    let page = rig.page("/history?program=Sonarr").await;
+    assert!(page.contains("Nothing matches."), "{page}");
+    let (status, page) = rig.text(Method::GET, "/history?day=x", "").await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(page.contains("A day is written as"), "{page}");
+    let page = rig.page("/history?kind=grabs").await;
+    assert!(
+        page.contains("No program has downloaded anything"),
+        "{page}"
+    );
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connect_shows_addresses_and_who_was_heard() {
+    let rig = Rig::new(&[Small::start("one", &[], AT_ONCE).await]).await;
+    let page = rig.page("/connect").await;
+    assert!(
+        page.contains("value=\"http://weir.example:7070/torznab\""),
+        "{page}"
+    );
+    assert!(
+        page.contains("Not heard from Sonarr since the start."),
+        "{page}"
+    );
+    assert!(
+        !page.contains("on this machine only") && !page.contains("/newznab\""),
+        "{page}"
+    );
+    rig.front
+        .desk
+        .programs
+        .heard("Sonarr", rig.front.desk.engine.timeline().now());
+    let page = rig.page("/connect").await;
+    assert!(page.contains("Weir heard from Sonarr"), "{page}");
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn if_nobody_can_be_asked_the_first_slot_is_named() {
+    let one = Small::start("one", &["not <XML>"], AT_ONCE).await;
+    let rig = Rig::new(&[one]).await;
+    let page = rig.page(&ask(&rig, "q=first").await).await;
+    assert!(
+        page.contains("The indexer gave no answer.") && page.contains("1 failed."),
+        "{page}"
+    );
+    let page = rig.page(&ask(&rig, "q=second").await).await;
+    for text in [
+        "1 skipped.",
+        "The first of them can be asked at <time",
+        "Not asked: it rests",
+    ] {
+        assert!(page.contains(text), "{text} in {page}");
+    }
+    rig.end().await;
+}

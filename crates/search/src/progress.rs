@@ -1,0 +1,307 @@
+//! How far a search is, in figures and in words; page, API and terminal say the same.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use weir_engine::dispatch::Moment;
+
+use crate::desk::Desk;
+use crate::merge::List;
+use crate::search::{How, Place, Search, State, Tally};
+use crate::words::{age, at, capital, counted, grouped, took};
+
+/// What takes less than this is there at once.
+const AT_ONCE: Duration = Duration::from_millis(50);
+
+/// A search at one moment.
+pub(crate) struct Progress {
+    /// Nobody waits for it any more: all is said, its time is over, or it was stopped.
+    pub(crate) finished: bool,
+    pub(crate) stopped: bool,
+    /// So far, or until it was finished.
+    pub(crate) took: Duration,
+    pub(crate) deadline: Duration,
+    /// Releases of all answers, the same ones several times.
+    pub(crate) results: usize,
+    /// Each once.
+    pub(crate) releases: usize,
+    pub(crate) tally: Tally,
+    /// How many indexers the results are of.
+    pub(crate) giving: usize,
+    /// The earliest time at which one that was not asked can be.
+    pub(crate) earliest: Option<Moment>,
+    pub(crate) lines: Vec<Line>,
+}
+
+/// One indexer's part.
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) state: &'static str,
+    pub(crate) reason: String,
+    pub(crate) until: Option<Moment>,
+    pub(crate) releases: usize,
+    pub(crate) took: Duration,
+    pub(crate) late: bool,
+    /// Seconds since its answer was given, if that was not now.
+    pub(crate) age: Option<i64>,
+    /// It gives releases, fresh or old.
+    pub(crate) gives: bool,
+    finished: bool,
+}
+
+impl Progress {
+    pub(crate) fn of(desk: &Desk, search: &Search, list: &List) -> Self {
+        let places = search.places();
+        let tally = search.tally();
+        let stopped = search.stop.is_cancelled();
+        let deadline = search.question.deadline;
+        let elapsed = search.began_at.elapsed();
+        let finished = stopped || tally.running == 0 || Instant::now() >= search.deadline();
+        let last = places.iter().filter(|place| !place.late);
+        let last = last.map(|place| place.took).max().unwrap_or_default();
+        let mut counts = vec![0; list.contributions.len()];
+        for source in list.releases.iter().flat_map(|merged| &merged.sources) {
+            counts[usize::from(source.of)] += 1;
+        }
+        let now = desk.office.wall();
+        let line = |place: &Place| {
+            let of = list
+                .contributions
+                .iter()
+                .position(|other| other.indexer.upstream == place.indexer.upstream);
+            Line::new(place, of.map_or(0, |of| counts[of]), finished, now)
+        };
+        let lines: Vec<Line> = places.iter().map(line).collect();
+        Self {
+            finished,
+            stopped,
+            took: match (finished, tally.running) {
+                (true, 0) => last.min(deadline),
+                (true, _) => elapsed.min(deadline),
+                (false, _) => elapsed,
+            },
+            deadline,
+            results: counts.iter().sum(),
+            releases: list.releases.len(),
+            tally,
+            giving: lines.iter().filter(|line| line.gives).count(),
+            earliest: lines.iter().filter_map(|line| line.until).min(),
+            lines,
+        }
+    }
+
+    /// `103 results from 4 of 7 indexers.`
+    pub(crate) fn headline(&self) -> String {
+        let asked = counted(self.tally.asked, "indexer", "indexers");
+        if self.giving == 0 && !self.finished {
+            return format!("Asking {asked}.");
+        }
+        if self.giving == 0 {
+            return match self.tally.asked {
+                1 => "The indexer gave no answer.".to_owned(),
+                _ => format!("None of {asked} gave an answer."),
+            };
+        }
+        let from = match self.giving == self.tally.asked {
+            true => asked,
+            false => format!("{} of {asked}", grouped(self.giving)),
+        };
+        match self.results {
+            0 => format!("No results from {from}."),
+            results => format!("{} from {from}.", counted(results, "result", "results")),
+        }
+    }
+
+    /// `2 still to answer, 1 skipped.`
+    pub(crate) fn rest(&self) -> String {
+        let silent = |states: &[&str]| {
+            let lines = self.lines.iter();
+            lines
+                .filter(|line| !line.gives && states.contains(&line.state))
+                .count()
+        };
+        let running = self.tally.running;
+        let to_come = if self.finished {
+            "not in time"
+        } else {
+            "still to answer"
+        };
+        let parts = [
+            (running, to_come),
+            (silent(&["skipped"]), "skipped"),
+            (silent(&["failed"]), "failed"),
+            (silent(&["nothing"]), "with nothing to ask"),
+        ];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{} {word}", grouped(count)))
+            .collect();
+        match parts.is_empty() {
+            true => String::new(),
+            false => format!("{}.", parts.join(", ")),
+        }
+    }
+
+    /// `Finished in 7.9 s.` or `6 of 20 s`.
+    pub(crate) fn pace(&self) -> String {
+        match (self.stopped, self.finished) {
+            (true, _) => format!("Stopped after {}.", took(self.took)),
+            (false, true) if self.took < AT_ONCE => "Finished at once.".to_owned(),
+            (false, true) => format!("Finished in {}.", took(self.took)),
+            (false, false) => {
+                let (now, all) = (self.took.as_secs(), self.deadline.as_secs());
+                format!("{now} of {all} s")
+            }
+        }
+    }
+
+    /// The whole as one sentence after the other.
+    pub(crate) fn sentence(&self) -> String {
+        let parts = [self.headline(), self.rest(), self.pace()];
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(" ")
+    }
+
+    pub(crate) fn json(&self, search: &Search) -> Value {
+        let tally = &self.tally;
+        json!({
+            "id": search.id.to_string(),
+            "url": format!("/search?id={}", search.id),
+            "query": search.question.query.words(),
+            "program": &*search.question.program.name,
+            "began": at(search.began).to_string(),
+            "finished": self.finished,
+            "stopped": self.stopped,
+            "took_ms": millis(self.took),
+            "deadline_ms": millis(self.deadline),
+            "sentence": self.sentence(),
+            "headline": self.headline(),
+            "rest": self.rest(),
+            "pace": self.pace(),
+            "results": self.results,
+            "count": self.releases,
+            "asked": tally.asked,
+            "answered": tally.answered,
+            "running": tally.running,
+            "skipped": tally.skipped,
+            "failed": tally.failed,
+            "nothing": tally.nothing,
+            "calls": tally.calls,
+            "indexers": self.lines.iter().map(Line::json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl Line {
+    fn new(place: &Place, releases: usize, finished: bool, now: i64) -> Self {
+        let (state, reason, until) = match &place.state {
+            State::Asking if finished => (
+                "asking",
+                "it has not answered yet; what it says is kept for the next search".to_owned(),
+                None,
+            ),
+            State::Asking => ("asking", String::new(), None),
+            State::Answered { how, .. } => match how {
+                How::Asked => ("answered", String::new(), None),
+                How::Shared => ("shared", String::new(), None),
+                How::Cached(_) => ("cached", String::new(), None),
+            },
+            State::Nothing(why) => ("nothing", (*why).to_owned(), None),
+            State::Skipped { reason, until } => ("skipped", reason.clone(), *until),
+            State::Failed { reason, until } => ("failed", reason.clone(), *until),
+        };
+        let age = match &place.state {
+            State::Answered { part, how } => matches!(how, How::Cached(_)).then(|| part.age(now)),
+            _ => place.stale.as_ref().map(|part| part.age(now)),
+        };
+        Self {
+            name: place.indexer.name().to_owned(),
+            state,
+            reason,
+            until,
+            releases,
+            took: place.took,
+            late: place.late,
+            age,
+            gives: place.gives(),
+            finished,
+        }
+    }
+
+    /// What stands beside its name.
+    pub(crate) fn says(&self) -> String {
+        let results = || counted(self.releases, "result", "results");
+        match (self.state, self.age) {
+            ("asking", None) if self.finished => "not in time".to_owned(),
+            ("asking", None) => "asking".to_owned(),
+            (_, Some(age_s)) => {
+                format!("{} from cache, {} old", grouped(self.releases), age(age_s))
+            }
+            ("answered" | "shared", _) if self.late => format!("{}, late", results()),
+            ("answered", _) => format!("{} · {}", results(), took(self.took)),
+            ("shared", _) => format!("{} · shared", results()),
+            ("nothing", _) => "nothing to ask".to_owned(),
+            (state, _) => state.to_owned(),
+        }
+    }
+
+    /// Why it has no answer of now, in a sentence that a time may follow.
+    pub(crate) fn note(&self) -> String {
+        match self.state {
+            "skipped" => format!("Not asked: {}", self.reason),
+            "answered" | "shared" if self.late => {
+                "It answered after the deadline; its results are kept for the next search"
+                    .to_owned()
+            }
+            _ => capital(&self.reason),
+        }
+    }
+
+    /// `at` before the time that ends the note.
+    pub(crate) fn until_word(&self) -> &'static str {
+        match self.state {
+            "failed" => "; asked again from",
+            _ => ", at",
+        }
+    }
+
+    /// Its look: done, running, none of it, or in vain.
+    pub(crate) fn look(&self) -> &'static str {
+        match self.state {
+            "asking" if self.finished => "rests",
+            "asking" => "runs",
+            "failed" => "failed",
+            "skipped" => "rests",
+            _ => "done",
+        }
+    }
+
+    /// How much of its bar is full, without the running part.
+    pub(crate) fn full(&self) -> bool {
+        self.gives || self.look() == "done"
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "state": self.state,
+            "reason": (!self.reason.is_empty()).then_some(&self.reason),
+            "until": self.until.map(|until| at(until).to_string()),
+            "releases": self.releases,
+            "took_ms": millis(self.took),
+            "late": self.late,
+            "cached_seconds": self.age,
+            "says": self.says(),
+            "note": self.note(),
+            "until_word": self.until_word(),
+            "look": self.look(),
+            "full": self.full(),
+        })
+    }
+}
+
+pub(crate) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

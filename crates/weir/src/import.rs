@@ -1,0 +1,265 @@
+//! `weir import`: takes over the indexers of Prowlarr or Jackett as lines of configuration.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use weir_config::Secret;
+use weir_search_proto::{ListedIndexer, read_indexers};
+
+use crate::cli::From;
+use crate::remote::Remote;
+
+/// One indexer as it is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Entry {
+    name: String,
+    url: String,
+    usenet: bool,
+    priority: Option<u64>,
+    /// The key of a limit and the limit.
+    limits: Vec<(&'static str, u64)>,
+    tags: Vec<String>,
+    enabled: bool,
+}
+
+/// Asks the program and prints its indexers as configuration.
+///
+/// # Errors
+/// When it cannot be asked, or has none.
+pub fn run(
+    from: From,
+    url: &str,
+    key: &str,
+    out: &mut dyn Write,
+    notes: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start")?;
+    let remote = Remote::new(url, Secret::new(key))?;
+    let entries = runtime.block_on(async {
+        match from {
+            From::Prowlarr => prowlarr(&remote).await,
+            From::Jackett => jackett(&remote, key).await,
+        }
+    })?;
+    if entries.is_empty() {
+        bail!("{url} has no indexers that are set up");
+    }
+    out.write_all(text(&entries, key).as_bytes())?;
+    let off = entries.iter().filter(|entry| !entry.enabled).count();
+    let off = match off {
+        0 => String::new(),
+        off => format!("; {off} that are switched off there are commented out"),
+    };
+    writeln!(
+        notes,
+        "weir: {} indexers{off}. Put the lines into weir.yaml, then `weir check`",
+        entries.len()
+    )?;
+    Ok(())
+}
+
+async fn prowlarr(remote: &Remote) -> anyhow::Result<Vec<Entry>> {
+    let list = remote.get("/api/v1/indexer").await?;
+    let list = list
+        .as_array()
+        .context("this is not Prowlarr's list of indexers")?;
+    // Older ones have none; tags are a comfort.
+    let tags = remote.get("/api/v1/tag").await.unwrap_or_default();
+    let entries = list.iter().filter_map(|indexer| {
+        let id = indexer["id"].as_u64()?;
+        Some(Entry {
+            name: word(indexer["name"].as_str()?),
+            url: format!("{}/{id}/api", remote.base()),
+            usenet: indexer["protocol"] == "usenet",
+            priority: indexer["priority"].as_u64(),
+            limits: limits(&indexer["fields"]),
+            tags: tags_of(&indexer["tags"], &tags),
+            enabled: indexer["enable"].as_bool().unwrap_or(true),
+        })
+    });
+    Ok(distinct(entries.collect()))
+}
+
+/// What its owner allowed it to be asked, per day or per hour.
+fn limits(fields: &Value) -> Vec<(&'static str, u64)> {
+    let field = |name: &str| {
+        let all = fields.as_array()?;
+        let field = all.iter().find(|field| field["name"] == name)?;
+        field["value"].as_u64()
+    };
+    let hourly = field("baseSettings.limitsUnit") == Some(1);
+    let queries = field("baseSettings.queryLimit").filter(|limit| *limit > 0);
+    let grabs = field("baseSettings.grabLimit").filter(|limit| *limit > 0);
+    let mut limits = Vec::new();
+    if let Some(queries) = queries {
+        let window = if hourly { "per_hour" } else { "per_day" };
+        limits.push((window, queries));
+    }
+    if let Some(grabs) = grabs {
+        let day = if hourly {
+            grabs.saturating_mul(24)
+        } else {
+            grabs
+        };
+        limits.push(("grabs_per_day", day));
+    }
+    limits
+}
+
+fn tags_of(ids: &Value, all: &Value) -> Vec<String> {
+    let label = |id: &Value| {
+        let mut all = all.as_array()?.iter();
+        all.find(|tag| tag["id"] == *id)?["label"]
+            .as_str()
+            .map(word)
+    };
+    let ids = ids.as_array().map(Vec::as_slice).unwrap_or_default();
+    ids.iter().filter_map(label).collect()
+}
+
+async fn jackett(remote: &Remote, key: &str) -> anyhow::Result<Vec<Entry>> {
+    let key: String = url::form_urlencoded::byte_serialize(key.as_bytes()).collect();
+    let path = format!(
+        "/api/v2.0/indexers/all/results/torznab/api?t=indexers&configured=true&apikey={key}"
+    );
+    let body = remote.bytes(&path).await?;
+    let list = read_indexers(&body).context("this is not Jackett's list of indexers")?;
+    let set_up = list.into_iter().filter(|indexer| indexer.configured);
+    let entries = set_up.map(|ListedIndexer { id, title, .. }| Entry {
+        url: format!(
+            "{}/api/v2.0/indexers/{id}/results/torznab/api",
+            remote.base()
+        ),
+        name: word(if title.is_empty() { &id } else { &title }),
+        enabled: true,
+        ..Entry::default()
+    });
+    Ok(distinct(entries.collect()))
+}
+
+/// A name as it can stand in a path.
+fn word(name: &str) -> String {
+    let mut word = String::new();
+    for letter in name.trim().chars().take(60) {
+        match letter {
+            letter if letter.is_alphanumeric() || "._-".contains(letter) => word.push(letter),
+            _ if word.ends_with('-') => {}
+            _ => word.push('-'),
+        }
+    }
+    match word.trim_matches('-') {
+        "" => "indexer".to_owned(),
+        word => word.to_owned(),
+    }
+}
+
+/// Gives each a name of its own.
+fn distinct(mut entries: Vec<Entry>) -> Vec<Entry> {
+    for place in 0..entries.len() {
+        let (before, rest) = entries.split_at_mut(place);
+        let name = &mut rest[0].name;
+        let base = name.clone();
+        let mut number = 2;
+        while before.iter().any(|other| other.name == *name) {
+            *name = format!("{base}-{number}");
+            number += 1;
+        }
+    }
+    entries
+}
+
+/// The lines.
+fn text(entries: &[Entry], key: &str) -> String {
+    let mut text = "search:\n  indexers:\n".to_owned();
+    for entry in entries {
+        let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
+        let kind = if entry.usenet { "newznab" } else { "torznab" };
+        let mut line = format!(
+            "{{ name: {}, url: {}, api_key: {}, kind: {kind}",
+            quoted(&entry.name),
+            quoted(&entry.url),
+            quoted(key)
+        );
+        if let Some(priority) = entry.priority {
+            let _ = write!(line, ", priority: {priority}");
+        }
+        for (limit, count) in &entry.limits {
+            let _ = write!(line, ", {limit}: {count}");
+        }
+        if !entry.tags.is_empty() {
+            let tags: Vec<String> = entry.tags.iter().map(|tag| quoted(tag)).collect();
+            let _ = write!(line, ", tags: [{}]", tags.join(", "));
+        }
+        let off = if entry.enabled { "" } else { "# " };
+        let _ = writeln!(text, "    {off}- {line} }}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_become_words_and_stay_apart() {
+        assert_eq!(word("My Indexer (API)"), "My-Indexer-API");
+        assert_eq!(word("  "), "indexer");
+        let entry = |name: &str| Entry {
+            name: name.into(),
+            ..Entry::default()
+        };
+        let entries = distinct(vec![entry("a"), entry("a"), entry("a")]);
+        let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(names, ["a", "a-2", "a-3"]);
+    }
+
+    #[test]
+    fn limits_keep_their_unit() {
+        let fields = |unit: u64| {
+            json!([
+                { "name": "baseSettings.queryLimit", "value": 100 },
+                { "name": "baseSettings.grabLimit", "value": 5 },
+                { "name": "baseSettings.limitsUnit", "value": unit },
+                { "name": "other" },
+            ])
+        };
+        assert_eq!(limits(&fields(0)), [("per_day", 100), ("grabs_per_day", 5)]);
+        assert_eq!(
+            limits(&fields(1)),
+            [("per_hour", 100), ("grabs_per_day", 120)]
+        );
+        assert_eq!(limits(&json!([])), []);
+    }
+
+    #[test]
+    fn the_lines_are_good_configuration() {
+        let entries = [
+            Entry {
+                name: "one".into(),
+                url: "http://127.0.0.1:9696/1/api".into(),
+                priority: Some(7),
+                limits: vec![("per_day", 3)],
+                tags: vec!["tv".into()],
+                enabled: true,
+                ..Entry::default()
+            },
+            Entry {
+                name: "two".into(),
+                usenet: true,
+                ..Entry::default()
+            },
+        ];
+        let text = text(&entries, "k\"ey");
+        assert_eq!(
+            text,
+            "search:\n  indexers:\n    - { name: \"one\", url: \"http://127.0.0.1:9696/1/api\", api_key: \"k\\\"ey\", kind: torznab, priority: 7, per_day: 3, tags: [\"tv\"] }\n    # - { name: \"two\", url: \"\", api_key: \"k\\\"ey\", kind: newznab }\n"
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! `weir search`, `weir import`, a Weir before another, and a quota that outlives the process.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::Value;
+use weir_testkit::zoo::indexer::{Behaviour, RetryAfter, Setup};
+
+use super::weir::{Weir, command};
+use super::{KEY, Town, printed};
+
+#[test]
+fn a_search_prints_a_table_and_who_was_skipped() {
+    let town = Town::new();
+    town.indexers[1].set(Behaviour::Status(429, RetryAfter::Seconds(600)));
+    let url = format!("http://{}", town.weir.address);
+    let search = |args: &[&str]| {
+        let mut command = command(town.directory.path());
+        command
+            .args(["search", "--url", &url, "--key", KEY])
+            .args(args);
+        command.output().unwrap()
+    };
+    let output = search(&["some show", "--cat", "5000"]);
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let table = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(table.starts_with("TITLE"), "{table}");
+    assert!(table.contains("Some.Show.S01E04.1080p"), "{table}");
+    let notes = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(
+        notes.contains("one: ") && notes.contains("two: "),
+        "{notes}"
+    );
+    assert!(notes.contains("asked too often"), "{notes}");
+    assert!(
+        !printed(&output).contains("passkey"),
+        "{}",
+        printed(&output)
+    );
+
+    let output = search(&["some show", "--json", "--indexer", "one"]);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["finished"], true);
+    assert_eq!(json["indexers"].as_array().unwrap().len(), 1);
+    assert_eq!(json["releases"].as_array().unwrap().len(), 4);
+
+    // Nobody who could be asked: the exit code says so.
+    let output = search(&["other words", "--indexer", "two"]);
+    assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
+    let output = search(&["x", "--indexer", "nobody"]);
+    assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
+    assert!(printed(&output).contains("nobody"), "{}", printed(&output));
+    let output = search(&["--no-such-flag"]);
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+}
+
+#[test]
+fn a_search_finds_weir_by_its_configuration_or_says_how() {
+    let town = Town::new();
+    let search = |settings: &[&str]| {
+        let mut command = command(town.directory.path());
+        command.args(["search", "some"]).args(settings);
+        command.output().unwrap()
+    };
+    let web = town.weir.address.to_string();
+    let output = search(&["--web", &web, "--data", "data"]);
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let url = format!("http://{web}");
+    let output = search(&["--url", &url, "--key", "wrong"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(printed(&output).contains("--key"), "{}", printed(&output));
+    let output = search(&["--url", "http://127.0.0.1:1", "--key", "x"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        printed(&output).contains("cannot be reached"),
+        "{}",
+        printed(&output)
+    );
+}
+
+/// Our own aliases have the shape of both programs.
+#[test]
+fn indexers_are_imported_as_good_configuration() {
+    let town = Town::new();
+    let base = format!("http://{}", town.weir.address);
+    for (from, path, count) in [("prowlarr", "/prowlarr", 3), ("jackett", "/jackett", 2)] {
+        let output = command(town.directory.path())
+            .args(["import", from, &format!("{base}{path}"), KEY])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", printed(&output));
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(text.matches("- {").count(), count, "{text}");
+        // The next Weir searches with it.
+        let second = tempfile::tempdir().unwrap();
+        let config = format!("web: {{ api_key: {KEY} }}\n{text}  min_request_interval: 0s\n");
+        fs::write(second.path().join("weir.yaml"), &config).unwrap();
+        let weir = Weir::start(second.path());
+        let feed = weir.text("/torznab/api?t=search&q=S01E03");
+        assert!(feed.contains("S01E03"), "{config}\n{feed}");
+        assert!(feed.contains("total=\"1\""), "{feed}");
+    }
+    let output = command(town.directory.path())
+        .args(["import", "prowlarr", &format!("{base}/prowlarr"), "wrong"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
+}
+
+#[test]
+fn a_daily_quota_outlives_the_process() {
+    let town = Town::with([Setup::with(1..=3)], "min_request_interval: 0s");
+    let config = fs::read_to_string(town.file("weir.yaml")).unwrap();
+    let config = config.replace("tags:", "per_day: 4, tags:");
+    fs::write(town.file("weir.yaml"), config).unwrap();
+    let Town {
+        weir,
+        indexers,
+        directory,
+        runtime: _runtime,
+    } = town;
+    weir.kill();
+    // What it can do counts too, and is known by now only if it was asked.
+    let mut weir = Weir::start(directory.path());
+    for words in ["a", "b"] {
+        weir.text(&format!("/torznab/api?t=search&q={words}"));
+    }
+    let before = indexers[0].asked().len();
+    // At most a second is lost.
+    std::thread::sleep(Duration::from_millis(1500));
+    weir.kill();
+    weir = Weir::start(directory.path());
+    let mut refused = None;
+    for words in ["c", "d", "e", "f"] {
+        let (status, head, _) = weir.get(&format!("/torznab/api?t=search&q={words}"), "");
+        if status == 429 {
+            refused = Some(head);
+            break;
+        }
+    }
+    let head = refused.expect("the quota is used up");
+    assert_eq!(indexers[0].asked().len(), 4, "{before} before the restart");
+    let after = head.split("retry-after: ").nth(1).unwrap();
+    let after: u64 = after.lines().next().unwrap().trim().parse().unwrap();
+    assert!(after > 80_000 && after <= 86_400, "{after}");
+    // What is known is served all the same.
+    weir.text("/torznab/api?t=search&q=a");
+}
