@@ -169,7 +169,11 @@ async fn a_longer_wait_than_the_class_accepts_skips_with_the_reason() {
 async fn a_max_wait_of_the_request_comes_before_that_of_its_class() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
-    let world = introduced(&network, &plain(&indexers)).await;
+    let config = Config {
+        deadline: 50 * SECOND,
+        ..plain(&indexers)
+    };
+    let world = introduced(&network, &config).await;
     let wait = |seconds: &'static str, class: &'static str, word: &str| {
         let target = format!("/torznab/api?t=search&q={word}");
         let headers = [("x-weir-max-wait", seconds), ("x-weir-class", class)];
@@ -188,19 +192,9 @@ async fn a_max_wait_of_the_request_comes_before_that_of_its_class() {
     );
     let reply = wait("6s", "interactive", "show").await;
     assert_eq!((reply.status, reply.took), (200, 6 * SECOND));
-    // More than the 60 s of its class, and nobody waits for the deadline; so it is named and stays.
-    world.until(7 * SECOND).await;
-    indexers[0].set(Behaviour::Status(429, RetryAfter::Seconds(90)));
-    wait("99", "interactive", "other").await;
-    indexers[0].set(Behaviour::Good);
-    let upstream = world.view("a").figures.upstream;
-    let reply = wait("99", "background", "late").await;
-    assert_eq!(reply.status, 429);
-    let newest = world.engine.decisions(upstream, None, 1)[0];
-    assert!(
-        !matches!(newest.what, What::Skipped(Skip { limit: Some(limit), .. }) if limit == MINUTE),
-        "{newest:?}"
-    );
+    // More than the 15 s of its class.
+    let reply = wait("40", "rss", "s01e01").await;
+    assert_eq!((reply.status, reply.took), (200, 30 * SECOND));
 }
 
 #[tokio::test(start_paused = true)]

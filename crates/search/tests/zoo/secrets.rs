@@ -160,6 +160,11 @@ async fn keys_and_passkeys_are_for_the_indexer_alone() {
             "/api/v1/decisions",
             "/prowlarr/api/v1/indexer",
             "/jackett/api/v2.0/indexers",
+            "/api/v1/history",
+            "/history",
+            "/connect",
+            "/search?q=some",
+            "/search",
         ] {
             let reply = world.get(target).await;
             assert_eq!(reply.status, 200, "{what}: {target}: {}", reply.body);
