@@ -124,6 +124,10 @@ fn printed(output: &Output) -> String {
 }
 
 /// Waits until it is so.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "other programs keep their own time"
+)]
 fn wait(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {

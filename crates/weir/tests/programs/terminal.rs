@@ -1,7 +1,6 @@
 //! `weir search`, `weir import`, a Weir before another, and a quota that outlives the process.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::Value;
 use weir_testkit::zoo::indexer::{Behaviour, RetryAfter, Setup};
@@ -119,16 +118,14 @@ fn a_daily_quota_outlives_the_process() {
         directory,
         runtime: _runtime,
     } = town;
-    weir.kill();
+    weir.stop();
     // What it can do counts too, and is known by now only if it was asked.
     let mut weir = Weir::start(directory.path());
     for words in ["a", "b"] {
         weir.text(&format!("/torznab/api?t=search&q={words}"));
     }
     let before = indexers[0].asked().len();
-    // At most a second is lost.
-    std::thread::sleep(Duration::from_millis(1500));
-    weir.kill();
+    weir.stop();
     weir = Weir::start(directory.path());
     let mut refused = None;
     for words in ["c", "d", "e", "f"] {

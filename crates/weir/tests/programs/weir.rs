@@ -38,10 +38,11 @@ impl Weir {
         }
     }
 
-    /// Ends it at once, as a power cut would.
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    /// Asks it to stop, and waits until it has.
+    pub(crate) fn stop(mut self) {
+        let kill = format!("kill -TERM {}", self.child.id());
+        let told = Command::new("sh").args(["-c", &kill]).status().unwrap();
+        assert!(told.success() && self.child.wait().unwrap().success());
     }
 
     /// Status, head and body of an answer.
