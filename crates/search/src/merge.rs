@@ -45,6 +45,8 @@ pub(crate) struct Merged {
 pub(crate) struct List {
     pub(crate) contributions: Vec<Contribution>,
     pub(crate) releases: Vec<Merged>,
+    /// How many releases each contribution alone has.
+    alone: Vec<usize>,
 }
 
 impl List {
@@ -64,6 +66,7 @@ impl List {
         }
         let releases = groups.close();
         let mut list = Self {
+            alone: vec![0; contributions.len()],
             contributions,
             releases: Vec::new(),
         };
@@ -72,10 +75,17 @@ impl List {
             .map(|sources| list.merged(sources))
             .collect();
         // Ties are broken by what does not change from one answer to the next.
-        releases.sort_by_cached_key(|merged| {
-            let release = list.at(merged.sources[0]);
-            (Reverse(merged.published), release.guid.clone())
+        releases.sort_by(|one, other| {
+            let guid = |merged: &Merged| &list.at(merged.sources[0]).guid;
+            let newer = other.published.cmp(&one.published);
+            newer.then_with(|| guid(one).cmp(guid(other)))
         });
+        for merged in &releases {
+            let of = merged.sources[0].of;
+            if merged.sources.iter().all(|source| source.of == of) {
+                list.alone[usize::from(of)] += 1;
+            }
+        }
         list.releases = releases;
         list
     }
@@ -90,8 +100,7 @@ impl List {
 
     /// How many releases only this contribution has.
     pub(crate) fn unique(&self, of: usize) -> usize {
-        let own = |merged: &&Merged| merged.sources.iter().all(|source| source.of as usize == of);
-        self.releases.iter().filter(own).count()
+        self.alone[of]
     }
 
     fn merged(&self, mut sources: SmallVec<[Source; 2]>) -> Merged {
@@ -183,16 +192,23 @@ impl Groups {
 
 /// A title without what indexers write differently: case, spaces, dots and the like.
 fn title_key(title: &str) -> u64 {
-    use std::hash::{BuildHasher, Hasher};
+    use std::hash::BuildHasher;
     // Within one merge only, and no key is longer than what is compared by size as well.
-    let mut hasher = foldhash::quality::FixedState::with_seed(0x7e17).build_hasher();
+    let hasher = foldhash::quality::FixedState::with_seed(0x7e17);
+    let mut plain: SmallVec<[u8; 128]> = SmallVec::new();
     let mut word = [0; 4];
-    for letter in title.chars().filter(|letter| letter.is_alphanumeric()) {
-        for letter in letter.to_lowercase() {
-            hasher.write(letter.encode_utf8(&mut word).as_bytes());
+    for letter in title.chars() {
+        if letter.is_ascii() {
+            if letter.is_ascii_alphanumeric() {
+                plain.push(letter.to_ascii_lowercase() as u8);
+            }
+        } else if letter.is_alphanumeric() {
+            for letter in letter.to_lowercase() {
+                plain.extend_from_slice(letter.encode_utf8(&mut word).as_bytes());
+            }
         }
     }
-    hasher.finish()
+    hasher.hash_one(plain.as_slice())
 }
 
 #[cfg(test)]
