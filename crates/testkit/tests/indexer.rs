@@ -34,8 +34,10 @@ async fn meet(client: &Client, url: &str) -> Option<Result<(u16, String), Error>
     }))
 }
 
-/// What must come of each behaviour: a status and words of the body, an error, or nothing.
-fn table() -> Vec<(Behaviour, Option<Result<(u16, &'static str), Error>>)> {
+/// What must come of a behaviour: a status and words of the body, an error, or nothing.
+type Meant = Option<Result<(u16, &'static str), Error>>;
+
+fn table() -> Vec<(Behaviour, Meant)> {
     use Behaviour as B;
     let too_large = || Some(Err(Error::TooLarge { limit: MOST }));
     let item = "<title>Some.Show.S01E02.1080p</title>";

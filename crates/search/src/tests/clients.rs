@@ -185,13 +185,14 @@ async fn paging_stays_what_it_was_while_new_releases_come() {
     let world = World::new(network.ground(), &config);
     let first = world.get("/torznab/api?t=search&limit=2").await;
     assert_eq!(first.response(), (0, 6));
-    // One of the two cannot answer any more, and others ask anew.
-    indexers[1].set(Behaviour::WrongPaging);
+    // One of the two cannot answer any more, the other has something new, and somebody else asks for it.
     indexers[0].set(Behaviour::Status(500, RetryAfter::None));
+    indexers[1].add(Item::numbered(99));
     let other = [("user-agent", "Radarr/5")];
-    world
+    let fresh = world
         .ask("/torznab/api?t=search&limit=2&nocache=1", &other)
         .await;
+    assert_eq!(fresh.response(), (0, 7));
     let mut titles = first.titles();
     for offset in [2, 4] {
         let reply = world
@@ -203,6 +204,8 @@ async fn paging_stays_what_it_was_while_new_releases_come() {
     titles.sort();
     titles.dedup();
     assert_eq!(titles.len(), 6);
+    let again = world.get("/torznab/api?t=search&limit=2").await;
+    assert_eq!(again.response(), (0, 7), "from its first page on it is new");
 }
 
 #[tokio::test(start_paused = true)]

@@ -36,7 +36,7 @@ async fn a_link_gives_what_the_indexer_gives_or_says_why_not() {
         ),
     ] {
         let what = format!("{files:?}");
-        let (odd, _well, world) = pair(SECOND).await;
+        let (odd, _well, world) = pair(12 * SECOND).await;
         let feed = world.get("/torznab/odd/api?t=search").await;
         assert_eq!(feed.titles().len(), 3, "{}", feed.body);
         odd.set_files(files.clone());
@@ -70,7 +70,7 @@ async fn a_link_gives_what_the_indexer_gives_or_says_why_not() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_used_up_allowance_of_downloads_leaves_searches_alone() {
-    let (odd, _well, world) = pair(SECOND).await;
+    let (odd, _well, world) = pair(12 * SECOND).await;
     let feed = world.get("/torznab/odd/api?t=search").await;
     odd.set_files(Files::Error(501, "Download limit reached".to_owned()));
     let given = world.get(&path(&feed.links()[0])).await;
@@ -96,8 +96,7 @@ async fn a_used_up_allowance_of_downloads_leaves_searches_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forged_link_leads_nowhere_and_an_address_has_so_many_a_minute() {
-    let (odd, _well, mut_world) = pair(SECOND).await;
-    let world = mut_world;
+    let (odd, _well, world) = pair(12 * SECOND).await;
     let feed = world.get("/torznab/odd/api?t=search").await;
     let link = path(&feed.links()[0]);
     let forged = link.replacen("/dl/", "/dl/A", 1);

@@ -185,6 +185,7 @@ struct Play {
     shelf: Arc<Shelf>,
 }
 
+#[derive(Clone)]
 struct Shelf {
     items: Vec<Item>,
     caps: Caps,
@@ -300,6 +301,18 @@ impl Indexer {
     /// Changes how it answers for files.
     pub fn set_files(&self, files: Files) {
         self.change(|play| play.files = files);
+    }
+
+    /// It has one more from the next request on.
+    pub fn add(&self, item: Item) {
+        self.change(|play| {
+            let mut shelf = Shelf::clone(&play.shelf);
+            shelf.items.push(item);
+            shelf
+                .items
+                .sort_by_key(|item| std::cmp::Reverse(item.published));
+            play.shelf = Arc::new(shelf);
+        });
     }
 
     fn change(&self, change: impl FnOnce(&mut Play)) {
