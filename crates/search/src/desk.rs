@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Class, UpstreamId};
-use weir_engine::{Engine, FlightOptions, Flights, Restored, Rows, Standing};
+use weir_engine::{Engine, FlightOptions, Flights, Restored, Rows};
 use weir_net::Ground;
 use weir_search_proto::Protocol;
 use weir_store::sqlite::File;
@@ -277,9 +277,8 @@ impl Desk {
 
     /// Whether an indexer could be asked for a file now.
     pub(crate) fn is_healthy(&self, indexer: &Indexer) -> bool {
-        let upstream = self.engine.upstream(indexer.upstream);
-        upstream
-            .is_some_and(|view| matches!(view.figures.standing, Standing::Open | Standing::Probing))
+        let rests = self.engine.rests([indexer.upstream]);
+        rests.iter().all(Option::is_none)
     }
 
     /// The earliest that any of these can be asked, in whole seconds from now.

@@ -52,7 +52,7 @@ pub(crate) struct List {
 impl List {
     pub(crate) fn of(
         contributions: Vec<Contribution>,
-        wanted: impl Fn(&Contribution, &Release) -> bool,
+        mut wanted: impl FnMut(&Contribution, &Release) -> bool,
     ) -> Self {
         let mut groups = Groups::default();
         for (of, contribution) in contributions.iter().enumerate() {
@@ -64,7 +64,10 @@ impl List {
                 }
             }
         }
-        let releases = groups.close();
+        let at = |source: Source| {
+            &contributions[usize::from(source.of)].part.releases[source.at as usize]
+        };
+        let releases = groups.close(at);
         let mut list = Self {
             alone: vec![0; contributions.len()],
             contributions,
@@ -130,20 +133,19 @@ impl List {
 struct Groups {
     groups: Vec<SmallVec<[Source; 2]>>,
     by_hash: HashMap<InfoHash, u32>,
-    /// Groups with an info hash by title and size; several may have the same.
-    titles: HashMap<(u64, u64), SmallVec<[u32; 1]>>,
+    /// Groups by title and size; several may have the same.
+    titles: HashMap<Like, SmallVec<[u32; 1]>>,
     /// Those without an info hash, for when all others are there.
-    bare: Vec<(Source, Option<(u64, u64)>)>,
+    bare: Vec<Source>,
 }
+
+/// What releases without an info hash are known by: title and size.
+type Like = (u64, u64);
 
 impl Groups {
     fn add(&mut self, source: Source, release: &Release) {
-        let like = release
-            .size
-            .filter(|size| *size > 0)
-            .map(|size| (title_key(&release.title), size));
         let Some(hash) = release.info_hash else {
-            self.bare.push((source, like));
+            self.bare.push(source);
             return;
         };
         if let Some(group) = self.by_hash.get(&hash) {
@@ -152,14 +154,20 @@ impl Groups {
         }
         let group = self.open(source);
         self.by_hash.insert(hash, group);
-        if let Some(like) = like {
-            self.titles.entry(like).or_default().push(group);
-        }
     }
 
-    fn close(mut self) -> Vec<SmallVec<[Source; 2]>> {
-        for (source, like) in std::mem::take(&mut self.bare) {
-            let Some(like) = like else {
+    fn close<'a>(mut self, at: impl Fn(Source) -> &'a Release) -> Vec<SmallVec<[Source; 2]>> {
+        let bare = std::mem::take(&mut self.bare);
+        if !bare.is_empty() {
+            // Titles cost time, and only these ask for them.
+            for (group, sources) in (0..).zip(&self.groups) {
+                if let Some(like) = like(at(sources[0])) {
+                    self.titles.entry(like).or_default().push(group);
+                }
+            }
+        }
+        for source in bare {
+            let Some(like) = like(at(source)) else {
                 self.open(source);
                 continue;
             };
@@ -188,6 +196,12 @@ impl Groups {
         self.groups.push(SmallVec::from_slice(&[source]));
         u32::try_from(self.groups.len() - 1).unwrap_or(u32::MAX)
     }
+}
+
+/// `None` where no size is told: many things have the same title.
+fn like(release: &Release) -> Option<Like> {
+    let size = release.size.filter(|size| *size > 0)?;
+    Some((title_key(&release.title), size))
 }
 
 /// A title without what indexers write differently: case, spaces, dots and the like.

@@ -232,7 +232,10 @@ impl<'a> Shown<'a> {
             .collect();
         also.dedup();
         let mut release = std::borrow::Cow::Borrowed(release);
-        if release.published.is_none() || release.info_hash.is_none() || release.magnet.is_none() {
+        if merged.sources[1..]
+            .iter()
+            .any(|other| adds(list.at(*other), &release))
+        {
             complete(release.to_mut(), list, merged);
         }
         Self {
@@ -257,6 +260,13 @@ impl<'a> Shown<'a> {
             also: &self.also,
         }
     }
+}
+
+/// Whether another source says something that this one does not.
+fn adds(other: &weir_search_proto::Release, release: &weir_search_proto::Release) -> bool {
+    (release.published.is_none() && other.published.is_some())
+        || (release.info_hash.is_none() && other.info_hash.is_some())
+        || (release.magnet.is_none() && other.magnet.is_some())
 }
 
 /// What the preferred source does not say and another does.

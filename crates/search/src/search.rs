@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use weir_engine::dispatch::{Class, Moment};
+use weir_engine::dispatch::{Class, Moment, UpstreamId};
 use weir_search_proto::{Mapping, Query, Release};
 
 use crate::indexer::Indexer;
@@ -241,13 +241,27 @@ impl Search {
                 })
             })
             .collect();
+        // Most releases of an indexer are in the categories of the one before.
+        let mut last: Option<(UpstreamId, Vec<u32>, bool)> = None;
         List::of(contributions, |contribution, release| {
-            self.wants(&contribution.indexer, release)
+            let indexer = &*contribution.indexer;
+            if !self.fits(indexer, release) {
+                return false;
+            }
+            let same = |known: &&(UpstreamId, Vec<u32>, bool)| {
+                known.0 == indexer.upstream && known.1 == release.categories
+            };
+            if let Some((.., fits)) = last.as_ref().filter(same) {
+                return *fits;
+            }
+            let fits = self.fits_category(indexer, release);
+            last = Some((indexer.upstream, release.categories.clone(), fits));
+            fits
         })
     }
 
     /// Whether a release is what was asked for: indexers give more than that.
-    fn wants(&self, indexer: &Indexer, release: &Release) -> bool {
+    fn fits(&self, indexer: &Indexer, release: &Release) -> bool {
         let query = &self.question.query;
         if release
             .protocol
@@ -261,6 +275,11 @@ impl Search {
         {
             return false;
         }
+        true
+    }
+
+    fn fits_category(&self, indexer: &Indexer, release: &Release) -> bool {
+        let query = &self.question.query;
         if query.categories.is_empty() {
             return true;
         }
