@@ -125,7 +125,8 @@ impl Desk {
             deadline: config.deadline,
         });
         let kept = usize::try_from(config.kept_searches.get()).unwrap_or(usize::MAX);
-        self.searches.keep(&search, kept);
+        let bytes = config.cache.memory.len();
+        self.searches.keep(&search, kept, bytes);
         let (desk, ended) = (self.clone(), search.clone());
         self.tasks
             .spawn(async move { desk.note_when_over(&ended).await });

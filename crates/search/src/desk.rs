@@ -111,10 +111,15 @@ impl Counts {
 pub(crate) struct Searches(Mutex<std::collections::VecDeque<Arc<Search>>>);
 
 impl Searches {
-    pub(crate) fn keep(&self, search: &Arc<Search>, most: usize) {
+    /// Keeps a search beside the last ones, as many of them as there may be and as hold no more than `bytes`.
+    pub(crate) fn keep(&self, search: &Arc<Search>, most: usize, bytes: usize) {
         let mut searches = self.0.lock();
-        while searches.len() >= most.max(1) {
-            searches.pop_front();
+        let mut held: usize = searches.iter().map(|search| search.weight()).sum();
+        while searches.len() >= most.max(1) || held > bytes {
+            let Some(gone) = searches.pop_front() else {
+                break;
+            };
+            held = held.saturating_sub(gone.weight());
         }
         searches.push_back(search.clone());
     }
@@ -329,5 +334,59 @@ impl Desk {
         self.tasks.close();
         let _ = tokio::time::timeout(drain.max(Duration::from_secs(1)), self.tasks.wait()).await;
         self.office.cache.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_search_proto::{Function, Query};
+
+    use super::*;
+    use crate::merge::tests::{part, release};
+    use crate::search::{How, Question, State};
+
+    fn answered(id: u64) -> Arc<Search> {
+        let answer = part(1, vec![release("a", 1, None)]);
+        let question = Question {
+            query: Query::new(Function::Search),
+            scope: vec![answer.indexer],
+            class: policy::INTERACTIVE,
+            max_wait: None,
+            no_cache: false,
+            program: Programs::default().heard("a test", weir_engine::dispatch::Moment(0)),
+            address: String::new(),
+            deadline: Duration::from_secs(15),
+        };
+        let moment = weir_engine::dispatch::Moment(0);
+        let search = Search::new(SearchId(id), question, moment);
+        let (part, how) = (answer.part, How::Asked);
+        search.set(0, State::Answered { part, how });
+        Arc::new(search)
+    }
+
+    #[tokio::test]
+    async fn the_oldest_searches_go_when_there_are_too_many_or_all_hold_too_much() {
+        let one = answered(1).weight();
+        assert!(one > 0);
+        let kept = |most, bytes| {
+            let searches = Searches::default();
+            (1..=4).for_each(|id| searches.keep(&answered(id), most, bytes));
+            let all = searches.all();
+            all.iter().map(|search| search.id.0).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(3, usize::MAX), [4, 3, 2]);
+        // The newest is not weighed: its answers are still to come.
+        assert_eq!(kept(100, one), [4, 3]);
+        assert_eq!(kept(100, 0), [4]);
+    }
+
+    #[tokio::test]
+    async fn what_has_not_changed_is_merged_once() {
+        let search = answered(1);
+        let first = search.list(|_| true);
+        assert!(Arc::ptr_eq(&first, &search.list(|_| true)));
+        search.set(0, State::Nothing("a test"));
+        let second = search.list(|_| true);
+        assert_eq!((first.releases.len(), second.releases.len()), (1, 0));
     }
 }

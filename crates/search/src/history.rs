@@ -1,7 +1,7 @@
 //! What programs asked and fetched, what became of it, and two things that must stay: the key of links and the
 //! numbers of indexers. All of it in `state.db`.
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use weir_store::Error;
 use weir_store::sqlite::{File, Migrations};
 
@@ -210,21 +210,7 @@ impl History {
                        AND ((?3 = '' AND ?4 = '') OR EXISTS (SELECT 1 FROM search_outcome WHERE search = id \
                        AND (?3 = '' OR indexer = ?3) AND (?4 = '' OR what = ?4))) AND at >= ?5 AND at < ?6 \
                        ORDER BY id DESC LIMIT ?7";
-            let (from, to) = filter.day.unwrap_or((i64::MIN, i64::MAX));
-            let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map(
-                params![
-                    filter.before.unwrap_or(i64::MAX),
-                    filter.program,
-                    filter.indexer,
-                    filter.what,
-                    from,
-                    to,
-                    filter.page
-                ],
-                searched,
-            )?;
-            let mut found = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+            let mut found = rows(connection, sql, filter, searched)?;
             let sql = "SELECT indexer, what, reason, releases, alone, took_ms FROM search_outcome WHERE search = ?1";
             let mut outcomes = connection.prepare_cached(sql)?;
             for search in &mut found {
@@ -241,21 +227,7 @@ impl History {
             let sql = "SELECT id, at, program, address, indexer, title, what, reason, bytes, took_ms FROM search_grab \
                        WHERE id < ?1 AND (?2 = '' OR program = ?2) AND (?3 = '' OR indexer = ?3) \
                        AND (?4 = '' OR what = ?4) AND at >= ?5 AND at < ?6 ORDER BY id DESC LIMIT ?7";
-            let (from, to) = filter.day.unwrap_or((i64::MIN, i64::MAX));
-            let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map(
-                params![
-                    filter.before.unwrap_or(i64::MAX),
-                    filter.program,
-                    filter.indexer,
-                    filter.what,
-                    from,
-                    to,
-                    filter.page
-                ],
-                grabbed,
-            )?;
-            rows.collect()
+            rows(connection, sql, filter, grabbed)
         })
     }
 
@@ -327,6 +299,30 @@ impl History {
             tracing::warn!(front = "search", %error, "the history has a gap");
         }
     }
+}
+
+/// The rows that a filter lets through; all such queries number their parameters alike.
+fn rows<T>(
+    connection: &Connection,
+    sql: &str,
+    filter: &Filter,
+    read: fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    let (from, to) = filter.day.unwrap_or((i64::MIN, i64::MAX));
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map(
+        params![
+            filter.before.unwrap_or(i64::MAX),
+            filter.program,
+            filter.indexer,
+            filter.what,
+            from,
+            to,
+            filter.page
+        ],
+        read,
+    )?;
+    rows.collect()
 }
 
 fn searched(row: &Row<'_>) -> rusqlite::Result<Searched> {

@@ -101,6 +101,11 @@ impl List {
         &self.contributions[source.of as usize].indexer
     }
 
+    /// Bytes that its answers hold in memory, about; some of them may be in the cache as well.
+    pub(crate) fn weight(&self) -> usize {
+        self.contributions.iter().map(|one| one.part.weight).sum()
+    }
+
     /// How many releases only this contribution has.
     pub(crate) fn unique(&self, of: usize) -> usize {
         self.alone[of]
@@ -226,4 +231,4 @@ fn title_key(title: &str) -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -15,8 +15,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio_util::task::TaskTracker;
 use weir_config::{Secret, SecretUrl};
-use weir_engine::dispatch::Policy;
-use weir_engine::dispatch::policy::{CrewPolicy, FailurePolicy};
 use weir_engine::{Engine, Options, Restored, Timeline, Weather};
 use weir_store::sqlite::File;
 use weir_web::{App, Requests, System};
@@ -143,7 +141,11 @@ impl Rig {
             Weather::default(),
         );
         let outward = Outward {
-            engine: Engine::new("search", crate::policy(general(), &config), options),
+            engine: Engine::new(
+                "search",
+                crate::policy(weir_testkit::policy::general(), &config),
+                options,
+            ),
             rows: None,
             restored: Restored::default(),
             ground: Arc::new(weir_net::System::new()),
@@ -235,38 +237,5 @@ impl Rig {
     pub(crate) async fn end(self) {
         self.front.stop(Duration::from_secs(1)).await;
         self.state.close();
-    }
-}
-
-/// The numbers that hold for all fronts.
-fn general() -> Policy {
-    let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
-    Policy {
-        classes: Vec::new(),
-        capacity: 1,
-        agenda_capacity: 10,
-        backlog_floor: 32,
-        aging: 10 * second,
-        put_off: 10 * second,
-        crew: CrewPolicy {
-            base: 1,
-            max: 1,
-            grow_at: 60,
-            shrink_below: 40,
-            step: second,
-            slot_time: second,
-            waiting_max: 1000,
-        },
-        failure: FailurePolicy {
-            ladder: vec![minute, 5 * minute],
-            threshold: 1,
-            threshold_disables: false,
-            throttled: None,
-            longest: 1440 * minute,
-        },
-        again_class: None,
-        attempts: 1,
-        retry_base: second / 2,
-        records: 200,
     }
 }

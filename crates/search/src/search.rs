@@ -43,6 +43,8 @@ pub(crate) struct Search {
     pub(crate) began: Moment,
     pub(crate) began_at: Instant,
     places: Mutex<Vec<Place>>,
+    /// The releases, as they were after so many changes: many look at the same.
+    merged: Mutex<Option<(u64, Arc<List>)>>,
     /// Counts changes.
     changes: watch::Sender<u64>,
     /// Nobody wants it any more.
@@ -128,6 +130,7 @@ impl Search {
             began,
             began_at: Instant::now(),
             places: Mutex::new(places),
+            merged: Mutex::default(),
             changes: watch::Sender::new(0),
             stop: CancellationToken::new(),
             rises: OnceLock::new(),
@@ -223,7 +226,29 @@ impl Search {
     }
 
     /// All releases that are there now. `healthy` says whether an indexer could be asked for a file.
-    pub(crate) fn list(&self, healthy: impl Fn(&Indexer) -> bool) -> List {
+    pub(crate) fn list(&self, healthy: impl Fn(&Indexer) -> bool) -> Arc<List> {
+        // Read first: what changes while it is merged is merged next time.
+        let changes = *self.changes.borrow();
+        let mut merged = self.merged.lock();
+        if let Some((_, list)) = merged.as_ref().filter(|(at, _)| *at == changes) {
+            return list.clone();
+        }
+        let list = Arc::new(self.merge(healthy));
+        *merged = Some((changes, list.clone()));
+        list
+    }
+
+    /// Bytes that its answers hold in memory, about.
+    pub(crate) fn weight(&self) -> usize {
+        let places = self.places.lock();
+        let answer = |place: &Place| match &place.state {
+            State::Answered { part, .. } => part.weight,
+            _ => place.stale.as_ref().map_or(0, |part| part.weight),
+        };
+        places.iter().map(answer).sum()
+    }
+
+    fn merge(&self, healthy: impl Fn(&Indexer) -> bool) -> List {
         let contributions = self
             .places()
             .into_iter()

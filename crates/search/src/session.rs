@@ -25,7 +25,7 @@ pub(crate) struct SessionKey {
 
 /// An answer as it was given.
 pub(crate) struct Frozen {
-    pub(crate) list: List,
+    pub(crate) list: Arc<List>,
     pub(crate) skipped: Vec<Skipped>,
 }
 
@@ -41,16 +41,20 @@ impl Sessions {
         (at.elapsed() < life).then(|| frozen.clone())
     }
 
-    pub(crate) fn keep(&self, key: SessionKey, frozen: Arc<Frozen>, life: Duration) {
+    /// Keeps an answer; the oldest go when all of them hold more than `most` bytes.
+    pub(crate) fn keep(&self, key: SessionKey, frozen: Arc<Frozen>, life: Duration, most: usize) {
         let mut sessions = self.0.lock();
-        if sessions.len() >= MOST {
-            sessions.retain(|_, (at, _)| at.elapsed() < life);
-        }
-        if sessions.len() >= MOST {
+        sessions.retain(|_, (at, _)| at.elapsed() < life);
+        sessions.remove(&key);
+        let mut held: usize = sessions.values().map(|(_, kept)| kept.list.weight()).sum();
+        held += frozen.list.weight();
+        while sessions.len() >= MOST || (held > most && !sessions.is_empty()) {
             let oldest = sessions.iter().min_by_key(|(_, (at, _))| *at);
-            let oldest = oldest.map(|(key, _)| key.clone());
-            if let Some(oldest) = oldest {
-                sessions.remove(&oldest);
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else {
+                break;
+            };
+            if let Some((_, gone)) = sessions.remove(&oldest) {
+                held -= gone.list.weight();
             }
         }
         sessions.insert(key, (Instant::now(), frozen));
@@ -59,5 +63,48 @@ impl Sessions {
     /// Lets go of what is too old.
     pub(crate) fn sweep(&self, life: Duration) {
         self.0.lock().retain(|_, (at, _)| at.elapsed() < life);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_search_proto::Function;
+
+    use super::*;
+    use crate::merge::tests::{part, release};
+
+    fn key(program: &str) -> SessionKey {
+        SessionKey {
+            program: program.into(),
+            address: "192.0.2.1".to_owned(),
+            scope: "/torznab/api".to_owned(),
+            query: Query::new(Function::Search),
+        }
+    }
+
+    fn frozen() -> Arc<Frozen> {
+        let answer = part(1, vec![release("a", 1, None)]);
+        Arc::new(Frozen {
+            list: Arc::new(List::of(vec![answer], |_, _| true)),
+            skipped: Vec::new(),
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_oldest_go_when_all_hold_too_much() {
+        let (sessions, life) = (Sessions::default(), Duration::from_secs(600));
+        let most = 2 * frozen().list.weight();
+        for program in ["one", "two", "three"] {
+            sessions.keep(key(program), frozen(), life, most);
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        let found = |program| sessions.find(&key(program), life).is_some();
+        assert_eq!(["one", "two", "three"].map(found), [false, true, true]);
+        // Another page 0 of the same takes the place of its own.
+        sessions.keep(key("two"), frozen(), life, most);
+        assert_eq!(["two", "three"].map(found), [true, true]);
+        // One that is too large alone is kept all the same: its asker turns the pages.
+        sessions.keep(key("four"), frozen(), life, 1);
+        assert_eq!(["two", "three", "four"].map(found), [false, false, true]);
     }
 }

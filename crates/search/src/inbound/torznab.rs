@@ -171,7 +171,9 @@ impl Arrival {
             list,
             skipped: skipped(&search),
         });
-        desk.sessions.keep(key, frozen.clone(), config.session);
+        let most = config.cache.memory.len();
+        desk.sessions
+            .keep(key, frozen.clone(), config.session, most);
         link(&frozen)
     }
 }

@@ -36,7 +36,7 @@ fn indexer(number: u32, priority: u32) -> Arc<Indexer> {
     })
 }
 
-fn part(number: u32, releases: Vec<Release>) -> Contribution {
+pub(crate) fn part(number: u32, releases: Vec<Release>) -> Contribution {
     Contribution {
         indexer: indexer(number, 25),
         part: Arc::new(Part::new(releases, 0)),
@@ -45,7 +45,7 @@ fn part(number: u32, releases: Vec<Release>) -> Contribution {
     }
 }
 
-fn release(title: &str, size: u64, hash: Option<u8>) -> Release {
+pub(crate) fn release(title: &str, size: u64, hash: Option<u8>) -> Release {
     Release {
         title: title.to_owned(),
         guid: format!("{title} {size} {hash:?}"),

@@ -13,8 +13,7 @@ use axum::http::Request;
 use tokio::time::Instant;
 use tower::ServiceExt;
 use weir_config::{Secret, SecretUrl};
-use weir_engine::dispatch::policy::{CrewPolicy, FailurePolicy};
-use weir_engine::dispatch::{Policy, State};
+use weir_engine::dispatch::State;
 use weir_engine::{Engine, Options, Restored, Rows, Timeline, UpstreamView, WallClock, Weather};
 use weir_net::Ground;
 use weir_store::sqlite::File;
@@ -79,7 +78,11 @@ impl World {
             seed: Some(7),
             ..Options::new(timeline, Weather::default())
         };
-        let engine = Engine::new("search", policy(general(), config), options);
+        let engine = Engine::new(
+            "search",
+            policy(weir_testkit::policy::general(), config),
+            options,
+        );
         let outward = Outward {
             engine: engine.clone(),
             rows: Some(rows),
@@ -99,7 +102,11 @@ impl World {
             seed: Some(7),
             ..Options::new(timeline, Weather::default())
         };
-        let engine = Engine::new("search", policy(general(), config), options);
+        let engine = Engine::new(
+            "search",
+            policy(weir_testkit::policy::general(), config),
+            options,
+        );
         let outward = Outward {
             engine,
             rows: None,
@@ -337,40 +344,6 @@ pub(super) fn entry(name: &str, url: &str) -> entries::Indexer {
         timeout: 12 * SECOND,
         proxy: None,
         download: entries::Download::Proxy,
-    }
-}
-
-/// What holds for all fronts.
-fn general() -> Policy {
-    Policy {
-        classes: Vec::new(),
-        capacity: 1,
-        agenda_capacity: 10,
-        backlog_floor: 32,
-        aging: 10 * SECOND,
-        put_off: 10 * SECOND,
-        crew: CrewPolicy {
-            base: 1,
-            max: 1,
-            grow_at: 60,
-            shrink_below: 40,
-            step: SECOND,
-            slot_time: SECOND,
-            waiting_max: 1000,
-        },
-        failure: FailurePolicy {
-            ladder: [1, 5, 15, 30, 60, 180, 360, 720, 1440]
-                .map(|minutes| minutes * MINUTE)
-                .to_vec(),
-            threshold: 1,
-            threshold_disables: false,
-            throttled: None,
-            longest: DAY,
-        },
-        again_class: None,
-        attempts: 1,
-        retry_base: SECOND / 2,
-        records: 200,
     }
 }
 

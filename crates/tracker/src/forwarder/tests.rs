@@ -102,7 +102,7 @@ impl World {
         };
         let engine = Engine::new(
             "tracker",
-            policy::policy(policy::general(), config),
+            policy::policy(weir_testkit::policy::general(), config),
             options,
         );
         let swarms = Swarms::new(rules(config), 1);

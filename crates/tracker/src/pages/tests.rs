@@ -14,7 +14,7 @@ use weir_web::{App, Requests, System};
 
 use crate::config::Config;
 use crate::forwarder::Outward;
-use crate::forwarder::policy::{general, policy};
+use crate::forwarder::policy::policy;
 use crate::swarm::{Arrival, Doing, Endpoint, Minute, Want};
 use crate::{Around, Front};
 
@@ -44,7 +44,11 @@ impl Rig {
         let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
         let options = Options::new(timeline, Weather::default());
         let outward = Outward {
-            engine: Engine::new("tracker", policy(general(), &config), options),
+            engine: Engine::new(
+                "tracker",
+                policy(weir_testkit::policy::general(), &config),
+                options,
+            ),
             rows: None,
             restored: Restored::default(),
             ground: Arc::new(weir_net::System::new()),

@@ -11,8 +11,6 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use weir_config::SecretUrl;
-use weir_engine::dispatch::Policy;
-use weir_engine::dispatch::policy::{CrewPolicy, FailurePolicy};
 use weir_engine::{Engine, Options, Timeline, UpstreamView, Weather};
 use weir_tracker::config::Config;
 use weir_tracker::config::forwarder::{Family, Forwarder};
@@ -50,7 +48,7 @@ impl Weir {
         };
         let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
         let options = Options::new(timeline, Weather::default());
-        let policy = weir_tracker::policy(general(), &config);
+        let policy = weir_tracker::policy(weir_testkit::policy::general(), &config);
         let engine = Engine::new("tracker", policy, options);
         let outward = Outward {
             engine: engine.clone(),
@@ -160,37 +158,5 @@ fn forwarder(url: &str, timeout: Option<Duration>) -> Forwarder {
         proxy: None,
         timeout,
         family: Family::Any,
-    }
-}
-
-fn general() -> Policy {
-    let second = Duration::from_secs(1);
-    Policy {
-        classes: Vec::new(),
-        capacity: 1,
-        agenda_capacity: 10,
-        backlog_floor: 32,
-        aging: 10 * second,
-        put_off: 10 * second,
-        crew: CrewPolicy {
-            base: 1,
-            max: 1,
-            grow_at: 60,
-            shrink_below: 40,
-            step: second,
-            slot_time: second,
-            waiting_max: 1000,
-        },
-        failure: FailurePolicy {
-            ladder: vec![60 * second, 300 * second],
-            threshold: 1,
-            threshold_disables: false,
-            throttled: None,
-            longest: 86_400 * second,
-        },
-        again_class: None,
-        attempts: 1,
-        retry_base: second / 2,
-        records: 50,
     }
 }
