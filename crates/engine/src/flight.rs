@@ -139,6 +139,12 @@ impl<K: Key, T: Answer> Landing<K, T> {
         self.flight.put(answer);
     }
 
+    /// Puts an answer into the flight that tells what went wrong. Followers get it when the engine has taken note of
+    /// how the call went, so that whoever looks then at the upstream sees it resting; it is not kept.
+    pub fn put_last(&self, answer: Arc<T>) {
+        self.flight.put_last(answer);
+    }
+
     /// What is asked.
     pub fn key(&self) -> &K {
         &self.key

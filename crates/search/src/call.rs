@@ -178,7 +178,7 @@ impl Searching {
             Ok(found) => found,
             Err(trouble) => {
                 let outcome = office.explain(&trouble, indexer, &permit);
-                self.landing.put(Arc::new(Err(trouble)));
+                self.landing.put_last(Arc::new(Err(trouble)));
                 return outcome;
             }
         };
@@ -219,9 +219,21 @@ impl Call for Introducing {
                 Ok(_) => Outcome::Done,
                 Err(trouble) => self.office.explain(trouble, &self.indexer, &permit),
             };
-            self.landing.put(Arc::new(answer));
+            tell(&self.landing, answer);
             outcome
         })
+    }
+}
+
+/// An answer is for now; trouble is told when the engine knows of it, or whoever hears of it comes back too soon.
+fn tell<K, T>(landing: &Landing<K, Result<T, Trouble>>, answer: Result<T, Trouble>)
+where
+    K: std::hash::Hash + Eq + Clone + Send + Sync + 'static,
+    T: Send + Sync + 'static,
+{
+    match answer {
+        Ok(_) => landing.put(Arc::new(answer)),
+        Err(_) => landing.put_last(Arc::new(answer)),
     }
 }
 
@@ -261,7 +273,7 @@ impl Call for Fetching {
                     outcome_of_file(trouble, &permit)
                 }
             };
-            self.landing.put(Arc::new(answer));
+            tell(&self.landing, answer);
             outcome
         })
     }

@@ -29,6 +29,8 @@ pub(crate) struct Flight<T, X> {
 
 struct State<T> {
     answer: Option<Arc<T>>,
+    /// The answer once it is over, where there is no other.
+    last_word: Option<Arc<T>>,
     /// How it ended for everybody without an answer.
     over: Option<Ended>,
     /// The last launch that came to nothing, and how; 0 before there was one.
@@ -108,6 +110,7 @@ impl<K: Hash + Eq + Clone, T, X> Board<K, T, X> {
             wake(state);
             return then;
         }
+        state.answer = state.answer.take().or(state.last_word.take());
         state.over = Some(ended);
         if flights
             .get(key)
@@ -132,6 +135,7 @@ impl<T, X> Flight<T, X> {
             own,
             state: Mutex::new(State {
                 answer: None,
+                last_word: None,
                 over: None,
                 failed: (0, Ended::Cancelled),
                 launch: 1,
@@ -161,6 +165,11 @@ impl<T, X> Flight<T, X> {
         let mut state = self.state.lock();
         state.answer.get_or_insert(answer);
         wake(state);
+    }
+
+    /// The answer when the launch has ended: what went wrong, and everybody else knows by then.
+    pub(crate) fn put_last(&self, answer: Arc<T>) {
+        self.state.lock().last_word = Some(answer);
     }
 
     pub(crate) fn poll(

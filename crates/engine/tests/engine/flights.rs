@@ -39,6 +39,22 @@ impl Call for Fetch {
     }
 }
 
+/// Says at once what is wrong, and ends when the hand below says so.
+struct Complain {
+    hand: Arc<Hand>,
+    landing: Landing<&'static str, u32>,
+}
+
+impl Call for Complain {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
+        async move {
+            self.landing.put_last(Arc::new(7));
+            self.hand.run(&permit).await
+        }
+        .boxed()
+    }
+}
+
 impl Tower {
     fn new(keep_interest: std::time::Duration) -> Self {
         let desk = Desk::new(policy());
@@ -108,6 +124,27 @@ async fn rss_from_two_programs_is_one_call_whose_answer_both_get() {
     let shared = What::Shared { with: Asker(1) };
     let shared = decisions.iter().find(|decision| decision.what == shared);
     assert_eq!(shared.map(|decision| decision.asker), Some(Asker(2)));
+}
+
+/// Who was told sooner would see an upstream that is open, and tell its client to come back at once.
+#[tokio::test(start_paused = true)]
+async fn what_went_wrong_is_told_when_the_upstream_rests() {
+    let tower = Tower::new(secs(0));
+    let hand = tower.desk.call("call");
+    let call = hand.clone();
+    let job = tower.job(INTERACTIVE, 1);
+    let follower = tower.flights.join("key", job, |landing| {
+        let hand = call;
+        Some(Arc::new(Complain { hand, landing }))
+    });
+    settle().await;
+    assert_eq!(follower.result(), None);
+    let retry_after = Some(secs(77));
+    hand.give(Step::Outcome(Outcome::Throttled { retry_after }));
+    assert_eq!(follower.await, Ok(Arc::new(7)));
+    let rests = tower.desk.engine.rests([tower.one]);
+    assert!(rests[0].is_some());
+    assert!(tower.kept.lock().is_empty(), "it is no answer to keep");
 }
 
 #[tokio::test(start_paused = true)]
