@@ -50,11 +50,7 @@ impl FromStr for InfoHash {
 
 impl Display for InfoHash {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut digits = [0; 40];
-        HEXLOWER.encode_mut(&self.0, &mut digits);
-        digits
-            .iter()
-            .try_for_each(|digit| write!(f, "{}", *digit as char))
+        Display::fmt(&HEXLOWER.encode_display(&self.0), f)
     }
 }
 

@@ -186,12 +186,13 @@ impl World {
         );
         let bytes = to_bytes(answer.into_body(), usize::MAX).await;
         let bytes = bytes.expect("a body");
+        let took = began.elapsed();
         Reply {
             status,
             retry_after,
             location,
             body: String::from_utf8_lossy(&bytes).into_owned(),
-            took: began.elapsed(),
+            took,
         }
     }
 
