@@ -1,7 +1,7 @@
 //! The search front's model: its indexers, what is known, and the questions under way.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -79,6 +79,8 @@ pub(crate) struct Desk {
     pub(crate) downloads: Throttle,
     pub(crate) counts: Counts,
     pub(crate) tasks: TaskTracker,
+    /// Weir is to stop: whoever waits for a search gets what there is.
+    pub(crate) leaving: CancellationToken,
     pub(crate) closing: CancellationToken,
     rows: Option<Arc<Rows>>,
 }
@@ -185,6 +187,7 @@ impl Desk {
             downloads: Throttle::default(),
             counts: Counts::default(),
             tasks: TaskTracker::new(),
+            leaving: CancellationToken::new(),
             closing: CancellationToken::new(),
             rows,
             engine,
@@ -262,6 +265,7 @@ impl Desk {
             known: known.into(),
             starts: Mutex::default(),
             no_files_before: Mutex::default(),
+            introduced: AtomicI64::default(),
         };
         if indexer.known.load().is_none()
             && let Some((caps, at)) = self.office.cache.caps(&entry.name, &indexer.place())
@@ -329,6 +333,7 @@ impl Desk {
 
     /// Ends everything within `drain`.
     pub(crate) async fn stop(&self, drain: Duration) {
+        self.leaving.cancel();
         self.engine.shutdown(drain).await;
         self.closing.cancel();
         self.tasks.close();

@@ -3,6 +3,7 @@
 //! A slow indexer costs its own releases, never the reply: who waits is told apart from who is asked.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -30,10 +31,31 @@ const PAGE_MOST: u32 = 1000;
 /// How often it is looked whether an indexer that is waited for has begun to rest.
 const LOOK: Duration = Duration::from_millis(500);
 
+const PANICKED: &str = "Weir failed to ask it; the log says why";
+
 /// Why there is no answer.
 enum NoAnswer {
     Trouble(Trouble),
     Ended(Ended),
+}
+
+/// However a task ends, nobody waits for it in vain.
+struct OnPanic<'a>(&'a Search, usize);
+
+impl Drop for OnPanic<'_> {
+    fn drop(&mut self) {
+        let Self(search, place) = *self;
+        if std::thread::panicking() {
+            let reason = PANICKED.to_owned();
+            search.set(
+                place,
+                State::Failed {
+                    reason,
+                    until: None,
+                },
+            );
+        }
+    }
 }
 
 impl NoAnswer {
@@ -53,8 +75,10 @@ impl Desk {
         let search = Arc::new(Search::new(id, question, self.engine.timeline().now()));
         for place in 0..search.question.scope.len() {
             let (desk, search) = (self.clone(), search.clone());
-            self.tasks
-                .spawn(async move { desk.ask(&search, place).await });
+            self.tasks.spawn(async move {
+                let _guard = OnPanic(&search, place);
+                desk.ask(&search, place).await;
+            });
         }
         search
     }
@@ -308,8 +332,14 @@ impl Desk {
                 true => config.cache.nothing,
                 false => config.cache.caps,
             };
-            let life = i64::try_from(life.as_secs()).unwrap_or(i64::MAX);
-            if known.at.saturating_add(life) < self.office.wall() {
+            let (now, seconds) = (self.office.wall(), |time: Duration| {
+                i64::try_from(time.as_secs()).unwrap_or(i64::MAX)
+            });
+            // One that fails to say it again is not asked with every search.
+            let again = seconds(config.cache.nothing);
+            let last = indexer.introduced.load(Ordering::Relaxed);
+            if known.at.saturating_add(seconds(life)) < now && last.saturating_add(again) < now {
+                indexer.introduced.store(now, Ordering::Relaxed);
                 self.introduce(indexer, BACKGROUND);
             }
             return Ok(known);
@@ -413,9 +443,7 @@ impl Desk {
                 reason: "too many questions wait already".to_owned(),
                 until: None,
             },
-            NoAnswer::Ended(Ended::Panicked) => {
-                failed("Weir failed to ask it; the log says why".to_owned())
-            }
+            NoAnswer::Ended(Ended::Panicked) => failed(PANICKED.to_owned()),
             NoAnswer::Ended(Ended::Shutdown) => State::Skipped {
                 reason: "Weir is stopping".to_owned(),
                 until: None,
@@ -482,5 +510,41 @@ fn class_max_wait(config: &Config, class: Class) -> Option<Duration> {
         RSS => max_wait.rss,
         COMPLETION => max_wait.completion,
         _ => max_wait.background,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::merge::tests::indexer;
+
+    #[tokio::test]
+    async fn a_task_that_panics_is_not_waited_for() {
+        let question = Question {
+            query: weir_search_proto::Query::new(weir_search_proto::Function::Search),
+            scope: vec![indexer(0, 25)],
+            class: INTERACTIVE,
+            max_wait: None,
+            no_cache: false,
+            program: Program {
+                name: "".into(),
+                asker: Default::default(),
+            },
+            address: String::new(),
+            deadline: Duration::from_secs(3600),
+        };
+        let search = Arc::new(Search::new(SearchId(1), question, Moment(0)));
+        let mut tasks = tokio::task::JoinSet::new();
+        let asked = search.clone();
+        tasks.spawn(async move {
+            let _guard = OnPanic(&asked, 0);
+            panic!("as if the code were wrong");
+        });
+        search.settled(search.deadline()).await;
+        let places = search.places();
+        assert!(
+            matches!(&places[0].state, State::Failed { reason, .. } if reason == PANICKED),
+            "an outcome"
+        );
     }
 }

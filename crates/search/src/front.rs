@@ -34,6 +34,11 @@ impl Front {
         }
     }
 
+    /// Lets those who wait for a search go soon, with what there is by then. Comes before [`Front::stop`].
+    pub fn leave(&self) {
+        self.desk.leaving.cancel();
+    }
+
     /// Ends every call within `drain`, and writes what is not written yet.
     pub async fn stop(&self, drain: Duration) {
         self.desk.stop(drain).await;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
@@ -30,6 +31,8 @@ pub(crate) struct Indexer {
     pub(crate) starts: Mutex<VecDeque<Moment>>,
     /// It gives no files before then: it said that its limit of downloads is reached.
     pub(crate) no_files_before: Mutex<Moment>,
+    /// When it was last asked again what it can do, in seconds since 1970.
+    pub(crate) introduced: AtomicI64,
 }
 
 /// What an indexer can do.

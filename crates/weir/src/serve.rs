@@ -98,6 +98,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
                 Signal::Stop { name, .. } if !stop.is_cancelled() => {
                     tracing::info!(signal = name, drain = ?config.drain, "stopping; a second signal stops at once");
                     stop.cancel();
+                    search.leave();
                 }
                 Signal::Stop { name, code } => {
                     tracing::warn!(signal = name, "stopped at once");

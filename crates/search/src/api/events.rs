@@ -126,7 +126,7 @@ impl Reader {
             () = tokio::time::sleep_until(self.search.deadline()) => {}
             // What each indexer is then called takes a moment.
             () = self.search.stop.cancelled() => tokio::time::sleep(TOGETHER / 4).await,
-            () = self.desk.closing.cancelled() => self.search.stop.cancel(),
+            () = self.desk.leaving.cancelled() => self.search.stop.cancel(),
         }
     }
 }

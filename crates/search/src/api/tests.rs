@@ -155,6 +155,18 @@ async fn events_tell_what_changes_and_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn events_end_when_weir_stops() {
+    let slow = Small::start("slow", &["Example"], Duration::from_secs(3600)).await;
+    let rig = Rig::new(&[slow]).await;
+    let id = rig.begin(r#"{"query": "example"}"#).await;
+    let path = format!("/api/v1/searches/{id}/events");
+    let stop = async { rig.front.leave() };
+    let (text, ()) = tokio::join!(rig.page(&path), stop);
+    assert!(text.contains("event: done"), "{text}");
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_search_waits_for_nobody_and_is_remembered_once() {
     let fast = Small::start("fast", &["Example A"], AT_ONCE).await;
     let slow = Small::start("slow", &["Example B"], Duration::from_secs(30)).await;

@@ -27,6 +27,9 @@ use crate::session::{Frozen, SessionKey};
 /// Time that caps wait for indexers which have not said yet what they can do.
 const CAPS_WAIT: Duration = Duration::from_secs(5);
 
+/// Time that a search under way still has when Weir stops.
+const LEAVE: Duration = Duration::from_secs(2);
+
 /// A request and what belongs to it.
 pub(super) struct Arrival {
     pub(super) desk: Arc<Desk>,
@@ -158,7 +161,10 @@ impl Arrival {
             deadline: config.deadline,
         };
         let search = desk.begin(question);
-        search.settled(search.deadline()).await;
+        tokio::select! {
+            () = search.settled(search.deadline()) => {}
+            () = leave(desk) => {}
+        }
         let tally = search.tally();
         let list = search.list(|indexer| desk.is_healthy(indexer));
         note(desk, &search, &scope.name, &list);
@@ -176,6 +182,12 @@ impl Arrival {
             .keep(key, frozen.clone(), config.session, most);
         link(&frozen)
     }
+}
+
+/// Ends when nobody should wait any longer, because Weir stops.
+async fn leave(desk: &Desk) {
+    desk.leaving.cancelled().await;
+    tokio::time::sleep(LEAVE).await;
 }
 
 /// What the header says, in seconds.

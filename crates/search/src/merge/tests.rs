@@ -9,7 +9,7 @@ use crate::config::indexer as entries;
 use crate::outbound::Target;
 
 /// An indexer by number, of a priority.
-fn indexer(number: u32, priority: u32) -> Arc<Indexer> {
+pub(crate) fn indexer(number: u32, priority: u32) -> Arc<Indexer> {
     let config = entries::Indexer {
         name: format!("indexer{number}"),
         url: SecretUrl::parse("http://indexer.example/api").expect("a URL"),
@@ -33,6 +33,7 @@ fn indexer(number: u32, priority: u32) -> Arc<Indexer> {
         known: None.into(),
         starts: Default::default(),
         no_files_before: Default::default(),
+        introduced: Default::default(),
     })
 }
 

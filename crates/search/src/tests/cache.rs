@@ -64,6 +64,21 @@ async fn an_indexer_whose_caps_could_not_be_read_is_soon_asked_again() {
     );
 }
 
+/// What is known still stands, and the indexer has other things to do than to fail at this with every search.
+#[tokio::test(start_paused = true)]
+async fn an_indexer_that_fails_to_say_again_what_it_can_do_is_left_alone_for_a_while() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    world.get("/torznab/api?t=caps").await;
+    indexers[0].set_all(Behaviour::Html);
+    for minute in 0..20 {
+        world.until(DAY + minute * MINUTE + SECOND).await;
+        world.get("/torznab/api?t=caps").await;
+    }
+    assert_eq!(indexers[0].introductions(), 3);
+}
+
 #[tokio::test(start_paused = true)]
 async fn nocache_passes_the_cache_by() {
     let network = Network::new();

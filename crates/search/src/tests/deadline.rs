@@ -33,6 +33,23 @@ async fn at_the_deadline_what_is_there_is_served_and_the_rest_fills_the_cache() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stop_keeps_nobody_waiting_for_the_deadline() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let world = World::new(network.ground(), &patient(&indexers));
+    world.get("/torznab/api?t=caps").await;
+    indexers[1].set(Behaviour::Hang);
+    let stop = async {
+        tokio::time::sleep(3 * SECOND).await;
+        world.front.leave();
+    };
+    let (reply, ()) = tokio::join!(world.get("/torznab/api?t=search&q=some"), stop);
+    assert_eq!((reply.status, reply.titles().len()), (200, 3));
+    assert_eq!(reply.took, 5 * SECOND);
+    assert_eq!(reply.reason("b"), "it has not answered yet");
+}
+
+#[tokio::test(start_paused = true)]
 async fn whose_turn_comes_too_late_is_named_at_once_and_asked_for_the_next_one() {
     let network = Network::new();
     let indexers = crowd(&network, 2).await;
