@@ -71,9 +71,10 @@ impl Fields<'_> {
         &mut self.report.mistakes
     }
 
-    /// The row of a key that was taken; none after a mistake in it.
+    /// The row of a key that was taken, of this section or with its path of one within; none after a mistake in it.
     fn row(&mut self, key: &str) -> Option<&mut Resolved> {
-        debug_assert!(self.knows(key), "{key} is missing from the table");
+        let first = key.split_once('.').map_or(key, |(section, _)| section);
+        debug_assert!(self.knows(first), "{key} is missing from the table");
         let path = join(&self.path, key);
         self.report
             .resolved

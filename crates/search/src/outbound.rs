@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use weir_config::{Secret, SecretUrl};
+use weir_config::{Secret, SecretUrl, Secrets};
 use weir_engine::{Outcome, Permit, Reason, Trouble as Weather};
 use weir_net::http::{Client, Request, Response};
 use weir_net::{Error, Ground};
@@ -18,10 +18,6 @@ use crate::config::indexer::Indexer;
 
 /// Redirects that are followed.
 const REDIRECTS: u8 = 5;
-/// Characters of what an indexer said that are kept.
-const WORDS: usize = 200;
-/// Keys that are shorter are no secrets that could be told from words.
-const SECRET: usize = 6;
 /// Parts of a path that are shorter are words.
 const SECRET_IN_PATH: usize = 16;
 
@@ -58,7 +54,7 @@ pub(crate) struct Target {
     key: Option<Secret>,
     proxy: Option<SecretUrl>,
     /// What only it and we should know, in all forms that it may be written in.
-    secrets: Vec<Secret>,
+    secrets: Secrets,
 }
 
 /// A good answer to a search, and the bytes it was read from.
@@ -109,7 +105,9 @@ impl Target {
             url: config.url.clone(),
             key: config.api_key.clone(),
             proxy: config.proxy.clone(),
-            secrets: secrets(config),
+            secrets: Secrets::of(&config.url, config.api_key.as_ref(), |part| {
+                part.len() >= SECRET_IN_PATH
+            }),
         }
     }
 
@@ -128,21 +126,9 @@ impl Target {
         query
     }
 
-    /// An indexer's own words, short enough for a page and without what only it and we should know.
-    fn words(&self, text: &str) -> String {
-        let mut words: String = text.chars().filter(|letter| !letter.is_control()).collect();
-        for secret in &self.secrets {
-            words = words.replace(secret.expose(), "…");
-        }
-        words.chars().take(WORDS).collect()
-    }
-
     /// Takes away what tells a secret and is shown to clients. The address of the file stays: they never see it.
     pub(crate) fn scrub(&self, release: &mut Release) {
-        let tells = |text: &str| {
-            let mut secrets = self.secrets.iter();
-            secrets.any(|secret| text.contains(secret.expose()))
-        };
+        let tells = |text: &str| self.secrets.tells(text);
         release.details.take_if(|details| tells(details));
         release.attributes.retain(|(_, value)| !tells(value));
     }
@@ -151,7 +137,7 @@ impl Target {
         let Unreadable::Error(error) = unreadable else {
             return Trouble::Unreadable(Arc::new(unreadable));
         };
-        let words = self.words(&error.description);
+        let words = self.secrets.words(&error.description);
         let limit = words.to_lowercase().contains("limit reached");
         match error.code {
             100..200 => Trouble::Key(words),
@@ -164,24 +150,6 @@ impl Target {
             code => Trouble::Said(format!("{words} (error {code})")),
         }
     }
-}
-
-fn secrets(config: &Indexer) -> Vec<Secret> {
-    let url = config.url.expose_url();
-    let in_query = url.query_pairs().map(|(_, value)| value.into_owned());
-    let key = config.api_key.as_ref().map(|key| key.expose().to_owned());
-    let in_path = url.path_segments().into_iter().flatten();
-    let in_path = in_path.filter(|part| part.len() >= SECRET_IN_PATH);
-    let plain = in_query.chain(key).chain(in_path.map(str::to_owned));
-    let plain = plain.filter(|secret| secret.len() >= SECRET);
-    plain
-        .flat_map(|secret| {
-            let encoded = utf8_percent_encode(&secret, VALUE).to_string();
-            let other = (encoded != secret).then_some(encoded);
-            std::iter::once(secret).chain(other)
-        })
-        .map(Secret::new)
-        .collect()
 }
 
 impl Outbound {

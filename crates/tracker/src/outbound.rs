@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use weir_config::SecretUrl;
+use weir_config::{SecretUrl, Secrets};
 use weir_net::{Error, Family, Ground, Names};
 use weir_tracker_proto::http::{Failure, RetryIn};
 use weir_tracker_proto::{Announce, InfoHash, ReplyError};
@@ -49,6 +49,7 @@ pub(crate) struct Target {
     connection: udp::Connection,
     /// Which of its addresses is tried next over UDP.
     turn: AtomicUsize,
+    secrets: Secrets,
 }
 
 /// What a tracker said to an announce.
@@ -91,10 +92,6 @@ pub(crate) enum Trouble {
 
 /// Peers that are taken from one answer; more are of no use to anybody.
 const PEERS: usize = 1000;
-/// Parts of a URL that are so long may be a passkey.
-const SECRET: usize = 6;
-/// Characters of a reason that are kept.
-const REASON: usize = 200;
 
 impl Target {
     pub(crate) fn new(config: &forwarder::Forwarder) -> Self {
@@ -109,24 +106,8 @@ impl Target {
             },
             connection: udp::Connection::default(),
             turn: AtomicUsize::new(0),
+            secrets: Secrets::of(&config.uri, None, |part| part != "announce"),
         }
-    }
-
-    /// A tracker's own words, short enough for a page and without what only it and we should know.
-    fn words(&self, text: &str) -> String {
-        let plain = text.chars().filter(|letter| !letter.is_control());
-        let mut words: String = plain.take(REASON).collect();
-        let url = self.url.expose_url();
-        let values = url.query_pairs().map(|(_, value)| value.into_owned());
-        let parts = url.path().split('/').map(str::to_owned);
-        let raw = url.query().unwrap_or_default().split('&');
-        let raw = raw.map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
-        for secret in values.chain(parts).chain(raw.map(str::to_owned)) {
-            if secret.len() >= SECRET && secret != "announce" {
-                words = words.replace(&secret, "…");
-            }
-        }
-        words
     }
 
     fn is_udp(&self) -> bool {
@@ -215,7 +196,7 @@ impl Outbound {
 
 fn said_no(failure: &Failure<'_>, target: &Target) -> Said {
     Said::Refused {
-        reason: target.words(&failure.reason.to_string()),
+        reason: target.secrets.words(&failure.reason.to_string()),
         retry_in: failure.retry_in,
     }
 }
@@ -250,12 +231,15 @@ mod tests {
             "http://t.example/announce?passkey=s3cr3tkey",
             "udp://t.example:1/announce?a=1&k=s3cr3tkey",
         ] {
-            let words = target(url).words("Invalid passkey s3cr3tkey for /announce\u{1b}[0m");
+            let words = target(url)
+                .secrets
+                .words("Invalid passkey s3cr3tkey for /announce\u{1b}[0m");
             assert_eq!(words, "Invalid passkey … for /announce[0m", "{url}");
         }
         let coded = target("http://t.example/announce?passkey=a%2Fb%2Fc%2Fd");
-        assert_eq!(coded.words("no a/b/c/d, no a%2Fb%2Fc%2Fd"), "no …, no …");
-        let long = "x".repeat(5000);
-        assert_eq!(coded.words(&long).len(), REASON);
+        assert_eq!(
+            coded.secrets.words("no a/b/c/d, no a%2Fb%2Fc%2Fd"),
+            "no …, no …"
+        );
     }
 }

@@ -99,7 +99,7 @@ impl Client {
                 ..Given::default()
             })),
             Reply::Cut { .. } => Ok(refused(String::new())),
-            Reply::Error { message, .. } => Ok(refused(target.words(&message.to_string()))),
+            Reply::Error { message, .. } => Ok(refused(target.secrets.words(&message.to_string()))),
             _ => Err(Trouble::Unreadable(ReplyError::Empty)),
         }
     }
@@ -227,7 +227,7 @@ impl Attempt<'_> {
                 Ok((connection, false))
             }
             Reply::Error { message, .. } => {
-                Err(Trouble::No(self.target.words(&message.to_string())))
+                Err(Trouble::No(self.target.secrets.words(&message.to_string())))
             }
             _ => Err(Trouble::Unreadable(ReplyError::Empty)),
         }

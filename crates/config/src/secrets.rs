@@ -1,0 +1,87 @@
+//! What an upstream knows of us and must not be shown, also where it repeats it in words of its own.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::{Secret, SecretUrl};
+
+/// Shorter ones are left: they would be found in every other sentence.
+const SHORTEST: usize = 6;
+/// Characters that are kept of an upstream's words.
+const WORDS: usize = 200;
+
+/// What is encoded in a query.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+/// The secrets of one upstream, in every form in which it may repeat them.
+#[derive(Clone, Debug)]
+pub struct Secrets(Vec<Secret>);
+
+impl Secrets {
+    /// Those of a URL and the key that goes with it. `in_path` says which parts of the path may be one.
+    pub fn of(url: &SecretUrl, key: Option<&Secret>, in_path: impl Fn(&str) -> bool) -> Self {
+        let url = url.expose_url();
+        let raw = url.query().unwrap_or_default().split('&');
+        let raw = raw.map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
+        let path = url.path().split('/').filter(|part| in_path(part));
+        let plain = raw.chain(path).chain(url.password());
+        let plain = plain.chain(key.map(Secret::expose)).map(str::to_owned);
+        let values = url.query_pairs().map(|(_, value)| value.into_owned());
+        let plain: Vec<String> = plain.chain(values).collect();
+        let encode = |secret: &String| utf8_percent_encode(secret, ENCODED).to_string();
+        let encoded = plain.iter().map(encode);
+        let mut all: Vec<String> = encoded.chain(plain.iter().cloned()).collect();
+        all.retain(|secret| secret.len() >= SHORTEST);
+        // The longest first: what is part of another must not break it up.
+        all.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
+        all.dedup();
+        Self(all.into_iter().map(Secret::new).collect())
+    }
+
+    /// An upstream's words without them, on one line and short enough for a page.
+    pub fn words(&self, text: &str) -> String {
+        let mut words: String = text.chars().filter(|letter| !letter.is_control()).collect();
+        for secret in &self.0 {
+            words = words.replace(secret.expose(), "…");
+        }
+        words.chars().take(WORDS).collect()
+    }
+
+    /// Whether a text tells one of them.
+    pub fn tells(&self, text: &str) -> bool {
+        self.0.iter().any(|secret| text.contains(secret.expose()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets() -> Secrets {
+        let url = "http://me:p4ssword@indexer.example/k3yInThePath/announce?token=k%33y%20word&t=1";
+        let url = SecretUrl::parse(url).expect("a URL");
+        let key = Secret::new("the/api/key");
+        Secrets::of(&url, Some(&key), |part| part != "announce")
+    }
+
+    #[test]
+    fn every_form_is_hidden() {
+        let said = "p4ssword, k3yInThePath, k%33y%20word, k3y word, k3y%20word, the/api/key, the%2Fapi%2Fkey";
+        assert!(said.split(", ").all(|secret| secrets().tells(secret)));
+        assert_eq!(secrets().words(said), ["…"; 7].join(", "));
+        let other = "announce 1 to indexer.example, me";
+        assert!(!secrets().tells(other));
+        assert_eq!(secrets().words(other), other);
+    }
+
+    #[test]
+    fn words_are_cut_when_nothing_is_left_to_hide() {
+        let said = format!("{}\n\tk3yInThePath", "x".repeat(195));
+        assert_eq!(secrets().words(&said), format!("{}…", "x".repeat(195)));
+        let long = "é".repeat(300);
+        assert_eq!(secrets().words(&long), "é".repeat(200));
+    }
+}
