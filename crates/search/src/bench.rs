@@ -1,7 +1,6 @@
 //! Merging without a front around it, for the benches.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use weir_config::SecretUrl;
 use weir_engine::dispatch::UpstreamId;
@@ -10,7 +9,6 @@ use weir_search_proto::{InfoHash, Release};
 use crate::config::indexer as entries;
 use crate::indexer::Indexer;
 use crate::merge::{Contribution, List};
-use crate::outbound::Target;
 use crate::part::Part;
 
 /// Answers of many indexers to one question.
@@ -67,28 +65,7 @@ fn release(indexer: u32, at: u32) -> Release {
 }
 
 fn indexer(number: u32) -> Arc<Indexer> {
-    let config = entries::Indexer {
-        name: format!("indexer{number}"),
-        url: SecretUrl::parse("http://indexer.example/api").expect("a URL"),
-        api_key: None,
-        kind: entries::Kind::Torznab,
-        priority: 25,
-        min_request_interval: None,
-        limits: entries::Limits::default(),
-        reset_hour: None,
-        categories: Vec::new(),
-        tags: Vec::new(),
-        timeout: Duration::from_secs(12),
-        proxy: None,
-        download: entries::Download::Proxy,
-    };
-    Arc::new(Indexer {
-        number,
-        upstream: UpstreamId(number),
-        target: Target::new(&config),
-        config,
-        known: None.into(),
-        starts: Default::default(),
-        no_files_before: Default::default(),
-    })
+    let url = SecretUrl::parse("http://indexer.example/api").expect("a URL");
+    let config = entries::Indexer::new(&format!("indexer{number}"), url);
+    Arc::new(Indexer::new(config, number, UpstreamId(number), None))
 }

@@ -1,7 +1,7 @@
 //! The search front's model: its indexers, what is known, and the questions under way.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -21,7 +21,7 @@ use crate::config::{Config, indexer};
 use crate::history::History;
 use crate::indexer::{Indexer, Known, Roster};
 use crate::links::Links;
-use crate::outbound::{Options, Outbound, Target};
+use crate::outbound::{Options, Outbound};
 use crate::part::{Answer, Digest, PartKey};
 use crate::policy;
 use crate::program::Programs;
@@ -200,17 +200,22 @@ impl Desk {
 
     /// Takes other settings over. Indexers that stay keep their state.
     pub(crate) fn reload(&self, config: &Config) -> Result<(), Error> {
+        self.set(config, &Restored::default())?;
         self.config.store(Arc::new(config.clone()));
         let workers = policy::workers(config);
         self.engine.set_crew(workers, workers);
-        self.set(config, &Restored::default())
+        Ok(())
     }
 
     fn set(&self, config: &Config, restored: &Restored) -> Result<(), Error> {
+        // All that can fail comes first.
+        let numbers = config.indexers.iter();
+        let numbers = numbers.map(|entry| self.history.number(&entry.name));
+        let numbers: Vec<u32> = numbers.collect::<Result<_, _>>()?;
         let before = self.roster.load_full();
         let now = self.engine.timeline().now();
         let mut all = Vec::new();
-        for entry in &config.indexers {
+        for (entry, number) in config.indexers.iter().zip(numbers) {
             let quota = policy::quota(config, entry, now);
             let stays = before.named(&entry.name);
             let stays = stays.filter(|other| other.config.url == entry.url);
@@ -232,7 +237,7 @@ impl Desk {
                 all.push(same.clone());
                 continue;
             }
-            all.push(Arc::new(self.indexer(entry, upstream, known)?));
+            all.push(Arc::new(self.indexer(entry, number, upstream, known)));
         }
         for gone in &before.all {
             if !all.iter().any(|other| other.upstream == gone.upstream) {
@@ -254,25 +259,17 @@ impl Desk {
     fn indexer(
         &self,
         entry: &indexer::Indexer,
+        number: u32,
         upstream: UpstreamId,
         known: Option<Arc<Known>>,
-    ) -> Result<Indexer, Error> {
-        let indexer = Indexer {
-            number: self.history.number(&entry.name)?,
-            upstream,
-            target: Target::new(entry),
-            config: entry.clone(),
-            known: known.into(),
-            starts: Mutex::default(),
-            no_files_before: Mutex::default(),
-            introduced: AtomicI64::default(),
-        };
+    ) -> Indexer {
+        let indexer = Indexer::new(entry.clone(), number, upstream, known);
         if indexer.known.load().is_none()
             && let Some((caps, at)) = self.office.cache.caps(&entry.name, &indexer.place())
         {
             indexer.known.store(Some(Arc::new(Known::new(caps, at))));
         }
-        Ok(indexer)
+        indexer
     }
 
     /// Those of a protocol, in the order of the configuration.

@@ -88,6 +88,24 @@ impl Known {
 }
 
 impl Indexer {
+    pub(crate) fn new(
+        config: indexer::Indexer,
+        number: u32,
+        upstream: UpstreamId,
+        known: Option<Arc<Known>>,
+    ) -> Self {
+        Self {
+            number,
+            upstream,
+            target: Target::new(&config),
+            config,
+            known: known.into(),
+            starts: Mutex::default(),
+            no_files_before: Mutex::default(),
+            introduced: AtomicI64::default(),
+        }
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.config.name
     }

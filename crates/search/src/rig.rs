@@ -20,7 +20,7 @@ use weir_store::sqlite::File;
 use weir_web::{App, Requests, System};
 
 use crate::config::Config;
-use crate::config::indexer::{Download, Indexer, Kind, Limits};
+use crate::config::indexer::{Indexer, Limits};
 use crate::{Front, Outward};
 
 pub(crate) const KEY: &str = "the-right-key";
@@ -80,23 +80,15 @@ impl Small {
     }
 
     fn config(&self) -> Indexer {
+        let url = SecretUrl::parse(&format!("http://{}/api", self.address)).unwrap();
         Indexer {
-            name: self.name.to_owned(),
-            url: SecretUrl::parse(&format!("http://{}/api", self.address)).unwrap(),
-            api_key: None,
-            kind: Kind::Torznab,
-            priority: 25,
             min_request_interval: Some(Duration::ZERO),
             limits: Limits {
                 per_hour: NonZeroU32::new(100),
                 ..Limits::default()
             },
-            reset_hour: None,
-            categories: Vec::new(),
-            tags: Vec::new(),
             timeout: Duration::from_secs(5),
-            proxy: None,
-            download: Download::Proxy,
+            ..Indexer::new(self.name, url)
         }
     }
 }

@@ -46,4 +46,11 @@ section! {
         /// How state is kept.
         store: store::Config;
     }
+    then |config, fields| {
+        let (deadline, limit) = (config.search.deadline, config.web.limits.request_timeout);
+        if deadline >= limit {
+            let text = format!("make this shorter than web.limits.request_timeout, {}, which ends every request", weir_engine::span(limit));
+            fields.refuse("search.deadline", text);
+        }
+    }
 }

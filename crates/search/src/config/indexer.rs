@@ -36,6 +36,27 @@ pub struct Indexer {
     pub download: Download,
 }
 
+impl Indexer {
+    /// An indexer of which nothing else is said.
+    pub fn new(name: &str, url: SecretUrl) -> Self {
+        Self {
+            name: name.to_owned(),
+            url,
+            api_key: None,
+            kind: Kind::Torznab,
+            priority: 25,
+            min_request_interval: None,
+            limits: Limits::default(),
+            reset_hour: None,
+            categories: Vec::new(),
+            tags: Vec::new(),
+            timeout: Duration::from_secs(12),
+            proxy: None,
+            download: Download::Proxy,
+        }
+    }
+}
+
 /// Calls that an indexer allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {

@@ -6,35 +6,15 @@ use weir_engine::dispatch::UpstreamId;
 
 use super::*;
 use crate::config::indexer as entries;
-use crate::outbound::Target;
 
 /// An indexer by number, of a priority.
 pub(crate) fn indexer(number: u32, priority: u32) -> Arc<Indexer> {
+    let url = SecretUrl::parse("http://indexer.example/api").expect("a URL");
     let config = entries::Indexer {
-        name: format!("indexer{number}"),
-        url: SecretUrl::parse("http://indexer.example/api").expect("a URL"),
-        api_key: None,
-        kind: entries::Kind::Torznab,
         priority,
-        min_request_interval: None,
-        limits: entries::Limits::default(),
-        reset_hour: None,
-        categories: Vec::new(),
-        tags: Vec::new(),
-        timeout: std::time::Duration::from_secs(12),
-        proxy: None,
-        download: entries::Download::Proxy,
+        ..entries::Indexer::new(&format!("indexer{number}"), url)
     };
-    Arc::new(Indexer {
-        number,
-        upstream: UpstreamId(number),
-        target: Target::new(&config),
-        config,
-        known: None.into(),
-        starts: Default::default(),
-        no_files_before: Default::default(),
-        introduced: Default::default(),
-    })
+    Arc::new(Indexer::new(config, number, UpstreamId(number), None))
 }
 
 pub(crate) fn part(number: u32, releases: Vec<Release>) -> Contribution {

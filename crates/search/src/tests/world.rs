@@ -331,20 +331,10 @@ pub(super) fn config<'a>(indexers: impl IntoIterator<Item = (&'a str, &'a Indexe
 
 /// An indexer in a configuration.
 pub(super) fn entry(name: &str, url: &str) -> entries::Indexer {
+    let url = SecretUrl::parse(url).expect("a URL");
     entries::Indexer {
-        name: name.to_owned(),
-        url: SecretUrl::parse(url).expect("a URL"),
         api_key: Some(Secret::new("indexer-key-of-ours")),
-        kind: entries::Kind::Torznab,
-        priority: 25,
-        min_request_interval: None,
-        limits: entries::Limits::default(),
-        reset_hour: None,
-        categories: Vec::new(),
-        tags: Vec::new(),
-        timeout: 12 * SECOND,
-        proxy: None,
-        download: entries::Download::Proxy,
+        ..entries::Indexer::new(name, url)
     }
 }
 

@@ -27,6 +27,18 @@ fn old_top_level_keys_name_their_section() {
 }
 
 #[test]
+fn keys_of_two_sections_that_contradict_each_other() {
+    told!(
+        "across_sections",
+        Setup::yaml("web:\n  limits: { request_timeout: 10s }\nsearch:\n  workers: auto\n")
+    );
+    told!(
+        "across_sections_written",
+        Setup::yaml("search:\n  deadline: 90s\n")
+    );
+}
+
+#[test]
 fn wrong_types() {
     told!(
         "wrong_types",
