@@ -51,8 +51,23 @@ struct Books {
 /// One window: its starts, while it has a limit.
 #[derive(Clone, Debug, Default)]
 struct Tally {
-    learned: Option<u32>,
+    learned: Option<Learned>,
     starts: Starts,
+}
+
+/// A limit that the upstream told.
+#[derive(Clone, Copy, Debug)]
+struct Learned {
+    limit: u32,
+    /// It holds no longer than this unless it is told again: a limit that is kept to is never seen to be wrong.
+    until: Moment,
+}
+
+impl Learned {
+    fn new(limit: u32, window: Window, now: Moment) -> Self {
+        let until = now + window.length() * 2;
+        Self { limit, until }
+    }
 }
 
 /// What is kept of a window across a restart.
@@ -83,12 +98,7 @@ impl Ledger {
     /// Other limits. A window that keeps a limit keeps its starts.
     pub(crate) fn configure(&mut self, configured: Windows) {
         self.books.configured = configured;
-        for window in Window::ALL {
-            if self.limit(window).is_none() {
-                self.books.tallies[window as usize].starts = Starts::default();
-            }
-        }
-        self.note_limits();
+        self.forget_unlimited();
     }
 
     /// Whether any window is limited.
@@ -101,6 +111,7 @@ impl Ledger {
         if !self.limited {
             return;
         }
+        self.unlearn(now);
         for window in Window::ALL {
             if self.limit(window).is_some() {
                 let starts = &mut self.books.tallies[window as usize].starts;
@@ -137,12 +148,32 @@ impl Ledger {
         }
         let begins = self.begins(window, now);
         let tally = &mut self.books.tallies[window as usize];
-        tally.learned = Some(limit.max(1));
+        tally.learned = Some(Learned::new(limit.max(1), window, now));
         let unknown = used.unwrap_or(0).saturating_sub(tally.starts.since(begins));
         if unknown > 0 {
             tally.starts.add(now, unknown);
         }
         self.limited = true;
+    }
+
+    /// Forgets limits that were told and hold no longer than this.
+    pub(crate) fn unlearn(&mut self, until: Moment) {
+        for window in Window::ALL {
+            let tally = &mut self.books.tallies[window as usize];
+            if tally.learned.is_some_and(|learned| learned.until <= until) {
+                tally.learned = None;
+            }
+        }
+        self.forget_unlimited();
+    }
+
+    fn forget_unlimited(&mut self) {
+        for window in Window::ALL {
+            if self.limit(window).is_none() {
+                self.books.tallies[window as usize].starts = Starts::default();
+            }
+        }
+        self.note_limits();
     }
 
     /// Each limited window, for a person.
@@ -166,7 +197,7 @@ impl Ledger {
         Window::ALL.map(|window| {
             let tally = &self.books.tallies[window as usize];
             WindowRow {
-                learned: tally.learned,
+                learned: tally.learned.map(|learned| learned.limit),
                 starts: tally.starts.times().collect(),
             }
         })
@@ -177,7 +208,8 @@ impl Ledger {
     pub(crate) fn restore(&mut self, rows: &[WindowRow; 3], now: Moment) {
         for (window, row) in Window::ALL.into_iter().zip(rows) {
             let mut starts = Starts::default();
-            self.books.tallies[window as usize].learned = row.learned;
+            let learned = row.learned.map(|limit| Learned::new(limit, window, now));
+            self.books.tallies[window as usize].learned = learned;
             if self.limit(window).is_some() {
                 for &(start, times) in &row.starts {
                     let start = start.min(now);
@@ -198,10 +230,9 @@ impl Ledger {
     }
 
     fn limit(&self, window: Window) -> Option<u32> {
-        self.books
-            .configured
-            .limit(window)
-            .or(self.books.tallies[window as usize].learned)
+        let learned = self.books.tallies[window as usize].learned;
+        let configured = self.books.configured.limit(window);
+        configured.or(learned.map(|learned| learned.limit))
     }
 
     fn next_in(&self, window: Window, limit: u32) -> Moment {

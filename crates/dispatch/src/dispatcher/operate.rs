@@ -3,7 +3,7 @@
 use crate::cooldown::Health;
 use crate::job::{Drop, End, Job, Skip, UpstreamId, Wait};
 use crate::moment::Moment;
-use crate::policy::{Quota, Usage};
+use crate::policy::{Budget, Quota, Usage};
 use crate::record::{Asker, Ring, What};
 use crate::upstream::Upstream;
 
@@ -64,8 +64,14 @@ impl Dispatcher {
         self.crew.resize(base, max);
     }
 
-    /// An operator ends a rest: the upstream is open again and its ladder forgotten.
+    /// An operator ends a rest: the upstream is open again, its ladder and the limits that it told forgotten.
     pub fn clear(&mut self, now: Moment, upstream: UpstreamId) {
+        let now = self.advance(now);
+        if let Some(up) = self.present_mut(upstream) {
+            for budget in [Budget::Query, Budget::Grab] {
+                up.ledger_mut(budget).unlearn(Moment::NEVER);
+            }
+        }
         self.operate(now, upstream, What::Cleared, Health::clear);
     }
 

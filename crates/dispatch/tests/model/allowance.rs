@@ -38,6 +38,8 @@ pub struct Counter {
     pub window: Window,
     /// What the upstream said that it allows.
     pub learned: Option<u32>,
+    /// When that is forgotten.
+    pub learned_until: Moment,
     /// When starts were made, and how many at that moment.
     pub starts: Vec<(Moment, u64)>,
 }
@@ -72,6 +74,7 @@ impl Upstream {
                     budget,
                     window,
                     learned: None,
+                    learned_until: Moment(0),
                     starts: Vec::new(),
                 });
             }
@@ -213,9 +216,15 @@ impl Upstream {
     /// Counts a start, before its call.
     pub fn count_start(&mut self, now: Moment, class: Class, budget: Budget) {
         for index in 0..self.counters.len() {
+            if self.counters[index].budget != shared(budget) {
+                continue;
+            }
+            if self.counters[index].learned_until <= now {
+                self.forget_told(index);
+            }
             let limited = self.limit(&self.counters[index]).is_some();
             let counter = &mut self.counters[index];
-            if limited && counter.budget == shared(budget) {
+            if limited {
                 counter.starts.push((now, 1));
             }
         }
@@ -263,10 +272,24 @@ impl Upstream {
             let more = u64::from(usage.used.unwrap_or(0)).saturating_sub(known);
             let counter = &mut self.counters[index];
             counter.learned = Some(usage.limit.max(1));
+            counter.learned_until = now + 2 * length(usage.window);
             if more > 0 {
                 counter.starts.push((now, more));
             }
         }
+    }
+
+    /// Forgets what the upstream said of one window.
+    fn forget_told(&mut self, index: usize) {
+        self.counters[index].learned = None;
+        if self.limit(&self.counters[index]).is_none() {
+            self.counters[index].starts.clear();
+        }
+    }
+
+    /// Forgets all that the upstream said of its windows.
+    pub fn forget_all_told(&mut self) {
+        (0..self.counters.len()).for_each(|index| self.forget_told(index));
     }
 
     /// Ends a rest without a success, as an operator does.
@@ -363,6 +386,14 @@ impl Upstream {
         self.rest = Some(Rest { kind, until });
         self.rests += 1;
         true
+    }
+}
+
+pub fn length(window: Window) -> Duration {
+    match window {
+        Window::Minute => Duration::from_secs(60),
+        Window::Hour => Duration::from_secs(60 * 60),
+        Window::Day => DAY,
     }
 }
 

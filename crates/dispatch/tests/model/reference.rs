@@ -109,7 +109,8 @@
 //!     to remember, and a limit that comes later begins empty. A changed limit keeps its starts.
 //! 41. "It counts where nothing is configured": a `Usage` about a configured window is ignored whole. What was
 //!     used elsewhere counts in the named window only. A learned limit of 0 counts as 1; a configured
-//!     0 never opens.
+//!     0 never opens. What was told is forgotten at the first start of its budget two windows later, and when
+//!     an operator clears a rest; a restart counts as telling it again.
 //!
 //! Restart
 //! 42. "the longest its kind allows": the longest of ladder and `longest`, for a cooldown also `throttled`.
@@ -282,6 +283,7 @@ impl Model {
         self.advance(now);
         if let Some(upstream) = self.upstream_mut(id) {
             upstream.clear();
+            upstream.forget_all_told();
         }
     }
 

@@ -4,7 +4,7 @@ use weir_dispatch::job::{Job, UpstreamId};
 use weir_dispatch::moment::Moment;
 use weir_dispatch::policy::{FailurePolicy, Policy, Quota};
 
-use super::allowance::{Counter, Rest, RestKind, Upstream};
+use super::allowance::{Counter, Rest, RestKind, Upstream, length};
 use super::{Model, Place};
 
 /// What is kept of one upstream.
@@ -97,6 +97,7 @@ impl Model {
         let mut upstream = Upstream::new(row.quota);
         upstream.counters = row.counters;
         for counter in &mut upstream.counters {
+            counter.learned_until = now + 2 * length(counter.window);
             for (start, _) in &mut counter.starts {
                 *start = (*start).min(now);
             }

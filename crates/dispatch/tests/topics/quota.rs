@@ -233,6 +233,42 @@ fn a_limit_that_the_upstream_told_holds_where_none_is_configured() {
 }
 
 #[test]
+fn a_limit_that_is_not_told_again_is_forgotten_after_two_windows() {
+    let usage = Usage {
+        budget: Budget::Query,
+        window: Window::Hour,
+        limit: 1,
+        used: Some(1),
+    };
+    for (told_again, cleared) in [(false, false), (true, false), (false, true)] {
+        let (mut front, up) = Front::with(search(), in_flight(100));
+        front.dispatcher.observe(front.now, up, usage);
+        front.pass(3599);
+        if told_again {
+            front.dispatcher.observe(front.now, up, usage);
+        }
+        if cleared {
+            front.dispatcher.clear(front.now, up);
+        }
+        for _ in 0..5 {
+            front.queue(job(up, INTERACTIVE));
+        }
+        // It is forgotten with the first start after two hours, unless it was told later.
+        let expected = match (told_again, cleared) {
+            (_, true) => [5, 0, 0],
+            (true, _) => [0, 1, 1],
+            _ => [0, 1, 4],
+        };
+        let mut starts = [front.starts().len(), 0, 0];
+        front.pass(1);
+        starts[1] = front.starts().len();
+        front.pass(3600);
+        starts[2] = front.starts().len();
+        assert_eq!(starts, expected, "{told_again} {cleared}");
+    }
+}
+
+#[test]
 fn a_told_limit_does_not_replace_a_configured_one() {
     let limit = Windows {
         day: Some(2),
