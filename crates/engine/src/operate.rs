@@ -40,6 +40,8 @@ impl Engine {
 
     /// Takes an upstream away. Its jobs that have not started end; calls under way go on.
     pub fn remove_upstream(&self, upstream: UpstreamId) {
+        // It may come back.
+        self.hand_over();
         let there = self.shared.with(|state, now, _| {
             let there = state.dispatcher.state(now, upstream).is_some();
             state.dispatcher.remove_upstream(now, upstream);

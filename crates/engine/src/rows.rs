@@ -149,6 +149,24 @@ impl Rows {
         self.save(changes);
     }
 
+    /// What is kept of an upstream that comes back while everything runs. Blocks.
+    pub fn kept(&self, name: &str) -> Option<RestoredUpstream> {
+        let skew = self.book.lock().skew;
+        let now = skew.wall(self.timeline.now());
+        let kept = self.state.flush();
+        match kept.and_then(|()| self.state.load(self.front, now)) {
+            Ok(kept) => {
+                let mut upstreams = kept.upstreams.iter();
+                let found = upstreams.find(|upstream| &*upstream.name == name)?;
+                Some(translate::restore(found, skew).0)
+            }
+            Err(error) => {
+                tracing::warn!(front = self.front, name, %error, "what was kept of it cannot be read");
+                None
+            }
+        }
+    }
+
     fn save(&self, changes: Vec<Change>) {
         if changes.is_empty() {
             return;

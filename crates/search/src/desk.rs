@@ -19,7 +19,7 @@ use crate::cache::Cache;
 use crate::call::{CapsAnswer, FileAnswer, Office};
 use crate::config::{Config, indexer};
 use crate::history::History;
-use crate::indexer::{Indexer, Known, Roster};
+use crate::indexer::{Calls, Indexer, Known, Roster};
 use crate::links::Links;
 use crate::outbound::{Options, Outbound};
 use crate::part::{Answer, Digest, PartKey};
@@ -192,7 +192,7 @@ impl Desk {
             rows,
             engine,
         });
-        desk.set(config, &restored)?;
+        desk.set(config, Some(&restored))?;
         let sweeper = desk.clone();
         desk.tasks.spawn(async move { sweeper.sweep().await });
         Ok(desk)
@@ -200,14 +200,15 @@ impl Desk {
 
     /// Takes other settings over. Indexers that stay keep their state.
     pub(crate) fn reload(&self, config: &Config) -> Result<(), Error> {
-        self.set(config, &Restored::default())?;
+        self.set(config, None)?;
         self.config.store(Arc::new(config.clone()));
         let workers = policy::workers(config);
         self.engine.set_crew(workers, workers);
         Ok(())
     }
 
-    fn set(&self, config: &Config, restored: &Restored) -> Result<(), Error> {
+    /// `restored` is there at the start.
+    fn set(&self, config: &Config, restored: Option<&Restored>) -> Result<(), Error> {
         // All that can fail comes first.
         let numbers = config.indexers.iter();
         let numbers = numbers.map(|entry| self.history.number(&entry.name));
@@ -218,26 +219,40 @@ impl Desk {
         for (entry, number) in config.indexers.iter().zip(numbers) {
             let quota = policy::quota(config, entry, now);
             let stays = before.named(&entry.name);
-            let stays = stays.filter(|other| other.config.url == entry.url);
-            let (upstream, known) = match stays {
+            let (upstream, known, calls) = match stays {
                 Some(same) => {
                     self.engine.set_quota(same.upstream, quota);
                     self.engine.set_time_out(same.upstream, entry.timeout);
-                    (same.upstream, same.known.load_full())
+                    if !same.config.leads_where(entry) {
+                        // What kept it from answering may be just what was changed.
+                        self.engine.clear(same.upstream);
+                    }
+                    let known = same.known.load_full();
+                    let known = known.filter(|_| same.config.url == entry.url);
+                    (same.upstream, known, same.calls.clone())
                 }
                 None => {
                     let upstream = self.engine.add_upstream(&entry.name, quota, entry.timeout);
-                    if let Some(kept) = restored.upstreams.get(entry.name.as_str()) {
-                        self.engine.restore(upstream, &kept.row, kept.off.clone());
+                    let kept = match (restored, &self.rows) {
+                        (Some(restored), _) => restored.upstreams.get(entry.name.as_str()).cloned(),
+                        (None, Some(rows)) => rows.kept(&entry.name),
+                        (None, None) => None,
+                    };
+                    let calls = Arc::<Mutex<Calls>>::default();
+                    if let Some(kept) = kept {
+                        // It was called before, nobody knows how often.
+                        calls.lock().since = now;
+                        self.engine.restore(upstream, &kept.row, kept.off);
                     }
-                    (upstream, None)
+                    (upstream, None, calls)
                 }
             };
             if let Some(same) = stays.filter(|same| same.config == *entry) {
                 all.push(same.clone());
                 continue;
             }
-            all.push(Arc::new(self.indexer(entry, number, upstream, known)));
+            let indexer = self.indexer(entry, number, upstream, known);
+            all.push(Arc::new(Indexer { calls, ..indexer }));
         }
         for gone in &before.all {
             if !all.iter().any(|other| other.upstream == gone.upstream) {

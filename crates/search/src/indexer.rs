@@ -27,12 +27,20 @@ pub(crate) struct Indexer {
     pub(crate) target: Target,
     /// What it said it can do; written when it has said so.
     pub(crate) known: ArcSwapOption<Known>,
-    /// When calls were made, as far as limits may be learned from them.
-    pub(crate) starts: Mutex<VecDeque<Moment>>,
+    /// What limits may be learned from.
+    pub(crate) calls: Arc<Mutex<Calls>>,
     /// It gives no files before then: it said that its limit of downloads is reached.
     pub(crate) no_files_before: Mutex<Moment>,
     /// When it was last asked again what it can do, in seconds since 1970.
     pub(crate) introduced: AtomicI64,
+}
+
+/// The calls of the last day, as far as they were counted.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    /// Since when all are counted.
+    pub(crate) since: Moment,
+    starts: VecDeque<Moment>,
 }
 
 /// What an indexer can do.
@@ -100,7 +108,7 @@ impl Indexer {
             target: Target::new(&config),
             config,
             known: known.into(),
-            starts: Mutex::default(),
+            calls: Arc::default(),
             no_files_before: Mutex::default(),
             introduced: AtomicI64::default(),
         }
@@ -125,7 +133,7 @@ impl Indexer {
 
     /// Remembers that it is called now.
     pub(crate) fn note_start(&self, now: Moment) {
-        let mut starts = self.starts.lock();
+        let starts = &mut self.calls.lock().starts;
         let day_ago = now - Window::Day.length();
         while starts.front().is_some_and(|start| *start < day_ago) || starts.len() >= STARTS {
             starts.pop_front();
@@ -134,7 +142,7 @@ impl Indexer {
     }
 
     /// What it seems to allow, given that it refuses us now and for so long: as many calls as were made before the
-    /// refused one. Short waits say nothing, they are about bursts.
+    /// refused one. Short waits say nothing, they are about bursts; nor does a time that was not counted whole.
     pub(crate) fn learn(&self, retry_after: std::time::Duration, now: Moment) -> Option<Usage> {
         let window = if retry_after < Window::Minute.length() * 10 {
             return None;
@@ -144,8 +152,11 @@ impl Indexer {
             Window::Day
         };
         let begins = now - window.length();
-        let starts = self.starts.lock();
-        let made = starts.iter().filter(|start| **start > begins).count();
+        let calls = self.calls.lock();
+        if calls.since > begins {
+            return None;
+        }
+        let made = calls.starts.iter().filter(|start| **start > begins).count();
         let made = made.saturating_sub(1);
         let limit = u32::try_from(made).ok().filter(|_| made >= LEAST)?;
         Some(Usage {

@@ -156,7 +156,7 @@ impl Forwarders {
             stop: CancellationToken::new(),
             task: Mutex::default(),
         });
-        forwarders.set(config, &restored);
+        forwarders.set(config, Some(&restored));
         forwarders.reschedule(&restored);
         forwarders.settle_rows();
         let run = Arc::clone(&forwarders.office).run(rings, forwarders.stop.clone());
@@ -170,11 +170,12 @@ impl Forwarders {
         let (base, max) = (config.forwarder_workers, config.max_workers());
         self.office.engine.set_crew(base.get(), max.get());
         self.max_workers.store(max.get(), Ordering::Relaxed);
-        self.set(config, &Restored::default());
+        self.set(config, None);
         self.settle_rows();
     }
 
-    fn set(&self, config: &Config, restored: &Restored) {
+    /// `restored` is there at the start.
+    fn set(&self, config: &Config, restored: Option<&Restored>) {
         let office = &self.office;
         office.set_terms(Terms::new(config));
         let before = office.roster.load_full();
@@ -199,8 +200,14 @@ impl Forwarders {
             }
             let quota = policy::quota(config);
             let upstream = office.engine.add_upstream(&entry.name, quota, time_out);
-            if let Some(kept) = restored.upstreams.get(entry.name.as_str()) {
-                office.engine.restore(upstream, &kept.row, kept.off.clone());
+            let kept = match (restored, &self.rows) {
+                (Some(restored), _) => restored.upstreams.get(entry.name.as_str()).cloned(),
+                // One that was there until now leads elsewhere and begins anew.
+                (None, Some(rows)) if stays.is_none() => rows.kept(&entry.name),
+                _ => None,
+            };
+            if let Some(kept) = kept {
+                office.engine.restore(upstream, &kept.row, kept.off);
             }
             forwarders.push(Arc::new(self.forwarder(entry, config, upstream)));
         }

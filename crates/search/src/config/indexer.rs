@@ -55,6 +55,11 @@ impl Indexer {
             download: Download::Proxy,
         }
     }
+
+    /// Whether another entry leads to the same place in the same way, as the same user.
+    pub(crate) fn leads_where(&self, other: &Self) -> bool {
+        self.url == other.url && self.api_key == other.api_key && self.proxy == other.proxy
+    }
 }
 
 /// Calls that an indexer allows.

@@ -248,6 +248,23 @@ async fn a_refusal_after_a_few_calls_or_for_a_moment_teaches_nothing() {
     }
 }
 
+/// Calls from before a restart were not counted, so nobody knows what was allowed.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_soon_after_a_restart_teaches_nothing() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let world = World::new(network.ground(), &quick(&indexers));
+    assert_eq!(world.search("one").await, 200);
+    let directory = world.stop().await;
+    let world = World::after(network.ground(), &quick(&indexers), directory, HOUR);
+    for number in 0..15 {
+        assert_eq!(world.search(&format!("word{number}")).await, 200);
+    }
+    indexers[0].set(Behaviour::Status(429, RetryAfter::Seconds(7200)));
+    assert_eq!(world.search("more").await, 429);
+    assert_eq!(world.windows(), []);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_restart_in_the_middle_of_a_day_keeps_the_count() {
     let network = Network::new();

@@ -48,3 +48,72 @@ async fn a_reload_that_cannot_be_written_changes_nothing() {
     assert_eq!(world.engine.upstreams(0, usize::MAX).len(), 1);
     assert_eq!(world.get("/torznab/b/api?t=caps").await.status, 404);
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_that_comes_back_or_leads_elsewhere_keeps_its_budget() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let mut config = named(&indexers);
+    config.min_request_interval = Duration::ZERO;
+    config.indexers[0].limits.per_day = std::num::NonZeroU32::new(3);
+    let world = World::new(network.ground(), &config);
+    let reload = |config: &Config| world.front.reloader().reload(config).expect("a reload");
+    world.get("/torznab/a/api?t=search").await;
+    let mut elsewhere = config.clone();
+    elsewhere.indexers[0].url = weir_config::SecretUrl::parse(&indexers[1].url()).expect("a URL");
+    reload(&elsewhere);
+    let reply = world.get("/torznab/a/api?t=search&q=some").await;
+    assert_eq!(
+        reply.status, 429,
+        "what it can do took the last: {}",
+        reply.body
+    );
+    let mut without = config.clone();
+    without.indexers.remove(0);
+    reload(&without);
+    reload(&config);
+    let reply = world.get("/torznab/a/api?t=search&q=some").await;
+    assert_eq!(reply.status, 429, "{}", reply.body);
+    assert!(
+        reply.body.contains("its quota is used up"),
+        "{}",
+        reply.body
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_an_operator_switched_off_stays_off_when_it_comes_back() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let config = named(&indexers);
+    let world = World::new(network.ground(), &config);
+    let reload = |config: &Config| world.front.reloader().reload(config).expect("a reload");
+    let a = world.view("a").figures.upstream;
+    world.engine.switch_off(a, "too slow", "a person");
+    let mut without = config.clone();
+    without.indexers.remove(0);
+    reload(&without);
+    reload(&config);
+    assert_eq!(world.state_of("a"), "off");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_key_is_tried_at_once() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = named(&indexers);
+    let world = World::new(network.ground(), &config);
+    world.get("/torznab/api?t=caps").await;
+    indexers[0].set(Behaviour::Error(100, "Incorrect user credentials".into()));
+    world.get("/torznab/api?t=search").await;
+    assert!(world.state_of("a").starts_with("disabled"));
+    config.indexers[0].priority = 7;
+    world.front.reloader().reload(&config).expect("a reload");
+    assert!(
+        world.state_of("a").starts_with("disabled"),
+        "nothing to do with it"
+    );
+    config.indexers[0].api_key = Some(weir_config::Secret::new("another key"));
+    world.front.reloader().reload(&config).expect("a reload");
+    assert_eq!(world.state_of("a"), "open");
+}
