@@ -17,6 +17,8 @@ use crate::outbound::{Fetched, Outbound, Trouble, outcome, outcome_of_file};
 use crate::part::{Answer, Digest, Part, PartKey};
 use crate::policy;
 
+/// How long a host of files is left alone that is asked too often and does not say for how long.
+const TOO_OFTEN: Duration = Duration::from_secs(60);
 /// How long an indexer is taken to refuse us that says its limit is reached and not for how long.
 const LIMIT_REACHED: Duration = Duration::from_secs(60 * 60);
 
@@ -78,8 +80,9 @@ pub(crate) struct Probing {
     pub(crate) indexer: Arc<Indexer>,
 }
 
-/// Stands for a call whose turn comes too late: it is submitted for the engine to say so.
-pub(crate) struct TooLate;
+/// Stands for a call that is not made: its turn comes too late, or the client makes it. The engine counts it all the
+/// same.
+pub(crate) struct NoCall;
 
 /// Gets the file behind a link.
 pub(crate) struct Fetching {
@@ -113,7 +116,7 @@ impl Office {
         let (caps, _) = self.outbound.caps(&indexer.target).await?;
         let at = self.wall();
         self.cache
-            .put_caps(indexer.name(), &indexer.place(), at, &caps);
+            .put_caps(indexer.name(), &indexer.source, at, &caps);
         let known = Arc::new(Known::new(caps, at));
         indexer.known.store(Some(known.clone()));
         Ok(known)
@@ -205,7 +208,7 @@ impl Call for Searching {
     }
 }
 
-impl Call for TooLate {
+impl Call for NoCall {
     fn attempt(&self, _permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(async { Outcome::Moot })
     }
@@ -217,6 +220,7 @@ impl Call for Introducing {
             let answer = self.office.caps(&self.indexer).await;
             let outcome = match &answer {
                 Ok(_) => Outcome::Done,
+                Err(trouble) if trouble.is_no_caps() => Outcome::No,
                 Err(trouble) => self.office.explain(trouble, &self.indexer, &permit),
             };
             tell(&self.landing, answer);
@@ -266,11 +270,19 @@ impl Call for Fetching {
                 Ok(_) => Outcome::Done,
                 Err(trouble) => {
                     permit.explain(trouble.to_string());
-                    if matches!(trouble, Trouble::Downloads(_)) {
-                        let until = office.timeline.now() + LIMIT_REACHED;
+                    let own_host = self.indexer.target.is_at(&self.url);
+                    let rest = match trouble {
+                        Trouble::Downloads(_) => Some(LIMIT_REACHED),
+                        Trouble::Overload { retry_after } if !own_host => {
+                            Some(retry_after.unwrap_or(TOO_OFTEN))
+                        }
+                        _ => None,
+                    };
+                    if let Some(rest) = rest {
+                        let until = office.timeline.now() + rest;
                         *self.indexer.no_files_before.lock() = until;
                     }
-                    outcome_of_file(trouble, &permit)
+                    outcome_of_file(trouble, own_host, &permit)
                 }
             };
             tell(&self.landing, answer);

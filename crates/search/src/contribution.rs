@@ -12,6 +12,7 @@ impl Front {
     pub fn contribution(&self) -> Contribution {
         let desk = &self.desk;
         let (access, feeds) = inbound::feeds(desk);
+        let (key, lists) = inbound::lists(desk);
         let shown: Arc<crate::desk::Desk> = desk.clone();
         let counted = desk.clone();
         let contribution = Contribution::new("search", "Search", Icon::Search)
@@ -20,6 +21,7 @@ impl Front {
             .upstreams(shown)
             .router(pages::router(desk))
             .router_for(access, feeds)
+            .router_for(key, lists)
             .router_for(weir_web::Access::Api, api::router(desk))
             .router_for(weir_web::Access::Open, inbound::downloads(desk))
             .metrics(move |registry| metrics::register(counted, registry));

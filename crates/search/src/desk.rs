@@ -280,7 +280,7 @@ impl Desk {
     ) -> Indexer {
         let indexer = Indexer::new(entry.clone(), number, upstream, known);
         if indexer.known.load().is_none()
-            && let Some((caps, at)) = self.office.cache.caps(&entry.name, &indexer.place())
+            && let Some((caps, at)) = self.office.cache.caps(&entry.name, &indexer.source)
         {
             indexer.known.store(Some(Arc::new(Known::new(caps, at))));
         }
@@ -298,8 +298,19 @@ impl Desk {
 
     /// Whether an indexer could be asked for a file now.
     pub(crate) fn is_healthy(&self, indexer: &Indexer) -> bool {
-        let rests = self.engine.rests([indexer.upstream]);
-        rests.iter().all(Option::is_none)
+        self.wait_for_files(indexer).is_none()
+    }
+
+    /// How long the next download has to wait, if it does.
+    pub(crate) fn wait_for_files(&self, indexer: &Indexer) -> Option<Duration> {
+        let next = self
+            .engine
+            .next_wait(indexer.upstream, policy::INTERACTIVE, Budget::Grab);
+        let (wait, why) = next;
+        let now = self.engine.timeline().now();
+        let allowed = now.until(*indexer.no_files_before.lock());
+        let wait = why.map_or(allowed, |_| wait.max(allowed));
+        (!wait.is_zero()).then_some(wait)
     }
 
     /// The earliest that any of these can be asked, in whole seconds from now.

@@ -11,7 +11,7 @@ use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Class, Job, Moment, Skip, Wait};
 use weir_engine::{Ended, Follower};
 
-use crate::call::{CapsAnswer, Introducing, Searching, TooLate};
+use crate::call::{CapsAnswer, Introducing, NoCall, Searching};
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::indexer::{Indexer, Known};
@@ -134,6 +134,7 @@ impl Desk {
         let key = PartKey {
             upstream: indexer.upstream,
             indexer: indexer.name().into(),
+            source: indexer.source.clone(),
             query,
         };
         let cached = self.cached(&key, indexer, &config);
@@ -163,7 +164,7 @@ impl Desk {
             if !stays {
                 // The engine skips it and remembers why; nobody else's flight has to do with it.
                 job.max_wait = Some(limit.unwrap_or(config.hold_max));
-                drop(self.engine.submit(job, Arc::new(TooLate)));
+                drop(self.engine.submit(job, Arc::new(NoCall)));
                 return self.refresh(&key, indexer, &known, cached.is_some(), &config);
             }
         }
@@ -349,6 +350,14 @@ impl Desk {
             .next_wait(indexer.upstream, INTERACTIVE, Budget::Side);
         let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
         if let Some(reason) = why.filter(|_| rest.is_some_and(|rest| wait > rest)) {
+            // The engine skips it and remembers why.
+            let job = Job {
+                max_wait: rest,
+                budget: Budget::Side,
+                asker: program.asker,
+                ..Job::new(indexer.upstream, INTERACTIVE)
+            };
+            drop(self.engine.submit(job, Arc::new(NoCall)));
             return Err(NoAnswer::Ended(Ended::Skipped(Skip {
                 reason,
                 wait: (reason != Wait::Off).then_some(wait),
@@ -358,13 +367,7 @@ impl Desk {
         let answer = self.introduction(indexer, program, INTERACTIVE).await;
         match answer.as_deref() {
             Ok(Ok(known)) => Ok(known.clone()),
-            // It answers, but not this; what it can do is found out by asking.
-            Ok(Err(
-                Trouble::Unreadable(_)
-                | Trouble::Question(_)
-                | Trouble::Missing
-                | Trouble::Status(404),
-            )) => {
+            Ok(Err(trouble)) if trouble.is_no_caps() => {
                 let known = Arc::new(Known::assumed(self.office.wall()));
                 indexer.known.store(Some(known.clone()));
                 Ok(known)

@@ -35,6 +35,12 @@ pub(crate) fn feeds(desk: &Arc<Desk>) -> (Access, Router) {
     (access, router)
 }
 
+/// Routes that always need a key: caps are open, but not who is there.
+pub(crate) fn lists(desk: &Arc<Desk>) -> (Access, Router) {
+    let router = aliases::lists().with_state(desk.clone());
+    (Access::Feed(reply::refusal), router)
+}
+
 /// All indexers of a protocol, one of them, those with a tag.
 fn of(protocol: Protocol) -> Router<Arc<Desk>> {
     let base = scope::path(protocol);

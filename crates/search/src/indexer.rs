@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicI64;
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
+use weir_config::SecretUrl;
 use weir_engine::dispatch::policy::{Usage, Window};
 use weir_engine::dispatch::{Budget, Moment, UpstreamId};
 use weir_search_proto::{ApiLimits, Caps, Function, Mapping, Protocol, Term};
@@ -25,6 +26,8 @@ pub(crate) struct Indexer {
     pub(crate) upstream: UpstreamId,
     pub(crate) config: indexer::Indexer,
     pub(crate) target: Target,
+    /// Tells its address from others without showing it: what was kept from another is not its answer.
+    pub(crate) source: Arc<str>,
     /// What it said it can do; written when it has said so.
     pub(crate) known: ArcSwapOption<Known>,
     /// What limits may be learned from.
@@ -106,6 +109,7 @@ impl Indexer {
             number,
             upstream,
             target: Target::new(&config),
+            source: source(&config.url),
             config,
             known: known.into(),
             calls: Arc::default(),
@@ -166,6 +170,11 @@ impl Indexer {
             used: Some(limit),
         })
     }
+}
+
+fn source(url: &SecretUrl) -> Arc<str> {
+    let hash = blake3::hash(url.expose().as_bytes());
+    hash.to_hex()[..16].into()
 }
 
 /// What an indexer said of its limits.

@@ -99,6 +99,16 @@ pub(crate) enum Trouble {
     Net(#[from] Error),
 }
 
+impl Trouble {
+    /// Whether it is there, but does not say what it can do. That is found out by asking.
+    pub(crate) fn is_no_caps(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreadable(_) | Self::Question(_) | Self::Missing | Self::Status(404)
+        )
+    }
+}
+
 impl Target {
     pub(crate) fn new(config: &Indexer) -> Self {
         Self {
@@ -124,6 +134,11 @@ impl Target {
             write!(query, "{and}{name}={value}").expect("memory takes everything");
         }
         query
+    }
+
+    /// Whether an address is at the indexer's own host.
+    pub(crate) fn is_at(&self, url: &SecretUrl) -> bool {
+        url.host() == self.url.host()
     }
 
     /// Takes away what tells a secret and is shown to clients. The address of the file stays: they never see it.
@@ -193,12 +208,12 @@ impl Outbound {
 
     /// Gets the file behind a link of a release.
     pub(crate) async fn fetch(&self, target: &Target, url: &SecretUrl) -> Result<Fetched, Trouble> {
-        let own_host = url.host() == target.url.host();
+        let private = target.is_at(url) && self.options.private;
         let request = Request {
             proxy: target.proxy.as_ref(),
             body_limit: self.options.file_limit,
             redirects: REDIRECTS,
-            private: self.options.private_links || (own_host && self.options.private),
+            private: self.options.private_links || private,
             ..Request::new(url)
         };
         let response = self.http.get(&request).await?;
@@ -328,15 +343,21 @@ pub(crate) fn outcome(trouble: &Trouble, permit: &Permit) -> Outcome {
     }
 }
 
-/// The same for a file: that one link is dead says nothing of the indexer.
-pub(crate) fn outcome_of_file(trouble: &Trouble, permit: &Permit) -> Outcome {
+/// The same for a file: that one link is dead says nothing of the indexer, nor does a host that is not its own.
+pub(crate) fn outcome_of_file(trouble: &Trouble, own_host: bool, permit: &Permit) -> Outcome {
     match trouble {
-        Trouble::Status(400 | 403 | 404 | 410) | Trouble::NotAFile(_) => Outcome::No,
-        // It still answers questions.
-        Trouble::Downloads(_) => Outcome::No,
-        Trouble::Net(Error::Forbidden(_) | Error::TooLarge { .. } | Error::NoSuchHost) => {
-            Outcome::No
+        Trouble::Overload { .. } | Trouble::Limit(_) | Trouble::Key(_) if own_host => {
+            outcome(trouble, permit)
         }
-        other => outcome(other, permit),
+        Trouble::Net(
+            Error::Forbidden(_)
+            | Error::TooLarge { .. }
+            | Error::NoSuchHost
+            | Error::Redirects
+            | Error::Unreadable,
+        ) => Outcome::No,
+        Trouble::Net(_) if own_host => outcome(trouble, permit),
+        // One whose downloads are used up still answers questions.
+        _ => Outcome::No,
     }
 }

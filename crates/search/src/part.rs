@@ -13,6 +13,8 @@ use crate::outbound::Trouble;
 pub(crate) struct PartKey {
     pub(crate) upstream: UpstreamId,
     pub(crate) indexer: Arc<str>,
+    /// [`Indexer::source`](crate::indexer::Indexer::source).
+    pub(crate) source: Arc<str>,
     pub(crate) query: Arc<Query>,
 }
 
@@ -37,6 +39,7 @@ impl PartKey {
     pub(crate) fn digest(&self) -> Digest {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.indexer.as_bytes());
+        hasher.update(&[2]).update(self.source.as_bytes());
         for (name, value) in self.query.parameters() {
             hasher.update(&[0]).update(name.as_bytes());
             hasher.update(&[1]).update(value.as_bytes());

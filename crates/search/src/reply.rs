@@ -21,6 +21,9 @@ use crate::merge::{List, Merged, Source};
 use crate::search::ours;
 use crate::session::Frozen;
 
+/// Seconds after which a request may be tried again that cannot be served, where nothing else says when.
+pub(crate) const LATER: u64 = 300;
+
 /// Which part of a list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page {
@@ -59,14 +62,7 @@ pub(crate) fn error(error: &ErrorDocument, format: Format) -> Response {
         code::UNKNOWN => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::BAD_REQUEST,
     };
-    match status {
-        StatusCode::SERVICE_UNAVAILABLE => {
-            let mut response = with_status(status, error, format);
-            retry_after(&mut response, 300);
-            response
-        }
-        _ => with_status(status, error, format),
-    }
+    with_status(status, error, format)
 }
 
 /// An address that stands for nothing.
@@ -94,15 +90,18 @@ fn later(seconds: u64, error: &ErrorDocument, format: Format) -> Response {
     response
 }
 
-/// Always whole seconds: programs read a date as something else.
-fn retry_after(response: &mut Response, seconds: u64) {
+/// Always whole seconds: programs read a date as something else, and nothing as *at once*.
+pub(crate) fn retry_after(response: &mut Response, seconds: u64) {
     response
         .headers_mut()
         .insert(header::RETRY_AFTER, seconds.into());
 }
 
 fn with_status(status: StatusCode, error: &ErrorDocument, format: Format) -> Response {
-    (status, document(format, || error.xml(), || error.json())).into_response()
+    let text = document(format, || error.xml(), || error.json());
+    let mut response = (status, text).into_response();
+    retry_after(&mut response, LATER);
+    response
 }
 
 /// What the indexers of a scope can do together.

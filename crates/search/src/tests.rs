@@ -7,6 +7,7 @@ mod cache;
 mod classes;
 mod clients;
 mod deadline;
+mod files;
 mod reload;
 mod scheduler;
 mod world;

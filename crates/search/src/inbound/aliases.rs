@@ -19,14 +19,20 @@ use crate::desk::Desk;
 use crate::indexer::Indexer;
 use crate::reply;
 
-pub(super) fn feeds() -> Router<Arc<Desk>> {
+/// Who is there.
+pub(super) fn lists() -> Router<Arc<Desk>> {
     Router::new()
         .route("/prowlarr/api/v1/system/status", get(status))
         .route("/prowlarr/api/v1/indexer", get(list))
         .route("/prowlarr/api/v1/indexer/{id}", get(one))
+        .route("/jackett/api/v2.0/indexers", get(jackett_list))
+}
+
+/// What they have.
+pub(super) fn feeds() -> Router<Arc<Desk>> {
+    Router::new()
         .route("/prowlarr/api/v1/indexer/{id}/newznab", get(numbered))
         .route("/prowlarr/{id}/api", get(numbered))
-        .route("/jackett/api/v2.0/indexers", get(jackett_list))
         .route(
             "/jackett/api/v2.0/indexers/{id}/results/torznab",
             get(jackett),
@@ -113,7 +119,10 @@ async fn jackett_list(State(desk): State<Arc<Desk>>) -> Json<Value> {
 async fn jackett(Path(id): Path<String>, arrival: Arrival) -> Response {
     let scope = match id.as_str() {
         "all" => Ok(Scope::all(&arrival.desk, Protocol::Torrent)),
-        name => Scope::named(&arrival.desk, Protocol::Torrent, name),
+        name => {
+            let all = arrival.visitor.identity.signed_in();
+            Scope::named(&arrival.desk, Protocol::Torrent, name, all)
+        }
     };
     arrival.answer(scope).await
 }

@@ -1,7 +1,6 @@
 //! `/dl/{token}/{name}`: the file behind a release, by way of its indexer's own budget of downloads.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -10,15 +9,15 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use tokio::time::Instant;
 use weir_config::SecretUrl;
+use weir_engine::dispatch::Job;
 use weir_engine::dispatch::policy::Budget;
-use weir_engine::dispatch::{Class, Job};
 use weir_engine::{Ended, span};
 use weir_search_proto::Protocol;
 use weir_web::Visitor;
 
 use super::text;
 use super::torznab::Arrival;
-use crate::call::{Fetching, File, FileAnswer};
+use crate::call::{Fetching, File, FileAnswer, NoCall};
 use crate::config::indexer::Download;
 use crate::desk::Desk;
 use crate::history::Grabbed;
@@ -26,7 +25,7 @@ use crate::indexer::Indexer;
 use crate::links::Link;
 use crate::part::Digest;
 use crate::policy::{INTERACTIVE, unix};
-use crate::program;
+use crate::{program, reply};
 
 /// How a download ended.
 enum Given {
@@ -40,7 +39,7 @@ enum Given {
 struct Refused {
     status: StatusCode,
     sentence: String,
-    retry_after: Option<u64>,
+    retry_after: u64,
 }
 
 pub(super) async fn show(
@@ -77,7 +76,7 @@ async fn download(
         return refused(&Refused {
             status: StatusCode::TOO_MANY_REQUESTS,
             sentence: format!("Too many downloads from this address; next one in {seconds} s."),
-            retry_after: Some(seconds),
+            retry_after: seconds,
         });
     }
     let Some(link) = desk.links.open(token) else {
@@ -129,12 +128,27 @@ async fn fetch(
     if link.url.starts_with("magnet:") {
         return Given::Magnet(link.url.clone());
     }
-    if indexer.config.download == Download::Redirect {
-        return Given::Elsewhere(link.url.clone());
-    }
     let Some(url) = SecretUrl::parse(&link.url) else {
         return Given::Not(not_found("What the indexer gave as address is none."));
     };
+    let job = Job {
+        budget: Budget::Grab,
+        asker,
+        ..Job::new(indexer.upstream, INTERACTIVE)
+    };
+    let within = desk.config.load().deadline + indexer.config.timeout;
+    if indexer.config.download == Download::Redirect {
+        // The client's own call counts as one of ours.
+        if let Some(refused) = cannot_wait(desk, indexer, job) {
+            return Given::Not(refused);
+        }
+        let turn = desk.engine.submit(job, Arc::new(NoCall));
+        return match tokio::time::timeout(within, turn).await {
+            Ok(Ended::Finished(_)) => Given::Elsewhere(link.url.clone()),
+            Ok(ended) => Given::Not(ended_without(desk, indexer, ended)),
+            Err(_) => Given::Not(no_turn(desk, indexer)),
+        };
+    }
     let key = digest(link);
     let life = desk.config.load().cache.files.as_secs();
     let since = desk
@@ -148,12 +162,7 @@ async fn fetch(
             cached: true,
         };
     }
-    let job = Job {
-        budget: Budget::Grab,
-        asker,
-        ..Job::new(indexer.upstream, INTERACTIVE)
-    };
-    if let Some(refused) = cannot_wait(desk, indexer, INTERACTIVE) {
+    if let Some(refused) = cannot_wait(desk, indexer, job) {
         return Given::Not(refused);
     }
     let follower = desk.files.join((indexer.upstream, key), job, |landing| {
@@ -164,33 +173,30 @@ async fn fetch(
             landing,
         }))
     });
-    let within = desk.config.load().deadline + indexer.config.timeout;
     match tokio::time::timeout(within, follower).await {
         Ok(Ok(answer)) => given(desk, indexer, &answer),
         Ok(Err(ended)) => Given::Not(ended_without(desk, indexer, ended)),
-        Err(_) => Given::Not(busy(
-            desk,
-            indexer,
-            "The indexer's turn did not come in time.".to_owned(),
-        )),
+        Err(_) => Given::Not(no_turn(desk, indexer)),
     }
 }
 
-/// How long the next download has to wait, if it does.
-fn wait_for_files(desk: &Desk, indexer: &Indexer, class: Class) -> Option<Duration> {
-    let (wait, why) = desk.engine.next_wait(indexer.upstream, class, Budget::Grab);
-    let now = desk.engine.timeline().now();
-    let allowed = now.until(*indexer.no_files_before.lock());
-    let wait = why.map_or(allowed, |_| wait.max(allowed));
-    (!wait.is_zero()).then_some(wait)
+fn no_turn(desk: &Desk, indexer: &Indexer) -> Refused {
+    let sentence = "The indexer's turn did not come in time.";
+    busy(desk, indexer, sentence.to_owned())
 }
 
 /// A download that would wait longer than a client does is refused at once, with the time to come back.
-fn cannot_wait(desk: &Desk, indexer: &Indexer, class: Class) -> Option<Refused> {
-    let wait = wait_for_files(desk, indexer, class)?;
-    if wait <= desk.config.load().deadline {
+fn cannot_wait(desk: &Desk, indexer: &Indexer, job: Job) -> Option<Refused> {
+    let (wait, most) = (desk.wait_for_files(indexer)?, desk.config.load().deadline);
+    if wait <= most {
         return None;
     }
+    // The engine skips it and remembers why.
+    let max_wait = Some(most);
+    drop(
+        desk.engine
+            .submit(Job { max_wait, ..job }, Arc::new(NoCall)),
+    );
     let name = indexer.name();
     let sentence = format!(
         "{name} cannot be asked for a file now; its turn comes in {}.",
@@ -217,7 +223,7 @@ fn given(desk: &Desk, indexer: &Indexer, answer: &FileAnswer) -> Given {
                 _ => Given::Not(Refused {
                     status: StatusCode::BAD_GATEWAY,
                     sentence,
-                    retry_after: None,
+                    retry_after: reply::LATER,
                 }),
             }
         }
@@ -235,22 +241,22 @@ fn ended_without(desk: &Desk, indexer: &Indexer, ended: Ended) -> Refused {
         Ended::TimedOut => Refused {
             status: StatusCode::GATEWAY_TIMEOUT,
             sentence: format!("{name} did not give the file in time."),
-            retry_after: None,
+            retry_after: reply::LATER,
         },
         _ => Refused {
             status: StatusCode::BAD_GATEWAY,
             sentence: format!("{name} gave no file."),
-            retry_after: None,
+            retry_after: reply::LATER,
         },
     }
 }
 
 fn busy(desk: &Desk, indexer: &Indexer, sentence: String) -> Refused {
-    let wait = wait_for_files(desk, indexer, INTERACTIVE).unwrap_or_default();
+    let wait = desk.wait_for_files(indexer).unwrap_or_default();
     Refused {
         status: StatusCode::TOO_MANY_REQUESTS,
         sentence,
-        retry_after: Some((wait.as_secs() + 1).min(24 * 60 * 60)),
+        retry_after: (wait.as_secs() + 1).min(24 * 60 * 60),
     }
 }
 
@@ -258,18 +264,14 @@ fn not_found(sentence: &str) -> Refused {
     Refused {
         status: StatusCode::NOT_FOUND,
         sentence: sentence.to_owned(),
-        retry_after: None,
+        retry_after: reply::LATER,
     }
 }
 
 fn refused(refused: &Refused) -> Response {
     let text = format!("{}\n", refused.sentence);
     let mut response = (refused.status, text).into_response();
-    if let Some(seconds) = refused.retry_after {
-        response
-            .headers_mut()
-            .insert(header::RETRY_AFTER, seconds.into());
-    }
+    reply::retry_after(&mut response, refused.retry_after);
     response
 }
 

@@ -56,16 +56,19 @@ impl Scope {
         })
     }
 
+    /// `all` says that the asker may know who is there.
     pub(crate) fn named(
         desk: &Desk,
         protocol: Protocol,
         name: &str,
+        all: bool,
     ) -> Result<Self, ErrorDocument> {
         let roster = desk.roster.load();
         let refused = |text| Err(ErrorDocument::new(code::INCORRECT_PARAMETER, text));
         let Some(indexer) = roster.named(name) else {
             let names: Vec<&str> = roster.all.iter().map(|indexer| indexer.name()).collect();
             return refused(match names.is_empty() {
+                _ if !all => format!("There is no indexer {name:?}."),
                 true => format!("There is no indexer {name:?}: none is configured."),
                 false => format!(
                     "There is no indexer {name:?}. There are: {}.",

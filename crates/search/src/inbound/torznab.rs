@@ -59,7 +59,8 @@ pub(super) async fn all(arrival: Arrival, protocol: Protocol) -> Response {
 }
 
 pub(super) async fn one(arrival: Arrival, protocol: Protocol, name: &str) -> Response {
-    let scope = Scope::named(&arrival.desk, protocol, name);
+    let all = arrival.visitor.identity.signed_in();
+    let scope = Scope::named(&arrival.desk, protocol, name, all);
     arrival.answer(scope).await
 }
 

@@ -64,6 +64,43 @@ async fn an_indexer_whose_caps_could_not_be_read_is_soon_asked_again() {
     );
 }
 
+/// It may not say what it can do, and still have what is asked for.
+#[tokio::test(start_paused = true)]
+async fn an_indexer_without_caps_does_not_rest_for_that() {
+    for behaviour in [Behaviour::Html, Behaviour::Status(404, RetryAfter::None)] {
+        let network = Network::new();
+        let indexers = crowd(&network, 1).await;
+        indexers[0].set_all(behaviour);
+        let world = World::new(network.ground(), &named(&indexers));
+        world.get("/torznab/api?t=caps").await;
+        indexers[0].set_all(Behaviour::Good);
+        assert_eq!(world.state_of("a"), "open");
+        let reply = world.get("/torznab/api?t=search&q=some").await;
+        assert_eq!(reply.titles().len(), 3, "{}", reply.body);
+    }
+}
+
+/// Two indexers of one Prowlarr differ in their paths alone.
+#[tokio::test(start_paused = true)]
+async fn answers_from_another_address_are_not_served() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = named(&indexers);
+    config.min_request_interval = Duration::ZERO;
+    let world = World::new(network.ground(), &config);
+    world.get("/torznab/api?t=search").await;
+    assert_eq!(
+        world.get("/torznab/api?t=search").await.took,
+        Duration::ZERO
+    );
+    assert_eq!(indexers[0].asked().len(), 2);
+    let url = format!("{}/", indexers[0].url());
+    config.indexers[0].url = weir_config::SecretUrl::parse(&url).expect("a URL");
+    world.front.reloader().reload(&config).expect("a reload");
+    world.get("/torznab/api?t=search").await;
+    assert_eq!(indexers[0].asked().len(), 4, "caps and releases");
+}
+
 /// What is known still stands, and the indexer has other things to do than to fail at this with every search.
 #[tokio::test(start_paused = true)]
 async fn an_indexer_that_fails_to_say_again_what_it_can_do_is_left_alone_for_a_while() {

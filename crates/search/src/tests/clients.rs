@@ -368,6 +368,36 @@ async fn autobrr_sends_its_key_in_a_header_and_asks_for_caps_without_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_is_there_is_for_those_with_a_key() {
+    let network = Network::new();
+    let indexers = library(&network).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    for list in [
+        "/prowlarr/api/v1/system/status",
+        "/prowlarr/api/v1/indexer",
+        "/prowlarr/api/v1/indexer/1",
+        "/jackett/api/v2.0/indexers",
+    ] {
+        let refused = world.send(&format!("{list}?t=caps"), &[]).await;
+        assert_eq!(refused.status, 401, "{list}: {}", refused.body);
+        assert_eq!(world.get(list).await.status, 200, "{list}");
+        let with_key = format!("{list}?apikey={KEY}");
+        assert_eq!(world.send(&with_key, &[]).await.status, 200, "{list}");
+    }
+    for (headers, told) in [(vec![], false), (vec![("x-api-key", KEY)], true)] {
+        let reply = world.send("/torznab/zzz/api?t=caps", &headers).await;
+        assert_eq!(reply.status, 404);
+        assert_eq!(
+            reply.body.contains("There are: a, b."),
+            told,
+            "{}",
+            reply.body
+        );
+        assert_eq!(reply.retry_after.as_deref(), Some("300"), "not at once");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn qui_finds_our_indexers_as_prowlarrs_and_as_jacketts() {
     let network = Network::new();
     let indexers = library(&network).await;

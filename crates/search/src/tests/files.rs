@@ -1,0 +1,128 @@
+//! Files: whose fault it is that there is none, and what they cost.
+
+use weir_engine::dispatch::record::What;
+use weir_testkit::zoo::indexer::Files;
+
+use super::*;
+
+fn path(link: &str) -> String {
+    link.replace("http://weir:7070", "")
+}
+
+/// Its files are at another host than its API: by name, not by address.
+fn elsewhere(network: &Network, mut config: Config) -> Config {
+    network.resolves("indexer.example", &["192.0.2.1"]);
+    let url = weir_config::SecretUrl::parse("http://indexer.example/api");
+    config.indexers[0].url = url.expect("a URL");
+    config.allow_private_links = true;
+    config
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_is_not_to_be_had_is_no_failure_of_its_indexer() {
+    for (files, own_host, state) in [
+        (Files::Status(500, RetryAfter::None), true, "open"),
+        (Files::Status(401, RetryAfter::None), true, "open"),
+        (Files::Status(418, RetryAfter::None), true, "open"),
+        (Files::Error(900, "Some error".into()), true, "open"),
+        (
+            Files::Status(429, RetryAfter::Seconds(90)),
+            true,
+            "cooldown 90",
+        ),
+        (Files::Error(100, "Wrong key".into()), true, "disabled 60"),
+        (Files::Status(429, RetryAfter::Seconds(90)), false, "open"),
+        (Files::Error(100, "Wrong key".into()), false, "open"),
+        (Files::Status(503, RetryAfter::None), false, "open"),
+    ] {
+        let network = Network::new();
+        let indexers = crowd(&network, 1).await;
+        let config = match own_host {
+            true => named(&indexers),
+            false => elsewhere(&network, named(&indexers)),
+        };
+        let world = World::new(network.ground(), &config);
+        let links = world.get("/torznab/api?t=search").await.links();
+        indexers[0].set_files(files.clone());
+        let given = world.get(&path(&links[0])).await;
+        assert!(given.status >= 400, "{files:?}: {}", given.body);
+        assert_eq!(indexers[0].grabs().len(), 1, "{files:?}");
+        assert_eq!(world.state_of("a"), state, "{files:?}");
+        let wait = given.retry_after.expect("a time to come back");
+        assert!(wait.parse::<u64>().is_ok_and(|wait| wait >= 60), "{wait}");
+        if matches!(files, Files::Status(429, _)) {
+            let given = world.get(&path(&links[1])).await;
+            assert_eq!((given.status, indexers[0].grabs().len()), (429, 1));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_of_files_that_is_away_says_nothing_of_the_indexer() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = elsewhere(&network, named(&indexers));
+    let address = indexers[0].address();
+    let other = SocketAddr::from(([192, 0, 2, 77], 80));
+    let api = Indexer::start(Place::Memory(&network, other), Setup::with(1..4)).await;
+    let api = api.expect("memory has room");
+    network.resolves("indexer.example", &["192.0.2.77"]);
+    config.min_request_interval = Duration::ZERO;
+    let world = World::new(network.ground(), &config);
+    // The links of a release lead where its indexer says.
+    let links = world.get("/torznab/api?t=search").await.links();
+    assert_eq!(api.searches().len(), 1);
+    network.set_fault(other, weir_testkit::memory::Fault::Refused);
+    let given = world.get(&path(&links[0])).await;
+    assert_eq!(given.status, 502, "{}", given.body);
+    assert_eq!(world.state_of("a"), "open", "{address}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_can_give_the_file_comes_first() {
+    let network = Network::new();
+    let mut indexers = Vec::new();
+    for number in 1..=2 {
+        indexers.push(indexer(&network, number, Setup::with(1..3)).await);
+    }
+    let mut config = named(&indexers);
+    config.min_request_interval = Duration::ZERO;
+    config.indexers[0].priority = 1;
+    config.indexers[0].limits.grabs_per_day = std::num::NonZeroU32::new(1);
+    let world = World::new(network.ground(), &config);
+    let feed = "/torznab/api?t=search";
+    let links = world.get(feed).await.links();
+    assert_eq!(world.get(&path(&links[0])).await.status, 200);
+    assert_eq!(indexers[0].grabs().len(), 1);
+    let links = world.get(feed).await.links();
+    assert_eq!(world.get(&path(&links[1])).await.status, 200);
+    assert_eq!(indexers[1].grabs().len(), 1, "the other has used its up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_redirect_is_a_download_of_the_indexers_budget() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = named(&indexers);
+    config.indexers[0].download = entries::Download::Redirect;
+    config.indexers[0].limits.grabs_per_day = std::num::NonZeroU32::new(2);
+    let world = World::new(network.ground(), &config);
+    let links = world.get("/torznab/api?t=search").await.links();
+    for link in &links[..2] {
+        let given = world.get(&path(link)).await;
+        assert_eq!((given.status, given.took), (302, Duration::ZERO));
+    }
+    let refused = world.get(&path(&links[2])).await;
+    assert_eq!(refused.status, 429, "{}", refused.body);
+    assert_eq!(refused.retry_after, Some("86400".to_owned()));
+    assert_eq!(indexers[0].grabs().len(), 0);
+    let view = world.view("a");
+    assert_eq!(
+        (view.status.grab[0].used, view.status.grab[0].limit),
+        (2, 2)
+    );
+    // Why there was none can be looked up.
+    let upstream = view.figures.upstream;
+    let newest = world.engine.decisions(upstream, None, 1)[0];
+    assert!(matches!(newest.what, What::Skipped { .. }), "{newest:?}");
+}
