@@ -14,6 +14,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use weir_dispatch::Job;
 
 use crate::call::{Call, Ended};
@@ -45,9 +46,15 @@ type OnAnswer<K, T> = Box<dyn Fn(&K, &Arc<T>) + Send + Sync>;
 
 struct Inner<K, T> {
     engine: Engine,
-    options: FlightOptions,
+    options: Mutex<FlightOptions>,
     on_answer: OnAnswer<K, T>,
     board: Board<K, T, Trip>,
+}
+
+impl<K, T> Inner<K, T> {
+    fn options(&self) -> FlightOptions {
+        *self.options.lock()
+    }
 }
 
 /// Where a call puts its answer.
@@ -87,10 +94,15 @@ impl<K: Key, T: Answer> Flights<K, T> {
     ) -> Self {
         Self(Arc::new(Inner {
             engine,
-            options,
+            options: Mutex::new(options),
             on_answer: Box::new(on_answer),
             board: Board::new(),
         }))
+    }
+
+    /// Flights under way, too, take followers for so long.
+    pub fn set_max_age(&self, max_age: Duration) {
+        self.0.options.lock().max_age = max_age;
     }
 
     /// Joins the flight with this key, and makes it if there is none: `start` gives the call, which
@@ -103,7 +115,7 @@ impl<K: Key, T: Answer> Flights<K, T> {
         start: impl FnOnce(Landing<K, T>) -> Option<Arc<dyn Call>>,
     ) -> Follower<K, T> {
         let flights = self.0.clone();
-        let oldest = flights.engine.timeline().now() - flights.options.max_age;
+        let oldest = flights.engine.timeline().now() - flights.options().max_age;
         let fits = |trip: &Trip| trip.is_younger_than(oldest);
         let (flight, seat, leads) = flights.board.join(&key, fits, || Trip::new(job));
         if leads {
@@ -176,7 +188,7 @@ impl<K: Key, T: Answer> Drop for Follower<K, T> {
         let Some(number) = self.flight.leave(self.seat) else {
             return;
         };
-        if self.flights.options.keep_interest.is_zero() {
+        if self.flights.options().keep_interest.is_zero() {
             self.flights.abandon(&self.flight);
         } else {
             self.flights.abandon_later(&self.flight, number);

@@ -79,12 +79,16 @@ impl Caps {
 
     /// What several indexers can do together: every term that one of them takes, and the standard
     /// categories of all.
+    ///
+    /// An id is offered where all know it that have releases of the kind: a program that may ask by an id
+    /// sends no words with it, and those who do not know it would have nothing to be asked.
     pub fn union<'a>(title: &str, all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut union = Self {
             title: title.to_owned(),
             ..Self::default()
         };
         let (mut standard, mut tags) = (BTreeSet::new(), BTreeSet::new());
+        let mut kinds = Vec::new();
         for caps in all {
             union.default_limit = union.default_limit.max(caps.default_limit);
             union.max_limit = union.max_limit.max(caps.max_limit);
@@ -94,11 +98,20 @@ impl Caps {
             union.text.extend(&caps.text);
             let mapping = Mapping::of(caps);
             let ids = caps.categories.iter().flat_map(Category::ids);
-            standard.extend(ids.flat_map(|id| mapping.ours(id)));
+            let ours: BTreeSet<u32> = ids.flat_map(|id| mapping.ours(id)).collect();
+            let tops: BTreeSet<u32> = ours.iter().map(|id| id / 1000 * 1000).collect();
+            kinds.push((caps, tops));
+            standard.extend(ours);
             let new = caps.tags.iter().filter(|(name, _)| tags.insert(name));
             union.tags.extend(new.cloned());
         }
         union.categories = standard_tree(&standard);
+        for (function, terms) in &mut union.functions {
+            let mut takers = kinds.clone();
+            takers.retain(|(_, tops)| tops.is_empty() || tops.contains(&function.category()));
+            let all_know = |term| takers.iter().all(|(caps, _)| caps.allows(*function, term));
+            terms.retain(|term| !term.is_id() || all_know(*term));
+        }
         union
     }
 

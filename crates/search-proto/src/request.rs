@@ -46,8 +46,6 @@ pub struct Parsed {
     pub request: Result<Request, Refusal>,
     /// How the client wants its answer, errors included.
     pub format: Format,
-    /// The key that came in the query, as `apikey` or `passkey`.
-    pub api_key: Option<String>,
 }
 
 /// What is asked.
@@ -101,13 +99,9 @@ pub fn parse_request(raw_query: &str) -> Parsed {
     let json = parameters
         .get("o")
         .is_some_and(|o| o.eq_ignore_ascii_case("json"));
-    let key = parameters
-        .get("apikey")
-        .or_else(|| parameters.get("passkey"));
     Parsed {
         request: request(&parameters),
         format: if json { Format::Json } else { Format::Xml },
-        api_key: key.map(str::to_owned),
     }
 }
 

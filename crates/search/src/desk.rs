@@ -167,9 +167,8 @@ impl Desk {
             under_way: Arc::default(),
         });
         let history = History::open(state)?;
-        let longest = config.indexers.iter().map(|indexer| indexer.timeout).max();
         let options = FlightOptions {
-            max_age: longest.unwrap_or(Duration::from_secs(12)),
+            max_age: longest_call(config),
             keep_interest: Duration::ZERO,
         };
         let desk = Arc::new(Self {
@@ -204,6 +203,10 @@ impl Desk {
         self.config.store(Arc::new(config.clone()));
         let workers = policy::workers(config);
         self.engine.set_crew(workers, workers);
+        let max_age = longest_call(config);
+        self.parts.set_max_age(max_age);
+        self.caps.set_max_age(max_age);
+        self.files.set_max_age(max_age);
         Ok(())
     }
 
@@ -363,6 +366,12 @@ impl Desk {
         let _ = tokio::time::timeout(drain.max(Duration::from_secs(1)), self.tasks.wait()).await;
         self.office.cache.close();
     }
+}
+
+/// No call takes longer.
+fn longest_call(config: &Config) -> Duration {
+    let longest = config.indexers.iter().map(|indexer| indexer.timeout).max();
+    longest.unwrap_or_default()
 }
 
 #[cfg(test)]

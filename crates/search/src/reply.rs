@@ -131,6 +131,17 @@ fn caps_of(scope: &Scope, config: &Config) -> Caps {
     if caps.categories.is_empty() {
         caps.categories = standard();
     }
+    if let ([_], [known]) = (&scope.indexers[..], &known[..]) {
+        // Its own numbers mean something where nobody else answers.
+        let own = known.caps.categories.iter();
+        let own = own.flat_map(|top| std::iter::once(top).chain(&top.subcategories));
+        let own = own.flat_map(|category| {
+            let ids = known.mapping.ours(category.id).into_iter();
+            let ids = ids.filter(|id| *id >= category::SITE);
+            ids.map(|id| Category::leaf(id, &category.name))
+        });
+        caps.categories.extend(own);
+    }
     caps.default_limit = config.page_default.get();
     caps.max_limit = config.page_max.get();
     caps

@@ -96,7 +96,7 @@ impl<K: Key, T: Answer> Inner<K, T> {
         if class < job.class {
             self.engine.raise(id, class);
         }
-        if flight.is_empty() && self.options.keep_interest.is_zero() {
+        if flight.is_empty() && self.options().keep_interest.is_zero() {
             self.abandon(flight);
         }
     }
@@ -147,7 +147,7 @@ impl<K: Key, T: Answer> Inner<K, T> {
         let later = async move {
             tokio::select! {
                 () = closing.cancelled() => {}
-                () = tokio::time::sleep(flights.options.keep_interest) => {
+                () = tokio::time::sleep(flights.options().keep_interest) => {
                     if flight.is_abandoned(number) {
                         flights.abandon(&flight);
                     }

@@ -19,6 +19,17 @@ impl Function {
     /// All of them, in the order in which caps name them.
     pub const ALL: [Self; 5] = [Self::Search, Self::Tv, Self::Movie, Self::Music, Self::Book];
 
+    /// The top category of what it finds; 0 where that can be anything.
+    pub(crate) fn category(self) -> u32 {
+        match self {
+            Self::Search => 0,
+            Self::Movie => 2000,
+            Self::Music => 3000,
+            Self::Tv => 5000,
+            Self::Book => 7000,
+        }
+    }
+
     /// The value of `t` that asks for it.
     pub fn name(self) -> &'static str {
         match self {

@@ -18,7 +18,8 @@ proptest! {
         let union = Caps::union("all", &all);
         for caps in &all {
             for (function, terms) in &caps.functions {
-                prop_assert!(terms.iter().all(|term| union.allows(*function, *term)));
+                let mut words = terms.iter().filter(|term| !term.is_id());
+                prop_assert!(words.all(|term| union.allows(*function, *term)));
             }
             prop_assert!(caps.text.is_subset(&union.text));
             prop_assert!(union.max_limit >= caps.max_limit);
@@ -76,6 +77,35 @@ fn caps_have_everything_that_clients_look_for() {
     ] {
         assert!(xml.contains(part), "no {part} in {xml}");
     }
+}
+
+/// A program that may ask by an id does so without words, and one that does not know the id is left out.
+#[test]
+fn an_id_is_offered_where_all_know_it_who_have_such_releases() {
+    let tv = |terms: &[Term], category| Caps {
+        functions: [(Function::Tv, terms.iter().copied().collect())].into(),
+        categories: vec![Category::leaf(category, "some")],
+        ..Caps::default()
+    };
+    let both = tv(&[Term::TvdbId, Term::ImdbId, Term::Season], 5000);
+    let one = tv(&[Term::TvdbId], 5040);
+    let words = tv(&[Term::Season], 5030);
+    let music = tv(&[], 3000);
+    let offers = |all: &[&Caps]| {
+        let union = Caps::union("all", all.iter().copied());
+        let ids = [Term::TvdbId, Term::ImdbId];
+        ids.map(|term| union.allows(Function::Tv, term))
+    };
+    assert_eq!(offers(&[&both]), [true, true]);
+    assert_eq!(offers(&[&both, &one]), [true, false]);
+    assert_eq!(offers(&[&both, &one, &words]), [false, false]);
+    assert_eq!(offers(&[&both, &music]), [true, true]);
+    let unknown = Caps {
+        categories: Vec::new(),
+        ..music
+    };
+    assert_eq!(offers(&[&both, &unknown]), [false, false]);
+    assert!(Caps::union("all", [&both, &words]).allows(Function::Tv, Term::Season));
 }
 
 #[test]

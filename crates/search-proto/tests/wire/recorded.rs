@@ -303,8 +303,7 @@ fn requests_of_real_clients() {
     );
     let tokens = parse_request(&request("prowlarr-tokens"));
     assert_eq!(tokens.format, Format::Json);
-    let hydra = parse_request(&request("nzbhydra2"));
-    assert_eq!(hydra.api_key.as_deref(), Some("secret"));
+    assert!(parse_request(&request("nzbhydra2")).request.is_ok());
 }
 
 pub(crate) fn recorded() -> PathBuf {

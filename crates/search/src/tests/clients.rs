@@ -368,6 +368,34 @@ async fn autobrr_sends_its_key_in_a_header_and_asks_for_caps_without_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_indexers_own_categories_are_offered_where_it_stands_alone() {
+    let network = Network::new();
+    let mut indexers = crowd(&network, 1).await;
+    let comics = Item {
+        category: 100_007,
+        ..Item::numbered(77)
+    };
+    let caps = Caps {
+        categories: vec![(5000, "TV", vec![]), (100_007, "Comics", vec![])],
+        ..Caps::default()
+    };
+    let setup = Setup {
+        items: vec![comics, Item::numbered(78)],
+        caps,
+        ..Setup::default()
+    };
+    indexers.push(indexer(&network, 2, setup).await);
+    let world = World::new(network.ground(), &named(&indexers));
+    let own = "<category id=\"100007\" name=\"Comics\"";
+    let alone = world.get("/torznab/b/api?t=caps").await.body;
+    assert!(alone.contains(own), "{alone}");
+    let merged = world.get("/torznab/api?t=caps").await.body;
+    assert!(!merged.contains(own), "{merged}");
+    let reply = world.get("/torznab/b/api?t=search&cat=100007").await;
+    assert_eq!(reply.titles(), ["Some.Show.S01E77.1080p"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_is_there_is_for_those_with_a_key() {
     let network = Network::new();
     let indexers = library(&network).await;

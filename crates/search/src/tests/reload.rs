@@ -117,3 +117,28 @@ async fn a_new_key_is_tried_at_once() {
     world.front.reloader().reload(&config).expect("a reload");
     assert_eq!(world.state_of("a"), "open");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_may_take_longer_now_is_shared_as_long() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = named(&indexers);
+    let world = World::new(
+        network.ground(),
+        &Config {
+            indexers: Vec::new(),
+            ..config.clone()
+        },
+    );
+    config.indexers[0].timeout = 40 * SECOND;
+    config.min_request_interval = Duration::ZERO;
+    world.front.reloader().reload(&config).expect("a reload");
+    world.get("/torznab/api?t=caps").await;
+    indexers[0].set(Behaviour::Slow(35 * SECOND));
+    let search = world.begin("t=search&q=some", INTERACTIVE);
+    world.until(20 * SECOND).await;
+    world.begin("t=search&q=some", INTERACTIVE);
+    world.until(36 * SECOND).await;
+    assert_eq!(indexers[0].searches().len(), 1);
+    assert_eq!(search.tally().answered, 1);
+}

@@ -133,5 +133,7 @@ impl Arrival {
 }
 
 fn query_key(request: &Request) -> Option<String> {
-    field(request.uri().query()?.as_bytes(), "apikey")
+    let query = request.uri().query()?.as_bytes();
+    // Some programs of the protocol call it so.
+    field(query, "apikey").or_else(|| field(query, "passkey"))
 }
