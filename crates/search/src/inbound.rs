@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Path;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, Uri};
 use axum::routing::get;
 use weir_search_proto::Protocol;
-use weir_web::{Access, Client};
+use weir_web::Access;
 
 use self::torznab::Arrival;
 use crate::desk::Desk;
@@ -75,15 +75,6 @@ fn is_open(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     let parsed = weir_search_proto::parse_request(query);
     matches!(parsed.request, Ok(weir_search_proto::Request::Caps))
-}
-
-/// The address that a client reaches us by.
-pub(crate) fn origin(headers: &HeaderMap, client: &Client) -> String {
-    let host = headers.get(header::HOST);
-    let host = host.and_then(|host| host.to_str().ok());
-    let host = host.filter(|host| !host.is_empty()).unwrap_or("localhost");
-    let scheme = if client.https { "https" } else { "http" };
-    format!("{scheme}://{host}")
 }
 
 /// A header's text.

@@ -62,6 +62,13 @@ impl Upstreams for Desk {
         if !config.tags.is_empty() {
             facts.push(("Tags".to_owned(), config.tags.join(", ")));
         }
+        let now = self.engine.timeline().now();
+        let no_files = now.until(*indexer.no_files_before.lock());
+        if !no_files.is_zero() {
+            let left = weir_engine::span(no_files);
+            let text = format!("none for {left}: it said that its limit of downloads is reached");
+            facts.push(("Files".to_owned(), text));
+        }
         let since = self.office.wall() - WEEK;
         if let Ok(found) = self.history.yield_of(indexer.name(), since) {
             let found = format!(

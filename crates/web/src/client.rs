@@ -24,7 +24,9 @@ pub struct Client {
     pub loopback: bool,
     /// It is in `web.trusted`.
     pub trusted: bool,
-    /// It came by https, says a trusted proxy.
+    /// A trusted proxy sent it on.
+    pub proxied: bool,
+    /// It came by https, says that proxy.
     pub https: bool,
     /// It asked for us by a name that might be another site's.
     pub strange_name: bool,
@@ -51,6 +53,7 @@ impl Client {
             address,
             loopback: known && address.is_loopback(),
             trusted: known && within(&config.trusted, address),
+            proxied,
             https: proxied && by_https(headers),
             strange_name,
         }
@@ -62,9 +65,23 @@ impl Client {
             address: Ipv4Addr::UNSPECIFIED.into(),
             loopback: false,
             trusted: false,
+            proxied: false,
             https: false,
             strange_name: false,
         }
+    }
+
+    /// The address that it reaches us by, for links: `https://weir.example`.
+    pub fn origin(&self, headers: &HeaderMap) -> String {
+        let told = headers
+            .get("x-forwarded-host")
+            .filter(|_| self.proxied)
+            .and_then(|told| told.to_str().ok()?.split(',').next());
+        let host = || headers.get(header::HOST)?.to_str().ok();
+        let name = told.map(str::trim).filter(|told| is_name(told));
+        let name = name.or_else(host).filter(|name| !name.is_empty());
+        let scheme = if self.https { "https" } else { "http" };
+        format!("{scheme}://{}", name.unwrap_or("localhost"))
     }
 
     /// Whether `/stats` and `/metrics` are open to it without a key.
@@ -89,6 +106,12 @@ fn is_ours(host: &HeaderValue, hosts: &[String]) -> bool {
     !name.contains('.')
         || PRIVATE_NAMES.iter().any(|end| name.ends_with(end))
         || hosts.iter().any(|host| host.eq_ignore_ascii_case(&name))
+}
+
+/// Whether this may stand in an address as name or number, with a port or without.
+fn is_name(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+    !text.is_empty() && text.bytes().all(fits)
 }
 
 /// Whether a header of this name is put in by those who forward requests.
@@ -230,6 +253,27 @@ mod tests {
             ..Config::default()
         };
         Client::judge(peer.parse().unwrap(), &map, &config)
+    }
+
+    #[test]
+    fn links_lead_where_the_client_came_from() {
+        let origin = |peer: &str, headers: &[(&'static str, &str)]| {
+            let mut map = HeaderMap::new();
+            for (name, value) in headers {
+                map.append(*name, value.parse().unwrap());
+            }
+            judge(peer, headers).origin(&map)
+        };
+        let host = ("host", "inside:7070");
+        let told = ("x-forwarded-host", "weir.example, inside");
+        let https = ("x-forwarded-proto", "https");
+        assert_eq!(origin("192.0.2.7", &[]), "http://localhost");
+        assert_eq!(origin("192.0.2.7", &[host]), "http://inside:7070");
+        assert_eq!(origin("192.0.2.7", &[host, told]), "http://inside:7070");
+        let by_proxy = [host, told, https];
+        assert_eq!(origin("10.0.0.1", &by_proxy), "https://weir.example");
+        let odd = [host, ("x-forwarded-host", "a/b?c")];
+        assert_eq!(origin("10.0.0.1", &odd), "http://inside:7070");
     }
 
     #[test]

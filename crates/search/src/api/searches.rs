@@ -15,7 +15,7 @@ use weir_web::{Failure, Visitor};
 use super::{find, wrong};
 use crate::asking::Ask;
 use crate::desk::Desk;
-use crate::inbound::{origin, text};
+use crate::inbound::text;
 use crate::program;
 use crate::progress::Progress;
 use crate::releases::{self, Order, Wanted};
@@ -135,7 +135,7 @@ pub(super) async fn one(
     let list = search.list(|indexer| desk.is_healthy(indexer));
     let mut body = Progress::of(&desk, &search, &list).json(&search);
     let (part, matching) = releases::part(&list, &wanted);
-    let origin = origin(&headers, &visitor.client);
+    let origin = visitor.client.origin(&headers);
     let part: Vec<Value> = part
         .into_iter()
         .map(|merged| releases::json(&desk, &list, merged, &origin))

@@ -12,7 +12,6 @@ use weir_search_proto::error::code;
 use weir_search_proto::{Caps, ErrorDocument, Format, Function, Protocol};
 use weir_web::Visitor;
 
-use super::origin;
 use super::scope::Scope;
 use super::torznab::Arrival;
 use crate::desk::Desk;
@@ -56,7 +55,7 @@ async fn status() -> Json<Value> {
 }
 
 async fn list(State(desk): State<Arc<Desk>>, visitor: Visitor, headers: HeaderMap) -> Json<Value> {
-    let origin = origin(&headers, &visitor.client);
+    let origin = visitor.client.origin(&headers);
     let roster = desk.roster.load();
     let all: Vec<Value> = roster
         .all
@@ -72,7 +71,7 @@ async fn one(
     visitor: Visitor,
     headers: HeaderMap,
 ) -> Response {
-    let origin = origin(&headers, &visitor.client);
+    let origin = visitor.client.origin(&headers);
     match by_number(&desk, &id) {
         Ok(indexer) => Json(prowlarr(&indexer, &origin)).into_response(),
         Err(error) => reply::not_there(&error, Format::Json),

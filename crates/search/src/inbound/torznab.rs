@@ -14,7 +14,7 @@ use weir_search_proto::{
 use weir_web::{Failure, Visitor};
 
 use super::scope::{self, Scope};
-use super::{origin, text};
+use super::text;
 use crate::desk::Desk;
 use crate::history::{Outcome, Searched};
 use crate::merge::List;
@@ -136,7 +136,7 @@ impl Arrival {
             scope: self.path.clone(),
             query: asked.query.clone(),
         };
-        let origin = origin(&self.headers, &self.visitor.client);
+        let origin = self.visitor.client.origin(&self.headers);
         let link =
             |frozen: &Frozen| reply::feed(desk, scope, frozen, page, &origin, &self.path, format);
         if asked.offset > 0

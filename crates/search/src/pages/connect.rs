@@ -13,7 +13,6 @@ use weir_web::Visitor;
 use super::page;
 use crate::asking::PAGE;
 use crate::desk::Desk;
-use crate::inbound::origin;
 use crate::words::{age, counted};
 
 #[derive(Template)]
@@ -153,7 +152,7 @@ pub(super) async fn show(
     visitor: Visitor,
     headers: HeaderMap,
 ) -> Response {
-    let origin = origin(&headers, &visitor.client);
+    let origin = visitor.client.origin(&headers);
     let now = desk.engine.timeline().now();
     let heard = desk.programs.all();
     let heard = |name: &str| {

@@ -58,6 +58,27 @@ async fn a_file_that_is_not_to_be_had_is_no_failure_of_its_indexer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn that_there_are_no_files_for_a_while_is_shown() {
+    use weir_web::Upstreams;
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    let links = world.get("/torznab/api?t=search").await.links();
+    let upstream = world.view("a").figures.upstream;
+    let files = || {
+        let facts = world.front.desk.facts(upstream);
+        facts.into_iter().find(|(name, _)| name == "Files")
+    };
+    assert_eq!(files(), None);
+    indexers[0].set_files(Files::Error(501, "Download limit reached".into()));
+    world.get(&path(&links[0])).await;
+    let (_, text) = files().expect("a fact");
+    assert!(text.starts_with("none for 60 min"), "{text}");
+    world.until(HOUR + SECOND).await;
+    assert_eq!(files(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_host_of_files_that_is_away_says_nothing_of_the_indexer() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
