@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use weir_config::SecretUrl;
@@ -13,7 +12,7 @@ use weir_net::BoxFuture;
 
 use crate::cache::{Cache, Sent};
 use crate::indexer::{Indexer, Known, told};
-use crate::outbound::{Fetched, Outbound, Trouble, outcome, outcome_of_file};
+use crate::outbound::{File, Outbound, Trouble, outcome, outcome_of_file};
 use crate::part::{Answer, Digest, Part, PartKey};
 use crate::policy;
 
@@ -46,15 +45,6 @@ struct Entry {
 pub(crate) type CapsAnswer = Result<Arc<Known>, Trouble>;
 /// What came of a link.
 pub(crate) type FileAnswer = Result<File, Trouble>;
-
-/// What a link led to.
-#[derive(Clone, Debug)]
-pub(crate) enum File {
-    /// Torrent or NZB.
-    Bytes(Bytes),
-    /// A magnet link.
-    Magnet(String),
-}
 
 /// Asks an indexer a question.
 pub(crate) struct Searching {
@@ -113,7 +103,7 @@ impl Office {
 
     async fn caps(&self, indexer: &Indexer) -> CapsAnswer {
         indexer.note_start(self.timeline.now());
-        let (caps, _) = self.outbound.caps(&indexer.target).await?;
+        let caps = self.outbound.caps(&indexer.target).await?;
         let at = self.wall();
         self.cache
             .put_caps(indexer.name(), &indexer.source, at, &caps);
@@ -257,15 +247,11 @@ impl Call for Fetching {
         Box::pin(async move {
             let office = &*self.office;
             let fetched = office.outbound.fetch(&self.indexer.target, &self.url);
-            let answer = match fetched.await {
-                Ok(Fetched::File(bytes)) => {
-                    let (_, key) = self.landing.key();
-                    office.cache.put_file(*key, office.wall(), bytes.clone());
-                    Ok(File::Bytes(bytes))
-                }
-                Ok(Fetched::Magnet(url)) => Ok(File::Magnet(url)),
-                Err(trouble) => Err(trouble),
-            };
+            let answer = fetched.await;
+            if let Ok(File::Bytes(bytes)) = &answer {
+                let (_, key) = self.landing.key();
+                office.cache.put_file(*key, office.wall(), bytes.clone());
+            }
             let outcome = match &answer {
                 Ok(_) => Outcome::Done,
                 Err(trouble) => {

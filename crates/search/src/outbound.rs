@@ -12,6 +12,7 @@ use weir_config::{Secret, SecretUrl, Secrets};
 use weir_engine::{Outcome, Permit, Reason, Trouble as Weather};
 use weir_net::http::{Client, Request, Response};
 use weir_net::{Error, Ground};
+use weir_search_proto::error::code;
 use weir_search_proto::{Caps, Feed, Query, Release, Unreadable};
 
 use crate::config::indexer::Indexer;
@@ -65,9 +66,10 @@ pub(crate) struct Found {
 }
 
 /// What a link led to.
-pub(crate) enum Fetched {
-    /// A file.
-    File(Bytes),
+#[derive(Clone, Debug)]
+pub(crate) enum File {
+    /// Torrent or NZB.
+    Bytes(Bytes),
     /// A magnet link instead of one.
     Magnet(String),
 }
@@ -156,13 +158,13 @@ impl Target {
         let limit = words.to_lowercase().contains("limit reached");
         match error.code {
             100..200 => Trouble::Key(words),
-            300 => Trouble::Missing,
-            500 => Trouble::Limit(words),
-            501 => Trouble::Downloads(words),
+            code::NO_SUCH_ITEM => Trouble::Missing,
+            code::REQUEST_LIMIT => Trouble::Limit(words),
+            code::DOWNLOAD_LIMIT => Trouble::Downloads(words),
             _ if limit => Trouble::Limit(words),
             200..300 => Trouble::Question(words),
             429 => Trouble::Overload { retry_after: None },
-            code => Trouble::Said(format!("{words} (error {code})")),
+            other => Trouble::Said(format!("{words} (error {other})")),
         }
     }
 }
@@ -199,15 +201,14 @@ impl Outbound {
     }
 
     /// Asks an indexer what it can do.
-    pub(crate) async fn caps(&self, target: &Target) -> Result<(Caps, Bytes), Trouble> {
+    pub(crate) async fn caps(&self, target: &Target) -> Result<Caps, Trouble> {
         let (body, charset) = self.document(target, &[("t", "caps".to_owned())]).await?;
         let caps = Caps::read(&body, charset.as_deref());
-        let caps = caps.map_err(|unreadable| target.trouble(unreadable))?;
-        Ok((caps, body))
+        caps.map_err(|unreadable| target.trouble(unreadable))
     }
 
     /// Gets the file behind a link of a release.
-    pub(crate) async fn fetch(&self, target: &Target, url: &SecretUrl) -> Result<Fetched, Trouble> {
+    pub(crate) async fn fetch(&self, target: &Target, url: &SecretUrl) -> Result<File, Trouble> {
         let private = target.is_at(url) && self.options.private;
         let request = Request {
             proxy: target.proxy.as_ref(),
@@ -218,18 +219,15 @@ impl Outbound {
         };
         let response = self.http.get(&request).await?;
         if let Some(magnet) = response.header("location").filter(|to| is_magnet(to)) {
-            return Ok(Fetched::Magnet(magnet.to_owned()));
+            return Ok(File::Magnet(magnet.to_owned()));
         }
         let response = judged(response)?;
         if response.body.starts_with(b"magnet:?") {
             let text = String::from_utf8_lossy(&response.body);
-            return Ok(Fetched::Magnet(text.trim().to_owned()));
+            return Ok(File::Magnet(text.trim().to_owned()));
         }
-        check_file(&response.body).map_err(|wrong| match wrong {
-            Wrong::Error(error) => target.trouble(error),
-            Wrong::Sentence(sentence) => Trouble::NotAFile(sentence),
-        })?;
-        Ok(Fetched::File(response.body))
+        check_file(target, &response.body)?;
+        Ok(File::Bytes(response.body))
     }
 
     async fn document(
@@ -288,18 +286,13 @@ fn charset(content_type: &str) -> Option<String> {
     })
 }
 
-enum Wrong {
-    Error(Unreadable),
-    Sentence(&'static str),
-}
-
 /// Whether these bytes are a torrent or an NZB: an indexer's page or error must not become a file.
-fn check_file(body: &[u8]) -> Result<(), Wrong> {
+fn check_file(target: &Target, body: &[u8]) -> Result<(), Trouble> {
     if body.first() == Some(&b'd') {
         let info = body.windows(6).any(|part| part == b"4:info");
         return match info && body.ends_with(b"e") {
             true => Ok(()),
-            false => Err(Wrong::Sentence("what it gave is not a whole torrent")),
+            false => Err(Trouble::NotAFile("what it gave is not a whole torrent")),
         };
     }
     let start = String::from_utf8_lossy(&body[..body.len().min(4096)]).to_lowercase();
@@ -307,9 +300,9 @@ fn check_file(body: &[u8]) -> Result<(), Wrong> {
         return Ok(());
     }
     match weir_search_proto::read_feed(body, None) {
-        Err(error @ Unreadable::Error(_)) => Err(Wrong::Error(error)),
-        Err(Unreadable::Html) => Err(Wrong::Sentence("it gave a page instead of a file")),
-        _ => Err(Wrong::Sentence("what it gave is neither torrent nor NZB")),
+        Err(error @ Unreadable::Error(_)) => Err(target.trouble(error)),
+        Err(Unreadable::Html) => Err(Trouble::NotAFile("it gave a page instead of a file")),
+        _ => Err(Trouble::NotAFile("what it gave is neither torrent nor NZB")),
     }
 }
 

@@ -8,6 +8,8 @@
 #![forbid(unsafe_code)]
 
 pub mod dns;
+#[cfg(feature = "log")]
+pub mod log;
 pub mod memory;
 pub mod policy;
 pub mod zoo;

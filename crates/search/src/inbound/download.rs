@@ -17,12 +17,13 @@ use weir_web::Visitor;
 
 use super::text;
 use super::torznab::Arrival;
-use crate::call::{Fetching, File, FileAnswer, NoCall};
+use crate::call::{Fetching, FileAnswer, NoCall};
 use crate::config::indexer::Download;
 use crate::desk::Desk;
 use crate::history::Grabbed;
 use crate::indexer::Indexer;
 use crate::links::Link;
+use crate::outbound::File;
 use crate::part::Digest;
 use crate::policy::{INTERACTIVE, unix};
 use crate::{program, reply};

@@ -1,51 +1,14 @@
 //! Keys and passkeys reach their indexer, and nobody else.
 
-use std::sync::{Mutex, OnceLock};
-
 use rusqlite::types::Value;
-use tracing_subscriber::fmt::MakeWriter;
 use weir_config::{Secret, SecretUrl};
+use weir_testkit::log;
 
 use super::*;
 
 const API_KEY: &str = "k3yOfTheIndexer";
 const PASSKEY: &str = "p4ssOfTheLinks";
 const IN_URL: &str = "s3cretOfTheUrl";
-
-/// Everything that this program logs.
-static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-
-struct Log;
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let mut log = LOG.lock().expect("nobody panics here");
-        log.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl MakeWriter<'_> for Log {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        Self
-    }
-}
-
-fn listen() {
-    static ONCE: OnceLock<()> = OnceLock::new();
-    ONCE.get_or_init(|| {
-        tracing_subscriber::fmt()
-            .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
-            .with_writer(Log)
-            .init();
-    });
-}
 
 fn is_clean(text: &str) -> bool {
     // Also not the greater part of one.
@@ -81,7 +44,7 @@ fn history(directory: &std::path::Path) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_and_passkeys_are_for_the_indexer_alone() {
-    listen();
+    log::listen();
     let echo = format!("your key {API_KEY} is wrong, see {IN_URL}");
     // Where it would be cut in the middle.
     let cut = format!("{} {API_KEY}", "x".repeat(190));
@@ -194,12 +157,8 @@ async fn keys_and_passkeys_are_for_the_indexer_alone() {
         assert!(rows.contains("odd"), "{what}: {rows}");
         assert!(is_clean(&rows), "{what}: {rows}");
     }
-    let log = LOG
-        .lock()
-        .expect("nobody panics here")
-        .escape_ascii()
-        .to_string();
+    let log = log::all();
     assert!(log.contains("Open => "), "state changes are logged");
-    let dirty = log.split("\\n").find(|line| !is_clean(line));
+    let dirty = log.lines().find(|line| !is_clean(line));
     assert_eq!(dirty, None);
 }

@@ -1,12 +1,10 @@
 //! Passkeys reach the upstream byte for byte, and nobody else.
 
-use std::sync::{Mutex, OnceLock};
-
 use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::http::Request;
 use tower::ServiceExt;
-use tracing_subscriber::fmt::MakeWriter;
+use weir_testkit::log;
 use weir_testkit::zoo::http::{Behaviour, Good, RetryAfter, Tracker};
 use weir_testkit::zoo::{Place, udp as udp_zoo};
 
@@ -15,42 +13,6 @@ use super::*;
 /// In the path and in the query, with bytes that a careless hand would change.
 const PATH: &str = "Pa~sS%2fk.3y!";
 const QUERY: &str = "s3cr%41t+*'(x)";
-
-/// Everything that this program logs.
-static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-
-struct Log;
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        LOG.lock()
-            .expect("nobody panics here")
-            .extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl MakeWriter<'_> for Log {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        Self
-    }
-}
-
-fn listen() {
-    static ONCE: OnceLock<()> = OnceLock::new();
-    ONCE.get_or_init(|| {
-        tracing_subscriber::fmt()
-            .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
-            .with_writer(Log)
-            .init();
-    });
-}
 
 fn is_clean(text: &str) -> bool {
     ["sS%2fk", "s3cr", "sS/k", "sS%2Fk"]
@@ -107,7 +69,7 @@ async fn readable(weir: &mut Weir, forwarder: &Forwarder) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn passkeys_over_http_are_for_the_upstream_alone() {
-    listen();
+    log::listen();
     let status = |status| Behaviour::Status(status, RetryAfter::None);
     for behaviour in [
         Behaviour::Good(Good::default()),
@@ -150,18 +112,14 @@ async fn passkeys_over_http_are_for_the_upstream_alone() {
     weir.called(1).await;
     let text = readable(&mut weir, &forwarder).await;
     assert!(is_clean(&text), "{text}");
-    let log = LOG
-        .lock()
-        .expect("nobody panics here")
-        .escape_ascii()
-        .to_string();
+    let log = log::all();
     assert!(log.contains("Open => "), "state changes are logged: {log}");
     assert!(is_clean(&log), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn passkeys_over_udp_are_for_the_upstream_alone() {
-    listen();
+    log::listen();
     let tracker = udp_zoo::Tracker::start(Place::Loopback, udp_zoo::Behaviour::good()).await;
     let tracker = tracker.expect("a tracker");
     let target = format!("/{PATH}/announce?passkey={QUERY}");
@@ -177,10 +135,6 @@ async fn passkeys_over_udp_are_for_the_upstream_alone() {
     );
     let text = readable(&mut weir, &forwarder).await;
     assert!(is_clean(&text), "{text}");
-    let log = LOG
-        .lock()
-        .expect("nobody panics here")
-        .escape_ascii()
-        .to_string();
+    let log = log::all();
     assert!(is_clean(&log), "{log}");
 }
