@@ -30,6 +30,7 @@ mod tally;
 mod ticket;
 mod timeline;
 mod weather;
+pub mod words;
 mod worker;
 
 pub use call::{Call, Ended, KEPT_BYTES, Outcome, Permit, Reason};

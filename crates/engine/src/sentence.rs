@@ -10,6 +10,7 @@ use weir_dispatch::{
 };
 
 use crate::keeper::Off;
+use crate::words::grouped;
 
 /// What a sentence needs beside its decision.
 pub struct Scene<'a> {
@@ -265,19 +266,6 @@ pub fn span(time: Duration) -> String {
         90..7200 => format!("{} min", seconds.div_ceil(60)),
         _ => format!("{} h", seconds.div_ceil(3600)),
     }
-}
-
-/// A number with commas.
-fn grouped(number: u32) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -4,46 +4,21 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use weir_engine::dispatch::Moment;
+use weir_engine::words;
+
+pub(crate) use weir_engine::words::{capital, size};
 
 /// Unknown is never zero.
 pub(crate) const UNKNOWN: &str = "–";
 
 /// `1,204`.
 pub(crate) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    words::grouped(number as u64)
 }
 
 /// `1 result`, `2 results`.
 pub(crate) fn counted(number: usize, one: &str, more: &str) -> String {
-    let word = if number == 1 { one } else { more };
-    format!("{} {word}", grouped(number))
-}
-
-/// Decimal: `658 MB`, `3.4 GB`.
-pub(crate) fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
-    if bytes < 1000 {
-        return format!("{bytes} B");
-    }
-    let mut value = bytes as f64 / 1000.0;
-    let mut unit = 0;
-    // What would be rounded to 1000 is one of the next unit.
-    while value >= 999.5 && unit + 1 < UNITS.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    match value < 99.95 && unit > 1 {
-        true => format!("{value:.1} {}", UNITS[unit]),
-        false => format!("{value:.0} {}", UNITS[unit]),
-    }
+    words::counted(number as u64, one, more)
 }
 
 /// How old something is: `12 min`, `2 h`, `6 d`, `3 years`.
@@ -69,14 +44,6 @@ pub(crate) fn took(time: Duration) -> String {
     }
 }
 
-/// With a capital first letter.
-pub(crate) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
-}
-
 /// The wall time of a moment.
 pub(crate) fn at(moment: Moment) -> Timestamp {
     let millis = Moment(0).until(moment).as_millis();
@@ -94,28 +61,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_decimal() {
-        for (bytes, text) in [
-            (0, "0 B"),
-            (999, "999 B"),
-            (1_000, "1 kB"),
-            (658_400_000, "658 MB"),
-            (999_600_000, "1.0 GB"),
-            (3_440_000_000, "3.4 GB"),
-            (999_990_000_000, "1.0 TB"),
-        ] {
-            assert_eq!(size(bytes), text);
-        }
-    }
-
-    #[test]
     fn ages_and_times_read_as_the_look_asks() {
         let ages = [30, 720, 7200, 6 * 86_400, 800 * 86_400].map(age);
         assert_eq!(ages, ["30 s", "12 min", "2 h", "6 d", "2 years"]);
         let times = [58, 800, 12_000].map(|millis| took(Duration::from_millis(millis)));
         assert_eq!(times, ["58 ms", "0.8 s", "12 s"]);
-        assert_eq!(counted(1, "result", "results"), "1 result");
-        assert_eq!(counted(1204, "result", "results"), "1,204 results");
-        assert_eq!(capital("it answered 429"), "It answered 429");
     }
 }

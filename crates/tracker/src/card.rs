@@ -1,8 +1,9 @@
 //! The tracker's card on the overview.
 
+use weir_engine::words::{counted, grouped};
 use weir_web::{Card, CardState, CardView, Figure};
 
-use crate::look::{Look, counted, grouped};
+use crate::look::Look;
 use crate::tally::Kind;
 
 impl Card for Look {

@@ -88,35 +88,3 @@ impl Look {
         ports
     }
 }
-
-/// A number as people read it: `1,204,331`.
-pub(crate) fn grouped(number: impl Into<u64>) -> String {
-    let digits = number.into().to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `1 swarm`, `1,204 swarms`.
-pub(crate) fn counted(number: impl Into<u64>, one: &str, more: &str) -> String {
-    let number = number.into();
-    let what = if number == 1 { one } else { more };
-    format!("{} {what}", grouped(number))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped() {
-        let shown = [0u32, 999, 1000, 1_204_331].map(grouped);
-        assert_eq!(shown, ["0", "999", "1,000", "1,204,331"]);
-        assert_eq!(counted(1u32, "peer", "peers"), "1 peer");
-    }
-}

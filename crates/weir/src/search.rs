@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use weir_engine::words;
 
 use crate::cli::Search;
 use crate::remote::Remote;
@@ -228,7 +229,7 @@ fn row(release: &Value) -> [String; 5] {
     let date: String = text(&release["published"]).chars().take(10).collect();
     [
         text(&release["title"]).chars().take(TITLE).collect(),
-        release["size"].as_u64().map_or("–".to_owned(), size),
+        release["size"].as_u64().map_or("–".to_owned(), words::size),
         number(&release["seeders"]),
         match date.is_empty() {
             true => "–".to_owned(),
@@ -236,27 +237,6 @@ fn row(release: &Value) -> [String; 5] {
         },
         names.join(", "),
     ]
-}
-
-/// `658 MB`, decimal.
-fn size(bytes: u64) -> String {
-    let units = [
-        (1_000_000_000_000, "TB"),
-        (1_000_000_000, "GB"),
-        (1_000_000, "MB"),
-        (1000, "kB"),
-    ];
-    let fits = units.iter().find(|(unit, _)| bytes >= *unit);
-    match fits {
-        None => format!("{bytes} B"),
-        Some((unit, name)) => {
-            let value = bytes as f64 / *unit as f64;
-            match value < 10.0 {
-                true => format!("{value:.1} {name}"),
-                false => format!("{value:.0} {name}"),
-            }
-        }
-    }
 }
 
 fn width(text: &str) -> usize {
@@ -332,12 +312,5 @@ Longer title       –      –           –  one, two
         assert_eq!(code(&state), ExitCode::SUCCESS);
         state["indexers"].as_array_mut().unwrap().remove(0);
         assert_eq!(code(&state), ExitCode::from(1));
-    }
-
-    #[test]
-    fn sizes_are_decimal() {
-        assert_eq!(size(999), "999 B");
-        assert_eq!(size(1_500_000_000), "1.5 GB");
-        assert_eq!(size(12_000_000), "12 MB");
     }
 }

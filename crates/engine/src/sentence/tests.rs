@@ -299,6 +299,4 @@ fn times_are_said_as_people_say_them() {
         said,
         ["58 ms", "0.7 s", "4 s", "10 s", "74 s", "6 min", "12 h"]
     );
-    assert_eq!(grouped(999), "999");
-    assert_eq!(grouped(1_204_331), "1,204,331");
 }

@@ -13,8 +13,9 @@ use super::urls::{announce_urls, host, is_local};
 use super::wanted::{View, Wanted, write_place};
 use super::{page, span};
 use crate::catalogue::{self, Busy, Page, Place};
-use crate::look::{Look, counted, grouped};
+use crate::look::Look;
 use crate::swarm::Seen;
+use weir_engine::words::{counted, grouped};
 
 #[derive(Template)]
 #[template(path = "swarms.html")]

@@ -8,8 +8,9 @@ use weir_tracker_proto::InfoHash;
 use weir_web::{Failure, Visitor};
 
 use super::{page, span};
-use crate::look::{Look, counted, grouped};
+use crate::look::Look;
 use crate::swarm::{Close, Endpoint, Peer};
+use weir_engine::words::{counted, grouped};
 
 /// Peers that are shown.
 pub(super) const PEERS: usize = 200;

@@ -94,7 +94,7 @@ fn parts(history: &[(Moment, Standing)], now: Moment) -> Vec<Part> {
 /// `96.7 % open · 2 cooldowns · recorded since 13:02`.
 fn caption(history: &[(Moment, Standing)], now: Moment) -> String {
     let (mut open, mut all) = (Duration::ZERO, Duration::ZERO);
-    let (mut cooldowns, mut disabled) = (0, 0);
+    let (mut cooldowns, mut disabled) = (0_u32, 0_u32);
     for (from, to, standing) in stretches(history, now) {
         let span = from.until(to);
         all += span;

@@ -90,8 +90,8 @@ pub(super) fn of(sight: &Sight<'_>) -> Vec<(String, String)> {
             "In flight",
             format!("{} of {}", status.in_flight, view.quota.in_flight),
         ),
-        ("Queued", grouped(status.queued.into())),
-        ("Failures in a row", grouped(status.failures.into())),
+        ("Queued", grouped(status.queued)),
+        ("Failures in a row", grouped(status.failures)),
         ("Time-out", span(view.time_out)),
     ];
     if !view.quota.spacing.is_zero() {

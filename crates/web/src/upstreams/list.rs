@@ -232,11 +232,7 @@ pub(super) fn meters(limits: &[Limit]) -> Vec<Meter> {
         .enumerate()
         .map(|(index, limit)| {
             let window = limit.window;
-            let words = format!(
-                "{} of {}",
-                grouped(window.used.into()),
-                grouped(window.limit.into())
-            );
+            let words = format!("{} of {}", grouped(window.used), grouped(window.limit));
             let what = if limit.grabs { "grabs" } else { "calls" };
             Meter {
                 label: limit.label(),

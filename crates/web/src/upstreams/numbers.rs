@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 pub(super) use weir_engine::span;
+pub(super) use weir_engine::words::{capital, counted, grouped};
 
 /// Unknown is never zero.
 pub(super) const UNKNOWN: &str = "–";
@@ -29,36 +30,6 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// `1,204`.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `1 call`, `2 calls`.
-pub(super) fn counted(number: u64, one: &str, more: &str) -> String {
-    format!(
-        "{} {}",
-        grouped(number),
-        if number == 1 { one } else { more }
-    )
-}
-
-/// With a capital first letter.
-pub(super) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
-}
-
 /// As text in HTML, also between quotes.
 pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -81,14 +52,12 @@ mod tests {
         assert_eq!(percent(99_999, 100_000), "99.9 %");
         assert_eq!(percent(0, 0), UNKNOWN);
         assert_eq!(percent(7, 7), "100 %");
-        assert_eq!(grouped(1_204_331), "1,204,331");
         let millis = |millis| answer_time(Some(Duration::from_millis(millis)));
         assert_eq!(
             [millis(58), millis(700), millis(12_000)],
             ["58 ms", "0.7 s", "12 s"]
         );
         assert_eq!(answer_time(None), UNKNOWN);
-        assert_eq!(capital("it answered 429"), "It answered 429");
         assert_eq!(escape("<a href='x'>&"), "&#60;a href=&#39;x&#39;&#62;&#38;");
     }
 }

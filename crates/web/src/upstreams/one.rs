@@ -161,7 +161,7 @@ fn queued(sight: &Sight<'_>) -> String {
     match sight.view.status.queued {
         0 => "Nothing waits for it now.".to_owned(),
         1 => "1 queued call ends now.".to_owned(),
-        queued => format!("{} queued calls end now.", grouped(queued.into())),
+        queued => format!("{} queued calls end now.", grouped(queued)),
     }
 }
 

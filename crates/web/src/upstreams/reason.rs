@@ -84,15 +84,12 @@ fn open_short(sight: &Sight<'_>) -> String {
     match &view.last_error {
         Some((when, words)) if failures > 0 => format!(
             "{} in a row, the last at {}: {words}.",
-            counted(failures.into(), "failure", "failures"),
+            counted(failures, "failure", "failures"),
             at(*when)
         ),
         Some((when, words)) => format!("Last error at {}: {words}.", at(*when)),
         None if failures > 0 => {
-            format!(
-                "{} in a row.",
-                counted(failures.into(), "failure", "failures")
-            )
+            format!("{} in a row.", counted(failures, "failure", "failures"))
         }
         None => String::new(),
     }
@@ -152,8 +149,8 @@ fn open(sight: &Sight<'_>) -> String {
     if let Some(window) = sight.used_up() {
         return format!(
             "{name} waits: {} of {} calls this {} used, next slot {}.",
-            grouped(window.used.into()),
-            grouped(window.limit.into()),
+            grouped(window.used),
+            grouped(window.limit),
             period(window.window),
             exactly(window.next)
         );
