@@ -13,6 +13,7 @@ use weir_search_proto::{Mapping, Query, Release};
 use crate::indexer::Indexer;
 use crate::merge::{Contribution, List};
 use crate::part::Part;
+use crate::policy::unix;
 
 /// Names a search in addresses; nobody guesses another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -300,6 +301,18 @@ impl Search {
         {
             return false;
         }
+        let before = |days: Option<u32>| {
+            let days = i64::from(days?) * 24 * 60 * 60;
+            Some(unix(self.began).saturating_sub(days))
+        };
+        // One without a date may be of any age.
+        let ages = (before(query.max_age_days), before(query.min_age_days));
+        if let (Some(published), (oldest, newest)) = (release.published, ages)
+            && (oldest.is_some_and(|oldest| published < oldest)
+                || newest.is_some_and(|newest| published > newest))
+        {
+            return false;
+        }
         true
     }
 
@@ -334,5 +347,70 @@ impl Place {
     /// Whether its answer is part of the list, fresh or old.
     pub(crate) fn gives(&self) -> bool {
         matches!(self.state, State::Answered { .. }) || self.stale.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_search_proto::Function;
+
+    use super::*;
+    use crate::merge::tests::{part, release};
+
+    /// The titles that a query leaves of some releases, at this time.
+    fn left(query: Query, releases: Vec<Release>, now: i64) -> Vec<String> {
+        let answer = part(1, releases);
+        let question = Question {
+            query,
+            scope: vec![answer.indexer],
+            class: crate::policy::INTERACTIVE,
+            max_wait: None,
+            no_cache: false,
+            program: crate::program::Program {
+                name: "a test".into(),
+                asker: Default::default(),
+            },
+            address: String::new(),
+            deadline: Duration::from_secs(15),
+        };
+        let began = Moment(0) + Duration::from_secs(now as u64);
+        let search = Search::new(SearchId(1), question, began);
+        let (part, how) = (answer.part, How::Asked);
+        search.set(0, State::Answered { part, how });
+        let list = search.list(|_| true);
+        let titles = list.releases.iter();
+        titles
+            .map(|merged| list.at(merged.sources[0]).title.clone())
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn ages_are_kept_and_what_has_no_date_may_be_of_any() {
+        const DAY: i64 = 24 * 60 * 60;
+        let now = 20_000 * DAY;
+        let releases = || {
+            let dated = |title: &str, published| Release {
+                published,
+                ..release(title, 1, None)
+            };
+            vec![
+                dated("new", Some(now - DAY / 2)),
+                dated("old", Some(now - 3 * DAY / 2)),
+                dated("ancient", Some(now - 30 * DAY)),
+                dated("undated", None),
+            ]
+        };
+        let left = |least, most| {
+            let query = Query {
+                min_age_days: least,
+                max_age_days: most,
+                ..Query::new(Function::Search)
+            };
+            left(query, releases(), now)
+        };
+        assert_eq!(left(None, None), ["new", "old", "ancient", "undated"]);
+        assert_eq!(left(None, Some(2)), ["new", "old", "undated"]);
+        assert_eq!(left(Some(1), None), ["old", "ancient", "undated"]);
+        assert_eq!(left(Some(1), Some(2)), ["old", "undated"]);
     }
 }
