@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::Budget;
-use weir_engine::dispatch::{Class, Job, Moment, Skip, Wait};
+use weir_engine::dispatch::{Class, Job, Moment, Skip, Wait, job};
 use weir_engine::{Ended, Follower};
 
 use crate::call::{CapsAnswer, Introducing, Searching, TooLate};
@@ -439,6 +439,10 @@ impl Desk {
                 let time = indexer.config.timeout;
                 failed(format!("it did not answer within {}", span(time)))
             }
+            NoAnswer::Ended(Ended::Dropped(job::Drop::Gone)) => State::Skipped {
+                reason: "it is no longer configured".to_owned(),
+                until: None,
+            },
             NoAnswer::Ended(Ended::Dropped(_)) => State::Skipped {
                 reason: "too many questions wait already".to_owned(),
                 until: None,
