@@ -26,6 +26,8 @@ const MIGRATIONS: Migrations = Migrations {
             indexer TEXT NOT NULL, title TEXT NOT NULL, what TEXT NOT NULL, reason TEXT NOT NULL,
             bytes INTEGER NOT NULL, took_ms INTEGER NOT NULL
         );
+    ", "
+        UPDATE search_outcome SET what = 'asking' WHERE what = 'running';
     "],
 };
 
@@ -58,7 +60,7 @@ pub(crate) struct Searched {
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Outcome {
     pub(crate) indexer: String,
-    /// answered, shared, cached, nothing, skipped, failed or running.
+    /// answered, shared, cached, nothing, skipped, failed or asking.
     pub(crate) what: String,
     pub(crate) reason: String,
     pub(crate) releases: u32,
@@ -368,4 +370,35 @@ fn grabbed(row: &Row<'_>) -> rusqlite::Result<Grabbed> {
         bytes: row.get(8)?,
         took_ms: row.get(9)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_an_older_weir_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = File::open(directory.path().join("state.db")).unwrap();
+        let first = Migrations {
+            owner: MIGRATIONS.owner,
+            steps: &MIGRATIONS.steps[..1],
+        };
+        file.migrate(first).unwrap();
+        let rows = "
+            INSERT INTO search_search VALUES (1, 5, 'Sonarr', '', 2, '\"some\"', 'all torrent indexers', 2, 1, 3, 9, 1, 0);
+            INSERT INTO search_outcome VALUES (1, 'a', 'answered', '', 3, 3, 9), (1, 'b', 'running', '', 0, 0, 0);
+        ";
+        file.write_blocking(|transaction| transaction.execute_batch(rows))
+            .unwrap();
+        let history = History::open(file).unwrap();
+        let filter = Filter {
+            page: 9,
+            what: "asking".to_owned(),
+            ..Filter::default()
+        };
+        let rows = history.searches(&filter).unwrap();
+        let words = rows[0].indexers.iter().map(|part| part.what.as_str());
+        assert_eq!(words.collect::<Vec<_>>(), ["answered", "asking"]);
+    }
 }

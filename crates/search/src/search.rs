@@ -88,6 +88,41 @@ pub(crate) enum State {
     },
 }
 
+impl State {
+    /// Its word for programs: in the API and in the history.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Asking => "asking",
+            Self::Answered { how, .. } => match how {
+                How::Asked => "answered",
+                How::Shared => "shared",
+                How::Cached(_) => "cached",
+            },
+            Self::Nothing(_) => "nothing",
+            Self::Skipped { .. } => "skipped",
+            Self::Failed { .. } => "failed",
+        }
+    }
+
+    /// Why there is no answer of now.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Asking => Some("it has not answered yet"),
+            Self::Answered { .. } => None,
+            Self::Nothing(reason) => Some(reason),
+            Self::Skipped { reason, .. } | Self::Failed { reason, .. } => Some(reason),
+        }
+    }
+
+    /// When it can be asked again, where that is known.
+    pub(crate) fn until(&self) -> Option<Moment> {
+        match self {
+            Self::Skipped { until, .. } | Self::Failed { until, .. } => *until,
+            Self::Asking | Self::Answered { .. } | Self::Nothing(_) => None,
+        }
+    }
+}
+
 /// Where an answer came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
@@ -105,7 +140,7 @@ pub(crate) struct Tally {
     pub(crate) asked: usize,
     pub(crate) answered: usize,
     pub(crate) nothing: usize,
-    pub(crate) running: usize,
+    pub(crate) asking: usize,
     pub(crate) skipped: usize,
     pub(crate) failed: usize,
     /// Answers that this search had to send for.
@@ -207,7 +242,7 @@ impl Search {
         for place in self.places.lock().iter() {
             tally.asked += 1;
             match &place.state {
-                State::Asking => tally.running += 1,
+                State::Asking => tally.asking += 1,
                 State::Answered { how, .. } => {
                     tally.answered += 1;
                     tally.calls += usize::from(*how == How::Asked);

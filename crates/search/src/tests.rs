@@ -7,6 +7,7 @@ mod cache;
 mod classes;
 mod clients;
 mod deadline;
+mod history;
 mod reload;
 mod scheduler;
 mod world;
@@ -90,12 +91,5 @@ fn words(asked: &[Asked]) -> Vec<String> {
 /// How far each indexer is, in a word.
 fn standings(search: &Search) -> Vec<&'static str> {
     let places = search.places();
-    let word = |state: &State| match state {
-        State::Asking => "asking",
-        State::Answered { .. } => "answered",
-        State::Nothing(_) => "nothing",
-        State::Skipped { .. } => "skipped",
-        State::Failed { .. } => "failed",
-    };
-    places.iter().map(|place| word(&place.state)).collect()
+    places.iter().map(|place| place.state.name()).collect()
 }

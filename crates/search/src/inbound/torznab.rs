@@ -21,7 +21,7 @@ use crate::merge::List;
 use crate::policy::unix;
 use crate::program::{self, Program};
 use crate::reply::{self, Page};
-use crate::search::{How, Question, Search, State as Asking};
+use crate::search::{How, Question, Search, State};
 use crate::session::{Frozen, SessionKey};
 
 /// Time that caps wait for indexers which have not said yet what they can do.
@@ -203,20 +203,17 @@ pub(crate) fn skipped(search: &Search) -> Vec<Skipped> {
     let places = search.places().into_iter();
     places
         .filter_map(|place| {
-            let (mut reason, until) = match place.state {
-                Asking::Answered { .. } | Asking::Nothing(_) => return None,
-                Asking::Asking => ("it has not answered yet".to_owned(), None),
-                Asking::Skipped { reason, until } | Asking::Failed { reason, until } => {
-                    (reason, until)
-                }
-            };
+            if matches!(place.state, State::Answered { .. } | State::Nothing(_)) {
+                return None;
+            }
+            let mut reason = place.state.reason().unwrap_or_default().to_owned();
             if place.stale.is_some() {
                 reason += "; answered from cache";
             }
             Some(Skipped {
                 indexer: place.indexer.name().to_owned(),
                 reason,
-                until: until.map(unix),
+                until: place.state.until().map(unix),
             })
         })
         .collect()
@@ -251,27 +248,20 @@ fn outcomes(search: &Search, list: &List) -> Vec<Outcome> {
     let places = search.places().into_iter();
     places
         .map(|place| {
-            let of = list
-                .contributions
-                .iter()
-                .position(|other| other.indexer.upstream == place.indexer.upstream);
-            let (what, reason) = match &place.state {
-                Asking::Asking => ("running", String::new()),
-                Asking::Answered { how, .. } => match how {
-                    How::Asked => ("answered", String::new()),
-                    How::Shared => ("shared", String::new()),
-                    How::Cached(age) => ("cached", format!("{age} s old")),
-                },
-                Asking::Nothing(why) => ("nothing", (*why).to_owned()),
-                Asking::Skipped { reason, .. } => ("skipped", reason.clone()),
-                Asking::Failed { reason, .. } => ("failed", reason.clone()),
+            let (releases, alone) = list.counts_of(&place.indexer);
+            let reason = match &place.state {
+                State::Answered {
+                    how: How::Cached(age),
+                    ..
+                } => format!("{age} s old"),
+                state => state.reason().unwrap_or_default().to_owned(),
             };
             Outcome {
                 indexer: place.indexer.name().to_owned(),
-                what: what.to_owned(),
+                what: place.state.name().to_owned(),
                 reason,
-                releases: of.map_or(0, |of| count(list.contributions[of].part.releases.len())),
-                alone: of.map_or(0, |of| count(list.unique(of))),
+                releases: count(releases),
+                alone: count(alone),
                 took_ms: millis(place.took),
             }
         })

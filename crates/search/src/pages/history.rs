@@ -19,7 +19,7 @@ use crate::words::{capital, counted, grouped, second, size, took};
 
 /// What becomes of an indexer's part in a search, and of a download.
 const SEARCHED: [&str; 7] = [
-    "answered", "shared", "cached", "nothing", "skipped", "failed", "running",
+    "answered", "shared", "cached", "nothing", "skipped", "failed", "asking",
 ];
 const GRABBED: [&str; 5] = ["file", "cached", "magnet", "redirect", "failed"];
 
@@ -270,13 +270,13 @@ impl Part {
             "answered" => format!("Answered: {results}{alone}."),
             "shared" => format!("Shared a call that was under way: {results}{alone}."),
             "cached" => format!("From cache, {}: {results}{alone}.", outcome.reason),
-            "running" => "Had not answered yet.".to_owned(),
+            "asking" => "Had not answered yet.".to_owned(),
             "nothing" => format!("Not asked: {}.", outcome.reason),
             "skipped" => format!("Skipped: {}.", outcome.reason),
             _ => format!("Failed: {}.", outcome.reason),
         };
         let old = match (outcome.what.as_str(), outcome.releases) {
-            ("skipped" | "failed" | "running", 1..) => format!(" An older answer gave {results}."),
+            ("skipped" | "failed" | "asking", 1..) => format!(" An older answer gave {results}."),
             _ => String::new(),
         };
         Self {
@@ -319,7 +319,7 @@ impl Grab {
 fn look(what: &str) -> &'static str {
     match what {
         "failed" => "disabled",
-        "skipped" | "running" => "cooldown",
+        "skipped" | "asking" => "cooldown",
         "nothing" => "manual",
         _ => "open",
     }

@@ -27,7 +27,7 @@ async fn a_search_is_shown_and_a_reload_asks_nobody() {
         let page = rig.page(&place).await;
         for text in [
             "<h1 id=\"found\">",
-            "3 results from 2 indexers.",
+            "2 results from 2 indexers.",
             "Example &#60;B&#62;",
             "Finished ",
             "PC / ISO",
