@@ -43,6 +43,8 @@ pub(crate) struct Line {
     pub(crate) late: bool,
     /// Seconds since its answer was given, if that was not now.
     pub(crate) age: Option<i64>,
+    /// The program whose call it shares.
+    shared_with: Option<String>,
     /// It gives releases, fresh or old.
     pub(crate) gives: bool,
     finished: bool,
@@ -207,6 +209,7 @@ impl Line {
             took: place.took,
             late: place.late,
             age,
+            shared_with: place.shared_with.clone(),
             gives: place.gives(),
             finished,
         }
@@ -223,7 +226,10 @@ impl Line {
             }
             ("answered" | "shared", _) if self.late => format!("{}, late", results()),
             ("answered", _) => format!("{} · {}", results(), took(self.took)),
-            ("shared", _) => format!("{} · shared", results()),
+            ("shared", _) => match &self.shared_with {
+                Some(program) => format!("{} · shared with {program}", results()),
+                None => format!("{} · shared", results()),
+            },
             ("nothing", _) => "nothing to ask".to_owned(),
             (state, _) => state.to_owned(),
         }
@@ -274,6 +280,7 @@ impl Line {
             "releases": self.releases,
             "took_ms": millis(self.took),
             "late": self.late,
+            "shared_with": self.shared_with,
             "cached_seconds": self.age,
             "says": self.says(),
             "note": self.note(),

@@ -1,5 +1,6 @@
 //! One search while it runs and after: what each indexer said, and who is still asked.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -48,6 +49,8 @@ pub(crate) struct Search {
     merged: Mutex<Option<(u64, Arc<List>)>>,
     /// Counts changes.
     changes: watch::Sender<u64>,
+    /// What may still come of it: its tasks, and the calls that it leads.
+    pending: Arc<watch::Sender<usize>>,
     /// Nobody wants it any more.
     pub(crate) stop: CancellationToken,
     /// Whether it goes in as interactive where nothing is known; decided once.
@@ -65,6 +68,40 @@ pub(crate) struct Place {
     pub(crate) took: Duration,
     /// The answer came when nobody waited for it any more.
     pub(crate) late: bool,
+    /// Calls that were really made for this search; counted by those calls.
+    calls: Arc<AtomicU32>,
+    /// The program whose call this search shares.
+    pub(crate) shared_with: Option<String>,
+}
+
+/// A call that a search leads: it is counted as that search's own, whoever else waits for it and however late it is
+/// made.
+pub(crate) struct Led {
+    calls: Arc<AtomicU32>,
+    _pending: Pending,
+}
+
+/// Something that may still come of a search, until it is dropped.
+pub(crate) struct Pending(Arc<watch::Sender<usize>>);
+
+impl Led {
+    /// The call is made.
+    pub(crate) fn count(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Pending {
+    fn new(all: &Arc<watch::Sender<usize>>) -> Self {
+        all.send_modify(|all| *all += 1);
+        Self(all.clone())
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.send_modify(|all| *all -= 1);
+    }
 }
 
 /// How far an indexer is.
@@ -143,8 +180,9 @@ pub(crate) struct Tally {
     pub(crate) asking: usize,
     pub(crate) skipped: usize,
     pub(crate) failed: usize,
-    /// Answers that this search had to send for.
+    /// Calls that were made for this search.
     pub(crate) calls: usize,
+    /// Indexers of whose answers another's call is the source.
     pub(crate) shared: usize,
     /// Not answered, but there is an older answer.
     pub(crate) stale: usize,
@@ -158,6 +196,8 @@ impl Search {
             stale: None,
             took: Duration::ZERO,
             late: false,
+            calls: Arc::default(),
+            shared_with: None,
         };
         let places = question.scope.iter().map(place).collect();
         Self {
@@ -168,6 +208,7 @@ impl Search {
             places: Mutex::new(places),
             merged: Mutex::default(),
             changes: watch::Sender::new(0),
+            pending: Arc::new(watch::Sender::new(0)),
             stop: CancellationToken::new(),
             rises: OnceLock::new(),
         }
@@ -203,6 +244,34 @@ impl Search {
     pub(crate) fn set_stale(&self, place: usize, part: Arc<Part>) {
         self.places.lock()[place].stale = Some(part);
         self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// Another's call is under way, and this search waits for it.
+    pub(crate) fn set_shared_with(&self, place: usize, program: Option<String>) {
+        self.places.lock()[place].shared_with = program;
+    }
+
+    /// For a call that is made for this search.
+    pub(crate) fn lead(&self, place: usize) -> Led {
+        Led {
+            calls: self.places.lock()[place].calls.clone(),
+            _pending: self.pending(),
+        }
+    }
+
+    /// For what belongs to this search; it is over when all of them are dropped.
+    pub(crate) fn pending(&self) -> Pending {
+        Pending::new(&self.pending)
+    }
+
+    /// Waits until nothing can come of it any more, neither an answer nor a call.
+    ///
+    /// # Cancel safety
+    /// Waiting can be given up at any time.
+    pub(crate) async fn over(&self) {
+        let mut pending = self.pending.subscribe();
+        // It ends only with the search itself.
+        let _ = pending.wait_for(|all| *all == 0).await;
     }
 
     /// Those who have something to be asked.
@@ -243,18 +312,13 @@ impl Search {
             tally.asked += 1;
             match &place.state {
                 State::Asking => tally.asking += 1,
-                State::Answered { how, .. } => {
-                    tally.answered += 1;
-                    tally.calls += usize::from(*how == How::Asked);
-                    tally.shared += usize::from(*how == How::Shared);
-                }
+                State::Answered { .. } => tally.answered += 1,
                 State::Nothing(_) => tally.nothing += 1,
                 State::Skipped { .. } => tally.skipped += 1,
-                State::Failed { .. } => {
-                    tally.failed += 1;
-                    tally.calls += 1;
-                }
+                State::Failed { .. } => tally.failed += 1,
             }
+            tally.calls += place.calls() as usize;
+            tally.shared += usize::from(place.shared_with.is_some());
             let answered = matches!(place.state, State::Answered { .. });
             tally.stale += usize::from(!answered && place.stale.is_some());
         }
@@ -379,6 +443,11 @@ pub(crate) fn ours(indexer: &Indexer, release: &Release) -> Vec<u32> {
 }
 
 impl Place {
+    /// How many calls were made for this search.
+    pub(crate) fn calls(&self) -> u32 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
     /// Whether its answer is part of the list, fresh or old.
     pub(crate) fn gives(&self) -> bool {
         matches!(self.state, State::Answered { .. }) || self.stale.is_some()

@@ -16,12 +16,10 @@ use weir_web::{Failure, Visitor};
 use super::scope::{self, Scope};
 use super::{origin, text};
 use crate::desk::Desk;
-use crate::history::{Outcome, Searched};
-use crate::merge::List;
 use crate::policy::unix;
 use crate::program::{self, Program};
 use crate::reply::{self, Page};
-use crate::search::{How, Question, Search, State};
+use crate::search::{Question, Search, State};
 use crate::session::{Frozen, SessionKey};
 
 /// Time that caps wait for indexers which have not said yet what they can do.
@@ -161,13 +159,13 @@ impl Arrival {
             deadline: config.deadline,
         };
         let search = desk.begin(question);
+        desk.remember(&search, scope.name.clone());
         tokio::select! {
             () = search.settled(search.deadline()) => {}
             () = leave(desk) => {}
         }
         let tally = search.tally();
         let list = search.list(|indexer| desk.is_healthy(indexer));
-        note(desk, &search, &scope.name, &list);
         let nobody = tally.answered == 0 && tally.stale == 0;
         if nobody && tally.nothing < tally.asked {
             let seconds = desk.earliest(&search.wanted(), class);
@@ -217,57 +215,4 @@ pub(crate) fn skipped(search: &Search) -> Vec<Skipped> {
             })
         })
         .collect()
-}
-
-/// Remembers a search that was answered.
-pub(crate) fn note(desk: &Desk, search: &Search, scope: &str, list: &List) {
-    let tally = search.tally();
-    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    let question = &search.question;
-    desk.history.note_search(Searched {
-        id: 0,
-        at: unix(search.began),
-        program: question.program.name.to_string(),
-        address: question.address.clone(),
-        class: question.class.0,
-        query: question.query.words(),
-        scope: scope.to_owned(),
-        asked: count(tally.asked),
-        answered: count(tally.answered),
-        results: count(list.releases.len()),
-        took_ms: millis(search.began_at.elapsed()),
-        calls: count(tally.calls),
-        shared: count(tally.shared),
-        indexers: outcomes(search, list),
-    });
-}
-
-/// What each indexer had to do with a search.
-fn outcomes(search: &Search, list: &List) -> Vec<Outcome> {
-    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    let places = search.places().into_iter();
-    places
-        .map(|place| {
-            let (releases, alone) = list.counts_of(&place.indexer);
-            let reason = match &place.state {
-                State::Answered {
-                    how: How::Cached(age),
-                    ..
-                } => format!("{age} s old"),
-                state => state.reason().unwrap_or_default().to_owned(),
-            };
-            Outcome {
-                indexer: place.indexer.name().to_owned(),
-                what: place.state.name().to_owned(),
-                reason,
-                releases: count(releases),
-                alone: count(alone),
-                took_ms: millis(place.took),
-            }
-        })
-        .collect()
-}
-
-fn millis(time: Duration) -> u32 {
-    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
 }

@@ -37,6 +37,7 @@ impl Form {
                 "q" => form.ask.words = value.into_owned(),
                 "cat" => form.ask.categories = value.into_owned(),
                 "indexer" => form.ask.indexers.push(value.into_owned()),
+                "again" => form.ask.whole = value.into_owned(),
                 "no_cache" => form.ask.no_cache = value == "1",
                 "live" => form.live = value == "1",
                 "id" => form.id = value.into_owned(),

@@ -171,6 +171,58 @@ async fn history_names_what_each_indexer_did() {
     rig.end().await;
 }
 
+/// The value of a field or button.
+fn value(page: &str, name: &str) -> String {
+    let (_, rest) = page
+        .split_once(&format!("name=\"{name}\" value=\""))
+        .unwrap_or_else(|| panic!("no {name} in {page}"));
+    let value = rest.split('"').next().unwrap_or_default();
+    value.replace("&#38;", "&")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn asking_again_keeps_the_whole_question() {
+    let one = Small::start("one", &["Example A"], AT_ONCE).await;
+    let two = Small::start("two", &["Example B"], AT_ONCE).await;
+    let rig = Rig::new(&[one, two]).await;
+    let asked = "t=movie&q=example&cat=4000%2C4020&imdbid=0133093&maxage=9&maxsize=7000000";
+    let place = format!("/torznab/one/api?{asked}");
+    rig.page(&place).await;
+    let history = loop {
+        let page = rig.page("/history").await;
+        if page.contains("Search again") {
+            break page;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!(value(&history, "again"), asked);
+    assert_eq!(value(&history, "indexer"), "one");
+    let encode =
+        |text: &str| -> String { url::form_urlencoded::byte_serialize(text.as_bytes()).collect() };
+    // The search page offers the same once more.
+    let form = format!("indexer=one&again={}", encode(&value(&history, "again")));
+    let page = rig.page(&ask(&rig, &form).await).await;
+    let (_, anew) = page.split_once("class=\"anew\"").unwrap();
+    assert_eq!(value(anew, "again"), asked);
+    assert_eq!(value(anew, "indexer"), "one");
+    let desk = &rig.front.desk;
+    let search = &desk.searches.all()[0];
+    assert_eq!(crate::asking::written(&search.question.query), asked);
+    assert_eq!(search.question.scope.len(), 1);
+    // What is typed makes the kind of search.
+    let typed = encode("{imdbid:tt0133093}");
+    let page = rig.page(&ask(&rig, &format!("q={typed}")).await).await;
+    let (_, anew) = page.split_once("class=\"anew\"").unwrap();
+    assert_eq!(value(anew, "again"), "t=movie&imdbid=0133093");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let blank = rig.page("/search").await;
+    assert!(
+        blank.contains("value=\"{imdbid:0133093}\""),
+        "asked before: {blank}"
+    );
+    rig.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn connect_shows_addresses_and_who_was_heard() {
     let rig = Rig::new(&[Small::start("one", &[], AT_ONCE).await]).await;

@@ -4,6 +4,14 @@ use super::*;
 use crate::history::{Filter, Searched};
 use crate::progress::Progress;
 
+const RADARR: (&str, &str) = ("user-agent", "Radarr/5.11 (linux)");
+
+/// Calls of a search, and of each indexer.
+fn calls(row: &Searched) -> (u32, Vec<u32>) {
+    let parts = row.indexers.iter();
+    (row.calls, parts.map(|part| part.calls).collect())
+}
+
 impl World {
     /// What is remembered, newest first.
     async fn remembered(&self) -> Vec<Searched> {
@@ -67,4 +75,137 @@ async fn a_state_has_the_same_word_wherever_it_stands() {
     let words: Vec<&str> = words.filter_map(|line| line["state"].as_str()).collect();
     assert_eq!(words, ["cached", "asking", "skipped"]);
     assert_eq!(progress["asking"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_under_way_at_the_reply_is_counted() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let mut config = named(&indexers);
+    config.indexers[1].timeout = MINUTE;
+    let world = World::new(network.ground(), &config);
+    world.get("/torznab/api?t=caps").await;
+    indexers[1].set(Behaviour::Slow(20 * SECOND));
+    world.get("/torznab/api?t=search&q=some").await;
+    let rows = world.remembered().await;
+    assert_eq!(rows[0].answered, 1);
+    assert_eq!(calls(&rows[0]), (2, vec![1, 1]));
+    world.until(30 * SECOND).await;
+    let rows = world.remembered().await;
+    assert_eq!((rows.len(), calls(&rows[0])), (1, (2, vec![1, 1])));
+    assert_eq!(rows[0].answered, 1, "what the asker got stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_comes_after_the_reply_corrects_the_row() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let config = Config {
+        first_asks_per_hour: 0,
+        ..named(&indexers)
+    };
+    let world = World::new(network.ground(), &config);
+    world.get("/torznab/api?t=caps").await;
+    world.get("/torznab/a/api?t=search&q=warm").await;
+    world.get("/torznab/api?t=search&q=some").await;
+    let row = &world.remembered().await[0];
+    assert_eq!(row.indexers[0].what, "skipped");
+    assert_eq!(calls(row), (1, vec![0, 1]));
+    world.until(50 * SECOND).await;
+    assert_eq!(indexers[0].searches().len(), 2);
+    let rows = world.remembered().await;
+    assert_eq!((rows.len(), calls(&rows[0])), (2, (2, vec![1, 1])));
+    assert_eq!(rows[0].indexers[0].what, "skipped");
+    // All that was asked upstream is somebody's cost.
+    let cost: u32 = rows.iter().map(|row| row.calls).sum();
+    let asked = indexers[0].searches().len() + indexers[1].searches().len();
+    assert_eq!(cost as usize, asked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_leader_has_left_is_still_its_own() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    world.get("/torznab/api?t=search&q=warm").await;
+    let desk = &world.front.desk;
+    let leader = world.begin("t=search&q=some", INTERACTIVE);
+    desk.remember(&leader, "a test".to_owned());
+    turn().await;
+    let target = "/torznab/api?t=search&q=some";
+    let stop = async {
+        tokio::time::sleep(SECOND).await;
+        leader.stop.cancel();
+    };
+    let (reply, ()) = tokio::join!(world.ask(target, &[RADARR]), stop);
+    assert_eq!(reply.titles().len(), 3);
+    let rows = world.remembered().await;
+    let row = |program: &str| rows.iter().find(|row| row.program == program);
+    let (led, shared) = (row("test").expect("a row"), row("Radarr").expect("a row"));
+    assert_eq!((calls(led), calls(shared)), ((1, vec![1]), (0, vec![0])));
+    assert_eq!(shared.shared_with, ["test"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_who_leads_a_call_pays_for_it_and_the_others_name_him() {
+    for behaviour in [
+        Behaviour::Slow(SECOND),
+        Behaviour::Status(500, RetryAfter::None),
+    ] {
+        let network = Network::new();
+        let indexers = crowd(&network, 2).await;
+        let world = World::new(network.ground(), &named(&indexers));
+        world.get("/torznab/api?t=caps").await;
+        indexers[1].set(behaviour);
+        let target = "/torznab/api?t=search&q=some";
+        tokio::join!(world.get(target), world.ask(target, &[RADARR]));
+        let rows = world.remembered().await;
+        let row = |program: &str| rows.iter().find(|row| row.program == program);
+        let (led, shared) = (row("Sonarr").expect("a row"), row("Radarr").expect("a row"));
+        assert_eq!(calls(led), (2, vec![1, 1]));
+        assert_eq!((led.shared, &led.shared_with), (0, &Vec::new()));
+        assert_eq!(calls(shared), (0, vec![0, 0]));
+        assert_eq!(
+            (shared.shared, &shared.shared_with),
+            (2, &vec!["Sonarr".to_owned()])
+        );
+        assert_eq!(indexers[1].searches().len(), 1);
+        let page = world.get("/history?program=Radarr").await.body;
+        assert!(page.contains("0, shared with Sonarr"), "{page}");
+        assert!(
+            page.contains("Shared a call that Sonarr had under way"),
+            "{page}"
+        );
+        let page = world.get("/api/v1/history?program=Radarr").await.body;
+        assert!(page.contains("\"shared_with\":[\"Sonarr\"]"), "{page}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_fails_to_say_what_it_can_do_was_not_searched() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    indexers[1].set_all(Behaviour::Status(500, RetryAfter::None));
+    let world = World::new(network.ground(), &named(&indexers));
+    world.get("/torznab/api?t=search&q=some").await;
+    let row = &world.remembered().await[0];
+    assert_eq!(row.indexers[1].what, "failed");
+    assert_eq!(calls(row), (1, vec![1, 0]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_hangs_up_is_remembered() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    world.get("/torznab/api?t=caps").await;
+    indexers[1].set(Behaviour::Hang);
+    let asked = world.get("/torznab/api?t=search&q=some");
+    tokio::time::timeout(3 * SECOND, asked)
+        .await
+        .expect_err("it hangs");
+    world.until(16 * SECOND).await;
+    let rows = world.remembered().await;
+    assert_eq!(rows.len(), 1);
+    assert_eq!((rows[0].answered, calls(&rows[0]).0), (1, 2));
 }
