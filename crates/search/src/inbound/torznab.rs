@@ -78,7 +78,8 @@ impl Arrival {
         };
         let user_agent = text(&self.headers, "user-agent");
         let now = self.desk.engine.timeline().now();
-        let program = self.desk.programs.heard(&program::name(user_agent), now);
+        let name = program::name(user_agent);
+        let program = self.desk.programs.of(&self.visitor, &name, now);
         match request {
             Err(refusal) => reply::error(&refusal, format),
             Ok(Request::Caps) => self.caps(&scope, &program, format).await,

@@ -209,3 +209,51 @@ async fn who_hangs_up_is_remembered() {
     assert_eq!(rows.len(), 1);
     assert_eq!((rows[0].answered, calls(&rows[0]).0), (1, 2));
 }
+
+#[tokio::test(start_paused = true)]
+async fn strangers_fill_no_table() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    world.get("/torznab/api?t=caps").await;
+    let links = world.get("/torznab/api?t=search").await.links();
+    let link = links[0].replace("http://weir:7070", "");
+    for number in 0..300 {
+        let agent = format!("stranger{number}/1.0");
+        let target = match number {
+            0 => &link,
+            _ => "/torznab/api?t=caps",
+        };
+        let reply = world.send(target, &[("user-agent", &agent)]).await;
+        assert_eq!(reply.status, 200);
+    }
+    let heard = world.front.desk.programs.all();
+    let names: Vec<&str> = heard.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["Sonarr"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_heard_is_known_after_a_restart() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let config = named(&indexers);
+    let world = World::new(network.ground(), &config);
+    world.ask("/torznab/api?t=search&q=some", &[RADARR]).await;
+    world.until(MINUTE).await;
+    world.get("/torznab/api?t=search&q=some").await;
+    turn().await;
+    let directory = world.stop().await;
+    let world = World::after(network.ground(), &config, directory, 3 * MINUTE);
+    let page = world.get("/connect").await.body;
+    for text in [
+        "Weir heard from Sonarr 2 min ago. It works.",
+        "Weir heard from Radarr 3 min ago. It works.",
+        "Not heard from Lidarr yet.",
+        "Weir has heard from 2 programs.",
+    ] {
+        assert!(page.contains(text), "{text} in {page}");
+    }
+    world.get("/torznab/api?t=caps").await;
+    let page = world.get("/connect").await.body;
+    assert!(page.contains("Weir heard from Sonarr 0 s ago."), "{page}");
+}
