@@ -304,6 +304,24 @@ test('history and connect', async (t) => {
     });
   }
 
+  await t.test('a shared call costs nothing and is told with whose it was', async () => {
+    beacon.delay = 1_500;
+    const as = (program) => fetch(`${weir.origin}/torznab/api?t=search&q=linux&apikey=${weir.key}`, { headers: { 'user-agent': `${program}/1.0` } });
+    const first = as('Sonarr');
+    await wait(500);
+    await Promise.all([first, as('Radarr')]);
+    for (const viewport of [DESKTOP, PHONE]) {
+      const page = await at({ viewport });
+      await page.goto('/history?program=Radarr');
+      const row = page.locator('tbody tr').first();
+      await row.getByText('0, shared with Sonarr').waitFor();
+      await row.getByText('What each indexer did').click();
+      assert.match(await row.innerText(), /beacon\.example[\s\S]*Shared a call that Sonarr had under way: 1 result/);
+      await keepsRules(page, `history-shared-${viewport.width}`, 'light');
+      await page.context().close();
+    }
+  });
+
   await t.test('keys lead to the pages', async () => {
     const page = await at();
     for (const [key, path] of [['s', '/search'], ['h', '/history'], ['c', '/connect']]) {
