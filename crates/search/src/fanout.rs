@@ -178,7 +178,9 @@ impl Desk {
         let how = match follower.leads() {
             true => How::Asked,
             false => {
-                search.set_shared_with(place, self.programs.name(follower.leader()));
+                // It may be forgotten by now.
+                let leader = self.programs.name(follower.leader());
+                search.set_shared_with(place, leader.unwrap_or("another program".to_owned()));
                 How::Shared
             }
         };

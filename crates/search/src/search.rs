@@ -247,8 +247,8 @@ impl Search {
     }
 
     /// Another's call is under way, and this search waits for it.
-    pub(crate) fn set_shared_with(&self, place: usize, program: Option<String>) {
-        self.places.lock()[place].shared_with = program;
+    pub(crate) fn set_shared_with(&self, place: usize, program: String) {
+        self.places.lock()[place].shared_with = Some(program);
     }
 
     /// For a call that is made for this search.

@@ -12,7 +12,7 @@ use weir_web::{Failure, Visitor};
 
 use super::search::{self, View};
 use crate::api::find;
-use crate::asking::{Ask, PAGE};
+use crate::asking::{self, Ask, PAGE};
 use crate::desk::Desk;
 
 /// A reader without script waits so long at most for a first look.
@@ -54,7 +54,7 @@ pub(super) async fn begin(
     visitor: Visitor,
     body: Bytes,
 ) -> Response {
-    let form = Form::read(&body);
+    let mut form = Form::read(&body);
     let now = desk.engine.timeline().now();
     let program = desk.programs.heard(PAGE, now);
     let address = visitor.client.address.to_string();
@@ -66,6 +66,9 @@ pub(super) async fn begin(
             Redirect::to(&format!("/search?id={}", search.id)).into_response()
         }
         Err(mistake) => {
+            if let Ok(query) = asking::read(&form.ask.whole) {
+                form.ask.words = search::typed(&query);
+            }
             let mut response =
                 search::blank(&desk, &visitor, &View::default(), &form.ask, Some(mistake));
             *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;

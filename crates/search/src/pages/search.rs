@@ -173,7 +173,7 @@ fn asked(desk: &Desk, search: &Search) -> Ask {
 }
 
 /// A question as it can be typed: terms stand in braces.
-fn typed(query: &weir_search_proto::Query) -> String {
+pub(super) fn typed(query: &weir_search_proto::Query) -> String {
     let terms = query.terms.iter();
     let terms = terms.map(|(term, value)| format!("{{{}:{value}}}", term.name()));
     let words = Some(query.q.clone()).filter(|words| !words.is_empty());

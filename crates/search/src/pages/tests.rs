@@ -122,6 +122,15 @@ async fn mistakes_keep_what_was_written() {
         .await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     assert!(page.contains("This search is no longer kept."), "{page}");
+    let (status, page) = rig
+        .text(
+            Method::POST,
+            "/search",
+            "again=t%3Dtvsearch%26q%3Dshow%26season%3D1&indexer=none",
+        )
+        .await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(page.contains("value=\"show {season:1}\""), "{page}");
     let place = ask(&rig, "q=none").await;
     let page = rig.page(&place).await;
     assert!(page.contains("No results from 1 indexer."), "{page}");
