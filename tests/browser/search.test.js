@@ -77,7 +77,7 @@ test('search', async (t) => {
     assert.ok(Number(await fill.getAttribute('width')) > before, 'the bar moves');
     await page.getByText('Field Guide to River Plants').waitFor();
     await page.getByText(/^Finished /).waitFor();
-    assert.match(await page.locator('h1').innerText(), /^7 results from 3 of 4 indexers\.$/);
+    assert.match(await page.locator('h1').innerText(), /^6 results from 3 of 4 indexers\.$/);
     assert.match(await slow.innerText(), /1 result · 2\.\d s/);
     // Who did not answer is named, with the reason and the time.
     const refused = await page.locator('li[data-indexer="harbor.example"]').innerText();
@@ -92,7 +92,7 @@ test('search', async (t) => {
     const cost = searched();
     await page.reload();
     await page.reload();
-    assert.match(await page.locator('h1').innerText(), /^7 results/);
+    assert.match(await page.locator('h1').innerText(), /^6 results/);
     assert.deepEqual(searched(), cost, 'a reload asks nobody');
     await page.context().close();
   });
@@ -264,7 +264,7 @@ test('history and connect', async (t) => {
     const page = await at();
     await page.goto('/connect');
     const sonarr = page.locator('section', { has: page.getByRole('heading', { name: 'Sonarr', exact: true }) });
-    assert.match(await sonarr.innerText(), /Not heard from Sonarr since the start/);
+    assert.match(await sonarr.innerText(), /Not heard from Sonarr yet/);
     const url = await sonarr.getByLabel('URL', { exact: true }).inputValue();
     const path = await sonarr.getByLabel('API path', { exact: true }).inputValue();
     const headers = { 'user-agent': 'Sonarr/4.0.1 (linux)' };
@@ -303,6 +303,24 @@ test('history and connect', async (t) => {
       await page.context().close();
     });
   }
+
+  await t.test('a shared call costs nothing and is told with whose it was', async () => {
+    beacon.delay = 1_500;
+    const as = (program) => fetch(`${weir.origin}/torznab/api?t=search&q=linux&apikey=${weir.key}`, { headers: { 'user-agent': `${program}/1.0` } });
+    const first = as('Sonarr');
+    await wait(500);
+    await Promise.all([first, as('Radarr')]);
+    for (const viewport of [DESKTOP, PHONE]) {
+      const page = await at({ viewport });
+      await page.goto('/history?program=Radarr');
+      const row = page.locator('tbody tr').first();
+      await row.getByText('0, shared with Sonarr').waitFor();
+      await row.getByText('What each indexer did').click();
+      assert.match(await row.innerText(), /beacon\.example[\s\S]*Shared a call that Sonarr had under way: 1 result/);
+      await keepsRules(page, `history-shared-${viewport.width}`, 'light');
+      await page.context().close();
+    }
+  });
 
   await t.test('keys lead to the pages', async () => {
     const page = await at();

@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_dispatch::Job;
+use weir_dispatch::{Asker, Job};
 
 use crate::call::{Call, Ended};
 use crate::engine::Engine;
@@ -167,6 +167,11 @@ impl<K: Key, T: Answer> Follower<K, T> {
     /// Whether it made the flight, and did not join another's.
     pub fn leads(&self) -> bool {
         self.leads
+    }
+
+    /// Who made the flight: the asker of its job.
+    pub fn leader(&self) -> Asker {
+        self.flight.own.asker()
     }
 
     /// What it got, if anything yet.

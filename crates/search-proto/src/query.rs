@@ -13,7 +13,7 @@ pub use term::Term;
 ///
 /// [`parse_request`](crate::parse_request) makes normalised ones; whoever builds one by hand keeps
 /// to the same forms: categories sorted and without repetition, numbers without zeros in front,
-/// `imdbid` with seven digits at least.
+/// `imdbid` with seven digits at least, no search by words alone with a term of another kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Query {
     /// What kind of search.

@@ -145,6 +145,12 @@ fn asked(function: Function, parameters: &Parameters) -> Result<Asked, Refusal> 
         }
     }
     token::take(&mut query)?;
+    if function == Function::Search {
+        // Nobody takes terms with words alone. Of several kinds the first is meant: a season makes a series of an
+        // id that films have as well.
+        let kinds = query.terms.keys().filter_map(|term| term.function());
+        query.function = kinds.min().unwrap_or(function);
+    }
     query.max_age_days = parameters.number("maxage", "days")?.map(narrow);
     query.min_age_days = parameters.number("minage", "days")?.map(narrow);
     query.min_size = parameters.number("minsize", "bytes")?;

@@ -1,4 +1,4 @@
-//! What people and the API ask: checked once, begun, kept for reloads, and written to the history when it is over.
+//! What people and the API ask: checked once, begun, kept for reloads and remembered.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,6 @@ use std::sync::Arc;
 use weir_search_proto::{Function, Query, Request, Term, parse_request};
 
 use crate::desk::Desk;
-use crate::inbound;
 use crate::indexer::Indexer;
 use crate::policy::INTERACTIVE;
 use crate::program::Program;
@@ -14,6 +13,9 @@ use crate::search::{Question, Search, SearchId};
 
 /// The name under which the search page asks.
 pub(crate) const PAGE: &str = "the search page";
+
+/// Whom those ask who name nobody, in words.
+pub(crate) const EVERYBODY: &str = "all indexers";
 
 /// A question as it was sent.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +28,28 @@ pub(crate) struct Ask {
     /// `search` and the like; empty is `search`.
     pub(crate) function: String,
     pub(crate) terms: BTreeMap<String, String>,
+    /// The whole question as [`written`] gives it; in place of all above but the indexers.
+    pub(crate) whole: String,
     pub(crate) no_cache: bool,
+}
+
+/// A question that can be asked again as it is: function, words, categories, terms and bounds, as a query string.
+pub(crate) fn written(query: &Query) -> String {
+    let mut written = url::form_urlencoded::Serializer::new(String::new());
+    written.extend_pairs(query.parameters());
+    written.finish()
+}
+
+/// The question that was [`written`].
+///
+/// # Errors
+/// With a sentence that says what is wrong.
+pub(crate) fn read(written: &str) -> Result<Query, String> {
+    match parse_request(written).request {
+        Ok(Request::Search(asked)) => Ok(asked.query),
+        Ok(_) => Err("This is no search.".to_owned()),
+        Err(refusal) => Err(format!("{}.", refusal.description)),
+    }
 }
 
 impl Ask {
@@ -35,6 +58,9 @@ impl Ask {
     /// # Errors
     /// With a sentence that says what is wrong.
     fn query(&self) -> Result<Query, String> {
+        if !self.whole.is_empty() {
+            return read(&self.whole);
+        }
         let function = match self.function.as_str() {
             "" => Function::Search,
             name => Function::parse(name).ok_or_else(|| {
@@ -56,11 +82,7 @@ impl Ask {
             };
             written.append_pair(term.name(), value);
         }
-        match parse_request(&written.finish()).request {
-            Ok(Request::Search(asked)) => Ok(asked.query),
-            Ok(_) => Err("This is no search.".to_owned()),
-            Err(refusal) => Err(format!("{}.", refusal.description)),
-        }
+        read(&written.finish())
     }
 
     fn scope(&self, desk: &Desk) -> Result<Vec<Arc<Indexer>>, String> {
@@ -127,26 +149,15 @@ impl Desk {
         let kept = usize::try_from(config.kept_searches.get()).unwrap_or(usize::MAX);
         let bytes = config.cache.memory.len();
         self.searches.keep(&search, kept, bytes);
-        let (desk, ended) = (self.clone(), search.clone());
-        self.tasks
-            .spawn(async move { desk.note_when_over(&ended).await });
+        self.remember(&search, self.scope_of(&search));
         Ok(search)
-    }
-
-    async fn note_when_over(&self, search: &Search) {
-        tokio::select! {
-            () = search.settled(search.deadline()) => {}
-            () = self.closing.cancelled() => {}
-        }
-        let list = search.list(|indexer| self.is_healthy(indexer));
-        inbound::note(self, search, &self.scope_of(search), &list);
     }
 
     /// Who was asked, in words.
     pub(crate) fn scope_of(&self, search: &Search) -> String {
         let scope = &search.question.scope;
         if scope.len() == self.roster.load().all.len() {
-            return "all indexers".to_owned();
+            return EVERYBODY.to_owned();
         }
         let names: Vec<&str> = scope.iter().map(|indexer| indexer.name()).collect();
         names.join(", ")

@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -26,6 +25,10 @@ const RECENT_FILES: usize = 16;
 const RECENT_BYTES: usize = 32 << 20;
 /// Writes between two looks at the size of the file.
 const LOOK: u64 = 64;
+/// So many of what may be written between two looks fill the file.
+const LOOKS: u64 = 16;
+/// Of as many bytes as this, files may have one.
+const FILES: i64 = 4;
 
 const MIGRATIONS: Migrations = Migrations {
     owner: "search",
@@ -51,7 +54,8 @@ pub(crate) struct Cache {
     memory: Mutex<Memory>,
     /// Key, time and bytes of the files that came last: what is asked for twice at once is not fetched twice.
     files: Mutex<VecDeque<(Digest, i64, Bytes)>>,
-    writes: AtomicU64,
+    /// Writes and their bytes since somebody last looked at the size of the file.
+    writes: Mutex<(u64, u64)>,
     /// Bytes in the file at most.
     limit: i64,
     /// Bytes of one answer when unpacked.
@@ -94,7 +98,8 @@ impl Cache {
                 uses: 0,
             }),
             files: Mutex::default(),
-            writes: AtomicU64::new(0),
+            // The first write looks: nobody knows what an earlier run left.
+            writes: Mutex::new((LOOK, 0)),
             limit: i64::try_from(limit).unwrap_or(i64::MAX),
             answer_limit: answer_limit as u64,
         })
@@ -124,7 +129,7 @@ impl Cache {
     /// Keeps an answer.
     pub(crate) fn put(&self, key: Digest, part: &Arc<Part>, sent: Sent) {
         self.memory.lock().put(key, part);
-        self.write(move |transaction| {
+        self.write(sent.body.len(), move |transaction| {
             let body = packed(&sent.body);
             let sql = "INSERT OR REPLACE INTO search_part VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
             transaction.prepare_cached(sql)?.execute(params![
@@ -156,7 +161,7 @@ impl Cache {
     /// Keeps what an indexer can do.
     pub(crate) fn put_caps(&self, indexer: &str, place: &str, at: i64, caps: &Caps) {
         let (indexer, place, body) = (indexer.to_owned(), place.to_owned(), caps.xml());
-        self.write(move |transaction| {
+        self.write(body.len(), move |transaction| {
             let sql = "INSERT OR REPLACE INTO search_caps VALUES (?1, ?2, ?3, ?4)";
             let body = packed(body.as_bytes());
             transaction.execute(sql, params![indexer, place, at, body])?;
@@ -190,7 +195,7 @@ impl Cache {
             recent.pop_front();
         }
         drop(recent);
-        self.write(move |transaction| {
+        self.write(body.len(), move |transaction| {
             let body = packed(&body);
             let sql = "INSERT OR REPLACE INTO search_file VALUES (?1, ?2, ?3, ?4)";
             transaction.execute(sql, params![key, at, body.len() as i64, body])?;
@@ -200,7 +205,7 @@ impl Cache {
 
     /// Forgets what is older than `since`.
     pub(crate) fn forget_before(&self, since: i64) {
-        self.write(move |transaction| {
+        self.write(0, move |transaction| {
             transaction.execute("DELETE FROM search_part WHERE at < ?1", [since])?;
             transaction.execute("DELETE FROM search_file WHERE at < ?1", [since])?;
             Ok(())
@@ -228,9 +233,22 @@ impl Cache {
         })
     }
 
-    fn write(&self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()> + Send + 'static) {
+    /// Writes so many bytes, about.
+    fn write(
+        &self,
+        bytes: usize,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()> + Send + 'static,
+    ) {
         let Some(file) = &self.file else { return };
-        let look = self.writes.fetch_add(1, Ordering::Relaxed) % LOOK == LOOK - 1;
+        let look = {
+            let (writes, written) = &mut *self.writes.lock();
+            (*writes, *written) = (*writes + 1, *written + bytes as u64);
+            let look = *writes >= LOOK || *written >= self.limit as u64 / LOOKS;
+            if look {
+                (*writes, *written) = (0, 0);
+            }
+            look
+        };
         let limit = self.limit;
         let written = file.write_later(move |transaction| {
             work(transaction)?;
@@ -283,31 +301,33 @@ impl Memory {
     }
 }
 
-/// Deletes the oldest until what is left fits.
+/// Deletes the oldest until what is left fits, with room for what is written before the next look.
 fn shrink(transaction: &Transaction<'_>, limit: i64) -> rusqlite::Result<()> {
-    for table in ["search_part", "search_file"] {
-        let limit = match table {
-            "search_file" => limit / 4,
-            _ => limit,
-        };
-        let sum = format!("SELECT COALESCE(SUM(size), 0) FROM {table}");
-        let mut size: i64 = transaction.query_row(&sum, [], |row| row.get(0))?;
-        if size <= limit {
-            continue;
-        }
-        let oldest = format!("SELECT at, size FROM {table} ORDER BY at");
-        let mut before = i64::MIN;
-        let mut statement = transaction.prepare(&oldest)?;
-        let mut rows = statement.query([])?;
-        while size > limit / 10 * 9
-            && let Some(row) = rows.next()?
-        {
-            before = row.get(0)?;
-            size -= row.get::<_, i64>(1)?;
-        }
-        transaction.execute(&format!("DELETE FROM {table} WHERE at <= ?1"), [before])?;
-    }
+    let limit = limit - limit / LOOKS as i64;
+    let files = shrink_table(transaction, "search_file", limit / FILES)?;
+    shrink_table(transaction, "search_part", limit - files)?;
     Ok(())
+}
+
+/// Gives the bytes that are left.
+fn shrink_table(transaction: &Transaction<'_>, table: &str, limit: i64) -> rusqlite::Result<i64> {
+    let sum = format!("SELECT COALESCE(SUM(size), 0) FROM {table}");
+    let mut size: i64 = transaction.query_row(&sum, [], |row| row.get(0))?;
+    if size <= limit {
+        return Ok(size);
+    }
+    let oldest = format!("SELECT at, size FROM {table} ORDER BY at");
+    let mut before = i64::MIN;
+    let mut statement = transaction.prepare(&oldest)?;
+    let mut rows = statement.query([])?;
+    while size > limit / 10 * 9
+        && let Some(row) = rows.next()?
+    {
+        before = row.get(0)?;
+        size -= row.get::<_, i64>(1)?;
+    }
+    transaction.execute(&format!("DELETE FROM {table} WHERE at <= ?1"), [before])?;
+    Ok(size.max(0))
 }
 
 fn packed(body: &[u8]) -> Vec<u8> {
@@ -377,16 +397,39 @@ mod tests {
         assert!(weight <= 50_000 && parts > 10, "{parts} {weight}");
         cache.close();
         let cache = open(directory.path(), 20_000, 50_000);
-        let size: i64 = cache
-            .read(|connection| {
-                let sql = "SELECT SUM(size) FROM search_part";
-                connection.query_row(sql, [], |row| row.get(0)).map(Some)
-            })
-            .unwrap();
-        assert!(size > 5_000 && size < 20_000 + 64 * 400, "{size}");
+        let size = size(&cache, "search_part");
+        assert!(size > 5_000 && size <= 20_000, "{size}");
         let mut newest = [0; 16];
         newest[..8].copy_from_slice(&999_u64.to_le_bytes());
         assert!(cache.part(&newest, |_| {}).is_some());
+    }
+
+    fn size(cache: &Cache, table: &str) -> i64 {
+        let sql = format!("SELECT COALESCE(SUM(size), 0) FROM {table}");
+        let size = cache.read(|connection| connection.query_row(&sql, [], |row| row.get(0)));
+        size.unwrap()
+    }
+
+    #[test]
+    fn answers_and_files_share_the_room_of_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = open(directory.path(), 40_000, 50_000);
+        let mut noise = blake3::Hasher::new().finalize_xof();
+        for number in 0..300_u64 {
+            let mut key = [0; 16];
+            key[..8].copy_from_slice(&number.to_le_bytes());
+            let (answer, sent) = part(&format!("release number {number}"), number as i64);
+            cache.put(key, &answer, sent);
+            // What cannot be packed.
+            let mut body = vec![0; 500 + 10 * number as usize];
+            noise.fill(&mut body);
+            cache.put_file(key, number as i64, body.into());
+        }
+        cache.close();
+        let cache = open(directory.path(), 40_000, 50_000);
+        let (parts, files) = (size(&cache, "search_part"), size(&cache, "search_file"));
+        assert!(parts > 20_000 && files > 5_000, "{parts} {files}");
+        assert!(parts + files <= 40_000, "{parts} {files}");
     }
 
     #[test]

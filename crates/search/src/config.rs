@@ -81,6 +81,9 @@ section! {
         if config.workers_min > config.workers_max {
             fields.refuse("workers_min", format!("write at most workers_max, {}", config.workers_max));
         }
+        if config.page_default > config.page_max {
+            fields.refuse("page_default", format!("write at most page_max, {}", config.page_max));
+        }
     }
 }
 
@@ -127,7 +130,7 @@ section! {
         files: Duration = "24h";
         /// An answer that is older than this is not served any more, whatever happens.
         stale: Duration = "7d";
-        /// Bytes in search.db at most.
+        /// Bytes of answers and files in search.db at most; a quarter of them for files.
         size: Size = "256MiB";
         /// Bytes of read answers in memory at most.
         memory: Size = "64MiB";

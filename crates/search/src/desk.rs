@@ -24,7 +24,7 @@ use crate::links::Links;
 use crate::outbound::{Options, Outbound};
 use crate::part::{Answer, Digest, PartKey};
 use crate::policy;
-use crate::program::Programs;
+use crate::program::{PROGRAMS, Programs};
 use crate::search::{Search, SearchId};
 use crate::session::Sessions;
 use crate::throttle::Throttle;
@@ -179,7 +179,7 @@ impl Desk {
             config: ArcSwap::from_pointee(config.clone()),
             roster: ArcSwap::default(),
             office,
-            programs: Programs::default(),
+            programs: Programs::heard_before(history.heard(PROGRAMS)?),
             sessions: Sessions::default(),
             searches: Searches::default(),
             history,

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::Budget;
-use weir_engine::dispatch::{Class, Job, Moment, Skip, Wait};
+use weir_engine::dispatch::{Asker, Class, Job, Moment, Skip, Wait, job};
 use weir_engine::{Ended, Follower};
 
 use crate::call::{CapsAnswer, Introducing, NoCall, Searching};
 use crate::config::Config;
+use crate::counted::Counted;
 use crate::desk::Desk;
 use crate::indexer::{Indexer, Known};
 use crate::outbound::Trouble;
@@ -20,7 +21,7 @@ use crate::part::{Answer, Part, PartKey};
 use crate::plan::{Plan, plan};
 use crate::policy::{BACKGROUND, CLASSES, COMPLETION, INTERACTIVE, RSS};
 use crate::program::Program;
-use crate::search::{How, Question, Search, SearchId, State};
+use crate::search::{How, Led, Question, Search, SearchId, State};
 use weir_engine::span;
 
 /// Releases that are asked for at once where an indexer names no number.
@@ -75,7 +76,9 @@ impl Desk {
         let search = Arc::new(Search::new(id, question, self.engine.timeline().now()));
         for place in 0..search.question.scope.len() {
             let (desk, search) = (self.clone(), search.clone());
+            let pending = search.pending();
             self.tasks.spawn(async move {
+                let _pending = pending;
                 let _guard = OnPanic(&search, place);
                 desk.ask(&search, place).await;
             });
@@ -165,13 +168,22 @@ impl Desk {
                 // The engine skips it and remembers why; nobody else's flight has to do with it.
                 job.max_wait = Some(limit.unwrap_or(config.hold_max));
                 drop(self.engine.submit(job, Arc::new(NoCall)));
-                return self.refresh(&key, indexer, &known, cached.is_some(), &config);
+                if cached.is_some() {
+                    let led = search.lead(place);
+                    self.refresh(&key, indexer, &known, job.asker, led);
+                }
+                return;
             }
         }
-        let mut follower = self.join(&key, indexer, &known, job);
+        let mut follower = self.join(&key, indexer, &known, job, search.lead(place));
         let how = match follower.leads() {
             true => How::Asked,
-            false => How::Shared,
+            false => {
+                // It may be forgotten by now.
+                let leader = self.programs.name(follower.leader());
+                search.set_shared_with(place, leader.unwrap_or("another program".to_owned()));
+                How::Shared
+            }
         };
         let mut named = late.is_some();
         let ended = loop {
@@ -194,8 +206,9 @@ impl Desk {
                 Err(trouble) => self.in_vain(indexer, NoAnswer::Trouble(trouble.clone()), class),
             },
             Err(ended) => {
-                if matches!(ended, Ended::Skipped(_)) {
-                    self.refresh(&key, indexer, &known, cached.is_some(), &config);
+                if matches!(ended, Ended::Skipped(_)) && cached.is_some() {
+                    let led = search.lead(place);
+                    self.refresh(&key, indexer, &known, job.asker, led);
                 }
                 self.in_vain(indexer, NoAnswer::Ended(ended), class)
             }
@@ -271,17 +284,16 @@ impl Desk {
         key: &PartKey,
         indexer: &Arc<Indexer>,
         known: &Known,
-        cached: bool,
-        config: &Config,
+        asker: Asker,
+        led: Led,
     ) {
-        if !cached {
-            return;
-        }
+        let config = self.config.load();
         let job = Job {
             max_wait: Some(config.hold_max),
+            asker,
             ..Job::new(indexer.upstream, COMPLETION)
         };
-        let follower = self.join(key, indexer, known, job);
+        let follower = self.join(key, indexer, known, job, led);
         self.follow(follower, config.hold_max + config.keep_after_reply);
     }
 
@@ -303,6 +315,7 @@ impl Desk {
         indexer: &Arc<Indexer>,
         known: &Known,
         job: Job,
+        led: Led,
     ) -> Follower<PartKey, Answer> {
         let limit = match known.caps.max_limit.max(known.caps.default_limit) {
             0 => PAGE,
@@ -313,9 +326,8 @@ impl Desk {
             .next_wait(indexer.upstream, job.class, Budget::Query);
         self.parts.join(key.clone(), job, |landing| {
             let (office, now) = (&self.office, waits.is_none());
-            Some(Arc::new(Searching::new(
-                office, indexer, limit, now, landing,
-            )))
+            let call = Searching::new(office, indexer, limit, now, landing);
+            Some(Arc::new(Counted { call, led }))
         })
     }
 
@@ -442,6 +454,10 @@ impl Desk {
                 let time = indexer.config.timeout;
                 failed(format!("it did not answer within {}", span(time)))
             }
+            NoAnswer::Ended(Ended::Dropped(job::Drop::Gone)) => State::Skipped {
+                reason: "it is no longer configured".to_owned(),
+                until: None,
+            },
             NoAnswer::Ended(Ended::Dropped(_)) => State::Skipped {
                 reason: "too many questions wait already".to_owned(),
                 until: None,

@@ -1,6 +1,9 @@
 //! What programs asked and fetched, what became of it, and two things that must stay: the key of links and the
 //! numbers of indexers. All of it in `state.db`.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use weir_store::Error;
 use weir_store::sqlite::{File, Migrations};
@@ -26,6 +29,13 @@ const MIGRATIONS: Migrations = Migrations {
             indexer TEXT NOT NULL, title TEXT NOT NULL, what TEXT NOT NULL, reason TEXT NOT NULL,
             bytes INTEGER NOT NULL, took_ms INTEGER NOT NULL
         );
+    ", "
+        UPDATE search_outcome SET what = 'asking' WHERE what = 'running';
+    ", "
+        ALTER TABLE search_search ADD COLUMN question TEXT NOT NULL DEFAULT '';
+        ALTER TABLE search_outcome ADD COLUMN calls INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE search_outcome ADD COLUMN shared_with TEXT;
+        UPDATE search_outcome SET calls = 1 WHERE what IN ('answered', 'failed');
     "],
 };
 
@@ -43,14 +53,21 @@ pub(crate) struct Searched {
     pub(crate) address: String,
     #[serde(serialize_with = "class_name")]
     pub(crate) class: u8,
+    /// The question in words.
     pub(crate) query: String,
+    /// The question as it can be asked again; empty in rows of an older Weir.
+    pub(crate) question: String,
     pub(crate) scope: String,
     pub(crate) asked: u32,
     pub(crate) answered: u32,
     pub(crate) results: u32,
     pub(crate) took_ms: u32,
+    /// Calls that were made for it.
     pub(crate) calls: u32,
+    /// Indexers whose call another program had made.
     pub(crate) shared: u32,
+    /// Those programs, each once; read from what its indexers did.
+    pub(crate) shared_with: Vec<String>,
     pub(crate) indexers: Vec<Outcome>,
 }
 
@@ -58,14 +75,25 @@ pub(crate) struct Searched {
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Outcome {
     pub(crate) indexer: String,
-    /// answered, shared, cached, nothing, skipped, failed or running.
+    /// answered, shared, cached, nothing, skipped, failed or asking.
     pub(crate) what: String,
     pub(crate) reason: String,
     pub(crate) releases: u32,
     /// Releases that nobody else had.
     pub(crate) alone: u32,
     pub(crate) took_ms: u32,
+    /// Calls that were made for this search.
+    pub(crate) calls: u32,
+    /// The program whose call it was.
+    pub(crate) shared_with: Option<String>,
 }
+
+/// A search that was noted, for what is known of it later: its number once it is written.
+#[derive(Clone, Default)]
+pub(crate) struct Noted(Arc<AtomicI64>);
+
+/// An indexer, the calls to it, and the program whose call it was.
+pub(crate) type Cost = (String, u32, Option<String>);
 
 /// One download as it is remembered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -109,6 +137,16 @@ fn class_name<S: serde::Serializer>(class: &u8, out: S) -> Result<S::Ok, S::Erro
     out.serialize_str(names[usize::from(*class).min(names.len() - 1)])
 }
 
+impl Searched {
+    /// What each indexer cost.
+    pub(crate) fn cost(&self) -> Vec<Cost> {
+        let parts = self.indexers.iter();
+        parts
+            .map(|part| (part.indexer.clone(), part.calls, part.shared_with.clone()))
+            .collect()
+    }
+}
+
 impl History {
     pub(crate) fn open(file: File) -> Result<Self, Error> {
         file.migrate(MIGRATIONS)?;
@@ -147,10 +185,13 @@ impl History {
         })
     }
 
-    pub(crate) fn note_search(&self, searched: Searched) {
+    pub(crate) fn note_search(&self, searched: Searched) -> Noted {
+        let noted = Noted::default();
+        let row = noted.clone();
         self.write(move |transaction| {
             let sql = "INSERT INTO search_search (at, program, address, class, query, scope, asked, answered, results, \
-                       took_ms, calls, shared) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+                       took_ms, calls, shared, question) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
+                       ?13)";
             transaction.prepare_cached(sql)?.execute(params![
                 searched.at,
                 searched.program,
@@ -164,9 +205,12 @@ impl History {
                 searched.took_ms,
                 searched.calls,
                 searched.shared,
+                searched.question,
             ])?;
             let id = transaction.last_insert_rowid();
-            let sql = "INSERT OR REPLACE INTO search_outcome VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+            row.0.store(id, Ordering::Relaxed);
+            let sql = "INSERT OR REPLACE INTO search_outcome (search, indexer, what, reason, releases, alone, took_ms, \
+                       calls, shared_with) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
             let mut insert = transaction.prepare_cached(sql)?;
             for outcome in &searched.indexers {
                 insert.execute(params![
@@ -177,8 +221,30 @@ impl History {
                     outcome.releases,
                     outcome.alone,
                     outcome.took_ms,
+                    outcome.calls,
+                    outcome.shared_with,
                 ])?;
             }
+            Ok(())
+        });
+        noted
+    }
+
+    /// Corrects what a search cost: calls may be made when its asker is gone.
+    pub(crate) fn note_cost(&self, row: &Noted, cost: Vec<Cost>) {
+        let row = row.clone();
+        self.write(move |transaction| {
+            // Its own writing comes before this.
+            let id = row.0.load(Ordering::Relaxed);
+            let sql = "UPDATE search_outcome SET calls = ?3, shared_with = ?4 WHERE search = ?1 AND indexer = ?2";
+            let mut update = transaction.prepare_cached(sql)?;
+            for (indexer, calls, shared_with) in &cost {
+                update.execute(params![id, indexer, calls, shared_with])?;
+            }
+            let sql = "UPDATE search_search SET \
+                       calls = (SELECT SUM(calls) FROM search_outcome WHERE search = ?1), \
+                       shared = (SELECT COUNT(shared_with) FROM search_outcome WHERE search = ?1) WHERE id = ?1";
+            transaction.execute(sql, [id])?;
             Ok(())
         });
     }
@@ -206,16 +272,24 @@ impl History {
     pub(crate) fn searches(&self, filter: &Filter) -> Result<Vec<Searched>, Error> {
         self.file.read(|connection| {
             let sql = "SELECT id, at, program, address, class, query, scope, asked, answered, results, took_ms, calls, \
-                       shared FROM search_search WHERE id < ?1 AND (?2 = '' OR program = ?2) \
+                       shared, question FROM search_search WHERE id < ?1 AND (?2 = '' OR program = ?2) \
                        AND ((?3 = '' AND ?4 = '') OR EXISTS (SELECT 1 FROM search_outcome WHERE search = id \
                        AND (?3 = '' OR indexer = ?3) AND (?4 = '' OR what = ?4))) AND at >= ?5 AND at < ?6 \
                        ORDER BY id DESC LIMIT ?7";
             let mut found = rows(connection, sql, filter, searched)?;
-            let sql = "SELECT indexer, what, reason, releases, alone, took_ms FROM search_outcome WHERE search = ?1";
+            let sql = "SELECT indexer, what, reason, releases, alone, took_ms, calls, shared_with FROM search_outcome \
+                       WHERE search = ?1";
             let mut outcomes = connection.prepare_cached(sql)?;
             for search in &mut found {
                 let rows = outcomes.query_map([search.id], outcome)?;
                 search.indexers = rows.collect::<rusqlite::Result<_>>()?;
+                let programs = search.indexers.iter();
+                let programs = programs.filter_map(|part| part.shared_with.clone());
+                for program in programs {
+                    if !search.shared_with.contains(&program) {
+                        search.shared_with.push(program);
+                    }
+                }
             }
             Ok(found)
         })
@@ -231,13 +305,19 @@ impl History {
         })
     }
 
-    /// The last different questions that a person asked.
-    pub(crate) fn last_queries(&self, program: &str, most: u32) -> Result<Vec<String>, Error> {
+    /// The last different questions that a person asked, in words and as they can be asked again.
+    pub(crate) fn last_queries(
+        &self,
+        program: &str,
+        most: u32,
+    ) -> Result<Vec<(String, String)>, Error> {
         self.file.read(|connection| {
-            let sql = "SELECT query, MAX(id) AS last FROM search_search WHERE program = ?1 GROUP BY query \
+            let sql = "SELECT query, question, MAX(id) AS last FROM search_search WHERE program = ?1 GROUP BY query \
                        ORDER BY last DESC LIMIT ?2";
             let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map(params![program, most], |row| row.get(0))?;
+            let rows = statement.query_map(params![program, most], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
             rows.collect()
         })
     }
@@ -250,6 +330,20 @@ impl History {
             let rows = statement.query_map([], |row| row.get(0))?;
             rows.collect()
         })
+    }
+
+    /// When each of the last so many programs asked or fetched something, oldest first.
+    pub(crate) fn heard(&self, most: usize) -> Result<Vec<(String, i64)>, Error> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let mut heard: Vec<(String, i64)> = self.file.read(|connection| {
+            let sql = "SELECT program, MAX(at) AS last FROM (SELECT program, at FROM search_search \
+                       UNION ALL SELECT program, at FROM search_grab) GROUP BY program ORDER BY last DESC LIMIT ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([most], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect()
+        })?;
+        heard.reverse();
+        Ok(heard)
     }
 
     /// What came of an indexer since then.
@@ -340,6 +434,8 @@ fn searched(row: &Row<'_>) -> rusqlite::Result<Searched> {
         took_ms: row.get(10)?,
         calls: row.get(11)?,
         shared: row.get(12)?,
+        question: row.get(13)?,
+        shared_with: Vec::new(),
         indexers: Vec::new(),
     })
 }
@@ -352,6 +448,8 @@ fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
         releases: row.get(3)?,
         alone: row.get(4)?,
         took_ms: row.get(5)?,
+        calls: row.get(6)?,
+        shared_with: row.get(7)?,
     })
 }
 
@@ -368,4 +466,35 @@ fn grabbed(row: &Row<'_>) -> rusqlite::Result<Grabbed> {
         bytes: row.get(8)?,
         took_ms: row.get(9)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_an_older_weir_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = File::open(directory.path().join("state.db")).unwrap();
+        let first = Migrations {
+            owner: MIGRATIONS.owner,
+            steps: &MIGRATIONS.steps[..1],
+        };
+        file.migrate(first).unwrap();
+        let rows = "
+            INSERT INTO search_search VALUES (1, 5, 'Sonarr', '', 2, '\"some\"', 'all torrent indexers', 2, 1, 3, 9, 1, 0);
+            INSERT INTO search_outcome VALUES (1, 'a', 'answered', '', 3, 3, 9), (1, 'b', 'running', '', 0, 0, 0);
+        ";
+        file.write_blocking(|transaction| transaction.execute_batch(rows))
+            .unwrap();
+        let history = History::open(file).unwrap();
+        let filter = Filter {
+            page: 9,
+            what: "asking".to_owned(),
+            ..Filter::default()
+        };
+        let rows = history.searches(&filter).unwrap();
+        let words = rows[0].indexers.iter().map(|part| part.what.as_str());
+        assert_eq!(words.collect::<Vec<_>>(), ["answered", "asking"]);
+    }
 }

@@ -19,7 +19,6 @@ use crate::desk::Desk;
 use crate::reply;
 
 pub(crate) use self::scope::Scope;
-pub(crate) use self::torznab::note;
 
 /// Routes that need a key, but for caps.
 pub(crate) fn feeds(desk: &Arc<Desk>) -> (Access, Router) {

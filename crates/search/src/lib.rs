@@ -13,6 +13,7 @@ mod call;
 mod card;
 pub mod config;
 mod contribution;
+mod counted;
 mod desk;
 mod fanout;
 mod front;
@@ -29,6 +30,7 @@ mod plan;
 mod policy;
 mod program;
 mod progress;
+mod record;
 mod releases;
 mod reply;
 #[cfg(test)]

@@ -45,8 +45,8 @@ pub(crate) struct Merged {
 pub(crate) struct List {
     pub(crate) contributions: Vec<Contribution>,
     pub(crate) releases: Vec<Merged>,
-    /// How many releases each contribution alone has.
-    alone: Vec<usize>,
+    /// How many releases of each contribution are in the list, and how many it alone has.
+    counts: Vec<(usize, usize)>,
 }
 
 impl List {
@@ -69,7 +69,7 @@ impl List {
         };
         let releases = groups.close(at);
         let mut list = Self {
-            alone: vec![0; contributions.len()],
+            counts: vec![(0, 0); contributions.len()],
             contributions,
             releases: Vec::new(),
         };
@@ -84,9 +84,12 @@ impl List {
             newer.then_with(|| guid(one).cmp(guid(other)))
         });
         for merged in &releases {
+            for source in &merged.sources {
+                list.counts[usize::from(source.of)].0 += 1;
+            }
             let of = merged.sources[0].of;
             if merged.sources.iter().all(|source| source.of == of) {
-                list.alone[usize::from(of)] += 1;
+                list.counts[usize::from(of)].1 += 1;
             }
         }
         list.releases = releases;
@@ -106,9 +109,11 @@ impl List {
         self.contributions.iter().map(|one| one.part.weight).sum()
     }
 
-    /// How many releases only this contribution has.
-    pub(crate) fn unique(&self, of: usize) -> usize {
-        self.alone[of]
+    /// How many releases of this indexer are in the list, and how many it alone has.
+    pub(crate) fn counts_of(&self, indexer: &Indexer) -> (usize, usize) {
+        let mut all = self.contributions.iter();
+        let of = all.position(|other| other.indexer.upstream == indexer.upstream);
+        of.map_or((0, 0), |of| self.counts[of])
     }
 
     fn merged(&self, mut sources: SmallVec<[Source; 2]>) -> Merged {

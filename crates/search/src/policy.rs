@@ -101,7 +101,7 @@ pub(crate) fn quota(config: &Config, indexer: &Indexer, now: Moment) -> Quota {
         },
         grab: Windows {
             minute: None,
-            hour: None,
+            hour: limit(indexer.limits.grabs_per_hour),
             day: limit(indexer.limits.grabs_per_day),
             day_reset,
         },

@@ -7,12 +7,13 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 use weir_engine::dispatch::{Asker, Class, Moment};
 use weir_search_proto::Query;
+use weir_web::Visitor;
 
 use crate::config::{Config, UserAgents};
 use crate::policy::{self, BACKGROUND, COMPLETION, INTERACTIVE, RSS};
 
-/// Programs that are told apart; further ones are *others*.
-const PROGRAMS: usize = 200;
+/// Programs that are told apart; of more, the one that was heard longest ago is forgotten.
+pub(crate) const PROGRAMS: usize = 200;
 /// Characters of a name.
 const NAME: usize = 40;
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -31,7 +32,8 @@ pub(crate) struct Programs(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     by_name: HashMap<Arc<str>, Entry>,
-    names: Vec<Arc<str>>,
+    /// The last number that was given; 0 is nobody's.
+    last: u32,
 }
 
 struct Entry {
@@ -42,34 +44,56 @@ struct Entry {
 }
 
 impl Programs {
-    /// The program with this name, which is heard now.
+    /// Those that an earlier run has heard, with the seconds since 1970 at which it last did.
+    pub(crate) fn heard_before(heard: Vec<(String, i64)>) -> Self {
+        let programs = Self::default();
+        for (name, at) in heard {
+            let at = Duration::from_secs(u64::try_from(at).unwrap_or(0));
+            programs.heard(&name, Moment(0) + at);
+        }
+        programs
+    }
+
+    /// The program with this name, which is heard now. Only for who has shown a key or a session: whoever is let in
+    /// without has names without end.
     pub(crate) fn heard(&self, name: &str, now: Moment) -> Program {
         let mut known = self.0.lock();
-        let full = known.names.len() >= PROGRAMS && !known.by_name.contains_key(name);
-        let name: Arc<str> = if full { "others" } else { name }.into();
-        if !known.by_name.contains_key(&name) {
-            known.names.push(name.clone());
-            let number = u32::try_from(known.names.len()).unwrap_or(u32::MAX - 1);
-            let entry = Entry {
-                asker: Asker(number),
-                heard: now,
-                first_asks: (now, 0),
-            };
-            known.by_name.insert(name.clone(), entry);
+        if !known.by_name.contains_key(name) {
+            known.make_room();
+            known.enter(name, now);
         }
-        let entry = known.by_name.get_mut(&name).expect("it was put there");
-        entry.heard = now;
+        let entry = known.by_name.get_mut(name).expect("it was put there");
+        entry.heard = entry.heard.max(now);
         Program {
-            name,
+            name: name.into(),
             asker: entry.asker,
+        }
+    }
+
+    /// The program with this name, which may be anybody's: nothing is remembered of it.
+    pub(crate) fn stranger(&self, name: &str) -> Program {
+        let known = self.0.lock();
+        let asker = known.by_name.get(name).map(|entry| entry.asker);
+        Program {
+            name: name.into(),
+            asker: asker.unwrap_or_default(),
+        }
+    }
+
+    /// The program that a visitor goes by.
+    pub(crate) fn of(&self, visitor: &Visitor, name: &str, now: Moment) -> Program {
+        match visitor.identity.signed_in() {
+            true => self.heard(name, now),
+            false => self.stranger(name),
         }
     }
 
     /// Who stands behind a number.
     pub(crate) fn name(&self, asker: Asker) -> Option<String> {
         let known = self.0.lock();
-        let place = usize::try_from(asker.0).ok()?.checked_sub(1)?;
-        known.names.get(place).map(ToString::to_string)
+        let mut all = known.by_name.iter();
+        let found = all.find(|(_, entry)| entry.asker == asker);
+        found.map(|(name, _)| name.to_string())
     }
 
     /// Who was heard when, latest first.
@@ -96,6 +120,29 @@ impl Programs {
         let may = entry.first_asks.1 < per_hour;
         entry.first_asks.1 += u32::from(may);
         may
+    }
+}
+
+impl Known {
+    fn make_room(&mut self) {
+        while self.by_name.len() >= PROGRAMS {
+            let oldest = self.by_name.iter().min_by_key(|(_, entry)| entry.heard);
+            let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
+                return;
+            };
+            self.by_name.remove(&oldest);
+        }
+    }
+
+    fn enter(&mut self, name: &str, now: Moment) {
+        // Numbers of those that were forgotten are not given again.
+        self.last = self.last.checked_add(1).unwrap_or(1);
+        let entry = Entry {
+            asker: Asker(self.last),
+            heard: now,
+            first_asks: (now, 0),
+        };
+        self.by_name.insert(name.into(), entry);
     }
 }
 
@@ -178,16 +225,29 @@ mod tests {
     }
 
     #[test]
-    fn too_many_programs_are_others() {
+    fn of_too_many_programs_the_one_heard_longest_ago_is_forgotten() {
         let programs = Programs::default();
-        for number in 0..PROGRAMS + 50 {
-            programs.heard(&format!("program{number}"), Moment(0));
+        let name = |number: usize| format!("program{number}");
+        for number in 0..PROGRAMS {
+            programs.heard(&name(number), Moment(number as u64));
         }
-        assert_eq!(programs.all().len(), PROGRAMS + 1);
-        let again = programs.heard("program3", Moment(9));
-        assert_eq!(programs.name(again.asker).as_deref(), Some("program3"));
-        assert_eq!(&*programs.heard("one more", Moment(9)).name, "others");
+        let first = programs.heard(&name(0), Moment(1000));
+        let second = programs.stranger(&name(1));
+        let more = programs.heard("one more", Moment(1001));
+        assert_eq!(programs.all().len(), PROGRAMS);
+        assert_eq!(programs.name(first.asker), Some(name(0)));
+        assert_eq!(programs.name(second.asker), None, "it is forgotten");
+        assert_eq!(programs.name(more.asker).as_deref(), Some("one more"));
         assert_eq!(programs.name(Asker(0)), None);
+    }
+
+    #[test]
+    fn strangers_leave_no_trace() {
+        let programs = Programs::default();
+        let sonarr = programs.heard("Sonarr", Moment(1));
+        assert_eq!(programs.stranger("Sonarr"), sonarr);
+        assert_eq!(programs.stranger("another").asker, Asker::default());
+        assert_eq!(programs.all(), [("Sonarr".into(), Moment(1))]);
     }
 
     #[test]

@@ -22,10 +22,8 @@ pub(crate) struct Progress {
     /// So far, or until it was finished.
     pub(crate) took: Duration,
     pub(crate) deadline: Duration,
-    /// Releases of all answers, the same ones several times.
+    /// Releases of all answers, each once.
     pub(crate) results: usize,
-    /// Each once.
-    pub(crate) releases: usize,
     pub(crate) tally: Tally,
     /// How many indexers the results are of.
     pub(crate) giving: usize,
@@ -45,6 +43,8 @@ pub(crate) struct Line {
     pub(crate) late: bool,
     /// Seconds since its answer was given, if that was not now.
     pub(crate) age: Option<i64>,
+    /// The program whose call it shares.
+    shared_with: Option<String>,
     /// It gives releases, fresh or old.
     pub(crate) gives: bool,
     finished: bool,
@@ -57,33 +57,25 @@ impl Progress {
         let stopped = search.stop.is_cancelled();
         let deadline = search.question.deadline;
         let elapsed = search.began_at.elapsed();
-        let finished = stopped || tally.running == 0 || Instant::now() >= search.deadline();
+        let finished = stopped || tally.asking == 0 || Instant::now() >= search.deadline();
         let last = places.iter().filter(|place| !place.late);
         let last = last.map(|place| place.took).max().unwrap_or_default();
-        let mut counts = vec![0; list.contributions.len()];
-        for source in list.releases.iter().flat_map(|merged| &merged.sources) {
-            counts[usize::from(source.of)] += 1;
-        }
         let now = desk.office.wall();
         let line = |place: &Place| {
-            let of = list
-                .contributions
-                .iter()
-                .position(|other| other.indexer.upstream == place.indexer.upstream);
-            Line::new(place, of.map_or(0, |of| counts[of]), finished, now)
+            let (releases, _) = list.counts_of(&place.indexer);
+            Line::new(place, releases, finished, now)
         };
         let lines: Vec<Line> = places.iter().map(line).collect();
         Self {
             finished,
             stopped,
-            took: match (finished, tally.running) {
+            took: match (finished, tally.asking) {
                 (true, 0) => last.min(deadline),
                 (true, _) => elapsed.min(deadline),
                 (false, _) => elapsed,
             },
             deadline,
-            results: counts.iter().sum(),
-            releases: list.releases.len(),
+            results: list.releases.len(),
             tally,
             giving: lines.iter().filter(|line| line.gives).count(),
             earliest: lines.iter().filter_map(|line| line.until).min(),
@@ -121,14 +113,14 @@ impl Progress {
                 .filter(|line| !line.gives && states.contains(&line.state))
                 .count()
         };
-        let running = self.tally.running;
+        let asking = self.tally.asking;
         let to_come = if self.finished {
             "not in time"
         } else {
             "still to answer"
         };
         let parts = [
-            (running, to_come),
+            (asking, to_come),
             (silent(&["skipped"]), "skipped"),
             (silent(&["failed"]), "failed"),
             (silent(&["nothing"]), "with nothing to ask"),
@@ -181,10 +173,10 @@ impl Progress {
             "rest": self.rest(),
             "pace": self.pace(),
             "results": self.results,
-            "count": self.releases,
+            "count": self.results,
             "asked": tally.asked,
             "answered": tally.answered,
-            "running": tally.running,
+            "asking": tally.asking,
             "skipped": tally.skipped,
             "failed": tally.failed,
             "nothing": tally.nothing,
@@ -196,21 +188,13 @@ impl Progress {
 
 impl Line {
     fn new(place: &Place, releases: usize, finished: bool, now: i64) -> Self {
-        let (state, reason, until) = match &place.state {
-            State::Asking if finished => (
-                "asking",
-                "it has not answered yet; what it says is kept for the next search".to_owned(),
-                None,
-            ),
-            State::Asking => ("asking", String::new(), None),
-            State::Answered { how, .. } => match how {
-                How::Asked => ("answered", String::new(), None),
-                How::Shared => ("shared", String::new(), None),
-                How::Cached(_) => ("cached", String::new(), None),
-            },
-            State::Nothing(why) => ("nothing", (*why).to_owned(), None),
-            State::Skipped { reason, until } => ("skipped", reason.clone(), *until),
-            State::Failed { reason, until } => ("failed", reason.clone(), *until),
+        let reason = match &place.state {
+            State::Asking if !finished => String::new(),
+            state @ State::Asking => {
+                let reason = state.reason().unwrap_or_default();
+                format!("{reason}; what it says is kept for the next search")
+            }
+            state => state.reason().unwrap_or_default().to_owned(),
         };
         let age = match &place.state {
             State::Answered { part, how } => matches!(how, How::Cached(_)).then(|| part.age(now)),
@@ -218,13 +202,14 @@ impl Line {
         };
         Self {
             name: place.indexer.name().to_owned(),
-            state,
+            state: place.state.name(),
             reason,
-            until,
+            until: place.state.until(),
             releases,
             took: place.took,
             late: place.late,
             age,
+            shared_with: place.shared_with.clone(),
             gives: place.gives(),
             finished,
         }
@@ -241,7 +226,10 @@ impl Line {
             }
             ("answered" | "shared", _) if self.late => format!("{}, late", results()),
             ("answered", _) => format!("{} · {}", results(), took(self.took)),
-            ("shared", _) => format!("{} · shared", results()),
+            ("shared", _) => match &self.shared_with {
+                Some(program) => format!("{} · shared with {program}", results()),
+                None => format!("{} · shared", results()),
+            },
             ("nothing", _) => "nothing to ask".to_owned(),
             (state, _) => state.to_owned(),
         }
@@ -292,6 +280,7 @@ impl Line {
             "releases": self.releases,
             "took_ms": millis(self.took),
             "late": self.late,
+            "shared_with": self.shared_with,
             "cached_seconds": self.age,
             "says": self.says(),
             "note": self.note(),

@@ -1,5 +1,6 @@
 //! One search while it runs and after: what each indexer said, and who is still asked.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use weir_search_proto::{Mapping, Query, Release};
 use crate::indexer::Indexer;
 use crate::merge::{Contribution, List};
 use crate::part::Part;
+use crate::policy::unix;
 
 /// Names a search in addresses; nobody guesses another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +49,8 @@ pub(crate) struct Search {
     merged: Mutex<Option<(u64, Arc<List>)>>,
     /// Counts changes.
     changes: watch::Sender<u64>,
+    /// What may still come of it: its tasks, and the calls that it leads.
+    pending: Arc<watch::Sender<usize>>,
     /// Nobody wants it any more.
     pub(crate) stop: CancellationToken,
     /// Whether it goes in as interactive where nothing is known; decided once.
@@ -64,6 +68,40 @@ pub(crate) struct Place {
     pub(crate) took: Duration,
     /// The answer came when nobody waited for it any more.
     pub(crate) late: bool,
+    /// Calls that were really made for this search; counted by those calls.
+    calls: Arc<AtomicU32>,
+    /// The program whose call this search shares.
+    pub(crate) shared_with: Option<String>,
+}
+
+/// A call that a search leads: it is counted as that search's own, whoever else waits for it and however late it is
+/// made.
+pub(crate) struct Led {
+    calls: Arc<AtomicU32>,
+    _pending: Pending,
+}
+
+/// Something that may still come of a search, until it is dropped.
+pub(crate) struct Pending(Arc<watch::Sender<usize>>);
+
+impl Led {
+    /// The call is made.
+    pub(crate) fn count(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Pending {
+    fn new(all: &Arc<watch::Sender<usize>>) -> Self {
+        all.send_modify(|all| *all += 1);
+        Self(all.clone())
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.send_modify(|all| *all -= 1);
+    }
 }
 
 /// How far an indexer is.
@@ -87,6 +125,41 @@ pub(crate) enum State {
     },
 }
 
+impl State {
+    /// Its word for programs: in the API and in the history.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Asking => "asking",
+            Self::Answered { how, .. } => match how {
+                How::Asked => "answered",
+                How::Shared => "shared",
+                How::Cached(_) => "cached",
+            },
+            Self::Nothing(_) => "nothing",
+            Self::Skipped { .. } => "skipped",
+            Self::Failed { .. } => "failed",
+        }
+    }
+
+    /// Why there is no answer of now.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Asking => Some("it has not answered yet"),
+            Self::Answered { .. } => None,
+            Self::Nothing(reason) => Some(reason),
+            Self::Skipped { reason, .. } | Self::Failed { reason, .. } => Some(reason),
+        }
+    }
+
+    /// When it can be asked again, where that is known.
+    pub(crate) fn until(&self) -> Option<Moment> {
+        match self {
+            Self::Skipped { until, .. } | Self::Failed { until, .. } => *until,
+            Self::Asking | Self::Answered { .. } | Self::Nothing(_) => None,
+        }
+    }
+}
+
 /// Where an answer came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
@@ -104,11 +177,12 @@ pub(crate) struct Tally {
     pub(crate) asked: usize,
     pub(crate) answered: usize,
     pub(crate) nothing: usize,
-    pub(crate) running: usize,
+    pub(crate) asking: usize,
     pub(crate) skipped: usize,
     pub(crate) failed: usize,
-    /// Answers that this search had to send for.
+    /// Calls that were made for this search.
     pub(crate) calls: usize,
+    /// Indexers of whose answers another's call is the source.
     pub(crate) shared: usize,
     /// Not answered, but there is an older answer.
     pub(crate) stale: usize,
@@ -122,6 +196,8 @@ impl Search {
             stale: None,
             took: Duration::ZERO,
             late: false,
+            calls: Arc::default(),
+            shared_with: None,
         };
         let places = question.scope.iter().map(place).collect();
         Self {
@@ -132,6 +208,7 @@ impl Search {
             places: Mutex::new(places),
             merged: Mutex::default(),
             changes: watch::Sender::new(0),
+            pending: Arc::new(watch::Sender::new(0)),
             stop: CancellationToken::new(),
             rises: OnceLock::new(),
         }
@@ -167,6 +244,34 @@ impl Search {
     pub(crate) fn set_stale(&self, place: usize, part: Arc<Part>) {
         self.places.lock()[place].stale = Some(part);
         self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// Another's call is under way, and this search waits for it.
+    pub(crate) fn set_shared_with(&self, place: usize, program: String) {
+        self.places.lock()[place].shared_with = Some(program);
+    }
+
+    /// For a call that is made for this search.
+    pub(crate) fn lead(&self, place: usize) -> Led {
+        Led {
+            calls: self.places.lock()[place].calls.clone(),
+            _pending: self.pending(),
+        }
+    }
+
+    /// For what belongs to this search; it is over when all of them are dropped.
+    pub(crate) fn pending(&self) -> Pending {
+        Pending::new(&self.pending)
+    }
+
+    /// Waits until nothing can come of it any more, neither an answer nor a call.
+    ///
+    /// # Cancel safety
+    /// Waiting can be given up at any time.
+    pub(crate) async fn over(&self) {
+        let mut pending = self.pending.subscribe();
+        // It ends only with the search itself.
+        let _ = pending.wait_for(|all| *all == 0).await;
     }
 
     /// Those who have something to be asked.
@@ -206,19 +311,14 @@ impl Search {
         for place in self.places.lock().iter() {
             tally.asked += 1;
             match &place.state {
-                State::Asking => tally.running += 1,
-                State::Answered { how, .. } => {
-                    tally.answered += 1;
-                    tally.calls += usize::from(*how == How::Asked);
-                    tally.shared += usize::from(*how == How::Shared);
-                }
+                State::Asking => tally.asking += 1,
+                State::Answered { .. } => tally.answered += 1,
                 State::Nothing(_) => tally.nothing += 1,
                 State::Skipped { .. } => tally.skipped += 1,
-                State::Failed { .. } => {
-                    tally.failed += 1;
-                    tally.calls += 1;
-                }
+                State::Failed { .. } => tally.failed += 1,
             }
+            tally.calls += place.calls() as usize;
+            tally.shared += usize::from(place.shared_with.is_some());
             let answered = matches!(place.state, State::Answered { .. });
             tally.stale += usize::from(!answered && place.stale.is_some());
         }
@@ -300,6 +400,18 @@ impl Search {
         {
             return false;
         }
+        let before = |days: Option<u32>| {
+            let days = i64::from(days?) * 24 * 60 * 60;
+            Some(unix(self.began).saturating_sub(days))
+        };
+        // One without a date may be of any age.
+        let ages = (before(query.max_age_days), before(query.min_age_days));
+        if let (Some(published), (oldest, newest)) = (release.published, ages)
+            && (oldest.is_some_and(|oldest| published < oldest)
+                || newest.is_some_and(|newest| published > newest))
+        {
+            return false;
+        }
         true
     }
 
@@ -331,8 +443,78 @@ pub(crate) fn ours(indexer: &Indexer, release: &Release) -> Vec<u32> {
 }
 
 impl Place {
+    /// How many calls were made for this search.
+    pub(crate) fn calls(&self) -> u32 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
     /// Whether its answer is part of the list, fresh or old.
     pub(crate) fn gives(&self) -> bool {
         matches!(self.state, State::Answered { .. }) || self.stale.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_search_proto::Function;
+
+    use super::*;
+    use crate::merge::tests::{part, release};
+
+    /// The titles that a query leaves of some releases, at this time.
+    fn left(query: Query, releases: Vec<Release>, now: i64) -> Vec<String> {
+        let answer = part(1, releases);
+        let question = Question {
+            query,
+            scope: vec![answer.indexer],
+            class: crate::policy::INTERACTIVE,
+            max_wait: None,
+            no_cache: false,
+            program: crate::program::Program {
+                name: "a test".into(),
+                asker: Default::default(),
+            },
+            address: String::new(),
+            deadline: Duration::from_secs(15),
+        };
+        let began = Moment(0) + Duration::from_secs(now as u64);
+        let search = Search::new(SearchId(1), question, began);
+        let (part, how) = (answer.part, How::Asked);
+        search.set(0, State::Answered { part, how });
+        let list = search.list(|_| true);
+        let titles = list.releases.iter();
+        titles
+            .map(|merged| list.at(merged.sources[0]).title.clone())
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn ages_are_kept_and_what_has_no_date_may_be_of_any() {
+        const DAY: i64 = 24 * 60 * 60;
+        let now = 20_000 * DAY;
+        let releases = || {
+            let dated = |title: &str, published| Release {
+                published,
+                ..release(title, 1, None)
+            };
+            vec![
+                dated("new", Some(now - DAY / 2)),
+                dated("old", Some(now - 3 * DAY / 2)),
+                dated("ancient", Some(now - 30 * DAY)),
+                dated("undated", None),
+            ]
+        };
+        let left = |least, most| {
+            let query = Query {
+                min_age_days: least,
+                max_age_days: most,
+                ..Query::new(Function::Search)
+            };
+            left(query, releases(), now)
+        };
+        assert_eq!(left(None, None), ["new", "old", "ancient", "undated"]);
+        assert_eq!(left(None, Some(2)), ["new", "old", "undated"]);
+        assert_eq!(left(Some(1), None), ["old", "ancient", "undated"]);
+        assert_eq!(left(Some(1), Some(2)), ["old", "undated"]);
     }
 }

@@ -8,6 +8,7 @@ mod classes;
 mod clients;
 mod deadline;
 mod files;
+mod history;
 mod reload;
 mod scheduler;
 mod world;
@@ -91,12 +92,5 @@ fn words(asked: &[Asked]) -> Vec<String> {
 /// How far each indexer is, in a word.
 fn standings(search: &Search) -> Vec<&'static str> {
     let places = search.places();
-    let word = |state: &State| match state {
-        State::Asking => "asking",
-        State::Answered { .. } => "answered",
-        State::Nothing(_) => "nothing",
-        State::Skipped { .. } => "skipped",
-        State::Failed { .. } => "failed",
-    };
-    places.iter().map(|place| word(&place.state)).collect()
+    places.iter().map(|place| place.state.name()).collect()
 }

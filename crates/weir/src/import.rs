@@ -101,12 +101,11 @@ fn limits(fields: &Value) -> Vec<(&'static str, u64)> {
         limits.push((window, queries));
     }
     if let Some(grabs) = grabs {
-        let day = if hourly {
-            grabs.saturating_mul(24)
-        } else {
-            grabs
+        let window = match hourly {
+            true => "grabs_per_hour",
+            false => "grabs_per_day",
         };
-        limits.push(("grabs_per_day", day));
+        limits.push((window, grabs));
     }
     limits
 }
@@ -233,7 +232,7 @@ mod tests {
         assert_eq!(limits(&fields(0)), [("per_day", 100), ("grabs_per_day", 5)]);
         assert_eq!(
             limits(&fields(1)),
-            [("per_hour", 100), ("grabs_per_day", 120)]
+            [("per_hour", 100), ("grabs_per_hour", 5)]
         );
         assert_eq!(limits(&json!([])), []);
     }

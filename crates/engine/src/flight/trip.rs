@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use weir_dispatch::{Job, JobId, Moment};
+use weir_dispatch::{Asker, Job, JobId, Moment};
 
 use crate::call::{Call, Ended, Outcome, Permit};
 use crate::payload::Hook;
@@ -182,6 +182,10 @@ impl Trip {
             under_way: None,
             called_at: None,
         }))
+    }
+
+    pub(super) fn asker(&self) -> Asker {
+        self.0.lock().job.asker
     }
 
     /// Whether its call was not made before this.

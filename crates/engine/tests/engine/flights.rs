@@ -111,6 +111,8 @@ async fn rss_from_two_programs_is_one_call_whose_answer_both_get() {
     let first = tower.join(RSS, 1, &hand);
     let second = tower.join(RSS, 2, &hand);
     assert!(first.leads() && !second.leads());
+    let leaders = [first.leader(), second.leader()];
+    assert_eq!(leaders, [Asker(1); 2]);
     hand.answer();
     assert_eq!(second.await, Ok(Arc::new(1)));
     assert_eq!(first.await, Ok(Arc::new(1)));

@@ -108,6 +108,19 @@ impl Term {
         (Self::TvdbId..=Self::DoubanId).contains(&self)
     }
 
+    /// The kind of search that only this can narrow, or mostly does; none where several can.
+    pub fn function(self) -> Option<Function> {
+        match self {
+            Self::Season | Self::Episode | Self::TvdbId | Self::RageId | Self::TvmazeId => {
+                Some(Function::Tv)
+            }
+            Self::ImdbId | Self::TmdbId | Self::TraktId | Self::DoubanId => Some(Function::Movie),
+            Self::Artist | Self::Album | Self::Label | Self::Track => Some(Function::Music),
+            Self::Author | Self::Title | Self::Publisher => Some(Function::Book),
+            Self::Year | Self::Genre => None,
+        }
+    }
+
     /// The terms that make sense for a kind of search.
     pub fn of(function: Function) -> &'static [Self] {
         match function {
@@ -172,6 +185,16 @@ mod tests {
         let ids = Term::ALL.into_iter().filter(|term| term.is_id());
         assert_eq!(ids.count(), 7);
         assert!(!Term::Year.is_id() && !Term::Episode.is_id());
+    }
+
+    #[test]
+    fn a_term_belongs_to_the_kind_of_search_that_it_makes() {
+        for term in Term::ALL {
+            let fits = term.function().is_none_or(|function| {
+                function != Function::Search && Term::of(function).contains(&term)
+            });
+            assert!(fits, "{term:?}");
+        }
     }
 
     #[test]

@@ -260,6 +260,29 @@ fn tokens_in_the_words_become_terms() {
 }
 
 #[test]
+fn terms_make_a_kind_of_search_of_words() {
+    for (raw, function) in [
+        ("q={imdbid:tt0133093}", Function::Movie),
+        ("q=film {tmdbid:603}", Function::Movie),
+        ("q={tvdbid:1} show", Function::Tv),
+        ("q=show {season:1}{ep:2}", Function::Tv),
+        ("q={tvmazeid:1}", Function::Tv),
+        ("rid=5", Function::Tv),
+        ("imdbid=1&season=2", Function::Tv),
+        ("q={artist:a}{album:b}", Function::Music),
+        ("author=x&title=y", Function::Book),
+        ("q=words {year:2026}", Function::Search),
+        ("q=words", Function::Search),
+    ] {
+        let query = asked(&format!("t=search&{raw}")).query;
+        assert_eq!(query.function, function, "{raw}");
+    }
+    // What says its kind keeps it.
+    let query = asked("t=movie&q={season:1}").query;
+    assert_eq!(query.function, Function::Movie);
+}
+
+#[test]
 fn words_around_a_token_do_not_become_one() {
     let query = asked("t=search&q={{season:1}tvdbid:5}").query;
     assert_eq!(query.q, "{ tvdbid:5}");

@@ -139,7 +139,7 @@ pub(crate) fn query() -> impl Strategy<Value = Query> {
         let terms = terms.into_iter();
         terms
             .map(|(term, (number, text))| (term, value(&term, number, text)))
-            .collect()
+            .collect::<std::collections::BTreeMap<Term, String>>()
     });
     let bounds = (
         option::of(1..u32::MAX),
@@ -149,15 +149,20 @@ pub(crate) fn query() -> impl Strategy<Value = Query> {
     );
     let function = prop::sample::select(&Function::ALL[..]);
     (function, q, btree_set(any::<u32>(), 0..5), terms, bounds).prop_map(
-        |(function, q, categories, terms, (max_age, min_age, min_size, max_size))| Query {
-            q,
-            categories: categories.into_iter().collect(),
-            terms,
-            max_age_days: max_age,
-            min_age_days: min_age,
-            min_size,
-            max_size,
-            ..Query::new(function)
+        |(function, q, categories, mut terms, (max_age, min_age, min_size, max_size))| {
+            if function == Function::Search {
+                terms.retain(|term, _| term.function().is_none());
+            }
+            Query {
+                q,
+                categories: categories.into_iter().collect(),
+                terms,
+                max_age_days: max_age,
+                min_age_days: min_age,
+                min_size,
+                max_size,
+                ..Query::new(function)
+            }
         },
     )
 }

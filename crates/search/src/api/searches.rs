@@ -82,6 +82,7 @@ pub(super) async fn begin(
         indexers: body.indexers,
         function: body.function,
         terms,
+        whole: String::new(),
         no_cache: body.no_cache,
     };
     let now = desk.engine.timeline().now();

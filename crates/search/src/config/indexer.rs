@@ -71,6 +71,8 @@ pub struct Limits {
     pub per_hour: Option<NonZeroU32>,
     /// Queries in a day.
     pub per_day: Option<NonZeroU32>,
+    /// Downloads in an hour.
+    pub grabs_per_hour: Option<NonZeroU32>,
     /// Downloads in a day.
     pub grabs_per_day: Option<NonZeroU32>,
 }
@@ -120,6 +122,11 @@ const MIN_REQUEST_INTERVAL: Field<Option<Duration>> = Field::new(
 const PER_MINUTE: Limit = Field::new("per_minute", "null", "Queries a minute that it allows.");
 const PER_HOUR: Limit = Field::new("per_hour", "null", "Queries an hour that it allows.");
 const PER_DAY: Limit = Field::new("per_day", "null", "Queries a day that it allows.");
+const GRABS_PER_HOUR: Limit = Field::new(
+    "grabs_per_hour",
+    "null",
+    "Downloads an hour that it allows.",
+);
 const GRABS_PER_DAY: Limit = Field::new("grabs_per_day", "null", "Downloads a day that it allows.");
 const RESET_HOUR: Field<Option<u32>> = Field::new("reset_hour", "null", "Hour of the day (UTC, 0 to 23) when its daily counts begin anew; null counts the last 24 hours.")
     .check(|hour| if hour.is_some_and(|hour| hour > 23) { Err("an hour from 0 to 23") } else { Ok(()) });
@@ -158,6 +165,7 @@ impl Item for Indexer {
             PER_MINUTE.row(),
             PER_HOUR.row(),
             PER_DAY.row(),
+            GRABS_PER_HOUR.row(),
             GRABS_PER_DAY.row(),
             RESET_HOUR.row(),
             CATEGORIES.row(),
@@ -180,6 +188,7 @@ impl Item for Indexer {
             per_minute: fields.get(&PER_MINUTE),
             per_hour: fields.get(&PER_HOUR),
             per_day: fields.get(&PER_DAY),
+            grabs_per_hour: fields.get(&GRABS_PER_HOUR),
             grabs_per_day: fields.get(&GRABS_PER_DAY),
         };
         let (reset_hour, categories, tags) = (

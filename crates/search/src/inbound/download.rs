@@ -94,7 +94,7 @@ async fn download(
     let (began, at) = (Instant::now(), desk.engine.timeline().now());
     let program = desk
         .programs
-        .heard(&program::name(text(headers, "user-agent")), at);
+        .of(visitor, &program::name(text(headers, "user-agent")), at);
     let given = fetch(desk, &indexer, &link, program.asker).await;
     let (what, reason, bytes) = match &given {
         Given::File { bytes, cached } => {

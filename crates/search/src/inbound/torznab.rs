@@ -16,12 +16,10 @@ use weir_web::{Failure, Visitor};
 use super::scope::{self, Scope};
 use super::text;
 use crate::desk::Desk;
-use crate::history::{Outcome, Searched};
-use crate::merge::List;
 use crate::policy::unix;
 use crate::program::{self, Program};
 use crate::reply::{self, Page};
-use crate::search::{How, Question, Search, State as Asking};
+use crate::search::{Question, Search, State};
 use crate::session::{Frozen, SessionKey};
 
 /// Time that caps wait for indexers which have not said yet what they can do.
@@ -81,7 +79,8 @@ impl Arrival {
         };
         let user_agent = text(&self.headers, "user-agent");
         let now = self.desk.engine.timeline().now();
-        let program = self.desk.programs.heard(&program::name(user_agent), now);
+        let name = program::name(user_agent);
+        let program = self.desk.programs.of(&self.visitor, &name, now);
         match request {
             Err(refusal) => reply::error(&refusal, format),
             Ok(Request::Caps) => self.caps(&scope, &program, format).await,
@@ -162,13 +161,13 @@ impl Arrival {
             deadline: config.deadline,
         };
         let search = desk.begin(question);
+        desk.remember(&search, scope.name.clone());
         tokio::select! {
             () = search.settled(search.deadline()) => {}
             () = leave(desk) => {}
         }
         let tally = search.tally();
         let list = search.list(|indexer| desk.is_healthy(indexer));
-        note(desk, &search, &scope.name, &list);
         let nobody = tally.answered == 0 && tally.stale == 0;
         if nobody && tally.nothing < tally.asked {
             let seconds = desk.earliest(&search.wanted(), class);
@@ -204,81 +203,18 @@ pub(crate) fn skipped(search: &Search) -> Vec<Skipped> {
     let places = search.places().into_iter();
     places
         .filter_map(|place| {
-            let (mut reason, until) = match place.state {
-                Asking::Answered { .. } | Asking::Nothing(_) => return None,
-                Asking::Asking => ("it has not answered yet".to_owned(), None),
-                Asking::Skipped { reason, until } | Asking::Failed { reason, until } => {
-                    (reason, until)
-                }
-            };
+            if matches!(place.state, State::Answered { .. } | State::Nothing(_)) {
+                return None;
+            }
+            let mut reason = place.state.reason().unwrap_or_default().to_owned();
             if place.stale.is_some() {
                 reason += "; answered from cache";
             }
             Some(Skipped {
                 indexer: place.indexer.name().to_owned(),
                 reason,
-                until: until.map(unix),
+                until: place.state.until().map(unix),
             })
         })
         .collect()
-}
-
-/// Remembers a search that was answered.
-pub(crate) fn note(desk: &Desk, search: &Search, scope: &str, list: &List) {
-    let tally = search.tally();
-    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    let question = &search.question;
-    desk.history.note_search(Searched {
-        id: 0,
-        at: unix(search.began),
-        program: question.program.name.to_string(),
-        address: question.address.clone(),
-        class: question.class.0,
-        query: question.query.words(),
-        scope: scope.to_owned(),
-        asked: count(tally.asked),
-        answered: count(tally.answered),
-        results: count(list.releases.len()),
-        took_ms: millis(search.began_at.elapsed()),
-        calls: count(tally.calls),
-        shared: count(tally.shared),
-        indexers: outcomes(search, list),
-    });
-}
-
-/// What each indexer had to do with a search.
-fn outcomes(search: &Search, list: &List) -> Vec<Outcome> {
-    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    let places = search.places().into_iter();
-    places
-        .map(|place| {
-            let of = list
-                .contributions
-                .iter()
-                .position(|other| other.indexer.upstream == place.indexer.upstream);
-            let (what, reason) = match &place.state {
-                Asking::Asking => ("running", String::new()),
-                Asking::Answered { how, .. } => match how {
-                    How::Asked => ("answered", String::new()),
-                    How::Shared => ("shared", String::new()),
-                    How::Cached(age) => ("cached", format!("{age} s old")),
-                },
-                Asking::Nothing(why) => ("nothing", (*why).to_owned()),
-                Asking::Skipped { reason, .. } => ("skipped", reason.clone()),
-                Asking::Failed { reason, .. } => ("failed", reason.clone()),
-            };
-            Outcome {
-                indexer: place.indexer.name().to_owned(),
-                what: what.to_owned(),
-                reason,
-                releases: of.map_or(0, |of| count(list.contributions[of].part.releases.len())),
-                alone: of.map_or(0, |of| count(list.unique(of))),
-                took_ms: millis(place.took),
-            }
-        })
-        .collect()
-}
-
-fn millis(time: Duration) -> u32 {
-    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
 }

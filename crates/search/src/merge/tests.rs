@@ -202,7 +202,9 @@ fn what_nobody_wants_is_left_out_and_what_one_alone_has_is_counted() {
     ];
     let list = List::of(all, |_, release| release.title != "Three");
     assert_eq!(list.releases.len(), 2);
-    assert_eq!((list.unique(0), list.unique(1)), (1, 0));
+    let counts = |of: usize| list.counts_of(&list.contributions[of].indexer);
+    assert_eq!((counts(0), counts(1)), ((2, 1), (1, 0)));
+    assert_eq!(list.counts_of(&indexer(9, 25)), (0, 0));
 }
 
 /// Few titles, sizes and hashes, so that much is the same.

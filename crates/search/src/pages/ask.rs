@@ -12,7 +12,7 @@ use weir_web::{Failure, Visitor};
 
 use super::search::{self, View};
 use crate::api::find;
-use crate::asking::{Ask, PAGE};
+use crate::asking::{self, Ask, PAGE};
 use crate::desk::Desk;
 
 /// A reader without script waits so long at most for a first look.
@@ -37,6 +37,7 @@ impl Form {
                 "q" => form.ask.words = value.into_owned(),
                 "cat" => form.ask.categories = value.into_owned(),
                 "indexer" => form.ask.indexers.push(value.into_owned()),
+                "again" => form.ask.whole = value.into_owned(),
                 "no_cache" => form.ask.no_cache = value == "1",
                 "live" => form.live = value == "1",
                 "id" => form.id = value.into_owned(),
@@ -53,7 +54,7 @@ pub(super) async fn begin(
     visitor: Visitor,
     body: Bytes,
 ) -> Response {
-    let form = Form::read(&body);
+    let mut form = Form::read(&body);
     let now = desk.engine.timeline().now();
     let program = desk.programs.heard(PAGE, now);
     let address = visitor.client.address.to_string();
@@ -65,6 +66,9 @@ pub(super) async fn begin(
             Redirect::to(&format!("/search?id={}", search.id)).into_response()
         }
         Err(mistake) => {
+            if let Ok(query) = asking::read(&form.ask.whole) {
+                form.ask.words = search::typed(&query);
+            }
             let mut response =
                 search::blank(&desk, &visitor, &View::default(), &form.ask, Some(mistake));
             *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;

@@ -219,7 +219,7 @@ fn opening(desk: &Desk) -> String {
         0 => "No program has asked yet. Paste an address into one; it shows here when it is heard."
             .to_owned(),
         some => format!(
-            "Weir has heard from {} since it started.",
+            "Weir has heard from {}.",
             counted(some, "program", "programs")
         ),
     }

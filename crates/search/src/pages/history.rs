@@ -12,14 +12,16 @@ use weir_web::{Failure, Shown, Visitor};
 use super::search::plain;
 use super::{page, shown};
 use crate::api::View;
+use crate::asking::EVERYBODY;
 use crate::desk::Desk;
 use crate::history::{Filter, Grabbed, Outcome, Searched};
+use crate::indexer::Roster;
 use crate::policy::CLASSES;
 use crate::words::{capital, counted, grouped, second, size, took};
 
 /// What becomes of an indexer's part in a search, and of a download.
 const SEARCHED: [&str; 7] = [
-    "answered", "shared", "cached", "nothing", "skipped", "failed", "running",
+    "answered", "shared", "cached", "nothing", "skipped", "failed", "asking",
 ];
 const GRABBED: [&str; 5] = ["file", "cached", "magnet", "redirect", "failed"];
 
@@ -63,8 +65,15 @@ struct Search {
     took: String,
     calls: String,
     /// To be asked again.
-    again: Option<String>,
+    again: Option<Again>,
     outcomes: Vec<Part>,
+}
+
+/// A search as a form asks it again: the name and value of its question, and who is asked if that is not everybody.
+struct Again {
+    name: &'static str,
+    question: String,
+    indexers: Vec<String>,
 }
 
 /// What one indexer had to do with a search.
@@ -167,7 +176,9 @@ impl<'a> HistoryPage<'a> {
             }
             false => {
                 let rows = desk.history.searches(filter)?;
-                self.searches = rows.iter().map(|row| Search::new(row, now)).collect();
+                let roster = desk.roster.load();
+                let search = |row| Search::new(row, &roster, now);
+                self.searches = rows.iter().map(search).collect();
                 self.opening = opening(&rows);
                 rows.last().map(|row| row.id)
             }
@@ -235,7 +246,7 @@ fn address(view: &View, kind: &str, before: &str) -> String {
 }
 
 impl Search {
-    fn new(row: &Searched, now: i64) -> Self {
+    fn new(row: &Searched, roster: &Roster, now: i64) -> Self {
         let cached = row.indexers.iter().any(|part| part.what == "cached");
         Self {
             id: row.id,
@@ -250,12 +261,41 @@ impl Search {
             took: millis(row.took_ms),
             calls: match (row.calls, row.shared) {
                 (0, 0) if cached => "0, from cache".to_owned(),
-                (0, 1..) => "0, shared".to_owned(),
+                (0, 1..) => match row.shared_with.join(" and ") {
+                    programs if programs.is_empty() => "0, shared".to_owned(),
+                    programs => format!("0, shared with {programs}"),
+                },
                 (calls, _) => grouped(calls as usize),
             },
-            again: plain(&row.query),
+            again: Again::new(row, roster),
             outcomes: row.indexers.iter().map(Part::new).collect(),
         }
+    }
+}
+
+impl Again {
+    fn new(row: &Searched, roster: &Roster) -> Option<Self> {
+        // Those who were asked and are still there.
+        let mut indexers: Vec<String> = row
+            .indexers
+            .iter()
+            .map(|part| part.indexer.clone())
+            .filter(|name| roster.named(name).is_some())
+            .collect();
+        if row.scope == EVERYBODY || indexers.len() == roster.all.len() {
+            indexers.clear();
+        } else if indexers.is_empty() {
+            return None;
+        }
+        let (name, question) = match row.question.as_str() {
+            "" => ("q", plain(&row.query)?),
+            question => ("again", question.to_owned()),
+        };
+        Some(Self {
+            name,
+            question,
+            indexers,
+        })
     }
 }
 
@@ -268,21 +308,29 @@ impl Part {
         };
         let said = match outcome.what.as_str() {
             "answered" => format!("Answered: {results}{alone}."),
-            "shared" => format!("Shared a call that was under way: {results}{alone}."),
+            "shared" => {
+                let whose = outcome.shared_with.as_deref();
+                let whose = whose.map_or("was".to_owned(), |program| format!("{program} had"));
+                format!("Shared a call that {whose} under way: {results}{alone}.")
+            }
             "cached" => format!("From cache, {}: {results}{alone}.", outcome.reason),
-            "running" => "Had not answered yet.".to_owned(),
+            "asking" => "Had not answered yet.".to_owned(),
             "nothing" => format!("Not asked: {}.", outcome.reason),
             "skipped" => format!("Skipped: {}.", outcome.reason),
             _ => format!("Failed: {}.", outcome.reason),
         };
         let old = match (outcome.what.as_str(), outcome.releases) {
-            ("skipped" | "failed" | "running", 1..) => format!(" An older answer gave {results}."),
+            ("skipped" | "failed" | "asking", 1..) => format!(" An older answer gave {results}."),
+            _ => String::new(),
+        };
+        let shared = match &outcome.shared_with {
+            Some(program) if outcome.what != "shared" => format!(" Shared with {program}."),
             _ => String::new(),
         };
         Self {
             indexer: outcome.indexer.clone(),
             look: look(&outcome.what),
-            said: said + &old,
+            said: said + &old + &shared,
             took: match outcome.what.as_str() {
                 "answered" | "shared" | "failed" => millis(outcome.took_ms),
                 _ => String::new(),
@@ -319,7 +367,7 @@ impl Grab {
 fn look(what: &str) -> &'static str {
     match what {
         "failed" => "disabled",
-        "skipped" | "running" => "cooldown",
+        "skipped" | "asking" => "cooldown",
         "nothing" => "manual",
         _ => "open",
     }

@@ -12,7 +12,7 @@ use weir_web::{Shown, Visitor};
 
 use super::shelf::Shelf;
 use super::{page, shown, unwritable};
-use crate::asking::{Ask, PAGE};
+use crate::asking::{self, Ask, PAGE};
 use crate::config::indexer::Kind;
 use crate::desk::Desk;
 use crate::policy::unix;
@@ -69,6 +69,8 @@ struct Choice {
 /// A search on the page.
 struct Running {
     id: SearchId,
+    /// The whole question, to be asked again.
+    again: String,
     finished: bool,
     headline: String,
     rest: String,
@@ -138,7 +140,12 @@ pub(super) fn blank(
     mistake: Option<String>,
 ) -> Response {
     let last = desk.history.last_queries(PAGE, LAST).unwrap_or_default();
-    let last = last.iter().filter_map(|words| plain(words));
+    let last = last
+        .iter()
+        .filter_map(|(words, question)| match &**question {
+            "" => plain(words),
+            question => Some(typed(&asking::read(question).ok()?)).filter(|text| !text.is_empty()),
+        });
     let template = SearchPage {
         last: last.collect(),
         mistake,
@@ -166,7 +173,7 @@ fn asked(desk: &Desk, search: &Search) -> Ask {
 }
 
 /// A question as it can be typed: terms stand in braces.
-fn typed(query: &weir_search_proto::Query) -> String {
+pub(super) fn typed(query: &weir_search_proto::Query) -> String {
     let terms = query.terms.iter();
     let terms = terms.map(|(term, value)| format!("{{{}:{value}}}", term.name()));
     let words = Some(query.q.clone()).filter(|words| !words.is_empty());
@@ -214,13 +221,6 @@ impl<'a> SearchPage<'a> {
             running: None,
         }
     }
-
-    /// What is chosen of the categories.
-    fn category(&self) -> &str {
-        let mut options = self.categories.iter().flat_map(|group| &group.options);
-        let chosen = options.find(|choice| choice.chosen);
-        chosen.map_or("", |choice| &choice.value)
-    }
 }
 
 fn categories(chosen: &str) -> Vec<Group> {
@@ -258,6 +258,7 @@ impl Running {
         let earliest = progress.earliest.filter(|_| none);
         Self {
             id: search.id,
+            again: asking::written(&search.question.query),
             lines: lines
                 .into_iter()
                 .enumerate()

@@ -27,7 +27,7 @@ async fn a_search_is_shown_and_a_reload_asks_nobody() {
         let page = rig.page(&place).await;
         for text in [
             "<h1 id=\"found\">",
-            "3 results from 2 indexers.",
+            "2 results from 2 indexers.",
             "Example &#60;B&#62;",
             "Finished ",
             "PC / ISO",
@@ -122,6 +122,15 @@ async fn mistakes_keep_what_was_written() {
         .await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     assert!(page.contains("This search is no longer kept."), "{page}");
+    let (status, page) = rig
+        .text(
+            Method::POST,
+            "/search",
+            "again=t%3Dtvsearch%26q%3Dshow%26season%3D1&indexer=none",
+        )
+        .await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(page.contains("value=\"show {season:1}\""), "{page}");
     let place = ask(&rig, "q=none").await;
     let page = rig.page(&place).await;
     assert!(page.contains("No results from 1 indexer."), "{page}");
@@ -171,6 +180,58 @@ async fn history_names_what_each_indexer_did() {
     rig.end().await;
 }
 
+/// The value of a field or button.
+fn value(page: &str, name: &str) -> String {
+    let (_, rest) = page
+        .split_once(&format!("name=\"{name}\" value=\""))
+        .unwrap_or_else(|| panic!("no {name} in {page}"));
+    let value = rest.split('"').next().unwrap_or_default();
+    value.replace("&#38;", "&")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn asking_again_keeps_the_whole_question() {
+    let one = Small::start("one", &["Example A"], AT_ONCE).await;
+    let two = Small::start("two", &["Example B"], AT_ONCE).await;
+    let rig = Rig::new(&[one, two]).await;
+    let asked = "t=movie&q=example&cat=4000%2C4020&imdbid=0133093&maxage=9&maxsize=7000000";
+    let place = format!("/torznab/one/api?{asked}");
+    rig.page(&place).await;
+    let history = loop {
+        let page = rig.page("/history").await;
+        if page.contains("Search again") {
+            break page;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!(value(&history, "again"), asked);
+    assert_eq!(value(&history, "indexer"), "one");
+    let encode =
+        |text: &str| -> String { url::form_urlencoded::byte_serialize(text.as_bytes()).collect() };
+    // The search page offers the same once more.
+    let form = format!("indexer=one&again={}", encode(&value(&history, "again")));
+    let page = rig.page(&ask(&rig, &form).await).await;
+    let (_, anew) = page.split_once("class=\"anew\"").unwrap();
+    assert_eq!(value(anew, "again"), asked);
+    assert_eq!(value(anew, "indexer"), "one");
+    let desk = &rig.front.desk;
+    let search = &desk.searches.all()[0];
+    assert_eq!(crate::asking::written(&search.question.query), asked);
+    assert_eq!(search.question.scope.len(), 1);
+    // What is typed makes the kind of search.
+    let typed = encode("{imdbid:tt0133093}");
+    let page = rig.page(&ask(&rig, &format!("q={typed}")).await).await;
+    let (_, anew) = page.split_once("class=\"anew\"").unwrap();
+    assert_eq!(value(anew, "again"), "t=movie&imdbid=0133093");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let blank = rig.page("/search").await;
+    assert!(
+        blank.contains("value=\"{imdbid:0133093}\""),
+        "asked before: {blank}"
+    );
+    rig.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn connect_shows_addresses_and_who_was_heard() {
     let rig = Rig::new(&[Small::start("one", &[], AT_ONCE).await]).await;
@@ -179,10 +240,7 @@ async fn connect_shows_addresses_and_who_was_heard() {
         page.contains("value=\"http://weir.example:7070/torznab\""),
         "{page}"
     );
-    assert!(
-        page.contains("Not heard from Sonarr since the start."),
-        "{page}"
-    );
+    assert!(page.contains("Not heard from Sonarr yet."), "{page}");
     assert!(
         !page.contains("on this machine only") && !page.contains("/newznab\""),
         "{page}"

@@ -69,6 +69,23 @@ async fn queries_and_downloads_have_budgets_of_their_own() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn downloads_have_an_hour_of_their_own() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = quick(&indexers);
+    config.indexers[0].limits.grabs_per_hour = limit(1);
+    let world = World::new(network.ground(), &config);
+    let links = world.get("/torznab/api?t=search").await.links();
+    let path = |link: &String| link.replace("http://weir:7070", "");
+    assert_eq!(world.get(&path(&links[0])).await.status, 200);
+    let second = world.get(&path(&links[1])).await;
+    assert_eq!(second.status, 429, "{}", second.body);
+    assert_eq!(world.search("more").await, 200);
+    world.until(HOUR + SECOND).await;
+    assert_eq!(world.get(&path(&links[1])).await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
 async fn downloads_neither_wait_for_nor_start_the_spacing() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;

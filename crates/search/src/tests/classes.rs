@@ -164,5 +164,5 @@ async fn a_more_urgent_asker_raises_the_job_that_waits() {
     turn().await;
     assert_eq!(times(&world, &indexers[0].searches()), [0, 6000]);
     assert_eq!(standings(&slow), ["answered"]);
-    assert_eq!(standings(&fast), ["answered"]);
+    assert_eq!(standings(&fast), ["shared"]);
 }

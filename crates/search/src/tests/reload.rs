@@ -31,6 +31,28 @@ async fn those_who_stay_keep_their_state_and_others_come_and_go() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_waits_for_one_that_goes_is_told_so() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let before = named(&indexers);
+    let mut after = before.clone();
+    after.indexers.remove(0);
+    let world = World::new(network.ground(), &before);
+    world.get("/torznab/api?t=search&q=one").await;
+    let search = world.begin("t=search&q=two", INTERACTIVE);
+    turn().await;
+    assert_eq!(standings(&search), ["asking", "asking"], "the spacing");
+    world.front.reloader().reload(&after).expect("a reload");
+    search.settled(search.deadline()).await;
+    let places = search.places();
+    assert!(
+        matches!(&places[0].state, State::Skipped { reason, .. } if reason == "it is no longer configured"),
+        "{:?}",
+        standings(&search)
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_reload_that_cannot_be_written_changes_nothing() {
     let network = Network::new();
     let indexers = crowd(&network, 2).await;

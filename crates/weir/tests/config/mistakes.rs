@@ -92,6 +92,7 @@ tracker:
 search:
   workers: 0
   workers_min: 300
+  page_default: 2000
 engine: { scale_down_pct: 70 }
 news:
   tls_cert: cert.pem

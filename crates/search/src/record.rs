@@ -1,0 +1,103 @@
+//! What the history is told of a search: all of it when its asker gets what is there, and its cost once more when no
+//! call can come of it any more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::asking;
+use crate::desk::Desk;
+use crate::history::{Cost, Outcome, Searched};
+use crate::merge::List;
+use crate::policy::unix;
+use crate::search::{How, Place, Search, State};
+
+impl Desk {
+    /// Sees to it that a search is remembered, whether its asker waits for it or not. `scope` says who was asked, in
+    /// words.
+    pub(crate) fn remember(self: &Arc<Self>, search: &Arc<Search>, scope: String) {
+        let (desk, search) = (self.clone(), search.clone());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = search.settled(search.deadline()) => {}
+                () = desk.closing.cancelled() => {}
+            }
+            let list = search.list(|indexer| desk.is_healthy(indexer));
+            let searched = searched(&search, scope, &list);
+            drop(list);
+            let cost = searched.cost();
+            let row = desk.history.note_search(searched);
+            tokio::select! {
+                () = search.over() => {}
+                () = desk.closing.cancelled() => {}
+            }
+            let later: Vec<_> = search.places().iter().map(Place::cost).collect();
+            if later != cost {
+                desk.history.note_cost(&row, later);
+            }
+        });
+    }
+}
+
+impl Place {
+    /// Its calls, and whose call it shared.
+    fn cost(&self) -> Cost {
+        let name = self.indexer.name().to_owned();
+        (name, self.calls(), self.shared_with.clone())
+    }
+}
+
+fn searched(search: &Search, scope: String, list: &List) -> Searched {
+    let tally = search.tally();
+    let question = &search.question;
+    Searched {
+        at: unix(search.began),
+        program: question.program.name.to_string(),
+        address: question.address.clone(),
+        class: question.class.0,
+        query: question.query.words(),
+        question: asking::written(&question.query),
+        scope,
+        asked: count(tally.asked),
+        answered: count(tally.answered),
+        results: count(list.releases.len()),
+        took_ms: millis(search.began_at.elapsed()),
+        calls: count(tally.calls),
+        shared: count(tally.shared),
+        indexers: search
+            .places()
+            .iter()
+            .map(|place| outcome(place, list))
+            .collect(),
+        ..Searched::default()
+    }
+}
+
+/// What an indexer had to do with a search.
+fn outcome(place: &Place, list: &List) -> Outcome {
+    let (releases, alone) = list.counts_of(&place.indexer);
+    let (indexer, calls, shared_with) = place.cost();
+    Outcome {
+        indexer,
+        what: place.state.name().to_owned(),
+        reason: match &place.state {
+            State::Answered {
+                how: How::Cached(age),
+                ..
+            } => format!("{age} s old"),
+            state => state.reason().unwrap_or_default().to_owned(),
+        },
+        releases: count(releases),
+        alone: count(alone),
+        took_ms: millis(place.took),
+        calls,
+        shared_with,
+    }
+}
+
+fn count(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn millis(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+}
