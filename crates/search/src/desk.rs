@@ -62,6 +62,9 @@ pub enum Error {
     Random(#[from] getrandom::Error),
 }
 
+/// Time that a search under way still has when Weir stops.
+const LEAVE: Duration = Duration::from_secs(2);
+
 /// The model.
 pub(crate) struct Desk {
     pub(crate) engine: Engine,
@@ -297,6 +300,19 @@ impl Desk {
         all.filter(|indexer| indexer.protocol() == protocol)
             .cloned()
             .collect()
+    }
+
+    /// Waits until an asker is told what there is: everybody has answered, it is late, or Weir stops.
+    pub(crate) async fn told_by(&self, search: &Search) {
+        let leave = async {
+            self.leaving.cancelled().await;
+            tokio::time::sleep(LEAVE).await;
+        };
+        tokio::select! {
+            () = search.settled(search.deadline()) => {}
+            () = leave => {}
+            () = self.closing.cancelled() => {}
+        }
     }
 
     /// Whether an indexer could be asked for a file now.

@@ -17,10 +17,7 @@ impl Desk {
     pub(crate) fn remember(self: &Arc<Self>, search: &Arc<Search>, scope: String) {
         let (desk, search) = (self.clone(), search.clone());
         self.tasks.spawn(async move {
-            tokio::select! {
-                () = search.settled(search.deadline()) => {}
-                () = desk.closing.cancelled() => {}
-            }
+            desk.told_by(&search).await;
             let list = search.list(|indexer| desk.is_healthy(indexer));
             let searched = searched(&search, scope, &list);
             drop(list);

@@ -25,9 +25,6 @@ use crate::session::{Frozen, SessionKey};
 /// Time that caps wait for indexers which have not said yet what they can do.
 const CAPS_WAIT: Duration = Duration::from_secs(5);
 
-/// Time that a search under way still has when Weir stops.
-const LEAVE: Duration = Duration::from_secs(2);
-
 /// A request and what belongs to it.
 pub(super) struct Arrival {
     pub(super) desk: Arc<Desk>,
@@ -162,10 +159,7 @@ impl Arrival {
         };
         let search = desk.begin(question);
         desk.remember(&search, scope.name.clone());
-        tokio::select! {
-            () = search.settled(search.deadline()) => {}
-            () = leave(desk) => {}
-        }
+        desk.told_by(&search).await;
         let tally = search.tally();
         let list = search.list(|indexer| desk.is_healthy(indexer));
         let nobody = tally.answered == 0 && tally.stale == 0;
@@ -182,12 +176,6 @@ impl Arrival {
             .keep(key, frozen.clone(), config.session, most);
         link(&frozen)
     }
-}
-
-/// Ends when nobody should wait any longer, because Weir stops.
-async fn leave(desk: &Desk) {
-    desk.leaving.cancelled().await;
-    tokio::time::sleep(LEAVE).await;
 }
 
 /// What the header says, in seconds.

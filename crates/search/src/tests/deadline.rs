@@ -47,6 +47,7 @@ async fn a_stop_keeps_nobody_waiting_for_the_deadline() {
     assert_eq!((reply.status, reply.titles().len()), (200, 3));
     assert_eq!(reply.took, 5 * SECOND);
     assert_eq!(reply.reason("b"), "it has not answered yet");
+    assert_eq!(world.remembered().await[0].took_ms, 5000);
 }
 
 #[tokio::test(start_paused = true)]

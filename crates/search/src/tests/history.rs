@@ -14,7 +14,7 @@ fn calls(row: &Searched) -> (u32, Vec<u32>) {
 
 impl World {
     /// What is remembered, newest first.
-    async fn remembered(&self) -> Vec<Searched> {
+    pub(super) async fn remembered(&self) -> Vec<Searched> {
         turn().await;
         self.state.write_blocking(|_| Ok(())).expect("a file");
         let filter = Filter {
