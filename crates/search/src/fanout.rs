@@ -108,27 +108,10 @@ impl Desk {
     }
 
     async fn answer(self: &Arc<Self>, search: &Search, place: usize) {
-        let question = &search.question;
-        let (indexer, config) = (&question.scope[place], self.config.load_full());
-        let program = &question.program;
-        let known = self.known(indexer, program, Some(search.deadline())).await;
-        let known = match known {
-            Ok(known) => known,
-            Err(no_answer) => {
-                let class = self.class_of(search, true, &config);
-                let limit = question.max_wait.or(class_max_wait(&config, class));
-                let stays = limit.is_none() && no_answer.passes_within(config.hold_max);
-                search.set(place, self.in_vain(indexer, no_answer, class));
-                if !stays {
-                    return;
-                }
-                match self.known(indexer, program, None).await {
-                    Ok(known) => known,
-                    Err(no_answer) => {
-                        return search.set(place, self.in_vain(indexer, no_answer, class));
-                    }
-                }
-            }
+        let (question, config) = (&search.question, self.config.load_full());
+        let indexer = &question.scope[place];
+        let Some(known) = self.introduced_to(search, place, &config).await else {
+            return;
         };
         let query = match plan(&known, &question.query, &indexer.config.categories) {
             Plan::Ask(query) => Arc::new(query),
@@ -152,30 +135,80 @@ impl Desk {
             search.set_stale(place, part.clone());
         }
         self.counts.miss();
-        let class = self.class_of(search, cached.is_none(), &config);
+        self.fly(search, place, &key, &known, cached.is_some())
+            .await;
+    }
+
+    /// What the indexer of a place can do. `None` if it does not say so, and the place says why.
+    async fn introduced_to(
+        self: &Arc<Self>,
+        search: &Search,
+        place: usize,
+        config: &Config,
+    ) -> Option<Arc<Known>> {
+        let question = &search.question;
+        let (indexer, program) = (&question.scope[place], &question.program);
+        let class = || self.class_of(search, true, config);
+        let until = Some(search.deadline());
+        let no_answer = match self.known(indexer, program, until).await {
+            Ok(known) => return Some(known),
+            Err(no_answer) => no_answer,
+        };
+        let limit = question.max_wait.or(class_max_wait(config, class()));
+        let stays = limit.is_none() && no_answer.passes_within(config.hold_max);
+        search.set(place, self.in_vain(indexer, no_answer, class()));
+        if !stays {
+            return None;
+        }
+        match self.known(indexer, program, None).await {
+            Ok(known) => Some(known),
+            Err(no_answer) => {
+                search.set(place, self.in_vain(indexer, no_answer, class()));
+                None
+            }
+        }
+    }
+
+    /// Joins whoever asks the same, or asks; `cached` says that there is an old answer.
+    async fn fly(
+        self: &Arc<Self>,
+        search: &Search,
+        place: usize,
+        key: &PartKey,
+        known: &Known,
+        cached: bool,
+    ) {
+        let (question, config) = (&search.question, self.config.load_full());
+        let indexer = &question.scope[place];
+        let class = self.class_of(search, !cached, &config);
         let limit = question.max_wait.or(class_max_wait(&config, class));
-        let mut job = Job {
+        let job = Job {
             max_wait: question.max_wait,
-            asker: program.asker,
+            asker: question.program.asker,
             ..Job::new(indexer.upstream, class)
         };
-        let late = self.late(search, &key, class);
+        // What is old is asked for once more, for the next asker.
+        let refresh = || {
+            if cached {
+                self.refresh(key, indexer, known, job.asker, search.lead(place));
+            }
+        };
+        let late = self.late(search, key, class);
         if let Some((why, wait, rest)) = late {
             let stays = limit.is_none() && wait <= config.hold_max && why != Wait::Off;
             let limit = limit.map(|limit| limit.min(rest));
             search.set(place, self.too_late(indexer, (why, wait, limit), class));
             if !stays {
                 // The engine skips it and remembers why; nobody else's flight has to do with it.
-                job.max_wait = Some(limit.unwrap_or(config.hold_max));
-                drop(self.engine.submit(job, Arc::new(NoCall)));
-                if cached.is_some() {
-                    let led = search.lead(place);
-                    self.refresh(&key, indexer, &known, job.asker, led);
-                }
-                return;
+                let max_wait = Some(limit.unwrap_or(config.hold_max));
+                drop(
+                    self.engine
+                        .submit(Job { max_wait, ..job }, Arc::new(NoCall)),
+                );
+                return refresh();
             }
         }
-        let mut follower = self.join(&key, indexer, &known, job, search.lead(place));
+        let mut follower = self.join(key, indexer, known, job, search.lead(place));
         let how = match follower.leads() {
             true => How::Asked,
             false => {
@@ -192,28 +225,27 @@ impl Desk {
                 () = tokio::time::sleep(LOOK), if !named => {}
             }
             // It may have begun to rest since.
-            if let Some((why, wait, _)) = self.late(search, &key, class) {
+            if let Some((why, wait, _)) = self.late(search, key, class) {
                 search.set(place, self.too_late(indexer, (why, wait, None), class));
                 named = true;
             }
         };
-        let state = match ended {
+        let no_answer = match ended {
             Ok(answer) => match &*answer {
                 Ok(part) => {
                     let part = part.clone();
-                    State::Answered { part, how }
+                    return search.set(place, State::Answered { part, how });
                 }
-                Err(trouble) => self.in_vain(indexer, NoAnswer::Trouble(trouble.clone()), class),
+                Err(trouble) => NoAnswer::Trouble(trouble.clone()),
             },
             Err(ended) => {
-                if matches!(ended, Ended::Skipped(_)) && cached.is_some() {
-                    let led = search.lead(place);
-                    self.refresh(&key, indexer, &known, job.asker, led);
+                if matches!(ended, Ended::Skipped(_)) {
+                    refresh();
                 }
-                self.in_vain(indexer, NoAnswer::Ended(ended), class)
+                NoAnswer::Ended(ended)
             }
         };
-        search.set(place, state);
+        search.set(place, self.in_vain(indexer, no_answer, class));
     }
 
     /// What keeps an indexer from being asked before the asker gets what is there, and how long that takes and is away.
