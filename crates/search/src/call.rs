@@ -14,7 +14,7 @@ use crate::cache::{Cache, Sent};
 use crate::indexer::{Indexer, Known, told};
 use crate::outbound::{File, Outbound, Trouble, outcome, outcome_of_file};
 use crate::part::{Answer, Digest, Part, PartKey};
-use crate::policy;
+use crate::words::unix;
 
 /// How long a host of files is left alone that is asked too often and does not say for how long.
 const TOO_OFTEN: Duration = Duration::from_secs(60);
@@ -84,7 +84,7 @@ pub(crate) struct Fetching {
 
 impl Office {
     pub(crate) fn wall(&self) -> i64 {
-        policy::wall(&self.timeline)
+        unix(self.timeline.now())
     }
 
     /// What trouble means, told to the engine.

@@ -21,6 +21,7 @@ use crate::config::{Config, indexer};
 use crate::history::History;
 use crate::indexer::{Calls, Indexer, Known, Roster};
 use crate::links::Links;
+use crate::merge::List;
 use crate::outbound::{Options, Outbound};
 use crate::part::{Answer, Digest, PartKey};
 use crate::policy;
@@ -28,6 +29,7 @@ use crate::program::{PROGRAMS, Programs};
 use crate::search::{Search, SearchId};
 use crate::session::Sessions;
 use crate::throttle::Throttle;
+use crate::words::seconds;
 
 /// How often old things are let go of.
 const SWEEP: Duration = Duration::from_secs(60);
@@ -302,6 +304,11 @@ impl Desk {
             .collect()
     }
 
+    /// All releases of a search that are there now.
+    pub(crate) fn list(&self, search: &Search) -> Arc<List> {
+        search.list(|indexer| self.is_healthy(indexer))
+    }
+
     /// Waits until an asker is told what there is: everybody has answered, it is late, or Weir stops.
     pub(crate) async fn told_by(&self, search: &Search) {
         let leave = async {
@@ -366,7 +373,7 @@ impl Desk {
             let config = self.config.load();
             self.sessions.sweep(config.session);
             self.downloads.sweep();
-            let stale = i64::try_from(config.cache.stale.as_secs()).unwrap_or(i64::MAX);
+            let stale = seconds(config.cache.stale);
             let now = self.office.wall();
             self.office.cache.forget_before(now.saturating_sub(stale));
             self.history.trim(config.history.get());

@@ -19,9 +19,10 @@ use crate::indexer::{Indexer, Known};
 use crate::outbound::Trouble;
 use crate::part::{Answer, Part, PartKey};
 use crate::plan::{Plan, plan};
-use crate::policy::{BACKGROUND, CLASSES, COMPLETION, INTERACTIVE, RSS};
+use crate::policy::{BACKGROUND, COMPLETION, INTERACTIVE, RSS, class_name};
 use crate::program::Program;
 use crate::search::{How, Led, Question, Search, SearchId, State};
+use crate::words::seconds;
 use weir_engine::span;
 
 /// Releases that are asked for at once where an indexer names no number.
@@ -287,7 +288,7 @@ impl Desk {
         let scrub = |release: &mut _| indexer.target.scrub(release);
         let part = self.office.cache.part(&key.digest(), scrub)?;
         let age = part.age(self.office.wall());
-        let oldest = i64::try_from(config.cache.stale.as_secs()).unwrap_or(i64::MAX);
+        let oldest = seconds(config.cache.stale);
         let fresh = age < part.life(&key.query, &config.cache);
         (age < oldest).then_some((part, fresh))
     }
@@ -377,9 +378,7 @@ impl Desk {
                 true => config.cache.nothing,
                 false => config.cache.caps,
             };
-            let (now, seconds) = (self.office.wall(), |time: Duration| {
-                i64::try_from(time.as_secs()).unwrap_or(i64::MAX)
-            });
+            let now = self.office.wall();
             // One that fails to say it again is not asked with every search.
             let again = seconds(config.cache.nothing);
             let last = indexer.introduced.load(Ordering::Relaxed);
@@ -538,7 +537,7 @@ impl Desk {
             Wait::Window => "its quota is used up".to_owned(),
             Wait::Gap => "it was asked a moment ago".to_owned(),
         };
-        let class = CLASSES[usize::from(class.0).min(CLASSES.len() - 1)];
+        let class = class_name(class);
         let reason = match (skip.wait, skip.limit) {
             (Some(wait), Some(limit)) => format!(
                 "{why}; its turn would come in {}, {class} may wait {}",

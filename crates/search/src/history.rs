@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use weir_engine::dispatch::Class;
 use weir_store::Error;
 use weir_store::sqlite::{File, Migrations};
 
@@ -133,8 +134,7 @@ pub(crate) struct Yield {
 }
 
 fn class_name<S: serde::Serializer>(class: &u8, out: S) -> Result<S::Ok, S::Error> {
-    let names = crate::policy::CLASSES;
-    out.serialize_str(names[usize::from(*class).min(names.len() - 1)])
+    out.serialize_str(crate::policy::class_name(Class(*class)))
 }
 
 impl Searched {

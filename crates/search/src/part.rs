@@ -7,6 +7,7 @@ use weir_search_proto::{Query, Release};
 
 use crate::config;
 use crate::outbound::Trouble;
+use crate::words::seconds;
 
 /// What one indexer is asked; equal questions share an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +69,7 @@ impl Part {
             (false, true) => cache.nothing,
             (false, false) => cache.search,
         };
-        i64::try_from(life.as_secs()).unwrap_or(i64::MAX)
+        seconds(life)
     }
 
     /// Its age in seconds.

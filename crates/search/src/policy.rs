@@ -1,6 +1,6 @@
 //! The search front's numbers for its engine.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use weir_engine::dispatch::policy::{ClassPolicy, OnRest, Overflow};
 use weir_engine::dispatch::{Class, Moment, Policy, Quota, Windows};
@@ -19,6 +19,11 @@ pub(crate) const BACKGROUND: Class = Class(3);
 
 /// The classes by name, for sentences.
 pub(crate) const CLASSES: [&str; 4] = ["interactive", "RSS", "completion", "background"];
+
+/// The word for a class.
+pub(crate) fn class_name(class: Class) -> &'static str {
+    CLASSES[usize::from(class.0).min(CLASSES.len() - 1)]
+}
 
 /// The class of a configured one.
 pub(crate) fn class(class: config::Class) -> Class {
@@ -115,18 +120,6 @@ fn reset(hour: u32, now: Moment) -> Moment {
     let today = since - since % DAY + u64::from(hour) * 60 * 60;
     let next = if today > since { today } else { today + DAY };
     Moment(0) + Duration::from_secs(next)
-}
-
-/// A moment as seconds since 1970.
-pub(crate) fn unix(moment: Moment) -> i64 {
-    i64::try_from(Moment(0).until(moment).as_secs()).unwrap_or(i64::MAX)
-}
-
-/// Now, as seconds since 1970, by the timeline of the engine.
-pub(crate) fn wall(timeline: &weir_engine::Timeline) -> i64 {
-    let wall = timeline.wall(timeline.now());
-    let since = wall.duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

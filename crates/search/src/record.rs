@@ -8,8 +8,8 @@ use crate::asking;
 use crate::desk::Desk;
 use crate::history::{Cost, Outcome, Searched};
 use crate::merge::List;
-use crate::policy::unix;
 use crate::search::{How, Place, Search, State};
+use crate::words::unix;
 
 impl Desk {
     /// Sees to it that a search is remembered, whether its asker waits for it or not. `scope` says who was asked, in
@@ -18,7 +18,7 @@ impl Desk {
         let (desk, search) = (self.clone(), search.clone());
         self.tasks.spawn(async move {
             desk.told_by(&search).await;
-            let list = search.list(|indexer| desk.is_healthy(indexer));
+            let list = desk.list(&search);
             let searched = searched(&search, scope, &list);
             drop(list);
             let cost = searched.cost();

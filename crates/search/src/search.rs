@@ -14,7 +14,7 @@ use weir_search_proto::{Mapping, Query, Release};
 use crate::indexer::Indexer;
 use crate::merge::{Contribution, List};
 use crate::part::Part;
-use crate::policy::unix;
+use crate::words::unix;
 
 /// Names a search in addresses; nobody guesses another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

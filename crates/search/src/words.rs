@@ -44,6 +44,16 @@ pub(crate) fn took(time: Duration) -> String {
     }
 }
 
+/// Whole seconds.
+pub(crate) fn seconds(time: Duration) -> i64 {
+    i64::try_from(time.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// A moment as seconds since 1970.
+pub(crate) fn unix(moment: Moment) -> i64 {
+    seconds(Moment(0).until(moment))
+}
+
 /// The wall time of a moment.
 pub(crate) fn at(moment: Moment) -> Timestamp {
     let millis = Moment(0).until(moment).as_millis();

@@ -107,7 +107,7 @@ impl Reader {
             Next::Nothing => return None,
         }
         let number = *self.changes.borrow_and_update();
-        let list = self.search.list(|indexer| self.desk.is_healthy(indexer));
+        let list = self.desk.list(&self.search);
         let progress = Progress::of(&self.desk, &self.search, &list);
         self.next = match progress.finished {
             true => Next::Done,

@@ -116,7 +116,7 @@ pub(super) async fn list(State(desk): State<Arc<Desk>>) -> Json<Value> {
         .iter()
         .take(RECENT)
         .map(|search| {
-            let list = search.list(|indexer| desk.is_healthy(indexer));
+            let list = desk.list(search);
             Progress::of(&desk, search, &list).json(search)
         })
         .collect();
@@ -133,7 +133,7 @@ pub(super) async fn one(
 ) -> Result<Json<Value>, Failure> {
     let wanted = view.wanted(&desk)?;
     let search = find(&desk, &id)?;
-    let list = search.list(|indexer| desk.is_healthy(indexer));
+    let list = desk.list(&search);
     let mut body = Progress::of(&desk, &search, &list).json(&search);
     let (part, matching) = releases::part(&list, &wanted);
     let origin = visitor.client.origin(&headers);

@@ -25,7 +25,8 @@ use crate::indexer::Indexer;
 use crate::links::Link;
 use crate::outbound::File;
 use crate::part::Digest;
-use crate::policy::{INTERACTIVE, unix};
+use crate::policy::INTERACTIVE;
+use crate::words::{seconds, unix};
 use crate::{program, reply};
 
 /// How a download ended.
@@ -151,11 +152,8 @@ async fn fetch(
         };
     }
     let key = digest(link);
-    let life = desk.config.load().cache.files.as_secs();
-    let since = desk
-        .office
-        .wall()
-        .saturating_sub(i64::try_from(life).unwrap_or(i64::MAX));
+    let life = seconds(desk.config.load().cache.files);
+    let since = desk.office.wall().saturating_sub(life);
     if let Some(bytes) = desk.office.cache.file(&key, since) {
         desk.engine.count_from_memory(1);
         return Given::File {

@@ -16,11 +16,11 @@ use weir_web::{Failure, Visitor};
 use super::scope::{self, Scope};
 use super::text;
 use crate::desk::Desk;
-use crate::policy::unix;
 use crate::program::{self, Program};
 use crate::reply::{self, Page};
 use crate::search::{Question, Search, State};
 use crate::session::{Frozen, SessionKey};
+use crate::words::unix;
 
 /// Time that caps wait for indexers which have not said yet what they can do.
 const CAPS_WAIT: Duration = Duration::from_secs(5);
@@ -161,7 +161,7 @@ impl Arrival {
         desk.remember(&search, scope.name.clone());
         desk.told_by(&search).await;
         let tally = search.tally();
-        let list = search.list(|indexer| desk.is_healthy(indexer));
+        let list = desk.list(&search);
         let nobody = tally.answered == 0 && tally.stale == 0;
         if nobody && tally.nothing < tally.asked {
             let seconds = desk.earliest(&search.wanted(), class);

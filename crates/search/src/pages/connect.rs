@@ -13,7 +13,7 @@ use weir_web::Visitor;
 use super::page;
 use crate::asking::PAGE;
 use crate::desk::Desk;
-use crate::words::{age, counted};
+use crate::words::{age, counted, seconds};
 
 #[derive(Template)]
 #[template(path = "connect.html")]
@@ -159,10 +159,7 @@ pub(super) async fn show(
         let found = heard
             .iter()
             .find(|(other, _)| other.eq_ignore_ascii_case(name));
-        found.map(|(_, at)| {
-            let seconds = i64::try_from(at.until(now).as_secs()).unwrap_or(i64::MAX);
-            format!("{} ago", age(seconds))
-        })
+        found.map(|(_, at)| format!("{} ago", age(seconds(at.until(now)))))
     };
     let (torrents, usenet) = (
         desk.all_of(Protocol::Torrent).is_empty(),

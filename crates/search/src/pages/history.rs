@@ -7,6 +7,7 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::tz::TimeZone;
+use weir_engine::dispatch::Class;
 use weir_web::{Failure, Shown, Visitor};
 
 use super::search::plain;
@@ -16,7 +17,7 @@ use crate::asking::EVERYBODY;
 use crate::desk::Desk;
 use crate::history::{Filter, Grabbed, Outcome, Searched};
 use crate::indexer::Roster;
-use crate::policy::CLASSES;
+use crate::policy::class_name;
 use crate::words::{capital, counted, grouped, second, size, took};
 
 /// What becomes of an indexer's part in a search, and of a download.
@@ -254,7 +255,7 @@ impl Search {
             program: row.program.clone(),
             address: row.address.clone(),
             query: row.query.clone(),
-            class: CLASSES[usize::from(row.class).min(CLASSES.len() - 1)],
+            class: class_name(Class(row.class)),
             scope: row.scope.clone(),
             answered: format!("{} of {}", row.answered, row.asked),
             results: grouped(row.results as usize),

@@ -15,10 +15,10 @@ use super::{page, shown, unwritable};
 use crate::asking::{self, Ask, PAGE};
 use crate::config::indexer::Kind;
 use crate::desk::Desk;
-use crate::policy::unix;
 use crate::progress::{Line, Progress, millis};
 use crate::search::{Search, SearchId};
 use crate::words::counted;
+use crate::words::unix;
 
 /// Questions that a page without a search shows.
 const LAST: u32 = 10;
@@ -112,7 +112,7 @@ pub(super) async fn show(
         }
         return response;
     };
-    let list = search.list(|indexer| desk.is_healthy(indexer));
+    let list = desk.list(&search);
     let releases = match Shelf::new(&desk, &search, &list, &view).render() {
         Ok(releases) => releases,
         Err(error) => return unwritable(&error),
