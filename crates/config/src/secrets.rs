@@ -1,6 +1,6 @@
 //! What an upstream knows of us and must not be shown, also where it repeats it in words of its own.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::{Secret, SecretUrl};
 
@@ -30,10 +30,12 @@ impl Secrets {
         let plain = raw.chain(path).chain(url.password());
         let plain = plain.chain(key.map(Secret::expose)).map(str::to_owned);
         let values = url.query_pairs().map(|(_, value)| value.into_owned());
-        let plain: Vec<String> = plain.chain(values).collect();
+        let mut all: Vec<String> = plain.chain(values).collect();
+        let decode = |secret: &String| percent_decode_str(secret).decode_utf8_lossy().into_owned();
+        all.extend(all.iter().map(decode).collect::<Vec<_>>());
         let encode = |secret: &String| utf8_percent_encode(secret, ENCODED).to_string();
-        let encoded = plain.iter().map(encode);
-        let mut all: Vec<String> = encoded.chain(plain.iter().cloned()).collect();
+        all.extend(all.iter().map(encode).collect::<Vec<_>>());
+        all.extend(all.iter().map(|secret| lower(secret)).collect::<Vec<_>>());
         all.retain(|secret| secret.len() >= SHORTEST);
         // The longest first: what is part of another must not break it up.
         all.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
@@ -56,12 +58,29 @@ impl Secrets {
     }
 }
 
+/// The same with escapes as other programs write them: `%2f` for `%2F`.
+fn lower(text: &str) -> String {
+    let mut rest = 0_u8;
+    let low = text.chars().map(|letter| {
+        rest = if letter == '%' { 3 } else { rest };
+        let escape = rest > 0;
+        rest = rest.saturating_sub(1);
+        if escape {
+            letter.to_ascii_lowercase()
+        } else {
+            letter
+        }
+    });
+    low.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn secrets() -> Secrets {
-        let url = "http://me:p4ssword@indexer.example/k3yInThePath/announce?token=k%33y%20word&t=1";
+        let url =
+            "http://me:p4ss%2Fword@indexer.example/k3yInTheP%61th/announce?token=k%33y%20word&t=1";
         let url = SecretUrl::parse(url).expect("a URL");
         let key = Secret::new("the/api/key");
         Secrets::of(&url, Some(&key), |part| part != "announce")
@@ -69,9 +88,17 @@ mod tests {
 
     #[test]
     fn every_form_is_hidden() {
-        let said = "p4ssword, k3yInThePath, k%33y%20word, k3y word, k3y%20word, the/api/key, the%2Fapi%2Fkey";
-        assert!(said.split(", ").all(|secret| secrets().tells(secret)));
-        assert_eq!(secrets().words(said), ["…"; 7].join(", "));
+        let said = "p4ss/word, p4ss%2Fword, p4ss%2fword, k3yInThePath, k3yInTheP%61th, k%33y%20word, k3y word, \
+                    k3y%20word, the/api/key, the%2Fapi%2Fkey, the%2fapi%2fkey";
+        let told = said
+            .split(", ")
+            .map(|secret| (secret, secrets().tells(secret)));
+        assert!(
+            told.clone().all(|(_, tells)| tells),
+            "{:?}",
+            told.collect::<Vec<_>>()
+        );
+        assert_eq!(secrets().words(said), ["…"; 11].join(", "));
         let other = "announce 1 to indexer.example, me";
         assert!(!secrets().tells(other));
         assert_eq!(secrets().words(other), other);

@@ -64,8 +64,15 @@ struct Learned {
 }
 
 impl Learned {
-    fn new(limit: u32, window: Window, now: Moment) -> Self {
+    fn told(limit: u32, window: Window, now: Moment) -> Self {
         let until = now + window.length() * 2;
+        Self { limit, until }
+    }
+
+    /// One from before a restart. When it was told is not known; a machine that is started every day must forget it
+    /// as well.
+    fn kept(limit: u32, window: Window, now: Moment) -> Self {
+        let until = now + window.length() / 2;
         Self { limit, until }
     }
 }
@@ -148,7 +155,7 @@ impl Ledger {
         }
         let begins = self.begins(window, now);
         let tally = &mut self.books.tallies[window as usize];
-        tally.learned = Some(Learned::new(limit.max(1), window, now));
+        tally.learned = Some(Learned::told(limit.max(1), window, now));
         let unknown = used.unwrap_or(0).saturating_sub(tally.starts.since(begins));
         if unknown > 0 {
             tally.starts.add(now, unknown);
@@ -208,7 +215,7 @@ impl Ledger {
     pub(crate) fn restore(&mut self, rows: &[WindowRow; 3], now: Moment) {
         for (window, row) in Window::ALL.into_iter().zip(rows) {
             let mut starts = Starts::default();
-            let learned = row.learned.map(|limit| Learned::new(limit, window, now));
+            let learned = row.learned.map(|limit| Learned::kept(limit, window, now));
             self.books.tallies[window as usize].learned = learned;
             if self.limit(window).is_some() {
                 for &(start, times) in &row.starts {

@@ -149,20 +149,24 @@ impl Rows {
         self.save(changes);
     }
 
-    /// What is kept of an upstream that comes back while everything runs. Blocks.
-    pub fn kept(&self, name: &str) -> Option<RestoredUpstream> {
+    /// What is kept of upstreams, for those that come back while everything runs. Blocks.
+    pub fn kept(&self) -> HashMap<Arc<str>, RestoredUpstream> {
         let skew = self.book.lock().skew;
         let now = skew.wall(self.timeline.now());
         let kept = self.state.flush();
         match kept.and_then(|()| self.state.load(self.front, now)) {
             Ok(kept) => {
-                let mut upstreams = kept.upstreams.iter();
-                let found = upstreams.find(|upstream| &*upstream.name == name)?;
-                Some(translate::restore(found, skew).0)
+                let upstreams = kept.upstreams.iter();
+                upstreams
+                    .map(|upstream| {
+                        let (row, _) = translate::restore(upstream, skew);
+                        (upstream.name.clone(), row)
+                    })
+                    .collect()
             }
             Err(error) => {
-                tracing::warn!(front = self.front, name, %error, "what was kept of it cannot be read");
-                None
+                tracing::warn!(front = self.front, %error, "what was kept of upstreams cannot be read");
+                HashMap::new()
             }
         }
     }

@@ -266,7 +266,8 @@ impl Call for Fetching {
                     };
                     if let Some(rest) = rest {
                         let until = office.timeline.now() + rest;
-                        *self.indexer.no_files_before.lock() = until;
+                        let calls = &mut *self.indexer.calls.lock();
+                        calls.no_files_before = calls.no_files_before.max(until);
                     }
                     outcome_of_file(trouble, own_host, &permit)
                 }

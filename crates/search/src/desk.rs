@@ -1,5 +1,6 @@
 //! The search front's model: its indexers, what is known, and the questions under way.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,7 +20,7 @@ use crate::cache::Cache;
 use crate::call::{CapsAnswer, FileAnswer, Office};
 use crate::config::{Config, indexer};
 use crate::history::History;
-use crate::indexer::{Calls, Indexer, Known, Roster};
+use crate::indexer::{Indexer, Known, Roster};
 use crate::links::Links;
 use crate::merge::List;
 use crate::outbound::{Options, Outbound};
@@ -221,51 +222,51 @@ impl Desk {
         let numbers = config.indexers.iter();
         let numbers = numbers.map(|entry| self.history.number(&entry.name));
         let numbers: Vec<u32> = numbers.collect::<Result<_, _>>()?;
-        let before = self.roster.load_full();
-        let now = self.engine.timeline().now();
+        let (before, now) = (self.roster.load_full(), self.engine.timeline().now());
+        // One that leads elsewhere begins anew, or calls to the old address would count against it.
+        let stays = |entry: &indexer::Indexer| {
+            let same = before.named(&entry.name);
+            same.filter(|same| same.config.leads_where(entry))
+        };
+        for gone in &before.all {
+            let mut entries = config.indexers.iter();
+            if !entries.any(|entry| stays(entry).is_some_and(|same| Arc::ptr_eq(same, gone))) {
+                self.engine.remove_upstream(gone.upstream);
+            }
+        }
+        let rows = self.rows.as_ref();
+        let kept = LazyCell::new(|| rows.map(|rows| rows.kept()).unwrap_or_default());
         let mut all = Vec::new();
         for (entry, number) in config.indexers.iter().zip(numbers) {
             let quota = policy::quota(config, entry, now);
-            let stays = before.named(&entry.name);
-            let (upstream, known, calls) = match stays {
-                Some(same) => {
-                    self.engine.set_quota(same.upstream, quota);
-                    self.engine.set_time_out(same.upstream, entry.timeout);
-                    if !same.config.leads_where(entry) {
-                        // What kept it from answering may be just what was changed.
-                        self.engine.clear(same.upstream);
-                    }
-                    let known = same.known.load_full();
-                    let known = known.filter(|_| same.config.url == entry.url);
-                    (same.upstream, known, same.calls.clone())
-                }
-                None => {
-                    let upstream = self.engine.add_upstream(&entry.name, quota, entry.timeout);
-                    let kept = match (restored, &self.rows) {
-                        (Some(restored), _) => restored.upstreams.get(entry.name.as_str()).cloned(),
-                        (None, Some(rows)) => rows.kept(&entry.name),
-                        (None, None) => None,
-                    };
-                    let calls = Arc::<Mutex<Calls>>::default();
-                    if let Some(kept) = kept {
-                        // It was called before, nobody knows how often.
-                        calls.lock().since = now;
-                        self.engine.restore(upstream, &kept.row, kept.off);
-                    }
-                    (upstream, None, calls)
-                }
-            };
-            if let Some(same) = stays.filter(|same| same.config == *entry) {
-                all.push(same.clone());
+            if let Some(same) = stays(entry) {
+                self.engine.set_quota(same.upstream, quota);
+                self.engine.set_time_out(same.upstream, entry.timeout);
+                all.push(match same.config == *entry {
+                    true => same.clone(),
+                    false => Arc::new(Indexer {
+                        calls: same.calls.clone(),
+                        ..self.indexer(entry, number, same.upstream, same.known.load_full())
+                    }),
+                });
                 continue;
             }
-            let indexer = self.indexer(entry, number, upstream, known);
-            all.push(Arc::new(Indexer { calls, ..indexer }));
-        }
-        for gone in &before.all {
-            if !all.iter().any(|other| other.upstream == gone.upstream) {
-                self.engine.remove_upstream(gone.upstream);
+            let upstream = self.engine.add_upstream(&entry.name, quota, entry.timeout);
+            let indexer = self.indexer(entry, number, upstream, None);
+            let kept = match restored {
+                Some(restored) => restored.upstreams.get(entry.name.as_str()),
+                None => kept.get(entry.name.as_str()),
+            };
+            if let Some(kept) = kept {
+                // It was called before, nobody knows how often.
+                indexer.calls.lock().since = now;
+                self.engine.restore(upstream, &kept.row, kept.off.clone());
+                if before.named(&entry.name).is_some() {
+                    // What kept it from answering may be just what was changed.
+                    self.engine.clear(upstream);
+                }
             }
+            all.push(Arc::new(indexer));
         }
         self.roster.store(Arc::new(Roster { all }));
         if let Some(rows) = &self.rows {
@@ -334,7 +335,7 @@ impl Desk {
             .next_wait(indexer.upstream, policy::INTERACTIVE, Budget::Grab);
         let (wait, why) = next;
         let now = self.engine.timeline().now();
-        let allowed = now.until(*indexer.no_files_before.lock());
+        let allowed = now.until(indexer.calls.lock().no_files_before);
         let wait = why.map_or(allowed, |_| wait.max(allowed));
         (!wait.is_zero()).then_some(wait)
     }

@@ -332,12 +332,12 @@ impl History {
         })
     }
 
-    /// When each of the last so many programs asked or fetched something, oldest first.
+    /// When each of the last so many programs asked something, oldest first. Downloads tell nothing: strangers make them.
     pub(crate) fn heard(&self, most: usize) -> Result<Vec<(String, i64)>, Error> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let mut heard: Vec<(String, i64)> = self.file.read(|connection| {
-            let sql = "SELECT program, MAX(at) AS last FROM (SELECT program, at FROM search_search \
-                       UNION ALL SELECT program, at FROM search_grab) GROUP BY program ORDER BY last DESC LIMIT ?1";
+            let sql = "SELECT program, MAX(at) AS last FROM search_search \
+                       GROUP BY program ORDER BY last DESC LIMIT ?1";
             let mut statement = connection.prepare_cached(sql)?;
             let rows = statement.query_map([most], |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect()

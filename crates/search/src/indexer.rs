@@ -30,10 +30,8 @@ pub(crate) struct Indexer {
     pub(crate) source: Arc<str>,
     /// What it said it can do; written when it has said so.
     pub(crate) known: ArcSwapOption<Known>,
-    /// What limits may be learned from.
+    /// What is known of its calls, also where the entry has changed.
     pub(crate) calls: Arc<Mutex<Calls>>,
-    /// It gives no files before then: it said that its limit of downloads is reached.
-    pub(crate) no_files_before: Mutex<Moment>,
     /// When it was last asked again what it can do, in seconds since 1970.
     pub(crate) introduced: AtomicI64,
 }
@@ -44,6 +42,8 @@ pub(crate) struct Calls {
     /// Since when all are counted.
     pub(crate) since: Moment,
     starts: VecDeque<Moment>,
+    /// It gives no files before then: it said so, or the host that has them.
+    pub(crate) no_files_before: Moment,
 }
 
 /// What an indexer can do.
@@ -113,7 +113,6 @@ impl Indexer {
             config,
             known: known.into(),
             calls: Arc::default(),
-            no_files_before: Mutex::default(),
             introduced: AtomicI64::default(),
         }
     }

@@ -209,7 +209,7 @@ impl Line {
             took: place.took,
             late: place.late,
             age,
-            shared_with: place.shared_with.clone(),
+            shared_with: place.bill.shared_with.get().cloned(),
             gives: place.gives(),
             finished,
         }

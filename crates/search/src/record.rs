@@ -8,7 +8,7 @@ use crate::asking;
 use crate::desk::Desk;
 use crate::history::{Cost, Outcome, Searched};
 use crate::merge::List;
-use crate::search::{How, Place, Search, State};
+use crate::search::{Bill, How, Place, Search, State};
 use crate::words::unix;
 
 impl Desk {
@@ -20,14 +20,16 @@ impl Desk {
             desk.told_by(&search).await;
             let list = desk.list(&search);
             let searched = searched(&search, scope, &list);
-            drop(list);
             let cost = searched.cost();
             let row = desk.history.note_search(searched);
+            let (over, bills) = (search.over(), search.bills());
+            // What it found is not needed for its cost.
+            drop((list, search));
             tokio::select! {
-                () = search.over() => {}
+                () = over => {}
                 () = desk.closing.cancelled() => {}
             }
-            let later: Vec<_> = search.places().iter().map(Place::cost).collect();
+            let later: Vec<_> = bills.iter().map(Bill::cost).collect();
             if later != cost {
                 desk.history.note_cost(&row, later);
             }
@@ -35,11 +37,11 @@ impl Desk {
     }
 }
 
-impl Place {
-    /// Its calls, and whose call it shared.
+impl Bill {
+    /// The indexer's calls, and whose call was shared.
     fn cost(&self) -> Cost {
         let name = self.indexer.name().to_owned();
-        (name, self.calls(), self.shared_with.clone())
+        (name, self.calls(), self.shared_with.get().cloned())
     }
 }
 
@@ -72,7 +74,7 @@ fn searched(search: &Search, scope: String, list: &List) -> Searched {
 /// What an indexer had to do with a search.
 fn outcome(place: &Place, list: &List) -> Outcome {
     let (releases, alone) = list.counts_of(&place.indexer);
-    let (indexer, calls, shared_with) = place.cost();
+    let (indexer, calls, shared_with) = place.bill.cost();
     Outcome {
         indexer,
         what: place.state.name().to_owned(),

@@ -68,10 +68,17 @@ pub(crate) struct Place {
     pub(crate) took: Duration,
     /// The answer came when nobody waited for it any more.
     pub(crate) late: bool,
+    pub(crate) bill: Bill,
+}
+
+/// What one indexer's part in a search cost. Calls that are made later are on it too.
+#[derive(Clone)]
+pub(crate) struct Bill {
+    pub(crate) indexer: Arc<Indexer>,
     /// Calls that were really made for this search; counted by those calls.
     calls: Arc<AtomicU32>,
     /// The program whose call this search shares.
-    pub(crate) shared_with: Option<String>,
+    pub(crate) shared_with: Arc<OnceLock<String>>,
 }
 
 /// A call that a search leads: it is counted as that search's own, whoever else waits for it and however late it is
@@ -196,8 +203,11 @@ impl Search {
             stale: None,
             took: Duration::ZERO,
             late: false,
-            calls: Arc::default(),
-            shared_with: None,
+            bill: Bill {
+                indexer: indexer.clone(),
+                calls: Arc::default(),
+                shared_with: Arc::default(),
+            },
         };
         let places = question.scope.iter().map(place).collect();
         Self {
@@ -248,13 +258,14 @@ impl Search {
 
     /// Another's call is under way, and this search waits for it.
     pub(crate) fn set_shared_with(&self, place: usize, program: String) {
-        self.places.lock()[place].shared_with = Some(program);
+        // The first time counts.
+        let _ = self.places.lock()[place].bill.shared_with.set(program);
     }
 
     /// For a call that is made for this search.
     pub(crate) fn lead(&self, place: usize) -> Led {
         Led {
-            calls: self.places.lock()[place].calls.clone(),
+            calls: self.places.lock()[place].bill.calls.clone(),
             _pending: self.pending(),
         }
     }
@@ -264,14 +275,18 @@ impl Search {
         Pending::new(&self.pending)
     }
 
-    /// Waits until nothing can come of it any more, neither an answer nor a call.
-    ///
-    /// # Cancel safety
-    /// Waiting can be given up at any time.
-    pub(crate) async fn over(&self) {
+    /// What each indexer's part costs.
+    pub(crate) fn bills(&self) -> Vec<Bill> {
+        let places = self.places.lock();
+        places.iter().map(|place| place.bill.clone()).collect()
+    }
+
+    /// Ends when nothing can come of it any more, neither an answer nor a call. Does not hold the search itself.
+    pub(crate) fn over(&self) -> impl Future<Output = ()> + use<> {
         let mut pending = self.pending.subscribe();
-        // It ends only with the search itself.
-        let _ = pending.wait_for(|all| *all == 0).await;
+        async move {
+            let _ = pending.wait_for(|all| *all == 0).await;
+        }
     }
 
     /// Those who have something to be asked.
@@ -317,8 +332,8 @@ impl Search {
                 State::Skipped { .. } => tally.skipped += 1,
                 State::Failed { .. } => tally.failed += 1,
             }
-            tally.calls += place.calls() as usize;
-            tally.shared += usize::from(place.shared_with.is_some());
+            tally.calls += place.bill.calls() as usize;
+            tally.shared += usize::from(place.bill.shared_with.get().is_some());
             let answered = matches!(place.state, State::Answered { .. });
             tally.stale += usize::from(!answered && place.stale.is_some());
         }
@@ -442,12 +457,14 @@ pub(crate) fn ours(indexer: &Indexer, release: &Release) -> Vec<u32> {
     ours
 }
 
-impl Place {
+impl Bill {
     /// How many calls were made for this search.
     pub(crate) fn calls(&self) -> u32 {
         self.calls.load(Ordering::Relaxed)
     }
+}
 
+impl Place {
     /// Whether its answer is part of the list, fresh or old.
     pub(crate) fn gives(&self) -> bool {
         matches!(self.state, State::Answered { .. }) || self.stale.is_some()

@@ -63,10 +63,10 @@ impl Upstreams for Desk {
             facts.push(("Tags".to_owned(), config.tags.join(", ")));
         }
         let now = self.engine.timeline().now();
-        let no_files = now.until(*indexer.no_files_before.lock());
+        let no_files = now.until(indexer.calls.lock().no_files_before);
         if !no_files.is_zero() {
             let left = weir_engine::span(no_files);
-            let text = format!("none for {left}: it said that its limit of downloads is reached");
+            let text = format!("none for {left}: it said so, or the host that has them");
             facts.push(("Files".to_owned(), text));
         }
         let since = self.office.wall() - WEEK;

@@ -12,6 +12,7 @@ pub(crate) mod snapshot;
 mod terms;
 mod upstreams;
 
+use std::cell::LazyCell;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -179,6 +180,8 @@ impl Forwarders {
         let office = &self.office;
         office.set_terms(Terms::new(config));
         let before = office.roster.load_full();
+        let rows = self.rows.as_ref();
+        let kept = LazyCell::new(|| rows.map(|rows| rows.kept()).unwrap_or_default());
         let mut forwarders = Vec::new();
         for entry in &config.forwarders {
             let time_out = entry.timeout.unwrap_or(config.forward_timeout);
@@ -200,13 +203,13 @@ impl Forwarders {
             }
             let quota = policy::quota(config);
             let upstream = office.engine.add_upstream(&entry.name, quota, time_out);
-            let kept = match (restored, &self.rows) {
+            let kept_row = match (restored, &self.rows) {
                 (Some(restored), _) => restored.upstreams.get(entry.name.as_str()).cloned(),
                 // One that was there until now leads elsewhere and begins anew.
-                (None, Some(rows)) if stays.is_none() => rows.kept(&entry.name),
+                (None, Some(_)) if stays.is_none() => kept.get(entry.name.as_str()).cloned(),
                 _ => None,
             };
-            if let Some(kept) = kept {
+            if let Some(kept) = kept_row {
                 office.engine.restore(upstream, &kept.row, kept.off);
             }
             forwarders.push(Arc::new(self.forwarder(entry, config, upstream)));

@@ -110,7 +110,7 @@
 //! 41. "It counts where nothing is configured": a `Usage` about a configured window is ignored whole. What was
 //!     used elsewhere counts in the named window only. A learned limit of 0 counts as 1; a configured
 //!     0 never opens. What was told is forgotten at the first start of its budget two windows later, and when
-//!     an operator clears a rest; a restart counts as telling it again.
+//!     an operator clears a rest; after a restart, half a window later.
 //!
 //! Restart
 //! 42. "the longest its kind allows": the longest of ladder and `longest`, for a cooldown also `throttled`.

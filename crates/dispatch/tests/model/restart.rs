@@ -97,7 +97,7 @@ impl Model {
         let mut upstream = Upstream::new(row.quota);
         upstream.counters = row.counters;
         for counter in &mut upstream.counters {
-            counter.learned_until = now + 2 * length(counter.window);
+            counter.learned_until = now + length(counter.window) / 2;
             for (start, _) in &mut counter.starts {
                 *start = (*start).min(now);
             }

@@ -164,6 +164,9 @@ async fn fetch(
     if let Some(refused) = cannot_wait(desk, indexer, job) {
         return Given::Not(refused);
     }
+    let now = desk.engine.timeline().now();
+    let no_files = now.until(indexer.calls.lock().no_files_before);
+    tokio::time::sleep(no_files).await;
     let follower = desk.files.join((indexer.upstream, key), job, |landing| {
         Some(Arc::new(Fetching {
             office: desk.office.clone(),
@@ -190,12 +193,15 @@ fn cannot_wait(desk: &Desk, indexer: &Indexer, job: Job) -> Option<Refused> {
     if wait <= most {
         return None;
     }
-    // The engine skips it and remembers why.
-    let max_wait = Some(most);
-    drop(
-        desk.engine
-            .submit(Job { max_wait, ..job }, Arc::new(NoCall)),
-    );
+    let (turn, why) = desk
+        .engine
+        .next_wait(indexer.upstream, INTERACTIVE, Budget::Grab);
+    if why.is_some() && turn > most {
+        // The engine skips it and remembers why.
+        let max_wait = Some(most);
+        let job = Job { max_wait, ..job };
+        drop(desk.engine.submit(job, Arc::new(NoCall)));
+    }
     let name = indexer.name();
     let sentence = format!(
         "{name} cannot be asked for a file now; its turn comes in {}.",

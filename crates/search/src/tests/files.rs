@@ -58,6 +58,43 @@ async fn a_file_that_is_not_to_be_had_is_no_failure_of_its_indexer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_refused_download_costs_nothing_and_what_was_said_of_files_outlives_a_reload() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = named(&indexers);
+    config.indexers[0].limits.grabs_per_day = std::num::NonZeroU32::new(5);
+    let world = World::new(network.ground(), &config);
+    let links = world.get("/torznab/api?t=search").await.links();
+    indexers[0].set_files(Files::Error(501, "Download limit reached".into()));
+    world.get(&path(&links[0])).await;
+    let used = || world.view("a").status.grab[0].used;
+    assert_eq!(used(), 1);
+    indexers[0].set_files(Files::Good);
+    config.indexers[0].priority = 3;
+    world.front.reloader().reload(&config).expect("a reload");
+    for _ in 0..5 {
+        assert_eq!(world.get(&path(&links[1])).await.status, 429);
+    }
+    assert_eq!((used(), indexers[0].grabs().len()), (1, 1));
+    world.until(HOUR + SECOND).await;
+    assert_eq!(world.get(&path(&links[1])).await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_rest_of_a_host_of_files_is_waited_for() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let config = elsewhere(&network, named(&indexers));
+    let world = World::new(network.ground(), &config);
+    let links = world.get("/torznab/api?t=search").await.links();
+    indexers[0].set_files(Files::Status(429, RetryAfter::Seconds(10)));
+    world.get(&path(&links[0])).await;
+    indexers[0].set_files(Files::Good);
+    let given = world.get(&path(&links[1])).await;
+    assert_eq!((given.status, given.took), (200, 10 * SECOND));
+}
+
+#[tokio::test(start_paused = true)]
 async fn that_there_are_no_files_for_a_while_is_shown() {
     use weir_web::Upstreams;
     let network = Network::new();

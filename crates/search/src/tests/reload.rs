@@ -164,3 +164,29 @@ async fn a_call_that_may_take_longer_now_is_shared_as_long() {
     assert_eq!(indexers[0].searches().len(), 1);
     assert_eq!(search.tally().answered, 1);
 }
+
+/// Who waited for the turn of the old address is told; none of their calls is made there any more.
+#[tokio::test(start_paused = true)]
+async fn held_calls_do_not_go_out_with_the_old_key() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = named(&indexers);
+    let world = World::new(network.ground(), &config);
+    world.get("/torznab/api?t=caps").await;
+    indexers[0].set(Behaviour::Error(100, "Incorrect user credentials".into()));
+    world.get("/torznab/api?t=search&q=some").await;
+    world.begin("t=search&q=show", INTERACTIVE);
+    turn().await;
+    assert_eq!((world.queued(), indexers[0].searches().len()), (1, 1));
+    config.indexers[0].api_key = Some(weir_config::Secret::new("another-key"));
+    world.front.reloader().reload(&config).expect("a reload");
+    turn().await;
+    assert_eq!((world.queued(), indexers[0].searches().len()), (0, 1));
+    assert_eq!(world.state_of("a"), "open");
+    indexers[0].set(Behaviour::Good);
+    let reply = world.get("/torznab/api?t=search&q=some").await;
+    assert_eq!(reply.titles().len(), 3, "{}", reply.body);
+    let asked = indexers[0].searches();
+    let key = asked.last().and_then(|asked| asked.value("apikey"));
+    assert_eq!(key, Some("another-key"));
+}

@@ -135,5 +135,6 @@ impl Arrival {
 fn query_key(request: &Request) -> Option<String> {
     let query = request.uri().query()?.as_bytes();
     // Some programs of the protocol call it so.
-    field(query, "apikey").or_else(|| field(query, "passkey"))
+    let key = field(query, "apikey").filter(|key| !key.is_empty());
+    key.or_else(|| field(query, "passkey"))
 }

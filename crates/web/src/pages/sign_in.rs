@@ -73,7 +73,8 @@ pub(crate) fn path_back_to(request: &Request) -> String {
     let holds_key = request
         .uri()
         .query()
-        .is_some_and(|query| query.to_ascii_lowercase().contains("apikey"));
+        .map(str::to_ascii_lowercase)
+        .is_some_and(|query| query.contains("apikey") || query.contains("passkey"));
     let plain = request.method() == Method::GET && target != "/" && !holds_key;
     match local(target).filter(|_| plain) {
         Some(target) => format!("/sign-in?next={}", utf8_percent_encode(target, VALUE)),

@@ -80,8 +80,10 @@ async fn a_key_in_the_address_changes_nothing_and_travels_no_further() {
     let rig = rig();
     let path = format!("/feed?apikey={KEY}");
     assert_eq!(status(&rig, FAR, Method::POST, &path, &[]).await, 401);
-    let path = format!("/feed?passkey={KEY}");
+    let path = format!("/feed?apikey=&passkey={KEY}");
     assert_eq!(status(&rig, FAR, Method::GET, &path, &[]).await, 200);
+    let reply = rig.visitor().get(&format!("/page?passkey={KEY}")).await;
+    assert_eq!(reply.header("location"), "/sign-in");
     let reply = rig.visitor().get(&format!("/page?apikey={KEY}")).await;
     assert_eq!(reply.header("location"), "/sign-in");
 }
