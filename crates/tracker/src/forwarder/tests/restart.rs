@@ -204,6 +204,25 @@ async fn a_forwarder_with_another_url_begins_anew() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_forwarder_that_comes_back_rests_as_before() {
+    let network = Network::new();
+    let busy = Behaviour::Status(429, RetryAfter::Seconds(600));
+    let old = tracker(&network, 1, busy).await;
+    let with = config(&[("a", &old.url())]);
+    let world = World::new(&network, &with);
+    world.announce(1, 1).await;
+    assert_eq!(world.state_of("a"), "cooldown 600");
+    let mut without = with.clone();
+    without.forwarders.clear();
+    world.forwarders.reload(&without);
+    world.until(MINUTE).await;
+    world.forwarders.reload(&with);
+    assert_eq!(world.state_of("a"), "cooldown 540");
+    world.announce(1, 1).await;
+    assert_eq!(old.seen().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn jobs_of_a_forwarder_that_goes_end() {
     let network = Network::new();
     let (trackers, config) = crowd(&network, 2).await;
