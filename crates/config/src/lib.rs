@@ -40,7 +40,7 @@ pub use resolved::{Resolved, to_table, to_yaml};
 pub use sample::sample;
 pub use secret::Secret;
 pub use secret_url::SecretUrl;
-pub use secrets::Secrets;
+pub use secrets::{ENCODED, Secrets};
 pub use section::{Item, Report, Section, defaults, read};
 pub use setting::{Setting, Wrong, from_text, show_text};
 pub use tree::{Entry, Node, Value};

@@ -9,8 +9,8 @@ const SHORTEST: usize = 6;
 /// Characters that are kept of an upstream's words.
 const WORDS: usize = 200;
 
-/// What is encoded in a query.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+/// What is encoded in a part of a URL: all but what no URL gives a meaning to.
+pub const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')

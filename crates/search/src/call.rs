@@ -14,6 +14,7 @@ use crate::cache::{Cache, Sent};
 use crate::indexer::{Indexer, Known, told};
 use crate::outbound::{File, Outbound, Trouble, outcome, outcome_of_file};
 use crate::part::{Answer, Digest, Part, PartKey};
+use crate::search::Led;
 use crate::words::unix;
 
 /// How long a host of files is left alone that is asked too often and does not say for how long.
@@ -275,5 +276,22 @@ impl Call for Fetching {
             tell(&self.landing, answer);
             outcome
         })
+    }
+}
+
+/// A call that counts as one of the search that leads it.
+pub(crate) struct Counted<C> {
+    pub(crate) call: C,
+    pub(crate) led: Led,
+}
+
+impl<C: Call> Call for Counted<C> {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
+        self.led.count();
+        self.call.attempt(permit)
+    }
+
+    fn keep(&self) -> Option<Vec<u8>> {
+        self.call.keep()
     }
 }

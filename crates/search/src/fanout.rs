@@ -11,9 +11,8 @@ use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Asker, Class, Job, Moment, Skip, Wait, job};
 use weir_engine::{Ended, Follower};
 
-use crate::call::{CapsAnswer, Introducing, NoCall, Searching};
+use crate::call::{CapsAnswer, Counted, Introducing, NoCall, Searching};
 use crate::config::Config;
-use crate::counted::Counted;
 use crate::desk::Desk;
 use crate::indexer::{Indexer, Known};
 use crate::outbound::Trouble;

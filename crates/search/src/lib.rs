@@ -13,7 +13,6 @@ mod call;
 mod card;
 pub mod config;
 mod contribution;
-mod counted;
 mod desk;
 mod fanout;
 mod front;

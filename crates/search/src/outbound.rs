@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use weir_config::{Secret, SecretUrl, Secrets};
+use percent_encoding::utf8_percent_encode;
+use weir_config::{ENCODED, Secret, SecretUrl, Secrets};
 use weir_engine::{Outcome, Permit, Reason, Trouble as Weather};
 use weir_net::http::{Client, Request, Response};
 use weir_net::{Error, Ground};
@@ -21,13 +21,6 @@ use crate::config::indexer::Indexer;
 const REDIRECTS: u8 = 5;
 /// Parts of a path that are shorter are words.
 const SECRET_IN_PATH: usize = 16;
-
-/// What stands as it is in a query.
-const VALUE: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'~');
 
 /// The way out for all indexers.
 pub(crate) struct Outbound {
@@ -132,7 +125,7 @@ impl Target {
             .map(|(name, value)| (*name, value.as_str()));
         for (name, value) in parameters.chain(key) {
             let and = if query.is_empty() { "" } else { "&" };
-            let value = utf8_percent_encode(value, VALUE);
+            let value = utf8_percent_encode(value, ENCODED);
             write!(query, "{and}{name}={value}").expect("memory takes everything");
         }
         query

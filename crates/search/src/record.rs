@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::asking;
 use crate::desk::Desk;
 use crate::history::{Cost, Outcome, Searched};
+use crate::indexer::Indexer;
 use crate::merge::List;
 use crate::search::{Bill, How, Place, Search, State};
 use crate::words::unix;
@@ -20,7 +21,7 @@ impl Desk {
             desk.told_by(&search).await;
             let list = desk.list(&search);
             let searched = searched(&search, scope, &list);
-            let cost = searched.cost();
+            let before = searched.cost();
             let row = desk.history.note_search(searched);
             let (over, bills) = (search.over(), search.bills());
             // What it found is not needed for its cost.
@@ -29,20 +30,19 @@ impl Desk {
                 () = over => {}
                 () = desk.closing.cancelled() => {}
             }
-            let later: Vec<_> = bills.iter().map(Bill::cost).collect();
-            if later != cost {
+            let later = bills.iter().map(|(indexer, bill)| cost(indexer, bill));
+            let later: Vec<_> = later.collect();
+            if later != before {
                 desk.history.note_cost(&row, later);
             }
         });
     }
 }
 
-impl Bill {
-    /// The indexer's calls, and whose call was shared.
-    fn cost(&self) -> Cost {
-        let name = self.indexer.name().to_owned();
-        (name, self.calls(), self.shared_with.get().cloned())
-    }
+/// An indexer's calls, and whose call was shared.
+fn cost(indexer: &Indexer, bill: &Bill) -> Cost {
+    let shared_with = bill.shared_with.get().cloned();
+    (indexer.name().to_owned(), bill.calls(), shared_with)
 }
 
 fn searched(search: &Search, scope: String, list: &List) -> Searched {
@@ -74,7 +74,7 @@ fn searched(search: &Search, scope: String, list: &List) -> Searched {
 /// What an indexer had to do with a search.
 fn outcome(place: &Place, list: &List) -> Outcome {
     let (releases, alone) = list.counts_of(&place.indexer);
-    let (indexer, calls, shared_with) = place.bill.cost();
+    let (indexer, calls, shared_with) = cost(&place.indexer, &place.bill);
     Outcome {
         indexer,
         what: place.state.name().to_owned(),

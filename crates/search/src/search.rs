@@ -72,9 +72,8 @@ pub(crate) struct Place {
 }
 
 /// What one indexer's part in a search cost. Calls that are made later are on it too.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Bill {
-    pub(crate) indexer: Arc<Indexer>,
     /// Calls that were really made for this search; counted by those calls.
     calls: Arc<AtomicU32>,
     /// The program whose call this search shares.
@@ -203,11 +202,7 @@ impl Search {
             stale: None,
             took: Duration::ZERO,
             late: false,
-            bill: Bill {
-                indexer: indexer.clone(),
-                calls: Arc::default(),
-                shared_with: Arc::default(),
-            },
+            bill: Bill::default(),
         };
         let places = question.scope.iter().map(place).collect();
         Self {
@@ -276,9 +271,10 @@ impl Search {
     }
 
     /// What each indexer's part costs.
-    pub(crate) fn bills(&self) -> Vec<Bill> {
+    pub(crate) fn bills(&self) -> Vec<(Arc<Indexer>, Bill)> {
         let places = self.places.lock();
-        places.iter().map(|place| place.bill.clone()).collect()
+        let bill = |place: &Place| (place.indexer.clone(), place.bill.clone());
+        places.iter().map(bill).collect()
     }
 
     /// Ends when nothing can come of it any more, neither an answer nor a call. Does not hold the search itself.

@@ -27,7 +27,8 @@ use axum::{
     Router,
     routing::{get, post},
 };
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
+use weir_config::ENCODED;
 use weir_engine::{
     Call, Engine,
     dispatch::{Asker, UpstreamId},
@@ -97,18 +98,11 @@ pub(crate) fn api() -> Router<App> {
         .route("/api/v1/decisions", get(json::decisions))
 }
 
-/// What stands as it is in a part of a path.
-const PART: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'~');
-
 /// The address of an upstream's page.
 fn path(front: &str, name: &str) -> String {
     format!(
         "/upstreams/{}/{}",
-        utf8_percent_encode(front, PART),
-        utf8_percent_encode(name, PART)
+        utf8_percent_encode(front, ENCODED),
+        utf8_percent_encode(name, ENCODED)
     )
 }

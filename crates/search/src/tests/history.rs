@@ -214,7 +214,8 @@ async fn who_hangs_up_is_remembered() {
 async fn strangers_fill_no_table() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
-    let world = World::new(network.ground(), &named(&indexers));
+    let config = named(&indexers);
+    let world = World::new(network.ground(), &config);
     world.get("/torznab/api?t=caps").await;
     let links = world.get("/torznab/api?t=search").await.links();
     let link = links[0].replace("http://weir:7070", "");
@@ -227,9 +228,14 @@ async fn strangers_fill_no_table() {
         let reply = world.send(target, &[("user-agent", &agent)]).await;
         assert_eq!(reply.status, 200);
     }
-    let heard = world.front.desk.programs.all();
-    let names: Vec<&str> = heard.iter().map(|(name, _)| &**name).collect();
-    assert_eq!(names, ["Sonarr"]);
+    let names = |world: &World| -> Vec<String> {
+        let heard = world.front.desk.programs.all();
+        heard.iter().map(|(name, _)| name.to_string()).collect()
+    };
+    assert_eq!(names(&world), ["Sonarr"]);
+    let directory = world.stop().await;
+    let world = World::after(network.ground(), &config, directory, MINUTE);
+    assert_eq!(names(&world), ["Sonarr"], "nor by a restart");
 }
 
 #[tokio::test(start_paused = true)]

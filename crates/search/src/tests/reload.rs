@@ -2,6 +2,25 @@
 
 use super::*;
 
+impl World {
+    pub(super) fn reload(&self, config: &Config) {
+        self.front.reloader().reload(config).expect("a reload");
+    }
+}
+
+/// An indexer that does not accept our key any more, and rests for that.
+async fn refused(network: &Network) -> (Indexer, Config, World) {
+    let mut indexers = crowd(network, 1).await;
+    let config = named(&indexers);
+    let world = World::new(network.ground(), &config);
+    world.get("/torznab/api?t=caps").await;
+    let wrong = "Incorrect user credentials".into();
+    indexers[0].set(Behaviour::Error(100, wrong));
+    world.get("/torznab/api?t=search&q=some").await;
+    assert!(world.state_of("a").starts_with("disabled"));
+    (indexers.remove(0), config, world)
+}
+
 #[tokio::test(start_paused = true)]
 async fn those_who_stay_keep_their_state_and_others_come_and_go() {
     let network = Network::new();
@@ -16,7 +35,7 @@ async fn those_who_stay_keep_their_state_and_others_come_and_go() {
     indexers[0].set(Behaviour::Status(429, RetryAfter::Seconds(600)));
     let reply = world.get("/torznab/api?t=search&q=some").await;
     assert_eq!(reply.titles().len(), 3, "those of b");
-    world.front.reloader().reload(&after).expect("a reload");
+    world.reload(&after);
     let reply = world.get("/torznab/api?t=search&q=some").await;
     assert_eq!(reply.titles().len(), 3, "those of c");
     assert!(reply.reason("a").starts_with("it rests"), "{}", reply.body);
@@ -42,7 +61,7 @@ async fn who_waits_for_one_that_goes_is_told_so() {
     let search = world.begin("t=search&q=two", INTERACTIVE);
     turn().await;
     assert_eq!(standings(&search), ["asking", "asking"], "the spacing");
-    world.front.reloader().reload(&after).expect("a reload");
+    world.reload(&after);
     search.settled(search.deadline()).await;
     let places = search.places();
     assert!(
@@ -79,11 +98,10 @@ async fn one_that_comes_back_or_leads_elsewhere_keeps_its_budget() {
     config.min_request_interval = Duration::ZERO;
     config.indexers[0].limits.per_day = std::num::NonZeroU32::new(3);
     let world = World::new(network.ground(), &config);
-    let reload = |config: &Config| world.front.reloader().reload(config).expect("a reload");
     world.get("/torznab/a/api?t=search").await;
     let mut elsewhere = config.clone();
     elsewhere.indexers[0].url = weir_config::SecretUrl::parse(&indexers[1].url()).expect("a URL");
-    reload(&elsewhere);
+    world.reload(&elsewhere);
     let reply = world.get("/torznab/a/api?t=search&q=some").await;
     assert_eq!(
         reply.status, 429,
@@ -92,8 +110,8 @@ async fn one_that_comes_back_or_leads_elsewhere_keeps_its_budget() {
     );
     let mut without = config.clone();
     without.indexers.remove(0);
-    reload(&without);
-    reload(&config);
+    world.reload(&without);
+    world.reload(&config);
     let reply = world.get("/torznab/a/api?t=search&q=some").await;
     assert_eq!(reply.status, 429, "{}", reply.body);
     assert!(
@@ -109,34 +127,27 @@ async fn one_that_an_operator_switched_off_stays_off_when_it_comes_back() {
     let indexers = crowd(&network, 2).await;
     let config = named(&indexers);
     let world = World::new(network.ground(), &config);
-    let reload = |config: &Config| world.front.reloader().reload(config).expect("a reload");
     let a = world.view("a").figures.upstream;
     world.engine.switch_off(a, "too slow", "a person");
     let mut without = config.clone();
     without.indexers.remove(0);
-    reload(&without);
-    reload(&config);
+    world.reload(&without);
+    world.reload(&config);
     assert_eq!(world.state_of("a"), "off");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_new_key_is_tried_at_once() {
     let network = Network::new();
-    let indexers = crowd(&network, 1).await;
-    let mut config = named(&indexers);
-    let world = World::new(network.ground(), &config);
-    world.get("/torznab/api?t=caps").await;
-    indexers[0].set(Behaviour::Error(100, "Incorrect user credentials".into()));
-    world.get("/torznab/api?t=search").await;
-    assert!(world.state_of("a").starts_with("disabled"));
+    let (_indexer, mut config, world) = refused(&network).await;
     config.indexers[0].priority = 7;
-    world.front.reloader().reload(&config).expect("a reload");
+    world.reload(&config);
     assert!(
         world.state_of("a").starts_with("disabled"),
         "nothing to do with it"
     );
     config.indexers[0].api_key = Some(weir_config::Secret::new("another key"));
-    world.front.reloader().reload(&config).expect("a reload");
+    world.reload(&config);
     assert_eq!(world.state_of("a"), "open");
 }
 
@@ -154,7 +165,7 @@ async fn a_call_that_may_take_longer_now_is_shared_as_long() {
     );
     config.indexers[0].timeout = 40 * SECOND;
     config.min_request_interval = Duration::ZERO;
-    world.front.reloader().reload(&config).expect("a reload");
+    world.reload(&config);
     world.get("/torznab/api?t=caps").await;
     indexers[0].set(Behaviour::Slow(35 * SECOND));
     let search = world.begin("t=search&q=some", INTERACTIVE);
@@ -169,24 +180,19 @@ async fn a_call_that_may_take_longer_now_is_shared_as_long() {
 #[tokio::test(start_paused = true)]
 async fn held_calls_do_not_go_out_with_the_old_key() {
     let network = Network::new();
-    let indexers = crowd(&network, 1).await;
-    let mut config = named(&indexers);
-    let world = World::new(network.ground(), &config);
-    world.get("/torznab/api?t=caps").await;
-    indexers[0].set(Behaviour::Error(100, "Incorrect user credentials".into()));
-    world.get("/torznab/api?t=search&q=some").await;
+    let (indexer, mut config, world) = refused(&network).await;
     world.begin("t=search&q=show", INTERACTIVE);
     turn().await;
-    assert_eq!((world.queued(), indexers[0].searches().len()), (1, 1));
+    assert_eq!((world.queued(), indexer.searches().len()), (1, 1));
     config.indexers[0].api_key = Some(weir_config::Secret::new("another-key"));
-    world.front.reloader().reload(&config).expect("a reload");
+    world.reload(&config);
     turn().await;
-    assert_eq!((world.queued(), indexers[0].searches().len()), (0, 1));
+    assert_eq!((world.queued(), indexer.searches().len()), (0, 1));
     assert_eq!(world.state_of("a"), "open");
-    indexers[0].set(Behaviour::Good);
+    indexer.set(Behaviour::Good);
     let reply = world.get("/torznab/api?t=search&q=some").await;
     assert_eq!(reply.titles().len(), 3, "{}", reply.body);
-    let asked = indexers[0].searches();
+    let asked = indexer.searches();
     let key = asked.last().and_then(|asked| asked.value("apikey"));
     assert_eq!(key, Some("another-key"));
 }

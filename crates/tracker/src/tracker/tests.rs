@@ -6,9 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
 use weir_engine::dispatch::Moment;
-use weir_engine::dispatch::policy::{
-    ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow, Policy,
-};
+use weir_engine::dispatch::policy::{ClassPolicy, FailurePolicy, OnRest, Overflow, Policy};
 use weir_engine::{Engine, Gate, Options, Rate, Timeline, Weather};
 use weir_tracker_proto::PeerId;
 
@@ -34,33 +32,21 @@ fn policy() -> Policy {
         on_rest: OnRest::End,
         overflow: Overflow::Drop,
     };
+    let general = weir_testkit::policy::general();
     Policy {
         classes: vec![class; 4],
         capacity: 100,
         agenda_capacity: 1000,
-        backlog_floor: 32,
-        aging: second * 10,
-        put_off: second * 10,
-        crew: CrewPolicy {
-            base: 1,
-            max: 1,
-            grow_at: 60,
-            shrink_below: 40,
-            step: second,
-            slot_time: second,
-            waiting_max: 1000,
-        },
         failure: FailurePolicy {
             ladder: vec![second],
             threshold: 10,
             threshold_disables: true,
-            throttled: None,
             longest: second,
+            ..general.failure
         },
-        again_class: None,
-        attempts: 1,
         retry_base: second,
         records: 1,
+        ..general
     }
 }
 

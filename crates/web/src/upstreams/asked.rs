@@ -4,9 +4,10 @@ use std::{borrow::Cow, cmp::Reverse};
 
 use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
+use weir_config::ENCODED;
 use weir_engine::Standing;
 
-use super::{PART, sight::Sight};
+use super::sight::Sight;
 
 /// Rows on a page.
 pub(super) const PAGE: usize = 50;
@@ -228,7 +229,7 @@ pub(super) fn is_state(name: &str) -> bool {
 
 /// As a value in an address.
 pub(super) fn encode(value: &str) -> Cow<'_, str> {
-    utf8_percent_encode(value, PART).into()
+    utf8_percent_encode(value, ENCODED).into()
 }
 
 #[cfg(test)]
