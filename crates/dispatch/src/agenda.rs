@@ -2,19 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
-
 use crate::job::Key;
 use crate::jobs::Slot;
 use crate::moment::Moment;
+use crate::spread::Table;
 
 /// Jobs for a later time, exact to the timer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agenda {
     /// By due time, then by the serial number of the job.
     entries: BTreeMap<(Moment, u64), Slot>,
-    keys: HashMap<Key, Slot, RandomState>,
+    keys: Table<Key, Slot>,
 }
 
 impl Agenda {

@@ -10,8 +10,6 @@ mod leave;
 mod look;
 mod operate;
 
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use crate::agenda::Agenda;
@@ -23,6 +21,7 @@ use crate::moment::Moment;
 use crate::policy::{Budget, MAX_CLASSES, Policy};
 use crate::queue;
 use crate::record::What;
+use crate::spread::Table;
 use crate::upstream::Upstream;
 
 pub use look::{AgendaRow, Status, UpstreamRow, UpstreamStatus};
@@ -43,11 +42,11 @@ pub struct Dispatcher {
     offers: [Heap<u64>; MAX_CLASSES],
     /// When a job of each class last started on this front.
     last_starts: [Option<Moment>; MAX_CLASSES],
-    pending: HashMap<Key, Slot, RandomState>,
+    pending: Table<Key, Slot>,
     /// The order keys of calls under way, with the jobs that stand aside for them.
-    under_way: HashMap<Key, SmallVec<[Slot; 2]>, RandomState>,
+    under_way: Table<Key, SmallVec<[Slot; 2]>>,
     /// Jobs that have not ended, per batch.
-    batches: HashMap<u32, u32, RandomState>,
+    batches: Table<u32, u32>,
     last_batch: u32,
     queued: u32,
     /// Jobs taken in so far.
@@ -91,9 +90,9 @@ impl Dispatcher {
             timers: Heap::default(),
             offers: std::array::from_fn(|_| Heap::default()),
             last_starts: [None; MAX_CLASSES],
-            pending: HashMap::default(),
-            under_way: HashMap::default(),
-            batches: HashMap::default(),
+            pending: Table::default(),
+            under_way: Table::default(),
+            batches: Table::default(),
             last_batch: 0,
             queued: 0,
             taken_in: 0,

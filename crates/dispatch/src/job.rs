@@ -19,7 +19,8 @@ pub struct JobId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BatchId(pub u64);
 
-/// What makes two jobs the same; fronts make it with a keyed hash.
+/// What makes two jobs the same. Fronts make it with a keyed hash whose collisions cannot be made from outside: the
+/// dispatcher's tables take it as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub NonZeroU64);
 

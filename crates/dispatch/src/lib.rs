@@ -15,6 +15,7 @@ pub mod policy;
 mod queue;
 mod quota;
 pub mod record;
+mod spread;
 mod upstream;
 
 pub use cooldown::{Cause, HealthRow, Rest};

@@ -8,10 +8,10 @@
 
 mod translate;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 use weir_dispatch::{Budget, Class, JobId, Moment, UpstreamRow};
 use weir_store::state::{self, Change, Payload, State, Wall};

@@ -5,11 +5,11 @@
 //! trouble and no success for half a minute mean that it is ours. Until one of the two is known,
 //! nobody is blamed. Where there is only one upstream, nothing can be compared: it is judged at once.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 

@@ -3,7 +3,7 @@
 //! What an indexer sent is kept as it came and read again when needed, so nothing depends on how this version of Weir
 //! holds a release. A file that cannot be written costs calls, never answers.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use weir_search_proto::{Caps, Release, read_feed};

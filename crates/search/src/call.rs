@@ -1,9 +1,9 @@
 //! Calls to one indexer, as the engine runs them: a search, its caps, a file.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 use weir_config::SecretUrl;
 use weir_engine::dispatch::UpstreamId;

@@ -5,9 +5,10 @@
 //! by title: it lists them apart.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use smallvec::SmallVec;
 use weir_search_proto::{InfoHash, Release};
 
@@ -147,6 +148,8 @@ struct Groups {
     titles: HashMap<Like, SmallVec<[u32; 1]>>,
     /// Those without an info hash, for when all others are there.
     bare: Vec<Source>,
+    /// Of this merge alone: indexers choose titles, and must not find two that are taken for one.
+    secret: RandomState,
 }
 
 /// What releases without an info hash are known by: title and size.
@@ -171,13 +174,13 @@ impl Groups {
         if !bare.is_empty() {
             // Titles cost time, and only these ask for them.
             for (group, sources) in (0..).zip(&self.groups) {
-                if let Some(like) = like(at(sources[0])) {
+                if let Some(like) = like(&self.secret, at(sources[0])) {
                     self.titles.entry(like).or_default().push(group);
                 }
             }
         }
         for source in bare {
-            let Some(like) = like(at(source)) else {
+            let Some(like) = like(&self.secret, at(source)) else {
                 self.open(source);
                 continue;
             };
@@ -209,16 +212,13 @@ impl Groups {
 }
 
 /// `None` where no size is told: many things have the same title.
-fn like(release: &Release) -> Option<Like> {
+fn like(secret: &RandomState, release: &Release) -> Option<Like> {
     let size = release.size.filter(|size| *size > 0)?;
-    Some((title_key(&release.title), size))
+    Some((title_key(secret, &release.title), size))
 }
 
 /// A title without what indexers write differently: case, spaces, dots and the like.
-fn title_key(title: &str) -> u64 {
-    use std::hash::BuildHasher;
-    // Within one merge only, and no key is longer than what is compared by size as well.
-    let hasher = foldhash::quality::FixedState::with_seed(0x7e17);
+fn title_key(secret: &RandomState, title: &str) -> u64 {
     let mut plain: SmallVec<[u8; 128]> = SmallVec::new();
     let mut word = [0; 4];
     for letter in title.chars() {
@@ -232,7 +232,7 @@ fn title_key(title: &str) -> u64 {
             }
         }
     }
-    hasher.hash_one(plain.as_slice())
+    secret.hash_one(plain.as_slice())
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The programs that ask: by which name they go, how urgent they are, when they were last heard.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 use weir_engine::dispatch::{Asker, Class, Moment};
 use weir_search_proto::Query;

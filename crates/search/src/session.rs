@@ -1,9 +1,9 @@
 //! Answers of which the next pages may be asked for: for some minutes they stay as they were.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use weir_search_proto::{Query, Skipped};

@@ -1,9 +1,9 @@
 //! How many downloads an address may make in a minute.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 

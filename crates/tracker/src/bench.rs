@@ -63,7 +63,7 @@ impl Listeners {
             ..Config::default()
         };
         let tracker = Arc::new(Tracker::new(
-            Swarms::new(rules(&config), 1),
+            Swarms::new(rules(&config), [1; 16]),
             Terms::new(&config, Trust::default(), Lists::default()),
         ));
         let ids = ConnectionIds::new().expect("random numbers");
@@ -202,7 +202,7 @@ fn full(timeline: Timeline) -> Forwarding {
         peers: 100,
         peers_of_one: 100,
     };
-    let ledger = Ledger::new(limits, 1);
+    let ledger = Ledger::new(limits, [1; 16]);
     let (forwarding, _) = Forwarding::new(gate, timeline, ledger, 2);
     forwarding.set_forwarders(100);
     forwarding

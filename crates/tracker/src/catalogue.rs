@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn many_readers_of_a_page_cost_one_walk_until_it_is_old() {
-        let swarms = Swarms::new(rules(&Config::default()), 1);
+        let swarms = Swarms::new(rules(&Config::default()), [1; 16]);
         let terms = Terms::new(&Config::default(), Trust::default(), Lists::default());
         let tracker = Arc::new(Tracker::new(swarms, terms));
         let (_, mut walker) = Catalogue::new(

@@ -9,6 +9,7 @@ mod office;
 pub(crate) mod policy;
 mod sheet;
 pub(crate) mod snapshot;
+mod table;
 mod terms;
 mod upstreams;
 

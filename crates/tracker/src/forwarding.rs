@@ -1,11 +1,11 @@
 //! Whether an announce goes on to other trackers: what listener threads decide by themselves, through the engine's
 //! [`Gate`] and without its lock. What goes on is put into rings that the forwarders empty.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use weir_engine::dispatch::Moment;

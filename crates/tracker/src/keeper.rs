@@ -3,8 +3,11 @@
 //! Each group of shards has a file, written under another name and renamed when it is whole. Within `snapshot_every`
 //! each group that changed is written once; a stop writes the rest.
 
-use std::fs::{self, File};
+mod moving;
+
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -14,8 +17,9 @@ use crate::clock::{Clock, wall_seconds};
 use crate::forwarder::ledger::Ledger;
 use crate::forwarder::{Names, snapshot as sheets};
 use crate::forwarding::Forwarding;
+use crate::sealed;
 use crate::swarm::snapshot::{GROUPS, Written};
-use crate::swarm::{SHARDS, Swarms, Upstream};
+use crate::swarm::{SHARDS, Swarms, Upstream, seed};
 use crate::tracker::Tracker;
 
 /// How often the thread wakes.
@@ -23,11 +27,21 @@ const STEP: Duration = Duration::from_secs(1);
 /// All shards are looked through for silent peers in so many steps.
 const SWEEP_STEPS: usize = 64;
 
+/// The file of the key. It is sealed like the others: a damaged one would spread swarms over the wrong files unnoticed.
+const KEY: &str = "key";
+const KEY_KIND: &[u8; 8] = b"weirkey2";
+/// Bytes of a key of earlier versions, whose hash could be flooded.
+const OLD_KEY: usize = 8;
+
+/// The directory and its files are for their owner alone: they say who shares what.
+const DIRECTORY_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
 /// The directory of the files.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Directory {
     path: PathBuf,
-    key: u64,
+    key: [u8; seed::KEY],
 }
 
 /// What was read at the start.
@@ -39,14 +53,23 @@ pub(crate) struct Restored {
 }
 
 impl Directory {
-    /// Makes the directory if need be.
+    /// Makes the directory if need be, and moves its files to a new key where they have none or an old one.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        fs::create_dir_all(path)?;
-        let mut directory = Self {
-            path: path.into(),
-            key: 0,
-        };
-        directory.key = directory.read_key()?;
+        Self::open_with(path, wall_seconds(), &mut || Ok(()))
+    }
+
+    fn open_with(path: &Path, wall: u64, goes: moving::Goes<'_>) -> io::Result<Self> {
+        make(path)?;
+        let path: PathBuf = path.into();
+        if let Some(key) = read_key(&path.join(KEY))? {
+            let directory = Self { path, key };
+            directory.end_move(goes)?;
+            return Ok(directory);
+        }
+        let mut key = [0; seed::KEY];
+        getrandom::fill(&mut key).map_err(io::Error::other)?;
+        let directory = Self { path, key };
+        directory.move_all(wall, goes)?;
         Ok(directory)
     }
 
@@ -54,34 +77,21 @@ impl Directory {
         &self.path
     }
 
-    /// The secret by which swarms are spread over shards, made at the first start. With another one the files would
-    /// still be read, but each would hold what is now in others.
-    pub(crate) fn key(&self) -> u64 {
+    /// The secret by which swarms are spread over shards, made at the first start.
+    pub(crate) fn key(&self) -> [u8; seed::KEY] {
         self.key
     }
 
-    fn read_key(&self) -> io::Result<u64> {
-        let path = self.path.join("key");
-        match fs::read(&path) {
-            Ok(bytes) => {
-                if let Ok(bytes) = bytes.try_into() {
-                    return Ok(u64::from_le_bytes(bytes));
-                }
-                tracing::warn!(path = %path.display(), "not a key of swarms; made a new one");
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        let key = getrandom::u64().map_err(io::Error::other)?;
-        self.write("key", &key.to_le_bytes())?;
-        Ok(key)
+    fn write_key(&self) -> io::Result<()> {
+        let file = [&KEY_KIND[..], &self.key].concat();
+        self.write(KEY, &sealed::seal(file))
     }
 
     /// Reads all files. One that cannot be used is set aside; the others count.
     pub(crate) fn restore(&self, swarms: &Swarms, now: Written) -> io::Result<Restored> {
         let mut restored = Restored::default();
-        for group in 0..GROUPS {
-            let path = self.path.join(name(group));
+        for name in (0..GROUPS).map(name) {
+            let path = self.path.join(name);
             let Some(file) = read(&path)? else { continue };
             match swarms.restore(&file, now) {
                 Ok(peers) => restored.peers += peers,
@@ -118,8 +128,8 @@ impl Directory {
         now: sheets::Written,
     ) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for group in 0..GROUPS {
-            let path = self.path.join(sheets_name(group));
+        for name in (0..GROUPS).map(sheets_name) {
+            let path = self.path.join(name);
             let Some(file) = read(&path)? else { continue };
             match ledger.restore(&file, now, &mut names) {
                 Ok(with_peers) => {
@@ -155,11 +165,44 @@ impl Directory {
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.path.join(name);
         let unfinished = path.with_extension("tmp");
-        let mut file = File::create(&unfinished)?;
+        let mut open = OpenOptions::new();
+        open.write(true).create(true).truncate(true).mode(FILE_MODE);
+        let mut file = open.open(&unfinished)?;
+        // One that a kill left behind keeps the mode it has.
+        file.set_permissions(Permissions::from_mode(FILE_MODE))?;
         file.write_all(bytes)?;
         file.sync_data()?;
         fs::rename(unfinished, path)
     }
+}
+
+/// Makes the directory, or closes one to others that was open to them.
+fn make(path: &Path) -> io::Result<()> {
+    let mut make = DirBuilder::new();
+    make.recursive(true).mode(DIRECTORY_MODE).create(path)?;
+    let mode = fs::metadata(path)?.permissions().mode();
+    if mode & !DIRECTORY_MODE & 0o777 == 0 {
+        return Ok(());
+    }
+    let closed = fs::set_permissions(path, Permissions::from_mode(DIRECTORY_MODE));
+    if let Err(error) = closed {
+        // Of another owner. What is written there is closed to others in any case.
+        tracing::warn!(path = %path.display(), %error, "the directory of swarms stays open to others");
+    }
+    Ok(())
+}
+
+/// The key, if it is one; an earlier version wrote eight bytes.
+fn read_key(path: &Path) -> io::Result<Option<[u8; seed::KEY]>> {
+    let Some(bytes) = read(path)? else {
+        return Ok(None);
+    };
+    let key = sealed::open(&bytes, KEY_KIND).ok();
+    let key = key.and_then(|key| key.0.try_into().ok());
+    if key.is_none() && bytes.len() != OLD_KEY {
+        tracing::warn!(path = %path.display(), "not a key of swarms; made a new one");
+    }
+    Ok(key)
 }
 
 fn name(group: usize) -> String {
@@ -327,11 +370,44 @@ mod tests {
     }
 
     #[test]
+    fn files_are_for_their_owner_alone_also_where_the_directory_was_open_to_others() {
+        let path = tempfile::tempdir().unwrap();
+        let mode = |name: &str| {
+            let path = path.path().join(name);
+            fs::metadata(path).unwrap().permissions().mode() & 0o777
+        };
+        fs::set_permissions(path.path(), Permissions::from_mode(0o755)).unwrap();
+        // What a kill left behind, and what an earlier version wrote.
+        for name in ["07.tmp", "07.swarm", "key"] {
+            let path = path.path().join(name);
+            fs::write(&path, "12345678").unwrap();
+            fs::set_permissions(path, Permissions::from_mode(0o644)).unwrap();
+        }
+        let directory = Directory::open(path.path()).unwrap();
+        assert_eq!(mode(""), 0o700);
+        assert_eq!(mode("key"), 0o600);
+        let swarms = Swarms::new(crate::swarm::tests::RULES, directory.key());
+        swarms.not_written(7);
+        let now = Written {
+            minute: crate::swarm::Minute::START,
+            wall: 0,
+        };
+        directory.write_group(&swarms, 7, now).unwrap();
+        assert_eq!(mode("07.swarm"), 0o600);
+        let fresh = path.path().join("below/swarm");
+        Directory::open(&fresh).unwrap();
+        assert_eq!(
+            (mode("below/swarm"), mode("below/swarm/key")),
+            (0o700, 0o600)
+        );
+    }
+
+    #[test]
     fn a_file_that_cannot_be_read_is_set_aside() {
         let path = tempfile::tempdir().unwrap();
         let directory = Directory::open(path.path()).unwrap();
         fs::write(path.path().join("07.swarm"), "weirswm1 but no more").unwrap();
-        let swarms = Swarms::new(crate::swarm::tests::RULES, 1);
+        let swarms = Swarms::new(crate::swarm::tests::RULES, [1; 16]);
         let now = Written {
             minute: crate::swarm::Minute::START,
             wall: 0,

@@ -15,7 +15,8 @@ pub(crate) struct Lists {
     denied: Option<Hashes>,
 }
 
-type Hashes = HashSet<InfoHash, foldhash::fast::RandomState>;
+/// Clients choose what is looked up here; the standard hash has a secret key.
+type Hashes = HashSet<InfoHash>;
 
 /// Why a list cannot be used.
 #[derive(Debug, thiserror::Error)]

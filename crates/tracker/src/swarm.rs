@@ -13,17 +13,17 @@ mod minute;
 mod peers;
 mod pick;
 mod record;
+pub(crate) mod seed;
 mod shard;
 mod sketch;
 pub(crate) mod snapshot;
-
-use std::hash::BuildHasher;
 
 use parking_lot::{Mutex, MutexGuard};
 
 use self::census::Census;
 use self::pick::Wish;
 use self::record::{Arrived, Record, Standing, Sweep};
+pub(crate) use self::seed::Seed;
 use self::shard::Shard;
 use self::sketch::Sketch;
 
@@ -32,9 +32,6 @@ pub use self::census::Totals;
 pub use self::entry::Endpoint;
 pub use self::minute::{Age, Minute};
 pub use self::record::{CountBy, Counts, Forward, Upstream};
-
-/// Hashes with a key that clients do not know, since they choose info hashes and addresses.
-pub(crate) type Seed = foldhash::fast::FixedState;
 
 /// Swarms are spread over so many shards.
 pub const SHARDS: usize = 1024;
@@ -140,16 +137,22 @@ pub enum Full {
 
 impl Swarms {
     /// No swarms yet. `key` is secret; with the same one, swarms are in the same shards.
-    pub fn new(rules: Rules, key: u64) -> Self {
+    pub fn new(rules: Rules, key: [u8; seed::KEY]) -> Self {
+        let seed = Seed::new(key);
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            seed: Seed::with_seed(key),
             sketch: rules
                 .max_peers_per_ip
-                .map(|_| Sketch::new(key, rules.max_peers)),
+                .map(|_| Sketch::new(seed.clone(), rules.max_peers)),
+            seed,
             rules,
             census: Census::default(),
         }
+    }
+
+    /// The keyed hash of what clients send.
+    pub(crate) fn seed(&self) -> &Seed {
+        &self.seed
     }
 
     /// How many swarms and peers there are.
@@ -458,7 +461,7 @@ impl Swarms {
 
     #[inline]
     fn hash(&self, hash: &[u8; 20]) -> u64 {
-        self.seed.hash_one(hash)
+        self.seed.hash(hash)
     }
 
     #[inline]
@@ -469,13 +472,8 @@ impl Swarms {
 
 /// The shard of a hash, by bits that the tables within do not look at first.
 #[inline]
-fn shard_of(hashed: u64) -> usize {
+pub(crate) fn shard_of(hashed: u64) -> usize {
     (hashed >> 40) as usize % SHARDS
-}
-
-/// The shard of an info hash.
-pub(crate) fn spread(seed: &Seed, hash: &[u8; 20]) -> usize {
-    shard_of(seed.hash_one(hash))
 }
 
 /// How long locks are held, for the bench of pauses.

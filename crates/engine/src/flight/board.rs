@@ -6,11 +6,10 @@
 //! is carried over to another launch, as if the next in line had become its leader. Each launch ends
 //! for somebody, so there are never more launches than followers. Any other end is for all.
 
+use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-
-use hashbrown::HashMap;
 
 use crate::call::Ended;
 use crate::sync::Mutex;

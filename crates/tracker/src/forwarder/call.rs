@@ -1,9 +1,10 @@
 //! One announce to one tracker, as the engine runs it.
 
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use smallvec::SmallVec;
 use weir_engine::dispatch::{Class, Job, Key};
 use weir_engine::{Call, Outcome, Permit};
 use weir_net::BoxFuture;
@@ -234,21 +235,36 @@ pub(super) struct Keys<'a> {
 
 impl Keys<'_> {
     pub(super) fn hash(&self, hash: &[u8; 20]) -> Key {
-        self.key(&(0_u8, hash))
+        self.key(0, &[hash])
     }
 
     pub(super) fn peer(&self, hash: &[u8; 20], at: &Endpoint) -> Key {
-        self.key(&(1_u8, hash, at.socket()))
+        self.key(1, &[hash, at.wire()])
     }
 
     fn event(&self, hash: &[u8; 20], at: &Endpoint, event: Event) -> Key {
-        self.key(&(2_u8, hash, at.socket(), event))
+        self.key(2, &[hash, at.wire(), &[event_number(event)]])
     }
 
-    fn key(&self, what: &impl std::hash::Hash) -> Key {
-        use std::hash::BuildHasher;
-        let hashed = self.seed.hash_one((self.slot, what));
-        Key(std::num::NonZeroU64::new(hashed).unwrap_or(std::num::NonZeroU64::MAX))
+    /// The keyed hash of all of it. Parts need no marks between them: of one kind, only the address has two lengths.
+    fn key(&self, kind: u8, parts: &[&[u8]]) -> Key {
+        let mut bytes: SmallVec<[u8; 48]> = SmallVec::new();
+        bytes.extend_from_slice(&self.slot.to_le_bytes());
+        bytes.push(kind);
+        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        let hashed = self.seed.hash(&bytes);
+        Key(NonZeroU64::new(hashed).unwrap_or(NonZeroU64::MAX))
+    }
+}
+
+/// An event as it is kept.
+fn event_number(event: Event) -> u8 {
+    match event {
+        Event::None => 0,
+        Event::Completed => 1,
+        Event::Started => 2,
+        Event::Stopped => 3,
+        Event::Paused => 4,
     }
 }
 
@@ -262,17 +278,8 @@ fn write(announce: &Announce, at: &Endpoint) -> Vec<u8> {
         kept.extend_from_slice(&count.to_be_bytes());
     }
     kept.extend_from_slice(&announce.key.map_or(0, NonZeroU32::get).to_be_bytes());
-    kept.push(match announce.event {
-        Event::None => 0,
-        Event::Completed => 1,
-        Event::Started => 2,
-        Event::Stopped => 3,
-        Event::Paused => 4,
-    });
-    match at {
-        Endpoint::V4(wire) => kept.extend_from_slice(wire),
-        Endpoint::V6(wire) => kept.extend_from_slice(wire),
-    }
+    kept.push(event_number(announce.event));
+    kept.extend_from_slice(at.wire());
     kept
 }
 

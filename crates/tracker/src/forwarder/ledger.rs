@@ -5,23 +5,20 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 use weir_tracker_proto::Announce;
 
 use super::sheet::{News, Sheet, Slot, Told};
+use super::table::{Spot, Table};
 use crate::clock::minute;
 use crate::swarm::snapshot::GROUPS;
-use crate::swarm::{Endpoint, SHARDS, Seed, Want, spread};
+use crate::swarm::{Endpoint, SHARDS, Seed, Want, seed, shard_of};
 
 /// Sheets are spread over so many locks, each of which belongs to one group of files.
 const LOCKS: usize = 4 * GROUPS;
 
 /// Sheets that are looked at under one lock, when nobody waits for the answer.
 pub(super) const SLICE: usize = 64;
-
-/// The sheets of some info hashes.
-pub(super) type Table = HashMap<[u8; 20], Box<Sheet>, Seed>;
 
 /// All sheets.
 #[derive(Debug)]
@@ -61,12 +58,10 @@ pub(crate) struct Wish<'a> {
 
 impl Ledger {
     /// An empty one; `key` is that of the swarms.
-    pub(crate) fn new(limits: Limits, key: u64) -> Self {
-        let seed = Seed::with_seed(key);
-        let table = || Mutex::new(Table::with_hasher(seed.clone()));
+    pub(crate) fn new(limits: Limits, key: [u8; seed::KEY]) -> Self {
         Self {
-            tables: (0..LOCKS).map(|_| table()).collect(),
-            seed,
+            tables: (0..LOCKS).map(|_| Mutex::default()).collect(),
+            seed: Seed::new(key),
             limits,
             sheets: AtomicUsize::new(0),
             peers: AtomicUsize::new(0),
@@ -88,8 +83,9 @@ impl Ledger {
     /// The second from which a tracker may be asked about a hash, 0 if it never was and a far one if it is being asked, for
     /// each slot.
     pub(crate) fn dues(&self, hash: &[u8; 20], slots: impl Iterator<Item = Slot>) -> Vec<u32> {
-        let table = self.tables[self.lock_of(hash)].lock();
-        let sheet = table.get(hash);
+        let spot = self.spot(hash);
+        let table = self.tables[lock_of(spot)].lock();
+        let sheet = table.get(spot);
         let due = |slot| match sheet {
             None => 0,
             Some(sheet) if sheet.is_asked(slot) => u32::MAX,
@@ -187,7 +183,7 @@ impl Ledger {
     pub(crate) fn forget_tracker(&self, slot: Slot) {
         for lock in 0..LOCKS {
             let mut table = self.tables[lock].lock();
-            for sheet in table.values_mut() {
+            for sheet in table.sheets_mut() {
                 self.counted(sheet, |sheet| sheet.forget_tracker(slot));
             }
         }
@@ -196,7 +192,7 @@ impl Ledger {
     /// Goes through all hashes; no lock is held meanwhile.
     pub(crate) fn hashes(&self, mut see: impl FnMut(&[u8; 20])) {
         for table in &self.tables {
-            let hashes: Vec<[u8; 20]> = table.lock().keys().copied().collect();
+            let hashes: Vec<[u8; 20]> = table.lock().hashes();
             hashes.iter().for_each(&mut see);
         }
     }
@@ -210,8 +206,9 @@ impl Ledger {
         random: &mut fastrand::Rng,
         out: [&mut Vec<u8>; 2],
     ) -> usize {
-        let mut table = self.tables[self.lock_of(hash)].lock();
-        let Some(sheet) = table.get_mut(hash) else {
+        let spot = self.spot(hash);
+        let mut table = self.tables[lock_of(spot)].lock();
+        let Some(sheet) = table.get_mut(spot) else {
             return 0;
         };
         if wish.new {
@@ -231,11 +228,11 @@ impl Ledger {
         let first = step * LOCKS / steps;
         let short = (minute(now).0 & 0xffff) as u16;
         for table in &self.tables[first..(step + 1) * LOCKS / steps] {
-            let hashes: Vec<[u8; 20]> = table.lock().keys().copied().collect();
+            let hashes: Vec<[u8; 20]> = table.lock().hashes();
             for slice in hashes.chunks(SLICE) {
                 let mut table = table.lock();
                 for hash in slice {
-                    let Some(sheet) = table.get_mut(hash) else {
+                    let Some(sheet) = table.get_mut(self.spot(hash)) else {
                         continue;
                     };
                     let had = sheet.peers() > 0;
@@ -267,45 +264,58 @@ impl Ledger {
         &self.tables[group * locks..][..locks]
     }
 
-    /// Puts in a sheet as it was kept.
+    /// Puts in a sheet as it was kept. A hash that is in two files keeps what both say.
     pub(super) fn put(&self, hash: [u8; 20], sheet: Sheet) {
+        let spot = self.spot(&hash);
+        let mut table = self.table_of(spot);
+        if let Some(there) = table.get_mut(spot) {
+            self.counted(there, |there| {
+                *there = std::mem::take(there).united(sheet);
+            });
+            return;
+        }
         self.peers.fetch_add(sheet.peers(), Ordering::Relaxed);
         self.sheets.fetch_add(1, Ordering::Relaxed);
-        let mut table = self.table_of(&hash);
-        table.insert(hash, Box::new(sheet));
+        table.insert(spot, sheet, &self.seed);
     }
 
     fn look<R>(&self, hash: &[u8; 20], look: impl FnOnce(&Sheet) -> R) -> Option<R> {
-        let table = self.tables[self.lock_of(hash)].lock();
-        table.get(hash).map(|sheet| look(sheet))
+        let spot = self.spot(hash);
+        self.tables[lock_of(spot)].lock().get(spot).map(look)
     }
 
     fn at<R>(&self, hash: &[u8; 20], act: impl FnOnce(&mut Sheet) -> R) -> Option<R> {
-        let mut table = self.table_of(hash);
-        let sheet = table.get_mut(hash)?;
+        let spot = self.spot(hash);
+        let mut table = self.table_of(spot);
+        let sheet = table.get_mut(spot)?;
         Some(self.counted(sheet, act))
     }
 
     fn at_new<R>(&self, hash: &[u8; 20], act: impl FnOnce(&mut Sheet) -> R) -> Option<R> {
-        let mut table = self.table_of(hash);
-        if !table.contains_key(hash) {
-            if self.sheets.load(Ordering::Relaxed) >= self.limits.sheets {
-                return None;
-            }
-            self.sheets.fetch_add(1, Ordering::Relaxed);
+        let spot = self.spot(hash);
+        let mut table = self.table_of(spot);
+        if let Some(sheet) = table.get_mut(spot) {
+            return Some(self.counted(sheet, act));
         }
-        let sheet = table.entry(*hash).or_default();
-        Some(self.counted(sheet, act))
+        if self.sheets.load(Ordering::Relaxed) >= self.limits.sheets {
+            return None;
+        }
+        self.sheets.fetch_add(1, Ordering::Relaxed);
+        let mut sheet = Sheet::default();
+        let result = self.counted(&mut sheet, act);
+        table.insert(spot, sheet, &self.seed);
+        Some(result)
     }
 
     fn drop_if(&self, hash: &[u8; 20], over: impl FnOnce(&Sheet) -> bool) {
-        let mut table = self.table_of(hash);
-        let Some(sheet) = table.get(hash).filter(|sheet| over(sheet)) else {
+        let spot = self.spot(hash);
+        let mut table = self.table_of(spot);
+        let Some(sheet) = table.get(spot).filter(|sheet| over(sheet)) else {
             return;
         };
         self.peers.fetch_sub(sheet.peers(), Ordering::Relaxed);
         self.sheets.fetch_sub(1, Ordering::Relaxed);
-        table.remove(hash);
+        table.remove(spot);
     }
 
     fn counted<R>(&self, sheet: &mut Sheet, act: impl FnOnce(&mut Sheet) -> R) -> R {
@@ -321,8 +331,8 @@ impl Ledger {
     }
 
     /// The table of a hash, to change something there.
-    fn table_of(&self, hash: &[u8; 20]) -> MutexGuard<'_, Table> {
-        let lock = self.lock_of(hash);
+    fn table_of(&self, spot: Spot<'_>) -> MutexGuard<'_, Table> {
+        let lock = lock_of(spot);
         let changed = &self.changed[lock / (LOCKS / GROUPS)];
         if !changed.load(Ordering::Relaxed) {
             changed.store(true, Ordering::Relaxed);
@@ -330,9 +340,15 @@ impl Ledger {
         self.tables[lock].lock()
     }
 
-    fn lock_of(&self, hash: &[u8; 20]) -> usize {
-        spread(&self.seed, hash) * LOCKS / SHARDS
+    pub(super) fn spot<'a>(&self, hash: &'a [u8; 20]) -> Spot<'a> {
+        let hashed = self.seed.hash(hash);
+        Spot { hash, hashed }
     }
+}
+
+/// As swarms are spread over shards, so that both are in files of the same group.
+fn lock_of(spot: Spot<'_>) -> usize {
+    shard_of(spot.hashed) * LOCKS / SHARDS
 }
 
 /// What a sweep saw of a hash.
@@ -457,7 +473,7 @@ mod tests {
     }
 
     fn ledger(peers: &[Endpoint]) -> Ledger {
-        let ledger = Ledger::new(LIMITS, 1);
+        let ledger = Ledger::new(LIMITS, [1; 16]);
         assert!(ledger.begin(&HASH, None));
         absorb(&ledger, 0, peers);
         ledger
@@ -480,7 +496,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(1);
         ledger.give(&HASH, wish, &mut random, [&mut v4, &mut v6]);
         assert_eq!(v4[..3], [0; 3], "what stood before stays");
-        let mut seen = hashbrown::HashSet::new();
+        let mut seen = std::collections::HashSet::new();
         let mut foreign = v4[3..]
             .as_chunks::<6>()
             .0
@@ -565,7 +581,7 @@ mod tests {
 
     #[test]
     fn a_tracker_is_asked_about_a_hash_once_at_a_time() {
-        let ledger = Ledger::new(LIMITS, 1);
+        let ledger = Ledger::new(LIMITS, [1; 16]);
         let dues = || ledger.dues(&HASH, [0, 1].into_iter());
         assert!(ledger.begin(&HASH, Some(1)));
         assert!(!ledger.begin(&HASH, Some(1)), "by whomever");

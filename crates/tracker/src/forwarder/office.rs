@@ -1,12 +1,12 @@
 //! What all calls to other trackers share: the way out, what is known there, and how answers are judged.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hashbrown::HashSet;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use weir_engine::Engine;
@@ -18,7 +18,7 @@ use super::terms::Terms;
 use super::{Forwarder, Slot};
 use crate::clock::{Clock, minute};
 use crate::outbound::{Given, Outbound};
-use crate::swarm::{Endpoint, Seed, Upstream};
+use crate::swarm::{Endpoint, Upstream};
 use crate::tracker::Tracker;
 
 /// Addresses of our own that are remembered.
@@ -40,7 +40,6 @@ pub(super) struct Office {
     pub(super) farewells: AtomicUsize,
     /// Told when the last of them is.
     pub(super) quiet: Notify,
-    seed: Seed,
     /// Where trackers said that they see us.
     externals: Mutex<HashSet<IpAddr>>,
 }
@@ -76,7 +75,6 @@ impl Office {
             terms: ArcSwap::from_pointee(terms),
             farewells: AtomicUsize::new(0),
             quiet: Notify::new(),
-            seed: Seed::with_seed(fastrand::u64(..)),
             externals: Mutex::default(),
         }
     }
@@ -95,7 +93,7 @@ impl Office {
 
     pub(super) fn keys(&self, slot: Slot) -> Keys<'_> {
         Keys {
-            seed: &self.seed,
+            seed: self.tracker.swarms.seed(),
             slot,
         }
     }

@@ -3,7 +3,9 @@
 //!
 //! Eight bytes for each tracker and six (eighteen in IPv6) for each of its peers; whatever is rarer stands aside.
 
-use hashbrown::HashSet;
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
 use smallvec::SmallVec;
 use weir_tracker_proto::{Announce, Event, PeerId};
 
@@ -182,10 +184,6 @@ impl Sheet {
         self.more.as_deref().map_or(&[], |more| &more.ids)
     }
 
-    pub(super) fn lines(&self) -> &[Line] {
-        &self.lines
-    }
-
     pub(super) fn tracker_id(&self, slot: Slot) -> Option<&[u8]> {
         let mut ids = self.ids().iter();
         ids.find(|(of, _)| *of == slot).map(|(_, id)| &**id)
@@ -352,6 +350,57 @@ impl Sheet {
         let ids = &mut self.more.get_or_insert_default().ids;
         ids.retain(|(of, _)| *of != slot);
         ids.push((slot, id.into()));
+    }
+
+    /// The lines with their slots and peers.
+    pub(super) fn split(&self) -> impl Iterator<Item = (Slot, Line, &[[u8; 6]], &[[u8; 18]])> {
+        let (mut v4, mut v6) = (self.v4(), self.v6());
+        (0..).zip(&self.lines).map(move |(slot, line)| {
+            let (of_v4, of_v6);
+            (of_v4, v4) = v4.split_at(line.v4.into());
+            (of_v6, v6) = v6.split_at(line.v6.into());
+            (slot, *line, of_v4, of_v6)
+        })
+    }
+
+    /// What two sheets of the same hash say: of each tracker the later time, with the peers that came with it, and all peers
+    /// that trackers were told of. So nobody is asked early, and who was told is told of the end.
+    pub(super) fn united(self, other: Self) -> Self {
+        let mut kept = Kept::default();
+        for sheet in [&self, &other] {
+            let lines = sheet.split().filter(|(_, line, ..)| line.due > 0);
+            kept.lines
+                .extend(lines.map(|(slot, line, v4, v6)| (slot, line, v4.to_vec(), v6.to_vec())));
+            kept.told.extend_from_slice(sheet.told());
+            kept.ids.extend_from_slice(sheet.ids());
+        }
+        kept.lines
+            .sort_by_key(|(slot, line, ..)| (*slot, Reverse(line.due)));
+        kept.lines.dedup_by_key(|(slot, ..)| *slot);
+        let mut seen = HashSet::new();
+        for (_, line, v4, v6) in &mut kept.lines {
+            v4.retain(|peer| seen.insert(long(peer)));
+            v6.retain(|peer| seen.insert(*peer));
+            (line.v4, line.v6) = (v4.len() as u8, v6.len() as u8);
+        }
+        kept.told.reverse();
+        let mut told: Vec<Told> = Vec::new();
+        for one in kept.told {
+            match told.iter_mut().find(|other| other.at == one.at) {
+                Some(known) => one.slots.iter().for_each(|slot| known.slots.insert(slot)),
+                None => told.push(one),
+            }
+        }
+        told.truncate(TOLD);
+        told.reverse();
+        kept.told = told;
+        let mut ids = Slots::default();
+        kept.ids.retain(|(slot, _)| {
+            let new = !ids.has(*slot);
+            ids.insert(*slot);
+            new
+        });
+        Self::restored(kept)
     }
 
     fn line_mut(&mut self, slot: Slot) -> &mut Line {

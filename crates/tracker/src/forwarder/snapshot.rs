@@ -39,11 +39,11 @@ impl Ledger {
         file.extend_from_slice(&now.wall.to_le_bytes());
         write_names(names, &mut file);
         for table in self.tables_of(group) {
-            let hashes: Vec<[u8; 20]> = table.lock().keys().copied().collect();
+            let hashes: Vec<[u8; 20]> = table.lock().hashes();
             for slice in hashes.chunks(SLICE) {
                 let table = table.lock();
                 for hash in slice {
-                    if let Some(sheet) = table.get(hash) {
+                    if let Some(sheet) = table.get(self.spot(hash)) {
                         write_sheet(hash, sheet, now, &mut file);
                     }
                 }
@@ -108,31 +108,17 @@ fn read_names(content: &mut Bytes<'_>, names: &mut Vec<String>) -> Option<Vec<Sl
 
 fn write_sheet(hash: &[u8; 20], sheet: &Sheet, now: Written, file: &mut Vec<u8>) {
     file.extend_from_slice(hash);
-    let asked = || {
-        sheet
-            .lines()
-            .iter()
-            .zip(0..)
-            .filter(|(line, _)| line.due > 0)
-    };
+    let asked = || sheet.split().filter(|(_, line, ..)| line.due > 0);
     file.extend_from_slice(&(asked().count() as u16).to_le_bytes());
-    let [mut v4, mut v6] = [0, 0];
-    for (line, slot) in sheet.lines().iter().zip(0..) {
-        let slot: Slot = slot;
-        let (v4_end, v6_end) = (v4 + usize::from(line.v4), v6 + usize::from(line.v6));
-        let peers = (&sheet.v4()[v4..v4_end], &sheet.v6()[v6..v6_end]);
-        (v4, v6) = (v4_end, v6_end);
-        if line.due == 0 {
-            continue;
-        }
+    for (slot, line, v4, v6) in asked() {
         file.extend_from_slice(&slot.to_le_bytes());
         file.extend_from_slice(&line.due.saturating_sub(now.seconds).to_le_bytes());
         let left = line.expires.wrapping_sub(now.minute());
         let left = if left > u16::MAX / 2 { 0 } else { left };
         file.extend_from_slice(&left.to_le_bytes());
         file.extend_from_slice(&[line.v4, line.v6]);
-        file.extend_from_slice(peers.0.as_flattened());
-        file.extend_from_slice(peers.1.as_flattened());
+        file.extend_from_slice(v4.as_flattened());
+        file.extend_from_slice(v6.as_flattened());
     }
     file.push(sheet.told().len() as u8);
     for told in sheet.told() {
@@ -231,6 +217,8 @@ fn minutes(seconds: u32) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use weir_tracker_proto::{Announce, InfoHash};
+
     use super::super::ledger::Limits;
     use super::super::sheet::News;
     use super::*;
@@ -259,7 +247,7 @@ mod tests {
     }
 
     fn ledger() -> Ledger {
-        let ledger = Ledger::new(LIMITS, 3);
+        let ledger = Ledger::new(LIMITS, [3; 16]);
         ledger.begin(&HASH, None);
         let peers = [
             Endpoint::V4([1; 6]),
@@ -282,7 +270,7 @@ mod tests {
     #[test]
     fn times_peers_and_ids_are_there_again_whatever_the_slots_are_called_now() {
         let file = written(&ledger(), at(600, 10_000), &names(&["a", "b"]));
-        let after = Ledger::new(LIMITS, 3);
+        let after = Ledger::new(LIMITS, [3; 16]);
         let mut slots = names(&["b"]);
         // Five minutes later, on a clock that has just begun.
         let with_peers = after.restore(&file, at(0, 10_300), &mut slots).unwrap();
@@ -293,7 +281,7 @@ mod tests {
         assert_eq!(after.totals(), (1, 3));
         assert_eq!(after.tracker_id(&HASH, 0).as_deref(), Some(&b"id"[..]));
         let again = written(&after, at(0, 10_300), &slots);
-        let third = Ledger::new(LIMITS, 3);
+        let third = Ledger::new(LIMITS, [3; 16]);
         third
             .restore(&again, at(0, 10_300), &mut names(&[]))
             .unwrap();
@@ -308,7 +296,7 @@ mod tests {
     fn a_file_that_was_cut_or_changed_is_refused() {
         let file = written(&ledger(), at(600, 10_000), &names(&["a", "b"]));
         let read = |file: &[u8]| {
-            let after = Ledger::new(LIMITS, 3);
+            let after = Ledger::new(LIMITS, [3; 16]);
             after.restore(file, at(0, 0), &mut Vec::new()).map(drop)
         };
         assert_eq!(read(&file), Ok(()));
@@ -324,6 +312,44 @@ mod tests {
             let cut = sealed::seal(file[..end].to_vec());
             // Cut between two sheets it is whole again; anywhere else it is noticed.
             let _ = read(&cut);
+        }
+    }
+
+    #[test]
+    fn a_hash_in_two_files_keeps_the_later_times_and_all_who_were_told() {
+        let later = Ledger::new(LIMITS, [3; 16]);
+        later.begin(&HASH, None);
+        let peers = [Endpoint::V4([3; 6]), Endpoint::V4([4; 6])];
+        let news = News {
+            due: 2000,
+            expires: (crate::clock::minute(3600).0 & 0xffff) as u16,
+            peers: &peers,
+            tracker_id: None,
+            most: 100,
+        };
+        later.absorb(&HASH, 0, &news);
+        later.set_due(&HASH, 1, 600);
+        let port = std::num::NonZeroU16::MIN;
+        let announce = Announce::new(InfoHash(HASH), PeerId([9; 20]), port);
+        later.tell(0, Endpoint::V4([9; 6]), &announce);
+        let earlier = ledger();
+        earlier.tell(1, Endpoint::V4([9; 6]), &announce);
+        earlier.tell(1, Endpoint::V4([8; 6]), &announce);
+        let file = |ledger: &Ledger| written(ledger, at(0, 0), &names(&["a", "b"]));
+        let (one, other) = (file(&earlier), file(&later));
+        for order in [[&one, &other], [&other, &one]] {
+            let after = Ledger::new(LIMITS, [3; 16]);
+            for file in order {
+                let mut slots = names(&["a", "b"]);
+                after.restore(file, at(0, 0), &mut slots).unwrap();
+            }
+            assert_eq!(after.dues(&HASH, [0, 1].into_iter()), [2000, 1800]);
+            // Two of each tracker, one of them known to both.
+            assert_eq!(after.totals(), (1, 4));
+            assert_eq!(after.tracker_id(&HASH, 1).as_deref(), Some(&b"id"[..]));
+            let told = after.untell(&HASH, &Endpoint::V4([9; 6])).unwrap();
+            assert_eq!(told.slots.iter().collect::<Vec<_>>(), [0, 1]);
+            assert!(after.untell(&HASH, &Endpoint::V4([8; 6])).is_some());
         }
     }
 

@@ -105,7 +105,7 @@ impl World {
             policy::policy(weir_testkit::policy::general(), config),
             options,
         );
-        let swarms = Swarms::new(rules(config), 1);
+        let swarms = Swarms::new(rules(config), [1; 16]);
         let terms = ClientTerms::new(config, Trust::default(), Lists::default());
         let tracker = Arc::new(Tracker::new(swarms, terms));
         let limits = Limits {
@@ -114,7 +114,7 @@ impl World {
             peers_of_one: config.forwarder_peers.get() as usize,
         };
         let (forwarding, rings) =
-            Forwarding::new(engine.gate(), timeline, Ledger::new(limits, 1), 10);
+            Forwarding::new(engine.gate(), timeline, Ledger::new(limits, [1; 16]), 10);
         tracker.set_forwarding(forwarding);
         let names = Names::default();
         for (swarm, sheets) in &before.files {

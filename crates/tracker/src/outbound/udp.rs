@@ -1,11 +1,11 @@
 //! Announces and scrapes over UDP (BEP 15, 41): one socket for each family, and a table of what is under way.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as Turn, oneshot};
 use tokio::task::JoinSet;

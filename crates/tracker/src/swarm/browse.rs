@@ -173,7 +173,7 @@ mod tests {
             max_peers_per_ip: None,
             forwards: false,
         };
-        Swarms::new(rules, 1)
+        Swarms::new(rules, [1; 16])
     }
 
     fn hash(number: u32) -> [u8; 20] {

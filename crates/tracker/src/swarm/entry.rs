@@ -135,6 +135,14 @@ impl Endpoint {
         }
     }
 
+    /// The endpoint as peers are sent: 6 bytes in IPv4, 18 in IPv6.
+    pub(crate) fn wire(&self) -> &[u8] {
+        match self {
+            Self::V4(wire) => wire,
+            Self::V6(wire) => wire,
+        }
+    }
+
     /// An endpoint as peers are sent: 6 bytes in IPv4, 18 in IPv6.
     pub(super) fn from_wire(wire: &[u8]) -> Self {
         if let Ok(wire) = wire.try_into() {

@@ -1,8 +1,6 @@
 //! Finds a peer in a long list: an open-addressing table of positions, with a few bits of the
 //! hash beside each, so that a look at the list is nearly always the right one.
 
-use std::hash::BuildHasher;
-
 use super::Seed;
 use super::entry::Entry;
 
@@ -155,7 +153,7 @@ impl Index {
 
     #[inline]
     fn place<const N: usize>(&self, entry: &Entry<N>, seed: &Seed) -> Place {
-        let hash = seed.hash_one(entry.wire());
+        let hash = seed.hash(entry.wire());
         let tag_bits = match self.buckets {
             Buckets::Short(_) => 16 - self.bits,
             Buckets::Long(_) => 32 - self.bits,
@@ -216,4 +214,19 @@ impl Index {
 struct Place {
     home: usize,
     tag: u32,
+}
+
+#[cfg(test)]
+impl Index {
+    /// Buckets that are looked at to find a peer.
+    pub(super) fn looks<const N: usize>(
+        &self,
+        entries: &[Entry<N>],
+        wanted: &Entry<N>,
+        seed: &Seed,
+    ) -> usize {
+        let position = self.find(entries, wanted, seed).expect("it is there");
+        let (bucket, place) = self.bucket(wanted, position, seed);
+        self.distance(place.home, bucket) + 1
+    }
 }

@@ -3,7 +3,6 @@
 //! Each address has a counter in every row, shared with others; the lowest is nearest the truth and
 //! never below it.
 
-use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Seed;
@@ -22,12 +21,12 @@ pub(super) struct Sketch {
 
 impl Sketch {
     /// A table for so many peers at most: about a counter in each row for each of them.
-    pub(super) fn new(key: u64, peers: u32) -> Self {
+    pub(super) fn new(seed: Seed, peers: u32) -> Self {
         let columns = (peers as usize).clamp(1 << 16, 1 << 24).next_power_of_two();
         Self {
             counters: (0..ROWS * columns).map(|_| AtomicU32::new(0)).collect(),
             columns,
-            seed: Seed::with_seed(key),
+            seed,
         }
     }
 
@@ -60,7 +59,7 @@ impl Sketch {
     }
 
     fn counters(&self, address: &[u8]) -> impl Iterator<Item = &AtomicU32> {
-        let hash = self.seed.hash_one(address);
+        let hash = self.seed.hash(address);
         let (first, step) = (hash as u32 as usize, (hash >> 32) as usize | 1);
         (0..ROWS).map(move |row| {
             let column = first.wrapping_add(row.wrapping_mul(step)) % self.columns;

@@ -5,6 +5,7 @@
 //! meanwhile. Of swarms so large that they take several slices, peers that change places between two of them can be
 //! missed or be there twice; reading takes each once, and who was missed is back with its next announce.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::entry::{Entry, V4, V6};
@@ -12,7 +13,8 @@ use super::minute::Minute;
 use super::peers::Cut;
 use super::record::Record;
 use super::shard::Shard;
-use super::{SHARDS, Swarms};
+use super::sketch::Sketch;
+use super::{SHARDS, Seed, Swarms};
 use crate::sealed::{self, BadFile, Bytes};
 
 /// Shards are kept in so many files.
@@ -101,27 +103,49 @@ impl Swarms {
         let [v4, seeders_v4, v6, seeders_v6] = [(); 4].map(|()| content.take());
         let v4 = take_peers::<V4>(content, v4?, seeders_v4?)?;
         let v6 = take_peers::<V6>(content, v6?, seeders_v6?)?;
-        let v4 = self.still_here(v4, clock);
-        let v6 = self.still_here(v6, clock);
-        let count = v4.0.len() + v6.0.len();
-        let hashed = self.hash(&hash);
-        let mut shard = self.shard(hashed);
-        // A hash is in two files only if the key of the shards was lost; the first one counts.
-        if count == 0 || shard.find(hashed, &hash).is_some() {
+        let mut stored = Stored {
+            completed,
+            age: clock.away.saturating_add(born.into()),
+            due: (due != NEVER).then(|| u32::from(due).saturating_sub(clock.away)),
+            v4: self.still_here(v4, clock),
+            v6: self.still_here(v6, clock),
+        };
+        if stored.v4.0.is_empty() && stored.v6.0.is_empty() {
             return Some(0);
         }
-        let born = clock.now.minus(clock.away.saturating_add(born.into()));
-        let mut record = Record::restored(hash, completed, v4, v6, (clock.now, born), &self.seed);
-        if due != NEVER {
-            let left = u32::from(due).saturating_sub(clock.away);
-            record.set_forwarded(Some(clock.now.plus(left)));
+        let hashed = self.hash(&hash);
+        let mut shard = self.shard(hashed);
+        let found = shard.find(hashed, &hash);
+        let there = found.and_then(|position| shard.at_mut(position));
+        let mut before = (Cut::default(), Cut::default());
+        if let Some(there) = &there {
+            before = there.cuts();
+            stored.take_over(there, clock.now);
+            self.each_address(there, Sketch::remove_address);
         }
-        self.census.swarm_came();
-        self.census
-            .changed((Cut::default(), Cut::default()), record.cuts());
-        shard.insert(hashed, record, |hash| self.hash(hash));
+        let record = stored.record(hash, clock.now, &self.seed);
+        self.census.changed(before, record.cuts());
+        self.each_address(&record, Sketch::add_address);
+        let count = record.len() - (before.0.len + before.1.len);
+        match there {
+            Some(there) => *there = record,
+            None => {
+                self.census.swarm_came();
+                shard.insert(hashed, record, |hash| self.hash(hash));
+            }
+        }
         shard.changed = true;
-        Some(count)
+        Some(count as usize)
+    }
+
+    /// Counts the address of each peer in or out.
+    fn each_address(&self, record: &Record, note: impl Fn(&Sketch, &[u8])) {
+        let Some(sketch) = &self.sketch else { return };
+        let (v4, v6) = record.cuts();
+        let v4 = record.slots_v4()[..v4.len as usize].iter();
+        v4.for_each(|peer| note(sketch, peer.wire()));
+        let v6 = record.slots_v6()[..v6.len as usize].iter();
+        v6.for_each(|peer| note(sketch, peer.wire()));
     }
 
     /// Those who are not silent for too long, each once, seeders first, and how many of these there are.
@@ -129,8 +153,8 @@ impl Swarms {
         &self,
         (stored, seeders): (&[[u8; N]], usize),
         clock: Moved,
-    ) -> (Vec<Entry<N>>, u32) {
-        let mut seen = hashbrown::HashSet::with_hasher(self.seed.clone());
+    ) -> Listed<N> {
+        let mut seen = HashSet::new();
         let mut kept = Vec::with_capacity(stored.len());
         let mut kept_seeders = 0;
         for (place, bytes) in stored.iter().enumerate() {
@@ -140,15 +164,72 @@ impl Swarms {
             if nobody || silent > self.rules.age.0.into() || !seen.insert(entry.place()) {
                 continue;
             }
-            if let Some(sketch) = &self.sketch {
-                sketch.add_address(entry.wire());
-            }
             entry.stamp(clock.now.minus(silent));
             kept.push(entry);
             kept_seeders += u32::from(place < seeders);
         }
         (kept, kept_seeders)
     }
+}
+
+/// Peers, seeders first, and how many of these there are.
+type Listed<const N: usize> = (Vec<Entry<N>>, u32);
+
+/// A swarm of a file, in our time.
+struct Stored {
+    completed: u32,
+    /// Minutes since it began.
+    age: u32,
+    /// Minutes until it is forwarded again.
+    due: Option<u32>,
+    v4: Listed<V4>,
+    v6: Listed<V6>,
+}
+
+impl Stored {
+    /// A swarm is in two files where the key was lost, or another version wrote in between. Nobody of either is lost: of a
+    /// peer in both, what was heard last counts.
+    fn take_over(&mut self, there: &Record, now: Minute) {
+        let (v4, v6) = there.cuts();
+        unite(&mut self.v4, (there.slots_v4(), v4), now);
+        unite(&mut self.v6, (there.slots_v6(), v6), now);
+        self.completed = self.completed.max(there.completed());
+        self.age = self.age.max(there.age(now).into());
+        let due = there.due_in(now).map(u32::from);
+        self.due = [self.due, due].into_iter().flatten().min();
+    }
+
+    fn record(self, hash: [u8; 20], now: Minute, seed: &Seed) -> Record {
+        let born = now.minus(self.age);
+        let (v4, v6) = (self.v4, self.v6);
+        let mut record = Record::restored(hash, self.completed, v4, v6, (now, born), seed);
+        if let Some(left) = self.due {
+            record.set_forwarded(Some(now.plus(left)));
+        }
+        record
+    }
+}
+
+/// Adds peers of another list; of one that is in both, the entry heard from last stays.
+fn unite<const N: usize>(listed: &mut Listed<N>, (slots, cut): (&[Entry<N>], Cut), now: Minute) {
+    let here = listed
+        .0
+        .iter()
+        .zip(0..)
+        .map(|(peer, at)| (peer, at < listed.1));
+    let there = slots[..cut.len as usize].iter().zip(0..);
+    let there = there.map(|(peer, at)| (peer, at < cut.seeders));
+    let mut all: HashMap<[u8; N], (Entry<N>, bool)> = HashMap::new();
+    for (peer, seeder) in here.chain(there) {
+        let known = all.entry(peer.place()).or_insert((*peer, seeder));
+        if peer.silent_for(now) < known.0.silent_for(now) {
+            *known = (*peer, seeder);
+        }
+    }
+    let (seeders, leechers): (Vec<_>, Vec<_>) = all.into_values().partition(|(_, seeder)| *seeder);
+    let count = seeders.len() as u32;
+    let peers = seeders.into_iter().chain(leechers);
+    *listed = (peers.map(|(peer, _)| peer).collect(), count);
 }
 
 /// How the time of a file becomes ours.

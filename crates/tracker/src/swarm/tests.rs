@@ -44,7 +44,7 @@ struct Tracker {
 impl Tracker {
     fn new(rules: Rules) -> Self {
         Self {
-            swarms: Swarms::new(rules, 7),
+            swarms: Swarms::new(rules, [7; 16]),
             random: fastrand::Rng::with_seed(7),
             now: START,
             v4: Vec::new(),
@@ -444,6 +444,73 @@ fn a_swarm_is_forwarded_first_and_then_when_it_is_due() {
     assert_eq!(left.forward, Forward::NotDue);
 }
 
+/// Info hashes and peers as somebody makes them who wants to fill one bucket.
+mod flood {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use crate::swarm::entry::Entry;
+    use crate::swarm::index::Index;
+
+    /// A constant of foldhash. Input that equals it is multiplied by zero, whatever the seed is: all 2^32 info hashes that
+    /// differ only before it were the same to the tables that Weir once had.
+    const CONSTANT: [u8; 8] = 0xc0ac_29b7_c97c_50dd_u64.to_le_bytes();
+    const MANY: u32 = 10_000;
+
+    fn hash(number: u32) -> [u8; 20] {
+        let mut hash = [0; 20];
+        hash[..4].copy_from_slice(&number.to_be_bytes());
+        hash[4..12].copy_from_slice(&CONSTANT);
+        hash[12..].copy_from_slice(&CONSTANT);
+        hash
+    }
+
+    /// IPv6 addresses and ports of the same kind.
+    fn wire(number: u16) -> [u8; 18] {
+        let mut wire = [0; 18];
+        wire[..2].copy_from_slice(&number.to_be_bytes());
+        wire[2..10].copy_from_slice(&CONSTANT);
+        wire[10..].copy_from_slice(&CONSTANT);
+        wire
+    }
+
+    /// How many stand in the fullest place.
+    fn fullest(places: impl Iterator<Item = usize>) -> usize {
+        let mut counts = BTreeMap::new();
+        places.for_each(|place| *counts.entry(place).or_insert(0) += 1);
+        counts.into_values().max().unwrap_or(0)
+    }
+
+    #[test]
+    fn info_hashes_made_to_collide_are_spread_like_any_others() {
+        let swarms = Tracker::new(RULES).swarms;
+        let hashed: BTreeSet<u64> = (0..MANY).map(|number| swarms.hash(&hash(number))).collect();
+        assert_eq!(hashed.len(), MANY as usize, "each is another");
+        // About ten in each of 1,024 places; forty in one would be an accident that does not happen.
+        let shards = hashed.iter().map(|hashed| shard_of(*hashed));
+        assert!(fullest(shards) < 40);
+        let buckets = hashed.iter().map(|hashed| (hashed % 1024) as usize);
+        assert!(fullest(buckets) < 40);
+        let tags = hashed.iter().map(|hashed| (hashed >> 57) as usize);
+        assert!(fullest(tags) < 160, "about 78 in each of 128");
+    }
+
+    #[test]
+    fn peers_made_to_collide_are_found_with_few_looks() {
+        let peers: Vec<Entry<20>> = (0..MANY as u16)
+            .map(|number| entry::v6(wire(number), START))
+            .collect();
+        let seed = &Tracker::new(RULES).swarms.seed;
+        let index = Index::of(&peers, seed);
+        let looks: usize = peers
+            .iter()
+            .map(|peer| index.looks(&peers, peer, seed))
+            .sum();
+        // At most four of five buckets are taken, so a run of them is a few long.
+        assert!(looks < 8 * peers.len(), "{looks}");
+    }
+}
+
 mod files {
     use super::*;
     use crate::sealed::BadFile;
@@ -482,9 +549,15 @@ mod files {
             let left = tracker.announce(swarm, peer(stranger), Doing::Leaves, Want::V4(0));
             assert!(left.is_ok());
         }
-        all.sort_by_key(|at| at.socket());
+        let mut all = sorted(all.into_iter());
         all.dedup();
         all
+    }
+
+    fn sorted(peers: impl Iterator<Item = Endpoint>) -> Vec<Endpoint> {
+        let mut peers: Vec<_> = peers.collect();
+        peers.sort_by_key(Endpoint::socket);
+        peers
     }
 
     #[test]
@@ -614,6 +687,43 @@ mod files {
         }
         let after = read_back(&files(&tracker, 0), RULES, 0);
         assert_eq!(after.swarms.totals(), tracker.swarms.totals());
+    }
+
+    #[test]
+    fn a_swarm_in_two_files_has_the_peers_of_both_each_as_last_heard() {
+        let mut early = Tracker::new(RULES);
+        let mut late = Tracker::new(RULES);
+        late.now = START.plus(100);
+        for who in 0..100 {
+            early.comes(1, peer(who), false);
+        }
+        for who in 50..200 {
+            late.comes(1, peer(who), true);
+        }
+        let (early, late) = (files(&early, 0).remove(0), files(&late, 100 * 60).remove(0));
+        for order in [[&early, &late], [&late, &early]] {
+            let order: Vec<_> = order.into_iter().cloned().collect();
+            let mut after = read_back(&order, RULES, 100 * 60);
+            assert_eq!(after.swarms.totals().peers(), 200);
+            assert_eq!(after.swarms.totals().swarms, 1);
+            assert_eq!(after.swarms.scrape(&[1; 20]).0, counts(150, 50));
+            assert_eq!(members(&mut after, 1), sorted((0..200).map(peer)));
+            after.now = after.now.plus(81);
+            after.sweep();
+            let left = after.swarms.scrape(&[1; 20]).0;
+            assert_eq!(left, counts(150, 0), "who was in the early file alone");
+            let mut counting = read_back(
+                &order,
+                Rules {
+                    max_peers_per_ip: Some(2),
+                    ..RULES
+                },
+                100 * 60,
+            );
+            counting.comes(2, v4(50), false);
+            let third = counting.announce(3, v4(50), part(false), Want::V4(0));
+            assert_eq!(third, Err(Full::Address), "it was counted once, not twice");
+        }
     }
 
     #[test]

@@ -77,10 +77,10 @@ fn setup_with(config: Config, forwarding_rules: Rules) -> Setup {
         peers: 1000,
         peers_of_one: 100,
     };
-    let ledger = Ledger::new(limits, 1);
+    let ledger = Ledger::new(limits, [1; 16]);
     let (forwarding, (sent, events)) = Forwarding::new(Arc::clone(&gate), timeline, ledger, 2);
     forwarding.set_forwarders(30);
-    let swarms = Swarms::new(rules(&config), 1);
+    let swarms = Swarms::new(rules(&config), [1; 16]);
     let tracker = Tracker::new(
         swarms,
         Terms {

@@ -1,0 +1,59 @@
+//! The hash of the dispatcher's tables, whose keys are numbers that nobody outside can choose.
+//!
+//! A [`Key`](crate::Key) is a keyed hash already: its maker has a secret, so its bits are as good as random and collisions
+//! cannot be made. Batches are numbered here, one after another. To hash either once more with a secret would cost time at
+//! every submission and protect nothing.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A table by such numbers.
+pub(crate) type Table<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
+
+/// 2^64 divided by the golden ratio, made odd: numbers that follow one another end up far apart.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Multiplies by an odd number, so different numbers stay different, in every count of low bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number.wrapping_mul(FACTOR);
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only numbers are keys here");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn numbers_in_a_row_get_buckets_and_tags_of_their_own() {
+        let hash = |number: u32| {
+            let mut spread = Spread::default();
+            spread.write_u32(number);
+            spread.finish()
+        };
+        // A table looks at the lowest bits for the bucket and at the highest seven for the tag.
+        let buckets: BTreeSet<u64> = (0..1024).map(|number| hash(number) % 1024).collect();
+        assert_eq!(buckets.len(), 1024);
+        let tags: BTreeSet<u64> = (0..1024).map(|number| hash(number) >> 57).collect();
+        assert_eq!(tags.len(), 128);
+    }
+}
