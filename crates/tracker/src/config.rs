@@ -45,9 +45,9 @@ section! {
         numwant: u32 = "50";
         /// Peers in a reply at most.
         max_numwant: NonZeroU32 = "200";
-        /// Swarms at most.
+        /// Swarms at most; above half of them, one address begins no more than its share of the rest.
         max_swarms: NonZeroU32 = "2000000";
-        /// Peers at most, in all swarms.
+        /// Peers at most, in all swarms; above half of them, one address adds no more than its share of the rest.
         max_peers: NonZeroU32 = "10000000";
         /// Peers of one address at most; null sets no limit.
         max_peers_per_ip: Option<NonZeroU32> = "null";

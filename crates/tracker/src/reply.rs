@@ -43,7 +43,7 @@ impl Refusal {
                 format!("tracker queue full, retry in {} minutes", minutes(*seconds)).into()
             }
             Self::Crowded(seconds) => format!(
-                "too many peers of your address, retry in {} minutes",
+                "too many peers from your address, retry in {} minutes",
                 minutes(*seconds)
             )
             .into(),

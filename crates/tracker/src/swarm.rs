@@ -36,6 +36,11 @@ pub use self::record::{CountBy, Counts, Forward, Upstream};
 /// Swarms are spread over so many shards.
 pub const SHARDS: usize = 1024;
 
+/// Above half of a total cap, an address that has this fraction of the places left, or more, adds nothing. It is for who
+/// comes late: one that filled the first half alone is far above, and who has a few peers far below until the very end.
+/// Tens of thousands of peers behind one address (a NAT, a proxy that does not tell) still fit with the default caps.
+const SHARE: u32 = 32;
+
 /// Peers that are looked at under one lock, when nobody waits for the answer.
 const SLICE: usize = 64;
 
@@ -45,7 +50,7 @@ pub struct Swarms {
     seed: Seed,
     rules: Rules,
     census: Census,
-    sketch: Option<Sketch>,
+    sketch: Sketch,
 }
 
 /// What swarms may hold, and how they count.
@@ -55,9 +60,9 @@ pub struct Rules {
     pub age: Age,
     /// How peers are counted.
     pub count_by: CountBy,
-    /// Swarms at most.
+    /// Swarms at most; above half of them one address begins no more than its share of the rest.
     pub max_swarms: u32,
-    /// Peers at most, in all swarms.
+    /// Peers at most, in all swarms; above half of them one address adds no more than its share of the rest.
     pub max_peers: u32,
     /// Peers of one address at most (of one /64 in IPv6).
     pub max_peers_per_ip: Option<u32>,
@@ -131,7 +136,7 @@ pub struct Known {
 pub enum Full {
     /// There are as many swarms or peers as there may be.
     Tracker,
-    /// Its address has as many peers as it may have.
+    /// Its address has as many peers as it may have, by its own limit or as a share of the places that are left.
     Address,
 }
 
@@ -141,9 +146,10 @@ impl Swarms {
         let seed = Seed::new(key);
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            sketch: rules
-                .max_peers_per_ip
-                .map(|_| Sketch::new(seed.clone(), rules.max_peers)),
+            sketch: match rules.max_peers_per_ip {
+                Some(_) => Sketch::fine(seed.clone(), rules.max_peers),
+                None => Sketch::coarse(seed.clone()),
+            },
             seed,
             rules,
             census: Census::default(),
@@ -258,7 +264,10 @@ impl Swarms {
         out: [&mut Vec<u8>; 2],
     ) -> Result<Known, Full> {
         let found = shard.find(hashed, &arrival.hash);
-        self.admit(shard, found, arrival)?;
+        self.admit(shard, found, &arrival.at)?;
+        // Its other address has no place of its own right.
+        let also = arrival.also;
+        let also = also.filter(|also| self.admit(shard, found, also).is_ok());
         let position = found.unwrap_or_else(|| {
             self.census.swarm_came();
             let record = Record::new(arrival.hash, how.now);
@@ -274,7 +283,7 @@ impl Swarms {
             completed: false,
             ..how
         };
-        let also = arrival.also.map(|also| self.take_in(record, also, again));
+        let also = also.map(|also| self.take_in(record, also, again));
         let places = [Some(arrived.position), also.map(|also| also.position)];
         self.census.changed(before, record.cuts());
         self.give(record, arrival, how, places, random, out);
@@ -291,23 +300,48 @@ impl Swarms {
         })
     }
 
-    /// Whether there is room, should the peer be new. Who is here already may stay.
+    /// Whether there is room, should the peer be new. Who is here already may stay. Below half of the caps nobody is counted.
     #[inline]
-    fn admit(&self, shard: &mut Shard, found: Option<u32>, arrival: &Arrival) -> Result<(), Full> {
-        let full = found.is_none() && self.census.swarms() >= self.rules.max_swarms
-            || self.census.peers() >= self.rules.max_peers;
-        let crowded = match (&self.sketch, self.rules.max_peers_per_ip) {
-            (Some(sketch), Some(most)) => sketch.count(&arrival.at) >= most,
-            _ => false,
-        };
-        if !full && !crowded {
-            return Ok(());
+    fn admit(&self, shard: &mut Shard, found: Option<u32>, at: &Endpoint) -> Result<(), Full> {
+        let half_full = self.census.peers() >= self.rules.max_peers / 2
+            || found.is_none() && self.census.swarms() >= self.rules.max_swarms / 2;
+        if half_full || self.rules.max_peers_per_ip.is_some() {
+            return self.admit_if_few(shard, found, at);
         }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn admit_if_few(
+        &self,
+        shard: &mut Shard,
+        found: Option<u32>,
+        at: &Endpoint,
+    ) -> Result<(), Full> {
         let record = found.and_then(|position| shard.at_mut(position));
-        if record.is_some_and(|record| record.holds(&arrival.at, &self.seed)) {
+        if record.is_some_and(|record| record.holds(at, &self.seed)) {
             return Ok(());
         }
-        Err(if full { Full::Tracker } else { Full::Address })
+        let peers = self.census.peers();
+        // An address is in no more swarms than it has peers, so these are counted for both.
+        let swarms = (self.census.swarms(), self.rules.max_swarms);
+        let caps = [
+            Some((peers, self.rules.max_peers)),
+            found.is_none().then_some(swarms),
+        ];
+        let mut most = self.rules.max_peers_per_ip.unwrap_or(u32::MAX);
+        for (taken, all) in caps.into_iter().flatten() {
+            if taken >= all {
+                return Err(Full::Tracker);
+            }
+            if taken >= all / 2 {
+                most = most.min(((all - taken) / SHARE).max(self.sketch.doubt(peers)));
+            }
+        }
+        if self.sketch.count(at) >= most {
+            return Err(Full::Address);
+        }
+        Ok(())
     }
 
     #[inline]
@@ -316,10 +350,8 @@ impl Swarms {
             Endpoint::V4(wire) => record.arrive_v4(entry::v4(wire, how.now), how, &self.seed),
             Endpoint::V6(wire) => record.arrive_v6(entry::v6(wire, how.now), how, &self.seed),
         };
-        if let Some(sketch) = &self.sketch
-            && arrived.new
-        {
-            sketch.add(&at);
+        if arrived.new {
+            self.sketch.add(at.wire());
         }
         arrived
     }
@@ -398,10 +430,8 @@ impl Swarms {
                 Endpoint::V4(wire) => record.leave_v4(&entry::v4(wire, now), &self.seed),
                 Endpoint::V6(wire) => record.leave_v6(&entry::v6(wire, now), &self.seed),
             };
-            if let Some(sketch) = &self.sketch
-                && left
-            {
-                sketch.remove(&at);
+            if left {
+                self.sketch.remove(at.wire());
             }
         }
         self.census.changed(before, record.cuts());
@@ -455,7 +485,7 @@ impl Swarms {
             left,
             now,
             age: self.rules.age,
-            sketch: self.sketch.as_ref(),
+            sketch: &self.sketch,
         }
     }
 

@@ -113,9 +113,7 @@ impl<const N: usize> Peers<'_, N> {
             }
             let peer = &self.slots[position];
             if peer.is_stale(sweep.now, sweep.age) {
-                if let Some(sketch) = sweep.sketch {
-                    sketch.remove_address(peer.wire());
-                }
+                sweep.sketch.remove(peer.wire());
                 self.remove(position); // another stands there now
             } else {
                 position += 1;

@@ -554,7 +554,7 @@ pub(super) struct Sweep<'a> {
     pub(super) now: Minute,
     pub(super) age: Age,
     /// Who goes is taken out here too.
-    pub(super) sketch: Option<&'a Sketch>,
+    pub(super) sketch: &'a Sketch,
 }
 
 fn small(peers: Box<[Entry<V4>]>, cut: Cut) -> Body {

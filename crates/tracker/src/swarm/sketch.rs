@@ -8,78 +8,78 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::Seed;
 use super::entry::Endpoint;
 
-const ROWS: usize = 4;
-
 /// Peers per address.
 #[derive(Debug)]
 pub(super) struct Sketch {
     counters: Box<[AtomicU32]>,
+    rows: usize,
     /// In each row.
     columns: usize,
     seed: Seed,
 }
 
 impl Sketch {
-    /// A table for so many peers at most: about a counter in each row for each of them.
-    pub(super) fn new(seed: Seed, peers: u32) -> Self {
-        let columns = (peers as usize).clamp(1 << 16, 1 << 24).next_power_of_two();
+    /// A table that tells who has very many peers: a megabyte, whatever there is to count.
+    pub(super) fn coarse(seed: Seed) -> Self {
+        Self::new(seed, 2, 1 << 17)
+    }
+
+    /// A table that tells few from very few: about a counter in each of four rows for each of so many peers.
+    pub(super) fn fine(seed: Seed, peers: u32) -> Self {
+        let columns = (peers as usize).clamp(1 << 16, 1 << 24);
+        Self::new(seed, 4, columns.next_power_of_two())
+    }
+
+    fn new(seed: Seed, rows: usize, columns: usize) -> Self {
         Self {
-            counters: (0..ROWS * columns).map(|_| AtomicU32::new(0)).collect(),
+            counters: (0..rows * columns).map(|_| AtomicU32::new(0)).collect(),
+            rows,
             columns,
             seed,
         }
     }
 
+    /// What an address may seem to have that has nearly nothing, when there are so many peers in all: some times what each
+    /// counter holds on average.
+    pub(super) fn doubt(&self, peers: u32) -> u32 {
+        4 + 4 * (peers / self.columns as u32)
+    }
+
+    /// About how many peers the network of an address has; never fewer than it has.
     pub(super) fn count(&self, at: &Endpoint) -> u32 {
-        let counters = self.counters(address(at));
+        let counters = self.counters(at.wire());
         let least = counters.map(|counter| counter.load(Ordering::Relaxed));
         least.min().unwrap_or(0)
     }
 
-    pub(super) fn add(&self, at: &Endpoint) {
-        self.add_address(address(at));
-    }
-
-    /// Puts in one peer of an address in its wire form, with or without the port.
-    pub(super) fn add_address(&self, wire: &[u8]) {
-        for counter in self.counters(network(wire)) {
+    /// Puts in one peer in its wire form.
+    pub(super) fn add(&self, wire: &[u8]) {
+        for counter in self.counters(wire) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    pub(super) fn remove(&self, at: &Endpoint) {
-        self.remove_address(address(at));
-    }
-
-    /// Takes out one peer of an address in its wire form, with or without the port.
-    pub(super) fn remove_address(&self, wire: &[u8]) {
-        for counter in self.counters(network(wire)) {
+    /// Takes out one peer in its wire form.
+    pub(super) fn remove(&self, wire: &[u8]) {
+        for counter in self.counters(wire) {
             counter.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    fn counters(&self, address: &[u8]) -> impl Iterator<Item = &AtomicU32> {
-        let hash = self.seed.hash(address);
+    fn counters(&self, wire: &[u8]) -> impl Iterator<Item = &AtomicU32> {
+        let hash = self.seed.hash(network(wire));
         let (first, step) = (hash as u32 as usize, (hash >> 32) as usize | 1);
-        (0..ROWS).map(move |row| {
+        (0..self.rows).map(move |row| {
             let column = first.wrapping_add(row.wrapping_mul(step)) % self.columns;
             &self.counters[row * self.columns + column]
         })
     }
 }
 
-fn address(at: &Endpoint) -> &[u8] {
-    match at {
-        Endpoint::V4(wire) => network(wire),
-        Endpoint::V6(wire) => network(wire),
-    }
-}
-
-/// An IPv4 address, or the /64 of an IPv6 one, which one household has.
+/// The IPv4 address of a peer, or the /64 of an IPv6 one, which one household has.
 fn network(wire: &[u8]) -> &[u8] {
-    if wire.len() < 16 {
-        &wire[..4]
-    } else {
-        &wire[..8]
+    match wire.len() {
+        6 => &wire[..4],
+        _ => &wire[..8],
     }
 }

@@ -121,11 +121,11 @@ impl Swarms {
         if let Some(there) = &there {
             before = there.cuts();
             stored.take_over(there, clock.now);
-            self.each_address(there, Sketch::remove_address);
+            self.each_address(there, Sketch::remove);
         }
         let record = stored.record(hash, clock.now, &self.seed);
         self.census.changed(before, record.cuts());
-        self.each_address(&record, Sketch::add_address);
+        self.each_address(&record, Sketch::add);
         let count = record.len() - (before.0.len + before.1.len);
         match there {
             Some(there) => *there = record,
@@ -140,7 +140,7 @@ impl Swarms {
 
     /// Counts the address of each peer in or out.
     fn each_address(&self, record: &Record, note: impl Fn(&Sketch, &[u8])) {
-        let Some(sketch) = &self.sketch else { return };
+        let sketch = &self.sketch;
         let (v4, v6) = record.cuts();
         let v4 = record.slots_v4()[..v4.len as usize].iter();
         v4.for_each(|peer| note(sketch, peer.wire()));

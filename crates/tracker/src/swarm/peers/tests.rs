@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::swarm::entry::{self, V4};
+use crate::swarm::entry::{self, Endpoint, V4};
 use crate::swarm::minute::{Age, Minute};
+use crate::swarm::sketch::Sketch;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -89,6 +90,7 @@ proptest! {
 #[test]
 fn stale_peers_go_in_slices_and_fresh_ones_stay() {
     let seed = Seed::new([0; 16]);
+    let sketch = Sketch::coarse(seed.clone());
     let mut slots = vec![Entry::<V4>::EMPTY; 100];
     let mut peers = Peers {
         slots: &mut slots,
@@ -100,12 +102,13 @@ fn stale_peers_go_in_slices_and_fresh_ones_stay() {
         let seen = Minute(if who % 3 == 0 { 50 } else { 0 });
         let peer = entry::v4([10, 0, 0, who, 0, 1], seen);
         peers.insert(peer, who % 2 == 0);
+        sketch.add(peer.wire());
     }
     let sweep = Sweep {
         left: 16,
         now: Minute(60),
         age: Age(50),
-        sketch: None,
+        sketch: &sketch,
     };
     let (mut from, mut slices) = (Some(0), 0);
     while let Some(position) = from {
@@ -114,6 +117,8 @@ fn stale_peers_go_in_slices_and_fresh_ones_stay() {
     }
     assert_eq!(slices, 7, "sixteen are looked at each time");
     assert_eq!((peers.cut.len, peers.cut.seeders), (34, 17));
+    let counted = |who| sketch.count(&Endpoint::V4([10, 0, 0, who, 0, 1]));
+    assert_eq!([counted(0), counted(1), counted(3)], [1, 0, 1]);
 }
 
 #[test]
