@@ -257,3 +257,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn titles_are_hashed_with_a_secret_of_each_merge() {
+    let [one, other] = [Groups::default(), Groups::default()];
+    let key = |of: &Groups, title| title_key(&of.secret, title);
+    assert_eq!(key(&one, "A.Film 2020"), key(&one, "a film (2020)"));
+    assert_ne!(key(&one, "A Film 2020"), key(&other, "A Film 2020"));
+}
