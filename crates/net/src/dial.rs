@@ -1,6 +1,6 @@
 //! From a host to an open stream: every address in turn, each with its share of the time.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
@@ -30,6 +30,16 @@ pub async fn connect(
     goal: Goal<'_>,
     within: Duration,
 ) -> Result<Box<dyn Stream>, Error> {
+    let (stream, _) = reach(ground, goal, within).await?;
+    Ok(stream)
+}
+
+/// The same, and which address it was.
+pub(crate) async fn reach(
+    ground: &dyn Ground,
+    goal: Goal<'_>,
+    within: Duration,
+) -> Result<(Box<dyn Stream>, IpAddr), Error> {
     let Goal {
         host,
         port,
@@ -44,7 +54,7 @@ pub async fn connect(
         let left = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
         let share = end.saturating_duration_since(Instant::now()) / left;
         let failed = match timeout(share, ground.connect(*address)).await {
-            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Ok(stream)) => return Ok((stream, address.ip())),
             Ok(Err(error)) => error,
             Err(_) => Error::TimedOut,
         };

@@ -13,6 +13,7 @@ mod retry_after;
 mod socks;
 mod target;
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -86,6 +87,8 @@ pub struct Response {
     pub content_type: Option<String>,
     /// The body, unpacked.
     pub body: Bytes,
+    /// The address that answered; not known through a proxy.
+    pub from: Option<IpAddr>,
     headers: HeaderMap,
 }
 

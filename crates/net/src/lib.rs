@@ -20,6 +20,6 @@ pub use dial::{Goal, connect};
 pub use error::Error;
 pub use futures_util::future::BoxFuture;
 pub use ground::{Datagrams, Family, Ground, Stream};
-pub use names::{Names, is_private};
+pub use names::{Names, is_nowhere, is_private};
 pub use system::System;
 pub use tls::Roots;

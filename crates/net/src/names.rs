@@ -71,14 +71,32 @@ pub fn is_private(address: IpAddr) -> bool {
     }
 }
 
-fn is_private_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    address.is_private()
-        || address.is_loopback()
+/// Whether an address leads to this machine, to its own link, to a group or to nobody: no other machine is to be found
+/// there on the word of a third. All of these are [private](is_private).
+pub fn is_nowhere(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => is_nowhere_v4(address),
+        IpAddr::V6(address) => match (carried(address), address.segments()) {
+            (Some(inner), _) => is_nowhere_v4(inner),
+            (None, [0, 0, 0, 0, 0, 0, _, _] | [0x100, 0, 0, 0, ..]) => true,
+            (None, [first, ..]) => first & 0xffc0 == 0xfe80 || first & 0xff00 == 0xff00,
+        },
+    }
+}
+
+fn is_nowhere_v4(address: Ipv4Addr) -> bool {
+    let [first, ..] = address.octets();
+    address.is_loopback()
         || address.is_link_local()
         || address.is_multicast()
-        || a == 0
-        || a >= 240
+        || first == 0
+        || first >= 240
+}
+
+fn is_private_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    is_nowhere_v4(address)
+        || address.is_private()
         // Carrier-grade NAT (RFC 6598), protocol assignments (RFC 6890), benchmarks (RFC 2544).
         || (a == 100 && b & 0xc0 == 64)
         || (a, b, c) == (192, 0, 0)
@@ -86,20 +104,13 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_private_v6(address: Ipv6Addr) -> bool {
-    let words = address.segments();
-    let inner = |high: u16, low: u16| {
-        let [a, b] = high.to_be_bytes();
-        let [c, d] = low.to_be_bytes();
-        is_private_v4(Ipv4Addr::new(a, b, c, d))
-    };
-    match words {
+    if let Some(inner) = carried(address) {
+        return is_private_v4(inner);
+    }
+    match address.segments() {
         // Unspecified, loopback and the old v4-compatible form, none of which leave the machine.
         [0, 0, 0, 0, 0, 0, _, _] => true,
-        // Addresses that carry a v4 address (NAT64, 6to4, Teredo) are as private as that one.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => inner(high, low),
         [0x64, 0xff9b, 1, ..] => true,
-        [0x2002, high, low, ..] => inner(high, low),
-        [0x2001, 0, .., high, low] => inner(!high, !low),
         // To be discarded (RFC 6666).
         [0x100, 0, 0, 0, ..] => true,
         // Unique local, link local, the old site local, multicast.
@@ -112,9 +123,59 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
     }
 }
 
+/// The v4 address that a v6 one carries (NAT64, 6to4, Teredo): it leads where that one leads.
+fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let (high, low) = match address.segments() {
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => (high, low),
+        [0x2002, high, low, ..] => (high, low),
+        [0x2001, 0, .., high, low] => (!high, !low),
+        _ => return None,
+    };
+    let [a, b] = high.to_be_bytes();
+    let [c, d] = low.to_be_bytes();
+    Some(Ipv4Addr::new(a, b, c, d))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn some_private_addresses_are_nobodys() {
+        for (text, nowhere) in [
+            ("0.0.0.0", true),
+            ("0.1.2.3", true),
+            ("127.9.9.9", true),
+            ("169.254.1.1", true),
+            ("224.0.0.1", true),
+            ("240.0.0.1", true),
+            ("255.255.255.255", true),
+            ("::", true),
+            ("::1", true),
+            ("::7f00:1", true),
+            ("::ffff:127.0.0.1", true),
+            ("64:ff9b::127.0.0.1", true),
+            ("2002:7f00:1::1", true),
+            ("2002:a9fe:1::1", true),
+            ("2001:0:1:2:3:4:80ff:fffe", true),
+            ("100::1", true),
+            ("fe80::1", true),
+            ("ff02::1", true),
+            ("10.0.0.1", false),
+            ("100.64.0.1", false),
+            ("192.168.1.1", false),
+            ("fd00::1", false),
+            ("fec0::1", false),
+            ("64:ff9b::10.0.0.1", false),
+            ("2002:c0a8:101::1", false),
+            ("1.1.1.1", false),
+            ("2606:4700::1111", false),
+        ] {
+            let address: IpAddr = text.parse().expect("an address");
+            assert_eq!(is_nowhere(address), nowhere, "{text}");
+            assert!(!nowhere || is_private(address), "{text}");
+        }
+    }
 
     #[test]
     fn private_addresses_are_known_in_every_form() {

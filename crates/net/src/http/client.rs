@@ -132,17 +132,20 @@ impl Client {
             family: request.family,
             private: target.private,
         };
-        let mut stream = match proxy {
+        let (mut stream, from) = match proxy {
             Some(proxy) => {
                 let opened = proxy.open(&**ground, target, request.family, limits.connect);
-                opened.await?
+                (opened.await?, None)
             }
-            None => dial::connect(&**ground, goal, limits.connect).await?,
+            None => {
+                let reached = dial::reach(&**ground, goal, limits.connect).await?;
+                (reached.0, Some(reached.1))
+            }
         };
         if target.is_secure() {
             stream = tls.secure(stream, target.host()).await?;
         }
-        Line::open(stream, limits.head).await
+        Line::open((stream, from), limits.head).await
     }
 
     async fn finish(&self, begun: Begun, limit: usize) -> Result<Response, Error> {
@@ -153,6 +156,7 @@ impl Client {
         } = begun;
         let (head, packed) = answer.into_parts();
         let packed = line.read(packed, limit).await?;
+        let from = line.from;
         self.shared.pool.put(key, line);
         let text = |name| text(&head.headers, name);
         let body = body::unpack(text(header::CONTENT_ENCODING), packed, limit)?;
@@ -163,6 +167,7 @@ impl Client {
             retry_after: retry_after.and_then(|text| retry_after::parse(text, clock)),
             content_type: text(header::CONTENT_TYPE).map(str::to_owned),
             body,
+            from,
             headers: head.headers,
         })
     }

@@ -6,6 +6,7 @@
 use std::error::Error as _;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,10 +33,15 @@ pub(super) struct Line {
     /// Set by the stream when the upstream says anything.
     heard: Arc<AtomicBool>,
     head_limit: usize,
+    /// Where it leads; not known through a proxy.
+    pub(super) from: Option<IpAddr>,
 }
 
 impl Line {
-    pub(super) async fn open(stream: Box<dyn Stream>, head_limit: usize) -> Result<Self, Error> {
+    pub(super) async fn open(
+        (stream, from): (Box<dyn Stream>, Option<IpAddr>),
+        head_limit: usize,
+    ) -> Result<Self, Error> {
         let heard = Arc::new(AtomicBool::new(false));
         let stream = Listened {
             stream,
@@ -58,6 +64,7 @@ impl Line {
             ended: false,
             heard,
             head_limit,
+            from,
         })
     }
 
