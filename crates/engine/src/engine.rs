@@ -15,6 +15,7 @@ use crate::call::{Call, Ended};
 use crate::driver;
 use crate::gate::{Gate, Rate};
 use crate::keeper::Keeper;
+use crate::own::OwnRing;
 use crate::payload::{Asked, Hook, Payloads};
 use crate::series::Series;
 use crate::shared::Shared;
@@ -88,7 +89,7 @@ impl Engine {
     pub fn new(front: &'static str, policy: Policy, options: Options) -> Self {
         let now = options.timeline.now();
         let keeps = options.keeper.is_some();
-        let capacity = policy.capacity;
+        let (capacity, records) = (policy.capacity, policy.records);
         let state = State {
             payloads: Payloads::default(),
             sides: Vec::new(),
@@ -120,6 +121,8 @@ impl Engine {
             never: options.never,
             handover: Mutex::new(()),
             state: Mutex::new(state),
+            own: OwnRing::default(),
+            records,
         });
         let driver = driver::run(shared.clone());
         shared.tasks.spawn_on(driver, &shared.runtime);

@@ -20,6 +20,7 @@ use weir_dispatch::{Class, Job, JobId, Moment, Next, Start, UpstreamId, Usage};
 use crate::call::{Call, Ended};
 use crate::gate::Gate;
 use crate::keeper::Keeper;
+use crate::own::OwnRing;
 use crate::payload::{Asked, Hook, Interest, Payload};
 use crate::state::State;
 use crate::timeline::Timeline;
@@ -49,6 +50,9 @@ pub(crate) struct Shared {
     /// Held while rows are handed over, so that they arrive in order.
     pub(crate) handover: Mutex<()>,
     pub(crate) state: Mutex<State>,
+    /// What the front decided by itself, and how much of it is kept.
+    pub(crate) own: OwnRing,
+    pub(crate) records: usize,
 }
 
 /// A call to make now.
