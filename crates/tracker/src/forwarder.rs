@@ -4,6 +4,7 @@
 //! due, and submits one job for each to the engine, which decides when it is their turn.
 
 mod call;
+mod held_back;
 pub(crate) mod ledger;
 mod office;
 pub(crate) mod policy;
@@ -34,6 +35,7 @@ use self::call::Announcing;
 use self::office::{Office, Roster};
 use self::policy::{EVENT, INITIAL, REANNOUNCE};
 use self::terms::Terms;
+use crate::allowance::{Held, Network};
 use crate::clock::Clock;
 use crate::config::{Config, forwarder};
 use crate::forwarding::{Kind, Sent};
@@ -386,6 +388,7 @@ impl Office {
                 _ = events.recv_many(&mut happened, BATCH) => self.take_events(&mut happened),
                 _ = ring.recv_many(&mut batch, BATCH) => self.take_regular(&mut batch),
                 _ = tick.tick() => {
+                    self.note_held_back();
                     self.sweep(step);
                     step = (step + 1) % SWEEP_STEPS;
                 }
@@ -488,27 +491,41 @@ impl Office {
                 .filter(|_| gone)
                 .map(|slot| self.keys(slot).hash(hash));
             self.engine.cancel_keys(queued, scheduled);
-            self.say_goodbye(roster, rests, hash, at, Some(&sent.announce));
+            if !self.say_goodbye(roster, rests, hash, at, (sent.client, Some(&sent.announce))) {
+                self.ledger().leaves(&sent.announce, &at);
+                let forwarding = self.tracker.forwarding();
+                forwarding.hold_back(sent.client, Held::Delayed);
+            }
         }
         if gone {
             self.ledger().forget(hash, self.clock.now().seconds);
         }
     }
 
-    /// Sends `stopped` to all who were told of a peer.
+    /// Sends `stopped` to all who were told of a peer. `false` if its address has no event left: they stay told, and
+    /// the sweep comes back to it.
     fn say_goodbye(
         self: &Arc<Self>,
         roster: &Roster,
         rests: &[Option<Moment>],
         hash: &[u8; 20],
         at: Endpoint,
-        announce: Option<&Announce>,
-    ) {
+        (client, announce): (Network, Option<&Announce>),
+    ) -> bool {
+        if !self.ledger().is_told(hash, &at) {
+            return true;
+        }
+        let tracker = &self.tracker;
+        let most = tracker.terms().forwarding.events_per_minute;
+        let allowances = tracker.forwarding().allowances();
+        if !allowances.take(client, self.clock.now().moment, most) {
+            return false;
+        }
         let Some(told) = self.ledger().untell(hash, &at) else {
-            return;
+            return true;
         };
         let Some(announce) = announce.copied().or_else(|| sheet::farewell(&told, *hash)) else {
-            return;
+            return true;
         };
         for slot in told.slots.iter() {
             let mut all = roster.forwarders.iter().zip(rests);
@@ -517,6 +534,7 @@ impl Office {
                 self.send_event(forwarder, &announce, at);
             }
         }
+        true
     }
 
     fn send_event(self: &Arc<Self>, forwarder: &Arc<Forwarder>, announce: &Announce, at: Endpoint) {
@@ -546,7 +564,8 @@ impl Office {
             }
             for at in sheet.told {
                 if !swarms.has_peer(&sheet.hash, &at) {
-                    self.say_goodbye(&roster, &rests, &sheet.hash, at, None);
+                    let client = Network::of(at.address());
+                    self.say_goodbye(&roster, &rests, &sheet.hash, at, (client, None));
                 }
             }
             if !swarms.holds(&sheet.hash) {

@@ -12,6 +12,7 @@ use weir_engine::dispatch::Moment;
 use weir_engine::{Gate, Timeline};
 use weir_tracker_proto::Announce;
 
+use crate::allowance::{Allowances, Held as HeldBack, Network};
 use crate::config::{Config, OverloadReply};
 use crate::forwarder::ledger::Ledger;
 use crate::swarm::Endpoint;
@@ -28,6 +29,8 @@ pub(crate) struct Forwarding {
     /// Forwarders that might be asked; written by the forwarders.
     forwarders: AtomicU32,
     ledger: Ledger,
+    /// Events that each address may still have sent on.
+    allowances: Allowances,
     waiting: Waiting,
     /// The second in which a dropped announce was last logged.
     logged: AtomicU32,
@@ -40,6 +43,8 @@ pub(crate) struct Sent {
     pub(crate) at: Endpoint,
     /// Where the peer is reached in the other family.
     pub(crate) also: Option<Endpoint>,
+    /// Who sent it, and pays for it.
+    pub(crate) client: Network,
     pub(crate) kind: Kind,
 }
 
@@ -78,6 +83,8 @@ pub(crate) struct Rules {
     pub(crate) first_wait: Duration,
     /// Seconds between two lines about dropped announces.
     pub(crate) log_every: u32,
+    /// Events of one address that are sent on in a minute; 0 sets no limit.
+    pub(crate) events_per_minute: u32,
 }
 
 /// Places in the queue that an announce has taken; they are for [`Forwarding::send`].
@@ -111,6 +118,7 @@ impl Rules {
             first_window: u16::try_from(config.first_window.as_secs() / 60).unwrap_or(u16::MAX),
             first_wait: config.first_wait,
             log_every: seconds(config.drop_log_every).max(1),
+            events_per_minute: config.forward_events_per_minute,
         }
     }
 }
@@ -132,6 +140,7 @@ impl Forwarding {
             events,
             forwarders: AtomicU32::new(0),
             ledger,
+            allowances: Allowances::default(),
             waiting: Waiting {
                 most: held,
                 ..Waiting::default()
@@ -143,6 +152,17 @@ impl Forwarding {
 
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    pub(crate) fn allowances(&self) -> &Allowances {
+        &self.allowances
+    }
+
+    /// An event stays here, or goes on later.
+    pub(crate) fn hold_back(&self, client: Network, why: HeldBack) {
+        if self.has_forwarders() {
+            self.allowances.hold(client, why);
+        }
     }
 
     pub(crate) fn set_forwarders(&self, forwarders: u32) {
@@ -186,19 +206,8 @@ impl Forwarding {
     }
 
     /// Sends an announce on that has taken places; `false` if nobody can take it now.
-    pub(crate) fn send(
-        &self,
-        announce: &Announce,
-        at: Endpoint,
-        also: Option<Endpoint>,
-        Places(places): Places,
-    ) -> bool {
-        let sent = Sent {
-            announce: *announce,
-            at,
-            also,
-            kind: Kind::Regular { places },
-        };
+    pub(crate) fn send(&self, sent: impl FnOnce(Kind) -> Sent, Places(places): Places) -> bool {
+        let sent = sent(Kind::Regular { places });
         let is_sent = self.ring.try_send(sent).is_ok();
         if !is_sent {
             self.gate.release(places);
@@ -207,20 +216,7 @@ impl Forwarding {
     }
 
     /// Sends an event on.
-    pub(crate) fn send_event(
-        &self,
-        announce: &Announce,
-        at: Endpoint,
-        also: Option<Endpoint>,
-        kind: Kind,
-        rules: &Rules,
-    ) {
-        let sent = Sent {
-            announce: *announce,
-            at,
-            also,
-            kind,
-        };
+    pub(crate) fn send_event(&self, sent: Sent, rules: &Rules) {
         if self.has_forwarders() && self.events.try_send(sent).is_err() {
             self.log_dropped(rules);
         }

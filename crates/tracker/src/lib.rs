@@ -1,5 +1,6 @@
 //! The tracker front: swarms, the listeners before them and the forwarders behind them.
 
+mod allowance;
 #[cfg(feature = "bench")]
 pub mod bench;
 mod card;

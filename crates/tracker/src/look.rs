@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::allowance::Held;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::forwarder::Forwarders;
@@ -46,6 +47,13 @@ impl Look {
 
     pub(crate) fn tracker(&self) -> &Tracker {
         &self.0.tracker
+    }
+
+    /// Events of clients that did not go on at once, by reason.
+    pub(crate) fn held_back(&self) -> [(Held, u64); Held::ALL.len()] {
+        let forwarding = self.0.tracker.try_forwarding();
+        let total = |why| forwarding.map_or(0, |forwarding| forwarding.allowances().total(why));
+        Held::ALL.map(|why| (why, total(why)))
     }
 
     pub(crate) fn clock(&self) -> Clock {

@@ -21,6 +21,12 @@ struct Family {
     family: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Event {
+    event: &'static str,
+    reason: &'static str,
+}
+
 /// Adds what listeners count to the family of requests.
 pub(crate) fn count_requests(look: &Look, requests: &Requests) {
     let look = look.clone();
@@ -63,6 +69,16 @@ impl Collector for Swarms {
             None,
             MetricType::Gauge,
         )?)?;
+        let mut held_back = encoder.encode_descriptor(
+            "tracker_events_held_back",
+            "Events of clients that did not go on to other trackers, or go later",
+            None,
+            ConstCounter::<u64>::TYPE,
+        )?;
+        for (why, count) in self.0.held_back() {
+            let (event, reason) = why.labels();
+            ConstCounter::new(count).encode(held_back.encode_family(&Event { event, reason })?)?;
+        }
         ConstCounter::new(self.0.count(Kind::Unsent)).encode(encoder.encode_descriptor(
             "tracker_replies_unsent",
             "Replies that the system did not take",

@@ -9,7 +9,7 @@ use crate::lists::Lists;
 use crate::tracker::{Terms, Tracker};
 
 /// The keys of the section that a reload takes over; the others hold from the next start on.
-pub const RELOADED: [&str; 28] = [
+pub const RELOADED: [&str; 29] = [
     "forwarders",
     "forwarders_file",
     "first_interval",
@@ -22,6 +22,7 @@ pub const RELOADED: [&str; 28] = [
     "queue_throttle_top_n",
     "queue_rate_limit_threshold",
     "max_forwarders_per_announce",
+    "forward_events_per_minute",
     "forwarder_calls",
     "forward_timeout",
     "forwarder_failed_delay",

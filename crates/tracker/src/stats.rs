@@ -49,6 +49,14 @@ impl Look {
             .into_iter()
             .map(|(kind, count)| (kind.to_owned(), count.into()))
             .collect();
+        let held_back: Map<String, Value> = self
+            .held_back()
+            .into_iter()
+            .map(|(why, count)| {
+                let (event, reason) = why.labels();
+                (format!("{event}_{reason}"), count.into())
+            })
+            .collect();
         let listening: Vec<Value> = self
             .listening()
             .iter()
@@ -63,6 +71,7 @@ impl Look {
             ("leechers", json!(totals.leechers())),
             ("forwarded_hashes", json!(hashes)),
             ("forwarder_peers", json!(peers)),
+            ("events_held_back", Value::Object(held_back)),
             ("requests", Value::Object(requests)),
             ("replies_unsent", json!(self.count(Kind::Unsent))),
             ("listening", Value::Array(listening)),

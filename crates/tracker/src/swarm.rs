@@ -129,6 +129,17 @@ pub struct Known {
     pub age: u16,
     /// Nobody takes part any more.
     pub last: bool,
+    /// The peer took part until now.
+    pub left: bool,
+}
+
+/// What is asked about an announce while its swarm is locked. The answer must not wait for anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// The peer finished, for the first time as far as is known: does its address have an event left to tell others?
+    Completed,
+    /// The swarm was never forwarded: is it from now on?
+    Forward,
 }
 
 /// Why a new peer was not taken in.
@@ -166,8 +177,8 @@ impl Swarms {
         self.census.totals()
     }
 
-    /// Takes note of an announce and appends peers in their wire form to `out`, IPv4 and IPv6. Of a swarm that was never
-    /// forwarded `may_go` says, under its lock, whether it is from now on.
+    /// Takes note of an announce and appends peers in their wire form to `out`, IPv4 and IPv6. What follows from it is
+    /// asked of `may`, under the lock of the swarm.
     ///
     /// # Errors
     /// When a new peer finds no room; nothing has changed then.
@@ -175,7 +186,7 @@ impl Swarms {
     pub fn announce(
         &self,
         arrival: &Arrival,
-        (now, may_go): (Minute, impl FnOnce() -> bool),
+        (now, may): (Minute, impl FnMut(Ask) -> bool),
         random: &mut fastrand::Rng,
         out: [&mut Vec<u8>; 2],
     ) -> Result<Known, Full> {
@@ -194,7 +205,7 @@ impl Swarms {
                     paused,
                     now,
                 };
-                self.arrive(&mut shard, hashed, arrival, (how, may_go), random, out)
+                self.arrive(&mut shard, hashed, arrival, (how, may), random, out)
             }
         }
     }
@@ -259,7 +270,7 @@ impl Swarms {
         shard: &mut Shard,
         hashed: u64,
         arrival: &Arrival,
-        (how, may_go): (Standing, impl FnOnce() -> bool),
+        (how, mut may): (Standing, impl FnMut(Ask) -> bool),
         random: &mut fastrand::Rng,
         out: [&mut Vec<u8>; 2],
     ) -> Result<Known, Full> {
@@ -285,18 +296,23 @@ impl Swarms {
         };
         let also = also.map(|also| self.take_in(record, also, again));
         let places = [Some(arrived.position), also.map(|also| also.position)];
+        // Who comes, completes and goes in turn is no longer known here each time: it counts as often as others hear of it.
+        if arrived.finished && (may(Ask::Completed) || !arrived.new) {
+            record.count_download();
+        }
         self.census.changed(before, record.cuts());
         self.give(record, arrival, how, places, random, out);
         Ok(Known {
             counts: record.counts(self.rules.count_by),
             new: arrived.new,
             forward: match self.rules.forwards {
-                true => record.forward(how.now, may_go),
+                true => record.forward(how.now, || may(Ask::Forward)),
                 false => Forward::NotDue,
             },
             upstream: record.upstream(),
             age: record.age(how.now),
             last: false,
+            left: false,
         })
     }
 
@@ -416,6 +432,7 @@ impl Swarms {
             upstream: Upstream::default(),
             age: 0,
             last: false,
+            left: false,
         };
         let Some(position) = shard.find(hashed, &arrival.hash) else {
             return nobody;
@@ -424,12 +441,13 @@ impl Swarms {
         let Some(record) = shard.at_mut(position) else {
             return nobody;
         };
-        let before = record.cuts();
+        let (before, mut any) = (record.cuts(), false);
         for at in [Some(arrival.at), arrival.also].into_iter().flatten() {
             let left = match at {
                 Endpoint::V4(wire) => record.leave_v4(&entry::v4(wire, now), &self.seed),
                 Endpoint::V6(wire) => record.leave_v6(&entry::v6(wire, now), &self.seed),
             };
+            any |= left;
             if left {
                 self.sketch.remove(at.wire());
             }
@@ -439,6 +457,7 @@ impl Swarms {
             counts: record.counts(self.rules.count_by),
             upstream: record.upstream(),
             last: record.len() == 0,
+            left: any,
             ..nobody
         };
         if known.last {

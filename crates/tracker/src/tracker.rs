@@ -10,15 +10,16 @@ use arc_swap::ArcSwap;
 use tokio::sync::oneshot;
 use weir_tracker_proto::{Announce, Event, InfoHash};
 
+use crate::allowance::{Held as HeldBack, Network};
 use crate::clock::Now;
 use crate::config::Config;
 use crate::forwarder::ledger::Wish;
-use crate::forwarding::{self, Forwarding, Kind, Places, Stays};
+use crate::forwarding::{self, Forwarding, Kind, Places, Sent, Stays};
 use crate::lists::Lists;
 use crate::reply::Refusal;
 use crate::swarm::{
-    self, Age, Arrival, CountBy, Counts, Doing, Endpoint, Forward, Full, Known, Swarms, Upstream,
-    Want,
+    self, Age, Arrival, Ask, CountBy, Counts, Doing, Endpoint, Forward, Full, Known, Swarms,
+    Upstream, Want,
 };
 use crate::trust::Trust;
 
@@ -66,6 +67,9 @@ struct Sending<'a> {
     announce: &'a Announce,
     arrival: &'a Arrival,
     known: &'a Known,
+    client: Network,
+    /// All trackers hear of it at once: `stopped`, and the `completed` that its address may still have sent on.
+    event: bool,
 }
 
 /// A reply that waits.
@@ -191,20 +195,29 @@ impl Tracker {
         };
         let [v4, v6] = out;
         let starts = [v4.len(), v6.len()];
-        // Asked under the lock of the swarm, and only if it was never forwarded: one that finds no place stays as it is.
-        let mut places = None;
-        let may_go = || match (self.forwarding.get(), announce.event) {
-            (Some(forwarding), event) if event != Event::Completed => {
+        let client = Network::of(source);
+        let (mut places, mut completes) = (None, None);
+        let may = |ask| match (ask, self.forwarding.get()) {
+            (_, None) => true,
+            (Ask::Completed, Some(forwarding)) => {
+                let most = terms.forwarding.events_per_minute;
+                let goes = forwarding.allowances().take(client, now.moment, most);
+                completes = Some(goes);
+                goes
+            }
+            // It goes to all of them, without a place.
+            (Ask::Forward, _) if completes == Some(true) => true,
+            // A swarm that finds no place stays as it is.
+            (Ask::Forward, Some(forwarding)) => {
                 let taken = forwarding.take_places(true, &terms.forwarding, now.moment);
                 let goes = !matches!(taken, Err(Stays::Busy | Stays::Full));
                 places = Some(taken);
                 goes
             }
-            _ => true,
         };
         let known = self
             .swarms
-            .announce(&arrival, (now.minute, may_go), random, [v4, v6]);
+            .announce(&arrival, (now.minute, may), random, [v4, v6]);
         let known = match known {
             Ok(known) => known,
             Err(Full::Tracker) => return Err(Refusal::Full(terms.interval)),
@@ -240,10 +253,23 @@ impl Tracker {
                 announce,
                 arrival: &arrival,
                 known: &known,
+                client,
+                event: match announce.event {
+                    Event::Stopped => true,
+                    Event::Completed => completes == Some(true),
+                    _ => false,
+                },
             };
+            if announce.event == Event::Completed && !sending.event {
+                let why = match completes {
+                    Some(_) => HeldBack::Throttled,
+                    None => HeldBack::Repeated,
+                };
+                forwarding.hold_back(client, why);
+            }
             let places = match known.forward {
                 Forward::First => places,
-                Forward::Due if is_event(announce) => None,
+                Forward::Due if sending.event => None,
                 Forward::Due => Some(forwarding.take_places(false, &terms.forwarding, now.moment)),
                 Forward::NotDue => None,
             };
@@ -267,8 +293,23 @@ impl Tracker {
             announce,
             arrival,
             known,
+            client,
+            event,
         } = *sending;
-        let (at, also) = (arrival.at, arrival.also);
+        let sent = |kind| Sent {
+            announce: Announce {
+                // One that stays here is an announce like any other.
+                event: match announce.event {
+                    Event::Completed if !event => Event::None,
+                    event => event,
+                },
+                ..*announce
+            },
+            at: arrival.at,
+            also: arrival.also,
+            client,
+            kind,
+        };
         let first = known.forward == Forward::First;
         if let Some(Err(stays @ (Stays::Busy | Stays::Full))) = places
             && first
@@ -280,20 +321,21 @@ impl Tracker {
         let waits =
             known.new && !rules.first_wait.is_zero() && !known.upstream.has(Upstream::PEERS);
         let waits = waits && (pending || first) && !is_event(announce);
-        let held = waits.then(|| forwarding.hold(&arrival.hash, at)).flatten();
+        let held = waits
+            .then(|| forwarding.hold(&arrival.hash, arrival.at))
+            .flatten();
         match (announce.event, places) {
             (Event::Stopped, _) => {
-                if known.upstream.has(Upstream::FORWARDED) {
+                // Who is not here was taken leave of, or will be.
+                if known.left && known.upstream.has(Upstream::FORWARDED) {
                     let last = known.last;
-                    forwarding.send_event(announce, at, also, Kind::Stopped { last }, rules);
+                    forwarding.send_event(sent(Kind::Stopped { last }), rules);
                 }
                 return Ok(());
             }
-            (Event::Completed, _) => {
-                forwarding.send_event(announce, at, also, Kind::Completed, rules);
-            }
+            (Event::Completed, _) if event => forwarding.send_event(sent(Kind::Completed), rules),
             (_, Some(Ok(places))) => {
-                if forwarding.send(announce, at, also, places) {
+                if forwarding.send(sent, places) {
                     pending |= first;
                 } else if first {
                     drop(held);

@@ -148,6 +148,17 @@ impl Ledger {
         self.at(hash, |sheet| sheet.untell(at)).flatten()
     }
 
+    /// Whether a tracker was told of a peer, and not yet that it is gone.
+    pub(crate) fn is_told(&self, hash: &[u8; 20], at: &Endpoint) -> bool {
+        let told = self.look(hash, |sheet| sheet.told().iter().any(|told| told.at == *at));
+        told.unwrap_or(false)
+    }
+
+    /// A peer goes, and trackers hear of it later: what it said last is kept for them.
+    pub(crate) fn leaves(&self, announce: &Announce, at: &Endpoint) {
+        self.at(&announce.info_hash.0, |sheet| sheet.leaves(at, announce));
+    }
+
     /// Ports of our peers that trackers were told of.
     pub(crate) fn told_ports(&self, hash: &[u8; 20]) -> Vec<u16> {
         let ports = self.look(hash, |sheet| {

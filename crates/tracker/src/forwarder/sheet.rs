@@ -16,6 +16,8 @@ pub(crate) type Slot = u16;
 
 /// Peers that a sheet remembers having told of; the oldest are forgotten, as upstreams forget them too.
 const TOLD: usize = 32;
+/// Seconds past its next announce after which a tracker has forgotten a peer by itself.
+const FORGOTTEN: u32 = 60 * 60;
 /// Bytes of a tracker id that are kept.
 const TRACKER_ID: usize = 128;
 
@@ -57,6 +59,8 @@ pub(crate) struct Told {
     pub(super) peer_id: PeerId,
     pub(super) port: u16,
     pub(super) key: u32,
+    /// Bytes uploaded, downloaded and left, as it said last.
+    pub(super) bytes: [u64; 3],
     pub(super) slots: Slots,
 }
 
@@ -125,6 +129,7 @@ impl Told {
             peer_id: announce.peer_id,
             port: announce.port.get(),
             key: announce.key.map_or(0, Into::into),
+            bytes: [announce.uploaded, announce.downloaded, announce.left],
             slots: Slots::default(),
         }
     }
@@ -277,25 +282,32 @@ impl Sheet {
         }
     }
 
-    /// Nobody here takes part any more: what trackers gave goes, the times they demanded stay.
+    /// Nobody here takes part any more: what trackers gave goes. The times they demanded stay, and so do the peers that
+    /// they are still to be told have gone.
     pub(super) fn forget_peers(&mut self) {
         self.v4 = Vec::new();
-        let asked = self.more.take().map(|more| more.asked);
-        let asked = asked.filter(|asked| !asked.is_empty());
-        self.more = asked.map(|asked| {
-            Box::new(More {
-                asked,
-                ..More::default()
-            })
+        self.more = self.more.take().and_then(|mut more| {
+            more.v6 = Vec::new();
+            if more.told.is_empty() {
+                more.ids = Vec::new();
+            }
+            let keeps = !more.told.is_empty() || !more.asked.is_empty();
+            keeps.then_some(more)
         });
         for line in &mut self.lines {
             (line.v4, line.v6) = (0, 0);
         }
     }
 
-    /// Whether no time lies ahead.
+    /// Whether no time lies ahead, and nobody is to be told that a peer has gone.
     pub(super) fn is_over(&self, now: u32) -> bool {
-        self.pending == 0 && self.lines.iter().all(|line| line.due <= now)
+        let remembers = |slot| now < self.line(slot).due.saturating_add(FORGOTTEN);
+        self.pending == 0
+            && self.lines.iter().all(|line| line.due <= now)
+            && !self
+                .told()
+                .iter()
+                .any(|told| told.slots.iter().any(remembers))
     }
 
     /// A tracker is going to be asked; `false` if it is already.
@@ -334,6 +346,18 @@ impl Sheet {
         let before = kept.slots.has(slot);
         kept.slots.insert(slot);
         !before
+    }
+
+    /// Keeps what a peer said last, for those who are told later that it has gone.
+    pub(super) fn leaves(&mut self, at: &Endpoint, announce: &Announce) {
+        let Some(more) = &mut self.more else { return };
+        if let Some(kept) = more.told.iter_mut().find(|told| told.at == *at) {
+            let slots = std::mem::take(&mut kept.slots);
+            *kept = Told {
+                slots,
+                ..Told::new(*at, announce)
+            };
+        }
     }
 
     /// Takes a peer out, with who was told of it.
@@ -437,9 +461,12 @@ impl Sheet {
 /// An announce that takes leave of an upstream for a peer that did not do it itself.
 pub(super) fn farewell(told: &Told, hash: [u8; 20]) -> Option<Announce> {
     let port = std::num::NonZeroU16::new(told.port)?;
+    let [uploaded, downloaded, left] = told.bytes;
     Some(Announce {
         event: Event::Stopped,
-        left: 0,
+        uploaded,
+        downloaded,
+        left,
         key: std::num::NonZeroU32::new(told.key),
         ..Announce::new(weir_tracker_proto::InfoHash(hash), told.peer_id, port)
     })
@@ -549,6 +576,7 @@ mod tests {
             peer_id: PeerId([last; 20]),
             port: 6881,
             key: 0,
+            bytes: [0; 3],
             slots: Slots::default(),
         };
         for slot in [0, 70, 3] {

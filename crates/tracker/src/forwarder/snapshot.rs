@@ -3,6 +3,7 @@
 //! A head, the forwarders' names by slot, the sheets one after another, and a checksum. Times are what was left of them
 //! when the file was written; the wall clock in the head tells how long nobody ran.
 
+use weir_net::{is_nowhere, is_private};
 use weir_tracker_proto::PeerId;
 
 use super::ledger::{Ledger, SLICE};
@@ -10,7 +11,9 @@ use super::sheet::{Kept, Line, Sheet, Slot, Slots, Told};
 use crate::sealed::{self, BadFile, Bytes};
 use crate::swarm::Endpoint;
 
-const MAGIC: &[u8; 8] = b"weirsht1";
+const MAGIC: &[u8; 8] = b"weirsht2";
+/// Written before peers were looked at that trackers gave, and without what ours said last.
+const OLD: &[u8; 8] = b"weirsht1";
 /// In place of a slot without a name.
 const NOBODY: Slot = Slot::MAX;
 
@@ -60,7 +63,10 @@ impl Ledger {
         now: Written,
         names: &mut Vec<String>,
     ) -> Result<Vec<[u8; 20]>, BadFile> {
-        let mut content = sealed::open(file, MAGIC)?;
+        let (mut content, old) = match sealed::open(file, MAGIC) {
+            Err(BadFile::Foreign) => (sealed::open(file, OLD)?, true),
+            content => (content?, false),
+        };
         let wall = content.take().map(u64::from_le_bytes);
         let wall = wall.ok_or(BadFile::Content)?;
         // Both are cut to whole seconds: nobody is asked early for that.
@@ -69,7 +75,7 @@ impl Ledger {
         let slots = read_names(&mut content, names).ok_or(BadFile::Content)?;
         let mut with_peers = Vec::new();
         while !content.0.is_empty() {
-            let read = read_sheet(&mut content, &slots, now, away);
+            let read = read_sheet(&mut content, &slots, (now, away), old);
             let (hash, sheet) = read.ok_or(BadFile::Content)?;
             if sheet.peers() > 0 {
                 with_peers.push(hash);
@@ -135,6 +141,7 @@ fn write_sheet(hash: &[u8; 20], sheet: &Sheet, now: Written, file: &mut Vec<u8>)
         file.extend_from_slice(&told.peer_id.0);
         file.extend_from_slice(&told.port.to_le_bytes());
         file.extend_from_slice(&told.key.to_le_bytes());
+        file.extend(told.bytes.iter().flat_map(|count| count.to_le_bytes()));
         file.extend_from_slice(&(told.slots.iter().count() as u16).to_le_bytes());
         for slot in told.slots.iter() {
             file.extend_from_slice(&slot.to_le_bytes());
@@ -151,9 +158,14 @@ fn write_sheet(hash: &[u8; 20], sheet: &Sheet, now: Written, file: &mut Vec<u8>)
 fn read_sheet(
     content: &mut Bytes<'_>,
     slots: &[Slot],
-    now: Written,
-    away: u32,
+    (now, away): (Written, u32),
+    old: bool,
 ) -> Option<([u8; 20], Sheet)> {
+    // Which tracker may have private peers is not known here; those of an old file come back with its next answer.
+    let stays = |peer: Endpoint| {
+        let at = peer.socket();
+        at.port() != 0 && !is_nowhere(at.ip()) && !(old && is_private(at.ip()))
+    };
     let slot = |content: &mut Bytes<'_>| {
         let slot = content.take().map(u16::from_le_bytes)?;
         Some(slots.get(usize::from(slot)).copied().unwrap_or(NOBODY))
@@ -165,7 +177,7 @@ fn read_sheet(
         let due = content.take().map(u32::from_le_bytes)?;
         let expires = content.take().map(u16::from_le_bytes)?;
         let [v4, v6] = content.take::<2>()?;
-        let line = Line {
+        let mut line = Line {
             due: now.seconds.saturating_add(due.saturating_sub(away)).max(1),
             expires: now
                 .minute()
@@ -173,8 +185,11 @@ fn read_sheet(
             v4,
             v6,
         };
-        let v4 = content.some(usize::from(v4) * 6)?.as_chunks().0.to_vec();
-        let v6 = content.some(usize::from(v6) * 18)?.as_chunks().0.to_vec();
+        let mut v4 = content.some(usize::from(v4) * 6)?.as_chunks().0.to_vec();
+        let mut v6 = content.some(usize::from(v6) * 18)?.as_chunks().0.to_vec();
+        v4.retain(|wire| stays(Endpoint::V4(*wire)));
+        v6.retain(|wire| stays(Endpoint::V6(*wire)));
+        (line.v4, line.v6) = (v4.len() as u8, v6.len() as u8);
         if slot != NOBODY {
             kept.lines.push((slot, line, v4, v6));
         }
@@ -190,8 +205,12 @@ fn read_sheet(
             peer_id: PeerId(content.take()?),
             port: content.take().map(u16::from_le_bytes)?,
             key: content.take().map(u32::from_le_bytes)?,
+            bytes: [0; 3],
             slots: Slots::default(),
         };
+        for count in told.bytes.iter_mut().filter(|_| !old) {
+            *count = content.take().map(u64::from_le_bytes)?;
+        }
         for _ in 0..content.take().map(u16::from_le_bytes)? {
             let slot = slot(content)?;
             if slot != NOBODY {

@@ -87,7 +87,7 @@ impl Rig {
         let swarms = &self.front.tracker.swarms;
         let mut random = fastrand::Rng::with_seed(1);
         swarms
-            .announce(&arrival, (Minute::START, || true), &mut random, out)
+            .announce(&arrival, (Minute::START, |_| true), &mut random, out)
             .unwrap();
     }
 

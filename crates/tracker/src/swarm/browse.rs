@@ -199,7 +199,7 @@ mod tests {
         let out = [&mut Vec::new(), &mut Vec::new()];
         let mut random = fastrand::Rng::with_seed(1);
         swarms
-            .announce(&arrival, (now, || true), &mut random, out)
+            .announce(&arrival, (now, |_| true), &mut random, out)
             .unwrap();
     }
 

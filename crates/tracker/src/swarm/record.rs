@@ -88,6 +88,8 @@ pub(super) struct Arrived {
     pub(super) position: usize,
     /// It was not here before.
     pub(super) new: bool,
+    /// It finished with this announce, and was not known to have finished before.
+    pub(super) finished: bool,
 }
 
 /// Whether an announce is to be sent on.
@@ -203,9 +205,7 @@ impl Record {
         if found.is_none() {
             self.make_room_v4(seed);
         }
-        let (arrived, counted) = self.with_v4(seed, |peers| arrive(peers, entry, found, how));
-        self.completed = self.completed.saturating_add(counted.into());
-        arrived
+        self.with_v4(seed, |peers| arrive(peers, entry, found, how))
     }
 
     pub(super) fn arrive_v6(&mut self, entry: Entry<V6>, how: Standing, seed: &Seed) -> Arrived {
@@ -214,9 +214,7 @@ impl Record {
         if found.is_none() {
             list.make_room(seed);
         }
-        let (arrived, counted) = list.with(seed, |peers| arrive(peers, entry, found, how));
-        self.completed = self.completed.saturating_add(counted.into());
-        arrived
+        list.with(seed, |peers| arrive(peers, entry, found, how))
     }
 
     /// Takes a peer out; `false` if it was not here.
@@ -341,6 +339,11 @@ impl Record {
 
     pub(super) fn completed(&self) -> u32 {
         self.completed
+    }
+
+    /// One more finished it.
+    pub(super) fn count_download(&mut self) {
+        self.completed = self.completed.saturating_add(1);
     }
 
     /// A swarm as it was stored, all of its peers different.
@@ -572,28 +575,35 @@ pub(super) fn distinct<const N: usize>(slots: &[Entry<N>], cut: Cut) -> [u32; 2]
     [addresses(seeders), addresses(leechers)]
 }
 
-/// Stores what a peer said of itself; says also whether its download was counted now.
+/// Stores what a peer said of itself.
 #[inline]
 fn arrive<const N: usize>(
     peers: &mut Peers<'_, N>,
     mut entry: Entry<N>,
     found: Option<usize>,
     how: Standing,
-) -> (Arrived, bool) {
+) -> Arrived {
     let Some(position) = found else {
         entry.set_paused(how.paused);
-        let counted = how.completed && entry.count();
+        let finished = how.completed && entry.count();
         let position = peers.insert(entry, how.seeder);
-        let new = true;
-        return (Arrived { position, new }, counted);
+        return Arrived {
+            position,
+            new: true,
+            finished,
+        };
     };
+    // Who had all of it before cannot finish it: an event that is repeated, or made up, is none.
+    let seeded = peers.is_seeder(position);
     let kept = &mut peers.slots[position];
     kept.stamp(how.now);
     kept.set_paused(how.paused);
-    let counted = how.completed && kept.count();
-    let position = peers.set_seeder(position, how.seeder);
-    let new = false;
-    (Arrived { position, new }, counted)
+    let finished = how.completed && !seeded && kept.count();
+    Arrived {
+        position: peers.set_seeder(position, how.seeder),
+        new: false,
+        finished,
+    }
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ impl Tracker {
         self.v6.clear();
         let out = [&mut self.v4, &mut self.v6];
         self.swarms
-            .announce(arrival, (self.now, || true), &mut self.random, out)
+            .announce(arrival, (self.now, |_| true), &mut self.random, out)
     }
 
     fn comes(&mut self, swarm: u8, at: Endpoint, seeder: bool) -> Known {

@@ -29,7 +29,7 @@ impl World {
     }
 
     /// The world after a stop, on a clock of its own.
-    async fn again(self, away: Duration, config: &Config) -> Self {
+    pub(super) async fn again(self, away: Duration, config: &Config) -> Self {
         let wall = self.timeline.wall(self.timeline.now()) + away;
         let network = self.network.clone();
         let before = self.stop(away).await;
