@@ -73,6 +73,8 @@ pub(crate) struct Given {
     pub(crate) tracker_id: Option<Box<[u8]>>,
     /// Where it sees us.
     pub(crate) external: Option<IpAddr>,
+    /// The address that answered; through a proxy the one in its URL, if there is one.
+    pub(crate) from: Option<IpAddr>,
 }
 
 /// Why a tracker said nothing that can be used. Displays without secrets.
@@ -108,6 +110,12 @@ impl Target {
             turn: AtomicUsize::new(0),
             secrets: Secrets::of(&config.uri, None, |part| part != "announce"),
         }
+    }
+
+    /// The address in its URL, if it has no name.
+    fn literal(&self) -> Option<IpAddr> {
+        let host = self.url.host()?.to_string();
+        host.trim_matches(['[', ']']).parse().ok()
     }
 
     fn is_udp(&self) -> bool {

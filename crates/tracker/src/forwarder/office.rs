@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use weir_engine::Engine;
 use weir_engine::dispatch::Moment;
+use weir_net::{is_nowhere, is_private};
 
 use super::call::Keys;
 use super::ledger::Ledger;
@@ -172,7 +173,8 @@ impl Office {
         self.tracker.swarms.set_forwarded(hash, Some(minute(next)));
     }
 
-    /// The peers of an answer without those that are ours: the ones that a tracker was told of, at our own address.
+    /// The peers of an answer that clients may be sent to, without those that are ours: the ones that a tracker was
+    /// told of, at our own address.
     pub(super) async fn foreign(
         &self,
         forwarder: &Forwarder,
@@ -198,8 +200,15 @@ impl Office {
             let address = peer.address();
             is_told(peer) && (externals.contains(&address) || own.contains(&address))
         };
+        // A tracker out there has no business in our network, and nobody has any on our clients' own machines.
+        let near = given.from.is_some_and(is_private);
+        let may_be_there = |peer: &Endpoint| {
+            let address = peer.address();
+            !is_nowhere(address) && (near || !is_private(address))
+        };
         let swarms = &self.tracker.swarms;
-        let foreign = |peer: &&Endpoint| !ours(peer) && !swarms.has_peer(hash, peer);
+        let foreign =
+            |peer: &&Endpoint| may_be_there(peer) && !ours(peer) && !swarms.has_peer(hash, peer);
         given.peers.iter().filter(foreign).copied().collect()
     }
 }

@@ -312,6 +312,59 @@ mod tests {
     }
 
     #[test]
+    fn an_old_file_is_read_without_the_peers_that_are_no_longer_taken() {
+        let v6 = |first: u16, last: u8| {
+            let mut wire = [0; 18];
+            wire[..2].copy_from_slice(&first.to_be_bytes());
+            (wire[15], wire[17]) = (last, 1);
+            Endpoint::V6(wire)
+        };
+        let peers = [
+            Endpoint::V4([127, 0, 0, 1, 0, 1]),
+            Endpoint::V4([10, 0, 0, 1, 0, 1]),
+            Endpoint::V4([198, 51, 100, 7, 0, 1]),
+            Endpoint::V4([198, 51, 100, 8, 0, 0]),
+            v6(0xfe80, 1),
+            v6(0xfd00, 1),
+            v6(0x2606, 1),
+        ];
+        let ledger = Ledger::new(LIMITS, 3);
+        for slot in 0..2 {
+            ledger.begin(&HASH, None);
+            let news = News {
+                due: 1800,
+                expires: 60,
+                peers: &peers[usize::from(slot)..],
+                tracker_id: None,
+                most: 100,
+            };
+            ledger.absorb(&HASH, slot, &news);
+            ledger.end(&HASH, None);
+        }
+        let new = written(&ledger, at(0, 0), &names(&["a", "b"]));
+        let mut old = new[..new.len() - blake3::OUT_LEN].to_vec();
+        old[..8].copy_from_slice(OLD);
+        for (file, left) in [(new, [2, 2]), (sealed::seal(old), [1, 1])] {
+            let after = Ledger::new(LIMITS, 3);
+            let with_peers = after.restore(&file, at(0, 0), &mut Vec::new());
+            assert_eq!(with_peers, Ok(vec![HASH]));
+            let groups = 0..crate::swarm::snapshot::GROUPS;
+            let kept = groups
+                .flat_map(|group| after.tables_of(group))
+                .find_map(|table| {
+                    let table = table.lock();
+                    let sheet = table.get(&HASH)?;
+                    Some([sheet.v4().len(), sheet.v6().len()])
+                });
+            assert_eq!(kept, Some(left), "each where it belongs");
+            assert_eq!(after.totals(), (1, left[0] + left[1]));
+            after.forget_tracker(0);
+            after.forget_tracker(1);
+            assert_eq!(after.totals(), (1, 0), "and goes with its tracker");
+        }
+    }
+
+    #[test]
     fn a_file_that_was_cut_or_changed_is_refused() {
         let file = written(&ledger(), at(600, 10_000), &names(&["a", "b"]));
         let read = |file: &[u8]| {

@@ -7,6 +7,7 @@ mod outage;
 mod peers;
 mod queue;
 mod restart;
+mod strangers;
 mod times;
 #[path = "tests/udp.rs"]
 mod udp_trackers;
@@ -308,8 +309,11 @@ fn place(number: u8) -> SocketAddr {
 }
 
 async fn tracker(network: &Network, number: u8, behaviour: Behaviour) -> http::Tracker {
-    let place = Place::Memory(network, place(number));
-    let started = http::Tracker::start(place, behaviour).await;
+    tracker_at(network, place(number), behaviour).await
+}
+
+async fn tracker_at(network: &Network, place: SocketAddr, behaviour: Behaviour) -> http::Tracker {
+    let started = http::Tracker::start(Place::Memory(network, place), behaviour).await;
     started.expect("memory has room")
 }
 

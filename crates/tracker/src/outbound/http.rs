@@ -29,6 +29,7 @@ pub(super) async fn announce(
             peers: endpoints(answer.peers.addresses()),
             tracker_id: answer.tracker_id.map(Into::into),
             external: answer.external_ip,
+            from: response.from.or_else(|| target.literal()),
         })),
     }
 }

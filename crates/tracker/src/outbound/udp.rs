@@ -96,6 +96,7 @@ impl Client {
             } => Ok(Said::Given(Given {
                 interval: Some(interval),
                 peers: endpoints(peers.addresses()),
+                from: Some(attempt.to.ip()),
                 ..Given::default()
             })),
             Reply::Cut { .. } => Ok(refused(String::new())),

@@ -136,7 +136,8 @@ async fn a_new_answer_replaces_the_peers_of_its_tracker_alone() {
 #[tokio::test(start_paused = true)]
 async fn who_comes_to_us_is_no_longer_a_peer_of_others() {
     let network = Network::new();
-    let tracker = tracker(&network, 1, good(1800, &["10.0.0.2:6881", FOREIGN])).await;
+    let near = at("192.168.7.1:6969");
+    let tracker = tracker_at(&network, near, good(1800, &["10.0.0.2:6881", FOREIGN])).await;
     let world = World::new(&network, &config(&[("a", &tracker.url())]));
     world.announce(1, 1).await;
     assert_eq!(world.announce(1, 1).await.counts, (2, 1));
@@ -311,9 +312,7 @@ async fn a_connection_is_used_again() {
 async fn a_forwarder_may_have_one_family_and_a_proxy() {
     let network = Network::new();
     let v4 = tracker(&network, 1, good(1800, &[])).await;
-    let place = Place::Memory(&network, at("[2001:db8::1]:6969"));
-    let v6 = http::Tracker::start(place, good(1800, &[])).await;
-    let v6 = v6.expect("memory has room");
+    let v6 = tracker_at(&network, at("[2001:db8::1]:6969"), good(1800, &[])).await;
     let proxy = tracker(&network, 3, good(1800, &[])).await;
     network.resolves("t.example", &["192.0.2.1", "2001:db8::1"]);
     let url = "http://t.example:6969/announce";
