@@ -1,12 +1,15 @@
 //! Decisions about upstreams, in words.
 
+use std::sync::Arc;
+
 use weir_engine::{
+    OwnDecision,
     dispatch::{Decision, Moment, What},
     sentence,
 };
 
-use super::sight::Sight;
-use crate::App;
+use super::{Upstreams, sight::Sight, times::Times};
+use crate::{App, app::Front};
 
 /// A decision as it is shown.
 pub(super) struct Told {
@@ -80,26 +83,73 @@ impl Group {
 /// at the same moment.
 pub(super) type Place = (u64, (usize, u32), u64);
 
-/// The newest decisions before a place, each with its place and the position of its upstream in `sights`; and whether
-/// there are more.
+/// In place of an upstream: the front itself.
+const ITSELF: u32 = u32::MAX;
+
+/// A decision that was found.
+pub(super) enum Found {
+    /// About the upstream at a position of the sights.
+    About(usize, Decision),
+    /// Of the front at a position, where no upstream had to do with it.
+    Own(usize, OwnDecision),
+}
+
+/// A front whose own decisions are shown.
+pub(super) struct Itself<'a> {
+    pub(super) front: &'a Front,
+    pub(super) times: Times,
+    decisions: Vec<OwnDecision>,
+}
+
+impl<'a> Itself<'a> {
+    /// All fronts, or the one with this name.
+    pub(super) fn all(app: &'a App, name: Option<&str>) -> Vec<Self> {
+        let look = |(front, upstreams): (&'a Front, &Arc<dyn Upstreams>)| {
+            let engine = upstreams.engine();
+            Self {
+                front,
+                times: Times::new(engine, app.now(), app.shell().zone.clone()),
+                decisions: engine.own_decisions(),
+            }
+        };
+        let wanted = |front: &Front| name.is_none_or(|name| front.name == name);
+        let fronts = app.with_upstreams().filter(|(front, _)| wanted(front));
+        fronts.map(look).collect()
+    }
+}
+
+/// The newest decisions before a place, each with its place; and whether there are more. A burst stands where it began,
+/// so that pages do not change while it goes on.
 pub(super) fn newest(
     app: &App,
-    sights: &[Sight<'_>],
+    (sights, fronts): (&[Sight<'_>], &[Itself<'_>]),
     before: Option<Place>,
     limit: usize,
-) -> (Vec<(Place, usize, Decision)>, bool) {
-    let fronts: Vec<&str> = app.fronts().iter().map(|front| front.name).collect();
+) -> (Vec<(Place, Found)>, bool) {
+    let number = |name: &str| {
+        let mut all = app.fronts().iter();
+        all.position(|front| front.name == name).unwrap_or_default()
+    };
+    let is_wanted = |place: &Place| before.is_none_or(|before| *place < before);
     let mut found = Vec::new();
     for (index, sight) in sights.iter().enumerate() {
-        let front = fronts.iter().position(|front| *front == sight.front.name);
-        let whom = (front.unwrap_or_default(), sight.id().0);
+        let whom = (number(sight.front.name), sight.id().0);
         let decisions = sight.decisions().into_iter();
-        let placed =
-            decisions.map(|decision| ((decision.at.0, whom, decision.number), index, decision));
-        let wanted = placed.filter(|(place, _, _)| before.is_none_or(|before| *place < before));
-        found.extend(wanted.take(limit + 1));
+        let placed = decisions.map(|decision| {
+            let place = (decision.at.0, whom, decision.number);
+            (place, Found::About(index, decision))
+        });
+        found.extend(placed.filter(|(place, _)| is_wanted(place)).take(limit + 1));
     }
-    found.sort_unstable_by_key(|(place, _, _)| std::cmp::Reverse(*place));
+    for (index, itself) in fronts.iter().enumerate() {
+        let whom = (number(itself.front.name), ITSELF);
+        let placed = itself.decisions.iter().map(|decision| {
+            let place = (decision.at.0, whom, decision.number);
+            (place, Found::Own(index, decision.clone()))
+        });
+        found.extend(placed.filter(|(place, _)| is_wanted(place)).take(limit + 1));
+    }
+    found.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(*place));
     let more = found.len() > limit;
     found.truncate(limit);
     (found, more)

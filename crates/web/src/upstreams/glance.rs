@@ -1,9 +1,9 @@
 //! Upstreams at a glance, for the overview: how many are open, which need attention, what was decided last.
 
-use weir_engine::Standing;
+use weir_engine::{OwnDecision, Standing, dispatch::Decision};
 
 use super::{
-    decisions::{newest, tell},
+    decisions::{Found, Itself, newest, tell},
     numbers::grouped,
     reason,
     sight::Sight,
@@ -56,27 +56,47 @@ impl Glance {
                 .then(one.name().cmp(other.name()))
         });
         let attention = all.iter().filter(|sight| sight.needs_attention());
-        let (last, _) = newest(app, &all, None, ROWS);
-        let decisions = last.iter().flat_map(|(_, index, decision)| {
-            let sight = &all[*index];
-            let told = tell(sight, std::slice::from_ref(decision));
-            told.into_iter().map(move |told| Decided {
-                href: format!("{}#d-{}", sight.path(), told.number),
-                at: sight.times.shown_exactly(told.at),
-                front: sight.front.name,
-                icon: sight.front.icon.symbol(),
-                name: sight.name().to_owned(),
-                rest: {
-                    let rest = told.sentence.strip_prefix(sight.name());
-                    sight.times.html(rest.unwrap_or(&told.sentence))
-                },
-            })
+        let fronts = Itself::all(app, None);
+        let (last, _) = newest(app, (&all, &fronts), None, ROWS);
+        let decisions = last.iter().flat_map(|(_, found)| match found {
+            Found::About(index, decision) => Decided::about(&all[*index], decision),
+            Found::Own(index, decision) => vec![Decided::own(&fronts[*index], decision)],
         });
         Self {
             sentence: sentence(&all),
             more: attention.clone().count().saturating_sub(ROWS),
             decisions: decisions.collect(),
             attention: attention.take(ROWS).map(Attention::new).collect(),
+        }
+    }
+}
+
+impl Decided {
+    fn about(sight: &Sight<'_>, decision: &Decision) -> Vec<Self> {
+        let told = tell(sight, std::slice::from_ref(decision)).into_iter();
+        let decided = told.map(|told| Self {
+            href: format!("{}#d-{}", sight.path(), told.number),
+            at: sight.times.shown_exactly(told.at),
+            front: sight.front.name,
+            icon: sight.front.icon.symbol(),
+            name: sight.name().to_owned(),
+            rest: {
+                let rest = told.sentence.strip_prefix(sight.name());
+                sight.times.html(rest.unwrap_or(&told.sentence))
+            },
+        });
+        decided.collect()
+    }
+
+    fn own(itself: &Itself<'_>, decision: &OwnDecision) -> Self {
+        let front = itself.front;
+        Self {
+            href: format!("/upstreams?front={}", front.name),
+            at: itself.times.shown_exactly(decision.at),
+            front: front.name,
+            icon: front.icon.symbol(),
+            name: front.title.to_owned(),
+            rest: itself.times.html(&format!(": {}", decision.sentence())),
         }
     }
 }

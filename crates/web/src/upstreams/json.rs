@@ -8,13 +8,13 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use weir_engine::{
-    Kind, Standing,
+    Kind, OwnDecision, Standing,
     dispatch::{Decision, Moment},
 };
 
 use super::{
     asked::View,
-    decisions::{Place, newest, tell},
+    decisions::{Found, Itself, Place, newest, tell},
     list, reason,
     sight::Sight,
 };
@@ -156,6 +156,11 @@ pub(super) async fn decisions(
         text => Some(read(text).ok_or_else(odd_place)?),
     };
     let limit = asked.limit.parse().unwrap_or(PAGE).clamp(1, MOST);
+    let fronts = match (asked.front.as_str(), asked.upstream.as_str()) {
+        ("", "") => Itself::all(&app, None),
+        (front, "") => Itself::all(&app, Some(front)),
+        _ => Vec::new(),
+    };
     let sights = match (asked.front.as_str(), asked.upstream.as_str()) {
         ("", "") => Sight::all(&app),
         (front, "") => {
@@ -170,11 +175,14 @@ pub(super) async fn decisions(
         }
         (front, name) => vec![Sight::find(&app, front, name)?],
     };
-    let (found, more) = newest(&app, &sights, before, limit);
-    let last = found.last().map(|(place, _, _)| write(*place));
+    let (found, more) = newest(&app, (&sights, &fronts), before, limit);
+    let last = found.last().map(|(place, _)| write(*place));
     let rows: Vec<Value> = found
         .iter()
-        .map(|(_, index, decision)| row(&sights[*index], decision))
+        .map(|(_, found)| match found {
+            Found::About(index, decision) => row(&sights[*index], decision),
+            Found::Own(index, decision) => own_row(&fronts[*index], decision),
+        })
         .collect();
     Ok(Json(
         json!({ "decisions": rows, "before": last.filter(|_| more) }),
@@ -196,6 +204,23 @@ fn row(sight: &Sight<'_>, decision: &Decision) -> Value {
         })
     });
     rows.collect::<Vec<_>>().pop().unwrap_or_default()
+}
+
+/// A decision of the front itself: without an upstream, and with how often it was made until when.
+fn own_row(itself: &Itself<'_>, decision: &OwnDecision) -> Value {
+    json!({
+        "front": itself.front.name,
+        "upstream": null,
+        "number": decision.number,
+        "at": itself.times.exact(decision.at),
+        "last": itself.times.exact(decision.last),
+        "count": decision.count,
+        "kind": decision.own.kind.name(),
+        "about": decision.own.about,
+        "class": null,
+        "asker": decision.own.asker.as_deref(),
+        "sentence": decision.sentence(),
+    })
 }
 
 fn write((at, (front, upstream), number): Place) -> String {

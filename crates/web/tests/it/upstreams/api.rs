@@ -2,6 +2,7 @@
 
 use axum::http::{Method, StatusCode};
 use serde_json::Value;
+use weir_engine::{Own, OwnKind};
 
 use super::front::{Town, town};
 use crate::support::{FAR, KEY};
@@ -209,4 +210,57 @@ async fn decisions_come_newest_first_and_each_once() {
     )
     .await;
     assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_a_front_decides_by_itself_stands_among_the_decisions() {
+    let town = town().await;
+    let own = |asker: &str| Own {
+        kind: OwnKind::Throttled,
+        about: "completed",
+        asker: Some(asker.into()),
+        limit: Some(60),
+        sentence: |decision| format!("<b>{}</b> of {:?}.", decision.count, decision.own.asker),
+    };
+    let before = get(&town, "/api/v1/decisions").await["decisions"].clone();
+    let engine = &town.tracker.engine;
+    engine.note_own(own("203.0.113.7"), 900);
+    engine.note_own(own("203.0.113.8"), 1);
+    engine.note_own(own("203.0.113.7"), 99);
+    let all = get(&town, "/api/v1/decisions").await["decisions"].clone();
+    let all = all.as_array().unwrap();
+    assert_eq!(all.len(), before.as_array().unwrap().len() + 2);
+    assert_eq!(all[0]["asker"], "203.0.113.8", "newest first");
+    let burst = &all[1];
+    assert_eq!(burst["sentence"], "<b>999</b> of Some(\"203.0.113.7\").");
+    for (field, value) in [
+        ("front", Value::from("tracker")),
+        ("upstream", Value::Null),
+        ("kind", "throttled".into()),
+        ("about", "completed".into()),
+        ("asker", "203.0.113.7".into()),
+        ("count", 999.into()),
+        ("number", 1.into()),
+    ] {
+        assert_eq!(burst[field], value, "{field}");
+    }
+    assert!(burst["last"].as_str().unwrap() >= burst["at"].as_str().unwrap());
+    let first = get(&town, "/api/v1/decisions?limit=1").await;
+    let place = first["before"].as_str().unwrap();
+    let second = get(&town, &format!("/api/v1/decisions?limit=1&before={place}")).await;
+    assert_eq!(second["decisions"][0]["count"], 999);
+    for (query, shown) in [
+        ("front=tracker", 2),
+        ("front=search", 0),
+        ("front=tracker&upstream=tracker-four", 0),
+        ("upstream=tracker-four", 0),
+    ] {
+        let some = get(&town, &format!("/api/v1/decisions?{query}")).await;
+        let rows = some["decisions"].as_array().unwrap().iter();
+        let own = rows.filter(|row| row["upstream"].is_null());
+        assert_eq!(own.count(), shown, "{query}");
+    }
+    let page = town.signed_in().await.get("/").await.body;
+    let words = "<bdi>Tracker</bdi></a>: &#60;b&#62;999&#60;/b&#62; of Some(";
+    assert!(page.contains(words), "{page}");
 }
