@@ -93,7 +93,7 @@ section! {
         forwarder_suspend_seconds: Duration = "300", check check::some_time, variable "FORWARDER_SUSPEND_SECONDS";
         /// Forwarders asked per announce, picked at random.
         max_forwarders_per_announce: NonZeroU32 = "100", variable "MAX_FORWARDERS_PER_ANNOUNCE";
-        /// completed and stopped of one client address (an IPv6 /64) that are sent on in a minute; 0 sets no limit.
+        /// Events (completed, stopped) of one client address, in IPv6 of one /64, sent on in a minute; 0 sets no limit.
         forward_events_per_minute: u32 = "60";
         /// Calls to one forwarder at once.
         forwarder_calls: NonZeroU32 = "4";
