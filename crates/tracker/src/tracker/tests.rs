@@ -11,9 +11,10 @@ use weir_engine::{Engine, Gate, Options, Rate, Timeline, Weather};
 use weir_tracker_proto::PeerId;
 
 use super::*;
+use crate::allowance::Held;
 use crate::config::OverloadReply;
 use crate::forwarder::ledger::{Ledger, Limits};
-use crate::forwarding::{Rules, Sent};
+use crate::forwarding::Rules;
 use crate::swarm::Minute;
 
 struct Setup {
@@ -108,7 +109,11 @@ impl Setup {
     }
 
     fn event(&mut self, swarm: u8, event: Event) -> Result<Told, Refusal> {
-        let port = NonZeroU16::new(1).unwrap();
+        self.event_of(swarm, event, 1)
+    }
+
+    fn event_of(&mut self, swarm: u8, event: Event, port: u16) -> Result<Told, Refusal> {
+        let port = NonZeroU16::new(port).unwrap();
         let announce = Announce {
             event,
             ..Announce::new(InfoHash([swarm; 20]), PeerId([1; 20]), port)
@@ -304,6 +309,44 @@ async fn events_go_on_whatever_the_queue_holds() {
     let kinds = [(); 2].map(|()| setup.events.try_recv().unwrap().kind);
     assert_eq!(kinds, [Kind::Completed, Kind::Stopped { last: true }]);
     assert!(setup.events.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_goodbye_of_nobody_takes_no_place_among_events() {
+    let mut setup = setup(Config::default());
+    setup.announce(1).unwrap();
+    for _ in 0..3 {
+        setup.event_of(1, Event::Stopped, 2).unwrap();
+    }
+    assert!(setup.events.try_recv().is_err(), "port 2 was never here");
+    setup.event(1, Event::Stopped).unwrap();
+    setup.event(1, Event::Stopped).unwrap();
+    assert!(setup.events.try_recv().is_ok());
+    assert!(setup.events.try_recv().is_err(), "it left once");
+}
+
+#[tokio::test]
+async fn a_completion_that_stays_here_is_like_any_announce() {
+    let mut setup = setup(Config {
+        forward_events_per_minute: 1,
+        ..Config::default()
+    });
+    setup.event(1, Event::Completed).unwrap();
+    assert_eq!(setup.events.try_recv().unwrap().kind, Kind::Completed);
+    setup.now.minute = setup.now.minute.plus(1);
+    setup.event(1, Event::Completed).unwrap();
+    setup.event(2, Event::Completed).unwrap();
+    for swarm in 1..=2 {
+        let sent = setup.sent.try_recv().unwrap();
+        assert_eq!(sent.kind, Kind::Regular { places: 30 }, "{swarm}");
+        assert_eq!(sent.announce.event, Event::None);
+    }
+    assert!(setup.events.try_recv().is_err());
+    setup.fill(100);
+    let refused = setup.event(3, Event::Completed).unwrap_err();
+    assert_eq!(refused, Refusal::QueueFull(1800), "a first announce");
+    let allowances = setup.tracker.forwarding().allowances();
+    assert_eq!(Held::ALL.map(|why| allowances.total(why)), [1, 2, 0]);
 }
 
 #[tokio::test]
