@@ -1,7 +1,10 @@
 //! The tracker within the program: what its own port says, what the page shows, what a reload changes.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -294,6 +297,47 @@ fn swarms_are_there_again_after_a_stop_and_after_a_kill() {
             );
         }
     }
+}
+
+/// The names of all files below a directory whose mode is another than 0600.
+fn open_to_others(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let Ok(there) = fs::metadata(&path) else {
+            continue; // unfinished a moment ago, and in its place by now
+        };
+        if there.is_dir() {
+            found.extend(open_to_others(&path));
+        } else if there.permissions().mode() & 0o777 != 0o600 {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn every_file_is_for_its_owner_alone_also_in_directories_that_were_open_to_others() {
+    let dir = TempDir::new().unwrap();
+    fs::create_dir_all(dir.path().join("data/swarm")).unwrap();
+    for open in ["data", "data/swarm"] {
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(dir.path().join(open), mode).unwrap();
+    }
+    config(dir.path(), &text(""));
+    let rig = Rig::run(dir);
+    assert!(rig.announce(1).contains("8:interval"));
+    let data = rig.dir.path().join("data");
+    for name in ["weir.lock", "state.db", "state.db-wal", "swarm/key"] {
+        assert!(data.join(name).exists(), "{name}");
+    }
+    assert_eq!(open_to_others(&data), [] as [PathBuf; 0], "while it runs");
+    rig.weir.signal("TERM");
+    let Rig { weir, dir, .. } = rig;
+    weir.end();
+    let swarms = fs::read_dir(dir.path().join("data/swarm")).unwrap();
+    assert!(swarms.count() > 1, "the key and a file of swarms");
+    assert_eq!(open_to_others(&data), [] as [PathBuf; 0], "after it ran");
 }
 
 #[test]
