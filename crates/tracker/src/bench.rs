@@ -88,6 +88,7 @@ impl Listeners {
                 ids,
                 clock,
                 tallies.add(),
+                Arc::default(),
                 tokio::sync::mpsc::channel(1).0,
             ),
             http: Http::new(Arc::clone(&tracker), clock, tallies.add(), limits, guests),

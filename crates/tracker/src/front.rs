@@ -23,6 +23,7 @@ use crate::forwarder::{Forwarders, Names, Outward, snapshot as sheets};
 use crate::forwarding::Forwarding;
 use crate::inbound::connection_id::ConnectionIds;
 use crate::inbound::http::{Guest, Http, Limits};
+use crate::inbound::own::{self, Own};
 use crate::inbound::socket::{self, Group, Kind};
 use crate::inbound::system;
 use crate::inbound::udp::{Udp, reply_late};
@@ -257,6 +258,13 @@ impl Front {
 
     fn start_udp(&mut self, groups: Vec<Group>, clock: Clock) -> Result<(), Error> {
         let ids = ConnectionIds::new()?;
+        let own = Arc::<Own>::default();
+        if groups
+            .iter()
+            .any(|group| group.address.ip().is_unspecified())
+        {
+            self.watch_addresses(&own)?;
+        }
         for group in groups {
             self.listening.push(("udp", group.address));
             for socket in group.sockets {
@@ -270,6 +278,7 @@ impl Front {
                         ids.clone(),
                         clock,
                         self.tallies.add(),
+                        own.clone(),
                         late,
                     )
                 };
@@ -283,6 +292,23 @@ impl Front {
             }
         }
         Ok(())
+    }
+
+    /// Starts the thread that keeps what is known of the machine's addresses up to date. It may have to wait for the
+    /// kernel, which listeners must not.
+    fn watch_addresses(&mut self, own: &Arc<Own>) -> Result<(), Error> {
+        own.look();
+        let (own, stop) = (Arc::clone(own), self.stop.clone());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .map_err(Error::Thread)?;
+        let look = async move {
+            while let Err(_passed) = tokio::time::timeout(own::LOOK, stop.cancelled()).await {
+                own.look();
+            }
+        };
+        self.thread("weir-addresses", move || runtime.block_on(look))
     }
 
     fn start_http(

@@ -4,6 +4,7 @@
 
 pub(crate) mod connection_id;
 pub(crate) mod http;
+pub(crate) mod own;
 mod plain;
 mod proxy;
 mod request;

@@ -117,6 +117,10 @@ fn bound(kind: Kind, address: SocketAddr, shared: bool) -> io::Result<Socket> {
         }
         Kind::Udp => {}
     }
+    if kind == Kind::Udp && shared && address.ip().is_unspecified() {
+        // On all addresses of the machine a reply has to be told which of them was asked.
+        super::system::tell_asked(socket.as_fd(), address.ip())?;
+    }
     socket.bind(&address.into())?;
     if kind == Kind::Tcp {
         socket.listen(BACKLOG)?;

@@ -4,7 +4,6 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +18,8 @@ use weir_tracker_proto::udp::{
 use weir_tracker_proto::{Announce, RequestError};
 
 use super::connection_id::ConnectionIds;
-use super::system::{BATCH, Batch};
+use super::own::Own;
+use super::system::{BATCH, Batch, Here, Received, Reply, send_from};
 use crate::clock::{Clock, Now};
 use crate::reply::Refusal;
 use crate::tally::{Kind, Tally};
@@ -39,7 +39,8 @@ pub(crate) struct Udp {
     out: Vec<u8>,
     /// Peers of the family that this socket does not carry.
     other: Vec<u8>,
-    replies: Vec<(usize, Range<usize>)>,
+    replies: Vec<Reply>,
+    own: Arc<Own>,
     /// Where packets go whose replies are held.
     late: mpsc::Sender<Late>,
 }
@@ -48,6 +49,7 @@ pub(crate) struct Udp {
 pub(crate) struct Late {
     pub(crate) packet: Vec<u8>,
     pub(crate) source: SocketAddr,
+    here: Option<Here>,
     pub(crate) held: Held,
 }
 
@@ -55,12 +57,12 @@ pub(crate) struct Late {
 pub(crate) async fn reply_late(mut udp: Udp, socket: Arc<Socket>, mut late: mpsc::Receiver<Late>) {
     let mut waiting = JoinSet::new();
     loop {
-        let (packet, source) = tokio::select! {
-            Some(Late { packet, source, held }) = late.recv() => {
+        let (packet, source, here) = tokio::select! {
+            Some(Late { packet, source, here, held }) = late.recv() => {
                 let tracker = Arc::clone(&udp.tracker);
                 waiting.spawn(async move {
                     let is_here = held.wait(&tracker).await;
-                    is_here.then_some((packet, source))
+                    is_here.then_some((packet, source, here))
                 });
                 continue;
             }
@@ -72,8 +74,14 @@ pub(crate) async fn reply_late(mut udp: Udp, socket: Arc<Socket>, mut late: mpsc
         };
         let tracker = Arc::clone(&udp.tracker);
         udp.out.clear();
-        udp.answer(&packet, source, &tracker.terms(), udp.clock.now());
-        if socket.send_to(&udp.out, &source.into()).is_err() {
+        let packet = &packet;
+        let received = Received {
+            packet,
+            source,
+            here,
+        };
+        udp.answer(&received, &tracker.terms(), udp.clock.now());
+        if send_from(socket.as_fd(), &udp.out, source, here).is_err() {
             udp.tally.count(Kind::Unsent);
         }
     }
@@ -85,10 +93,12 @@ impl Udp {
         ids: ConnectionIds,
         clock: Clock,
         tally: Arc<Tally>,
+        own: Arc<Own>,
         late: mpsc::Sender<Late>,
     ) -> Self {
         Self {
             late,
+            own,
             tracker,
             ids,
             clock,
@@ -119,16 +129,24 @@ impl Udp {
         let now = self.clock.now();
         let tracker = Arc::clone(&self.tracker);
         let terms = tracker.terms();
+        let own = Arc::clone(&self.own);
+        let own = own.load();
         self.out.clear();
         self.replies.clear();
         for index in 0..count {
-            let Some((packet, source)) = batch.packet(index) else {
+            let Some(received) = batch.packet(index) else {
                 continue;
             };
             let start = self.out.len();
-            self.answer(packet, source, &terms, now);
+            self.answer(&received, &terms, now);
             if self.out.len() > start {
-                self.replies.push((index, start..self.out.len()));
+                let client = received.source.ip();
+                let from = received.here;
+                self.replies.push(Reply {
+                    to: index,
+                    part: start..self.out.len(),
+                    from: from.filter(|here| !own.is_sure(here.ip, client)),
+                });
             }
         }
         let unsent = batch.reply(socket.as_fd(), &self.out, &self.replies);
@@ -139,7 +157,12 @@ impl Udp {
 
     /// Appends the reply to one packet to `out`, if it gets one.
     #[inline]
-    fn answer(&mut self, packet: &[u8], source: SocketAddr, terms: &Terms, now: Now) {
+    fn answer(&mut self, received: &Received<'_>, terms: &Terms, now: Now) {
+        let &Received {
+            packet,
+            source,
+            here,
+        } = received;
         let from = source.ip();
         let asked = Asked {
             from,
@@ -166,6 +189,7 @@ impl Udp {
                         let late = Late {
                             packet,
                             source,
+                            here,
                             held,
                         };
                         if self.late.try_send(late).is_ok() {
@@ -305,7 +329,13 @@ impl Udp {
         let tracker = Arc::clone(&self.tracker);
         let terms = tracker.terms();
         self.out.clear();
-        self.answer(packet, source, &terms, now);
+        let here = None;
+        let received = Received {
+            packet,
+            source,
+            here,
+        };
+        self.answer(&received, &terms, now);
         &self.out
     }
 }

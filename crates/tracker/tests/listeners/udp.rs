@@ -292,3 +292,25 @@ fn a_full_tracker_says_so() {
     let second = request::announce(id, TransactionId(1), &announce(1, 2));
     assert_eq!(client.refused(&second), "tracker full, retry in 30 minutes");
 }
+
+/// Clients drop what comes from another address. Left to itself, the system answers all of these from 127.0.0.1.
+#[test]
+fn replies_leave_from_the_address_that_was_asked() {
+    let tracker = Tracker::start(Config {
+        udp_listen: Some("0.0.0.0:0".parse().expect("all addresses")),
+        http_listen: None,
+        ..config()
+    });
+    for last in [1, 2, 3, 200] {
+        let at = SocketAddr::from(([127, 0, 0, last], tracker.at("udp").port()));
+        let client = Client::new(at);
+        client.announce(&announce(last, 1000));
+        let id = client.connect();
+        let mut unknown = request::announce(id, TransactionId(5), &announce(last, 1000));
+        unknown[11] = 9;
+        assert_eq!(client.refused(&unknown), "unknown action", "{at}");
+        let mut scrape = Vec::new();
+        request::write_scrape(id, TransactionId(3), [InfoHash([last; 20])], &mut scrape);
+        assert_eq!(client.ask(&scrape).len(), 20, "{at}");
+    }
+}
