@@ -4,6 +4,7 @@
 //! Some pairs are not here for reasons of the clients. aria2 sends a second bitfield, at which rtorrent hangs up;
 //! rtorrent takes the IPv6 peers of a UDP reply for IPv4 ones, and aria2 asks UDP trackers over IPv4 alone.
 
+mod addresses;
 mod asking;
 mod client;
 mod network;

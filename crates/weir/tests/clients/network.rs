@@ -1,12 +1,13 @@
 //! A network of its own for one test: Weir's host in the middle, a host for each client around it.
 //!
 //! Every host is a network namespace, tied to Weir's by a bridge. So each client has its own addresses, fixed ports
-//! never meet those of another test, and nothing reaches a network outside.
+//! never meet those of another test, and nothing reaches a network outside. Weir's host has several addresses in each
+//! family, and clients know one that a route would not choose: what leaves from another one, they drop.
 
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -38,11 +39,34 @@ pub(crate) struct Host {
 }
 
 impl Network {
-    /// Weir's addresses.
+    /// Weir's addresses, as clients know them.
     pub(crate) const V4: Ipv4Addr = v4(1);
     pub(crate) const V6: Ipv6Addr = v6(1);
+    /// Where Weir's own calls come from.
+    pub(crate) const FROM_V4: Ipv4Addr = v4(250);
+    pub(crate) const FROM_V6: Ipv6Addr = v6(250);
+    /// On the link alone.
+    pub(crate) const LINK: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x98);
 
     pub(crate) fn new() -> Self {
+        let network = Self::with_one_address();
+        // The first one given is what routes choose, of IPv4; of IPv6, the one that is not going out of use.
+        network.change(&format!("addr del {}/24 dev hub", Self::V4));
+        network.change(&format!("addr del {}/64 dev hub", Self::V6));
+        let hub = &network.hub;
+        hub.give("hub", Some(Self::FROM_V4), Some(Self::FROM_V6));
+        hub.give("hub", Some(Self::V4), None);
+        for rest in [
+            format!("{}/64 dev hub nodad preferred_lft 0", Self::V6),
+            format!("{}/64 dev hub nodad", Self::LINK),
+        ] {
+            network.change(&format!("addr add {rest}"));
+        }
+        network
+    }
+
+    /// With no other addresses on Weir's host than those that clients know.
+    pub(crate) fn with_one_address() -> Self {
         let hub = Space::new();
         // Without an address of its own a bridge takes over those of its ports, and with each new host a packet on
         // its way to the old one is lost.
@@ -54,6 +78,11 @@ impl Network {
             hub,
             hosts: Cell::new(1),
         }
+    }
+
+    /// Changes Weir's host by `ip`.
+    pub(crate) fn change(&self, words: &str) {
+        self.hub.ip(words);
     }
 
     /// A new host beside Weir's.
@@ -71,6 +100,9 @@ impl Network {
         let v4 = (families != Families::V6).then_some(v4(number));
         let v6 = (families != Families::V4).then_some(v6(number));
         space.give("net", v4, v6);
+        if v6.is_some() {
+            space.ip(&format!("addr add fe80::{number}/64 dev net nodad"));
+        }
         // Some programs believe in a family only where it leads out.
         if v4.is_some() {
             space.ip(&format!("route add default via {}", Self::V4));
@@ -93,14 +125,35 @@ impl Host {
 
     /// Connects to a port that is open to this host alone.
     pub(crate) fn connect(&self, port: u16) -> io::Result<TcpStream> {
-        let connected = thread::scope(|scope| {
+        self.visit(|| TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))))
+    }
+
+    /// A socket of this host that takes packets from this address of Weir's host and from no other.
+    pub(crate) fn asks(&self, address: IpAddr, port: u16) -> io::Result<UdpSocket> {
+        self.visit(|| {
+            let (any, link) = match address {
+                IpAddr::V4(_) => (IpAddr::from(Ipv4Addr::UNSPECIFIED), false),
+                IpAddr::V6(v6) => (Ipv6Addr::UNSPECIFIED.into(), v6.is_unicast_link_local()),
+            };
+            let socket = UdpSocket::bind((any, 0))?;
+            match link {
+                true => socket.connect((format!("{address}%net"), port))?,
+                false => socket.connect((address, port))?,
+            }
+            Ok(socket)
+        })
+    }
+
+    /// Opens something on this host.
+    fn visit<T: Send>(&self, open: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        let opened = thread::scope(|scope| {
             let visit = scope.spawn(|| {
                 self.space.enter()?;
-                TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+                open()
             });
             visit.join()
         });
-        connected.expect("a thread that only connects")
+        opened.expect("a thread that only opens a socket")
     }
 }
 

@@ -10,7 +10,7 @@ use crate::asking::{self, Counts};
 use crate::network::{NAME, Network};
 use crate::{Torrent, reached, signal, tail};
 
-/// The port of every tracker, for HTTP and UDP: each is alone on its host.
+/// The port of every tracker, for HTTP and UDP, which is also where Weir listens by default: each is alone on its host.
 pub(crate) const PORT: u16 = 6969;
 
 /// Where it is asked from its own host.
@@ -52,7 +52,8 @@ pub(crate) struct Weir {
 }
 
 impl Weir {
-    /// Starts it on the network's own host, with these settings of its tracker, and waits until clients may come.
+    /// Starts it on the network's own host, on all addresses as by default, with these settings of its tracker, and
+    /// waits until clients may come.
     pub(crate) fn start(_: &Network, settings: &str) -> Self {
         let directory = TempDir::new().expect("a temporary directory");
         let path = directory.path();
@@ -61,8 +62,6 @@ impl Weir {
         let log = File::create(path.join("log")).expect("a temporary file");
         let child = Command::new(env!("CARGO_BIN_EXE_weir"))
             .args(["serve", "--data", "data", "--web", "127.0.0.1:0"])
-            .args(["--http-listen", &format!("[::]:{PORT}")])
-            .args(["--udp-listen", &format!("[::]:{PORT}")])
             .current_dir(path)
             .env_clear()
             .stdin(Stdio::null())

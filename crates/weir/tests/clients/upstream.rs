@@ -202,8 +202,8 @@ impl Meeting {
 /// Weir's own address, where upstreams see its clients.
 fn own(families: Families, port: u16) -> SocketAddr {
     let ip = match families {
-        V4 | Both => IpAddr::from(Network::V4),
-        V6 => IpAddr::from(Network::V6),
+        V4 | Both => IpAddr::from(Network::FROM_V4),
+        V6 => IpAddr::from(Network::FROM_V6),
     };
     SocketAddr::new(ip, port)
 }
