@@ -23,6 +23,7 @@ use crate::state::State;
 use crate::tally::Counters;
 use crate::ticket::{Batch, Cell, Ticket};
 use crate::timeline::Timeline;
+use crate::vital::Vitals;
 use crate::weather::Weather;
 
 /// Runs the jobs of one front. A cheap handle: clones share everything.
@@ -46,6 +47,8 @@ pub struct Options {
     pub never: Duration,
     /// Makes the waits before further attempts repeatable.
     pub seed: Option<u64>,
+    /// Where what must not end is watched.
+    pub vitals: Vitals,
     /// Where calls run; `None` is the runtime that [`Engine::new`] is called in.
     pub runtime: Option<Handle>,
 }
@@ -63,6 +66,7 @@ impl Options {
             keeper: None,
             never: Duration::from_secs(24 * 60 * 60),
             seed: None,
+            vitals: Vitals::default(),
             runtime: None,
         }
     }
@@ -118,13 +122,20 @@ impl Engine {
             closing: CancellationToken::new(),
             cut: CancellationToken::new(),
             keeper: options.keeper,
+            vital: options.vitals.add(front, "engine"),
+            vitals: options.vitals,
             never: options.never,
             handover: Mutex::new(()),
             state: Mutex::new(state),
             own: OwnRing::default(),
             records,
         });
-        let driver = driver::run(shared.clone());
+        let vital = shared.vital.clone();
+        // A panic in a step of the dispatcher is one in our own rules. The lock is free again and what the step had
+        // changed stays, which at worst is one job that never ends; the others go on.
+        let driver = vital.drive(shared.clone(), |shared| {
+            Box::pin(driver::run(shared.clone()))
+        });
         shared.tasks.spawn_on(driver, &shared.runtime);
         Self { shared }
     }
@@ -132,6 +143,11 @@ impl Engine {
     /// Which front this is.
     pub fn front(&self) -> &'static str {
         self.shared.front
+    }
+
+    /// Where what must not end is watched, the engine's own tasks among it.
+    pub fn vitals(&self) -> &Vitals {
+        &self.shared.vitals
     }
 
     /// The clock of the whole process.

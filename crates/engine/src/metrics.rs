@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::look::{Figures, UpstreamFigures};
 use crate::side::Standing;
 use crate::tally::{Kind, Latency};
+use crate::vital::Vitals;
 
 /// A collector of several engines. One for all, because a metric's fronts must stand together.
 #[derive(Clone)]
@@ -113,6 +114,20 @@ const COUNTERS: [Figure; 10] = [
         |figures| figures.counters.duplicates,
     ),
 ];
+
+impl Collector for Vitals {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let help = "How often a part that must not end failed and went on";
+        let mut family =
+            encoder.encode_descriptor("part_failures", help, None, MetricType::Counter)?;
+        for (front, part, count) in self.failures() {
+            let labels = [("front", front), ("part", part)];
+            let mut metric = family.encode_family(&labels)?;
+            metric.encode_counter::<NoLabelSet, u64, u64>(&count, None)?;
+        }
+        Ok(())
+    }
+}
 
 impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {

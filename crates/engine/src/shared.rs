@@ -24,6 +24,7 @@ use crate::own::OwnRing;
 use crate::payload::{Asked, Hook, Interest, Payload};
 use crate::state::State;
 use crate::timeline::Timeline;
+use crate::vital::{Vital, Vitals};
 use crate::weather::{Trouble, Verdict, Weather, Whom};
 use crate::worker;
 
@@ -45,6 +46,9 @@ pub(crate) struct Shared {
     /// The drain time is over: calls are cut.
     pub(crate) cut: CancellationToken,
     pub(crate) keeper: Option<Arc<dyn Keeper>>,
+    /// The driver and the workers.
+    pub(crate) vital: Vital,
+    pub(crate) vitals: Vitals,
     /// How long an upstream is left alone at least that asked never to be asked again.
     pub(crate) never: Duration,
     /// Held while rows are handed over, so that they arrive in order.
@@ -162,7 +166,14 @@ impl Shared {
         let _in_order = self.handover.lock();
         let outbox = std::mem::take(&mut self.state.lock().outbox);
         for changes in outbox {
-            keeper.changed(self.front, changes);
+            // Whoever hands over has calls to start behind this, which must not be lost with the rows.
+            let kept = catch_unwind(AssertUnwindSafe(|| keeper.changed(self.front, changes)));
+            if kept.is_err() {
+                tracing::error!(
+                    front = self.front,
+                    "rows could not be handed to their keeper"
+                );
+            }
         }
     }
 

@@ -15,6 +15,7 @@ use crate::call::{Ended, Outcome, Permit};
 use crate::shared::{Effects, Shared, Started};
 use crate::side::Standing;
 use crate::state::State;
+use crate::vital::words;
 
 /// Makes calls until there is nothing more to start.
 pub(crate) async fn run(shared: Arc<Shared>, first: Started) {
@@ -24,7 +25,9 @@ pub(crate) async fn run(shared: Arc<Shared>, first: Started) {
         let ended = AssertUnwindSafe(attempt(&shared, &started)).catch_unwind();
         let ended = ended.await;
         let ended = ended.unwrap_or_else(|panic| panicked(&shared, &started, panic));
-        let Some(next) = shared.finish(started, ended) else {
+        // Should our own rules panic here, this worker ends and its job never does, but others go on.
+        let next = shared.vital.guard(|| shared.finish(started, ended));
+        let Some(next) = next.flatten() else {
             return;
         };
         started = next;
@@ -65,11 +68,7 @@ async fn attempt(shared: &Arc<Shared>, started: &Started) -> Ended {
 }
 
 fn panicked(shared: &Shared, started: &Started, panic: Box<dyn Any + Send>) -> Ended {
-    let words = panic
-        .downcast_ref::<&str>()
-        .map(|words| (*words).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".to_owned());
+    let words = words(&*panic);
     tracing::error!(
         front = shared.front,
         upstream = started.start.upstream.0,

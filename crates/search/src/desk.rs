@@ -198,8 +198,9 @@ impl Desk {
             engine,
         });
         desk.set(config, Some(&restored))?;
-        let sweeper = desk.clone();
-        desk.tasks.spawn(async move { sweeper.sweep().await });
+        let vital = desk.engine.vitals().add("search", "sweeper");
+        let sweep = vital.drive(desk.clone(), |desk| Box::pin(desk.sweep()));
+        desk.tasks.spawn(sweep);
         Ok(desk)
     }
 

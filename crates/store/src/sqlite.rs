@@ -90,6 +90,12 @@ impl File {
         Ok(query(&open::reader(path)?)?)
     }
 
+    /// Whether writes are still taken: not after [`File::close`], nor should the thread that makes them be gone.
+    pub fn is_writable(&self) -> bool {
+        let thread = self.0.thread.lock();
+        thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
     /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.0.path

@@ -19,7 +19,7 @@ use crate::forwarder::ledger::{self, Ledger};
 use crate::forwarding::Forwarding;
 use crate::inbound::connection_id::ConnectionIds;
 use crate::inbound::http::{Http, Limits};
-use crate::inbound::udp::Udp;
+use crate::inbound::udp::{Desk, Udp};
 use crate::lists::Lists;
 use crate::swarm::{Minute, Swarms, Upstream};
 use crate::tally::Tallies;
@@ -81,17 +81,27 @@ impl Listeners {
             bytes: 8192,
         };
         let (guests, _) = tokio::sync::mpsc::channel(1);
+        let vital = weir_engine::Vitals::default().add("tracker", "bench");
         let mut listeners = Self {
             _runtime: runtime,
             udp: Udp::new(
-                Arc::clone(&tracker),
-                ids,
-                clock,
+                Desk {
+                    tracker: Arc::clone(&tracker),
+                    ids,
+                    clock,
+                    own: Arc::default(),
+                    vital: vital.clone(),
+                },
                 tallies.add(),
-                Arc::default(),
                 tokio::sync::mpsc::channel(1).0,
             ),
-            http: Http::new(Arc::clone(&tracker), clock, tallies.add(), limits, guests),
+            http: Http::new(
+                Arc::clone(&tracker),
+                clock,
+                tallies.add(),
+                limits,
+                (guests, vital),
+            ),
             tracker,
         };
         for swarm in 0..swarms {

@@ -158,7 +158,7 @@ pub(crate) struct Walker {
 
 impl Walker {
     /// Answers until the tracker stops.
-    pub(crate) async fn run(mut self) {
+    pub(crate) async fn run(&mut self) {
         let stop = self.stop.clone();
         loop {
             let asked = tokio::select! {

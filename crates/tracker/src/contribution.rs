@@ -19,12 +19,15 @@ impl Front {
     /// When the thread that looks through swarms cannot be started.
     pub fn contribution(&mut self, requests: &Requests) -> Result<Contribution, Error> {
         let parts = (self.tracker.clone(), self.tallies.clone(), self.clock);
-        let (catalogue, walker) =
+        let (catalogue, mut walker) =
             Catalogue::new(self.tracker.clone(), self.clock, self.stop.clone());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .map_err(Error::Thread)?;
-        self.thread("weir-swarms", move || runtime.block_on(walker.run()))?;
+        self.thread("pages", move || {
+            runtime.block_on(walker.run());
+            Ok(())
+        })?;
         let listening = self.listening().to_vec();
         let look = Look::new(parts, listening, catalogue, self.forwarders.clone());
         metrics::count_requests(&look, requests);

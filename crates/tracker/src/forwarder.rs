@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::{Job, Moment, UpstreamId};
-use weir_engine::{Call, Engine, Restored, Rows};
+use weir_engine::{Call, Engine, Restored, Rows, Vital};
 use weir_net::Ground;
 use weir_tracker_proto::announce::Endpoint as Stated;
 use weir_tracker_proto::{Announce, Event};
@@ -163,7 +163,15 @@ impl Forwarders {
         forwarders.set(config, Some(&restored));
         forwarders.reschedule(&restored);
         forwarders.settle_rows();
-        let run = Arc::clone(&forwarders.office).run(rings, forwarders.stop.clone());
+        let vital = forwarders
+            .office
+            .engine
+            .vitals()
+            .add("tracker", "forwarder");
+        let (office, stop) = (Arc::clone(&forwarders.office), forwarders.stop.clone());
+        let run = vital.clone().drive(rings, move |rings| {
+            Box::pin(Arc::clone(&office).run(rings, stop.clone(), vital.clone()))
+        });
         let runtime = tokio::runtime::Handle::current();
         *forwarders.task.lock() = Some(runtime.spawn(run));
         Ok(forwarders)
@@ -375,8 +383,9 @@ impl Office {
     /// Turns announces into jobs until it is stopped, and then those that are still in the rings.
     async fn run(
         self: Arc<Self>,
-        (mut ring, mut events): (mpsc::Receiver<Sent>, mpsc::Receiver<Sent>),
+        (ring, events): &mut (mpsc::Receiver<Sent>, mpsc::Receiver<Sent>),
         stop: CancellationToken,
+        vital: Vital,
     ) {
         let mut tick = tokio::time::interval(Duration::from_secs(1));
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -385,11 +394,13 @@ impl Office {
         loop {
             tokio::select! {
                 biased;
-                _ = events.recv_many(&mut happened, BATCH) => self.take_events(&mut happened),
-                _ = ring.recv_many(&mut batch, BATCH) => self.take_regular(&mut batch),
+                _ = events.recv_many(&mut happened, BATCH) => self.take_events(&mut happened, &vital),
+                _ = ring.recv_many(&mut batch, BATCH) => self.take_regular(&mut batch, &vital),
                 _ = tick.tick() => {
-                    self.note_held_back();
-                    self.sweep(step);
+                    vital.guard(|| {
+                        self.note_held_back();
+                        self.sweep(step);
+                    });
                     step = (step + 1) % SWEEP_STEPS;
                 }
                 () = stop.cancelled() => break,
@@ -398,10 +409,11 @@ impl Office {
         while let Ok(sent) = events.try_recv() {
             happened.push(sent);
         }
-        self.take_events(&mut happened);
+        self.take_events(&mut happened, &vital);
     }
 
-    fn take_regular(self: &Arc<Self>, batch: &mut Vec<Sent>) {
+    /// An announce that panics gives its places back and is not sent on; its swarm is due again with its next one.
+    fn take_regular(self: &Arc<Self>, batch: &mut Vec<Sent>, vital: &Vital) {
         let roster = self.roster.load_full();
         let rests = self.rests(&roster);
         let gate = self.engine.gate();
@@ -411,36 +423,40 @@ impl Office {
             let Kind::Regular { places } = sent.kind else {
                 continue;
             };
-            let hash = &sent.announce.info_hash.0;
-            let now = self.clock.now().seconds;
-            let dues = self.dues(&roster, hash, &rests);
-            let mut due = dues.eligible(now);
-            due.retain(|(position, _)| room[*position] > 0);
-            // Who stopped meanwhile is not announced any more.
-            let gone = !self.tracker.swarms.has_peer(hash, &sent.at);
-            if gone || due.is_empty() {
-                gate.release(places);
-                self.settle_by(hash, &dues);
-                self.nobody_asked(hash);
-                continue;
-            }
-            fastrand::shuffle(&mut due);
-            due.truncate(places as usize);
-            let mut made = 0;
-            for (position, first) in due {
-                let forwarder = &roster.forwarders[position];
-                let call = Announcing::new(self, forwarder, &sent.announce, sent.at);
-                if let Some(call) = call {
-                    let class = if first { INITIAL } else { REANNOUNCE };
-                    jobs.push((call.job(class), Arc::new(call)));
-                    room[position] -= 1;
-                    made += 1;
+            let jobs_before = jobs.len();
+            let planned = vital.guard(|| {
+                let hash = &sent.announce.info_hash.0;
+                let now = self.clock.now().seconds;
+                let dues = self.dues(&roster, hash, &rests);
+                let mut due = dues.eligible(now);
+                due.retain(|(position, _)| room[*position] > 0);
+                // Who stopped meanwhile is not announced any more.
+                let gone = !self.tracker.swarms.has_peer(hash, &sent.at);
+                if gone || due.is_empty() {
+                    self.settle_by(hash, &dues);
+                    self.nobody_asked(hash);
+                    return;
                 }
+                fastrand::shuffle(&mut due);
+                due.truncate(places as usize);
+                for (position, first) in due {
+                    let forwarder = &roster.forwarders[position];
+                    let call = Announcing::new(self, forwarder, &sent.announce, sent.at);
+                    if let Some(call) = call {
+                        let class = if first { INITIAL } else { REANNOUNCE };
+                        jobs.push((call.job(class), Arc::new(call)));
+                        room[position] -= 1;
+                    }
+                }
+                if jobs.len() == jobs_before {
+                    self.nobody_asked(hash);
+                }
+            });
+            if planned.is_none() {
+                jobs.truncate(jobs_before);
             }
-            gate.release(places - made);
-            if made == 0 {
-                self.nobody_asked(hash);
-            }
+            let made = u32::try_from(jobs.len() - jobs_before).unwrap_or(places);
+            gate.release(places.saturating_sub(made));
         }
         self.engine.submit_reserved(jobs);
     }
@@ -457,11 +473,11 @@ impl Office {
         }
     }
 
-    fn take_events(self: &Arc<Self>, batch: &mut Vec<Sent>) {
+    fn take_events(self: &Arc<Self>, batch: &mut Vec<Sent>, vital: &Vital) {
         let roster = self.roster.load_full();
         let rests = self.rests(&roster);
         for sent in batch.drain(..) {
-            match sent.kind {
+            vital.guard(|| match sent.kind {
                 Kind::Regular { .. } => {}
                 Kind::Completed => {
                     let open = roster.forwarders.iter().zip(&rests);
@@ -471,7 +487,7 @@ impl Office {
                     }
                 }
                 Kind::Stopped { last } => self.take_leave(&roster, &rests, &sent, last),
-            }
+            });
         }
     }
 

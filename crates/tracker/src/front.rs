@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use socket2::Socket;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use weir_config::IpNet;
-use weir_engine::Timeline;
+use weir_engine::{Timeline, Vital, Vitals};
 
 use crate::clock::{Clock, wall_seconds};
 use crate::config::Config;
@@ -26,8 +26,8 @@ use crate::inbound::http::{Guest, Http, Limits};
 use crate::inbound::own::{self, Own};
 use crate::inbound::socket::{self, Group, Kind};
 use crate::inbound::system;
-use crate::inbound::udp::{Udp, reply_late};
-use crate::keeper::{self, Directory, Restored};
+use crate::inbound::udp::{Desk, Udp, reply_late};
+use crate::keeper::{self, Directory, Restored, Rounds};
 use crate::lists::{ListError, Lists};
 use crate::reload::Reloader;
 use crate::swarm::snapshot::Written;
@@ -36,6 +36,8 @@ use crate::tally::Tallies;
 use crate::tracker::{Terms, Tracker, rules};
 use crate::trust::Trust;
 
+/// The name of this front.
+const FRONT: &str = "tracker";
 /// Packets of one socket on their way to where their replies are held.
 const LATE: usize = 1024;
 /// Connections that may wait for the ordinary router.
@@ -107,6 +109,8 @@ pub struct Front {
     udp: Vec<Arc<Socket>>,
     threads: Vec<JoinHandle<()>>,
     stopped: Arc<AtomicBool>,
+    /// Where threads and tasks are watched that must not end.
+    vitals: Vitals,
     pub(crate) stop: CancellationToken,
     /// Ends when its sender is dropped.
     keeper: Option<(SyncSender<()>, JoinHandle<()>)>,
@@ -142,6 +146,9 @@ impl Front {
             })?;
         let terms = Terms::new(config, around.trust(), lists);
         let (guests, waiting) = mpsc::channel(GUESTS);
+        let vitals = outward
+            .as_ref()
+            .map(|outward| outward.engine.vitals().clone());
         let mut front = Self {
             tracker: Arc::new(Tracker::new(swarms, terms)),
             tallies: Tallies::default(),
@@ -150,6 +157,7 @@ impl Front {
             udp: Vec::new(),
             threads: Vec::new(),
             stopped: Arc::default(),
+            vitals: vitals.unwrap_or_default(),
             stop: CancellationToken::new(),
             keeper: None,
             guests: Some(waiting),
@@ -270,25 +278,28 @@ impl Front {
             for socket in group.sockets {
                 let socket = Arc::new(socket);
                 self.udp.push(Arc::clone(&socket));
-                let tracker = Arc::clone(&self.tracker);
                 let (late, waiting) = mpsc::channel(LATE);
-                let desk = |late| {
-                    Udp::new(
-                        tracker.clone(),
-                        ids.clone(),
-                        clock,
-                        self.tallies.add(),
-                        own.clone(),
-                        late,
-                    )
+                let vital = self.vitals.add(FRONT, "udp");
+                let desk = Desk {
+                    tracker: Arc::clone(&self.tracker),
+                    ids: ids.clone(),
+                    clock,
+                    own: Arc::clone(&own),
+                    vital: vital.clone(),
                 };
-                let (udp, again) = (desk(late), desk(mpsc::channel(1).0));
-                let replies = reply_late(again, Arc::clone(&socket), waiting);
                 if self.forwarders.is_some() {
+                    let udp = Udp::new(desk.clone(), self.tallies.add(), mpsc::channel(1).0);
+                    let socket = Arc::clone(&socket);
+                    let late = self.vitals.add(FRONT, "held replies");
+                    let replies = late.drive((udp, waiting), move |(udp, waiting)| {
+                        let socket = Arc::clone(&socket);
+                        Box::pin(async move { reply_late(udp, &socket, waiting).await })
+                    });
                     self.late.spawn(replies);
                 }
+                let mut udp = Udp::new(desk, self.tallies.add(), late);
                 let stopped = Arc::clone(&self.stopped);
-                self.thread("weir-udp", move || udp.run(&socket, &stopped))?;
+                self.thread_of(vital, move || udp.run(&socket, &stopped))?;
             }
         }
         Ok(())
@@ -303,12 +314,15 @@ impl Front {
             .enable_time()
             .build()
             .map_err(Error::Thread)?;
-        let look = async move {
-            while let Err(_passed) = tokio::time::timeout(own::LOOK, stop.cancelled()).await {
-                own.look();
-            }
-        };
-        self.thread("weir-addresses", move || runtime.block_on(look))
+        self.thread("addresses", move || {
+            let look = async {
+                while let Err(_passed) = tokio::time::timeout(own::LOOK, stop.cancelled()).await {
+                    own.look();
+                }
+            };
+            runtime.block_on(look);
+            Ok(())
+        })
     }
 
     fn start_http(
@@ -327,33 +341,42 @@ impl Front {
             }
         }
         for sockets in by_thread {
-            let http = Arc::new(Http::new(
-                Arc::clone(&self.tracker),
-                clock,
-                self.tallies.add(),
-                limits.clone(),
-                guests.clone(),
-            ));
+            let (tracker, tally) = (Arc::clone(&self.tracker), self.tallies.add());
+            let vital = self.vitals.add(FRONT, "http");
+            let parts = (limits.clone(), (guests.clone(), vital.clone()));
             let stop = self.stop.clone();
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_io()
                 .enable_time()
                 .build()
                 .map_err(Error::Thread)?;
-            self.thread("weir-http", move || {
-                runtime.block_on(serve(&http, sockets, &stop));
+            self.thread_of(vital, move || {
+                // A new one for each run, for it counts connections, and those of the run before were cut.
+                let (limits, shared) = parts.clone();
+                let (tracker, tally) = (Arc::clone(&tracker), Arc::clone(&tally));
+                let http = Arc::new(Http::new(tracker, clock, tally, limits, shared));
+                runtime.block_on(serve(&http, &sockets, &stop))
             })?;
         }
         Ok(())
     }
 
+    /// Starts a thread whose work is done again should it panic or fail; it returns `Ok` when the tracker stops.
     pub(crate) fn thread(
         &mut self,
-        name: &str,
-        run: impl FnOnce() + Send + 'static,
+        name: &'static str,
+        run: impl FnMut() -> Result<(), String> + Send + 'static,
     ) -> Result<(), Error> {
-        let thread = std::thread::Builder::new().name(name.into()).spawn(run);
-        self.threads.push(thread.map_err(Error::Thread)?);
+        self.thread_of(self.vitals.add(FRONT, name), run)
+    }
+
+    fn thread_of(
+        &mut self,
+        vital: Vital,
+        run: impl FnMut() -> Result<(), String> + Send + 'static,
+    ) -> Result<(), Error> {
+        let stopped = Arc::clone(&self.stopped);
+        self.threads.push(spawn(vital, stopped, run)?);
         Ok(())
     }
 
@@ -362,10 +385,22 @@ impl Front {
         let tracker = Arc::clone(&self.tracker);
         let names = Arc::clone(&self.names);
         let (keep, stop) = std::sync::mpsc::sync_channel(1);
-        let thread = std::thread::Builder::new()
-            .name("weir-swarms".into())
-            .spawn(move || keeper::run(&tracker, &directory, clock, every, &names, &stop));
-        self.keeper = Some((keep, thread.map_err(Error::Thread)?));
+        let vital = self.vitals.add(FRONT, "swarms");
+        let watch = vital.clone();
+        let mut rounds = Rounds::new(every);
+        let thread = spawn(vital, Arc::clone(&self.stopped), move || {
+            keeper::run(
+                &tracker,
+                &directory,
+                clock,
+                &mut rounds,
+                &names,
+                &watch,
+                &stop,
+            );
+            Ok(())
+        })?;
+        self.keeper = Some((keep, thread));
         Ok(())
     }
 }
@@ -385,26 +420,48 @@ fn restore(config: &Config, around: &Around, clock: Clock) -> io::Result<(Direct
     Ok((directory, swarms))
 }
 
+/// Starts a thread that is watched. Its name is that of its part.
+fn spawn(
+    vital: Vital,
+    stopped: Arc<AtomicBool>,
+    run: impl FnMut() -> Result<(), String> + Send + 'static,
+) -> Result<JoinHandle<()>, Error> {
+    let thread = std::thread::Builder::new().name(format!("weir-{}", vital.name()));
+    let stopped = move || stopped.load(Ordering::Acquire);
+    let thread = thread.spawn(move || vital.run(stopped, run));
+    thread.map_err(Error::Thread)
+}
+
 fn join(thread: JoinHandle<()>) {
     if thread.join().is_err() {
         tracing::error!("a tracker thread had panicked");
     }
 }
 
-async fn serve(http: &Arc<Http>, sockets: Vec<Socket>, stop: &CancellationToken) {
+/// Serves until `stop`. The sockets stay open whatever happens, so connections wait for the next run.
+async fn serve(
+    http: &Arc<Http>,
+    sockets: &[Socket],
+    stop: &CancellationToken,
+) -> Result<(), String> {
     let mut listeners = JoinSet::new();
     for socket in sockets {
         let listener = socket
             .set_nonblocking(true)
-            .and_then(|()| system::watch(socket));
-        match listener {
-            Ok(listener) => {
-                listeners.spawn(Arc::clone(http).run(listener, stop.clone()));
-            }
-            Err(error) => tracing::error!(%error, "a tracker socket cannot be used"),
+            .and_then(|()| socket.try_clone());
+        let listener = listener.and_then(system::watch);
+        let listener = listener.map_err(|error| format!("a socket cannot be used: {error}"))?;
+        listeners.spawn(Arc::clone(http).run(listener, stop.clone()));
+    }
+    while let Some(ended) = listeners.join_next().await {
+        match ended.map_err(JoinError::try_into_panic) {
+            Ok(()) if stop.is_cancelled() => {}
+            Ok(()) => return Err("a listener ended".to_owned()),
+            Err(Ok(panic)) => std::panic::resume_unwind(panic),
+            Err(Err(error)) => return Err(error.to_string()),
         }
     }
-    while listeners.join_next().await.is_some() {}
+    Ok(())
 }
 
 fn open(kind: Kind, address: Option<SocketAddr>, threads: usize) -> Result<Vec<Group>, Error> {
@@ -440,3 +497,6 @@ fn limits(config: &Config, threads: usize) -> Limits {
         bytes: config.http_request_bytes.len(),
     }
 }
+
+#[cfg(test)]
+mod tests;

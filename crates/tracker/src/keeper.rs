@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use weir_engine::Vital;
+
 use crate::clock::{Clock, wall_seconds};
 use crate::forwarder::ledger::Ledger;
 use crate::forwarder::{Names, snapshot as sheets};
@@ -222,15 +224,18 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Sweeps and writes until `stop` is dropped, then writes what is left. `names` are the forwarders' by slot.
+///
+/// It may panic and be run again: `rounds` then go on with the step behind the one that panicked. Groups are guarded one
+/// by one, so that one that cannot be written keeps no other from its file; it is tried again in the next round.
 pub(crate) fn run(
     tracker: &Arc<Tracker>,
     directory: &Directory,
     clock: Clock,
-    every: Duration,
+    rounds: &mut Rounds,
     names: &Names,
+    vital: &Vital,
     stop: &Receiver<()>,
 ) {
-    let mut rounds = Rounds::new(every);
     let mut failing = false;
     let mut told_by = i128::from(wall_seconds()) - i128::from(clock.elapsed().as_secs());
     let mut next = clock.elapsed();
@@ -268,14 +273,27 @@ pub(crate) fn run(
             seconds: clock.now().seconds,
             wall: now.wall,
         };
+        #[cfg(test)]
+        crate::fault::once(directory.path(), "step");
         let names = names.lock().clone();
         for group in groups {
-            let written = directory.write_group(&tracker.swarms, group, now);
             let ledger = tracker.try_forwarding().map(Forwarding::ledger);
-            let sheets = ledger.map_or(Ok(()), |ledger| {
-                directory.write_sheets(ledger, group, sheets_now, &names)
+            let written = vital.guard(|| {
+                #[cfg(test)]
+                crate::fault::once(directory.path(), "group");
+                let written = directory.write_group(&tracker.swarms, group, now);
+                let sheets = ledger.map_or(Ok(()), |ledger| {
+                    directory.write_sheets(ledger, group, sheets_now, &names)
+                });
+                written.and(sheets)
             });
-            match written.and(sheets) {
+            let written = written.unwrap_or_else(|| {
+                // Nobody knows how far it came.
+                tracker.swarms.not_written(group);
+                ledger.inspect(|ledger| ledger.not_written(group));
+                Err(io::Error::other("writing them panicked"))
+            });
+            match written {
                 Ok(()) if failing => {
                     tracing::info!("swarms can be written again");
                     failing = false;
@@ -295,7 +313,7 @@ pub(crate) fn run(
 }
 
 /// What is due in each step.
-struct Rounds {
+pub(crate) struct Rounds {
     /// Steps in which all groups are written.
     steps: usize,
     step: usize,
@@ -303,7 +321,7 @@ struct Rounds {
 }
 
 impl Rounds {
-    fn new(every: Duration) -> Self {
+    pub(crate) fn new(every: Duration) -> Self {
         let steps = every.as_secs() / STEP.as_secs();
         Self {
             steps: usize::try_from(steps).unwrap_or(usize::MAX).max(1),

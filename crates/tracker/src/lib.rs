@@ -8,6 +8,8 @@ mod catalogue;
 mod clock;
 pub mod config;
 mod contribution;
+#[cfg(test)]
+mod fault;
 mod forwarder;
 mod forwarding;
 mod front;

@@ -182,6 +182,8 @@ impl Tracker {
         (now, random): (Now, &mut fastrand::Rng),
         out: [&mut Vec<u8>; 2],
     ) -> Result<Told, Refusal> {
+        #[cfg(test)]
+        crate::fault::on_announce(&announce.info_hash.0);
         if !terms.lists.serve(&announce.info_hash) {
             return Err(Refusal::NotServed);
         }

@@ -24,6 +24,7 @@ use crate::{
     access::{self, Gate},
     assets::{self, Assets},
     auth::Keeper,
+    contribution::Missing,
     guard,
     metrics::{self, Connections},
     pages,
@@ -46,6 +47,7 @@ struct Inner {
     started: Timestamp,
     next_id: AtomicU64,
     not_ready: RwLock<Vec<String>>,
+    missing: Vec<Missing>,
     /// With the front each came from.
     routers: Vec<(&'static str, Access, Router)>,
 }
@@ -81,6 +83,7 @@ impl App {
             started.as_millisecond() as f64 / 1000.0,
         );
         let (mut fronts, mut nav, mut routers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut missing = Vec::new();
         for contribution in contributions {
             let Contribution {
                 name,
@@ -95,6 +98,7 @@ impl App {
                 register(metrics::weir(&mut registry));
             }
             nav.extend(contribution.nav);
+            missing.extend(contribution.missing);
             routers.extend(
                 contribution
                     .routers
@@ -138,6 +142,7 @@ impl App {
             next_id: AtomicU64::new(started.as_millisecond().unsigned_abs() << 12),
             started,
             not_ready: RwLock::default(),
+            missing,
             routers,
         })))
     }
@@ -291,7 +296,9 @@ impl App {
     }
 
     pub(crate) fn not_ready(&self) -> Vec<String> {
-        self.0.not_ready.read().clone()
+        let mut all = self.0.not_ready.read().clone();
+        all.extend(self.0.missing.iter().flat_map(|missing| missing()));
+        all
     }
 
     pub(crate) fn now(&self) -> Timestamp {

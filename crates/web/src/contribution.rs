@@ -11,6 +11,9 @@ use crate::{Access, Upstreams};
 /// Puts a front's metrics into the registry.
 type Register = Box<dyn FnOnce(&mut Registry) + Send>;
 
+/// Says what is missing for a front to serve.
+pub(crate) type Missing = Box<dyn Fn() -> Vec<String> + Send + Sync>;
+
 /// One front's part of the web listener.
 pub struct Contribution {
     pub(crate) name: &'static str,
@@ -21,6 +24,7 @@ pub struct Contribution {
     pub(crate) metrics: Option<Register>,
     pub(crate) card: Option<Arc<dyn Card>>,
     pub(crate) upstreams: Option<Arc<dyn Upstreams>>,
+    pub(crate) missing: Option<Missing>,
     pub(crate) icon: Icon,
 }
 
@@ -36,6 +40,7 @@ impl Contribution {
             metrics: None,
             card: None,
             upstreams: None,
+            missing: None,
             icon,
         }
     }
@@ -71,6 +76,13 @@ impl Contribution {
     #[must_use]
     pub fn metrics(mut self, register: impl FnOnce(&mut Registry) + Send + 'static) -> Self {
         self.metrics = Some(Box::new(register));
+        self
+    }
+
+    /// Lets `/readyz` say no while something is missing: `read` gives a sentence for each, and is asked each time.
+    #[must_use]
+    pub fn missing(mut self, read: impl Fn() -> Vec<String> + Send + Sync + 'static) -> Self {
+        self.missing = Some(Box::new(read));
         self
     }
 

@@ -19,8 +19,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
+use weir_engine::Vitals;
 use weir_store::sqlite::File;
-use weir_web::{App, Requests, System};
+use weir_web::{App, Contribution, Requests, System};
 
 use crate::config::{Loaded, Sources};
 
@@ -49,6 +50,20 @@ pub fn run(loaded: Loaded, sources: Sources) -> anyhow::Result<ExitCode> {
     outcome
 }
 
+/// Lets `/readyz` and `/metrics` say what became of all that must not end.
+fn watch(contribution: Contribution, vitals: &Vitals, state: &File) -> Contribution {
+    let (missing, counted, state) = (vitals.clone(), vitals.clone(), state.clone());
+    contribution
+        .missing(move || {
+            let mut all = missing.missing();
+            if !state.is_writable() {
+                all.push("state.db is not written any more: restart Weir".to_owned());
+            }
+            all
+        })
+        .metrics(move |registry| registry.register_collector(Box::new(counted)))
+}
+
 async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::catch()?;
     let config = loaded.config.clone();
@@ -66,7 +81,11 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let requests = Requests::default();
     let mut contributions = vec![tracker.contribution(&requests)?, search.contribution()];
     contributions.extend(fronts::contributions(&config));
-    contributions.push(settings::contribution(&running));
+    contributions.push(watch(
+        settings::contribution(&running),
+        &engines.vitals,
+        &state,
+    ));
     let web = App::open(
         config.web.clone(),
         &state,

@@ -91,14 +91,20 @@ fn work(mut connection: Connection, mut waiting: mpsc::Receiver<Job>) {
                 next = waiting.try_recv().ok();
             }
         }
-        if !group.is_empty() {
-            commit(&mut connection, group);
-        }
-        if let Some(Job::Exclusive(alone)) = next {
-            let done = catch_unwind(AssertUnwindSafe(|| alone(&mut connection)));
-            if let Err(panic) = done {
-                tracing::error!(panic = text(&*panic), "work on the store panicked");
+        // Also what gives the answers may panic. A transaction that was open is undone as it is dropped; the thread goes
+        // on, for without it nothing would be kept any more.
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            if !group.is_empty() {
+                commit(&mut connection, group);
             }
+        }));
+        let alone = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(Job::Exclusive(alone)) = next {
+                alone(&mut connection);
+            }
+        }));
+        for panic in [done, alone].into_iter().filter_map(Result::err) {
+            tracing::error!(panic = text(&*panic), "work on the store panicked");
         }
     }
     if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {

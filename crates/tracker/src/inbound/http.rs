@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
+use weir_engine::Vital;
 use weir_tracker_proto::bencode::push_decimal;
 use weir_tracker_proto::http;
 
@@ -59,6 +60,8 @@ pub(crate) struct Http {
     pub(crate) tally: Arc<Tally>,
     pub(crate) limits: Limits,
     pub(crate) guests: mpsc::Sender<Guest>,
+    /// Hears of connections that panic.
+    vital: Vital,
     desk: Mutex<Desk>,
     /// Connections that stay, of all families; written by the thread's own tasks.
     open: AtomicUsize,
@@ -99,7 +102,7 @@ impl Http {
         clock: Clock,
         tally: Arc<Tally>,
         limits: Limits,
-        guests: mpsc::Sender<Guest>,
+        (guests, vital): (mpsc::Sender<Guest>, Vital),
     ) -> Self {
         let desk = Desk {
             input: vec![0; READ.max(limits.bytes)].into_boxed_slice(),
@@ -116,6 +119,7 @@ impl Http {
             tally,
             limits,
             guests,
+            vital,
             desk: Mutex::new(desk),
             open: AtomicUsize::new(0),
         }

@@ -1,6 +1,7 @@
 //! Announces and scrapes over UDP (BEP 15).
 //!
-//! A thread waits for packets, answers all that came together, and sends the replies together.
+//! A thread waits for packets, answers all that came together, and sends the replies together. A packet whose answer
+//! panics costs its sender the reply and nobody else anything.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use socket2::Socket;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use weir_engine::Vital;
 use weir_tracker_proto::udp::{
     ConnectionId, Request, TransactionId, Unreadable,
     reply::{self, ANNOUNCE_HEAD_LEN},
@@ -28,11 +30,21 @@ use crate::tracker::{Carries, Held, Terms, Tracker};
 /// An error packet says no more than this, to whomever.
 const SENTENCE: usize = 256;
 
+/// What those who answer the packets of one socket share.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    pub(crate) tracker: Arc<Tracker>,
+    pub(crate) ids: ConnectionIds,
+    pub(crate) clock: Clock,
+    /// The machine's addresses.
+    pub(crate) own: Arc<Own>,
+    /// Hears of panics.
+    pub(crate) vital: Vital,
+}
+
 /// What a listener thread works with.
 pub(crate) struct Udp {
-    tracker: Arc<Tracker>,
-    ids: ConnectionIds,
-    clock: Clock,
+    desk: Desk,
     tally: Arc<Tally>,
     random: fastrand::Rng,
     /// All replies to one batch, one behind the other.
@@ -40,7 +52,6 @@ pub(crate) struct Udp {
     /// Peers of the family that this socket does not carry.
     other: Vec<u8>,
     replies: Vec<Reply>,
-    own: Arc<Own>,
     /// Where packets go whose replies are held.
     late: mpsc::Sender<Late>,
 }
@@ -53,55 +64,54 @@ pub(crate) struct Late {
     pub(crate) held: Held,
 }
 
-/// Replies to packets of one socket once nothing holds them any more.
-pub(crate) async fn reply_late(mut udp: Udp, socket: Arc<Socket>, mut late: mpsc::Receiver<Late>) {
+/// Replies to packets of one socket once nothing holds them any more. Ends when no more can come.
+pub(crate) async fn reply_late(udp: &mut Udp, socket: &Socket, late: &mut mpsc::Receiver<Late>) {
     let mut waiting = JoinSet::new();
     loop {
-        let (packet, source, here) = tokio::select! {
+        let ended = tokio::select! {
             Some(Late { packet, source, here, held }) = late.recv() => {
-                let tracker = Arc::clone(&udp.tracker);
+                let tracker = Arc::clone(&udp.desk.tracker);
                 waiting.spawn(async move {
                     let is_here = held.wait(&tracker).await;
                     is_here.then_some((packet, source, here))
                 });
                 continue;
             }
-            Some(Ok(ended)) = waiting.join_next() => match ended {
-                Some(ended) => ended,
-                None => continue,
-            },
+            Some(ended) = waiting.join_next() => ended,
             else => return,
         };
-        let tracker = Arc::clone(&udp.tracker);
-        udp.out.clear();
-        let packet = &packet;
-        let received = Received {
-            packet,
-            source,
-            here,
+        let (packet, source, here) = match ended {
+            Ok(Some(ended)) => ended,
+            Ok(None) => continue,
+            Err(error) => {
+                if let Ok(panic) = error.try_into_panic() {
+                    udp.desk.vital.panicked(&*panic);
+                }
+                continue;
+            }
         };
-        udp.answer(&received, &tracker.terms(), udp.clock.now());
-        if send_from(socket.as_fd(), &udp.out, source, here).is_err() {
-            udp.tally.count(Kind::Unsent);
-        }
+        let vital = udp.desk.vital.clone();
+        vital.guard(|| {
+            let tracker = Arc::clone(&udp.desk.tracker);
+            udp.out.clear();
+            let received = Received {
+                packet: &packet,
+                source,
+                here,
+            };
+            udp.answer(&received, &tracker.terms(), udp.desk.clock.now());
+            if send_from(socket.as_fd(), &udp.out, source, here).is_err() {
+                udp.tally.count(Kind::Unsent);
+            }
+        });
     }
 }
 
 impl Udp {
-    pub(crate) fn new(
-        tracker: Arc<Tracker>,
-        ids: ConnectionIds,
-        clock: Clock,
-        tally: Arc<Tally>,
-        own: Arc<Own>,
-        late: mpsc::Sender<Late>,
-    ) -> Self {
+    pub(crate) fn new(desk: Desk, tally: Arc<Tally>, late: mpsc::Sender<Late>) -> Self {
         Self {
+            desk,
             late,
-            own,
-            tracker,
-            ids,
-            clock,
             tally,
             random: fastrand::Rng::new(),
             out: Vec::with_capacity(BATCH * 1500),
@@ -111,47 +121,68 @@ impl Udp {
     }
 
     /// Answers until `stop` is set and the socket is shut down.
-    pub(crate) fn run(mut self, socket: &Socket, stop: &AtomicBool) {
+    ///
+    /// # Errors
+    /// When nothing can be received. It may be run again.
+    pub(crate) fn run(&mut self, socket: &Socket, stop: &AtomicBool) -> Result<(), String> {
         let mut batch = Batch::new();
         while !stop.load(Ordering::Acquire) {
             match batch.receive(socket.as_fd()) {
                 Ok(count) => self.answer_all(&mut batch, count, socket),
                 Err(error) if passing(&error) => {}
-                Err(error) => {
-                    tracing::error!(%error, "cannot receive packets any more; restart Weir");
-                    return;
-                }
+                Err(error) => return Err(format!("it cannot receive packets: {error}")),
             }
         }
+        Ok(())
     }
 
     fn answer_all(&mut self, batch: &mut Batch, count: usize, socket: &Socket) {
-        let now = self.clock.now();
-        let tracker = Arc::clone(&self.tracker);
-        let terms = tracker.terms();
-        let own = Arc::clone(&self.own);
-        let own = own.load();
         self.out.clear();
         self.replies.clear();
-        for index in 0..count {
-            let Some(received) = batch.packet(index) else {
-                continue;
-            };
-            let start = self.out.len();
-            self.answer(&received, &terms, now);
-            if self.out.len() > start {
-                let client = received.source.ip();
-                let from = received.here;
-                self.replies.push(Reply {
-                    to: index,
-                    part: start..self.out.len(),
-                    from: from.filter(|here| !own.is_sure(here.ip, client)),
-                });
+        let vital = self.desk.vital.clone();
+        let mut index = 0;
+        while index < count {
+            let done = vital.guard(|| self.answer_rest(batch, &mut index, count));
+            if done.is_none() {
+                // On with the packet behind the one that could not be answered, without what was written for it. Who
+                // sends such packets gains a line in the log; a pause here would let a few of them stop the service.
+                let written = self.replies.last().map_or(0, |reply| reply.part.end);
+                self.out.truncate(written);
+                index += 1;
             }
         }
         let unsent = batch.reply(socket.as_fd(), &self.out, &self.replies);
         for _ in 0..unsent {
             self.tally.count(Kind::Unsent);
+        }
+    }
+
+    /// Answers the packets from `index` on, which counts those that are done.
+    ///
+    /// A panic may come with a shard locked. Locks are not poisoned: the next announce finds the shard as it was left,
+    /// at worst with one record or count that is wrong until its swarm is empty. To refuse the shard for ever would
+    /// cost more.
+    fn answer_rest(&mut self, batch: &Batch, index: &mut usize, count: usize) {
+        let now = self.desk.clock.now();
+        let tracker = Arc::clone(&self.desk.tracker);
+        let terms = tracker.terms();
+        let own = Arc::clone(&self.desk.own);
+        let own = own.load();
+        while *index < count {
+            if let Some(received) = batch.packet(*index) {
+                let start = self.out.len();
+                self.answer(&received, &terms, now);
+                if self.out.len() > start {
+                    let client = received.source.ip();
+                    let from = received.here;
+                    self.replies.push(Reply {
+                        to: *index,
+                        part: start..self.out.len(),
+                        from: from.filter(|here| !own.is_sure(here.ip, client)),
+                    });
+                }
+            }
+            *index += 1;
         }
     }
 
@@ -172,7 +203,7 @@ impl Udp {
         match Request::parse(packet) {
             Ok(Request::Connect { transaction }) => {
                 self.tally.count(Kind::UdpConnect);
-                let id = self.ids.make(from, now);
+                let id = self.desk.ids.make(from, now);
                 self.out.extend_from_slice(&reply::connect(transaction, id));
             }
             Ok(Request::Announce {
@@ -206,7 +237,7 @@ impl Udp {
                 if self.is_connected(connection, transaction, &asked) {
                     self.tally.count(Kind::UdpScrape);
                     let hashes = hashes.take(terms.scrape_hashes);
-                    let counts = hashes.map(|hash| self.tracker.scrape(terms, hash));
+                    let counts = hashes.map(|hash| self.desk.tracker.scrape(terms, hash));
                     reply::write_scrape(transaction, counts, &mut self.out);
                 }
             }
@@ -240,6 +271,7 @@ impl Udp {
         };
         let when = (asked.now, &mut self.random);
         let told = self
+            .desk
             .tracker
             .announce(terms, announce, asked.from, carries, when, out);
         match told {
@@ -272,7 +304,7 @@ impl Udp {
         transaction: TransactionId,
         asked: &Asked,
     ) -> bool {
-        let connected = self.ids.check(connection, asked.from, asked.now);
+        let connected = self.desk.ids.check(connection, asked.from, asked.now);
         if !connected {
             self.tally.count(Kind::Malformed);
             // Nothing longer than it sent, or we would be of use to those who write other people's addresses.
@@ -325,8 +357,8 @@ fn passing(error: &io::Error) -> bool {
 #[cfg(feature = "bench")]
 impl Udp {
     pub(crate) fn answer_bytes(&mut self, packet: &[u8], source: SocketAddr) -> &[u8] {
-        let now = self.clock.now();
-        let tracker = Arc::clone(&self.tracker);
+        let now = self.desk.clock.now();
+        let tracker = Arc::clone(&self.desk.tracker);
         let terms = tracker.terms();
         self.out.clear();
         let here = None;

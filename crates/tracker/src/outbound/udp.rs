@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as Turn, oneshot};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use weir_net::{Datagrams, Error, Family, Ground};
 use weir_tracker_proto::udp::reply::Reply;
@@ -23,11 +23,14 @@ use super::{Given, Said, Target, Trouble, endpoints};
 /// Longer answers are cut off: what a tracker may send at once fits into one packet.
 const PACKET: usize = 8 << 10;
 
+/// A socket and the task that reads from it.
+type Opened = (Arc<dyn Datagrams>, AbortHandle);
+
 /// All calls over UDP.
 pub(super) struct Client {
     ground: Arc<dyn Ground>,
     life: Duration,
-    sockets: [Turn<Option<Arc<dyn Datagrams>>>; 2],
+    sockets: [Turn<Option<Opened>>; 2],
     table: Arc<Table>,
     readers: Mutex<JoinSet<()>>,
 }
@@ -155,13 +158,18 @@ impl Client {
             SocketAddr::V6(_) => (1, Family::V6),
         };
         let mut place = self.sockets[index].lock().await;
-        if let Some(socket) = &*place {
+        // Without its reader, no answer would ever be heard on it.
+        if let Some((socket, reader)) = &*place
+            && !reader.is_finished()
+        {
             return Ok(Arc::clone(socket));
         }
         let socket = self.ground.bind(family).await?;
         let (table, read_from) = (Arc::clone(&self.table), Arc::clone(&socket));
-        self.readers.lock().spawn(read(read_from, table));
-        *place = Some(Arc::clone(&socket));
+        let mut readers = self.readers.lock();
+        while readers.try_join_next().is_some() {}
+        let reader = readers.spawn(read(read_from, table));
+        *place = Some((Arc::clone(&socket), reader));
         Ok(socket)
     }
 

@@ -1,11 +1,13 @@
 //! What answers look like: headers, assets, figures, mishaps.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
-use weir_web::{Config, Limits};
+use weir_web::{Config, Contribution, Icon, Limits};
 
-use crate::support::{KEY, config, rig, rig_with};
+use crate::support::{KEY, config, rig, rig_of, rig_with};
 
 #[tokio::test]
 async fn every_answer_carries_the_security_headers() {
@@ -192,6 +194,26 @@ async fn readiness_names_what_is_missing() {
         StatusCode::OK,
         "alive all the same"
     );
+}
+
+#[tokio::test]
+async fn readiness_asks_the_fronts_each_time() {
+    let down = Arc::new(AtomicBool::new(false));
+    let asked = down.clone();
+    let front = Contribution::new("tracker", "Tracker", Icon::Tracker);
+    let front = front.missing(move || match asked.load(Ordering::Relaxed) {
+        true => vec!["tracker: udp failed 3 times in a row".to_owned()],
+        false => Vec::new(),
+    });
+    let rig = rig_of(config(), vec![front]);
+    let mut visitor = rig.visitor();
+    assert_eq!(visitor.get("/readyz").await.status, StatusCode::OK);
+    down.store(true, Ordering::Relaxed);
+    let reply = visitor.get("/readyz").await;
+    assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(reply.body.contains("udp failed 3 times in a row"));
+    down.store(false, Ordering::Relaxed);
+    assert_eq!(visitor.get("/readyz").await.body, "ready\n");
 }
 
 #[tokio::test]

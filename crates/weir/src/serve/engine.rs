@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use anyhow::Context;
 use weir_engine::dispatch::Policy;
 use weir_engine::dispatch::policy::{CrewPolicy, FailurePolicy};
-use weir_engine::{Engine, Options, Rate, Restored, Rows, Timeline, Weather};
+use weir_engine::{Engine, Options, Rate, Restored, Rows, Timeline, Vitals, Weather};
 use weir_store::sqlite::File;
 use weir_store::state::{SqliteState, State};
 
@@ -15,6 +15,8 @@ use crate::config::engine::Config;
 /// Makes engines.
 pub(super) struct Engines {
     pub(super) timeline: Timeline,
+    /// All that must not end, of all fronts.
+    pub(super) vitals: Vitals,
     weather: Weather,
     state: Arc<dyn State>,
 }
@@ -31,6 +33,7 @@ impl Engines {
         let state = SqliteState::open(state.clone()).context("cannot use state.db")?;
         Ok(Self {
             timeline: Timeline::starting_at(wall()),
+            vitals: Vitals::default(),
             weather: Weather::new(config.weather_quiet, config.weather_pause),
             state: Arc::new(state),
         })
@@ -51,6 +54,7 @@ impl Engines {
             rate,
             keeper: Some(rows.clone()),
             never,
+            vitals: self.vitals.clone(),
             ..Options::new(self.timeline, self.weather.clone())
         };
         Ok(Built {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::Socket;
 use tokio::io::unix::AsyncFd;
-use tokio::task::{AbortHandle, Id, JoinSet};
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::Http;
@@ -53,7 +53,7 @@ impl Http {
                 biased;
                 () = &mut stopped => return,
                 Some(ended) = open.tasks.join_next_with_id(), if !open.tasks.is_empty() => {
-                    let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
+                    let id = ended.map_or_else(|error| open.ended_badly(error), |(id, ())| id);
                     open.deadlines.remove(&id);
                     open.http.closed();
                 }
@@ -83,9 +83,23 @@ impl Http {
 }
 
 impl Open {
+    /// A connection was cut or panicked; the others go on.
+    fn ended_badly(&self, error: JoinError) -> Id {
+        let id = error.id();
+        if let Ok(panic) = error.try_into_panic() {
+            self.http.vital.panicked(&*panic);
+        }
+        id
+    }
+
     fn take_in(&mut self, stream: TcpStream, peer: SocketAddr) {
+        #[cfg(test)]
+        crate::fault::on_accept(peer.ip());
         let connection = Connection::new(Arc::clone(&self.http), peer);
-        let Some((mut connection, begun)) = connection.begin(&stream) else {
+        // Answered here and not in a task of its own: a panic would end all connections of this thread. What is shared,
+        // the desk, is made anew by each answer.
+        let begun = self.http.vital.guard(|| connection.begin(&stream));
+        let Some((mut connection, begun)) = begun.flatten() else {
             return;
         };
         let deadline = connection.share_deadline();

@@ -1,0 +1,27 @@
+//! Faults that tests bring in: nothing here is part of a program.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+
+/// An announce of this panics.
+pub(crate) const HASH: [u8; 20] = *b"announcing it panics";
+
+pub(crate) fn on_announce(hash: &[u8; 20]) {
+    assert_ne!(*hash, HASH, "on purpose");
+}
+
+/// To accept a connection from here panics.
+pub(crate) const PEER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 66);
+
+pub(crate) fn on_accept(peer: IpAddr) {
+    assert_ne!(peer, PEER, "on purpose");
+}
+
+/// Panics once if there is a file of this name.
+pub(crate) fn once(directory: &Path, name: &str) {
+    assert!(
+        fs::remove_file(directory.join(name)).is_err(),
+        "on purpose, in {name}"
+    );
+}
