@@ -28,7 +28,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use self::writer::{Exclusive, Job, Write};
@@ -94,6 +94,25 @@ impl File {
     pub fn is_writable(&self) -> bool {
         let thread = self.0.thread.lock();
         thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Changes a file of ours that another process may have open, in one transaction that is on the disk afterwards.
+    /// Makes and migrates nothing.
+    ///
+    /// # Errors
+    /// When there is no such file, it is not ours, or what the closure said.
+    pub fn amend<T>(
+        path: &Path,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        let mut connection = open::amender(path)?;
+        let explain = |source| open::explain(path, source);
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(explain)?;
+        let value = work(&transaction).map_err(explain)?;
+        transaction.commit().map_err(explain)?;
+        Ok(value)
     }
 
     /// Where the file is.

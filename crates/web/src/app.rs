@@ -1,9 +1,12 @@
 //! The web part as a whole: opened with its settings and the fronts' contributions, it is a router that can be
 //! served, asked for a sign-in link and given new settings.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use axum::{
@@ -150,6 +153,19 @@ impl App {
     /// The key, if this start made it; print it then, and never again.
     pub fn key_was_made(&self) -> Option<&Secret> {
         self.0.key_made.as_ref()
+    }
+
+    /// Whether nothing was kept before this start.
+    pub fn is_first_start(&self) -> bool {
+        self.0.keeper.first_start()
+    }
+
+    /// Notes where Weir listens, for [`crate::sign_in_link`].
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn note_address(&self, address: SocketAddr) -> Result<(), Error> {
+        self.0.keeper.note_address(address)
     }
 
     /// Makes a new sign-in link, which replaces the one before; gives its path and query.

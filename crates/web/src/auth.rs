@@ -1,11 +1,13 @@
 //! Keys, sign-in links, sessions and form tokens: who someone is. What they may open is `access`.
 
 pub(crate) mod cookie;
+pub(crate) mod link;
 pub(crate) mod secrets;
 pub(crate) mod session;
+pub(crate) mod site;
 pub(crate) mod throttle;
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use arc_swap::ArcSwap;
 use axum::http::{HeaderMap, header};
@@ -17,6 +19,7 @@ use weir_store::{rusqlite, sqlite::File};
 use self::{
     secrets::Hash,
     session::Session,
+    site::Site,
     throttle::{Rule, Throttle},
 };
 use crate::{Auth, Client, Clock, Config, Error};
@@ -28,19 +31,36 @@ pub(crate) enum NotTaken {
     Throttled { until: Timestamp },
 }
 
+/// What came of a sign-in link.
+pub(crate) enum Followed {
+    /// It signed in: the token for the cookie.
+    In(String),
+    /// It is the right one, but too old.
+    Expired,
+    /// It is none of ours, or not any more.
+    Not(NotTaken),
+}
+
 /// Everything that decides who someone is.
 pub(crate) struct Keeper {
     pub(crate) file: File,
     pub(crate) clock: Arc<dyn Clock>,
     settings: ArcSwap<Settings>,
+    /// Wrong keys of programs and of our own pages.
     throttle: Throttle,
+    /// Wrong keys that another site may have made a browser send. Counted apart, or any page could shut out the
+    /// programs at its reader's address; counted nevertheless, or a guesser would only have to claim to be one.
+    foreign: Throttle,
     form: Hash,
+    first_start: bool,
 }
 
 /// What a reload swaps.
 pub(crate) struct Settings {
     pub(crate) config: Config,
     key: Secret,
+    /// Weir made the key itself, of 160 random bits.
+    strong: bool,
     /// What sessions remember of the key they were made under.
     print: Hash,
 }
@@ -54,7 +74,8 @@ impl Keeper {
     ) -> Result<(Self, Option<Secret>), Error> {
         file.migrate(secrets::MIGRATIONS)?;
         let now = clock.now().as_second();
-        let (form, _) = secrets::kept(&file, "form", secrets::random::<32>()?.to_vec(), now)?;
+        let (form, first_start) =
+            secrets::kept(&file, "form", secrets::random::<32>()?.to_vec(), now)?;
         let (settings, made) = Settings::new(config, &file, now)?;
         let form = *blake3::hash(&form).as_bytes();
         let keeper = Self {
@@ -62,7 +83,9 @@ impl Keeper {
             clock,
             settings: ArcSwap::from_pointee(settings),
             throttle: Throttle::default(),
+            foreign: Throttle::default(),
             form,
+            first_start,
         };
         Ok((keeper, made))
     }
@@ -78,44 +101,66 @@ impl Keeper {
         self.settings.load_full()
     }
 
-    /// Compares a key, counting wrong ones by address. While an address is blocked not even the right key is taken,
-    /// or guessing would go on at full speed.
-    pub(crate) fn key(&self, given: &str, client: &Client) -> Result<(), NotTaken> {
-        let settings = self.settings.load();
-        self.counted(client, secrets::same(given, &settings.key))
+    /// Nothing was kept before this start.
+    pub(crate) fn first_start(&self) -> bool {
+        self.first_start
     }
 
-    fn counted(&self, client: &Client, right: bool) -> Result<(), NotTaken> {
+    /// Compares a key, counting wrong ones by address. While an address is blocked, a key of the operator's own is not
+    /// taken even if it is right, or guessing would go on at full speed. One that Weir made is: nobody guesses 160 bits,
+    /// and so nobody can shut out the programs that have it.
+    pub(crate) fn key(&self, given: &str, client: &Client, site: Site) -> Result<(), NotTaken> {
+        let settings = self.settings.load();
+        let right = settings.is_key(given);
+        if right && settings.strong {
+            return Ok(());
+        }
+        self.counted(client, site, right)
+    }
+
+    fn counted(&self, client: &Client, site: Site, right: bool) -> Result<(), NotTaken> {
         let settings = self.settings.load();
         let rule = Rule {
             tries: settings.config.sign_in_tries,
             window: settings.config.sign_in_window,
         };
+        let throttle = match site {
+            Site::Ours => &self.throttle,
+            Site::Other => &self.foreign,
+        };
         let now = self.clock.now();
-        if let Some(until) = self.throttle.blocked(client.address, now, rule) {
+        if let Some(until) = throttle.blocked(client.address, now, rule) {
             return Err(NotTaken::Throttled { until });
         }
         if right {
             return Ok(());
         }
-        self.throttle.wrong(client.address, now, rule);
+        throttle.wrong(client.address, now, rule);
         tracing::warn!(client = %client.address, "a wrong key was sent");
         Err(NotTaken::Wrong)
     }
 
     /// Whether the key is right, for where a wrong one changes nothing.
     pub(crate) fn key_is_right(&self, given: &str) -> bool {
-        secrets::same(given, &self.settings.load().key)
+        self.settings.load().is_key(given)
     }
 
     /// Makes a sign-in link in place of the one before and gives its path.
     pub(crate) fn link(&self) -> Result<String, Error> {
-        let token = secrets::token()?;
-        let hash = secrets::hash(&token);
+        let new = link::New::make()?;
+        let path = new.path.clone();
         let now = self.clock.now().as_second();
-        self.file
-            .write_blocking(move |tx| secrets::put(tx, "link", &hash, now))?;
-        Ok(format!("/sign-in?link={token}"))
+        self.file.write_blocking(move |tx| new.put(tx, now))?;
+        Ok(path)
+    }
+
+    /// Notes where Weir listens, for links that are made from outside.
+    pub(crate) fn note_address(&self, address: SocketAddr) -> Result<(), Error> {
+        let now = self.clock.now().as_second();
+        let text = address.to_string();
+        Ok(self
+            .file
+            .write_blocking(move |tx| secrets::put(tx, secrets::ADDRESS, text.as_bytes(), now))?)
     }
 
     /// Signs in by key: the token for the cookie.
@@ -126,45 +171,44 @@ impl Keeper {
         Ok(token)
     }
 
-    /// Signs in by link and uses it up, in one transaction. A wrong link counts as a wrong key.
+    /// Signs in by link and uses it up. A wrong link counts as a wrong key; the right one, of 160 random bits, signs
+    /// in whatever others at this address sent.
     pub(crate) async fn use_link(
         &self,
         link: &str,
         agent: &str,
         client: &Client,
-    ) -> Result<Result<String, NotTaken>, Error> {
-        let settings = self.settings.load_full();
-        let rule = Rule {
-            tries: settings.config.sign_in_tries,
-            window: settings.config.sign_in_window,
+        site: Site,
+    ) -> Result<Followed, Error> {
+        let hash = secrets::hash(link);
+        // A look costs little, a durable write much: those who guess get no further than this.
+        let Some(made) = self.file.read(|connection| link::made(connection, &hash))? else {
+            return Ok(self.wrong_link(client, site));
         };
-        if let Some(until) = self
-            .throttle
-            .blocked(client.address, self.clock.now(), rule)
-        {
-            return Ok(Err(NotTaken::Throttled { until }));
+        if !link::is_valid(made, self.clock.now().as_second()) {
+            return Ok(Followed::Expired);
         }
         let new = self.new_session(agent)?;
         let token = new.token.clone();
-        let hash = secrets::hash(link);
         let taken = self
             .file
             .write_durable(move |tx| {
-                let used = tx.execute(
-                    "DELETE FROM web_secret WHERE name = 'link' AND value = ?1",
-                    [&hash[..]],
-                )?;
-                if used == 1 {
+                let taken = link::take(tx, &hash)?;
+                if taken {
                     new.insert(tx)?;
                 }
-                Ok(used == 1)
+                Ok(taken)
             })
             .await?;
-        // A link that was taken is used up: whatever others at this address sent meanwhile, it signs in.
-        if taken {
-            return Ok(Ok(token));
+        match taken {
+            true => Ok(Followed::In(token)),
+            false => Ok(self.wrong_link(client, site)),
         }
-        Ok(self.counted(client, false).map(|()| token))
+    }
+
+    fn wrong_link(&self, client: &Client, site: Site) -> Followed {
+        let counted = self.counted(client, site, false);
+        Followed::Not(counted.err().unwrap_or(NotTaken::Wrong))
     }
 
     fn new_session(&self, agent: &str) -> Result<session::New, Error> {
@@ -231,6 +275,11 @@ impl Settings {
         &self.key
     }
 
+    /// Compares in a time that says nothing about where the two differ, nor about the length of the right one.
+    fn is_key(&self, given: &str) -> bool {
+        secrets::hash(given).ct_eq(&self.print).into()
+    }
+
     fn new(config: Config, file: &File, now: i64) -> Result<(Self, Option<Secret>), Error> {
         if config.auth == Auth::None {
             tracing::warn!("web.auth is none: whoever reaches the web listener may do everything");
@@ -245,7 +294,13 @@ impl Settings {
         };
         let print = secrets::hash(key.expose());
         let fresh = made.then(|| key.clone());
-        Ok((Self { config, key, print }, fresh))
+        let settings = Self {
+            strong: config.api_key.is_none(),
+            config,
+            key,
+            print,
+        };
+        Ok((settings, fresh))
     }
 }
 

@@ -26,7 +26,11 @@ mod visitor;
 
 pub use access::{Access, Refusal};
 pub use app::App;
-pub use auth::kept_key;
+pub use auth::{
+    kept_key,
+    link::{SignInLink, sign_in_link},
+    throttle::network,
+};
 pub use client::Client;
 pub use clock::{Clock, System};
 pub use config::{Auth, Config, Limits};

@@ -27,6 +27,16 @@ pub(super) fn reader(path: &Path) -> Result<Connection, Error> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
+/// A connection that writes to a file which is there already, and which another process may write to as well.
+pub(super) fn amender(path: &Path) -> Result<Connection, Error> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    recognise(&connection, path)?;
+    connection
+        .pragma_update(None, "synchronous", "FULL")
+        .map_err(|source| explain(path, source))?;
+    Ok(connection)
+}
+
 /// SQLite would make the file with the mode of the umask; its log files take over the mode of the file.
 fn create(path: &Path) -> Result<(), Error> {
     let made = OpenOptions::new()
@@ -74,7 +84,7 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// SQLite notices garbage at the first statement, not when opening.
-fn explain(path: &Path, source: rusqlite::Error) -> Error {
+pub(super) fn explain(path: &Path, source: rusqlite::Error) -> Error {
     match source.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Error::NotADatabase {
             path: path.to_owned(),

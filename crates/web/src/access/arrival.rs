@@ -9,7 +9,7 @@ use axum::{
 use super::{Access, Gate};
 use crate::{
     Auth, Client, Failure, Identity, RequestId, Visitor,
-    auth::{self, NotTaken, cookie, secrets::Hash},
+    auth::{self, NotTaken, cookie, secrets::Hash, site::Site},
     forms::field,
     pages,
     visitor::SessionId,
@@ -96,7 +96,10 @@ impl Gate {
         if keeper.settings().config.auth == Auth::None {
             return Ok(keeper.key_is_right(&given).then_some(Identity::Key));
         }
-        keeper.key(&given, client).map(|()| Some(Identity::Key))
+        let site = Site::of(request.headers(), client);
+        keeper
+            .key(&given, client, site)
+            .map(|()| Some(Identity::Key))
     }
 
     fn stranger(&self, client: &Client) -> Identity {

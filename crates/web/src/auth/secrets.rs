@@ -1,7 +1,5 @@
 //! Secrets of the web part in `state.db`: how they are made, compared and kept.
 
-use subtle::ConstantTimeEq;
-use weir_config::Secret;
 use weir_store::{
     rusqlite::{self, Connection, OptionalExtension, Transaction},
     sqlite::{File, Migrations},
@@ -27,6 +25,9 @@ pub(crate) const MIGRATIONS: Migrations = Migrations {
     "],
 };
 
+/// The name under which the table also holds where Weir last listened, as text.
+pub(crate) const ADDRESS: &str = "address";
+
 /// A blake3 hash, as kept in tables.
 pub(crate) type Hash = [u8; 32];
 
@@ -47,11 +48,6 @@ pub(crate) fn token() -> Result<String, Error> {
 /// What is kept of a token. Tokens are random, so a fast hash is enough.
 pub(crate) fn hash(token: &str) -> Hash {
     *blake3::hash(token.as_bytes()).as_bytes()
-}
-
-/// Compares in a time that says nothing about where the two differ, nor about the length of the right one.
-pub(crate) fn same(given: &str, right: &Secret) -> bool {
-    hash(given).ct_eq(&hash(right.expose())).into()
 }
 
 /// Reads a secret, or makes and keeps it when there is none; true if it was made now.

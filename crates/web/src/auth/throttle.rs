@@ -9,8 +9,11 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 
-/// Addresses remembered at most; beyond it the one longest quiet is forgotten.
+/// Addresses remembered at most; beyond it those longest quiet are forgotten.
 const ADDRESSES: usize = 10_000;
+/// How many are forgotten at once, so that a full table is seldom looked through: whoever has many addresses could
+/// make each of their tries cost a walk through all of it.
+const FORGOTTEN: usize = ADDRESSES / 10;
 
 /// Wrong keys by address, in memory only: a restart forgives.
 #[derive(Debug, Default)]
@@ -28,7 +31,7 @@ impl Throttle {
     pub(crate) fn blocked(&self, address: IpAddr, now: Timestamp, rule: Rule) -> Option<Timestamp> {
         let window = SignedDuration::try_from(rule.window).unwrap_or(SignedDuration::MAX);
         let mut table = self.0.lock();
-        let wrong = table.get_mut(&counted(address))?;
+        let wrong = table.get_mut(&network(address))?;
         wrong.retain(|at| now.duration_since(*at) < window);
         let spare = (rule.tries.max(1) as usize).saturating_sub(wrong.len());
         if spare > 0 {
@@ -41,7 +44,7 @@ impl Throttle {
     /// Notes a wrong key.
     pub(crate) fn wrong(&self, address: IpAddr, now: Timestamp, rule: Rule) {
         let mut table = self.0.lock();
-        let address = counted(address);
+        let address = network(address);
         if table.len() >= ADDRESSES && !table.contains_key(&address) {
             forget(&mut table, now, rule);
         }
@@ -53,8 +56,9 @@ impl Throttle {
     }
 }
 
-/// A household or a rented server has a whole /64; counting single IPv6 addresses would give it endless tries.
-fn counted(address: IpAddr) -> IpAddr {
+/// Under which address someone is counted: a household or a rented server has a whole /64, and counting single IPv6
+/// addresses would give it endless tries.
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => {
             let network = v6.to_bits() & !u128::from(u64::MAX);
@@ -74,12 +78,11 @@ fn forget(table: &mut HashMap<IpAddr, VecDeque<Timestamp>>, now: Timestamp, rule
     if table.len() < ADDRESSES {
         return;
     }
-    let quietest = table
-        .iter()
-        .min_by_key(|(_, wrong)| wrong.back().copied())
-        .map(|(address, _)| *address);
-    if let Some(address) = quietest {
-        table.remove(&address);
+    let last = |wrong: &VecDeque<Timestamp>| wrong.back().copied();
+    let mut quiet: Vec<_> = table.iter().map(|(at, wrong)| (last(wrong), *at)).collect();
+    quiet.select_nth_unstable(FORGOTTEN);
+    for (_, address) in &quiet[..FORGOTTEN] {
+        table.remove(address);
     }
 }
 
@@ -149,7 +152,11 @@ mod tests {
             throttle.wrong(IpAddr::from(n.to_be_bytes()), at(i64::from(n % 3)), RULE);
             throttle.wrong(ip("203.0.113.1"), at(5), RULE);
         }
-        assert!(throttle.0.lock().len() <= ADDRESSES);
+        let left = throttle.0.lock().len();
+        assert!(
+            (ADDRESSES - FORGOTTEN..=ADDRESSES).contains(&left),
+            "{left}"
+        );
         assert!(throttle.0.lock().values().all(|wrong| wrong.len() <= 6));
         assert!(throttle.blocked(ip("203.0.113.1"), at(6), RULE).is_some());
     }

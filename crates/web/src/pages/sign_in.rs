@@ -17,7 +17,7 @@ use serde::Deserialize;
 use crate::{
     App, Failure, Identity, Visitor,
     access::seconds_until,
-    auth::{NotTaken, cookie},
+    auth::{Followed, NotTaken, cookie, site::Site},
     forms::{field, form_token, stale_form, too_large},
     pages::{local, time::Shown},
     shell,
@@ -60,6 +60,7 @@ pub(crate) struct Asked {
 enum Again {
     WrongKey,
     WrongLink,
+    Expired,
     Throttled(jiff::Timestamp),
 }
 
@@ -100,20 +101,21 @@ pub(crate) async fn show(
     if method == Method::HEAD || ahead_of_its_user(&headers) {
         return Ok(StatusCode::SERVICE_UNAVAILABLE.into_response());
     }
-    match app
+    let site = Site::of(&headers, &visitor.client);
+    let followed = app
         .keeper()
-        .use_link(&link, agent(&headers), &visitor.client)
-        .await?
-    {
-        Ok(token) => {
+        .use_link(&link, agent(&headers), &visitor.client, site)
+        .await?;
+    let again = match followed {
+        Followed::In(token) => {
             tracing::info!(client = %visitor.client.address, "signed in by link");
-            Ok(signed_in(&app, &visitor, &token, next))
+            return Ok(signed_in(&app, &visitor, &token, next));
         }
-        Err(NotTaken::Wrong) => Ok(page(&app, &visitor, next, Some(Again::WrongLink))),
-        Err(NotTaken::Throttled { until }) => {
-            Ok(page(&app, &visitor, next, Some(Again::Throttled(until))))
-        }
-    }
+        Followed::Expired => Again::Expired,
+        Followed::Not(NotTaken::Wrong) => Again::WrongLink,
+        Followed::Not(NotTaken::Throttled { until }) => Again::Throttled(until),
+    };
+    Ok(page(&app, &visitor, next, Some(again)))
 }
 
 /// `POST /sign-in`.
@@ -141,7 +143,8 @@ pub(crate) async fn submit(
     let asked = field(&form, "next").unwrap_or_default();
     let next = local(&asked).unwrap_or("/");
     let key = field(&form, "key").unwrap_or_default();
-    match keeper.key(key.trim(), &visitor.client) {
+    // The form's token says that the page was ours.
+    match keeper.key(key.trim(), &visitor.client, Site::Ours) {
         Ok(()) => {
             let token = keeper
                 .sign_in(agent(&headers))
@@ -194,7 +197,14 @@ fn page(app: &App, visitor: &Visitor, next: &str, again: Option<Again>) -> Respo
         Some(Again::WrongLink) => (
             StatusCode::FORBIDDEN,
             Some(
-                "That link was used already, or a newer one has replaced it. A restart prints a new one.",
+                "That link was used already, or a newer one has replaced it. Run `weir sign-in` for a new one.",
+            ),
+            None,
+        ),
+        Some(Again::Expired) => (
+            StatusCode::FORBIDDEN,
+            Some(
+                "That link has expired: links are valid for an hour. Run `weir sign-in` for a new one.",
             ),
             None,
         ),

@@ -9,6 +9,7 @@ mod access;
 mod answers;
 mod forms;
 mod guests;
+mod lock_out;
 mod server;
 mod sign_in;
 mod support;

@@ -114,6 +114,28 @@ async fn a_link_signs_in_once() {
 }
 
 #[tokio::test]
+async fn a_link_is_valid_for_an_hour_and_says_so_afterwards() {
+    let rig = rig();
+    let link = rig.app.sign_in_link().unwrap();
+    rig.clock.advance(Duration::from_secs(3600));
+    for _ in 0..7 {
+        let refused = rig.visitor().get(&link).await;
+        assert_eq!(refused.status, StatusCode::FORBIDDEN);
+        assert!(
+            refused.body.contains("has expired") && refused.body.contains("weir sign-in"),
+            "{}",
+            refused.body
+        );
+    }
+    let key = [("x-api-key", KEY)];
+    let reply = rig.visitor().ask(Method::GET, "/feed", &key, None).await;
+    assert_eq!(reply.body, "feed", "who is late has not guessed");
+    let link = rig.app.sign_in_link().unwrap();
+    rig.clock.advance(Duration::from_secs(3599));
+    assert_eq!(rig.visitor().get(&link).await.status, StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
 async fn a_newer_link_replaces_the_one_before() {
     let rig = rig();
     let (old, new) = (

@@ -1,0 +1,102 @@
+//! Sign-in links: one at a time, for one use within an hour. Only the hash of a link is kept, with the time it was made.
+//!
+//! Any process that may write to the data directory makes one: `weir sign-in` does so beside a running Weir, which finds
+//! it in the file.
+
+use std::{ops::Range, path::Path};
+
+use weir_store::{
+    rusqlite::{self, Connection, OptionalExtension, Transaction},
+    sqlite::File,
+};
+
+use super::secrets::{self, Hash};
+use crate::{Clock, Error, System};
+
+/// Seconds of age at which a link signs in. A clock that was set back a little has made it in the future.
+const VALID: Range<i64> = -60..3600;
+
+/// A new link: its secret is in the path, and nowhere else.
+pub(super) struct New {
+    pub(super) path: String,
+    hash: Hash,
+}
+
+impl New {
+    pub(super) fn make() -> Result<Self, Error> {
+        let token = secrets::token()?;
+        Ok(Self {
+            path: format!("/sign-in?link={token}"),
+            hash: secrets::hash(&token),
+        })
+    }
+
+    /// Keeps it in place of the one before.
+    pub(super) fn put(&self, tx: &Transaction<'_>, now: i64) -> rusqlite::Result<()> {
+        secrets::put(tx, "link", &self.hash, now)
+    }
+}
+
+/// When this link was made, if it is the one in force.
+pub(super) fn made(connection: &Connection, link: &Hash) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT made FROM web_secret WHERE name = 'link' AND value = ?1")?
+        .query_row([&link[..]], |row| row.get(0))
+        .optional()
+}
+
+/// Whether a link that was made then still signs in.
+pub(super) fn is_valid(made: i64, now: i64) -> bool {
+    VALID.contains(&now.saturating_sub(made))
+}
+
+/// Uses a link up; false if another was faster.
+pub(super) fn take(tx: &Transaction<'_>, link: &Hash) -> rusqlite::Result<bool> {
+    let sql = "DELETE FROM web_secret WHERE name = 'link' AND value = ?1";
+    Ok(tx.execute(sql, [&link[..]])? == 1)
+}
+
+/// A sign-in link, made from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignInLink {
+    /// Path and query of the link.
+    pub path: String,
+    /// Where Weir listened when it was last started.
+    pub address: Option<std::net::SocketAddr>,
+}
+
+/// Makes a sign-in link for the Weir with this `state.db`, whether it runs or not. The link before it ends.
+///
+/// # Errors
+/// When there is no such file, it has seen no start of Weir yet, or it cannot be written.
+pub fn sign_in_link(state: &Path) -> Result<SignInLink, Error> {
+    let new = New::make()?;
+    let now = System.now().as_second();
+    let address = File::amend(state, |tx| {
+        new.put(tx, now)?;
+        secrets::read(tx, secrets::ADDRESS)
+    })?;
+    let address = address.and_then(|text| str::from_utf8(&text).ok()?.parse().ok());
+    Ok(SignInLink {
+        path: new.path,
+        address,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_good_for_an_hour() {
+        for (age, good) in [(0, true), (3599, true), (3600, false), (i64::MAX, false)] {
+            assert_eq!(is_valid(0, age), good, "{age}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_no_link_for_ever() {
+        assert!(is_valid(1000, 970));
+        assert!(!is_valid(1000, 0));
+    }
+}
