@@ -42,24 +42,38 @@ pub(crate) fn lists(desk: &Arc<Desk>) -> (Access, Router) {
 
 /// All indexers of a protocol, one of them, those with a tag.
 fn of(protocol: Protocol) -> Router<Arc<Desk>> {
-    let base = scope::path(protocol);
+    let [all, one, tagged] = addresses_of(protocol);
     Router::new()
         .route(
-            &format!("/{base}/api"),
+            &all,
             get(move |arrival: Arrival| torznab::all(arrival, protocol)),
         )
         .route(
-            &format!("/{base}/{{indexer}}/api"),
+            &one,
             get(async move |Path(name): Path<String>, arrival: Arrival| {
                 torznab::one(arrival, protocol, &name).await
             }),
         )
         .route(
-            &format!("/{base}/tag/{{tag}}/api"),
+            &tagged,
             get(async move |Path(tag): Path<String>, arrival: Arrival| {
                 torznab::tagged(arrival, protocol, &tag).await
             }),
         )
+}
+
+fn addresses_of(protocol: Protocol) -> [String; 3] {
+    let base = scope::path(protocol);
+    ["api", "{indexer}/api", "tag/{tag}/api"].map(|end| format!("/{base}/{end}"))
+}
+
+/// All addresses that stand for indexers, with braces around what says for which.
+#[cfg(test)]
+pub(crate) fn addresses() -> Vec<String> {
+    let own = [Protocol::Torrent, Protocol::Nzb]
+        .into_iter()
+        .flat_map(addresses_of);
+    own.chain(aliases::addresses().map(str::to_owned)).collect()
 }
 
 /// Downloads, which carry their right in the link.
@@ -69,7 +83,8 @@ pub(crate) fn downloads(desk: &Arc<Desk>) -> Router {
         .with_state(desk.clone())
 }
 
-/// What an indexer can do is no secret, and some programs ask for it before they have a key.
+/// What indexers can do is no secret, and some programs ask for it before they have a key. Who they are is one: without
+/// a key all addresses answer alike ([`Scope::open`]).
 fn is_open(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     let parsed = weir_search_proto::parse_request(query);

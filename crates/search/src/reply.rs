@@ -131,7 +131,7 @@ fn caps_of(scope: &Scope, config: &Config) -> Caps {
     if caps.categories.is_empty() {
         caps.categories = standard();
     }
-    if let ([_], [known]) = (&scope.indexers[..], &known[..]) {
+    if let ([_], [known], true) = (&scope.indexers[..], &known[..], scope.in_detail) {
         // Its own numbers mean something where nobody else answers.
         let own = known.caps.categories.iter();
         let own = own.flat_map(|top| std::iter::once(top).chain(&top.subcategories));

@@ -11,6 +11,7 @@ mod files;
 mod history;
 mod reload;
 mod scheduler;
+mod strangers;
 mod world;
 
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! How many downloads an address may make in a minute.
+//! How many downloads an address may make in a minute; an IPv6 network counts as one.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -21,7 +21,7 @@ impl Throttle {
         if per_minute == 0 {
             return Ok(());
         }
-        let now = Instant::now();
+        let (now, address) = (Instant::now(), weir_web::network(address));
         let mut counts = self.0.lock();
         let address = match counts.len() >= MOST && !counts.contains_key(&address) {
             true => IpAddr::from([0, 0, 0, 0]),
@@ -61,5 +61,14 @@ mod tests {
         tokio::time::advance(MINUTE).await;
         assert!(throttle.take(one, 2).is_ok());
         assert!(throttle.take(one, 0).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_ipv6_network_is_one_address() {
+        let throttle = Throttle::default();
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert!(throttle.take(ip("2001:db8::1"), 1).is_ok());
+        assert!(throttle.take(ip("2001:db8::2"), 1).is_err());
+        assert!(throttle.take(ip("2001:db8:0:1::1"), 1).is_ok());
     }
 }

@@ -18,32 +18,48 @@ use crate::desk::Desk;
 use crate::indexer::Indexer;
 use crate::reply;
 
+/// Prowlarr's list, and one of it.
+const LIST: &str = "/prowlarr/api/v1/indexer";
+const ONE: &str = "/prowlarr/api/v1/indexer/{id}";
+/// Prowlarr's feeds, whose indexers have numbers.
+const NUMBERED: [&str; 2] = [
+    "/prowlarr/api/v1/indexer/{id}/newznab",
+    "/prowlarr/{id}/api",
+];
+/// Jackett's list.
+const JACKETT_LIST: &str = "/jackett/api/v2.0/indexers";
+/// Jackett's feeds, whose indexers have names.
+const JACKETT: [&str; 3] = [
+    "/jackett/api/v2.0/indexers/{id}/results/torznab",
+    "/jackett/api/v2.0/indexers/{id}/results/torznab/",
+    "/jackett/api/v2.0/indexers/{id}/results/torznab/api",
+];
+
 /// Who is there.
 pub(super) fn lists() -> Router<Arc<Desk>> {
     Router::new()
         .route("/prowlarr/api/v1/system/status", get(status))
-        .route("/prowlarr/api/v1/indexer", get(list))
-        .route("/prowlarr/api/v1/indexer/{id}", get(one))
-        .route("/jackett/api/v2.0/indexers", get(jackett_list))
+        .route(LIST, get(list))
+        .route(ONE, get(one))
+        .route(JACKETT_LIST, get(jackett_list))
 }
 
 /// What they have.
 pub(super) fn feeds() -> Router<Arc<Desk>> {
-    Router::new()
-        .route("/prowlarr/api/v1/indexer/{id}/newznab", get(numbered))
-        .route("/prowlarr/{id}/api", get(numbered))
-        .route(
-            "/jackett/api/v2.0/indexers/{id}/results/torznab",
-            get(jackett),
-        )
-        .route(
-            "/jackett/api/v2.0/indexers/{id}/results/torznab/",
-            get(jackett),
-        )
-        .route(
-            "/jackett/api/v2.0/indexers/{id}/results/torznab/api",
-            get(jackett),
-        )
+    let router = Router::new();
+    let router = NUMBERED
+        .into_iter()
+        .fold(router, |router, path| router.route(path, get(numbered)));
+    JACKETT
+        .into_iter()
+        .fold(router, |router, path| router.route(path, get(jackett)))
+}
+
+/// All addresses that stand for indexers.
+#[cfg(test)]
+pub(super) fn addresses() -> impl Iterator<Item = &'static str> {
+    let lists = [LIST, ONE, JACKETT_LIST].into_iter();
+    lists.chain(NUMBERED).chain(JACKETT)
 }
 
 async fn status() -> Json<Value> {
@@ -80,7 +96,7 @@ async fn one(
 
 async fn numbered(Path(id): Path<String>, arrival: Arrival) -> Response {
     let scope = by_number(&arrival.desk, &id).map(Scope::of);
-    arrival.answer(scope).await
+    arrival.answer(None, scope).await
 }
 
 fn by_number(desk: &Desk, id: &str) -> Result<Arc<Indexer>, ErrorDocument> {
@@ -117,13 +133,10 @@ async fn jackett_list(State(desk): State<Arc<Desk>>) -> Json<Value> {
 
 async fn jackett(Path(id): Path<String>, arrival: Arrival) -> Response {
     let scope = match id.as_str() {
-        "all" => Ok(Scope::all(&arrival.desk, Protocol::Torrent)),
-        name => {
-            let all = arrival.visitor.identity.signed_in();
-            Scope::named(&arrival.desk, Protocol::Torrent, name, all)
-        }
+        "all" => Ok(Scope::all(&arrival.desk, Some(Protocol::Torrent))),
+        name => Scope::named(&arrival.desk, Protocol::Torrent, name),
     };
-    arrival.answer(scope).await
+    arrival.answer(Some(Protocol::Torrent), scope).await
 }
 
 /// An indexer as Prowlarr's API describes one.

@@ -73,6 +73,12 @@ async fn download(
     visitor: &Visitor,
     headers: &HeaderMap,
 ) -> Response {
+    // Opened before anything is counted: a forged link costs a hash, and nobody's allowance.
+    let Some(link) = desk.links.open(token) else {
+        return refused(&not_found(
+            "This link was not made by this Weir. Search again.",
+        ));
+    };
     let per_minute = desk.config.load().downloads_per_minute;
     if let Err(seconds) = desk.downloads.take(visitor.client.address, per_minute) {
         return refused(&Refused {
@@ -81,11 +87,6 @@ async fn download(
             retry_after: seconds,
         });
     }
-    let Some(link) = desk.links.open(token) else {
-        return refused(&not_found(
-            "This link was not made by this Weir. Search again.",
-        ));
-    };
     let roster = desk.roster.load();
     let Some(indexer) = roster.named(&link.indexer).cloned() else {
         let sentence = format!("The indexer {} is no longer configured.", link.indexer);
@@ -131,7 +132,7 @@ async fn fetch(
         return Given::Magnet(link.url.clone());
     }
     let Some(url) = SecretUrl::parse(&link.url) else {
-        return Given::Not(not_found("What the indexer gave as address is none."));
+        return Given::Not(not_found("The indexer sent an invalid address."));
     };
     let job = Job {
         budget: Budget::Grab,
@@ -285,7 +286,7 @@ fn respond(indexer: &Indexer, name: &str, given: Given) -> Response {
         Given::Not(why) => refused(&why),
         Given::Magnet(url) | Given::Elsewhere(url) => match url.parse::<header::HeaderValue>() {
             Ok(location) => (StatusCode::FOUND, [(header::LOCATION, location)]).into_response(),
-            Err(_) => refused(&not_found("What the indexer gave as address is none.")),
+            Err(_) => refused(&not_found("The indexer sent an invalid address.")),
         },
         Given::File { bytes, .. } => {
             let (kind, ending) = match indexer.protocol() {

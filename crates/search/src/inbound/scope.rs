@@ -14,18 +14,32 @@ pub(crate) struct Scope {
     pub(crate) protocol: Protocol,
     /// As it is called in titles and in the history.
     pub(crate) name: String,
+    /// The asker may know what a single indexer has of its own.
+    pub(crate) in_detail: bool,
 }
 
 impl Scope {
-    pub(crate) fn all(desk: &Desk, protocol: Protocol) -> Self {
-        let name = match protocol {
-            Protocol::Torrent => "all torrent indexers",
-            Protocol::Nzb => "all Usenet indexers",
+    /// All indexers, of one protocol or of both.
+    pub(crate) fn all(desk: &Desk, protocol: Option<Protocol>) -> Self {
+        let (name, indexers) = match protocol {
+            Some(Protocol::Torrent) => ("all torrent indexers", desk.all_of(Protocol::Torrent)),
+            Some(Protocol::Nzb) => ("all Usenet indexers", desk.all_of(Protocol::Nzb)),
+            None => ("all indexers", desk.roster.load().all.clone()),
         };
         Self {
-            indexers: desk.all_of(protocol),
-            protocol,
+            indexers,
+            protocol: protocol.unwrap_or(Protocol::Torrent),
             name: name.to_owned(),
+            in_detail: true,
+        }
+    }
+
+    /// What everybody may know without a key: what all indexers can do together. It is the same for every address, so
+    /// that nobody learns from it which indexers and tags there are.
+    pub(crate) fn open(desk: &Desk, protocol: Option<Protocol>) -> Self {
+        Self {
+            in_detail: false,
+            ..Self::all(desk, protocol)
         }
     }
 
@@ -34,6 +48,7 @@ impl Scope {
             protocol: indexer.protocol(),
             name: indexer.name().to_owned(),
             indexers: vec![indexer],
+            in_detail: true,
         }
     }
 
@@ -53,22 +68,21 @@ impl Scope {
             indexers,
             protocol,
             name: format!("indexers tagged {tag}"),
+            in_detail: true,
         })
     }
 
-    /// `all` says that the asker may know who is there.
+    /// One by its name. What it says of a wrong one is for those who may know who is there.
     pub(crate) fn named(
         desk: &Desk,
         protocol: Protocol,
         name: &str,
-        all: bool,
     ) -> Result<Self, ErrorDocument> {
         let roster = desk.roster.load();
         let refused = |text| Err(ErrorDocument::new(code::INCORRECT_PARAMETER, text));
         let Some(indexer) = roster.named(name) else {
             let names: Vec<&str> = roster.all.iter().map(|indexer| indexer.name()).collect();
             return refused(match names.is_empty() {
-                _ if !all => format!("There is no indexer {name:?}."),
                 true => format!("There is no indexer {name:?}: none is configured."),
                 false => format!(
                     "There is no indexer {name:?}. There are: {}.",

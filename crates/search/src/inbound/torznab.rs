@@ -49,27 +49,36 @@ impl FromRequestParts<Arc<Desk>> for Arrival {
 }
 
 pub(super) async fn all(arrival: Arrival, protocol: Protocol) -> Response {
+    let protocol = Some(protocol);
     let scope = Scope::all(&arrival.desk, protocol);
-    arrival.answer(Ok(scope)).await
+    arrival.answer(protocol, Ok(scope)).await
 }
 
 pub(super) async fn one(arrival: Arrival, protocol: Protocol, name: &str) -> Response {
-    let all = arrival.visitor.identity.signed_in();
-    let scope = Scope::named(&arrival.desk, protocol, name, all);
-    arrival.answer(scope).await
+    let scope = Scope::named(&arrival.desk, protocol, name);
+    arrival.answer(Some(protocol), scope).await
 }
 
 pub(super) async fn tagged(arrival: Arrival, protocol: Protocol, tag: &str) -> Response {
     let scope = Scope::tagged(&arrival.desk, protocol, tag);
-    arrival.answer(scope).await
+    arrival.answer(Some(protocol), scope).await
 }
 
 impl Arrival {
-    /// Answers the request for these indexers.
-    pub(super) async fn answer(self, scope: Result<Scope, ErrorDocument>) -> Response {
+    /// Answers the request for these indexers. `protocol` is what the address itself says. Those without a key, who get
+    /// here with a question for caps, are told the same whatever the address stands for.
+    pub(super) async fn answer(
+        self,
+        protocol: Option<Protocol>,
+        scope: Result<Scope, ErrorDocument>,
+    ) -> Response {
         let Parsed {
             request, format, ..
         } = parse_request(&self.query);
+        let scope = match self.visitor.identity.signed_in() {
+            true => scope,
+            false => Ok(Scope::open(&self.desk, protocol)),
+        };
         let scope = match scope {
             Ok(scope) => scope,
             Err(error) => return reply::not_there(&error, format),

@@ -95,6 +95,31 @@ async fn a_short_rest_of_a_host_of_files_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn forged_links_use_up_nobodys_downloads() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = named(&indexers);
+    config.downloads_per_minute = 2;
+    let world = World::new(network.ground(), &config);
+    let links = world.get("/torznab/api?t=search").await.links();
+    let (head, token) = links[0].split_at(links[0].find("/dl/").expect("a link") + 4);
+    assert!(head.ends_with("/dl/"));
+    for number in 0..5 {
+        for forged in [format!("/dl/x{number}/a.torrent"), format!("/dl/A{token}")] {
+            let given = world.send(&forged, &[]).await;
+            assert_eq!(given.status, 404, "{forged}: {}", given.body);
+        }
+    }
+    for link in &links[..2] {
+        assert_eq!(world.send(&path(link), &[]).await.status, 200);
+    }
+    assert_eq!(world.send(&path(&links[2]), &[]).await.status, 429);
+    let forged = world.send("/dl/x/a.torrent", &[]).await;
+    assert_eq!(forged.status, 404, "{}", forged.body);
+    assert_eq!(indexers[0].grabs().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn that_there_are_no_files_for_a_while_is_shown() {
     use weir_web::Upstreams;
     let network = Network::new();
