@@ -1,10 +1,13 @@
-//! Answers that are kept: the latest in memory, all of them in `search.db`, which may be deleted at any time.
+//! Answers that are kept: the latest in memory, all of them in `search.db` (`shelf`), which may be deleted at any time.
 //!
 //! What an indexer sent is kept as it came and read again when needed, so nothing depends on how this version of Weir
 //! holds a release. A file that cannot be written costs calls, never answers.
 
+mod shelf;
+
 use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,10 +15,10 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use parking_lot::Mutex;
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 use weir_search_proto::{Caps, Release, read_feed};
-use weir_store::sqlite::{File, Migrations};
 
+use self::shelf::Shelf;
 use crate::part::{Digest, Part};
 
 /// Files that are kept in memory until they are surely written.
@@ -29,27 +32,9 @@ const LOOKS: u64 = 16;
 /// Of as many bytes as this, files may have one.
 const FILES: i64 = 4;
 
-const MIGRATIONS: Migrations = Migrations {
-    owner: "search",
-    steps: &["
-        CREATE TABLE search_part (
-            key BLOB PRIMARY KEY, indexer TEXT NOT NULL, at INTEGER NOT NULL,
-            charset TEXT, size INTEGER NOT NULL, body BLOB NOT NULL
-        ) WITHOUT ROWID;
-        CREATE INDEX search_part_at ON search_part (at);
-        CREATE TABLE search_caps (
-            indexer TEXT PRIMARY KEY, place TEXT NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL
-        ) WITHOUT ROWID;
-        CREATE TABLE search_file (
-            key BLOB PRIMARY KEY, at INTEGER NOT NULL, size INTEGER NOT NULL, body BLOB NOT NULL
-        ) WITHOUT ROWID;
-        CREATE INDEX search_file_at ON search_file (at);
-    "],
-};
-
 /// The cache.
 pub(crate) struct Cache {
-    file: Option<File>,
+    shelf: Shelf,
     memory: Mutex<Memory>,
     /// Key, time and bytes of the files that came last: what is asked for twice at once is not fetched twice.
     files: Mutex<VecDeque<(Digest, i64, Bytes)>>,
@@ -78,18 +63,15 @@ pub(crate) struct Sent {
 }
 
 impl Cache {
-    /// `file` is `search.db`; without one, memory is all there is.
-    pub(crate) fn new(
-        file: Option<File>,
+    /// `path` is where `search.db` is, or shall be; without one, memory is all there is.
+    pub(crate) fn open(
+        path: Option<PathBuf>,
         limit: u64,
         memory: usize,
         answer_limit: usize,
-    ) -> Result<Self, weir_store::Error> {
-        if let Some(file) = &file {
-            file.migrate(MIGRATIONS)?;
-        }
-        Ok(Self {
-            file,
+    ) -> Self {
+        Self {
+            shelf: Shelf::open(path),
             memory: Mutex::new(Memory {
                 parts: HashMap::new(),
                 weight: 0,
@@ -101,7 +83,7 @@ impl Cache {
             writes: Mutex::new((LOOK, 0)),
             limit: i64::try_from(limit).unwrap_or(i64::MAX),
             answer_limit: answer_limit as u64,
-        })
+        }
     }
 
     /// The answer with this key, however old. `scrub` is for what comes from the file, as an indexer sent it.
@@ -109,7 +91,7 @@ impl Cache {
         if let Some(part) = self.memory.lock().get(key) {
             return Some(part);
         }
-        let row = self.read(|connection| {
+        let row = self.shelf.read(|connection| {
             let sql = "SELECT at, charset, body FROM search_part WHERE key = ?1";
             let row = connection.prepare_cached(sql)?.query_row([key], |row| {
                 Ok((row.get(0)?, row.get(1)?, row.get::<_, Vec<u8>>(2)?))
@@ -145,7 +127,7 @@ impl Cache {
 
     /// What an indexer at this place last said it can do, and when.
     pub(crate) fn caps(&self, indexer: &str, place: &str) -> Option<(Caps, i64)> {
-        let (at, body) = self.read(|connection| {
+        let (at, body) = self.shelf.read(|connection| {
             let sql = "SELECT at, body FROM search_caps WHERE indexer = ?1 AND place = ?2";
             let mut statement = connection.prepare_cached(sql)?;
             let row = statement.query_row([indexer, place], |row| {
@@ -174,7 +156,7 @@ impl Cache {
         if let Some((_, _, body)) = self.files.lock().iter().find(recent) {
             return Some(body.clone());
         }
-        let body: Vec<u8> = self.read(|connection| {
+        let body: Vec<u8> = self.shelf.read(|connection| {
             let sql = "SELECT body FROM search_file WHERE key = ?1 AND at >= ?2";
             let mut statement = connection.prepare_cached(sql)?;
             let row = statement.query_row(params![key, since], |row| row.get(0));
@@ -219,17 +201,7 @@ impl Cache {
 
     /// Writes what waits and closes the file.
     pub(crate) fn close(&self) {
-        if let Some(file) = &self.file {
-            file.close();
-        }
-    }
-
-    fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<Option<T>>) -> Option<T> {
-        let read = self.file.as_ref()?.read(query);
-        read.unwrap_or_else(|error| {
-            tracing::warn!(front = "search", %error, "the cache cannot be read");
-            None
-        })
+        self.shelf.close();
     }
 
     /// Writes so many bytes, about.
@@ -238,7 +210,6 @@ impl Cache {
         bytes: usize,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()> + Send + 'static,
     ) {
-        let Some(file) = &self.file else { return };
         let look = {
             let (writes, written) = &mut *self.writes.lock();
             (*writes, *written) = (*writes + 1, *written + bytes as u64);
@@ -249,16 +220,13 @@ impl Cache {
             look
         };
         let limit = self.limit;
-        let written = file.write_later(move |transaction| {
+        self.shelf.write(move |transaction| {
             work(transaction)?;
             match look {
                 true => shrink(transaction, limit),
                 false => Ok(()),
             }
         });
-        if let Err(error) = written {
-            tracing::debug!(front = "search", %error, "an answer is not kept");
-        }
     }
 }
 
@@ -364,8 +332,7 @@ mod tests {
     }
 
     fn open(directory: &std::path::Path, limit: u64, memory: usize) -> Cache {
-        let file = File::open(directory.join("search.db")).unwrap();
-        Cache::new(Some(file), limit, memory, 1 << 20).unwrap()
+        Cache::open(Some(directory.join("search.db")), limit, memory, 1 << 20)
     }
 
     #[test]
@@ -405,7 +372,9 @@ mod tests {
 
     fn size(cache: &Cache, table: &str) -> i64 {
         let sql = format!("SELECT COALESCE(SUM(size), 0) FROM {table}");
-        let size = cache.read(|connection| connection.query_row(&sql, [], |row| row.get(0)));
+        let size = cache
+            .shelf
+            .read(|connection| connection.query_row(&sql, [], |row| row.get(0)));
         size.unwrap()
     }
 
@@ -440,5 +409,97 @@ mod tests {
         let cache = open(directory.path(), 1 << 20, 1 << 20);
         assert_eq!(cache.file(&[1; 16], 100).unwrap(), b"d4:infoe"[..]);
         assert!(cache.file(&[1; 16], 101).is_none());
+    }
+
+    fn key(number: u64) -> Digest {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&number.to_be_bytes());
+        key
+    }
+
+    /// Fills a file with answers and downloads, and gives its bytes.
+    fn filled(directory: &std::path::Path) -> Vec<u8> {
+        let cache = open(directory, 1 << 30, 0);
+        let mut noise = blake3::Hasher::new().finalize_xof();
+        for number in 0..200 {
+            let (answer, sent) = part(&format!("release number {number}"), number as i64);
+            cache.put(key(number), &answer, sent);
+            let mut body = vec![0; 6000];
+            noise.fill(&mut body);
+            cache.put_file(key(number), number as i64, body.into());
+        }
+        cache.put_caps("one", "there", 7, &Caps::default());
+        cache.close();
+        std::fs::read(directory.join("search.db")).unwrap()
+    }
+
+    /// Asks for all there is, and keeps something.
+    fn use_it(cache: &Cache) {
+        for number in 0..200 {
+            cache.part(&key(number), |_| {});
+            cache.file(&key(number), 0);
+        }
+        cache.caps("one", "there");
+        let (answer, sent) = part("kept afterwards", 9);
+        cache.put(key(999), &answer, sent);
+        cache.forget_before(5);
+        cache.close();
+    }
+
+    #[test]
+    fn a_damaged_file_costs_answers_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let good = filled(directory.path());
+        let (path, bad) = (
+            directory.path().join("search.db"),
+            directory.path().join("search.db.bad"),
+        );
+        let mut set_aside = 0;
+        let pages = good.len() / 4096;
+        assert!(pages > 300, "{pages}");
+        for page in (0..10).chain((10..pages).step_by(37)).chain([pages - 1]) {
+            let mut bytes = good.clone();
+            bytes[page * 4096..(page + 1) * 4096].fill(0x5A);
+            std::fs::write(&path, &bytes).unwrap();
+            let _ = std::fs::remove_file(&bad);
+            // Found at the start, or else when it is met.
+            use_it(&open(directory.path(), 1 << 30, 0));
+            set_aside += u32::from(bad.exists());
+            let cache = open(directory.path(), 1 << 30, 0);
+            let found = cache.part(&key(999), |_| {});
+            assert!(found.is_some() || bad.exists(), "page {page}");
+            cache.close();
+        }
+        assert!(set_aside >= 8, "{set_aside}");
+    }
+
+    #[test]
+    fn a_file_that_is_damaged_while_it_is_open_is_begun_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut bytes = filled(directory.path());
+        let cache = open(directory.path(), 1 << 30, 0);
+        bytes[4096 * 8..].fill(0x5A);
+        std::fs::write(directory.path().join("search.db"), &bytes).unwrap();
+        for number in 0..200 {
+            cache.part(&key(number), |_| {});
+        }
+        assert!(directory.path().join("search.db.bad").exists());
+        let (answer, sent) = part("kept afterwards", 9);
+        cache.put(key(999), &answer, sent);
+        cache.close();
+        let cache = open(directory.path(), 1 << 30, 0);
+        assert!(cache.part(&key(999), |_| {}).is_some());
+        assert!(cache.part(&key(1), |_| {}).is_none());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_leaves_the_memory() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("search.db")).unwrap();
+        let cache = open(directory.path(), 1 << 20, 1 << 20);
+        let (answer, sent) = part("first", 7);
+        cache.put([1; 16], &answer, sent);
+        assert!(cache.part(&[1; 16], |_| {}).is_some());
+        cache.close();
     }
 }

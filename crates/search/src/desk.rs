@@ -1,6 +1,7 @@
 //! The search front's model: its indexers, what is known, and the questions under way.
 
 use std::cell::LazyCell;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -47,8 +48,8 @@ pub struct Outward {
     pub ground: Arc<dyn Ground>,
     /// `state.db`: history, the key of links, the numbers of indexers.
     pub state: File,
-    /// `search.db`: the cache; without it answers are kept in memory alone.
-    pub cache: Option<File>,
+    /// Where `search.db` is, the cache; without it, or when it cannot be used, answers are kept in memory alone.
+    pub cache: Option<PathBuf>,
 }
 
 /// Why there is no search front.
@@ -160,12 +161,12 @@ impl Desk {
             file_limit: config.file_bytes.len(),
         };
         let sizes = &config.cache;
-        let cache = Cache::new(
+        let cache = Cache::open(
             cache,
             sizes.size.bytes(),
             sizes.memory.len(),
             config.answer_bytes.len(),
-        )?;
+        );
         let office = Arc::new(Office {
             outbound: Outbound::new(ground, options)?,
             cache,

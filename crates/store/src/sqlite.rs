@@ -17,6 +17,8 @@
 //! a power cut when written with [`File::write_durable`], others after the next checkpoint.
 
 mod backup;
+mod expendable;
+mod health;
 mod open;
 mod schema;
 mod writer;
@@ -31,7 +33,11 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-use self::writer::{Exclusive, Job, Write};
+pub use self::expendable::Aside;
+use self::{
+    health::Health,
+    writer::{Exclusive, Job, Write},
+};
 use crate::Error;
 
 /// How many writes may wait for the writer thread.
@@ -54,6 +60,7 @@ pub struct File(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
+    health: Arc<Health>,
     /// Taken by `close`, which is what ends the thread.
     queue: Mutex<Option<mpsc::Sender<Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -70,9 +77,11 @@ impl File {
         let connection = open::writer(&path)?;
         let reader = open::reader(&path)?;
         let (queue, waiting) = mpsc::channel(QUEUE + RESERVED);
-        let thread = writer::start(&path, connection, waiting)?;
+        let health = Arc::new(Health::of(&path));
+        let thread = writer::start(&path, connection, waiting, health.clone())?;
         Ok(Self(Arc::new(Inner {
             path,
+            health,
             queue: Mutex::new(Some(queue)),
             thread: Mutex::new(Some(thread)),
             reader: Mutex::new(Some(reader)),
@@ -87,7 +96,7 @@ impl File {
         path: &Path,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, Error> {
-        Ok(query(&open::reader(path)?)?)
+        query(&open::reader(path)?).map_err(|source| open::explain(path, source))
     }
 
     /// Whether writes are still taken: not after [`File::close`], nor should the thread that makes them be gone.
@@ -196,7 +205,12 @@ impl File {
     ) -> Result<T, Error> {
         let reader = self.0.reader.lock();
         let connection = reader.as_ref().ok_or(Error::Closed)?;
-        Ok(query(connection)?)
+        query(connection).map_err(|source| self.0.health.heard(source))
+    }
+
+    /// Whether a read or write has found the file to be damaged since it was opened.
+    pub fn is_damaged(&self) -> bool {
+        self.0.health.is_damaged()
     }
 
     /// Copies the file as it is now to a path that does not exist yet, while others read and write. Blocks.

@@ -69,7 +69,6 @@ impl World {
         let wall = UNIX_EPOCH + Duration::from_secs(BEGINS) + later;
         let timeline = Timeline::starting_at(wall);
         let state = File::open(directory.path().join("state.db")).expect("a file");
-        let cache = File::open(directory.path().join("search.db")).expect("a file");
         let kept = Arc::new(SqliteState::open(state.clone()).expect("tables"));
         let wall: WallClock = Arc::new(move || timeline.wall(timeline.now()));
         let (rows, restored) = Rows::load("search", kept, timeline, wall).expect("rows");
@@ -89,7 +88,7 @@ impl World {
             restored,
             ground,
             state: state.clone(),
-            cache: Some(cache),
+            cache: Some(directory.path().join("search.db")),
         };
         Self::of(config, outward, timeline, directory)
     }

@@ -4,7 +4,7 @@ use std::{fs::OpenOptions, io, os::unix::fs::OpenOptionsExt, path::Path, time::D
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::schema;
+use super::{health, schema};
 use crate::Error;
 
 /// "Weir" in ASCII; `file(1)` and we ourselves recognise our databases by it.
@@ -86,15 +86,19 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
 /// SQLite notices garbage at the first statement, not when opening.
 pub(super) fn explain(path: &Path, source: rusqlite::Error) -> Error {
     match source.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Error::NotADatabase {
-            path: path.to_owned(),
-        },
         Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
+            let source = refusal(path).unwrap_or_else(|| io::Error::other(source));
             Error::Refused {
                 path: path.to_owned(),
-                source: io::Error::other(source),
+                source,
             }
         }
-        _ => Error::Sqlite(source),
+        _ => health::in_words(path, source),
     }
+}
+
+/// What the operating system has against a file that SQLite could not open, which does not say. No connection to the
+/// file is open by now: closing it here would give up that connection's locks.
+fn refusal(path: &Path) -> Option<io::Error> {
+    OpenOptions::new().read(true).write(true).open(path).err()
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
-use super::Migrations;
+use super::{Migrations, health::in_words};
 use crate::Error;
 
 /// Version of the bookkeeping itself, in `user_version`.
@@ -12,17 +12,21 @@ const LAYOUT: u32 = 1;
 
 /// Makes the bookkeeping table, or refuses a file whose bookkeeping is newer.
 pub(super) fn begin(connection: &Connection, path: &Path) -> Result<(), Error> {
-    let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let explain = |source| in_words(path, source);
+    let found: u32 = connection
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .map_err(explain)?;
     if found > LAYOUT {
         return Err(newer(path, "schema", found, LAYOUT));
     }
-    connection.execute_batch(
-        "BEGIN IMMEDIATE;
-         CREATE TABLE IF NOT EXISTS schema (owner TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
-         PRAGMA user_version = 1;
-         COMMIT;",
-    )?;
-    Ok(())
+    connection
+        .execute_batch(
+            "BEGIN IMMEDIATE;
+             CREATE TABLE IF NOT EXISTS schema (owner TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
+             PRAGMA user_version = 1;
+             COMMIT;",
+        )
+        .map_err(explain)
 }
 
 /// Runs the steps that the owner's tables have not seen yet.
@@ -32,17 +36,20 @@ pub(super) fn migrate(
     migrations: Migrations,
 ) -> Result<(), Error> {
     let Migrations { owner, steps } = migrations;
-    let found = version(connection, owner)?;
+    let found = version(connection, owner).map_err(|source| in_words(path, source))?;
     let known = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     if found > known {
         return Err(newer(path, owner, found, known));
     }
     for (version, sql) in (1u32..).zip(steps).skip(found as usize) {
-        step(connection, owner, version, sql).map_err(|source| Error::Migration {
-            path: path.to_owned(),
-            owner: owner.to_owned(),
-            version,
-            source,
+        step(connection, owner, version, sql).map_err(|source| match in_words(path, source) {
+            Error::Sqlite(source) => Error::Migration {
+                path: path.to_owned(),
+                owner: owner.to_owned(),
+                version,
+                source,
+            },
+            damaged => damaged,
         })?;
         tracing::debug!(owner, version, path = %path.display(), "tables migrated");
     }

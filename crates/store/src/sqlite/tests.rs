@@ -309,3 +309,184 @@ fn a_backup_opens_as_a_file_of_its_own() {
     );
     assert_eq!(rows(&File::open(&to).unwrap()), [5]);
 }
+
+#[test]
+fn another_process_may_amend_a_file_that_is_open() {
+    let (directory, file) = opened();
+    let path = directory.path().join("state.db");
+    file.write_blocking(insert(1)).unwrap();
+    File::amend(&path, insert(2)).unwrap();
+    assert_eq!(rows(&file), [1, 2]);
+    file.write_blocking(insert(3)).unwrap();
+    file.close();
+    File::amend(&path, insert(4)).unwrap();
+    assert_eq!(rows(&File::open(&path).unwrap()), [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_failed_amendment_changes_nothing_and_makes_no_file() {
+    let (directory, file) = opened();
+    let path = directory.path().join("state.db");
+    let twice = File::amend(&path, |tx| {
+        insert(1)(tx)?;
+        insert(1)(tx)
+    });
+    assert!(matches!(twice, Err(Error::Sqlite(_))));
+    assert!(rows(&file).is_empty());
+    let missing = directory.path().join("other.db");
+    assert!(matches!(
+        File::amend(&missing, insert(1)),
+        Err(Error::Refused { .. })
+    ));
+    assert!(!missing.exists());
+}
+
+fn first_row(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("SELECT count(*) FROM one_row", [], |_| Ok(()))
+}
+
+/// A closed file with so many rows on several pages, and its bytes.
+fn filled(path: &Path) -> Vec<u8> {
+    let (file, aside) = File::open_expendable(path, ONE, first_row).unwrap();
+    assert!(aside.is_none(), "{aside:?}");
+    file.write_blocking(|tx| (0..5000).try_for_each(|n| insert(n)(tx)))
+        .unwrap();
+    file.close();
+    fs::read(path).unwrap()
+}
+
+#[test]
+fn a_damaged_file_that_may_be_lost_is_set_aside_and_made_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cache.db");
+    let good = filled(&path);
+    assert!(good.len() > 8 * 4096, "{}", good.len());
+    let mut ways: Vec<(String, Vec<u8>)> = Vec::new();
+    for start in (0..good.len()).step_by(4096) {
+        let mut bad = good.clone();
+        bad[start..start + 4096].fill(0xA5);
+        ways.push((format!("page at {start}"), bad));
+    }
+    for start in [16, 60, 68, 100] {
+        let mut bad = good.clone();
+        bad[start..start + 30].fill(0xA5);
+        ways.push((format!("head at {start}"), bad));
+    }
+    for length in [1, 99, 4095, 4096, 5000, good.len() - 4096, good.len() - 1] {
+        ways.push((format!("cut to {length}"), good[..length].to_vec()));
+    }
+    let bad_name = directory.path().join("cache.db.bad");
+    for (what, bytes) in ways {
+        let _ = fs::remove_file(&bad_name);
+        fs::write(&path, &bytes).unwrap();
+        let (file, aside) = File::open_expendable(&path, ONE, first_row)
+            .unwrap_or_else(|error| panic!("{what}: {error}"));
+        match aside {
+            Some(aside) => {
+                assert_eq!(aside.to, bad_name);
+                let kept = fs::read(&bad_name).unwrap();
+                assert_eq!(kept.len(), bytes.len(), "{what}");
+                // The look itself counts in the head.
+                let rest = 100.min(bytes.len());
+                assert!(kept[rest..] == bytes[rest..], "{what}");
+                assert!(rows(&file).is_empty(), "{what}");
+                file.write_blocking(insert(-1)).unwrap();
+                assert_eq!(rows(&file), [-1], "{what}");
+            }
+            // What nobody has to read may be damaged unseen.
+            None => assert!(
+                what.starts_with("head") || bytes.len() + 1 == good.len(),
+                "{what}"
+            ),
+        }
+        file.close();
+    }
+}
+
+#[test]
+fn damage_that_is_met_while_running_is_noticed_and_names_the_file() {
+    for write in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cache.db");
+        let good = filled(&path);
+        let (file, _) = File::open_expendable(&path, ONE, |_| Ok(())).unwrap();
+        let mut bad = good.clone();
+        bad[4096 * 2..].fill(0xA5);
+        fs::write(&path, &bad).unwrap();
+        assert!(!file.is_damaged());
+        let error = match write {
+            true => file
+                .write_blocking(|tx| tx.execute("DELETE FROM one_row", []))
+                .unwrap_err(),
+            false => file.read(first_row).unwrap_err(),
+        };
+        assert!(matches!(error, Error::NotADatabase { .. }), "{error}");
+        assert!(error.to_string().contains("cache.db is damaged"), "{error}");
+        assert!(file.is_damaged());
+        let to = file.set_aside().unwrap();
+        assert!(to.exists() && !path.exists());
+        assert!(!directory.path().join("cache.db-wal").exists());
+        let (file, aside) = File::open_expendable(&path, ONE, first_row).unwrap();
+        assert!(aside.is_none() && rows(&file).is_empty());
+    }
+}
+
+#[test]
+fn one_file_at_most_is_kept_aside() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cache.db");
+    for text in ["first", "second"] {
+        fs::write(&path, text.repeat(1000)).unwrap();
+        fs::write(directory.path().join("cache.db-wal"), "log").unwrap();
+        let (_, aside) = File::open_expendable(&path, ONE, first_row).unwrap();
+        let kept = fs::read_to_string(aside.unwrap().to).unwrap();
+        assert!(kept.starts_with(text), "{kept}");
+    }
+    let mut names: Vec<_> = fs::read_dir(directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains("bad"))
+        .collect();
+    names.sort();
+    assert!(names.len() <= 2 && names[0] == "cache.db.bad", "{names:?}");
+}
+
+#[test]
+fn tables_of_a_newer_program_are_set_aside_where_they_may_be_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cache.db");
+    let newer = Migrations {
+        owner: "one",
+        steps: &["CREATE TABLE one_row (n)", "CREATE TABLE one_more (n)"],
+    };
+    File::open_expendable(&path, newer, |_| Ok(())).unwrap();
+    let (file, aside) = File::open_expendable(&path, ONE, first_row).unwrap();
+    assert!(matches!(aside.unwrap().why, Error::Newer { .. }));
+    assert!(rows(&file).is_empty());
+}
+
+#[test]
+fn what_is_no_file_says_why_it_cannot_be_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cache.db");
+    fs::create_dir(&path).unwrap();
+    let refused = File::open_expendable(&path, ONE, first_row).unwrap_err();
+    assert!(refused.to_string().contains("Is a directory"), "{refused}");
+    assert!(path.is_dir(), "left alone");
+}
+
+#[test]
+fn a_file_that_is_not_for_us_to_read_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cache.db");
+    filled(&path);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::File::open(&path).is_ok() {
+        return; // Root may read everything.
+    }
+    let refused = File::open_expendable(&path, ONE, first_row).unwrap_err();
+    assert!(
+        refused.to_string().contains("Permission denied"),
+        "{refused}"
+    );
+}

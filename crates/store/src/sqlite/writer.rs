@@ -11,6 +11,7 @@ use std::{
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::mpsc;
 
+use super::health::Health;
 use crate::Error;
 
 /// Writes that share one commit at most, so that the first of them never waits long.
@@ -27,7 +28,7 @@ pub(super) enum Job {
 pub(super) type Exclusive = Box<dyn FnOnce(&mut Connection) + Send>;
 type Answer = Box<dyn FnOnce(Result<(), Arc<rusqlite::Error>>)>;
 type Run = Box<
-    dyn FnOnce(Option<&Transaction<'_>>, Option<&Arc<rusqlite::Error>>) -> Option<Answer> + Send,
+    dyn FnOnce(Result<&Transaction<'_>, &Arc<rusqlite::Error>>, &Health) -> Option<Answer> + Send,
 >;
 
 /// One closure of a caller, with the way back to that caller.
@@ -43,14 +44,15 @@ impl Write {
         F: FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
         A: FnOnce(Result<T, Error>) + Send + 'static,
     {
-        let run: Run = Box::new(move |transaction, refused| {
-            let Some(transaction) = transaction else {
-                answer(Err(refused.map_or(Error::Closed, |error| {
-                    Error::Commit(Arc::clone(error))
-                })));
-                return None;
+        let run: Run = Box::new(move |transaction, health| {
+            let transaction = match transaction {
+                Ok(transaction) => transaction,
+                Err(refused) => {
+                    answer(Err(Error::Commit(Arc::clone(refused))));
+                    return None;
+                }
             };
-            match isolated(transaction, work) {
+            match isolated(transaction, work, health) {
                 Ok(value) => Some(
                     Box::new(move |committed: Result<(), Arc<rusqlite::Error>>| {
                         answer(committed.map(|()| value).map_err(Error::Commit));
@@ -70,19 +72,24 @@ pub(super) fn start(
     path: &Path,
     connection: Connection,
     waiting: mpsc::Receiver<Job>,
+    health: Arc<Health>,
 ) -> Result<JoinHandle<()>, Error> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     Builder::new()
         .name(format!("store {stem}"))
-        .spawn(move || work(connection, waiting))
+        .spawn(move || work(connection, waiting, &health))
         .map_err(|source| Error::Refused {
             path: path.to_owned(),
             source,
         })
 }
 
-fn work(mut connection: Connection, mut waiting: mpsc::Receiver<Job>) {
+fn work(mut connection: Connection, mut waiting: mpsc::Receiver<Job>, health: &Health) {
     while let Some(first) = waiting.blocking_recv() {
+        if health.is_abandoned() {
+            // Whoever waits for what is dropped here hears that the file is closed.
+            continue;
+        }
         let mut next = Some(first);
         let mut group = Vec::new();
         while let Some(Job::Write(write)) = next.take_if(|job| matches!(job, Job::Write(_))) {
@@ -95,7 +102,7 @@ fn work(mut connection: Connection, mut waiting: mpsc::Receiver<Job>) {
         // on, for without it nothing would be kept any more.
         let done = catch_unwind(AssertUnwindSafe(|| {
             if !group.is_empty() {
-                commit(&mut connection, group);
+                commit(&mut connection, group, health);
             }
         }));
         let alone = catch_unwind(AssertUnwindSafe(|| {
@@ -107,12 +114,15 @@ fn work(mut connection: Connection, mut waiting: mpsc::Receiver<Job>) {
             tracing::error!(panic = text(&*panic), "work on the store panicked");
         }
     }
+    if health.is_abandoned() {
+        return;
+    }
     if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
         tracing::warn!(%error, "the store keeps its log until the next start");
     }
 }
 
-fn commit(connection: &mut Connection, group: Vec<Write>) {
+fn commit(connection: &mut Connection, group: Vec<Write>, health: &Health) {
     let durable = group.iter().any(|write| write.durable);
     let mode = if durable { "FULL" } else { "NORMAL" };
     let begun = connection
@@ -121,20 +131,22 @@ fn commit(connection: &mut Connection, group: Vec<Write>) {
     let transaction = match begun {
         Ok(transaction) => transaction,
         Err(error) => {
+            health.note(&error);
             let error = Arc::new(error);
             tracing::error!(%error, "the store cannot begin to write");
             group
                 .into_iter()
-                .for_each(|write| drop((write.run)(None, Some(&error))));
+                .for_each(|write| drop((write.run)(Err(&error), health)));
             return;
         }
     };
     let answers: Vec<Answer> = group
         .into_iter()
-        .filter_map(|write| (write.run)(Some(&transaction), None))
+        .filter_map(|write| (write.run)(Ok(&transaction), health))
         .collect();
     let committed = transaction.commit().map_err(Arc::new);
     if let Err(error) = &committed {
+        health.note(error);
         tracing::error!(%error, "the store cannot commit");
     }
     for answer in answers {
@@ -146,6 +158,7 @@ fn commit(connection: &mut Connection, group: Vec<Write>) {
 fn isolated<T>(
     transaction: &Transaction<'_>,
     work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    health: &Health,
 ) -> Result<T, Error> {
     if transaction.is_autocommit() {
         // The transaction is gone already; a savepoint would now begin, and commit, one of its own.
@@ -154,7 +167,7 @@ fn isolated<T>(
     transaction.execute_batch("SAVEPOINT one")?;
     let done = catch_unwind(AssertUnwindSafe(|| work(transaction)));
     let done = match done {
-        Ok(result) => result.map_err(Error::Sqlite),
+        Ok(result) => result.map_err(|source| health.heard(source)),
         Err(panic) => Err(Error::Panicked(text(&*panic).to_owned())),
     };
     match done {

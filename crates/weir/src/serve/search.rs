@@ -39,23 +39,7 @@ pub(super) fn start(
         restored,
         ground: Arc::new(weir_net::System::new()),
         state: state.clone(),
-        cache: cache(&data.join("search.db")),
+        cache: Some(data.join("search.db")),
     };
     Front::start(section, outward).context("the search front does not start")
-}
-
-/// Opens the cache. It may be deleted at any time, so one that cannot be used keeps nobody from searching.
-fn cache(path: &Path) -> Option<File> {
-    match File::open(path) {
-        Ok(file) => Some(file),
-        Err(error) => {
-            tracing::error!(
-                front = "search",
-                %error,
-                "answers are kept in memory only; delete {} to have a new cache",
-                path.display()
-            );
-            None
-        }
-    }
 }
