@@ -1,7 +1,7 @@
 //! `search.db` itself: opened, read and written, and given up when it is damaged. Nothing here ever fails: without a file,
 //! answers are kept in memory alone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
@@ -85,10 +85,17 @@ impl Shelf {
         }
     }
 
-    /// Writes what waits and closes the file.
+    /// Writes what waits and closes the file; a damaged one is set aside, so that the next start begins with a new one.
     pub(super) fn close(&self) {
-        if let Some(file) = &*self.file.lock() {
-            file.close();
+        let Some(file) = self.file.lock().take() else {
+            return;
+        };
+        file.close();
+        if file.is_damaged() {
+            match file.set_aside() {
+                Ok(to) => damaged(&to),
+                Err(error) => no_file(&error),
+            }
         }
     }
 
@@ -113,16 +120,20 @@ impl Shelf {
             );
             return None;
         }
-        tracing::warn!(
-            front = "search",
-            "the cache is damaged: it was set aside as {}, and a new one is begun",
-            to.display()
-        );
+        damaged(&to);
         let opened = File::open_expendable(&path, MIGRATIONS, look);
         let (new, _) = opened.inspect_err(|error| no_file(error)).ok()?;
         *self.file.lock() = Some(new.clone());
         Some(new)
     }
+}
+
+fn damaged(to: &Path) {
+    tracing::warn!(
+        front = "search",
+        "the cache is damaged: it was set aside as {}, and a new one is begun",
+        to.display()
+    );
 }
 
 fn no_file(error: &Error) {

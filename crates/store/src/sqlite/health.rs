@@ -2,7 +2,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use rusqlite::{ErrorCode, ffi};
@@ -31,7 +34,18 @@ impl Health {
         in_words(&self.path, source)
     }
 
-    pub(super) fn note(&self, error: &rusqlite::Error) {
+    /// The same for a transaction whose writes all hear of it.
+    pub(super) fn not_committed(&self, source: &Arc<rusqlite::Error>) -> Error {
+        self.note(source);
+        if is_damage(source) {
+            return Error::NotADatabase {
+                path: self.path.clone(),
+            };
+        }
+        Error::Commit(Arc::clone(source))
+    }
+
+    fn note(&self, error: &rusqlite::Error) {
         if is_unreadable(error) {
             self.damaged.store(true, Ordering::Relaxed);
         }

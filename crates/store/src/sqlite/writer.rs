@@ -26,7 +26,7 @@ pub(super) enum Job {
 }
 
 pub(super) type Exclusive = Box<dyn FnOnce(&mut Connection) + Send>;
-type Answer = Box<dyn FnOnce(Result<(), Arc<rusqlite::Error>>)>;
+type Answer = Box<dyn FnOnce(Result<(), &Arc<rusqlite::Error>>, &Health)>;
 type Run = Box<
     dyn FnOnce(Result<&Transaction<'_>, &Arc<rusqlite::Error>>, &Health) -> Option<Answer> + Send,
 >;
@@ -48,16 +48,17 @@ impl Write {
             let transaction = match transaction {
                 Ok(transaction) => transaction,
                 Err(refused) => {
-                    answer(Err(Error::Commit(Arc::clone(refused))));
+                    answer(Err(health.not_committed(refused)));
                     return None;
                 }
             };
             match isolated(transaction, work, health) {
-                Ok(value) => Some(
-                    Box::new(move |committed: Result<(), Arc<rusqlite::Error>>| {
-                        answer(committed.map(|()| value).map_err(Error::Commit));
-                    }) as Answer,
-                ),
+                Ok(value) => Some(Box::new(
+                    move |committed: Result<(), &Arc<rusqlite::Error>>, health: &Health| {
+                        let committed = committed.map_err(|error| health.not_committed(error));
+                        answer(committed.map(|()| value));
+                    },
+                ) as Answer),
                 Err(error) => {
                     answer(Err(error));
                     None
@@ -131,7 +132,6 @@ fn commit(connection: &mut Connection, group: Vec<Write>, health: &Health) {
     let transaction = match begun {
         Ok(transaction) => transaction,
         Err(error) => {
-            health.note(&error);
             let error = Arc::new(error);
             tracing::error!(%error, "the store cannot begin to write");
             group
@@ -146,11 +146,10 @@ fn commit(connection: &mut Connection, group: Vec<Write>, health: &Health) {
         .collect();
     let committed = transaction.commit().map_err(Arc::new);
     if let Err(error) = &committed {
-        health.note(error);
         tracing::error!(%error, "the store cannot commit");
     }
     for answer in answers {
-        answer(committed.clone());
+        answer(committed.as_ref().copied(), health);
     }
 }
 
