@@ -68,8 +68,25 @@ const LISTEN: Field<SocketAddr> = Field::new(
 const API_KEY: Field<Option<Secret>> = Field::new(
     "api_key",
     "null",
-    "The key that opens everything, in place of the one that the first start makes and keeps.",
-);
+    "The key that opens everything, in place of the one that the first start makes and keeps; 16 characters or more.",
+)
+.check(long_enough);
+
+/// What a person likes to type is what a machine soon guesses. Spaces at the ends are gone by now.
+fn long_enough(key: &Option<Secret>) -> Result<(), &'static str> {
+    let Some(key) = key else { return Ok(()) };
+    let text = key.expose();
+    if text.chars().count() < 16 {
+        return Err(
+            "16 characters or more, as `openssl rand -hex 16` prints them (or leave it out: Weir makes a key itself)",
+        );
+    }
+    if text.chars().any(char::is_control) {
+        return Err("a key in one line, without control characters");
+    }
+    Ok(())
+}
+
 const AUTH: Field<Auth> = Field::new(
     "auth",
     "required",
@@ -224,6 +241,18 @@ impl Default for Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_that_can_be_guessed_or_not_be_sent_is_refused() {
+        let refused = |text: &str| long_enough(&Some(Secret::new(text))).is_err();
+        for key in ["a", "fifteen-letters", "sixteen\nletters-"] {
+            assert!(refused(key), "{key:?}");
+        }
+        for key in ["sixteen-letters-", "sixteen letters.", "ключ-из-16-знаков"] {
+            assert!(!refused(key), "{key:?}");
+        }
+        assert!(long_enough(&None).is_ok());
+    }
 
     #[test]
     fn nothing_written_gives_the_contract() {

@@ -31,7 +31,7 @@ fn with_file(text: &str) -> TempDir {
 
 #[test]
 fn check_prints_the_configuration_and_a_verdict() {
-    let dir = with_file("web: { listen: '127.0.0.1:0', api_key: k3y }\n");
+    let dir = with_file("web: { listen: '127.0.0.1:0', api_key: k3y-of-16-letters }\n");
     let output = weir(dir.path(), &["check"]);
     assert!(output.status.success());
     assert!(

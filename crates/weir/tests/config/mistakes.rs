@@ -107,6 +107,19 @@ news:
 }
 
 #[test]
+fn keys_that_can_be_guessed() {
+    told!("short_key", Setup::yaml("web: { api_key: 'a' }\n"));
+    told!(
+        "short_key_in_the_environment",
+        Setup::new().env("WEIR_WEB__API_KEY", "fifteen-letters")
+    );
+    told!(
+        "short_key_with_spaces",
+        Setup::yaml("web: { api_key: '  fifteen-letters  ' }\n")
+    );
+}
+
+#[test]
 fn maximum_below_base() {
     told!(
         "maximum_below_base",

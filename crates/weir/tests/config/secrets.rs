@@ -5,7 +5,7 @@ use weir_config::{to_table, to_yaml};
 use crate::Setup;
 
 const FILE: &str = r#"
-web: { api_key: "k3y-web" }
+web: { api_key: "k3y-web-of-16-letters" }
 store: { redis: "redis://me:k3y-redis@host/k3y" }
 tracker:
   forwarders:
@@ -30,7 +30,10 @@ fn nothing_printed_shows_a_secret() {
         assert!(!text.contains("k3y"), "{text}");
         assert!(text.contains("a.example"), "what is no secret is shown");
     }
-    assert_eq!(loaded.config.web.api_key.expect("set").expose(), "k3y-web");
+    assert_eq!(
+        loaded.config.web.api_key.expect("set").expose(),
+        "k3y-web-of-16-letters"
+    );
     assert!(
         loaded.config.tracker.forwarders[0]
             .uri
