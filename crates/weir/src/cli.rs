@@ -33,6 +33,8 @@ pub enum Command {
     Check(Check),
     /// Search the indexers of the running Weir
     Search(Search),
+    /// Print a link that signs a browser in, once, within an hour
+    SignIn(Settings),
     /// Print the configuration of the indexers that another program has
     Import {
         /// Which program it is

@@ -7,3 +7,4 @@ pub mod import;
 pub mod remote;
 pub mod search;
 pub mod serve;
+pub mod sign_in;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use weir::cli::{Cli, Command};
-use weir::{check, config, import, search, serve};
+use weir::{check, config, import, search, serve, sign_in};
 use weir_config::Mistakes;
 
 fn main() -> ExitCode {
@@ -28,6 +28,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             drop(out);
             return search::run(args);
         }
+        Command::SignIn(settings) => sign_in::run(settings, &mut out, &mut notes)?,
         Command::Import { from, url, key } => import::run(from, &url, &key, &mut out, &mut notes)?,
         Command::Check(args) => check::check(args, &mut out, &mut notes)?,
         Command::Completions { shell } => check::completions(shell, &mut out)?,

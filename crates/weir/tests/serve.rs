@@ -5,8 +5,12 @@
     reason = "a test that cannot go on says where it stopped"
 )]
 
+#[path = "serve/damage.rs"]
+mod damage;
 #[path = "serve/forwarder.rs"]
 mod forwarder;
+#[path = "serve/sign_in.rs"]
+mod sign_in;
 #[path = "serve/tracker.rs"]
 mod tracker;
 
@@ -41,17 +45,22 @@ impl Weir {
     }
 
     fn spawn(dir: &Path, args: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command
             .args(["--web", "127.0.0.1:0", "--data", "data"])
             .args(["-l", "127.0.0.1:0", "-u", "127.0.0.1:0"])
             .args(args)
             .current_dir(dir)
-            .env_clear()
+            .env_clear();
+        Self::run(&mut command).expect("the binary runs")
+    }
+
+    fn run(command: &mut Command) -> std::io::Result<Self> {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary runs");
+            .spawn()?;
         let (send, lines) = sync_channel(10_000);
         let streams: [Box<dyn Read + Send>; 2] = [
             Box::new(child.stdout.take().unwrap()),
@@ -65,21 +74,26 @@ impl Weir {
                 }
             });
         }
-        Self {
+        Ok(Self {
             child,
             lines,
             seen: Vec::new(),
-        }
+        })
     }
 
     /// The next line that contains `text`.
     fn line(&mut self, text: &str) -> String {
+        self.line_of(&[text])
+    }
+
+    /// The next line that contains one of these.
+    fn line_of(&mut self, texts: &[&str]) -> String {
         loop {
             let line = self.lines.recv_timeout(PATIENCE);
             let line =
-                line.unwrap_or_else(|_| panic!("no line with {text:?} after {:#?}", self.seen));
+                line.unwrap_or_else(|_| panic!("no line with {texts:?} after {:#?}", self.seen));
             self.seen.push(line.clone());
-            if line.contains(text) {
+            if texts.iter().any(|text| line.contains(text)) {
                 return line;
             }
         }

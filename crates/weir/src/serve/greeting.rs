@@ -1,6 +1,6 @@
 //! What a person sees first: where to go, and what to do next.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 
 use weir_config::Secret;
@@ -10,18 +10,26 @@ use weir_web::config::Auth;
 use crate::config::Loaded;
 use crate::remote::reachable;
 
-/// Prints the sign-in link as the first URL, the key if this start made it, where to announce, and the next step.
+/// Prints where the pages are as the first URL, the key if this start made it, where to announce, and the next step.
+///
+/// The URL is a sign-in link where somebody reads it: on a terminal, and at the very first start, when there is no other
+/// way in yet. Elsewhere it would only stand in a log, at each start anew.
 pub(super) fn print(
     web: &App,
     address: SocketAddr,
     tracker: &[(&'static str, SocketAddr)],
     loaded: &Loaded,
 ) -> anyhow::Result<()> {
+    web.note_address(address)?;
     let origin = format!("http://{}", reachable(address));
+    let is_read = io::stdout().is_terminal() || web.is_first_start();
     let mut text = match loaded.config.web.auth {
-        Auth::Required => format!(
-            "Weir is running. Sign in, once, with this link (the next start prints another):\n  {origin}{}\n",
+        Auth::Required if is_read => format!(
+            "Weir is running. Sign in with this link, once, within an hour (`weir sign-in` prints another):\n  {origin}{}\n",
             web.sign_in_link()?
+        ),
+        Auth::Required => format!(
+            "Weir is running. Sign in with the key, or with a link that `weir sign-in` prints:\n  {origin}/\n"
         ),
         Auth::None => {
             format!("Weir is running, and nobody has to sign in (`web.auth: none`):\n  {origin}/\n")

@@ -32,17 +32,23 @@ impl Rig {
 
     /// Starts what is configured in a directory.
     pub(super) fn run(dir: TempDir) -> Self {
-        let (mut weir, web) = Weir::start(dir.path(), &[]);
-        // The sign-in link was the first URL; the next is where to announce.
-        let line = weir.line("/announce");
-        let url = line.trim().strip_prefix("http://").unwrap();
-        let tracker = url.strip_suffix("/announce").unwrap().parse().unwrap();
+        let (weir, web, tracker) = Self::at(dir.path());
         Self {
             weir,
             web,
             tracker,
             dir,
         }
+    }
+
+    /// Starts it there and gives where its pages and its tracker are.
+    pub(super) fn at(dir: &Path) -> (Weir, SocketAddr, SocketAddr) {
+        let (mut weir, web) = Weir::start(dir, &[]);
+        // The pages were the first URL; the next is where to announce.
+        let line = weir.line("/announce");
+        let url = line.trim().strip_prefix("http://").unwrap();
+        let tracker = url.strip_suffix("/announce").unwrap().parse().unwrap();
+        (weir, web, tracker)
     }
 
     /// The answer on the tracker's port to a head sent in these pieces.
@@ -69,25 +75,30 @@ impl Rig {
 
     /// Announces hash number `hash` on the tracker's port and gives the whole answer.
     fn announce(&self, hash: u8) -> String {
-        let hash = format!("%{hash:02x}").repeat(20);
-        let peer = "p".repeat(20);
-        let query = format!("info_hash={hash}&peer_id={peer}&port=6881&left=0&compact=1");
-        let mut stream = TcpStream::connect(self.tracker).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(
-            stream,
-            "GET /announce?{query} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-        )
-        .unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
-        String::from_utf8_lossy(&answer).into_owned()
+        announce(self.tracker, hash)
     }
 
     pub(super) fn reload(&self, rest: &str) -> String {
         config(self.dir.path(), &text(rest));
         ask(self.web, "POST /api/v1/reload", KEY)
     }
+}
+
+/// Announces hash number `hash` on a tracker's port and gives the whole answer.
+pub(super) fn announce(tracker: SocketAddr, hash: u8) -> String {
+    let hash = format!("%{hash:02x}").repeat(20);
+    let peer = "p".repeat(20);
+    let query = format!("info_hash={hash}&peer_id={peer}&port=6881&left=0&compact=1");
+    let mut stream = TcpStream::connect(tracker).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(
+        stream,
+        "GET /announce?{query} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
 pub(super) fn text(rest: &str) -> String {
