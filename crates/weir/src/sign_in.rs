@@ -2,10 +2,9 @@
 //! may do everything anyway, so nothing else is asked for.
 
 use std::io::Write;
-use std::path::Path;
 
-use anyhow::{Context, bail};
-use weir_store::{Error as Store, rusqlite};
+use anyhow::Context;
+use weir_store::Error as Store;
 use weir_web::{Error, SignInLink};
 
 use crate::cli::Settings;
@@ -19,14 +18,16 @@ use crate::remote::reachable;
 pub fn run(settings: Settings, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow::Result<()> {
     let config = load(&settings.sources())?.config;
     let state = config.data.join("state.db");
-    if !state.exists() {
-        bail!(
-            "there is no {}: no Weir was started with this data directory yet. Start it, its first start prints a link; or give the right directory with --data DIR or -c FILE",
+    let made = match state.exists() {
+        true => weir_web::sign_in_link(&state).map_err(in_words)?,
+        false => None,
+    };
+    let SignInLink { path, address } = made.with_context(|| {
+        format!(
+            "no Weir was started with {} yet. Start it, its first start prints a link; or give the right directory with --data DIR or -c FILE",
             state.display()
-        );
-    }
-    let SignInLink { path, address } =
-        weir_web::sign_in_link(&state).map_err(|error| in_words(error, &config.data))?;
+        )
+    })?;
     // Flags of the running Weir are not in our configuration, but where it listens is in its file.
     let address = reachable(address.unwrap_or(config.web.listen));
     writeln!(out, "http://{address}{path}")?;
@@ -37,24 +38,11 @@ pub fn run(settings: Settings, out: &mut dyn Write, notes: &mut dyn Write) -> an
     Ok(())
 }
 
-fn in_words(error: Error, data: &Path) -> anyhow::Error {
-    let no_tables = match &error {
-        Error::Store(Store::Sqlite(rusqlite::Error::SqliteFailure(_, Some(text)))) => {
-            text.starts_with("no such table")
-        }
-        _ => false,
-    };
-    if no_tables {
-        return anyhow::anyhow!(
-            "no Weir was started in {} yet. Start it: its first start prints a link",
-            data.display()
-        );
+fn in_words(error: Error) -> anyhow::Error {
+    match error {
+        Error::Store(error @ Store::Refused { .. }) => anyhow::Error::from(error)
+            .context("cannot make a link; run this as the user that Weir runs as"),
+        Error::Store(error) => anyhow::Error::from(error).context("cannot make a link"),
+        other => other.into(),
     }
-    let refused = matches!(&error, Error::Store(Store::Refused { .. }));
-    let error = Err::<(), _>(error);
-    match refused {
-        true => error.context("cannot make a link; run this as the user that Weir runs as"),
-        false => error.context("cannot make a link"),
-    }
-    .expect_err("it was an error before")
 }

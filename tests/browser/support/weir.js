@@ -10,8 +10,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 const BINARY = process.env.WEIR_BIN;
 if (!BINARY) throw new Error('WEIR_BIN is not set: run `cargo xtask browser`');
 
-// The first URL that `serve` prints, where its tracker answers, and the key that a first start prints.
-const LINK = /http:\/\/127\.0\.0\.1:(\d+)\/sign-in\?link=\S+/;
+// The first URL that `serve` prints, which is a sign-in link at a first start, where its tracker answers, and the key that
+// a first start prints.
+const PAGES = /http:\/\/127\.0\.0\.1:(\d+)\//;
+const LINK = /http:\/\/127\.0\.0\.1:\d+\/sign-in\?link=\S+/;
 const TRACKER = /http:\/\/127\.0\.0\.1:\d+(?=\/announce)/;
 const KEY = /\bkey\b[^:\n]*: *([A-Za-z0-9_-]{16,})/i;
 
@@ -29,7 +31,7 @@ export async function directory(t) {
   return path;
 }
 
-/** Starts Weir with its data in `data`, and this YAML if any; resolves once it has printed its sign-in link. */
+/** Starts Weir with its data in `data`, and this YAML if any; resolves once it has printed where it is. */
 export async function start(t, { data, port = 0, config }) {
   // It reads `weir.yaml` where it is started.
   if (config) await writeFile(join(data, 'weir.yaml'), config);
@@ -47,7 +49,7 @@ export async function start(t, { data, port = 0, config }) {
   });
   const weir = new Weir(child, exit);
   t.after(() => weir.kill());
-  await weir.printed(LINK);
+  await weir.printed(PAGES);
   await weir.printed(TRACKER);
   return weir;
 }
@@ -69,12 +71,13 @@ class Weir {
     return this.#output.replaceAll(STYLE, '');
   }
 
+  /** The sign-in link, if this was the first start in its directory. */
   get link() {
     return this.output.match(LINK)[0];
   }
 
   get port() {
-    return Number(this.output.match(LINK)[1]);
+    return Number(this.output.match(PAGES)[1]);
   }
 
   get origin() {

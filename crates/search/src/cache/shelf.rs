@@ -41,7 +41,7 @@ impl Shelf {
     pub(super) fn open(path: Option<PathBuf>) -> Self {
         let file = path.and_then(|path| {
             let opened = File::open_expendable(&path, MIGRATIONS, look);
-            let (file, aside) = opened.inspect_err(|error| no_file(error)).ok()?;
+            let (file, aside) = opened.inspect_err(no_file).ok()?;
             if let Some(Aside { to, why }) = aside {
                 tracing::warn!(
                     front = "search",
@@ -111,7 +111,7 @@ impl Shelf {
     fn renew(&self) -> Option<File> {
         let old = self.file.lock().take_if(|file| file.is_damaged())?;
         let path = old.path().to_owned();
-        let to = old.set_aside().inspect_err(|error| no_file(error)).ok()?;
+        let to = old.set_aside().inspect_err(no_file).ok()?;
         if self.renewals.fetch_add(1, Ordering::Relaxed) >= RENEWALS {
             tracing::error!(
                 front = "search",
@@ -122,7 +122,7 @@ impl Shelf {
         }
         damaged(&to);
         let opened = File::open_expendable(&path, MIGRATIONS, look);
-        let (new, _) = opened.inspect_err(|error| no_file(error)).ok()?;
+        let (new, _) = opened.inspect_err(no_file).ok()?;
         *self.file.lock() = Some(new.clone());
         Some(new)
     }

@@ -5,9 +5,8 @@ use crate::config::indexer::Kind;
 
 /// What stands in braces in an address.
 fn at(address: &str, name: &str) -> String {
-    let (before, rest) = match address.split_once('{') {
-        Some(parts) => parts,
-        None => return address.to_owned(),
+    let Some((before, rest)) = address.split_once('{') else {
+        return address.to_owned();
     };
     let (_, after) = rest.split_once('}').expect("a closing brace");
     format!("{before}{name}{after}")

@@ -65,22 +65,26 @@ pub struct SignInLink {
     pub address: Option<std::net::SocketAddr>,
 }
 
-/// Makes a sign-in link for the Weir with this `state.db`, whether it runs or not. The link before it ends.
+/// Makes a sign-in link for the Weir with this `state.db`, whether it runs or not. The link before it ends. Gives none
+/// if no Weir was started with the file yet.
 ///
 /// # Errors
-/// When there is no such file, it has seen no start of Weir yet, or it cannot be written.
-pub fn sign_in_link(state: &Path) -> Result<SignInLink, Error> {
+/// When there is no such file, or it cannot be written.
+pub fn sign_in_link(state: &Path) -> Result<Option<SignInLink>, Error> {
     let new = New::make()?;
     let now = System.now().as_second();
-    let address = File::amend(state, |tx| {
+    let amended = File::amend(state, |tx| {
+        // Tables are for the Weir that runs to make: it may be another version.
+        if !tx.table_exists(None, "web_secret")? {
+            return Ok(None);
+        }
         new.put(tx, now)?;
-        secrets::read(tx, secrets::ADDRESS)
+        secrets::read(tx, secrets::ADDRESS).map(Some)
     })?;
-    let address = address.and_then(|text| str::from_utf8(&text).ok()?.parse().ok());
-    Ok(SignInLink {
+    Ok(amended.map(|address| SignInLink {
         path: new.path,
-        address,
-    })
+        address: address.and_then(|text| str::from_utf8(&text).ok()?.parse().ok()),
+    }))
 }
 
 #[cfg(test)]
