@@ -104,7 +104,7 @@ async fn a_forged_link_leads_nowhere_and_an_address_has_so_many_a_minute() {
     assert_eq!(world.send("/dl/x/y.torrent", &[]).await.status, 404);
     assert_eq!(odd.grabs().len(), 0);
     let mut refused = None;
-    for number in 2..130 {
+    for number in 0..130 {
         let given = world.send(&link, &[]).await;
         if given.status == 429 {
             refused = Some((number, given.retry_after));
@@ -113,7 +113,7 @@ async fn a_forged_link_leads_nowhere_and_an_address_has_so_many_a_minute() {
         assert_eq!(given.status, 200);
     }
     let (number, wait) = refused.expect("there is a limit");
-    assert_eq!(number, 120);
+    assert_eq!(number, 120, "forged links do not count");
     assert!(wait.expect("a time").parse::<u64>().is_ok());
     world.stop().await;
 }
