@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use futures_util::FutureExt;
+use tokio::task::unconstrained;
 use tokio::time::Instant;
 use tracing::Instrument;
 use weir_dispatch::{After, Finish, Moment};
@@ -59,11 +60,14 @@ async fn attempt(shared: &Arc<Shared>, started: &Started) -> Ended {
         return Ended::Finished(done);
     }
     let deadline = shared.timeline.instant(started.at + started.time_out);
+    // A call that always has something to read uses up its task's turn. What is polled after it would be
+    // put off to the next turn, and there again, so these two must not ask whether a turn is left. The
+    // call comes first because an answer that is there is worth more than the moment at which it came.
     tokio::select! {
         biased;
         done = call => Ended::Finished(done),
-        () = shared.cut.cancelled() => Ended::Shutdown,
-        () = tokio::time::sleep_until(deadline) => Ended::TimedOut,
+        () = unconstrained(shared.cut.cancelled()) => Ended::Shutdown,
+        () = unconstrained(tokio::time::sleep_until(deadline)) => Ended::TimedOut,
     }
 }
 

@@ -62,6 +62,43 @@ async fn a_call_that_takes_too_long_is_cut_and_counts_as_a_failure() {
     assert_eq!(words, "it gave no answer within 30 s");
 }
 
+/// Always has something to do, as one whose upstream never stops sending: it uses up the turn that the
+/// runtime gives its task and asks for the next. It gives up at last, so that a test of it ends.
+struct Busy;
+
+impl Call for Busy {
+    fn attempt(&self, _: Permit) -> BoxFuture<'_, Outcome> {
+        async {
+            for _ in 0..1_000_000 {
+                tokio::task::consume_budget().await;
+            }
+            Outcome::Done
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_never_pauses_is_cut_at_its_time_out() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(0), 1);
+    let ticket = desk.engine.submit(job(one, RSS), Arc::new(Busy));
+    settle().await;
+    tokio::time::advance(secs(31)).await;
+    assert_eq!(ticket.await, Ended::TimedOut);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_never_pauses_is_cut_at_shutdown() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(0), 1);
+    let ticket = desk.engine.submit(job(one, RSS), Arc::new(Busy));
+    settle().await;
+    let shutdown = desk.engine.shutdown(secs(0));
+    let (ended, _) = tokio::join!(ticket, shutdown);
+    assert_eq!(ended, Ended::Shutdown);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_time_out_has_another_attempt_where_any_is_left() {
     let mut policy = policy();
