@@ -39,6 +39,9 @@ pub enum Error {
         /// What was allowed.
         limit: usize,
     },
+    /// In more parts than any honest answer, whatever their size.
+    #[error("the answer consists of too many {0}")]
+    TooMany(&'static str),
     /// Not HTTP, or packed in a way that cannot be unpacked.
     #[error("the answer is not readable as HTTP")]
     Unreadable,

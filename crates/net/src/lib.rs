@@ -7,15 +7,18 @@
 
 #![forbid(unsafe_code)]
 
+mod aside;
 mod dial;
 mod error;
 mod ground;
 pub mod http;
+mod meter;
 mod names;
 mod resolver;
 mod system;
 mod tls;
 
+pub use aside::{LONG, aside};
 pub use dial::{Goal, connect};
 pub use error::Error;
 pub use futures_util::future::BoxFuture;

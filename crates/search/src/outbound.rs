@@ -323,7 +323,9 @@ pub(crate) fn outcome(trouble: &Trouble, permit: &Permit) -> Outcome {
             }
             Error::SilentDns => permit.blame(Weather::SilentDns, Outcome::Unavailable),
             Error::Untrusted(_) | Error::Forbidden(_) => rejected(Reason::Untrusted),
-            Error::TooLarge { .. } | Error::Unreadable | Error::Redirects => Outcome::Broken,
+            Error::TooLarge { .. } | Error::TooMany(_) | Error::Unreadable | Error::Redirects => {
+                Outcome::Broken
+            }
             _ => Outcome::Unavailable,
         },
     }
@@ -338,6 +340,7 @@ pub(crate) fn outcome_of_file(trouble: &Trouble, own_host: bool, permit: &Permit
         Trouble::Net(
             Error::Forbidden(_)
             | Error::TooLarge { .. }
+            | Error::TooMany(_)
             | Error::NoSuchHost
             | Error::Redirects
             | Error::Unreadable,

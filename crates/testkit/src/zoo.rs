@@ -3,6 +3,7 @@
 //! The same one runs in memory, where time can be paused, and on loopback, where real bytes are
 //! read. It remembers what it was asked and changes its behaviour when told to.
 
+pub mod flood;
 pub mod http;
 pub mod indexer;
 mod script;
@@ -12,6 +13,7 @@ pub mod udp;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -46,6 +48,8 @@ pub struct Seen {
 struct Book<B> {
     behaviour: Mutex<B>,
     seen: Mutex<Vec<Seen>>,
+    /// Bytes that the system, or the other side in memory, has taken from it.
+    written: AtomicUsize,
 }
 
 impl<B: Clone> Book<B> {
@@ -53,6 +57,7 @@ impl<B: Clone> Book<B> {
         Arc::new(Self {
             behaviour: Mutex::new(behaviour),
             seen: Mutex::default(),
+            written: AtomicUsize::new(0),
         })
     }
 
@@ -75,6 +80,10 @@ impl<B: Clone> Book<B> {
 
     fn seen(&self) -> Vec<Seen> {
         self.seen.lock().clone()
+    }
+
+    fn written(&self) -> usize {
+        self.written.load(Ordering::Relaxed)
     }
 }
 

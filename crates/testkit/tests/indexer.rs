@@ -9,6 +9,7 @@ use weir_net::http::{Client, Limits, Request, Roots};
 use weir_net::{Error, Ground, System};
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::Place;
+use weir_testkit::zoo::flood::Flood;
 use weir_testkit::zoo::indexer::{Behaviour, Files, Indexer, RetryAfter, Setup};
 
 const MOST: usize = 1 << 20;
@@ -84,6 +85,18 @@ fn table() -> Vec<(Behaviour, Meant)> {
         (B::CloseAfterRequest, Some(Err(Error::Cut))),
         (B::HugeBody(3 << 20), too_large()),
         (B::GzipBomb(3 << 20), too_large()),
+        (
+            B::Flood(Flood::Informational, 8 << 20),
+            Some(Err(Error::TooMany("preliminary replies"))),
+        ),
+        (
+            B::Flood(Flood::Chunks, 8 << 20),
+            Some(Err(Error::TooMany("small pieces"))),
+        ),
+        (
+            B::Flood(Flood::GzipMembers, 200_000),
+            Some(Err(Error::TooMany("gzip members"))),
+        ),
         (B::Drip(Duration::from_millis(100)), None),
         (B::Hang, None),
     ]

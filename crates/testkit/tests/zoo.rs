@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout};
 use weir_net::http::{Client, Limits, Request, Roots};
 use weir_net::{Datagrams, Error, Family, Ground, System};
 use weir_testkit::memory::Network;
+use weir_testkit::zoo::flood::Flood;
 use weir_testkit::zoo::http::{Behaviour, Good, RetryAfter, Tracker};
 use weir_testkit::zoo::{Place, udp};
 use weir_tracker_proto::http::{AnnounceAnswer, Answer, read_announce_reply};
@@ -53,6 +54,8 @@ fn table() -> Vec<(Behaviour, Meant)> {
     use Meant::{Fails, Hangs, Status};
     let limit = 1 << 20;
     let too_large = || Fails(Error::TooLarge { limit });
+    let too_many = |what| Fails(Error::TooMany(what));
+    let flood = |flood| Behaviour::Flood(flood, 8 << 20);
     let date = RetryAfter::Text("Fri, 06 Nov 2099 08:49:37 GMT".to_owned());
     vec![
         (Behaviour::Good(Good::default()), Status(200)),
@@ -76,6 +79,21 @@ fn table() -> Vec<(Behaviour, Meant)> {
         (
             Behaviour::HugeHead(1 << 20),
             Fails(Error::TooLarge { limit: 64 << 10 }),
+        ),
+        (flood(Flood::Informational), too_many("preliminary replies")),
+        (
+            flood(Flood::Headers),
+            Fails(Error::TooLarge { limit: 64 << 10 }),
+        ),
+        (flood(Flood::Chunks), too_many("small pieces")),
+        (flood(Flood::ChunkSize), too_large()),
+        (flood(Flood::ChunkExtension), Fails(Error::Unreadable)),
+        (flood(Flood::Trailers), Fails(Error::Unreadable)),
+        (flood(Flood::GzipMembers), too_large()),
+        // Few enough bytes, and far too many members.
+        (
+            Behaviour::Flood(Flood::GzipMembers, 200_000),
+            too_many("gzip members"),
         ),
         (Behaviour::Interval(-1), Status(200)),
         (Behaviour::RetryIn(5), Status(200)),

@@ -1,28 +1,66 @@
-//! Unpacks bodies, never beyond what the caller takes.
+//! Unpacks bodies, never beyond what the caller takes, and long ones away from everybody's threads.
 
 use std::io::Read;
 
 use bytes::Bytes;
 use flate2::bufread::{DeflateDecoder, GzDecoder, ZlibDecoder};
 
-use crate::Error;
+use crate::{Error, LONG, aside};
 
 /// What we ask for and can read.
 pub(super) const ACCEPTED: &str = "gzip, deflate";
 
+/// Members of a gzip file at most. Each costs a new decoder, however few bytes it has; servers send one.
+const MEMBERS: usize = 64;
+
+/// How a body is packed.
+#[derive(Clone, Copy)]
+enum Packing {
+    Gzip,
+    Zlib,
+    Deflate,
+}
+
 /// Unpacks a body as its `Content-Encoding` says.
-pub(super) fn unpack(encoding: Option<&str>, body: Bytes, limit: usize) -> Result<Bytes, Error> {
-    let encoding = encoding.unwrap_or_default().trim().to_ascii_lowercase();
-    match encoding.as_str() {
-        "" | "identity" => Ok(body),
+pub(super) async fn unpack(
+    encoding: Option<&str>,
+    body: Bytes,
+    limit: usize,
+) -> Result<Bytes, Error> {
+    let Some(packing) = packing(encoding.unwrap_or_default(), &body)? else {
+        return Ok(body);
+    };
+    if body.len() <= LONG {
+        // How long it gets is only known afterwards. One that gets long is begun again elsewhere.
+        match packing.unpack(&body, limit.min(LONG)) {
+            Err(Error::TooLarge { .. }) if limit > LONG => {}
+            unpacked => return unpacked,
+        }
+    }
+    aside(move || packing.unpack(&body, limit)).await
+}
+
+/// How a body is packed that is said to be; nothing if it is plain.
+fn packing(encoding: &str, body: &[u8]) -> Result<Option<Packing>, Error> {
+    match encoding.trim().to_ascii_lowercase().as_str() {
+        "" | "identity" => Ok(None),
         // Servers that say gzip and send the plain text are common, and there is no doubt which it is.
-        "gzip" | "x-gzip" if !body.starts_with(&GZIP) => Ok(body),
-        "gzip" | "x-gzip" => gzip(&body, limit),
-        "deflate" if body.is_empty() => Ok(body),
+        "gzip" | "x-gzip" => Ok(body.starts_with(&GZIP).then_some(Packing::Gzip)),
+        "deflate" if body.is_empty() => Ok(None),
         // The standard means zlib; some servers send the bare stream.
-        "deflate" if is_zlib(&body) => capped(ZlibDecoder::new(&body[..]), limit),
-        "deflate" => capped(DeflateDecoder::new(&body[..]), limit),
+        "deflate" if is_zlib(body) => Ok(Some(Packing::Zlib)),
+        "deflate" => Ok(Some(Packing::Deflate)),
         _ => Err(Error::Unreadable),
+    }
+}
+
+impl Packing {
+    fn unpack(self, body: &[u8], limit: usize) -> Result<Bytes, Error> {
+        match self {
+            Self::Gzip => gzip(body, limit),
+            Self::Zlib => capped(ZlibDecoder::new(body), limit),
+            Self::Deflate => capped(DeflateDecoder::new(body), limit),
+        }
     }
 }
 
@@ -31,11 +69,16 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// All members of a gzip file; what follows them and is no member is ignored, as browsers do.
 fn gzip(mut packed: &[u8], limit: usize) -> Result<Bytes, Error> {
     let mut whole = Vec::new();
-    while packed.starts_with(&GZIP) {
-        let member = append(GzDecoder::new(&mut packed), limit, &mut whole);
-        member?;
+    for _ in 0..MEMBERS {
+        if !packed.starts_with(&GZIP) {
+            return Ok(whole.into());
+        }
+        append(GzDecoder::new(&mut packed), limit, &mut whole)?;
     }
-    Ok(whole.into())
+    match packed.starts_with(&GZIP) {
+        true => Err(Error::TooMany("gzip members")),
+        false => Ok(whole.into()),
+    }
 }
 
 fn capped(decoder: impl Read, limit: usize) -> Result<Bytes, Error> {
@@ -77,12 +120,16 @@ mod tests {
         encoder.finish().expect("memory")
     }
 
-    fn unpacked(encoding: &str, body: impl Into<Bytes>, limit: usize) -> Result<Bytes, Error> {
-        unpack(Some(encoding), body.into(), limit)
+    async fn unpacked(
+        encoding: &str,
+        body: impl Into<Bytes>,
+        limit: usize,
+    ) -> Result<Bytes, Error> {
+        unpack(Some(encoding), body.into(), limit).await
     }
 
-    #[test]
-    fn every_form_that_servers_send_is_unpacked() {
+    #[tokio::test]
+    async fn every_form_that_servers_send_is_unpacked() {
         let text = b"d8:intervali1800ee";
         let mut zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
         zlib.write_all(text).expect("memory");
@@ -103,29 +150,62 @@ mod tests {
             ("deflate", zlib),
             ("deflate", bare),
         ] {
-            let plain = unpacked(encoding, body, 100).expect(encoding);
+            let plain = unpacked(encoding, body, 100).await.expect(encoding);
             assert_eq!(&plain[..], text, "{encoding}");
         }
-        assert_eq!(unpacked("gzip", &b""[..], 1), Ok(Bytes::new()));
-        assert_eq!(unpacked("deflate", &b""[..], 1), Ok(Bytes::new()));
+        assert_eq!(unpacked("gzip", &b""[..], 1).await, Ok(Bytes::new()));
+        assert_eq!(unpacked("deflate", &b""[..], 1).await, Ok(Bytes::new()));
     }
 
-    #[test]
-    fn a_bomb_stops_at_the_limit() {
+    #[tokio::test]
+    async fn a_bomb_stops_at_the_limit() {
         let bomb = gzipped(&vec![0; 10 << 20]);
         assert!(bomb.len() < 20_000);
         let limit = 1 << 20;
         assert_eq!(
-            unpacked("gzip", bomb, limit),
+            unpacked("gzip", bomb, limit).await,
             Err(Error::TooLarge { limit })
         );
         let members = gzipped(&[1; 60]).repeat(2);
         let limit = 100;
         assert_eq!(
-            unpacked("gzip", members, limit),
+            unpacked("gzip", members, limit).await,
             Err(Error::TooLarge { limit })
         );
-        assert!(unpacked("gzip", gzipped(&[1; 100]), 100).is_ok());
+        assert!(unpacked("gzip", gzipped(&[1; 100]), 100).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn members_are_counted() {
+        let members = |count| gzipped(b"").repeat(count);
+        assert_eq!(
+            unpacked("gzip", members(MEMBERS), 9).await,
+            Ok(Bytes::new())
+        );
+        let trailed = [members(MEMBERS), b"junk".to_vec()].concat();
+        assert_eq!(unpacked("gzip", trailed, 9).await, Ok(Bytes::new()));
+        let too_many = Err(Error::TooMany("gzip members"));
+        assert_eq!(unpacked("gzip", members(MEMBERS + 1), 9).await, too_many);
+        // As many as fit into an answer end where the few do.
+        assert_eq!(unpacked("gzip", members(1 << 20), 9).await, too_many);
+    }
+
+    #[tokio::test]
+    async fn long_bodies_come_out_whole() {
+        let mut state = 7_u64;
+        let noise = std::iter::repeat_with(|| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 56) as u8
+        });
+        let noise: Vec<u8> = noise.take(3 * LONG).collect();
+        let zeros = vec![0; 3 * LONG];
+        // One is long when it is packed, one when it is unpacked.
+        for text in [noise, zeros] {
+            let unpacked = unpacked("gzip", gzipped(&text), text.len()).await;
+            assert!(unpacked.expect("a text") == text);
+        }
     }
 
     #[test]
@@ -136,18 +216,21 @@ mod tests {
         assert_eq!(whole.len(), 11);
     }
 
-    #[test]
-    fn what_cannot_be_unpacked_is_unreadable() {
+    #[tokio::test]
+    async fn what_cannot_be_unpacked_is_unreadable() {
         let cut = gzipped(b"some text that is long enough");
         let cut = cut[..cut.len() - 9].to_vec();
-        assert_eq!(unpacked("gzip", cut, 100), Err(Error::Unreadable));
+        assert_eq!(unpacked("gzip", cut, 100).await, Err(Error::Unreadable));
         assert_eq!(
-            unpacked("deflate", &b"\x78\x9cjunk"[..], 100),
+            unpacked("deflate", &b"\x78\x9cjunk"[..], 100).await,
             Err(Error::Unreadable)
         );
-        assert_eq!(unpacked("br", &b"text"[..], 100), Err(Error::Unreadable));
         assert_eq!(
-            unpacked("gzip, gzip", gzipped(b""), 100),
+            unpacked("br", &b"text"[..], 100).await,
+            Err(Error::Unreadable)
+        );
+        assert_eq!(
+            unpacked("gzip, gzip", gzipped(b""), 100).await,
             Err(Error::Unreadable)
         );
     }

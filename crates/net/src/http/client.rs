@@ -13,8 +13,12 @@ use super::proxy::{self, Proxy};
 use super::target::Target;
 use super::{Limits, Request, Response, Roots, body, retry_after};
 use crate::dial::{self, Goal};
+use crate::meter::Meter;
 use crate::tls::Tls;
 use crate::{Error, Ground};
+
+/// What proxy and TLS may send before the first request; certificates take a few thousand bytes.
+const OPENING: usize = 256 << 10;
 
 /// Says what time it is, for `Retry-After` with a date.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -132,20 +136,29 @@ impl Client {
             family: request.family,
             private: target.private,
         };
-        let (mut stream, from) = match proxy {
+        let (stream, from) = match proxy {
             Some(proxy) => {
-                let opened = proxy.open(&**ground, target, request.family, limits.connect);
+                proxy::judge(target)?;
+                let opened = proxy.open(&**ground, request.family, limits.connect);
                 (opened.await?, None)
             }
             None => {
-                let reached = dial::reach(&**ground, goal, limits.connect).await?;
-                (reached.0, Some(reached.1))
+                let (stream, address) = dial::reach(&**ground, goal, limits.connect).await?;
+                (stream, Some(address))
             }
         };
-        if target.is_secure() {
-            stream = tls.secure(stream, target.host()).await?;
+        let (mut stream, meter) = Meter::on(stream, OPENING);
+        if let Some(proxy) = proxy {
+            proxy.lead(&mut stream, target).await?;
         }
-        Line::open((stream, from), limits.head).await
+        if target.is_secure() {
+            let secured = tls.secure(stream, target.host()).await;
+            stream = secured.map_err(|error| match meter.is_over() {
+                true => Error::TooLarge { limit: OPENING },
+                false => error,
+            })?;
+        }
+        Line::open((stream, from), meter, limits.head).await
     }
 
     async fn finish(&self, begun: Begun, limit: usize) -> Result<Response, Error> {
@@ -159,7 +172,7 @@ impl Client {
         let from = line.from;
         self.shared.pool.put(key, line);
         let text = |name| text(&head.headers, name);
-        let body = body::unpack(text(header::CONTENT_ENCODING), packed, limit)?;
+        let body = body::unpack(text(header::CONTENT_ENCODING), packed, limit).await?;
         let retry_after = text(header::RETRY_AFTER);
         let clock = || (self.shared.clock)();
         Ok(Response {

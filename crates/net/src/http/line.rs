@@ -9,7 +9,7 @@ use std::io;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use bytes::{Bytes, BytesMut};
@@ -19,10 +19,23 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::meter::Meter;
 use crate::{Error, Stream};
 
 /// Headers of one answer at most.
 const HEADERS: usize = 128;
+
+/// Replies before the answer (100, 102, 103) at most; servers send one or two.
+const PRELIMINARY: usize = 8;
+
+/// What framing may add to a body, besides as much again as the body: the sizes of chunks, the records of
+/// TLS, what was read ahead.
+const FRAMING: usize = 256 << 10;
+
+/// Pieces of a body at most, and one more for each [`PIECE`] bytes. Programs that write a feed word by word
+/// stay below; a piece for each byte costs us more than it costs the sender.
+const PIECES: usize = 16 << 10;
+const PIECE: usize = 16;
 
 /// An open connection that speaks HTTP/1.1.
 pub(super) struct Line {
@@ -32,14 +45,18 @@ pub(super) struct Line {
     ended: bool,
     /// Set by the stream when the upstream says anything.
     heard: Arc<AtomicBool>,
+    /// What may still be read for the answer under way.
+    meter: Arc<Meter>,
     head_limit: usize,
     /// Where it leads; not known through a proxy.
     pub(super) from: Option<IpAddr>,
 }
 
 impl Line {
+    /// `meter` is that of the stream.
     pub(super) async fn open(
         (stream, from): (Box<dyn Stream>, Option<IpAddr>),
+        meter: Arc<Meter>,
         head_limit: usize,
     ) -> Result<Self, Error> {
         let heard = Arc::new(AtomicBool::new(false));
@@ -54,7 +71,7 @@ impl Line {
             .allow_obsolete_multiline_headers_in_responses(true)
             .ignore_invalid_headers_in_responses(true)
             .max_headers(HEADERS)
-            .max_buf_size(head_limit.max(8 << 10))
+            .max_buf_size(buffer(head_limit))
             .handshake(TokioIo::new(stream))
             .await;
         let (sender, connection) = opened.map_err(|error| told(&error, head_limit))?;
@@ -63,6 +80,7 @@ impl Line {
             connection,
             ended: false,
             heard,
+            meter,
             head_limit,
             from,
         })
@@ -71,9 +89,18 @@ impl Line {
     /// Sends a request and waits for the head of the answer.
     pub(super) async fn ask(
         &mut self,
-        request: Request<String>,
+        mut request: Request<String>,
     ) -> Result<Response<Incoming>, Error> {
         self.heard.store(false, Ordering::Relaxed);
+        // All heads together, and what is read ahead of the body before somebody asks for it.
+        self.meter.allow(2 * buffer(self.head_limit) + FRAMING);
+        let preliminary = Arc::new(AtomicUsize::new(0));
+        let (counted, meter) = (preliminary.clone(), self.meter.clone());
+        hyper::ext::on_informational(&mut request, move |_| {
+            if counted.fetch_add(1, Ordering::Relaxed) == PRELIMINARY {
+                meter.allow(0);
+            }
+        });
         let mut answer = pin!(self.sender.send_request(request));
         let (connection, ended) = (&mut self.connection, &mut self.ended);
         let answer = poll_fn(|cx| {
@@ -83,8 +110,16 @@ impl Line {
                 poll => poll.map(Some),
             }
         });
-        let answer = answer.await.ok_or(Error::Cut)?;
-        answer.map_err(|error| told(&error, self.head_limit))
+        let answer = answer.await;
+        // Also where they all came at once, before the answer.
+        if preliminary.load(Ordering::Relaxed) > PRELIMINARY {
+            return Err(Error::TooMany("preliminary replies"));
+        }
+        match answer {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(error)) => Err(self.told(Some(&error), self.head_limit)),
+            None => Err(self.told(None, self.head_limit)),
+        }
     }
 
     /// The whole body, as it arrives.
@@ -94,23 +129,33 @@ impl Line {
         if announced > limit {
             return Err(too_large);
         }
+        self.meter
+            .allow(limit.saturating_mul(2).saturating_add(FRAMING));
         let mut whole = BytesMut::new();
+        let mut pieces = 0;
         loop {
+            // Pieces that are there already must not keep a thread from everybody else.
+            tokio::task::consume_budget().await;
             let frame = poll_fn(|cx| {
                 drive(&mut self.connection, &mut self.ended, cx);
                 match Pin::new(&mut body).poll_frame(cx) {
-                    Poll::Pending if self.ended => Poll::Ready(Some(Err(Error::Cut))),
-                    poll => poll.map_err(|error| told(&error, self.head_limit)),
+                    Poll::Pending if self.ended => Poll::Ready(Some(Err(None))),
+                    poll => poll.map_err(Some),
                 }
             });
             let Some(frame) = frame.await else {
                 return Ok(whole.freeze());
             };
-            if let Ok(data) = frame?.into_data() {
+            let frame = frame.map_err(|error| self.told(error.as_ref(), limit))?;
+            if let Ok(data) = frame.into_data() {
                 if data.len() > limit - whole.len() {
                     return Err(too_large);
                 }
                 whole.extend_from_slice(&data);
+                pieces += 1;
+                if pieces > PIECES + whole.len() / PIECE {
+                    return Err(Error::TooMany("small pieces"));
+                }
             }
         }
     }
@@ -127,6 +172,20 @@ impl Line {
         drive(&mut self.connection, &mut self.ended, &mut context);
         !self.ended && self.sender.is_ready()
     }
+
+    /// Why the connection failed; without an error it came to its end. `limit` is what the answer was
+    /// bounded by when it did.
+    fn told(&self, error: Option<&hyper::Error>, limit: usize) -> Error {
+        if self.meter.is_over() {
+            return Error::TooLarge { limit };
+        }
+        error.map_or(Error::Cut, |error| told(error, self.head_limit))
+    }
+}
+
+/// Bytes that are read ahead at most.
+fn buffer(head_limit: usize) -> usize {
+    head_limit.max(8 << 10)
 }
 
 /// Lets the connection read and write. Why it ended is told to whoever waits for the answer.

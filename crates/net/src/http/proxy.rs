@@ -54,41 +54,43 @@ impl<'a> Proxy<'a> {
         basic(self.url.expose_url())
     }
 
-    /// Opens a stream to the target; to the proxy itself where requests are handed over.
+    /// Opens a stream to the proxy.
     pub(super) async fn open(
         &self,
         ground: &dyn Ground,
-        target: &Target,
         family: Family,
         within: std::time::Duration,
     ) -> Result<Box<dyn Stream>, Error> {
-        judge(target)?;
-        let url = self.url.expose_url();
         let goal = Goal {
-            host: url.host_str().unwrap_or_default(),
+            host: self.url.expose_url().host_str().unwrap_or_default(),
             port: self.url.port().unwrap_or(1080),
             family,
             private: true,
         };
-        let mut stream = dial::connect(ground, goal, within).await.map_err(ours)?;
+        dial::connect(ground, goal, within).await.map_err(ours)
+    }
+
+    /// Has the proxy at the other end connect to the target, unless requests are handed over.
+    pub(super) async fn lead(
+        &self,
+        stream: &mut Box<dyn Stream>,
+        target: &Target,
+    ) -> Result<(), Error> {
         let ask = Ask {
             host: target.host(),
             port: target.port(),
-            login: user_and_password(url),
+            login: user_and_password(self.url.expose_url()),
         };
         match self.kind {
-            Kind::Socks5 => socks::connect(&mut stream, &ask).await?,
-            Kind::Http if target.is_secure() => {
-                tunnel(&mut stream, &ask, self.credentials()).await?;
-            }
-            Kind::Http => {}
+            Kind::Socks5 => socks::connect(stream, &ask).await,
+            Kind::Http if target.is_secure() => tunnel(stream, &ask, self.credentials()).await,
+            Kind::Http => Ok(()),
         }
-        Ok(stream)
     }
 }
 
 /// Addresses behind a name are the proxy's to know; those in plain sight are judged here.
-fn judge(target: &Target) -> Result<(), Error> {
+pub(super) fn judge(target: &Target) -> Result<(), Error> {
     if target.private {
         return Ok(());
     }

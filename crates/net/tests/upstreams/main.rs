@@ -3,6 +3,7 @@
 mod answers;
 mod connections;
 mod datagrams;
+mod floods;
 mod lookups;
 mod proxies;
 mod redirects;

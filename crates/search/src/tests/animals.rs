@@ -1,6 +1,8 @@
 //! Every misbehaviour: what becomes of the indexer, and when exactly it is called again. Next to each stands a healthy
 //! one, whose releases are in every reply.
 
+use weir_testkit::zoo::flood::Flood;
+
 use super::*;
 
 /// What must come of a misbehaviour.
@@ -95,6 +97,21 @@ fn table() -> Vec<Case> {
         ),
         case(B::HugeBody(17 << 20), "cooldown 60", large),
         case(B::GzipBomb(17 << 20), "cooldown 60", large),
+        case(
+            B::Flood(Flood::Informational, 17 << 20),
+            "cooldown 60",
+            "the answer consists of too many preliminary replies",
+        ),
+        case(
+            B::Flood(Flood::Chunks, 17 << 20),
+            "cooldown 60",
+            "the answer consists of too many small pieces",
+        ),
+        case(
+            B::Flood(Flood::GzipMembers, 1 << 20),
+            "cooldown 60",
+            "the answer consists of too many gzip members",
+        ),
         case(B::Flaky(1), "cooldown 60", "it answered 500"),
         Case {
             takes: 12,

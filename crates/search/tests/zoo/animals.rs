@@ -1,5 +1,7 @@
 //! For each misbehaviour, what a client and the indexer read.
 
+use weir_testkit::zoo::flood::Flood;
+
 use super::*;
 
 /// A behaviour and why the indexer has no part in the reply; nothing if it has.
@@ -77,6 +79,14 @@ fn table() -> Vec<(Behaviour, Option<&'static str>)> {
         (B::CloseAfterRequest, Some("the connection was cut")),
         (B::Flaky(1), Some("it answered 500")),
         (B::GzipBomb(40 << 20), Some("")),
+        (
+            B::Flood(Flood::Informational, 64 << 20),
+            Some("the answer consists of too many preliminary replies"),
+        ),
+        (
+            B::Flood(Flood::GzipMembers, 8 << 20),
+            Some("the answer consists of too many gzip members"),
+        ),
         (B::Hang, silent),
         (B::Drip(Duration::from_millis(50)), silent),
     ]

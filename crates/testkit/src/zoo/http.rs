@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
+use super::flood::Flood;
 use super::serve::{Acts, Plays, accept};
 use super::{Book, Door, Place, Seen, script};
 
@@ -92,6 +93,8 @@ pub enum Behaviour {
     GzipBomb(usize),
     /// A head that never ends, up to so many bytes.
     HugeHead(usize),
+    /// An answer that does not end, up to so many bytes.
+    Flood(Flood, usize),
     /// A good answer but for its interval: zero, negative, huge.
     Interval(i64),
     /// A failure that asks to be retried after minutes (BEP 31).
@@ -148,6 +151,11 @@ impl Tracker {
     /// What it was asked, oldest first.
     pub fn seen(&self) -> Vec<Seen> {
         self.book.seen()
+    }
+
+    /// How many bytes of answers were taken from it.
+    pub fn written(&self) -> usize {
+        self.book.written()
     }
 
     /// How many connections it has accepted.

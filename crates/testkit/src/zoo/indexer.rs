@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::flood::Flood;
 use super::serve::{Acts, Plays, accept};
 use super::{Book, Door, Place, Seen};
 
@@ -55,6 +56,8 @@ pub enum Behaviour {
     HugeBody(usize),
     /// A packed feed that unpacks to so many bytes.
     GzipBomb(usize),
+    /// An answer that does not end, up to so many bytes.
+    Flood(Flood, usize),
     /// Entities that stand for entities that stand for entities.
     EntityBomb,
     /// An entity that is to be fetched from `/external`; see [`Indexer::was_lured`].
@@ -351,6 +354,11 @@ impl Indexer {
     /// Whether somebody fetched its external entity.
     pub fn was_lured(&self) -> bool {
         !self.requests("/external").is_empty()
+    }
+
+    /// How many bytes of answers were taken from it.
+    pub fn written(&self) -> usize {
+        self.book.written()
     }
 
     /// How many connections it has accepted.

@@ -57,6 +57,7 @@ pub(super) fn of(behaviour: &Behaviour, head: &[u8]) -> Acts {
             ))]
         }
         Behaviour::HugeHead(size) => return stream(b"HTTP/1.1 200 OK\r\nX-Long: ", *size),
+        Behaviour::Flood(flood, most) => return flood.acts(*most),
         Behaviour::Interval(interval) => vec![Act::Write(whole(&Good {
             interval: *interval,
             ..Good::default()

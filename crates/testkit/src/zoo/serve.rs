@@ -67,6 +67,7 @@ async fn serve<B: Plays>(mut guest: Box<dyn Guest>, book: Arc<Book<B>>) {
                     if guest.write_all(&bytes).await.is_err() {
                         return;
                     }
+                    book.written.fetch_add(bytes.len(), Ordering::Relaxed);
                 }
                 Act::Wait(time) => sleep(time).await,
                 Act::Hang => std::future::pending().await,

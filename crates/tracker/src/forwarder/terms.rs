@@ -136,7 +136,9 @@ pub(super) fn outcome(trouble: &Trouble, permit: &Permit) -> Outcome {
             }
             Error::SilentDns => permit.blame(Weather::SilentDns, Outcome::Unavailable),
             Error::Untrusted(_) | Error::Forbidden(_) => rejected(Reason::Untrusted),
-            Error::TooLarge { .. } | Error::Unreadable | Error::Redirects => Outcome::Broken,
+            Error::TooLarge { .. } | Error::TooMany(_) | Error::Unreadable | Error::Redirects => {
+                Outcome::Broken
+            }
             _ => Outcome::Unavailable,
         },
     }

@@ -1,5 +1,6 @@
 //! For each misbehaviour, what a client of either protocol and the upstream read.
 
+use weir_testkit::zoo::flood::Flood;
 use weir_testkit::zoo::http::{Behaviour, Good, RetryAfter, Tracker};
 use weir_testkit::zoo::{Place, udp as udp_zoo};
 use weir_tracker_proto::udp::Request;
@@ -127,6 +128,14 @@ fn table() -> Vec<(Behaviour, Shows)> {
         (B::HugeBody(3 << 20), shows(0, "the answer is larger")),
         (B::GzipBomb(3 << 20), shows(0, "the answer is larger")),
         (B::HugeHead(1 << 20), shows(0, "the answer is larger")),
+        (
+            B::Flood(Flood::Informational, 64 << 20),
+            shows(0, "the answer consists of too many preliminary replies"),
+        ),
+        (
+            B::Flood(Flood::ChunkSize, 64 << 20),
+            shows(0, "the answer is larger"),
+        ),
         (
             B::RetryIn(5),
             Shows {

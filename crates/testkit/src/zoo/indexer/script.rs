@@ -70,6 +70,7 @@ pub(super) fn of(play: &Play, book: &Book<Play>, head: &[u8]) -> Acts {
             let bomb = packed(std::io::Read::take(std::io::repeat(b' '), *size as u64));
             answer(200, "Content-Encoding: gzip\r\n", &bomb)
         }
+        Behaviour::Flood(flood, most) => return flood.acts(*most),
         Behaviour::EntityBomb => whole(&document::entity_bomb()),
         Behaviour::ExternalEntity => whole(&document::external_entity(&play.shelf.base)),
         Behaviour::RedirectLoop => redirect(&target),

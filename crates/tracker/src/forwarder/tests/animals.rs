@@ -1,6 +1,7 @@
 //! Every misbehaviour: what becomes of the forwarder, and when exactly it is called again.
 
 use weir_testkit::memory::{Fault, Name};
+use weir_testkit::zoo::flood::Flood;
 use weir_testkit::zoo::http::RetryAfter;
 
 use super::*;
@@ -255,6 +256,18 @@ fn answers() -> Vec<(Behaviour, Case)> {
         (
             B::HugeHead(1 << 20),
             broken("head", "the answer is larger than 65536"),
+        ),
+        (
+            B::Flood(Flood::Informational, 8 << 20),
+            broken("preliminary", "the answer consists of too many preliminary"),
+        ),
+        (
+            B::Flood(Flood::Chunks, 8 << 20),
+            broken("chunks", "the answer consists of too many small pieces"),
+        ),
+        (
+            B::Flood(Flood::ChunkSize, 8 << 20),
+            broken("chunk size", "the answer is larger than 262144"),
         ),
         (B::RedirectLoop, broken("loop", "redirected too often")),
         (
