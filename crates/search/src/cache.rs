@@ -16,6 +16,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use parking_lot::Mutex;
 use rusqlite::{OptionalExtension, Transaction, params};
+use weir_net::{LONG, aside};
 use weir_search_proto::{Caps, Release, read_feed};
 
 use self::shelf::Shelf;
@@ -29,6 +30,8 @@ const RECENT_BYTES: usize = 32 << 20;
 const LOOK: u64 = 64;
 /// So many of what may be written between two looks fill the file.
 const LOOKS: u64 = 16;
+/// Feeds are packed to about one byte of so many.
+const PACKED: usize = 8;
 /// Of as many bytes as this, files may have one.
 const FILES: i64 = 4;
 
@@ -87,7 +90,11 @@ impl Cache {
     }
 
     /// The answer with this key, however old. `scrub` is for what comes from the file, as an indexer sent it.
-    pub(crate) fn part(&self, key: &Digest, scrub: impl Fn(&mut Release)) -> Option<Arc<Part>> {
+    pub(crate) async fn part(
+        &self,
+        key: &Digest,
+        scrub: impl Fn(&mut Release) + Send + 'static,
+    ) -> Option<Arc<Part>> {
         if let Some(part) = self.memory.lock().get(key) {
             return Some(part);
         }
@@ -99,10 +106,18 @@ impl Cache {
             row.optional()
         });
         let (at, charset, body): (i64, Option<String>, Vec<u8>) = row?;
-        let body = unpacked(&body, self.answer_limit)?;
-        let mut feed = read_feed(&body, charset.as_deref()).ok()?;
-        feed.releases.iter_mut().for_each(scrub);
-        let part = Arc::new(Part::new(feed.releases, at));
+        let limit = self.answer_limit;
+        let long = body.len() > LONG / PACKED;
+        let read = move || {
+            let body = unpacked(&body, limit)?;
+            let mut feed = read_feed(&body, charset.as_deref()).ok()?;
+            feed.releases.iter_mut().for_each(scrub);
+            Some(Arc::new(Part::new(feed.releases, at)))
+        };
+        let part = match long {
+            true => aside(read).await,
+            false => read(),
+        }?;
         self.memory.lock().put(*key, &part);
         Some(part)
     }
@@ -335,22 +350,22 @@ mod tests {
         Cache::open(Some(directory.join("search.db")), limit, memory, 1 << 20)
     }
 
-    #[test]
-    fn an_answer_outlives_the_process() {
+    #[tokio::test]
+    async fn an_answer_outlives_the_process() {
         let directory = tempfile::tempdir().unwrap();
         let cache = open(directory.path(), 1 << 20, 1 << 20);
         let (answer, sent) = part("first", 7);
         cache.put([1; 16], &answer, sent);
         cache.close();
         let cache = open(directory.path(), 1 << 20, 1 << 20);
-        let found = cache.part(&[1; 16], |_| {}).unwrap();
+        let found = cache.part(&[1; 16], |_| {}).await.unwrap();
         assert_eq!((found.at, found.releases.len()), (7, 1));
         assert_eq!(found.releases[0].title, "first");
-        assert!(cache.part(&[2; 16], |_| {}).is_none());
+        assert!(cache.part(&[2; 16], |_| {}).await.is_none());
     }
 
-    #[test]
-    fn memory_and_file_are_bounded() {
+    #[tokio::test]
+    async fn memory_and_file_are_bounded() {
         let directory = tempfile::tempdir().unwrap();
         let cache = open(directory.path(), 20_000, 50_000);
         for number in 0..1000_u64 {
@@ -367,7 +382,7 @@ mod tests {
         assert!(size > 5_000 && size <= 20_000, "{size}");
         let mut newest = [0; 16];
         newest[..8].copy_from_slice(&999_u64.to_le_bytes());
-        assert!(cache.part(&newest, |_| {}).is_some());
+        assert!(cache.part(&newest, |_| {}).await.is_some());
     }
 
     fn size(cache: &Cache, table: &str) -> i64 {

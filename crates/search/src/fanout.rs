@@ -123,7 +123,7 @@ impl Desk {
             source: indexer.source.clone(),
             query,
         };
-        let cached = self.cached(&key, indexer, &config);
+        let cached = self.cached(&key, indexer, &config).await;
         if let Some((part, fresh)) = &cached {
             let now = self.office.wall();
             if *fresh && !question.no_cache {
@@ -278,14 +278,14 @@ impl Desk {
     }
 
     /// The kept answer to a question, and whether it still stands.
-    fn cached(
+    async fn cached(
         &self,
         key: &PartKey,
         indexer: &Indexer,
         config: &Config,
     ) -> Option<(Arc<Part>, bool)> {
-        let scrub = |release: &mut _| indexer.target.scrub(release);
-        let part = self.office.cache.part(&key.digest(), scrub)?;
+        let (digest, scrub) = (key.digest(), indexer.target.scrub());
+        let part = self.office.cache.part(&digest, scrub).await?;
         let age = part.age(self.office.wall());
         let oldest = seconds(config.cache.stale);
         let fresh = age < part.life(&key.query, &config.cache);

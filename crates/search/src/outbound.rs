@@ -11,7 +11,7 @@ use percent_encoding::utf8_percent_encode;
 use weir_config::{ENCODED, Secret, SecretUrl, Secrets};
 use weir_engine::{Outcome, Permit, Reason, Trouble as Weather};
 use weir_net::http::{Client, Request, Response};
-use weir_net::{Error, Ground};
+use weir_net::{Error, Ground, LONG, aside};
 use weir_search_proto::error::code;
 use weir_search_proto::{Caps, Feed, Query, Release, Unreadable};
 
@@ -48,7 +48,7 @@ pub(crate) struct Target {
     key: Option<Secret>,
     proxy: Option<SecretUrl>,
     /// What only it and we should know, in all forms that it may be written in.
-    secrets: Secrets,
+    secrets: Arc<Secrets>,
 }
 
 /// A good answer to a search, and the bytes it was read from.
@@ -110,9 +110,9 @@ impl Target {
             url: config.url.clone(),
             key: config.api_key.clone(),
             proxy: config.proxy.clone(),
-            secrets: Secrets::of(&config.url, config.api_key.as_ref(), |part| {
+            secrets: Arc::new(Secrets::of(&config.url, config.api_key.as_ref(), |part| {
                 part.len() >= SECRET_IN_PATH
-            }),
+            })),
         }
     }
 
@@ -136,30 +136,48 @@ impl Target {
         url.host() == self.url.host()
     }
 
-    /// Takes away what tells a secret and is shown to clients. The address of the file stays: they never see it.
-    pub(crate) fn scrub(&self, release: &mut Release) {
-        let tells = |text: &str| self.secrets.tells(text);
-        release.details.take_if(|details| tells(details));
-        release.attributes.retain(|(_, value)| !tells(value));
+    /// What takes secrets out of a release, for whoever reads its answers, on any thread.
+    pub(crate) fn scrub(&self) -> impl Fn(&mut Release) + Send + use<> {
+        let secrets = self.secrets.clone();
+        move |release| scrub(&secrets, release)
     }
+}
 
-    fn trouble(&self, unreadable: Unreadable) -> Trouble {
-        let Unreadable::Error(error) = unreadable else {
-            return Trouble::Unreadable(Arc::new(unreadable));
-        };
-        let words = self.secrets.words(&error.description);
-        let limit = words.to_lowercase().contains("limit reached");
-        match error.code {
-            100..200 => Trouble::Key(words),
-            code::NO_SUCH_ITEM => Trouble::Missing,
-            code::REQUEST_LIMIT => Trouble::Limit(words),
-            code::DOWNLOAD_LIMIT => Trouble::Downloads(words),
-            _ if limit => Trouble::Limit(words),
-            200..300 => Trouble::Question(words),
-            429 => Trouble::Overload { retry_after: None },
-            other => Trouble::Said(format!("{words} (error {other})")),
-        }
+/// Takes away what tells a secret and is shown to clients. The address of the file stays: they never see it.
+fn scrub(secrets: &Secrets, release: &mut Release) {
+    let tells = |text: &str| secrets.tells(text);
+    release.details.take_if(|details| tells(details));
+    release.attributes.retain(|(_, value)| !tells(value));
+}
+
+fn trouble(secrets: &Secrets, unreadable: Unreadable) -> Trouble {
+    let Unreadable::Error(error) = unreadable else {
+        return Trouble::Unreadable(Arc::new(unreadable));
+    };
+    let words = secrets.words(&error.description);
+    let limit = words.to_lowercase().contains("limit reached");
+    match error.code {
+        100..200 => Trouble::Key(words),
+        code::NO_SUCH_ITEM => Trouble::Missing,
+        code::REQUEST_LIMIT => Trouble::Limit(words),
+        code::DOWNLOAD_LIMIT => Trouble::Downloads(words),
+        _ if limit => Trouble::Limit(words),
+        200..300 => Trouble::Question(words),
+        429 => Trouble::Overload { retry_after: None },
+        other => Trouble::Said(format!("{words} (error {other})")),
     }
+}
+
+/// Reads an answer: here if it is short, else where it keeps nobody waiting.
+async fn read<T: Send + 'static>(
+    body: &Bytes,
+    read: impl FnOnce(&[u8]) -> T + Send + 'static,
+) -> T {
+    if body.len() <= LONG {
+        return read(body);
+    }
+    let body = body.clone();
+    aside(move || read(&body)).await
 }
 
 impl Outbound {
@@ -181,11 +199,17 @@ impl Outbound {
         parameters.push(("limit", limit.to_string()));
         parameters.push(("offset", "0".into()));
         let (body, charset) = self.document(target, &parameters).await?;
-        let feed = weir_search_proto::read_feed(&body, charset.as_deref());
-        let mut feed = feed.map_err(|unreadable| target.trouble(unreadable))?;
-        feed.releases
-            .iter_mut()
-            .for_each(|release| target.scrub(release));
+        let (said, scrub) = (charset.clone(), target.scrub());
+        let feed = read(&body, move |body| {
+            let feed = weir_search_proto::read_feed(body, said.as_deref());
+            feed.map(|mut feed| {
+                feed.releases.iter_mut().for_each(scrub);
+                feed
+            })
+        });
+        let feed = feed
+            .await
+            .map_err(|unreadable| trouble(&target.secrets, unreadable))?;
         Ok(Found {
             feed,
             body,
@@ -196,8 +220,9 @@ impl Outbound {
     /// Asks an indexer what it can do.
     pub(crate) async fn caps(&self, target: &Target) -> Result<Caps, Trouble> {
         let (body, charset) = self.document(target, &[("t", "caps".to_owned())]).await?;
-        let caps = Caps::read(&body, charset.as_deref());
-        caps.map_err(|unreadable| target.trouble(unreadable))
+        let caps = read(&body, move |body| Caps::read(body, charset.as_deref()));
+        caps.await
+            .map_err(|unreadable| trouble(&target.secrets, unreadable))
     }
 
     /// Gets the file behind a link of a release.
@@ -219,7 +244,8 @@ impl Outbound {
             let text = String::from_utf8_lossy(&response.body);
             return Ok(File::Magnet(text.trim().to_owned()));
         }
-        check_file(target, &response.body)?;
+        let secrets = target.secrets.clone();
+        read(&response.body, move |body| check_file(&secrets, body)).await?;
         Ok(File::Bytes(response.body))
     }
 
@@ -239,13 +265,14 @@ impl Outbound {
             ..Request::new(&target.url)
         };
         let response = self.http.get(&request).await?;
-        // Some say with an error's status what they say as an error document.
+        // Some say with an error's status what they say as an error document, which is never long.
         if response.status >= 400
+            && response.body.len() <= LONG
             && let Err(Unreadable::Error(error)) =
                 weir_search_proto::read_feed(&response.body, None)
             && response.overload().is_none()
         {
-            return Err(target.trouble(Unreadable::Error(error)));
+            return Err(trouble(&target.secrets, Unreadable::Error(error)));
         }
         let response = judged(response)?;
         let charset = response.content_type.as_deref().and_then(charset);
@@ -280,7 +307,7 @@ fn charset(content_type: &str) -> Option<String> {
 }
 
 /// Whether these bytes are a torrent or an NZB: an indexer's page or error must not become a file.
-fn check_file(target: &Target, body: &[u8]) -> Result<(), Trouble> {
+fn check_file(secrets: &Secrets, body: &[u8]) -> Result<(), Trouble> {
     if body.first() == Some(&b'd') {
         let info = body.windows(6).any(|part| part == b"4:info");
         return match info && body.ends_with(b"e") {
@@ -293,7 +320,7 @@ fn check_file(target: &Target, body: &[u8]) -> Result<(), Trouble> {
         return Ok(());
     }
     match weir_search_proto::read_feed(body, None) {
-        Err(error @ Unreadable::Error(_)) => Err(target.trouble(error)),
+        Err(error @ Unreadable::Error(_)) => Err(trouble(secrets, error)),
         Err(Unreadable::Html) => Err(Trouble::NotAFile("it gave a page instead of a file")),
         _ => Err(Trouble::NotAFile("what it gave is neither torrent nor NZB")),
     }
@@ -348,5 +375,24 @@ pub(crate) fn outcome_of_file(trouble: &Trouble, own_host: bool, permit: &Permit
         Trouble::Net(_) if own_host => outcome(trouble, permit),
         // One whose downloads are used up still answers questions.
         _ => Outcome::No,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn long_answers_are_read_on_a_thread_of_their_own() {
+        let thread = |length| async move {
+            let body = Bytes::from(vec![b' '; length]);
+            let read = read(&body, |body| (body.len(), std::thread::current().id()));
+            read.await
+        };
+        let here = std::thread::current().id();
+        assert_eq!(thread(LONG).await, (LONG, here));
+        let (length, there) = thread(LONG + 1).await;
+        assert_eq!(length, LONG + 1);
+        assert_ne!(there, here);
     }
 }
