@@ -1,11 +1,11 @@
 //! From a host to an open stream: every address in turn, each with its share of the time.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use crate::{Error, Family, Ground, Names, Stream};
+use crate::{Error, Family, Ground, Names, Reach, Stream};
 
 /// Addresses of one host that are tried at most: the rest would only make a dead host slower.
 const TRIES: usize = 4;
@@ -19,34 +19,24 @@ pub struct Goal<'a> {
     pub port: u16,
     /// Which addresses are wanted.
     pub family: Family,
-    /// Whether the operator named this host, so that it may be a neighbour.
-    pub private: bool,
+    /// Which private addresses it may have.
+    pub reach: Reach<'a>,
 }
 
-/// Opens a stream to the first address that takes it. `within` bounds connecting; names have their own
+/// Opens a stream to the first address that takes it, and says which. `within` bounds connecting; names have their own
 /// bound. The error is that of the address that came furthest.
 pub async fn connect(
     ground: &dyn Ground,
     goal: Goal<'_>,
     within: Duration,
-) -> Result<Box<dyn Stream>, Error> {
-    let (stream, _) = reach(ground, goal, within).await?;
-    Ok(stream)
-}
-
-/// The same, and which address it was.
-pub(crate) async fn reach(
-    ground: &dyn Ground,
-    goal: Goal<'_>,
-    within: Duration,
-) -> Result<(Box<dyn Stream>, IpAddr), Error> {
+) -> Result<(Box<dyn Stream>, SocketAddr), Error> {
     let Goal {
         host,
         port,
         family,
-        private,
+        reach,
     } = goal;
-    let addresses = Names::addresses(ground, host, port, family, private).await?;
+    let addresses = Names::addresses(ground, host, port, family, reach).await?;
     let addresses = alternate(addresses);
     let end = Instant::now() + within;
     let mut told = Error::NoSuchHost;
@@ -54,7 +44,7 @@ pub(crate) async fn reach(
         let left = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
         let share = end.saturating_duration_since(Instant::now()) / left;
         let failed = match timeout(share, ground.connect(*address)).await {
-            Ok(Ok(stream)) => return Ok((stream, address.ip())),
+            Ok(Ok(stream)) => return Ok((stream, *address)),
             Ok(Err(error)) => error,
             Err(_) => Error::TimedOut,
         };

@@ -18,6 +18,15 @@ pub enum Error {
     /// A private address that nobody configured.
     #[error("the address {0} is private and was not configured")]
     Forbidden(IpAddr),
+    /// A private address that the upstream's name did not have when it was first looked up.
+    #[error(
+        "its name now leads to the private address {0}, which it did not have at first; reload the \
+         configuration if that is right"
+    )]
+    Moved(IpAddr),
+    /// A name of this network that nobody configured, and that a proxy should look up.
+    #[error("a local name that was not configured")]
+    LocalName,
     /// Nobody listens there.
     #[error("connection refused")]
     Refused,

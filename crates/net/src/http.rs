@@ -20,8 +20,8 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use weir_config::SecretUrl;
 
-use crate::Family;
 pub use crate::tls::Roots;
+use crate::{Family, Reach};
 pub use client::{Client, Clock};
 
 /// What one question consists of.
@@ -43,9 +43,8 @@ pub struct Request<'a> {
     /// How many redirects are followed. With none the redirect itself is the answer, as is always one
     /// that leads to another scheme (`magnet:`).
     pub redirects: u8,
-    /// Whether the URL's host may be private. A redirect may lead to a private address only if it leads
-    /// to the same host and port.
-    pub private: bool,
+    /// Which private addresses the URL and whatever it redirects to may have.
+    pub reach: Reach<'a>,
     /// The `Accept` header.
     pub accept: &'a str,
     /// The `User-Agent` header.
@@ -67,7 +66,7 @@ impl<'a> Request<'a> {
             family: Family::Any,
             body_limit: 1 << 20,
             redirects: 0,
-            private: false,
+            reach: Reach::Public,
             accept: "*/*",
             user_agent: concat!("Weir/", env!("CARGO_PKG_VERSION")),
             headers: &[],

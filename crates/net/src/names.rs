@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use url::Host;
 
-use crate::{Error, Family, Ground};
+use crate::{Error, Family, Ground, Reach};
 
 /// The policy of names; used for streams and datagrams alike.
 #[derive(Clone, Copy, Debug)]
@@ -15,30 +15,28 @@ pub struct Names;
 
 impl Names {
     /// The addresses of `host` (a name, an address, an IPv6 address in brackets) that may be called, in
-    /// the ground's order. Private ones count only if `private` says that the operator meant them.
+    /// the ground's order. Private ones count only as far as `reach` says that the operator meant them.
     pub async fn addresses(
         ground: &dyn Ground,
         host: &str,
         port: u16,
         family: Family,
-        private: bool,
+        reach: Reach<'_>,
     ) -> Result<Vec<SocketAddr>, Error> {
         let found = match literal(host)? {
             Literal::Address(address) => vec![address],
             Literal::Name(name) => ground.resolve(&name).await?,
         };
-        let first = found.first().copied().ok_or(Error::NoSuchHost)?;
-        let allowed = |address: &IpAddr| private || !is_private(*address);
-        let mut allowed: Vec<IpAddr> = found.into_iter().filter(allowed).collect();
-        if allowed.is_empty() {
-            return Err(Error::Forbidden(first));
-        }
-        allowed.retain(|address| family.has(*address));
-        if allowed.is_empty() {
+        // An address in IPv6's clothes is the one that is called.
+        let found = found.iter().map(IpAddr::to_canonical);
+        let found: Vec<IpAddr> = found.filter(|address| family.has(*address)).collect();
+        if found.is_empty() {
             return Err(Error::NoAddress);
         }
-        let with_port = |address| SocketAddr::new(address, port);
-        Ok(allowed.into_iter().map(with_port).collect())
+        let allowed = reach.admit(found)?.into_iter();
+        Ok(allowed
+            .map(|address| SocketAddr::new(address, port))
+            .collect())
     }
 }
 
@@ -123,10 +121,11 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// The v4 address that a v6 one carries (NAT64, 6to4, Teredo): it leads where that one leads.
+/// The v4 address that a v6 one carries (NAT64, SIIT, 6to4, Teredo): it leads where that one leads.
 fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let (high, low) = match address.segments() {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => (high, low),
+        [0, 0, 0, 0, 0xffff, 0, high, low] => (high, low),
         [0x2002, high, low, ..] => (high, low),
         [0x2001, 0, .., high, low] => (!high, !low),
         _ => return None,
@@ -205,6 +204,7 @@ mod tests {
             "::ffff:192.168.0.1",
             "64:ff9b::10.0.0.1",
             "64:ff9b:1::1",
+            "::ffff:0:10.0.0.1",
             "2002:7f00:1::",
             "2002:c0a8:101::1",
             "2001:0:1:2:3:4:80ff:fffe",
@@ -243,6 +243,7 @@ mod tests {
             "2001:db8::1",
             "::ffff:1.1.1.1",
             "64:ff9b::1.1.1.1",
+            "::ffff:0:1.1.1.1",
             "2002:101:101::1",
             "2001:0:1:2:3:4:fefe:fefe",
             "fbff::1",

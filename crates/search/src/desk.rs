@@ -245,7 +245,10 @@ impl Desk {
                 self.engine.set_quota(same.upstream, quota);
                 self.engine.set_time_out(same.upstream, entry.timeout);
                 all.push(match same.config == *entry {
-                    true => same.clone(),
+                    true => {
+                        same.target.reloaded();
+                        same.clone()
+                    }
                     false => Arc::new(Indexer {
                         calls: same.calls.clone(),
                         ..self.indexer(entry, number, same.upstream, same.known.load_full())

@@ -11,7 +11,7 @@ use percent_encoding::utf8_percent_encode;
 use weir_config::{ENCODED, Secret, SecretUrl, Secrets};
 use weir_engine::{Outcome, Permit, Reason, Trouble as Weather};
 use weir_net::http::{Client, Request, Response};
-use weir_net::{Error, Ground, LONG, aside};
+use weir_net::{Error, Ground, Home, LONG, Reach, aside};
 use weir_search_proto::error::code;
 use weir_search_proto::{Caps, Feed, Query, Release, Unreadable};
 
@@ -45,6 +45,7 @@ pub(crate) struct Options {
 #[derive(Debug)]
 pub(crate) struct Target {
     url: SecretUrl,
+    home: Home,
     key: Option<Secret>,
     proxy: Option<SecretUrl>,
     /// What only it and we should know, in all forms that it may be written in.
@@ -108,6 +109,7 @@ impl Target {
     pub(crate) fn new(config: &Indexer) -> Self {
         Self {
             url: config.url.clone(),
+            home: Home::new(&config.url),
             key: config.api_key.clone(),
             proxy: config.proxy.clone(),
             secrets: Arc::new(Secrets::of(&config.url, config.api_key.as_ref(), |part| {
@@ -131,9 +133,14 @@ impl Target {
         query
     }
 
-    /// Whether an address is at the indexer's own host.
+    /// Whether an address is the indexer's own: the same scheme, host and port.
     pub(crate) fn is_at(&self, url: &SecretUrl) -> bool {
-        url.host() == self.url.host()
+        self.home.is_at(url)
+    }
+
+    /// The configuration was read again: its name may lead elsewhere now.
+    pub(crate) fn reloaded(&self) {
+        self.home.forget();
     }
 
     /// What takes secrets out of a release, for whoever reads its answers, on any thread.
@@ -178,6 +185,16 @@ async fn read<T: Send + 'static>(
     }
     let body = body.clone();
     aside(move || read(&body)).await
+}
+
+impl Options {
+    /// Which private addresses an indexer's answers, redirects and links may lead to.
+    fn reach(self, target: &Target) -> Reach<'_> {
+        match self.private {
+            true => Reach::Home(&target.home),
+            false => Reach::Public,
+        }
+    }
 }
 
 impl Outbound {
@@ -227,12 +244,14 @@ impl Outbound {
 
     /// Gets the file behind a link of a release.
     pub(crate) async fn fetch(&self, target: &Target, url: &SecretUrl) -> Result<File, Trouble> {
-        let private = target.is_at(url) && self.options.private;
         let request = Request {
             proxy: target.proxy.as_ref(),
             body_limit: self.options.file_limit,
             redirects: REDIRECTS,
-            private: self.options.private_links || private,
+            reach: match self.options.private_links {
+                true => Reach::Everywhere,
+                false => self.options.reach(target),
+            },
             ..Request::new(url)
         };
         let response = self.http.get(&request).await?;
@@ -260,7 +279,7 @@ impl Outbound {
             proxy: target.proxy.as_ref(),
             body_limit: self.options.answer_limit,
             redirects: REDIRECTS,
-            private: self.options.private,
+            reach: self.options.reach(target),
             accept: "application/rss+xml, application/xml, text/xml, */*;q=0.1",
             ..Request::new(&target.url)
         };
@@ -349,7 +368,9 @@ pub(crate) fn outcome(trouble: &Trouble, permit: &Permit) -> Outcome {
                 permit.blame(Weather::NoRoute, rejected(Reason::NoRoute))
             }
             Error::SilentDns => permit.blame(Weather::SilentDns, Outcome::Unavailable),
-            Error::Untrusted(_) | Error::Forbidden(_) => rejected(Reason::Untrusted),
+            Error::Untrusted(_) | Error::Forbidden(_) | Error::Moved(_) | Error::LocalName => {
+                rejected(Reason::Untrusted)
+            }
             Error::TooLarge { .. } | Error::TooMany(_) | Error::Unreadable | Error::Redirects => {
                 Outcome::Broken
             }
@@ -366,6 +387,7 @@ pub(crate) fn outcome_of_file(trouble: &Trouble, own_host: bool, permit: &Permit
         }
         Trouble::Net(
             Error::Forbidden(_)
+            | Error::LocalName
             | Error::TooLarge { .. }
             | Error::TooMany(_)
             | Error::NoSuchHost

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use weir_net::http::{Client, Limits, Request, Roots};
-use weir_net::{Error, Ground, System};
+use weir_net::{Error, Ground, Home, Reach, System};
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::Place;
 use weir_testkit::zoo::flood::Flood;
@@ -21,8 +21,9 @@ fn client(ground: Arc<dyn Ground>) -> Client {
 /// What a client makes of an address; nothing if it waits in vain.
 async fn meet(client: &Client, url: &str) -> Option<Result<(u16, String), Error>> {
     let url = weir_config::SecretUrl::parse(url).expect("a URL");
+    let home = Home::new(&url);
     let request = Request {
-        private: true,
+        reach: Reach::Home(&home),
         redirects: 3,
         body_limit: MOST,
         ..Request::new(&url)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
 use weir_net::http::{Client, Limits, Request, Roots};
-use weir_net::{Datagrams, Error, Family, Ground, System};
+use weir_net::{Datagrams, Error, Family, Ground, Home, Reach, System};
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::flood::Flood;
 use weir_testkit::zoo::http::{Behaviour, Good, RetryAfter, Tracker};
@@ -32,8 +32,9 @@ fn client(ground: Arc<dyn Ground>) -> Client {
 /// What a client makes of a tracker; nothing if it waits in vain.
 async fn meet(client: &Client, tracker: &Tracker) -> Option<Result<(u16, Vec<u8>), Error>> {
     let url = weir_config::SecretUrl::parse(&tracker.url()).expect("a URL");
+    let home = Home::new(&url);
     let request = Request {
-        private: true,
+        reach: Reach::Home(&home),
         redirects: 3,
         body_limit: 1 << 20,
         ..Request::new(&url)

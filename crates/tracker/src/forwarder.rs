@@ -206,6 +206,7 @@ impl Forwarders {
                     .set_quota(same.upstream, policy::quota(config));
                 office.engine.set_time_out(same.upstream, time_out);
                 if same.config == *entry {
+                    same.target.reloaded();
                     forwarders.push(Arc::clone(same));
                     continue;
                 }

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use weir_config::{SecretUrl, Secrets};
-use weir_net::{Error, Family, Ground, Names};
+use weir_net::{Error, Family, Ground, Home, Names, Reach};
 use weir_tracker_proto::http::{Failure, RetryIn};
 use weir_tracker_proto::{Announce, InfoHash, ReplyError};
 
@@ -43,6 +43,7 @@ pub(crate) struct Options {
 #[derive(Debug)]
 pub(crate) struct Target {
     url: SecretUrl,
+    home: Home,
     host: Option<String>,
     proxy: Option<SecretUrl>,
     family: Family,
@@ -99,6 +100,7 @@ impl Target {
     pub(crate) fn new(config: &forwarder::Forwarder) -> Self {
         Self {
             url: config.uri.clone(),
+            home: Home::new(&config.uri),
             host: config.host.clone(),
             proxy: config.proxy.clone(),
             family: match config.family {
@@ -118,8 +120,23 @@ impl Target {
         host.trim_matches(['[', ']']).parse().ok()
     }
 
+    /// The configuration was read again: its name may lead elsewhere now.
+    pub(crate) fn reloaded(&self) {
+        self.home.forget();
+    }
+
     fn is_udp(&self) -> bool {
         self.url.scheme() == "udp"
+    }
+}
+
+impl Options {
+    /// Which private addresses a tracker and its redirects may lead to.
+    fn reach(self, target: &Target) -> Reach<'_> {
+        match self.private {
+            true => Reach::Home(&target.home),
+            false => Reach::Public,
+        }
     }
 }
 
@@ -197,8 +214,8 @@ impl Outbound {
     async fn addresses(&self, target: &Target) -> Result<Vec<SocketAddr>, Error> {
         let host = target.url.host().ok_or(Error::NoSuchHost)?.to_string();
         let port = target.url.port().unwrap_or(0);
-        let (ground, private) = (&*self.ground, self.options.private);
-        Names::addresses(ground, &host, port, target.family, private).await
+        let (ground, reach) = (&*self.ground, self.options.reach(target));
+        Names::addresses(ground, &host, port, target.family, reach).await
     }
 }
 

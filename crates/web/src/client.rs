@@ -90,9 +90,6 @@ impl Client {
     }
 }
 
-/// Names below these are never given out by public DNS, so no other site can have one.
-const PRIVATE_NAMES: [&str; 5] = [".localhost", ".local", ".lan", ".internal", ".home.arpa"];
-
 /// Whether a browser that asks by this name means us: an address, a name of this network, or one of `web.hosts`.
 fn is_ours(host: &HeaderValue, hosts: &[String]) -> bool {
     let Ok(host) = host.to_str() else {
@@ -102,10 +99,10 @@ fn is_ours(host: &HeaderValue, hosts: &[String]) -> bool {
         return true;
     }
     let name = host.split(':').next().unwrap_or_default();
-    let name = name.trim_end_matches('.').to_ascii_lowercase();
-    !name.contains('.')
-        || PRIVATE_NAMES.iter().any(|end| name.ends_with(end))
-        || hosts.iter().any(|host| host.eq_ignore_ascii_case(&name))
+    let name = name.trim_end_matches('.');
+    name.is_empty()
+        || weir_config::is_local_name(name)
+        || hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
 }
 
 /// Whether this may stand in an address as name or number, with a port or without.

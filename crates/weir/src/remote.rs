@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use weir_config::{Environment, ProcessEnvironment, Secret, SecretUrl};
 use weir_net::http::{Client, Limits, Request};
-use weir_net::{Roots, System};
+use weir_net::{Reach, Roots, System};
 
 use crate::cli;
 use crate::config::{Config, load};
@@ -104,7 +104,7 @@ impl Remote {
         let url = url.with_context(|| format!("{} is not the address of a web page", self.base))?;
         let request = Request {
             body_limit: ANSWER,
-            private: true,
+            reach: Reach::Everywhere,
             accept: "application/json, */*;q=0.1",
             headers: &[("X-Api-Key", self.key.expose())],
             post,

@@ -93,7 +93,7 @@ impl Client {
         self.shared.pool.count()
     }
 
-    async fn begin(&self, target: &Target, request: &Request<'_>) -> Result<Begun, Error> {
+    async fn begin(&self, target: &Target<'_>, request: &Request<'_>) -> Result<Begun, Error> {
         let proxy = request.proxy.map(Proxy::new).transpose()?;
         let key = Key {
             secure: target.is_secure(),
@@ -101,10 +101,12 @@ impl Client {
             port: target.port(),
             proxy: request.proxy.map(|proxy| proxy.expose().into()),
             family: request.family,
-            private: target.private,
         };
+        if proxy.is_some() {
+            proxy::judge(target)?;
+        }
         let question = || question(target, request, proxy.as_ref());
-        if let Some(mut line) = self.shared.pool.take(&key) {
+        if let Some(mut line) = self.shared.pool.take(&key, target.reach) {
             match line.ask(question()?).await {
                 Ok(answer) => return begun(line, key, answer, target, proxy.as_ref()),
                 // It was closed while our request was on its way. A question may be asked twice, an order not.
@@ -120,7 +122,7 @@ impl Client {
 
     async fn open(
         &self,
-        target: &Target,
+        target: &Target<'_>,
         request: &Request<'_>,
         proxy: Option<&Proxy<'_>>,
     ) -> Result<Line, Error> {
@@ -134,17 +136,16 @@ impl Client {
             host: target.host(),
             port: target.port(),
             family: request.family,
-            private: target.private,
+            reach: target.reach,
         };
-        let (stream, from) = match proxy {
+        let (stream, to) = match proxy {
             Some(proxy) => {
-                proxy::judge(target)?;
                 let opened = proxy.open(&**ground, request.family, limits.connect);
                 (opened.await?, None)
             }
             None => {
-                let (stream, address) = dial::reach(&**ground, goal, limits.connect).await?;
-                (stream, Some(address))
+                let (stream, to) = dial::connect(&**ground, goal, limits.connect).await?;
+                (stream, Some(to.ip()))
             }
         };
         let (mut stream, meter) = Meter::on(stream, OPENING);
@@ -158,7 +159,7 @@ impl Client {
                 false => error,
             })?;
         }
-        Line::open((stream, from), meter, limits.head).await
+        Line::open(stream, meter, limits.head, to).await
     }
 
     async fn finish(&self, begun: Begun, limit: usize) -> Result<Response, Error> {
@@ -169,7 +170,7 @@ impl Client {
         } = begun;
         let (head, packed) = answer.into_parts();
         let packed = line.read(packed, limit).await?;
-        let from = line.from;
+        let from = line.to;
         self.shared.pool.put(key, line);
         let text = |name| text(&head.headers, name);
         let body = body::unpack(text(header::CONTENT_ENCODING), packed, limit).await?;
@@ -191,7 +192,7 @@ fn begun(
     line: Line,
     key: Key,
     answer: hyper::Response<Incoming>,
-    target: &Target,
+    target: &Target<'_>,
     proxy: Option<&Proxy<'_>>,
 ) -> Result<Begun, Error> {
     if answer.status() == 407 && proxy.is_some_and(|proxy| proxy.takes(target)) {
@@ -201,11 +202,11 @@ fn begun(
 }
 
 /// Where the answer sends us, if it does and the way is one of HTTP.
-fn redirect(
+fn redirect<'a>(
     answer: &hyper::Response<Incoming>,
-    target: &Target,
-    request: &Request<'_>,
-) -> Option<Result<Target, Error>> {
+    target: &Target<'a>,
+    request: &Request<'a>,
+) -> Option<Result<Target<'a>, Error>> {
     if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return None;
     }
@@ -215,7 +216,7 @@ fn redirect(
 }
 
 fn question(
-    target: &Target,
+    target: &Target<'_>,
     request: &Request<'_>,
     proxy: Option<&Proxy<'_>>,
 ) -> Result<hyper::Request<String>, Error> {

@@ -48,16 +48,17 @@ pub(super) struct Line {
     /// What may still be read for the answer under way.
     meter: Arc<Meter>,
     head_limit: usize,
-    /// Where it leads; not known through a proxy.
-    pub(super) from: Option<IpAddr>,
+    /// The address at the other end; nothing where a proxy knows it.
+    pub(super) to: Option<IpAddr>,
 }
 
 impl Line {
     /// `meter` is that of the stream.
     pub(super) async fn open(
-        (stream, from): (Box<dyn Stream>, Option<IpAddr>),
+        stream: Box<dyn Stream>,
         meter: Arc<Meter>,
         head_limit: usize,
+        to: Option<IpAddr>,
     ) -> Result<Self, Error> {
         let heard = Arc::new(AtomicBool::new(false));
         let stream = Listened {
@@ -82,7 +83,7 @@ impl Line {
             heard,
             meter,
             head_limit,
-            from,
+            to,
         })
     }
 

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Limits;
 use super::line::Line;
-use crate::Family;
+use crate::{Family, Reach};
 
 /// What two requests must have in common to share a connection. It is never printed: the proxy's URL
 /// holds its password.
@@ -20,8 +20,6 @@ pub(super) struct Key {
     pub(super) port: u16,
     pub(super) proxy: Option<Box<str>>,
     pub(super) family: Family,
-    /// What was opened for a configured host must not serve a link that merely leads there.
-    pub(super) private: bool,
 }
 
 /// Idle connections, bounded in count and time.
@@ -48,13 +46,16 @@ impl Pool {
         Arc::new(Self { limits, state })
     }
 
-    /// The connection that was used last and is still open.
-    pub(super) fn take(&self, key: &Key) -> Option<Line> {
+    /// The connection that was used last, is still open and leads where this request may lead: what was
+    /// opened for a configured upstream must not serve a link that merely has its name.
+    pub(super) fn take(&self, key: &Key, reach: Reach<'_>) -> Option<Line> {
         let mut state = self.state.lock();
         let idle = state.idle.get_mut(key)?;
         let now = Instant::now();
         let mut found = None;
-        while let Some(mut last) = idle.pop() {
+        let may = |idle: &Idle| idle.line.to.is_none_or(|to| reach.allows(to));
+        while let Some(at) = idle.iter().rposition(may) {
+            let mut last = idle.remove(at);
             if now < last.since + self.limits.idle_time && last.line.is_open() {
                 found = Some(last.line);
                 break;

@@ -2,13 +2,13 @@
 
 use hyper::header::HeaderValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use weir_config::SecretUrl;
+use weir_config::{SecretUrl, is_local_name};
 
 use super::socks;
 use super::target::{Target, basic, user_and_password};
 use crate::dial::{self, Goal};
 use crate::names::{Literal, literal};
-use crate::{Error, Family, Ground, Stream, is_private};
+use crate::{Error, Family, Ground, Reach, Stream};
 
 /// What a proxy may say before the tunnel begins.
 const HEAD: usize = 16 << 10;
@@ -45,7 +45,7 @@ impl<'a> Proxy<'a> {
     }
 
     /// Whether requests to a target are handed to the proxy as they are, with the whole URL.
-    pub(super) fn takes(&self, target: &Target) -> bool {
+    pub(super) fn takes(&self, target: &Target<'_>) -> bool {
         self.kind == Kind::Http && !target.is_secure()
     }
 
@@ -65,16 +65,17 @@ impl<'a> Proxy<'a> {
             host: self.url.expose_url().host_str().unwrap_or_default(),
             port: self.url.port().unwrap_or(1080),
             family,
-            private: true,
+            reach: Reach::Everywhere,
         };
-        dial::connect(ground, goal, within).await.map_err(ours)
+        let opened = dial::connect(ground, goal, within).await;
+        opened.map(|(stream, _)| stream).map_err(ours)
     }
 
     /// Has the proxy at the other end connect to the target, unless requests are handed over.
     pub(super) async fn lead(
         &self,
         stream: &mut Box<dyn Stream>,
-        target: &Target,
+        target: &Target<'_>,
     ) -> Result<(), Error> {
         let ask = Ask {
             host: target.host(),
@@ -89,17 +90,13 @@ impl<'a> Proxy<'a> {
     }
 }
 
-/// Addresses behind a name are the proxy's to know; those in plain sight are judged here.
-pub(super) fn judge(target: &Target) -> Result<(), Error> {
-    if target.private {
-        return Ok(());
-    }
-    match literal(target.host())? {
-        Literal::Address(address) if is_private(address) => Err(Error::Forbidden(address)),
-        Literal::Name(name) if name == "localhost" || name.ends_with(".localhost") => {
-            Err(Error::Forbidden(std::net::Ipv4Addr::LOCALHOST.into()))
-        }
-        _ => Ok(()),
+/// Addresses behind a name are the proxy's to know, and its network the proxy's to guard; what is private
+/// in plain sight is judged here.
+pub(super) fn judge(target: &Target<'_>) -> Result<(), Error> {
+    match (target.reach, literal(target.host())?) {
+        (Reach::Public, Literal::Name(name)) if is_local_name(&name) => Err(Error::LocalName),
+        (_, Literal::Name(_)) => Ok(()),
+        (reach, Literal::Address(address)) => reach.admit(vec![address]).map(drop),
     }
 }
 

@@ -7,38 +7,44 @@ use url::Url;
 use weir_config::SecretUrl;
 
 use super::Request;
-use crate::Error;
+use crate::reach::origin;
+use crate::{Error, Reach};
 
 /// One URL of the chain.
-pub(super) struct Target {
+pub(super) struct Target<'a> {
     url: SecretUrl,
     /// Path and query as they are sent.
     path: String,
-    /// Whether the host may be private.
-    pub(super) private: bool,
-    /// Whether this is the configured host and port, to which the configured `Host` applies.
+    /// Which private addresses the host may have.
+    pub(super) reach: Reach<'a>,
+    /// Whether this is the configured origin, to which the configured `Host` applies.
     pub(super) configured: bool,
 }
 
-impl Target {
+impl<'a> Target<'a> {
     /// The configured URL with the question appended.
-    pub(super) fn first(request: &Request<'_>) -> Result<Self, Error> {
+    pub(super) fn first(request: &Request<'a>) -> Result<Self, Error> {
         let mut path = path_of(request.url);
         if !request.query.is_empty() {
             path.push(if path.contains('?') { '&' } else { '?' });
             path.push_str(&sendable(request.query));
         }
-        Self::new(request.url.clone(), path, request.private, true)
+        Self::new(request.url.clone(), path, request.reach, true)
     }
 
-    fn new(url: SecretUrl, path: String, private: bool, configured: bool) -> Result<Self, Error> {
+    fn new(
+        url: SecretUrl,
+        path: String,
+        reach: Reach<'a>,
+        configured: bool,
+    ) -> Result<Self, Error> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Error::Unsendable("a URL that is neither http nor https"));
         }
         Ok(Self {
+            reach: reach.at(&url),
             url,
             path,
-            private,
             configured,
         })
     }
@@ -47,7 +53,7 @@ impl Target {
     pub(super) fn redirected(
         &self,
         location: &str,
-        request: &Request<'_>,
+        request: &Request<'a>,
     ) -> Option<Result<Self, Error>> {
         let joined = self.url.expose_url().join(location).ok()?;
         if !matches!(joined.scheme(), "http" | "https") {
@@ -57,15 +63,14 @@ impl Target {
             // What was asked in secret would be repeated in the open.
             return Some(Err(Error::Redirects));
         }
-        let configured = origin(&joined) == origin(request.url.expose_url());
         // A location written in full is kept as it was written; a relative one has no such form.
         let url = match SecretUrl::parse(location) {
             Some(url) if url.expose_url() == &joined => url,
             _ => SecretUrl::parse(joined.as_str())?,
         };
         let path = path_of(&url);
-        let private = request.private && configured;
-        Some(Self::new(url, path, private, configured))
+        let configured = origin(&url) == origin(request.url);
+        Some(Self::new(url, path, request.reach, configured))
     }
 
     pub(super) fn is_secure(&self) -> bool {
@@ -119,10 +124,6 @@ pub(super) fn user_and_password(url: &Url) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((decode(url.username()), decode(password)))
 }
 
-fn origin(url: &Url) -> (Option<&str>, Option<u16>) {
-    (url.host_str(), url.port_or_known_default())
-}
-
 /// Path and query as they were written, because a passkey must arrive byte by byte; as the URL standard
 /// has them where the text is odd enough that the two could disagree about where the path begins.
 fn path_of(url: &SecretUrl) -> String {
@@ -170,6 +171,7 @@ fn sendable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Home;
 
     fn url(text: &str) -> SecretUrl {
         SecretUrl::parse(text).expect("a URL")
@@ -209,8 +211,9 @@ mod tests {
     #[test]
     fn redirects_know_whether_they_stay() {
         let configured = url("http://10.0.0.1:80/announce?passkey=k");
+        let home = Home::new(&configured);
         let request = Request {
-            private: true,
+            reach: Reach::Home(&home),
             query: "x=1",
             ..Request::new(&configured)
         };
@@ -221,6 +224,7 @@ mod tests {
             ("http://10.0.0.1:81/a", "10.0.0.1", "/a", false),
             ("http://10.0.0.2/a", "10.0.0.2", "/a", false),
             ("https://10.0.0.1/a", "10.0.0.1", "/a", false),
+            ("https://10.0.0.1:80/a", "10.0.0.1", "/a", false),
             ("//b.example/a", "b.example", "/a", false),
         ] {
             let target = first.redirected(location, &request).expect("HTTP");
@@ -228,7 +232,7 @@ mod tests {
             assert_eq!(target.host(), host, "{location}");
             assert_eq!(target.line(false), path, "{location}");
             assert_eq!(
-                (target.private, target.configured),
+                (matches!(target.reach, Reach::Home(_)), target.configured),
                 (private, private),
                 "{location}"
             );

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, advance, timeout};
 use weir_net::http::{Client, Limits, Roots};
-use weir_net::{Error, Family, Goal, System, connect};
+use weir_net::{Error, Family, Goal, Reach, System, connect};
 use weir_testkit::memory::{Fault, Name, Network};
 
 use crate::{PUBLIC, Scripted, answer, at, client, get};
@@ -263,38 +263,38 @@ async fn private_hosts_are_refused_unless_configured() {
     let network = Network::new();
     network.resolves("mixed.example", &["10.0.0.1", "192.0.2.1"]);
     network.resolves("inside.example", &["10.0.0.1", "fd00::1"]);
-    let goal = |host, private| Goal {
+    let goal = |host, reach| Goal {
         host,
         port: 80,
         family: Family::Any,
-        private,
+        reach,
     };
     let within = Duration::from_secs(1);
-    for (host, private, expected) in [
+    for (host, reach, expected) in [
         (
             "inside.example",
-            false,
+            Reach::Public,
             Error::Forbidden("10.0.0.1".parse().expect("an address")),
         ),
         (
             "127.0.0.1",
-            false,
+            Reach::Public,
             Error::Forbidden("127.0.0.1".parse().expect("an address")),
         ),
         (
             "[::ffff:127.0.0.1]",
-            false,
+            Reach::Public,
             Error::Forbidden("127.0.0.1".parse().expect("an address")),
         ),
         (
             "0x7f.1",
-            false,
+            Reach::Public,
             Error::Forbidden("127.0.0.1".parse().expect("an address")),
         ),
-        ("inside.example", true, Error::Refused),
-        ("mixed.example", false, Error::Refused),
+        ("inside.example", Reach::Everywhere, Error::Refused),
+        ("mixed.example", Reach::Public, Error::Refused),
     ] {
-        let error = connect(&network, goal(host, private), within).await;
+        let error = connect(&network, goal(host, reach), within).await;
         assert_eq!(error.err(), Some(expected), "{host}");
     }
     assert_eq!(network.connections(at("10.0.0.1:80")), 1);
@@ -312,7 +312,7 @@ async fn the_kernel_refuses_in_our_words() {
         host: "127.0.0.1",
         port,
         family: Family::Any,
-        private: true,
+        reach: Reach::Everywhere,
     };
     let error = connect(&system, goal, Duration::from_secs(5)).await;
     assert_eq!(error.err(), Some(Error::Refused));

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use weir_net::http::{Client, Limits, Request, Roots};
-use weir_net::{BoxFuture, Datagrams, Error, Family, Ground, Stream, System};
+use weir_net::{BoxFuture, Datagrams, Error, Family, Ground, Reach, Stream, System};
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::Place;
 use weir_testkit::zoo::flood::Flood;
@@ -37,7 +37,7 @@ async fn meet(ground: Arc<dyn Ground>, place: Place<'_>, flood: Flood) -> (Error
     let client = Client::new(ground, Roots::System, Limits::default()).expect("a client");
     let url = url(&tracker.url());
     let request = Request {
-        private: true,
+        reach: Reach::Everywhere,
         ..Request::new(&url)
     };
     let error = timeout(HANG, client.get(&request)).await;
@@ -265,7 +265,7 @@ async fn a_tls_handshake_is_bounded_too() {
     let client = Client::new(Arc::new(System::new()), Roots::System, Limits::default());
     let url = url(&format!("https://127.0.0.1:{port}/"));
     let request = Request {
-        private: true,
+        reach: Reach::Everywhere,
         ..Request::new(&url)
     };
     let answer = timeout(HANG, client.expect("a client").get(&request)).await;

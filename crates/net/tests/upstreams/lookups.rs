@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use weir_net::{Error, Family, Ground, Names, System};
+use weir_net::{Error, Family, Ground, Names, Reach, System};
 use weir_testkit::dns::Server;
 use weir_testkit::memory::Name;
 
@@ -57,9 +57,9 @@ async fn names_without_addresses_do_not_exist() {
     for name in ["empty.example", "unknown.example"] {
         assert_eq!(system.resolve(name).await, Err(Error::NoSuchHost), "{name}");
     }
-    let six = Names::addresses(&system, "four.example", 80, Family::V6, false).await;
+    let six = Names::addresses(&system, "four.example", 80, Family::V6, Reach::Public).await;
     assert_eq!(six, Err(Error::NoAddress));
-    let four = Names::addresses(&system, "FOUR.example", 80, Family::V4, false).await;
+    let four = Names::addresses(&system, "FOUR.example", 80, Family::V4, Reach::Public).await;
     assert_eq!(four, Ok(vec!["192.0.2.1:80".parse().expect("an address")]));
 }
 

@@ -4,6 +4,7 @@ mod answers;
 mod connections;
 mod datagrams;
 mod floods;
+mod homes;
 mod lookups;
 mod proxies;
 mod redirects;

@@ -177,11 +177,13 @@ async fn private_addresses_in_plain_sight_are_refused_before_the_proxy() {
         "https://[fd00::1]/",
         "http://localhost/",
         "http://a.localhost/",
+        "http://nas/",
+        "http://nas.lan./",
     ] {
         for proxy in ["http://10.0.0.9:3128", "socks5://10.0.0.9:3128"] {
             let error = through(&client, proxy, text).await;
             assert!(
-                matches!(error, Err(Error::Forbidden(_))),
+                matches!(error, Err(Error::Forbidden(_) | Error::LocalName)),
                 "{text} {error:?}"
             );
         }

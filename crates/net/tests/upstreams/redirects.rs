@@ -1,7 +1,7 @@
 //! Being sent elsewhere.
 
-use weir_net::Error;
 use weir_net::http::{Client, Request};
+use weir_net::{Error, Home, Reach};
 use weir_testkit::memory::Network;
 
 use crate::{PUBLIC, Scripted, answer, at, client, url};
@@ -16,10 +16,11 @@ fn ok() -> Vec<u8> {
 
 async fn follow(client: &Client, text: &str, redirects: u8) -> Result<u16, Error> {
     let url = url(text);
+    let home = Home::new(&url);
     let request = Request {
         query: "x=1",
         host: Some("override.example"),
-        private: true,
+        reach: Reach::Home(&home),
         redirects,
         ..Request::new(&url)
     };
@@ -75,6 +76,11 @@ async fn redirects_stay_out_of_private_networks() {
         ("http://0x7f.1/", "127.0.0.1"),
         ("http://inside.example/", "10.0.0.2"),
         ("http://10.0.0.1:81/", "10.0.0.1"),
+        ("https://10.0.0.1/", "10.0.0.1"),
+        ("https://10.0.0.1:80/", "10.0.0.1"),
+        ("http://[::ffff:10.0.0.2]/", "10.0.0.2"),
+        ("http://[64:ff9b::a00:2]/", "64:ff9b::a00:2"),
+        ("http://[2002:a00:2::]/", "2002:a00:2::"),
         ("//169.254.169.254/latest/meta-data", "169.254.169.254"),
     ] {
         let listener = network.listen(at("10.0.0.1:80"));

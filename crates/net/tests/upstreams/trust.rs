@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use weir_net::http::{Client, Limits, Request, Roots};
-use weir_net::{Error, Stream, System};
+use weir_net::{Error, Reach, Stream, System};
 use weir_testkit::memory::Network;
 
 use crate::{answer, at, get, head, url};
@@ -190,7 +190,7 @@ async fn tls_works_over_the_kernel() {
     let client = Client::new(system, Roots::Pem(pem), Limits::default()).expect("a client");
     let url = url(&format!("https://127.0.0.1:{port}/announce"));
     let request = Request {
-        private: true,
+        reach: Reach::Everywhere,
         ..Request::new(&url)
     };
     for _ in 0..2 {

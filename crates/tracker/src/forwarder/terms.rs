@@ -135,7 +135,9 @@ pub(super) fn outcome(trouble: &Trouble, permit: &Permit) -> Outcome {
                 permit.blame(Weather::NoRoute, rejected(Reason::NoRoute))
             }
             Error::SilentDns => permit.blame(Weather::SilentDns, Outcome::Unavailable),
-            Error::Untrusted(_) | Error::Forbidden(_) => rejected(Reason::Untrusted),
+            Error::Untrusted(_) | Error::Forbidden(_) | Error::Moved(_) | Error::LocalName => {
+                rejected(Reason::Untrusted)
+            }
             Error::TooLarge { .. } | Error::TooMany(_) | Error::Unreadable | Error::Redirects => {
                 Outcome::Broken
             }

@@ -73,7 +73,7 @@ fn request<'a>(target: &'a Target, options: &Options, query: &'a str) -> Request
         family: target.family,
         body_limit: options.body_limit,
         redirects: options.redirects,
-        private: options.private,
+        reach: options.reach(target),
         ..Request::new(&target.url)
     }
 }
