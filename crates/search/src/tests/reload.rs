@@ -196,3 +196,55 @@ async fn held_calls_do_not_go_out_with_the_old_key() {
     let key = asked.last().and_then(|asked| asked.value("apikey"));
     assert_eq!(key, Some("another-key"));
 }
+
+/// An indexer at an address inside, under a name.
+async fn inside(network: &Network) -> (Indexer, Config) {
+    let place = Place::Memory(network, SocketAddr::from(([10, 0, 0, 5], 80)));
+    let indexer = Indexer::start(place, Setup::with(1..4)).await;
+    let indexer = indexer.expect("memory has room");
+    let mut config = named(std::slice::from_ref(&indexer));
+    let url = weir_config::SecretUrl::parse("http://indexer.example/api");
+    config.indexers[0].url = url.expect("a URL");
+    config.min_request_interval = Duration::ZERO;
+    (indexer, config)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_turns_private_is_refused_until_the_operator_has_looked() {
+    let network = Network::new();
+    let outside = indexer(&network, 1, Setup::with(1..4)).await;
+    let (inside, config) = inside(&network).await;
+    network.resolves("indexer.example", &["192.0.2.1"]);
+    let world = World::new(network.ground(), &config);
+    let titles = world.get("/torznab/api?t=search&q=some").await.titles();
+    assert_eq!((titles.len(), outside.searches().len()), (3, 1));
+    network.set_fault(outside.address(), weir_testkit::memory::Fault::Refused);
+    network.resolves("indexer.example", &["10.0.0.5"]);
+    // Its connection is closed by then.
+    world.until(2 * MINUTE).await;
+    let reply = world.get("/torznab/api?t=search&q=show").await;
+    let words = "its name now leads to the private address 10.0.0.5";
+    assert!(reply.body.contains(words), "{}", reply.body);
+    assert_eq!(network.connections(inside.address()), 0);
+    world.reload(&config);
+    world.until(2 * HOUR).await;
+    let reply = world.get("/torznab/api?t=search&q=show").await;
+    assert_eq!(reply.titles().len(), 3, "{}", reply.body);
+    assert_eq!(inside.searches().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn links_to_a_neighbour_that_is_not_configured_are_refused() {
+    let network = Network::new();
+    let (inside, config) = inside(&network).await;
+    network.resolves("indexer.example", &["10.0.0.5"]);
+    // Its links hold its address and not its name.
+    let world = World::new(network.ground(), &config);
+    let links = world.get("/torznab/api?t=search&q=some").await.links();
+    let given = world.get(&links[0].replace("http://weir:7070", "")).await;
+    assert_eq!(given.status, 502, "{}", given.body);
+    let words = "the address 10.0.0.5 is private";
+    assert!(given.body.contains(words), "{}", given.body);
+    assert_eq!(inside.grabs().len(), 0);
+    assert_eq!(world.state_of("a"), "open");
+}
