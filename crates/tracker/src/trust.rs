@@ -1,10 +1,11 @@
 //! Whom we believe about addresses: a client says where it is (`ip=`, `ipv4=`, `ipv6=`, the field of UDP), and only
 //! one of our own network or of `web.trusted` is taken at its word. Anyone else would make us send peers to strangers.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use weir_config::IpNet;
 use weir_tracker_proto::Announce;
+use weir_web::forwarded;
 
 use crate::swarm::Endpoint;
 
@@ -57,33 +58,12 @@ impl Trust {
         trusted || is_private(source) && !self.is_proxy(source)
     }
 
-    /// The client behind the proxy `peer`, by the headers it sent: the last address of `X-Forwarded-For` that is no
-    /// proxy of ours, else `X-Real-IP`. What a proxy does not make clear leaves its own address.
-    pub(crate) fn behind<'a>(
-        &self,
-        peer: IpAddr,
-        headers: impl Iterator<Item = (&'a str, &'a [u8])> + Clone,
-    ) -> IpAddr {
-        let values = |wanted: &'static str| {
-            let named = headers.clone();
-            named
-                .filter(move |(name, _)| name.eq_ignore_ascii_case(wanted))
-                .flat_map(|(_, value)| value.split(|byte| *byte == b','))
-                .map(|part| address(str::from_utf8(part.trim_ascii()).ok()?))
-        };
-        let mut client = None;
-        for address in values("x-forwarded-for") {
-            // Something that is no address hides whoever stands before it.
-            client = match address {
-                Some(address) if self.is_proxy(address) => client,
-                Some(address) => Some(address),
-                None => None,
-            };
-        }
-        let real = || values("x-real-ip").next().flatten();
-        client
-            .or_else(real)
-            .map_or(peer, |client| client.to_canonical())
+    /// The client behind the proxy `peer`, by the headers it sent; what they do not make clear leaves its own address.
+    pub(crate) fn behind<'a, H>(&self, peer: IpAddr, headers: impl Fn() -> H) -> IpAddr
+    where
+        H: Iterator<Item = (&'a str, &'a [u8])>,
+    {
+        forwarded::behind(peer, headers, |address| self.is_proxy(address)).address
     }
 
     /// Whether this is a proxy whose word counts.
@@ -91,13 +71,6 @@ impl Trust {
         let source = source.to_canonical();
         self.proxies.iter().any(|net| net.contains(&source))
     }
-}
-
-/// An address as proxies write it: with or without brackets and a port.
-fn address(text: &str) -> Option<IpAddr> {
-    let bare = text.trim_start_matches('[').trim_end_matches(']');
-    let with_port = || text.parse::<SocketAddr>().ok().map(|socket| socket.ip());
-    bare.parse().ok().or_else(with_port)
 }
 
 /// Whether a peer can be there at all.
@@ -188,7 +161,7 @@ mod tests {
         let behind = |header: &str| {
             let headers = [("X-Forwarded-For", header.as_bytes())];
             let proxy = "10.0.0.1".parse().unwrap();
-            trust.behind(proxy, headers.into_iter()).to_string()
+            trust.behind(proxy, || headers.into_iter()).to_string()
         };
         assert_eq!(behind("203.0.113.7:4711"), "203.0.113.7");
         assert_eq!(behind("[2001:db8::1]:4711"), "2001:db8::1");

@@ -2,6 +2,8 @@
 
 #[path = "listeners/http.rs"]
 mod http;
+#[path = "../../web/tests/it/proxies.rs"]
+mod proxies;
 #[path = "listeners/restart.rs"]
 mod restart;
 #[path = "listeners/udp.rs"]

@@ -10,10 +10,11 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use ipnet::IpNet;
 
 use crate::Config;
+use crate::forwarded::{Behind, address, behind, by_https, forwards};
 
 /// The client of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,13 +39,23 @@ impl Client {
         let peer = peer.to_canonical();
         let within =
             |nets: &[IpNet], address: IpAddr| nets.iter().any(|net| net.contains(&address));
-        let proxied = within(&config.trusted_proxies, peer);
-        let (address, known) = if proxied {
-            forwarded(peer, headers, |address| {
-                within(&config.trusted_proxies, address)
-            })
-        } else {
-            (peer, !headers.keys().any(forwards))
+        let is_proxy = |address: IpAddr| within(&config.trusted_proxies, address);
+        let lines = || {
+            let lines = headers.iter();
+            lines.map(|(name, value)| (name.as_str(), value.as_bytes()))
+        };
+        let forwarded = lines().any(|(name, _)| forwards(name));
+        // A proxy that forwards nothing asks for itself, perhaps with a browser of its own machine.
+        let proxied = forwarded && is_proxy(peer);
+        let Behind {
+            address,
+            sure: known,
+        } = match proxied {
+            true => behind(peer, lines, is_proxy),
+            false => Behind {
+                address: peer,
+                sure: !forwarded,
+            },
         };
         let mut names = headers.get_all(header::HOST).iter();
         let strange_name = !proxied && !names.all(|name| is_ours(name, &config.hosts));
@@ -54,7 +65,7 @@ impl Client {
             loopback: known && address.is_loopback(),
             trusted: known && within(&config.trusted, address),
             proxied,
-            https: proxied && by_https(headers),
+            https: proxied && by_https(lines),
             strange_name,
         }
     }
@@ -98,6 +109,10 @@ fn is_ours(host: &HeaderValue, hosts: &[String]) -> bool {
     if address(host).is_some() {
         return true;
     }
+    // What no browser writes there, such as a user before the name, might hide another site's name.
+    if !is_name(host) {
+        return host.is_empty();
+    }
     let name = host.split(':').next().unwrap_or_default();
     let name = name.trim_end_matches('.');
     name.is_empty()
@@ -109,126 +124,6 @@ fn is_ours(host: &HeaderValue, hosts: &[String]) -> bool {
 fn is_name(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
     !text.is_empty() && text.bytes().all(fits)
-}
-
-/// Whether a header of this name is put in by those who forward requests.
-fn forwards(name: &HeaderName) -> bool {
-    const OTHERS: [&str; 5] = [
-        "forwarded",
-        "x-real-ip",
-        "via",
-        "cf-connecting-ip",
-        "true-client-ip",
-    ];
-    name.as_str().starts_with("x-forwarded") || OTHERS.contains(&name.as_str())
-}
-
-/// The address a trusted proxy gives, and whether it is beyond doubt. Proxies often set one of these headers and
-/// pass the others on as the client sent them, so headers that disagree leave a doubt; the address of the proxy
-/// counts then, or a client could choose under which address its wrong keys are counted.
-fn forwarded(peer: IpAddr, headers: &HeaderMap, proxy: impl Fn(IpAddr) -> bool) -> (IpAddr, bool) {
-    let chains = [
-        list(headers, "x-forwarded-for"),
-        forwarded_for(headers),
-        list(headers, "x-real-ip"),
-    ];
-    let (mut client, mut first_proxy) = (None, None);
-    for chain in chains.into_iter().filter(|chain| !chain.is_empty()) {
-        match last_foreign(chain, &proxy) {
-            Chain::Foreign(address) if client.is_none_or(|before| before == address) => {
-                client = Some(address);
-            }
-            Chain::Foreign(_) | Chain::Unreadable => return (peer, false),
-            Chain::Proxies(first) => first_proxy = first_proxy.or(first),
-        }
-    }
-    // Nobody but proxies: the first of them is asking for itself.
-    match client.or(first_proxy) {
-        Some(address) => (address, true),
-        None => (peer, !headers.keys().any(forwards)),
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Chain {
-    /// The last address that is not one of our proxies: everything before it is the client's own claim.
-    Foreign(IpAddr),
-    /// Only proxies, the first of them.
-    Proxies(Option<IpAddr>),
-    /// Something stands there that is no address.
-    Unreadable,
-}
-
-fn last_foreign(entries: Vec<Option<IpAddr>>, proxy: impl Fn(IpAddr) -> bool) -> Chain {
-    let mut first = None;
-    for entry in entries.into_iter().rev() {
-        match entry {
-            None => return Chain::Unreadable,
-            Some(address) if proxy(address) => first = Some(address),
-            Some(address) => return Chain::Foreign(address),
-        }
-    }
-    Chain::Proxies(first)
-}
-
-fn list(headers: &HeaderMap, name: &str) -> Vec<Option<IpAddr>> {
-    parts(headers, name, ',')
-        .map(|part| address(&part))
-        .collect()
-}
-
-/// RFC 7239: elements by comma, pairs by semicolon.
-fn forwarded_for(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
-    parts(headers, "forwarded", ',')
-        .map(|element| pair(&element, "for").and_then(|value| address(&value)))
-        .collect()
-}
-
-fn by_https(headers: &HeaderMap) -> bool {
-    let last = |name| parts(headers, name, ',').last();
-    last("x-forwarded-proto").is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
-        || last("forwarded")
-            .and_then(|element| pair(&element, "proto"))
-            .is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
-}
-
-fn parts<'h>(headers: &'h HeaderMap, name: &str, by: char) -> impl Iterator<Item = String> + 'h {
-    let lines: Vec<String> = headers
-        .get_all(name)
-        .iter()
-        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
-        .collect();
-    lines.into_iter().flat_map(move |line| {
-        line.split(by)
-            .map(|part| part.trim().to_owned())
-            .collect::<Vec<_>>()
-    })
-}
-
-fn pair(element: &str, name: &str) -> Option<String> {
-    element.split(';').find_map(|pair| {
-        let (key, value) = pair.split_once('=')?;
-        key.trim()
-            .eq_ignore_ascii_case(name)
-            .then(|| value.trim().trim_matches('"').to_owned())
-    })
-}
-
-/// An address with or without port and brackets.
-fn address(text: &str) -> Option<IpAddr> {
-    let bare = text
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once(']'))
-        .map(|(inside, _)| inside);
-    bare.unwrap_or(text)
-        .parse::<IpAddr>()
-        .ok()
-        .or_else(|| {
-            text.parse::<std::net::SocketAddr>()
-                .ok()
-                .map(|with_port| with_port.ip())
-        })
-        .map(|address| address.to_canonical())
 }
 
 #[cfg(test)]
@@ -423,6 +318,21 @@ mod tests {
             &[("host", "evil.example"), ("x-forwarded-for", "192.0.2.7")],
         );
         assert!(proxied.near(), "a proxy knows its names");
+        assert!(
+            !by("user@nas").near() && !by("a:b@evil.example").near(),
+            "a user is not a name"
+        );
+    }
+
+    #[test]
+    fn a_proxy_that_asks_for_itself_is_asked_for_the_name_like_anybody() {
+        // A browser on the machine of the proxy, led here by another site.
+        let rebound = judge("127.0.0.2", &[("host", "evil.example:7070")]);
+        assert!(rebound.strange_name && !rebound.near(), "{rebound:?}");
+        assert!(!rebound.proxied);
+        assert!(judge("127.0.0.2", &[("host", "localhost:7070")]).near());
+        let forwarded = [("host", "evil.example"), ("x-forwarded-for", "192.0.2.7")];
+        assert!(judge("127.0.0.2", &forwarded).near());
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod contribution;
 mod error;
 mod failure;
 mod forms;
+pub mod forwarded;
 mod guard;
 mod metrics;
 mod pages;

@@ -100,7 +100,7 @@ fn read_text(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> 
         Err(httparse::Error::TooManyHeaders) => return Err(NoHead::TooMany),
         Err(_) => return Err(NoHead::Malformed),
     };
-    let target = request.path.unwrap_or_default();
+    let target = resource(request.path.unwrap_or_default()).ok_or(NoHead::Malformed)?;
     let (path, query) = match target.split_once('?') {
         Some((path, query)) => (path, query),
         None => (target, &target[target.len()..]),
@@ -136,8 +136,11 @@ fn read_text(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> 
     }
     let start = query.as_ptr() as usize - bytes.as_ptr() as usize;
     let client = if trust.is_proxy(peer) {
-        let headers = request.headers.iter();
-        trust.behind(peer, headers.map(|header| (header.name, header.value)))
+        let headers = &*request.headers;
+        trust.behind(peer, || {
+            let headers = headers.iter();
+            headers.map(|header| (header.name, header.value))
+        })
     } else {
         peer
     };
@@ -149,6 +152,22 @@ fn read_text(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> 
         old,
         client,
     })
+}
+
+/// Path and query of a target, in origin form or in absolute form (RFC 9112, section 3.2.2), which proxies are sent and
+/// some clients send to everybody. What else a target may be is left to the router.
+fn resource(target: &str) -> Option<&str> {
+    let Some((scheme, rest)) = target.split_once("://") else {
+        return Some(target);
+    };
+    if target.starts_with('/') || scheme.contains('?') {
+        return Some(target);
+    }
+    let http = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (host, resource) = rest.split_at(end);
+    // A user before the host is an error, says RFC 9110, section 4.2.4.
+    (http && !host.is_empty() && !host.contains('@')).then_some(resource)
 }
 
 fn has_word(value: &[u8], word: &[u8]) -> bool {
@@ -231,6 +250,43 @@ mod tests {
         ] {
             assert_eq!(kind(other), Asks::Other, "{other}");
         }
+    }
+
+    #[test]
+    fn a_target_in_absolute_form_is_read_like_its_path() {
+        for (target, kind, query) in [
+            (
+                "http://tracker.example:6969/announce?a=b",
+                Asks::Announce,
+                "a=b",
+            ),
+            (
+                "HTTPS://[::1]/announce?a=http://x/y",
+                Asks::Announce,
+                "a=http://x/y",
+            ),
+            ("http://t/scrape?a", Asks::Scrape, "a"),
+            ("http://t/announce", Asks::Announce, ""),
+            ("http://t", Asks::Other, ""),
+            ("http://t/stats", Asks::Other, ""),
+            ("http://t?announce", Asks::Other, "announce"),
+            ("/announce?u=http://x/y", Asks::Announce, "u=http://x/y"),
+        ] {
+            let text = format!("GET {target} HTTP/1.1\r\nHost: other\r\n\r\n");
+            let head = head(&text).unwrap();
+            assert_eq!((head.kind, &text[head.query]), (kind, query), "{target}");
+        }
+        for target in [
+            "ftp://t/announce",
+            "http:///announce",
+            "http://me@t/announce",
+        ] {
+            let text = format!("GET {target} HTTP/1.1\r\n\r\n");
+            assert_eq!(head(&text), Err(NoHead::Malformed), "{target}");
+        }
+        let raw = b"GET http://t/announce?info_hash=\xff\x80 HTTP/1.1\r\n\r\n";
+        let head = read(raw, PEER, &Trust::default()).unwrap();
+        assert_eq!(raw[head.query], *b"info_hash=\xff\x80");
     }
 
     #[test]

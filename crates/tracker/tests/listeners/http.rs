@@ -9,7 +9,7 @@ use weir_tracker::config::Config;
 use weir_tracker_proto::InfoHash;
 use weir_tracker_proto::http::{Answer, read_announce_reply, read_scrape_reply};
 
-use super::{PATIENCE, Tracker, config};
+use super::{PATIENCE, Tracker, config, proxies};
 
 struct Client {
     stream: TcpStream,
@@ -407,4 +407,37 @@ fn strangers_cannot_speak_for_others() {
     let mut line = Client::new(tracker.at("http"));
     line.send("PROXY TCP4 198.51.100.8 127.0.0.1 1 2\r\n");
     assert!(line.reply().head.contains("400 Bad Request"));
+}
+
+#[test]
+fn the_headers_of_a_proxy_are_read_as_on_the_web_listener() {
+    let tracker = Tracker::start_trusting(config(), &[proxies::TRUSTED]);
+    let mut proxy = Client::new(tracker.at("http"));
+    for (swarm, (lines, client)) in (1..).zip(proxies::BEHIND) {
+        let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+        let announce = target(swarm, 1000, "&left=0");
+        proxy.send(&format!("GET {announce} HTTP/1.1\r\n{lines}\r\n"));
+        proxy.reply();
+        // Whose other family is named is given both.
+        let all = proxy.get(&target(swarm, 2000, "&left=1&ipv6=2001:db8::99"));
+        let ip: std::net::IpAddr = client.parse().expect("an address");
+        let expected = SocketAddr::new(ip, 1000).to_string();
+        assert_eq!(peers(&all), [expected], "{lines}");
+    }
+}
+
+#[test]
+fn announces_in_absolute_form_are_answered() {
+    let tracker = Tracker::start(config());
+    let mut client = Client::new(tracker.at("http"));
+    client.get(&format!(
+        "http://tracker.example{}",
+        target(1, 1000, "&left=0")
+    ));
+    let reply = client.get(&format!("HTTP://other:6969{}", target(1, 2000, "&left=1")));
+    assert_eq!(peers(&reply), ["127.0.0.1:1000"]);
+    let scrape = client.get("http://tracker.example/scrape");
+    assert_eq!(failure(&scrape), "info_hash is missing");
+    client.send("GET http://me@tracker.example/announce HTTP/1.1\r\n\r\n");
+    assert!(client.reply().head.contains("400 Bad Request"));
 }

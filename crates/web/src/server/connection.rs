@@ -15,7 +15,7 @@ use axum::{
     Router,
     body::Body,
     extract::ConnectInfo,
-    http::{Request, Response},
+    http::{HeaderValue, Request, Response, header, uri::PathAndQuery},
 };
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -127,11 +127,30 @@ impl Service {
     ) -> Result<Response<Body>, std::convert::Infallible> {
         watch.set(Phase::Busy);
         let mut request = request.map(Body::new);
+        take_absolute_form(&mut request);
         request.extensions_mut().insert(ConnectInfo(peer));
         let response = self.router.clone().oneshot(request).await;
         watch.set(Phase::Idle);
         response
     }
+}
+
+/// A target in absolute form names the host, whatever the header `Host` says (RFC 9112, section 3.2.2). It becomes that
+/// header, so that routes, links and the judgement of names see one form alone: a rule that looked at the header while
+/// the target names another host could be walked around.
+fn take_absolute_form<B>(request: &mut Request<B>) {
+    let Some(authority) = request.uri().authority() else {
+        return;
+    };
+    let host = authority.as_str();
+    let host = host.rsplit_once('@').map_or(host, |(_user, host)| host);
+    let Ok(host) = HeaderValue::from_str(host) else {
+        return;
+    };
+    let resource = request.uri().path_and_query().cloned();
+    let resource = resource.unwrap_or_else(|| PathAndQuery::from_static("/"));
+    request.headers_mut().insert(header::HOST, host);
+    *request.uri_mut() = resource.into();
 }
 
 /// Answers are small and are not to wait for more.

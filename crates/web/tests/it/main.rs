@@ -10,6 +10,7 @@ mod answers;
 mod forms;
 mod guests;
 mod lock_out;
+mod proxies;
 mod server;
 mod sign_in;
 mod support;

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{Router, routing::get};
+use axum::{Extension, Router, http::HeaderMap, routing::get};
 use futures_util::FutureExt;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -12,7 +12,9 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use weir_store::sqlite::File;
-use weir_web::{Access, App, Config, Contribution, Ended, Icon, Limits, Requests, System};
+use weir_web::{Access, App, Config, Contribution, Ended, Icon, Limits, Requests, System, Visitor};
+
+use crate::proxies;
 
 /// Longer than any test runs: a bound that must not be reached.
 const NEVER: Duration = Duration::from_secs(3600);
@@ -35,11 +37,19 @@ struct Served {
     _directory: tempfile::TempDir,
 }
 
+async fn serve(limits: Limits, drain: Duration) -> Served {
+    let config = Config {
+        limits,
+        ..Config::default()
+    };
+    serve_with(config, drain).await
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the test holds the handle and waits for it"
 )]
-async fn serve(limits: Limits, drain: Duration) -> Served {
+async fn serve_with(config: Config, drain: Duration) -> Served {
     let directory = tempfile::tempdir().unwrap();
     let state = File::open(directory.path().join("state.db")).unwrap();
     let (begun, release) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
@@ -52,14 +62,18 @@ async fn serve(limits: Limits, drain: Duration) -> Served {
         })
     };
     let large = get(async || vec![b'x'; 64 << 20]);
-    let sample = Contribution::new("sample", "Sample", Icon::News).router_for(
-        Access::Open,
-        Router::new().route("/held", held).route("/large", large),
+    let who = get(
+        async |Extension(visitor): Extension<Visitor>, headers: HeaderMap| {
+            let origin = visitor.client.origin(&headers);
+            let near = visitor.client.near();
+            format!("{} from {origin} near {near}", visitor.client.address)
+        },
     );
-    let config = Config {
-        limits,
-        ..Config::default()
-    };
+    let routes = Router::new()
+        .route("/held", held)
+        .route("/large", large)
+        .route("/who", who);
+    let sample = Contribution::new("sample", "Sample", Icon::News).router_for(Access::Open, routes);
     let app = App::open(
         config,
         &state,
@@ -294,4 +308,64 @@ async fn connections_beyond_the_limit_wait_their_turn() {
     served.release.add_permits(1);
     assert!(answer(&mut second).await.ends_with("held"));
     served.stopped().await;
+}
+
+#[tokio::test]
+async fn a_proxy_we_trust_names_the_client() {
+    let config = Config {
+        trusted_proxies: vec![proxies::TRUSTED.parse().unwrap()],
+        ..Config::default()
+    };
+    let served = serve_with(config, NEVER).await;
+    let mut proxy = served.connect().await;
+    for (lines, client) in proxies::BEHIND {
+        let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+        let request = format!("GET /who HTTP/1.1\r\nHost: weir\r\n{lines}\r\n");
+        proxy.write_all(request.as_bytes()).await.unwrap();
+        let answer = answer(&mut proxy).await;
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        assert!(
+            body.starts_with(&format!("{client} from")),
+            "{lines} {body}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_target_in_absolute_form_names_the_host() {
+    let served = serve(Limits::default(), NEVER).await;
+    let mut client = served.connect().await;
+    for (target, host, said) in [
+        (
+            "http://weir:7070/who",
+            "weir",
+            "from http://weir:7070 near true",
+        ),
+        // The header is not what was asked for, so it opens nothing.
+        (
+            "http://evil.example/who",
+            "weir",
+            "from http://evil.example near false",
+        ),
+        (
+            "http://weir@evil.example/who",
+            "weir",
+            "from http://evil.example near false",
+        ),
+        (
+            "http://weir/who",
+            "evil.example",
+            "from http://weir near true",
+        ),
+        ("HTTPS://weir/who?a=b", "weir", "from http://weir near true"),
+    ] {
+        let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        client.write_all(request.as_bytes()).await.unwrap();
+        let answer = answer(&mut client).await;
+        assert!(answer.ends_with(said), "{target}: {answer}");
+    }
+    let request = "GET http://weir HTTP/1.1\r\nHost: weir\r\n\r\n";
+    client.write_all(request.as_bytes()).await.unwrap();
+    let answer = answer(&mut client).await;
+    assert!(answer.starts_with("HTTP/1.1 303"), "the overview: {answer}");
 }
