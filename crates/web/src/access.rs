@@ -17,6 +17,7 @@ use crate::{
     auth::NotTaken,
     forms::{form_token, stale_form},
     pages,
+    server::Patience,
 };
 
 /// Who may open a route, and how others are turned away.
@@ -108,6 +109,11 @@ pub(crate) async fn enforce(State(gate): State<Gate>, request: Request, next: Ne
         tracing::warn!(%error, "a session could not be renewed");
     }
     let visitor = arrival.visitor.clone();
+    if let Some(patience) = request.extensions().get::<Patience>()
+        && visitor.identity.signed_in()
+    {
+        patience.grant();
+    }
     let mut response = match gate.admit(request, &arrival).await {
         Ok(mut request) => {
             request.extensions_mut().insert(visitor.clone());

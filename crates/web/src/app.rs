@@ -31,8 +31,12 @@ use crate::{
     guard,
     metrics::{self, Connections},
     pages,
+    seats::{self, Seating, Seats},
+    server::GUESTS,
     shell::Shell,
-    stats, upstreams,
+    stats,
+    streams::Streams,
+    upstreams,
 };
 
 /// A handle on the web part; clones share it.
@@ -47,6 +51,10 @@ struct Inner {
     requests: Requests,
     registry: Arc<Registry>,
     connections: Connections,
+    seats: Seats,
+    /// Of connections that a front's listener took in.
+    guest_seats: Seats,
+    streams: Streams,
     started: Timestamp,
     next_id: AtomicU64,
     not_ready: RwLock<Vec<String>>,
@@ -78,12 +86,22 @@ impl App {
         contributions: Vec<Contribution>,
     ) -> Result<Self, Error> {
         let started = clock.now();
+        let limits = &config.limits;
+        let seating = Seating::new(limits.connections, limits.connections_per_address);
+        let seats = Seats::new(seating);
+        let guest_seats = Seats::new(Seating::new(GUESTS, None));
         let (keeper, key_made) = Keeper::open(config, state.clone(), clock)?;
         let connections = Connections::default();
         let mut registry = metrics::registry(
             &requests,
             &connections,
             started.as_millisecond() as f64 / 1000.0,
+        );
+        let listeners = [("web", seats.clone()), ("guests", guest_seats.clone())];
+        seats::register(
+            metrics::weir(&mut registry),
+            "web_connections_ended",
+            listeners,
         );
         let (mut fronts, mut nav, mut routers) = (Vec::new(), Vec::new(), Vec::new());
         let mut missing = Vec::new();
@@ -142,6 +160,9 @@ impl App {
             requests,
             registry: Arc::new(registry),
             connections,
+            seats,
+            guest_seats,
+            streams: Streams::default(),
             next_id: AtomicU64::new(started.as_millisecond().unsigned_abs() << 12),
             started,
             not_ready: RwLock::default(),
@@ -309,6 +330,18 @@ impl App {
 
     pub(crate) fn connections(&self) -> &Connections {
         &self.0.connections
+    }
+
+    pub(crate) fn seats(&self) -> &Seats {
+        &self.0.seats
+    }
+
+    pub(crate) fn guest_seats(&self) -> &Seats {
+        &self.0.guest_seats
+    }
+
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.0.streams
     }
 
     pub(crate) fn not_ready(&self) -> Vec<String> {

@@ -58,6 +58,10 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// Connections open at once.
     pub connections: usize,
+    /// Those that one address may hold; `None` is a sixteenth.
+    pub connections_per_address: Option<NonZeroU32>,
+    /// Streams of events that one address may have open.
+    pub streams_per_address: usize,
 }
 
 const LISTEN: Field<SocketAddr> = Field::new(
@@ -176,7 +180,7 @@ const BODY_BYTES: Field<Size> = Field::new("body_bytes", "1MiB", "Largest body o
 const HEADER_TIMEOUT: Field<Duration> = Field::new(
     "header_timeout",
     "10s",
-    "Time for the head of a request to arrive.",
+    "Time for the head of a request to arrive, and for its body while its sender has not signed in.",
 )
 .check(check::some_time);
 const REQUEST_TIMEOUT: Field<Duration> = Field::new(
@@ -191,8 +195,21 @@ const IDLE_TIMEOUT: Field<Duration> = Field::new(
     "Time a connection may rest between requests.",
 )
 .check(check::some_time);
-const CONNECTIONS: Field<NonZeroU32> =
-    Field::new("connections", "1024", "Connections open at once.");
+const CONNECTIONS: Field<NonZeroU32> = Field::new(
+    "connections",
+    "1024",
+    "Connections open at once. An eighth is kept for this machine and trusted_proxies; when all are taken, the one that waits for a request longest makes room.",
+);
+const CONNECTIONS_PER_ADDRESS: Field<Option<NonZeroU32>> = Field::new(
+    "connections_per_address",
+    "null",
+    "Connections that one address (an IPv6 /64) holds, but for this machine and trusted_proxies; null is a sixteenth of connections, at least 8.",
+);
+const STREAMS_PER_ADDRESS: Field<NonZeroU32> = Field::new(
+    "streams_per_address",
+    "32",
+    "Streams of events that one address may have open; all together hold at most half of connections.",
+);
 
 impl Section for Limits {
     const TABLE: &'static Table = &Table {
@@ -206,6 +223,8 @@ impl Section for Limits {
             REQUEST_TIMEOUT.row(),
             IDLE_TIMEOUT.row(),
             CONNECTIONS.row(),
+            CONNECTIONS_PER_ADDRESS.row(),
+            STREAMS_PER_ADDRESS.row(),
         ],
     };
 
@@ -218,6 +237,8 @@ impl Section for Limits {
             request_timeout: fields.get(&REQUEST_TIMEOUT),
             idle_timeout: fields.get(&IDLE_TIMEOUT),
             connections: count(fields.get(&CONNECTIONS)),
+            connections_per_address: fields.get(&CONNECTIONS_PER_ADDRESS),
+            streams_per_address: count(fields.get(&STREAMS_PER_ADDRESS)),
         }
     }
 }

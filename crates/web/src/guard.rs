@@ -66,7 +66,10 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
         let answer = answer(next, request.with_limited_body(), limits.request_timeout)
             .instrument(span.clone());
         match answer.await {
-            Ok(response) => response,
+            Ok(response) => app
+                .streams()
+                .admit(response, client.address, limits)
+                .unwrap_or_else(|failure| pages::failure::bare(&app, &id, theme, &failure)),
             Err(failure) => pages::failure::bare(&app, &id, theme, &failure),
         }
     };

@@ -19,9 +19,11 @@ pub mod forwarded;
 mod guard;
 mod metrics;
 mod pages;
+pub mod seats;
 mod server;
 mod shell;
 mod stats;
+mod streams;
 mod upstreams;
 mod visitor;
 

@@ -2,17 +2,20 @@
 
 mod connection;
 mod guests;
+mod watch;
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, time::Duration};
 
-use tokio::{net::TcpListener, sync::Semaphore, task::JoinSet};
+use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::App;
 
 use self::connection::Service;
 
+pub(crate) use self::guests::AT_ONCE as GUESTS;
 pub use self::guests::{Guest, run_guests};
+pub(crate) use self::watch::Patience;
 
 /// How the listener ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,24 +32,18 @@ pub async fn run(
     shutdown: CancellationToken,
     drain: Duration,
 ) -> Ended {
-    let service = Service::new(&app, app.router(), shutdown.clone());
-    let room = Arc::new(Semaphore::new(service.limits.connections.max(1)));
+    let seats = app.seats().clone();
+    let service = Service::new(&app, (app.router(), seats), shutdown.clone());
     let mut open = JoinSet::new();
     loop {
-        // Beyond the limit, connections wait in the kernel's queue: nobody is turned away for a short burst.
+        // All are taken in, and who only sits there goes: nobody waits in the kernel's queue behind them.
         let accepted = tokio::select! {
             () = shutdown.cancelled() => break,
             Some(_) = open.join_next() => continue,
-            accepted = accept(&listener, &room) => accepted,
+            accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer, permit)) => {
-                let service = service.clone();
-                open.spawn(async move {
-                    service.serve(stream, peer).await;
-                    drop(permit);
-                });
-            }
+            Ok((stream, peer)) => service.welcome(&mut open, (Vec::new(), stream), peer),
             Err(error) if passing(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "cannot accept connections for the moment");
@@ -59,23 +56,6 @@ pub async fn run(
     }
     drop(listener);
     finish(open, drain).await
-}
-
-type Accepted = (
-    tokio::net::TcpStream,
-    std::net::SocketAddr,
-    tokio::sync::OwnedSemaphorePermit,
-);
-
-/// # Cancel safety
-/// A connection is either returned or still in the kernel's queue.
-async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> io::Result<Accepted> {
-    let permit = Arc::clone(room)
-        .acquire_owned()
-        .await
-        .map_err(io::Error::other)?;
-    let (stream, peer) = listener.accept().await?;
-    Ok((stream, peer, permit))
 }
 
 /// The client gave up before we came to it; the next one may be fine. Everything else (no descriptors left) needs time.

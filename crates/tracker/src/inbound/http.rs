@@ -10,13 +10,13 @@ mod connection;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use weir_engine::Vital;
 use weir_tracker_proto::bencode::push_decimal;
 use weir_tracker_proto::http;
+use weir_web::seats::Seats;
 
 use super::request::{self, Asks, Head, NoHead};
 use crate::clock::{Clock, Now};
@@ -40,11 +40,9 @@ pub struct Guest {
     pub peer: SocketAddr,
 }
 
-/// What connections may ask of a thread.
+/// What one connection may ask.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
-    /// Open at once.
-    pub(crate) connections: usize,
     /// Seconds between requests.
     pub(crate) idle: u32,
     /// Seconds for a request to arrive, and for a reply to be taken.
@@ -62,9 +60,9 @@ pub(crate) struct Http {
     pub(crate) guests: mpsc::Sender<Guest>,
     /// Hears of connections that panic.
     vital: Vital,
+    /// The places of connections that stay, of all threads.
+    pub(crate) seats: Seats,
     desk: Mutex<Desk>,
-    /// Connections that stay, of all families; written by the thread's own tasks.
-    open: AtomicUsize,
 }
 
 /// Where requests are read and replies are written, by one task at a time.
@@ -102,7 +100,7 @@ impl Http {
         clock: Clock,
         tally: Arc<Tally>,
         limits: Limits,
-        (guests, vital): (mpsc::Sender<Guest>, Vital),
+        (guests, seats, vital): (mpsc::Sender<Guest>, Seats, Vital),
     ) -> Self {
         let desk = Desk {
             input: vec![0; READ.max(limits.bytes)].into_boxed_slice(),
@@ -120,21 +118,9 @@ impl Http {
             limits,
             guests,
             vital,
+            seats,
             desk: Mutex::new(desk),
-            open: AtomicUsize::new(0),
         }
-    }
-
-    fn open(&self) -> usize {
-        self.open.load(Ordering::Relaxed)
-    }
-
-    fn opened(&self) {
-        self.open.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn closed(&self) {
-        self.open.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn seconds(&self) -> u32 {
@@ -160,7 +146,10 @@ impl Http {
             if desk.output.len() >= UNSENT {
                 return (Next::GoOn, used);
             }
-            match request::read(&desk.input[used..end], client, &terms.trust) {
+            // Beyond what a request may be long nothing is looked at: what is answered must not depend on how much of
+            // it came in one piece.
+            let window = end.min(used + self.limits.bytes);
+            match request::read(&desk.input[used..window], client, &terms.trust) {
                 Ok(head) if head.kind == Asks::Other => return (Next::Leave, used),
                 Ok(head) => {
                     let query = used + head.query.start..used + head.query.end;

@@ -1,15 +1,6 @@
-//! One connection: HTTP/1.1 with bounds on the head and on silence.
-//!
-//! hyper's own header time-out also runs while a kept-alive connection is idle, so it cannot tell a slow client from
-//! a quiet one. [`Watch`] can: it sees bytes arrive and requests begin and end.
+//! One connection: HTTP/1.1 with bounds on head, body and silence. [`Watch`] knows what it is doing.
 
-use std::{
-    io,
-    net::SocketAddr,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{io, net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
@@ -19,17 +10,21 @@ use axum::{
 };
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use parking_lot::Mutex;
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite},
     net::TcpStream,
-    sync::Notify,
+    task::JoinSet,
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::{App, Limits, metrics::Connections};
+use super::watch::{Arriving, Leaving, Patience, Watch, Watched};
+use crate::{
+    App, Limits,
+    metrics::Connections,
+    seats::{Holder, Seat, Seats},
+};
 
 /// hyper wants room for at least this much of a head.
 const LEAST_HEAD: usize = 8192;
@@ -37,8 +32,12 @@ const LEAST_HEAD: usize = 8192;
 /// What all connections share.
 #[derive(Clone)]
 pub(super) struct Service {
-    pub(super) limits: Arc<Limits>,
+    app: App,
+    limits: Arc<Limits>,
     router: Router,
+    seats: Seats,
+    /// When the seats' time began.
+    began: Instant,
     connections: Connections,
     shutdown: CancellationToken,
     /// Whether a connection may ask more than once.
@@ -46,10 +45,17 @@ pub(super) struct Service {
 }
 
 impl Service {
-    pub(super) fn new(app: &App, router: Router, shutdown: CancellationToken) -> Self {
+    pub(super) fn new(
+        app: &App,
+        (router, seats): (Router, Seats),
+        shutdown: CancellationToken,
+    ) -> Self {
         Self {
+            app: app.clone(),
             limits: Arc::new(app.keeper().settings().config.limits.clone()),
             router,
+            seats,
+            began: Instant::now(),
             connections: app.connections().clone(),
             shutdown,
             keep: true,
@@ -64,28 +70,47 @@ impl Service {
         }
     }
 
-    /// Serves one connection to its end.
-    pub(super) async fn serve(self, stream: TcpStream, peer: SocketAddr) {
-        hurry(&stream);
-        self.serve_io(stream, peer).await;
+    /// Serves one connection to its end in a task of its own, if there is a place for it. `read` was read of it already.
+    pub(super) fn welcome(
+        &self,
+        tasks: &mut JoinSet<()>,
+        (read, stream): (Vec<u8>, TcpStream),
+        peer: SocketAddr,
+    ) {
+        let settings = self.app.keeper().settings();
+        let proxies = &settings.config.trusted_proxies;
+        let is_proxy = |address| proxies.iter().any(|net| net.contains(&address));
+        let holder = Holder::at(peer.ip(), is_proxy);
+        let now = millis(self.began);
+        self.seats.take(holder, now, |seat| {
+            tasks.spawn(self.clone().serve(read, stream, peer, seat))
+        });
     }
 
-    /// Serves one connection of which `read` was read already.
-    pub(super) async fn serve_from(self, read: Vec<u8>, stream: TcpStream, peer: SocketAddr) {
-        hurry(&stream);
+    async fn serve(self, read: Vec<u8>, stream: TcpStream, peer: SocketAddr, seat: Seat) {
+        // Answers are small and are not to wait for more.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::trace!(%error, "no TCP_NODELAY");
+        }
+        if read.is_empty() {
+            return self.serve_io(stream, peer, seat).await;
+        }
         let (rest, out) = stream.into_split();
         let input = io::Cursor::new(read).chain(rest);
-        self.serve_io(tokio::io::join(input, out), peer).await;
+        let stream = tokio::io::join(input, out);
+        self.serve_io(stream, peer, seat).await;
     }
 
-    async fn serve_io(self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr) {
+    async fn serve_io(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        peer: SocketAddr,
+        seat: Seat,
+    ) {
         self.connections.inc();
         let _counted = Counted(&self.connections);
-        let watch = Arc::new(Watch::new());
-        let io = TokioIo::new(Watched {
-            stream,
-            watch: Arc::clone(&watch),
-        });
+        let watch = Arc::new(Watch::new(seat, self.began));
+        let io = TokioIo::new(Watched::new(stream, Arc::clone(&watch)));
         let service = service_fn(|request| self.answer(request, peer, Arc::clone(&watch)));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -113,7 +138,7 @@ impl Service {
                         return;
                     }
                 }
-                () = watch.changed.notified() => {}
+                () = watch.changed() => {}
                 () = until(limit) => return,
             }
         }
@@ -125,13 +150,14 @@ impl Service {
         peer: SocketAddr,
         watch: Arc<Watch>,
     ) -> Result<Response<Body>, std::convert::Infallible> {
-        watch.set(Phase::Busy);
-        let mut request = request.map(Body::new);
+        watch.head_is_there(request.body());
+        let mut request = request.map(|body| Body::new(Arriving::new(body, Arc::clone(&watch))));
         take_absolute_form(&mut request);
         request.extensions_mut().insert(ConnectInfo(peer));
-        let response = self.router.clone().oneshot(request).await;
-        watch.set(Phase::Idle);
-        response
+        request.extensions_mut().insert(Patience::new(&watch));
+        let response = self.router.clone().oneshot(request).await?;
+        watch.answers();
+        Ok(response.map(|body| Body::new(Leaving::new(body, watch))))
     }
 }
 
@@ -153,11 +179,9 @@ fn take_absolute_form<B>(request: &mut Request<B>) {
     *request.uri_mut() = resource.into();
 }
 
-/// Answers are small and are not to wait for more.
-fn hurry(stream: &TcpStream) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::trace!(%error, "no TCP_NODELAY");
-    }
+/// Milliseconds since then.
+pub(super) fn millis(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 struct Counted<'a>(&'a Connections);
@@ -172,128 +196,5 @@ async fn until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
-    }
-}
-
-/// What a connection is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// A head is expected or has begun to arrive.
-    Head,
-    /// A request is being answered.
-    Busy,
-    /// The last answer was made and perhaps still goes out; nothing has come since.
-    Idle,
-}
-
-struct Watch {
-    /// Written by the service (busy, idle) and by the socket (head); read by the connection's loop.
-    phase: Mutex<(Phase, Instant)>,
-    changed: Notify,
-}
-
-impl Watch {
-    fn new() -> Self {
-        Self {
-            phase: Mutex::new((Phase::Head, Instant::now())),
-            changed: Notify::new(),
-        }
-    }
-
-    fn set(&self, phase: Phase) {
-        *self.phase.lock() = (phase, Instant::now());
-        self.changed.notify_one();
-    }
-
-    /// Bytes came in: after silence they begin a head.
-    fn bytes(&self) {
-        let mut phase = self.phase.lock();
-        if phase.0 == Phase::Idle {
-            *phase = (Phase::Head, Instant::now());
-            self.changed.notify_one();
-        }
-    }
-
-    fn silent(&self) -> bool {
-        self.phase.lock().0 == Phase::Head
-    }
-
-    /// An answer goes out: a client that takes it slowly is not idle, one that does not take it at all is.
-    fn note(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if written.is_ready() {
-            self.wrote();
-        }
-        written
-    }
-
-    fn wrote(&self) {
-        let mut phase = self.phase.lock();
-        if phase.0 == Phase::Idle {
-            phase.1 = Instant::now();
-            self.changed.notify_one();
-        }
-    }
-
-    /// When the connection is closed if nothing changes.
-    fn limit(&self, limits: &Limits) -> Option<Instant> {
-        let (phase, since) = *self.phase.lock();
-        match phase {
-            Phase::Head => Some(since + limits.header_timeout),
-            Phase::Idle => Some(since + limits.idle_timeout),
-            Phase::Busy => None,
-        }
-    }
-}
-
-/// A socket that tells its watch when bytes arrive.
-struct Watched<S> {
-    stream: S,
-    watch: Arc<Watch>,
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if buffer.filled().len() > before {
-            self.watch.bytes();
-        }
-        polled
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.watch.note(written)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
-        self.watch.note(written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 }

@@ -1,21 +1,17 @@
 //! Connections that a listener of a front took in and that ask for something of ours, such as `/stats` on the port of
 //! the tracker. Each may ask once; the next question begins where that listener reads again.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use axum::Router;
-use tokio::{
-    net::TcpStream,
-    sync::{Semaphore, mpsc},
-    task::JoinSet,
-};
+use tokio::{net::TcpStream, sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::{Ended, connection::Service, finish};
 use crate::App;
 
-/// Guests that are served at once. Beyond it they wait with the front, which turns more away.
-const AT_ONCE: usize = 64;
+/// Guests that are served at once.
+pub(crate) const AT_ONCE: usize = 64;
 
 /// A connection that another listener took in.
 #[derive(Debug)]
@@ -37,31 +33,21 @@ pub async fn run_guests<G: Into<Guest>>(
     shutdown: CancellationToken,
     drain: Duration,
 ) -> Ended {
-    let service = Service::new(app, router, shutdown.clone()).once();
-    let room = Arc::new(Semaphore::new(AT_ONCE));
+    let seats = app.guest_seats().clone();
+    let service = Service::new(app, (router, seats), shutdown.clone()).once();
     let mut open = JoinSet::new();
     loop {
-        let next = async {
-            let permit = Arc::clone(&room).acquire_owned().await.ok()?;
-            Some((guests.recv().await?, permit))
-        };
-        let (guest, permit) = tokio::select! {
+        let guest = tokio::select! {
             () = shutdown.cancelled() => break,
             Some(_) = open.join_next() => continue,
-            next = next => match next {
-                Some(next) => next,
+            guest = guests.recv() => match guest {
+                Some(guest) => guest,
                 None => break,
             },
         };
         let Guest { stream, read, peer } = guest.into();
         match TcpStream::from_std(stream) {
-            Ok(stream) => {
-                let service = service.clone();
-                open.spawn(async move {
-                    service.serve_from(read, stream, peer).await;
-                    drop(permit);
-                });
-            }
+            Ok(stream) => service.welcome(&mut open, (read, stream), peer),
             Err(error) => tracing::debug!(%error, "a connection could not be taken over"),
         }
     }

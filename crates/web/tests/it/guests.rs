@@ -135,19 +135,40 @@ async fn a_guest_goes_on_where_it_was_read_and_asks_once() {
 #[tokio::test]
 async fn only_so_many_guests_are_served_at_once() {
     let mut served = serve(NEVER).await;
+    let head = "GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let mut clients = Vec::new();
-    for _ in 0..80 {
-        let head = "GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    for _ in 0..64 {
         clients.push(served.guest(head).await);
     }
     for _ in 0..64 {
         served.begun.recv().await.unwrap();
     }
-    served.release.add_permits(80);
+    for _ in 0..16 {
+        assert_eq!(all(served.guest(head).await).await, "", "turned away");
+    }
+    served.release.add_permits(64);
     for client in clients {
         assert!(all(client).await.ends_with("held"));
     }
     assert_eq!(served.held[1].load(Ordering::SeqCst), 64);
+}
+
+#[tokio::test]
+async fn guests_that_only_sit_there_shut_nobody_out() {
+    let served = serve(NEVER).await;
+    let mut sitters = Vec::new();
+    for _ in 0..100 {
+        let slow = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nslow";
+        sitters.push(served.guest(slow).await);
+        sitters.push(served.guest("GET /stats HT").await);
+    }
+    let head = "GET /stats HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let answer = all(served.guest(head).await).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let metrics = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let metrics = all(served.guest(metrics).await).await;
+    let line = "weir_web_connections_ended_total{listener=\"guests\",reason=\"room\"} ";
+    assert!(metrics.contains(line), "{metrics}");
 }
 
 #[tokio::test]

@@ -2,8 +2,12 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{Extension, Router, http::HeaderMap, routing::get};
-use futures_util::FutureExt;
+use axum::{
+    Extension, Router,
+    extract::Request,
+    http::HeaderMap,
+    routing::{MethodRouter, get, post},
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -69,11 +73,22 @@ async fn serve_with(config: Config, drain: Duration) -> Served {
             format!("{} from {origin} near {near}", visitor.client.address)
         },
     );
+    let known: MethodRouter = {
+        let begun = Arc::clone(&begun);
+        post(async move |request: Request| {
+            begun.notify_one();
+            let read = axum::body::to_bytes(request.into_body(), 1000).await;
+            String::from_utf8(read.unwrap().into()).unwrap()
+        })
+    };
     let routes = Router::new()
+        .route("/body", post(async |body: String| body))
         .route("/held", held)
         .route("/large", large)
         .route("/who", who);
-    let sample = Contribution::new("sample", "Sample", Icon::News).router_for(Access::Open, routes);
+    let sample = Contribution::new("sample", "Sample", Icon::News)
+        .router_for(Access::Open, routes)
+        .router_for(Access::Api, Router::new().route("/known", known));
     let app = App::open(
         config,
         &state,
@@ -281,32 +296,101 @@ async fn what_does_not_finish_is_cut_at_the_end_of_the_drain_time() {
     assert_eq!(rest(&mut busy).await, "");
 }
 
+/// Connections of one address, this machine's, which has no share.
+fn with_places(connections: usize) -> Limits {
+    Limits {
+        connections,
+        header_timeout: NEVER,
+        idle_timeout: NEVER,
+        ..Limits::default()
+    }
+}
+
 #[tokio::test]
-async fn connections_beyond_the_limit_wait_their_turn() {
-    let served = serve(
-        Limits {
-            connections: 1,
+async fn whoever_only_sits_there_makes_room_for_whoever_asks() {
+    let served = serve(with_places(4), NEVER).await;
+    let mut sitters = Vec::new();
+    for sent in [
+        "",
+        "GET / HTTP/1.1\r\nHost: we",
+        "POST /body HTTP/1.1\r\nHost: weir\r\nContent-Length: 9\r\n\r\nslow",
+        "GET /healthz HTTP/1.1\r\nHost: weir\r\n\r\n",
+    ] {
+        let mut sitter = served.connect().await;
+        sitter.write_all(sent.as_bytes()).await.unwrap();
+        sitters.push(sitter);
+        // The accept order is the connect order; a little more may have to be read.
+        tokio::task::yield_now().await;
+    }
+    assert!(answer(&mut sitters[3]).await.contains("alive"));
+    let mut kept = Vec::new();
+    for (gone, mut sitter) in sitters.into_iter().enumerate() {
+        let mut client = served.connect().await;
+        ask(&mut client, "/held").await;
+        in_time(served.begun.notified()).await;
+        assert_eq!(rest(&mut sitter).await, "", "the {gone}th waited longest");
+        kept.push(client);
+    }
+    // All are being answered, so none of them goes.
+    let mut late = served.connect().await;
+    let _ = late.write_all(b"GET /healthz HTTP/1.1\r\n\r\n").await;
+    assert_eq!(rest(&mut late).await, "");
+    served.release.add_permits(4);
+    for mut client in kept {
+        assert!(answer(&mut client).await.ends_with("held"));
+    }
+    served.stopped().await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_take_its_answer_makes_room() {
+    let served = serve(with_places(1), NEVER).await;
+    let mut stuck = served.connect().await;
+    ask(&mut stuck, "/large").await;
+    stuck.readable().await.unwrap();
+    // Until its buffers are full it is being answered, and others are turned away.
+    in_time(async {
+        loop {
+            let mut client = served.connect().await;
+            let _ = client
+                .write_all(b"GET /healthz HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n")
+                .await;
+            if rest(&mut client).await.contains("alive") {
+                break;
+            }
+        }
+    })
+    .await;
+    served.stopped().await;
+}
+
+#[tokio::test]
+async fn a_body_comes_quickly_unless_its_sender_is_known() {
+    let config = Config {
+        api_key: Some(weir_config::Secret::new("the-right-key")),
+        limits: Limits {
+            header_timeout: Duration::from_millis(50),
+            request_timeout: NEVER,
             ..Limits::default()
         },
-        NEVER,
-    )
-    .await;
-    let mut first = served.connect().await;
-    ask(&mut first, "/held").await;
+        ..Config::default()
+    };
+    let served = serve_with(config, NEVER).await;
+    let post = |path: &str, more: &str| {
+        format!("POST {path} HTTP/1.1\r\nHost: weir\r\n{more}Content-Length: 8\r\n\r\nslow")
+    };
+    let mut known = served.connect().await;
+    known
+        .write_all(post("/known", "X-Api-Key: the-right-key\r\n").as_bytes())
+        .await
+        .unwrap();
     in_time(served.begun.notified()).await;
-    let mut second = served.connect().await;
-    ask(&mut second, "/held").await;
-    // The first goes through its whole life before the second is even looked at.
-    served.release.add_permits(1);
-    assert!(answer(&mut first).await.ends_with("held"));
-    assert!(
-        served.begun.notified().now_or_never().is_none(),
-        "the second has not begun"
-    );
-    drop(first);
-    in_time(served.begun.notified()).await;
-    served.release.add_permits(1);
-    assert!(answer(&mut second).await.ends_with("held"));
+    let mut stranger = served.connect().await;
+    let opened = post("/body", "");
+    stranger.write_all(opened.as_bytes()).await.unwrap();
+    assert_eq!(rest(&mut stranger).await, "", "cut before it is whole");
+    known.write_all(b"body").await.unwrap();
+    assert!(answer(&mut known).await.ends_with("slowbody"));
     served.stopped().await;
 }
 

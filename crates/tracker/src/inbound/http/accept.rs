@@ -15,14 +15,13 @@ use socket2::Socket;
 use tokio::io::unix::AsyncFd;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use weir_web::seats::Holder;
 
 use super::Http;
 use super::connection::Connection;
 
 /// Connections taken in before others get a turn.
 const AT_ONCE: usize = 64;
-/// With nearly all connections taken, one that rests may do so only this long.
-const CROWDED_IDLE: u32 = 5;
 /// Between two lines of the log about the same trouble.
 const QUIET: u32 = 60;
 
@@ -38,7 +37,6 @@ struct Open {
 impl Http {
     /// Accepts and answers until `stop`.
     pub(crate) async fn run(self: Arc<Self>, listener: AsyncFd<Socket>, stop: CancellationToken) {
-        let limit = self.limits.connections;
         let mut open = Open {
             http: self,
             tasks: JoinSet::new(),
@@ -55,14 +53,13 @@ impl Http {
                 Some(ended) = open.tasks.join_next_with_id(), if !open.tasks.is_empty() => {
                     let id = ended.map_or_else(|error| open.ended_badly(error), |(id, ())| id);
                     open.deadlines.remove(&id);
-                    open.http.closed();
                 }
-                _ = second.tick(), if open.http.open() > 0 => open.end_late(),
-                ready = listener.readable(), if open.http.open() < limit => {
+                _ = second.tick(), if !open.tasks.is_empty() => open.end_late(),
+                // All are taken in, and who only sits there goes: nobody waits in the kernel's queue behind them.
+                ready = listener.readable() => {
                     let Ok(mut ready) = ready else { return };
                     let mut left = AT_ONCE;
-                    // Others of this thread may have taken the last place since.
-                    while left > 0 && open.http.open() < limit {
+                    while left > 0 {
                         left -= 1;
                         match ready.try_io(|listener| accept(listener.get_ref())) {
                             Ok(Ok((stream, peer))) => open.take_in(stream, peer),
@@ -103,9 +100,15 @@ impl Open {
             return;
         };
         let deadline = connection.share_deadline();
-        self.http.opened();
-        let task = self.tasks.spawn(connection.serve(stream, begun));
-        self.deadlines.insert(task.id(), (deadline, task));
+        let http = &self.http;
+        let trust = &http.tracker.terms().trust;
+        let holder = Holder::at(peer.ip(), |address| trust.is_proxy(address));
+        let (tasks, deadlines) = (&mut self.tasks, &mut self.deadlines);
+        http.seats.take(holder, http.seconds().into(), |seat| {
+            let task = tasks.spawn(connection.serve(stream, begun, seat));
+            deadlines.insert(task.id(), (deadline, task.clone()));
+            task
+        });
     }
 
     async fn cannot_accept(&mut self, error: &io::Error) {
@@ -127,17 +130,8 @@ impl Open {
     /// Ends connections whose time is over.
     fn end_late(&mut self) {
         let now = self.http.seconds();
-        let limits = &self.http.limits;
-        let nearly_full = self.http.open() * 10 > limits.connections * 9;
-        let sooner = match nearly_full {
-            true => limits.idle.saturating_sub(CROWDED_IDLE),
-            false => 0,
-        };
         for (deadline, task) in self.deadlines.values() {
-            let deadline = deadline.load(Ordering::Relaxed);
-            let (at, rests) = (deadline / 2, deadline % 2 == 1);
-            let at = if rests { at.saturating_sub(sooner) } else { at };
-            if at < now {
+            if deadline.load(Ordering::Relaxed) < now {
                 task.abort();
             }
         }

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
+use weir_web::seats::Seat;
 
 use super::{Desk, Guest, Http, Next};
 use crate::inbound::proxy::{self, Preamble};
@@ -71,10 +72,12 @@ pub(super) struct Connection {
     peer: SocketAddr,
     /// Who asks, if a proxy we trust said so at the beginning.
     client: IpAddr,
-    /// When it is ended, times two, plus one while it rests between requests.
+    /// The second after which it is ended.
     deadline: u32,
     /// The same, where the loop that accepts reads it each second.
     shared: Option<Arc<AtomicU32>>,
+    /// Its place, once it stays.
+    seat: Option<Seat>,
     /// The beginning of a request that is not whole yet.
     unread: Vec<u8>,
     /// What a proxy says at the beginning has been read.
@@ -91,6 +94,7 @@ impl Connection {
             client: peer.ip(),
             deadline: 0,
             shared: None,
+            seat: None,
             unread: Vec::new(),
             begun: false,
             goes_on: false,
@@ -125,7 +129,8 @@ impl Connection {
     }
 
     /// Goes on after the beginning, to the end.
-    pub(super) async fn serve(mut self, stream: std::net::TcpStream, begun: Answered) {
+    pub(super) async fn serve(mut self, stream: std::net::TcpStream, begun: Answered, seat: Seat) {
+        self.seat = Some(seat);
         let Ok(mut stream) = TcpStream::from_std(stream) else {
             return;
         };
@@ -166,7 +171,15 @@ impl Connection {
             seconds.saturating_add(self.http.limits.request),
         );
         self.goes_on = true;
-        held.wait(&self.http.tracker).await
+        // It has asked, and is to be answered: it stays.
+        if let Some(seat) = &self.seat {
+            seat.works();
+        }
+        let stays = held.wait(&self.http.tracker).await;
+        if let Some(seat) = &self.seat {
+            seat.waits(self.http.seconds().into());
+        }
+        stays
     }
 
     /// Answers as soon as something has come.
@@ -311,15 +324,11 @@ impl Connection {
 
     /// It has nothing to do until the next request.
     fn rest(&mut self, now: u32) {
-        self.note_deadline(now.saturating_add(self.http.limits.idle), true);
+        self.set_deadline(now, self.http.limits.idle);
     }
 
     fn set_deadline(&mut self, now: u32, seconds: u32) {
-        self.note_deadline(now.saturating_add(seconds), false);
-    }
-
-    fn note_deadline(&mut self, at: u32, rests: bool) {
-        self.deadline = at.saturating_mul(2) | u32::from(rests);
+        self.deadline = now.saturating_add(seconds);
         if let Some(shared) = &self.shared {
             shared.store(self.deadline, Ordering::Relaxed);
         }

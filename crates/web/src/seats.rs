@@ -1,0 +1,126 @@
+//! The places of a listener: who may sit down, and who goes when all are taken.
+//!
+//! Every listener that keeps connections takes a [`Seat`] for each. One address holds at most a share of the places; a
+//! connection beyond it ends the one of the same address that waits for a request longest. When all places are taken,
+//! the address that holds the most gives one up in the same way. So whoever only sits there loses to whoever asks, and
+//! a connection whose request is being answered never goes. This machine and `trusted_proxies` have places of their own
+//! and no share: many clients may stand behind one of those.
+//!
+//! What decides is [`table`]: no clock, no sockets. A seat is locked when it is taken, given back, and when the side
+//! changes whose move it is; [`Seat::asked`] is one write without a lock, for listeners that answer each request at
+//! once.
+
+mod metrics;
+mod table;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tokio::task::AbortHandle;
+
+use self::table::{Key, Table};
+
+pub use self::metrics::register;
+pub use self::table::{Holder, Leaves, Seating};
+
+/// The places of one listener; clones share them.
+#[derive(Clone)]
+pub struct Seats(Arc<Inner>);
+
+struct Inner {
+    table: Mutex<Table<AbortHandle>>,
+    /// By [`Leaves`].
+    ended: [AtomicU64; Leaves::ALL.len()],
+}
+
+/// A place that is taken; given back when dropped.
+pub struct Seat {
+    seats: Seats,
+    key: Key,
+    /// Since when the client has the next move; read by the table.
+    since: Arc<AtomicU64>,
+}
+
+impl Seats {
+    /// As many as `seating` says.
+    pub fn new(seating: Seating) -> Self {
+        Self(Arc::new(Inner {
+            table: Mutex::new(Table::new(seating)),
+            ended: Default::default(),
+        }))
+    }
+
+    /// Takes a place for a new connection, which waits for its request from `now` on, and spawns the task that serves
+    /// it. Another connection may be ended for it; without one that could be, there is none and nothing is spawned.
+    ///
+    /// `now` is the time of any clock that does not go back, the same one for all seats here.
+    pub fn take(&self, holder: Holder, now: u64, spawn: impl FnOnce(Seat) -> AbortHandle) -> bool {
+        let since = Arc::new(AtomicU64::new(now));
+        let taken = self.0.table.lock().take(holder, Arc::clone(&since));
+        let key = match taken {
+            Ok((key, leaver)) => {
+                if let Some((task, why)) = leaver {
+                    self.count(why);
+                    // None if it was not spawned yet: it learns of it below.
+                    if let Some(task) = task {
+                        task.abort();
+                    }
+                }
+                key
+            }
+            Err(why) => {
+                self.count(why);
+                return false;
+            }
+        };
+        let seat = Seat {
+            seats: self.clone(),
+            key,
+            since,
+        };
+        let task = spawn(seat);
+        let gone = self.0.table.lock().ended_by(key, task);
+        if let Some(task) = gone {
+            task.abort();
+        }
+        true
+    }
+
+    /// How many connections were ended or turned away so far, by reason.
+    pub fn ended(&self) -> [(&'static str, u64); Leaves::ALL.len()] {
+        Leaves::ALL.map(|why| {
+            let count = &self.0.ended[why as usize];
+            (why.label(), count.load(Ordering::Relaxed))
+        })
+    }
+
+    fn count(&self, why: Leaves) {
+        self.0.ended[why as usize].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Seat {
+    /// The client has asked just now and was answered: it waits for its next request from here on.
+    #[inline]
+    pub fn asked(&self, now: u64) {
+        self.since.store(now, Ordering::Relaxed);
+    }
+
+    /// The next move is the client's: it has not asked yet, or does not take its reply. It may have to go.
+    pub fn waits(&self, now: u64) {
+        self.asked(now);
+        self.seats.0.table.lock().wait(self.key);
+    }
+
+    /// The next move is ours: it stays until it is made.
+    pub fn works(&self) {
+        self.seats.0.table.lock().work(self.key);
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.seats.0.table.lock().give_back(self.key);
+    }
+}

@@ -1,0 +1,322 @@
+//! What a connection is doing, and until when: it sees bytes arrive and go, and requests begin and end.
+//!
+//! hyper's own header time-out also runs while a kept-alive connection is idle, so it cannot tell a slow client from a
+//! quiet one. This can, and it tells the connection's [`Seat`] whose move it is: a client that has not sent its whole
+//! request, or does not take its answer, may have to go when others ask.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{Arc, Weak},
+    task::{Context, Poll, ready},
+};
+
+use axum::body::Body;
+use hyper::body::{Body as HttpBody, Bytes, Frame, Incoming, SizeHint};
+use parking_lot::Mutex;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    sync::Notify,
+    time::Instant,
+};
+
+use super::connection::millis;
+use crate::{Limits, seats::Seat};
+
+/// What a connection is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// A head is expected or has begun to arrive.
+    Head,
+    /// The head is there, and the body is not all there.
+    Body,
+    /// A whole request is being answered.
+    Busy,
+    /// An answer is being given; `stuck` if the client does not take it.
+    Answer { stuck: bool },
+    /// The last answer was made and perhaps still goes out; nothing has come since.
+    Idle,
+}
+
+pub(super) struct Watch {
+    /// Written by the service and by the socket; read by the connection's loop.
+    state: Mutex<State>,
+    changed: Notify,
+    seat: Seat,
+    /// When the seats' time began.
+    began: Instant,
+}
+
+struct State {
+    phase: Phase,
+    since: Instant,
+    /// The next request has begun to arrive while the answer was given.
+    ahead: bool,
+    /// The client has shown who it is.
+    proven: bool,
+}
+
+impl Watch {
+    pub(super) fn new(seat: Seat, began: Instant) -> Self {
+        Self {
+            state: Mutex::new(State {
+                phase: Phase::Head,
+                since: Instant::now(),
+                ahead: false,
+                proven: false,
+            }),
+            changed: Notify::new(),
+            seat,
+            began,
+        }
+    }
+
+    /// # Cancel safety
+    /// A change is either seen or still to be seen.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// A head has arrived. Until its body has, too, the next move is still the client's.
+    pub(super) fn head_is_there(&self, body: &Incoming) {
+        let mut state = self.state.lock();
+        if body.is_end_stream() {
+            self.set(&mut state, Phase::Busy);
+            self.seat.works();
+        } else {
+            self.set(&mut state, Phase::Body);
+        }
+    }
+
+    fn body_is_there(&self) {
+        let mut state = self.state.lock();
+        if state.phase == Phase::Body {
+            self.set(&mut state, Phase::Busy);
+            self.seat.works();
+        }
+    }
+
+    /// The answer is made, and goes out from now on.
+    pub(super) fn answers(&self) {
+        let mut state = self.state.lock();
+        self.set(&mut state, Phase::Answer { stuck: false });
+        self.seat.works();
+    }
+
+    /// All of the answer is made.
+    fn answered(&self) {
+        let mut state = self.state.lock();
+        let ahead = std::mem::take(&mut state.ahead);
+        self.set(&mut state, if ahead { Phase::Head } else { Phase::Idle });
+        self.seat.waits(millis(self.began));
+    }
+
+    /// Bytes came in: after silence they begin a head.
+    fn bytes(&self) {
+        let mut state = self.state.lock();
+        match state.phase {
+            Phase::Idle => self.set(&mut state, Phase::Head),
+            Phase::Answer { .. } => state.ahead = true,
+            Phase::Head | Phase::Body | Phase::Busy => {}
+        }
+    }
+
+    /// An answer goes out, or does not: a client that takes it slowly is not idle, one that does not take it at all is.
+    fn wrote(&self, progress: bool) {
+        let mut state = self.state.lock();
+        match state.phase {
+            Phase::Idle if progress => {
+                state.since = Instant::now();
+                self.changed.notify_one();
+            }
+            Phase::Answer { stuck } if stuck == progress => {
+                self.set(&mut state, Phase::Answer { stuck: !progress });
+                if progress {
+                    self.seat.works();
+                } else {
+                    self.seat.waits(millis(self.began));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.wrote(written.is_ready());
+        written
+    }
+
+    fn set(&self, state: &mut State, phase: Phase) {
+        (state.phase, state.since) = (phase, Instant::now());
+        self.changed.notify_one();
+    }
+
+    /// Whether there is no request yet.
+    pub(super) fn silent(&self) -> bool {
+        self.state.lock().phase == Phase::Head
+    }
+
+    /// When the connection is closed if nothing changes. What a body of a client that has shown who it is may take, and
+    /// an answer, is bounded with the request.
+    pub(super) fn limit(&self, limits: &Limits) -> Option<Instant> {
+        let state = self.state.lock();
+        let limit = match state.phase {
+            Phase::Head => limits.header_timeout,
+            Phase::Body if !state.proven => limits.header_timeout,
+            Phase::Idle | Phase::Answer { stuck: true } => limits.idle_timeout,
+            Phase::Body | Phase::Busy | Phase::Answer { stuck: false } => return None,
+        };
+        Some(state.since + limit)
+    }
+}
+
+/// Comes with each request: lets its body take the time of the whole request, once its sender has shown who it is.
+#[derive(Clone)]
+pub(crate) struct Patience(Weak<Watch>);
+
+impl Patience {
+    pub(super) fn new(watch: &Arc<Watch>) -> Self {
+        Self(Arc::downgrade(watch))
+    }
+
+    /// Grants it to this connection: whoever is signed in once may send its next body in its own time, too.
+    pub(crate) fn grant(&self) {
+        if let Some(watch) = self.0.upgrade() {
+            watch.state.lock().proven = true;
+            watch.changed.notify_one();
+        }
+    }
+}
+
+/// The body of a request, as it arrives.
+pub(super) struct Arriving {
+    body: Incoming,
+    watch: Arc<Watch>,
+}
+
+impl Arriving {
+    pub(super) fn new(body: Incoming, watch: Arc<Watch>) -> Self {
+        Self { body, watch }
+    }
+}
+
+impl HttpBody for Arriving {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.watch.body_is_there();
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of an answer, as it leaves; hyper drops it when it has all of it.
+pub(super) struct Leaving {
+    body: Body,
+    watch: Arc<Watch>,
+}
+
+impl Leaving {
+    pub(super) fn new(body: Body, watch: Arc<Watch>) -> Self {
+        Self { body, watch }
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.watch.answered();
+    }
+}
+
+impl HttpBody for Leaving {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A socket that tells its watch when bytes arrive and go.
+pub(super) struct Watched<S> {
+    stream: S,
+    watch: Arc<Watch>,
+}
+
+impl<S> Watched<S> {
+    pub(super) fn new(stream: S, watch: Arc<Watch>) -> Self {
+        Self { stream, watch }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            self.watch.bytes();
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.watch.note(written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        self.watch.note(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

@@ -1,0 +1,149 @@
+//! Streams of events: answers that end only when their reader leaves. They are never idle, so they cannot be ended to
+//! make room; instead one address has few of them, and all together hold at most half of the places.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use axum::{
+    body::Body,
+    http::{StatusCode, header},
+    response::Response,
+};
+use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
+use parking_lot::Mutex;
+
+use crate::{Failure, Limits, seats::Holder};
+
+/// Those that are open; clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct Streams(Arc<Mutex<HashMap<Holder, usize>>>);
+
+impl Streams {
+    /// Lets an answer through if it is no stream, or if its reader may have one more.
+    pub(crate) fn admit(
+        &self,
+        response: Response,
+        address: IpAddr,
+        limits: &Limits,
+    ) -> Result<Response, Failure> {
+        let kind = response.headers().get(header::CONTENT_TYPE);
+        if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+            return Ok(response);
+        }
+        let holder = Holder::at(address, |_| false);
+        let open = self.open(holder, limits).ok_or_else(too_many)?;
+        Ok(response.map(|body| Body::new(Stream { body, _open: open })))
+    }
+
+    fn open(&self, holder: Holder, limits: &Limits) -> Option<Open> {
+        let mut open = self.0.lock();
+        let all: usize = open.values().sum();
+        let own = open.get(&holder).copied().unwrap_or(0);
+        if own >= limits.streams_per_address || all >= limits.connections.div_ceil(2) {
+            return None;
+        }
+        open.insert(holder, own + 1);
+        let streams = self.clone();
+        Some(Open { streams, holder })
+    }
+}
+
+fn too_many() -> Failure {
+    Failure::new(
+        StatusCode::TOO_MANY_REQUESTS,
+        "Too many pages are being kept up to date at once.",
+        "Close one, or raise web.limits.streams_per_address.",
+    )
+    .retry_after(10)
+}
+
+/// One open stream; counted until it is dropped.
+struct Open {
+    streams: Streams,
+    holder: Holder,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let mut open = self.streams.0.lock();
+        if let Some(own) = open.get_mut(&self.holder) {
+            *own -= 1;
+            if *own == 0 {
+                open.remove(&self.holder);
+            }
+        }
+    }
+}
+
+struct Stream {
+    body: Body,
+    _open: Open,
+}
+
+impl HttpBody for Stream {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream() -> Response {
+        let kind = (header::CONTENT_TYPE, "text/event-stream");
+        axum::response::IntoResponse::into_response(([kind], "data: x\n\n"))
+    }
+
+    #[test]
+    fn an_address_has_few_streams_and_all_have_half_the_places() {
+        let limits = Limits {
+            streams_per_address: 2,
+            connections: 8,
+            ..Limits::default()
+        };
+        let streams = Streams::default();
+        let from = |address: &str| streams.admit(stream(), address.parse().unwrap(), &limits);
+        let mut open = vec![from("203.0.113.1").unwrap(), from("203.0.113.1").unwrap()];
+        assert_eq!(
+            from("203.0.113.1").unwrap_err().status,
+            StatusCode::TOO_MANY_REQUESTS
+        );
+        assert!(
+            streams
+                .admit(
+                    Response::new(Body::empty()),
+                    [203, 0, 113, 1].into(),
+                    &limits
+                )
+                .is_ok(),
+            "other answers are no streams"
+        );
+        open.push(from("2001:db8::1").unwrap());
+        open.push(from("2001:db8::2").unwrap());
+        assert!(from("2001:db8::3").is_err(), "the same network");
+        assert!(from("203.0.113.9").is_err(), "half of the places");
+        open.clear();
+        assert!(from("203.0.113.9").is_ok());
+        assert!(streams.0.lock().is_empty());
+    }
+}
