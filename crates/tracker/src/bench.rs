@@ -12,6 +12,7 @@ use weir_engine::dispatch::policy::{
 use weir_engine::{Engine, Options, Rate, Timeline, Weather};
 use weir_tracker_proto::udp::{Family, Reply, TransactionId, request};
 use weir_tracker_proto::{Announce, InfoHash, PeerId};
+use weir_web::seats::{Seating, Seats};
 
 use crate::clock::Clock;
 use crate::config::{Config, OverloadReply};
@@ -75,7 +76,6 @@ impl Listeners {
             tracker.set_forwarding(full(timeline));
         }
         let limits = Limits {
-            connections: 1,
             idle: 1,
             request: 1,
             bytes: 8192,
@@ -100,7 +100,7 @@ impl Listeners {
                 clock,
                 tallies.add(),
                 limits,
-                (guests, vital),
+                (guests, Seats::new(Seating::new(1, None)), vital),
             ),
             tracker,
         };

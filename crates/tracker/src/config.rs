@@ -55,8 +55,10 @@ section! {
         scrape_hashes: NonZeroU32 = "74";
         /// Threads of each listener; null is one for each core, at most 4.
         listener_threads: Option<NonZeroU32> = "null";
-        /// HTTP connections open at once.
+        /// HTTP connections open at once. An eighth is kept for this machine and web.trusted_proxies; when all are taken, the one that waits for a request longest makes room.
         http_connections: NonZeroU32 = "15000";
+        /// HTTP connections that one address (an IPv6 /64) holds, but for this machine and web.trusted_proxies; null is a sixteenth of http_connections, at least 8. Connections that are closed after their reply do not count.
+        http_connections_per_address: Option<NonZeroU32> = "null";
         /// A connection may rest this long between announces.
         http_idle_timeout: Duration = "60s", check check::some_time;
         /// Time for a whole request to arrive, and for its reply to be taken.

@@ -28,6 +28,7 @@ impl Front {
             runtime.block_on(walker.run());
             Ok(())
         })?;
+        let seats = self.seats.clone();
         let listening = self.listening().to_vec();
         let look = Look::new(parts, listening, catalogue, self.forwarders.clone());
         metrics::count_requests(&look, requests);
@@ -41,7 +42,11 @@ impl Front {
             .stats(shown)
             .router(pages::router(look.clone()))
             .router_for(Access::Api, pages::api(look.clone()))
-            .metrics(move |registry| metrics::register(look, registry))
+            .metrics(move |registry| {
+                let listeners = [("tracker", seats)];
+                weir_web::seats::register(registry, "tracker_connections_ended", listeners);
+                metrics::register(look, registry);
+            })
             .nav(NavEntry {
                 label: "Swarms",
                 href: "/swarms",

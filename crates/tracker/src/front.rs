@@ -15,6 +15,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use weir_config::IpNet;
 use weir_engine::{Timeline, Vital, Vitals};
+use weir_web::seats::{Seating, Seats};
 
 use crate::clock::{Clock, wall_seconds};
 use crate::config::Config;
@@ -115,6 +116,8 @@ pub struct Front {
     /// Ends when its sender is dropped.
     keeper: Option<(SyncSender<()>, JoinHandle<()>)>,
     guests: Option<mpsc::Receiver<Guest>>,
+    /// The places of HTTP connections.
+    pub(crate) seats: Seats,
     pub(crate) forwarders: Option<Arc<Forwarders>>,
     /// Names of forwarders by slot.
     names: Names,
@@ -149,6 +152,10 @@ impl Front {
         let vitals = outward
             .as_ref()
             .map(|outward| outward.engine.vitals().clone());
+        let seating = Seating::new(
+            config.http_connections.get() as usize,
+            config.http_connections_per_address,
+        );
         let mut front = Self {
             tracker: Arc::new(Tracker::new(swarms, terms)),
             tallies: Tallies::default(),
@@ -161,6 +168,7 @@ impl Front {
             stop: CancellationToken::new(),
             keeper: None,
             guests: Some(waiting),
+            seats: Seats::new(seating),
             forwarders: None,
             names: Names::default(),
             late: JoinSet::new(),
@@ -170,7 +178,7 @@ impl Front {
         }
         front.keep(directory, clock, config.snapshot_every)?;
         front.start_udp(udp, clock)?;
-        front.start_http(tcp, clock, &limits(config, threads), &guests)?;
+        front.start_http(tcp, clock, &limits(config), &guests)?;
         Ok(front)
     }
 
@@ -343,7 +351,7 @@ impl Front {
         for sockets in by_thread {
             let (tracker, tally) = (Arc::clone(&self.tracker), self.tallies.add());
             let vital = self.vitals.add(FRONT, "http");
-            let parts = (limits.clone(), (guests.clone(), vital.clone()));
+            let parts = (limits.clone(), (guests.clone(), self.seats.clone(), vital.clone()));
             let stop = self.stop.clone();
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_io()
@@ -488,10 +496,9 @@ fn threads(config: &Config) -> usize {
         .map_or(cores.min(4), |threads| threads.get() as usize)
 }
 
-fn limits(config: &Config, threads: usize) -> Limits {
+fn limits(config: &Config) -> Limits {
     let seconds = |time: Duration| u32::try_from(time.as_secs().max(1)).unwrap_or(u32::MAX / 2);
     Limits {
-        connections: (config.http_connections.get() as usize).div_ceil(threads),
         idle: seconds(config.http_idle_timeout),
         request: seconds(config.http_request_timeout),
         bytes: config.http_request_bytes.len(),

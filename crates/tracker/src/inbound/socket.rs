@@ -10,8 +10,9 @@ use socket2::{Domain, Protocol, Socket, Type};
 const RECEIVE_BUFFER: usize = 8 << 20;
 /// Room for replies that wait to be sent.
 const SEND_BUFFER: usize = 4 << 20;
-/// Seconds for which a connection that sends nothing is not shown to us.
-const DEFERRED: i32 = 5;
+/// Seconds for which a connection that sends nothing is not shown to us. One, and no more: until then it fills the
+/// kernel's queue of new connections, where those that would ask wait behind it and nobody can be ended.
+const DEFERRED: i32 = 1;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
 

@@ -69,6 +69,14 @@ impl Client {
         self.reply()
     }
 
+    /// Whether the other side ended it, however rudely.
+    fn is_gone(&mut self) -> bool {
+        match self.stream.read(&mut [0; 1]) {
+            Ok(count) => count == 0,
+            Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+        }
+    }
+
     fn is_closed(&mut self) -> bool {
         matches!(self.stream.read(&mut [0; 1]), Ok(0))
     }
@@ -310,37 +318,53 @@ fn slow_and_silent_connections_are_cut_while_others_are_served() {
 }
 
 #[test]
-fn connections_beyond_the_limit_wait_until_there_is_room_in_either_family() {
+fn whoever_waits_longest_makes_room_in_either_family() {
     let tracker = Tracker::start(Config {
         http_listen: Some("[::]:0".parse().expect("all addresses")),
-        http_connections: NonZeroU32::new(2).expect("two"),
-        listener_threads: NonZeroU32::new(1),
-        http_idle_timeout: Duration::from_secs(5),
+        http_connections: NonZeroU32::new(3).expect("three"),
+        listener_threads: NonZeroU32::new(2),
+        http_idle_timeout: Duration::from_secs(3600),
+        http_request_timeout: Duration::from_secs(3600),
         ..config()
     });
     let port = tracker.at("http").port();
     let client = |here: &str| Client::new(SocketAddr::new(here.parse().expect("an address"), port));
-    let mut kept = [client("127.0.0.1"), client("::1")];
-    for client in &mut kept {
-        client.get(&target(1, 1, ""));
+    let mut sitters = [client("127.0.0.1"), client("::1"), client("::1")];
+    for (sitter, rest) in sitters.iter_mut().zip(["GET /ann", "", "GET"]) {
+        sitter.get(&target(1, 1, ""));
+        // The half of a request is still waiting for one.
+        sitter.send(rest);
     }
-    let mut third = client("127.0.0.1");
-    third.send(&format!("GET {} HTTP/1.1\r\n\r\n", target(1, 2, "")));
-    // The others are still served, which the third is not.
-    for client in &mut kept {
-        client.get(&target(1, 1, ""));
+    // Three of them fit. Each newcomer is answered, and stays for the next ones.
+    let mut kept = Vec::new();
+    for newcomer in 0..50 {
+        let mut client = client(["127.0.0.1", "::1"][newcomer % 2]);
+        for _ in 0..3 {
+            client.get(&target(1, 2, ""));
+        }
+        kept.push(client);
     }
-    third
-        .stream
-        .set_read_timeout(Some(Duration::from_millis(100)))
-        .expect("a time");
-    assert!(third.stream.read(&mut [0; 1]).is_err(), "it waits");
-    third
-        .stream
-        .set_read_timeout(Some(PATIENCE))
-        .expect("a time");
-    drop(kept);
-    third.reply();
+    for sitter in &mut sitters {
+        assert!(sitter.is_gone(), "it only sat there");
+    }
+}
+
+#[test]
+fn connections_that_are_closed_after_their_reply_need_no_place() {
+    let tracker = Tracker::start(Config {
+        http_connections: NonZeroU32::MIN,
+        listener_threads: NonZeroU32::new(1),
+        ..config()
+    });
+    let mut kept = Client::new(tracker.at("http"));
+    kept.get(&target(1, 1, ""));
+    for _ in 0..20 {
+        let mut client = Client::new(tracker.at("http"));
+        let once = format!("GET {} HTTP/1.0\r\n\r\n", target(1, 2, ""));
+        client.send(&once);
+        client.reply();
+    }
+    kept.get(&target(1, 1, ""));
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl Open {
         let trust = &http.tracker.terms().trust;
         let holder = Holder::at(peer.ip(), |address| trust.is_proxy(address));
         let (tasks, deadlines) = (&mut self.tasks, &mut self.deadlines);
-        http.seats.take(holder, http.seconds().into(), |seat| {
+        http.seats.take(holder, http.clock.now().moment.0, |seat| {
             let task = tasks.spawn(connection.serve(stream, begun, seat));
             deadlines.insert(task.id(), (deadline, task.clone()));
             task

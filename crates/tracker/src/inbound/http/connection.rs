@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use weir_web::seats::Seat;
 
 use super::{Desk, Guest, Http, Next};
+use crate::clock::Now;
 use crate::inbound::proxy::{self, Preamble};
 use crate::tracker::{Held, Terms};
 
@@ -177,7 +178,7 @@ impl Connection {
         }
         let stays = held.wait(&self.http.tracker).await;
         if let Some(seat) = &self.seat {
-            seat.waits(self.http.seconds().into());
+            seat.waits(self.http.clock.now().moment.0);
         }
         stays
     }
@@ -212,7 +213,7 @@ impl Connection {
         desk.now = http.clock.now();
         let terms = http.tracker.terms();
         let (next, used) = self.answer_input(desk, had + count, &terms);
-        self.keep_unread(&desk.input[used..had + count], used > 0, desk.now.seconds);
+        self.keep_unread(&desk.input[used..had + count], used > 0, desk.now);
         let sent = match desk.output.is_empty() {
             true => 0,
             false => match stream.write_now(&desk.output) {
@@ -226,10 +227,15 @@ impl Connection {
     }
 
     /// Keeps the beginning of a request, and the time until which it must be whole.
-    fn keep_unread(&mut self, rest: &[u8], answered: bool, now: u32) {
+    fn keep_unread(&mut self, rest: &[u8], answered: bool, now: Now) {
         let begins = self.unread.is_empty();
+        if let Some(seat) = &self.seat
+            && answered
+        {
+            seat.asked(now.moment.0);
+        }
         if rest.is_empty() {
-            self.rest(now);
+            self.rest(now.seconds);
             if !begins {
                 self.unread = Vec::new();
             }
@@ -237,7 +243,7 @@ impl Connection {
         }
         // Further pieces of the same request buy no time.
         if begins || answered {
-            self.set_deadline(now, self.http.limits.request);
+            self.set_deadline(now.seconds, self.http.limits.request);
         }
         self.unread.clear();
         self.unread.extend_from_slice(rest);
