@@ -66,8 +66,8 @@ fn watch(contribution: Contribution, vitals: &Vitals, state: &File) -> Contribut
 
 async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::catch()?;
-    let config = loaded.config.clone();
-    descriptors::raise_for(&config);
+    let mut config = loaded.config.clone();
+    descriptors::divide(&mut config);
     let data = Data::lock(&config.data)?;
     let state = File::open(data.path().join("state.db"))?;
     let running = Running::new(loaded.clone(), sources, logs);

@@ -1,8 +1,42 @@
-//! How many connections and files the process may have open: as many as the system lets it.
+//! How many connections and files the process may have open: as many as the system lets it, and each part its own.
+//!
+//! All parts draw on one limit. Without a division, connections to the tracker would take the last descriptor, and
+//! pages, databases and calls to upstreams would fail with it.
+
+use std::num::NonZeroU32;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::Config;
+
+/// Databases, files, sockets of listeners, logs, connections on their way from one listener to the other, and those
+/// that are ended for others but not closed yet.
+const FILES: u64 = 768;
+/// For each call to an upstream: its connection, and one kept for the next.
+const PER_CALL: u64 = 2;
+
+/// Connections that each listener may keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shares {
+    web: u64,
+    tracker: u64,
+}
+
+impl Shares {
+    /// What `limit` leaves of the wanted connections, with so many calls to upstreams under way: what is missing is
+    /// missing to the tracker, down to half of what listeners have together.
+    fn of(self, limit: u64, calls: u64) -> Self {
+        let others = FILES.saturating_add(calls.saturating_mul(PER_CALL));
+        // A limit this low is not meant for many upstreams either.
+        let others = others.min(limit / 2);
+        let connections = limit - others;
+        let web = self.web.min(connections.div_ceil(2));
+        Self {
+            web: web.max(1),
+            tracker: self.tracker.min(connections - web).max(1),
+        }
+    }
+}
 
 /// Raises the limit to the highest that is allowed; says what it is then, `None` if there is none.
 fn raise() -> Option<u64> {
@@ -17,17 +51,53 @@ fn raise() -> Option<u64> {
     limit.maximum
 }
 
-/// Raises the limit, and warns if it stays below what the configuration promises.
-pub(super) fn raise_for(config: &Config) {
-    let tracker = u64::from(config.tracker.http_connections.get());
-    let connections = tracker + config.web.limits.connections as u64;
-    if let Some(limit) = raise()
-        && limit < connections
-    {
-        tracing::warn!(
-            limit,
-            connections,
-            "fewer files may be open than connections are configured; raise the limit (LimitNOFILE= in systemd, ulimit -n) or lower tracker.http_connections"
-        );
+/// Raises the limit. If it stays below what the configuration promises, listeners get fewer connections, and the log
+/// says so.
+pub(super) fn divide(config: &mut Config) {
+    let Some(limit) = raise() else {
+        return;
+    };
+    let wanted = Shares {
+        web: config.web.limits.connections as u64,
+        tracker: config.tracker.http_connections.get().into(),
+    };
+    let search = config.search.indexers.len() as u64;
+    let calls = u64::from(config.tracker.max_workers().get()) + search;
+    let given = wanted.of(limit, calls);
+    if given == wanted {
+        return;
+    }
+    tracing::warn!(
+        limit,
+        tracker = given.tracker,
+        web = given.web,
+        "fewer files may be open than connections are configured, so listeners keep fewer; raise the limit (LimitNOFILE= in systemd, ulimit -n) or lower tracker.http_connections"
+    );
+    let tracker = u32::try_from(given.tracker).ok().and_then(NonZeroU32::new);
+    config.tracker.http_connections = tracker.unwrap_or(NonZeroU32::MIN);
+    config.web.limits.connections = usize::try_from(given.web).unwrap_or(usize::MAX);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tracker_leaves_descriptors_to_the_others() {
+        let wanted = Shares {
+            web: 1024,
+            tracker: 15_000,
+        };
+        assert_eq!(wanted.of(1 << 20, 20), wanted);
+        let of = |limit| {
+            let Shares { web, tracker } = wanted.of(limit, 20);
+            assert!(web + tracker <= limit, "{limit}");
+            (web, tracker)
+        };
+        assert_eq!(of(16_832), (1024, 15_000), "just enough");
+        assert_eq!(of(16_831), (1024, 14_999));
+        assert_eq!(of(4096), (1024, 2264));
+        assert_eq!(of(1024), (256, 256));
+        assert_eq!(of(2), (1, 1));
     }
 }

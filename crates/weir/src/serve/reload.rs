@@ -17,7 +17,7 @@ use super::tracker;
 
 /// Keys that are read once, at the start; of the tracker's, all but [`RELOADED`] are too. The other limits of `web`
 /// are looked at by each request.
-const AT_START: [&str; 9] = [
+const AT_START: [&str; 10] = [
     "data",
     "drain",
     "log.format",
@@ -27,6 +27,7 @@ const AT_START: [&str; 9] = [
     "web.limits.header_timeout",
     "web.limits.idle_timeout",
     "web.limits.connections",
+    "web.limits.connections_per_address",
 ];
 
 /// What runs and what it was built from; a handle that signals, pages and the API share.
