@@ -9,6 +9,9 @@ use super::entry::Entry;
 use super::minute::{Age, Minute, Past};
 use super::peers::Cut;
 
+/// From so many on, peers are looked at all at once before they are copied.
+const AT_ONCE: usize = 16;
+
 /// What a client wants of one family.
 pub(super) struct Wish {
     pub(super) number: usize,
@@ -116,6 +119,13 @@ impl Page<'_> {
         let wire = Entry::<N>::WIRE;
         let room = &mut self.out[self.taken * wire..until * wire];
         let mut places = room.chunks_exact_mut(wire);
+        if peers.len() >= AT_ONCE && all_fresh(peers, self.past) {
+            self.taken += places.len().min(peers.len());
+            for (place, entry) in places.zip(peers) {
+                place.copy_from_slice(entry.wire());
+            }
+            return;
+        }
         for entry in peers {
             if entry.is_past(self.past) {
                 continue;
@@ -127,6 +137,15 @@ impl Page<'_> {
         }
         self.taken = until - places.len();
     }
+}
+
+/// Whether all are fresh, as nearly always: the sweep leaves hardly any that are not. Without a branch for each, and copied
+/// without another, many cost half of what they cost one by one.
+fn all_fresh<const N: usize>(peers: &[Entry<N>], past: Past) -> bool {
+    let any = peers
+        .iter()
+        .fold(false, |any, peer| any | peer.is_past(past));
+    !any
 }
 
 #[cfg(test)]
