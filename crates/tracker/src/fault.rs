@@ -11,6 +11,13 @@ pub(crate) fn on_announce(hash: &[u8; 20]) {
     assert_ne!(*hash, HASH, "on purpose");
 }
 
+/// To send an announce of this swarm on panics.
+pub(crate) const FORWARDED: u8 = 0xee;
+
+pub(crate) fn on_forward(hash: &[u8; 20]) {
+    assert_ne!(*hash, [FORWARDED; 20], "on purpose");
+}
+
 /// To accept a connection from here panics.
 pub(crate) const PEER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 66);
 

@@ -425,8 +425,10 @@ impl Office {
                 continue;
             };
             let jobs_before = jobs.len();
+            let hash = &sent.announce.info_hash.0;
             let planned = vital.guard(|| {
-                let hash = &sent.announce.info_hash.0;
+                #[cfg(test)]
+                crate::fault::on_forward(hash);
                 let now = self.clock.now().seconds;
                 let dues = self.dues(&roster, hash, &rests);
                 let mut due = dues.eligible(now);
@@ -455,6 +457,10 @@ impl Office {
             });
             if planned.is_none() {
                 jobs.truncate(jobs_before);
+                vital.guard(|| {
+                    self.settle(hash);
+                    self.nobody_asked(hash);
+                });
             }
             let made = u32::try_from(jobs.len() - jobs_before).unwrap_or(places);
             gate.release(places.saturating_sub(made));
@@ -481,6 +487,8 @@ impl Office {
             vital.guard(|| match sent.kind {
                 Kind::Regular { .. } => {}
                 Kind::Completed => {
+                    #[cfg(test)]
+                    crate::fault::on_forward(&sent.announce.info_hash.0);
                     let open = roster.forwarders.iter().zip(&rests);
                     let open = open.filter(|(_, rest)| rest.is_none());
                     for (forwarder, _) in open {

@@ -100,6 +100,21 @@ fn a_failing_write_undoes_itself_alone() {
 }
 
 #[test]
+fn an_answer_that_panics_does_not_end_the_writer() {
+    let (_directory, file) = opened();
+    let held = hold(&file);
+    file.post(insert(1), |_| panic!("on purpose")).unwrap();
+    let same_group = file.submit(false, insert(2)).unwrap();
+    drop(held);
+    wait(same_group).unwrap();
+    file.write_blocking(insert(3)).unwrap();
+    assert_eq!(rows(&file), [1, 2, 3], "the commit came before the answers");
+    assert!(file.is_writable());
+    file.close();
+    assert!(!file.is_writable());
+}
+
+#[test]
 fn writes_that_wait_together_share_one_commit() {
     let (_directory, file) = opened();
     let commits = Arc::new(std::sync::atomic::AtomicU32::new(0));

@@ -99,8 +99,8 @@ fn work(mut connection: Connection, mut waiting: mpsc::Receiver<Job>, health: &H
                 next = waiting.try_recv().ok();
             }
         }
-        // Also what gives the answers may panic. A transaction that was open is undone as it is dropped; the thread goes
-        // on, for without it nothing would be kept any more.
+        // A transaction that was open is undone as it is dropped; the thread goes on, for without it nothing would be
+        // kept any more.
         let done = catch_unwind(AssertUnwindSafe(|| {
             if !group.is_empty() {
                 commit(&mut connection, group, health);
@@ -149,7 +149,11 @@ fn commit(connection: &mut Connection, group: Vec<Write>, health: &Health) {
         tracing::error!(%error, "the store cannot commit");
     }
     for answer in answers {
-        answer(committed.as_ref().copied(), health);
+        // One that panics must not keep the others from theirs.
+        let told = catch_unwind(AssertUnwindSafe(|| answer(committed.as_ref().copied(), health)));
+        if let Err(panic) = told {
+            tracing::error!(panic = text(&*panic), "an answer of the store panicked");
+        }
     }
 }
 

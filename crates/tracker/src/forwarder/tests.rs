@@ -2,6 +2,7 @@
 
 mod animals;
 mod events;
+mod faults;
 mod flood;
 mod outage;
 mod peers;

@@ -130,6 +130,30 @@ fn the_trackers_port_shows_figures_though_their_head_comes_in_pieces() {
     assert!(metrics.ends_with("# EOF\n"), "{metrics}");
 }
 
+/// Every thread and task that lives as long as the process.
+#[test]
+fn what_must_not_end_is_watched() {
+    let rig = Rig::start("");
+    let metrics = rig.get("/metrics", "");
+    for (front, part) in [
+        ("tracker", "udp"),
+        ("tracker", "http"),
+        ("tracker", "held replies"),
+        ("tracker", "swarms"),
+        ("tracker", "pages"),
+        ("tracker", "forwarder"),
+        ("tracker", "engine"),
+        ("search", "engine"),
+        ("search", "sweeper"),
+    ] {
+        let line = format!("\nweir_part_failures_total{{front=\"{front}\",part=\"{part}\"}} 0\n");
+        assert!(metrics.contains(&line), "{line} in {metrics}");
+    }
+    let ready = ask(rig.web, "GET /readyz", KEY);
+    assert!(ready.ends_with("ready\n"), "{ready}");
+    assert!(ready.starts_with("HTTP/1.1 200"), "{ready}");
+}
+
 #[test]
 fn behind_a_proxy_that_nobody_knows_the_figures_need_a_key() {
     let rig = Rig::start("");
