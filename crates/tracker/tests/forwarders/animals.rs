@@ -269,25 +269,29 @@ async fn clients_and_upstreams_of_udp_read_what_they_should() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_own_address_does_not_come_back_to_us() {
-    let own = SocketAddr::from(([127, 0, 0, 1], 1000));
-    let other = SocketAddr::from(([127, 0, 0, 1], 1001));
+async fn neither_our_own_address_nor_this_machine_comes_back_to_us() {
+    let ours = [203, 0, 113, 5];
+    let peers = [(ours, 1000), (ours, 1001), ([127, 0, 0, 1], 1001)];
     let tracker = Tracker::start(
         Place::Loopback,
         Behaviour::Good(Good {
-            peers: vec![own, other],
+            peers: peers.map(SocketAddr::from).to_vec(),
             ..Good::default()
         }),
     )
     .await
     .expect("a tracker");
-    let weir = Weir::start(forwarder(&tracker.url(), None));
+    let weir = Weir::start(Forwarder {
+        ip: Some(ours.into()),
+        ..forwarder(&tracker.url(), None)
+    });
     weir.announce(1, 1000, "").await;
     weir.called(1).await;
     let body = weir.announce(1, 1000, "").await;
     assert!(body.contains("8:completei1e"), "{body}");
+    // As Rust writes bytes: the address with a port that is not of our peer.
     assert!(
-        body.ends_with("5:peers6:\\x7f\\x00\\x00\\x01\\x03\\xe9e"),
+        body.ends_with("5:peers6:\\xcb\\x00q\\x05\\x03\\xe9e"),
         "{body}"
     );
 }
