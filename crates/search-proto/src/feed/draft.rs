@@ -142,16 +142,15 @@ impl Draft {
             self.own(own, value);
             return Ok(());
         }
+        // It is understood as it is kept, or whoever reads what we write would understand more than we did.
+        let value = clean(cut(value, VALUE));
         match name.as_ref() {
-            "leechers" => set(&mut self.leechers, || number::count(value)),
-            "usenetdate" => set(&mut self.other_date, || moment(value)),
+            "leechers" => set(&mut self.leechers, || number::count(&value)),
+            "usenetdate" => set(&mut self.other_date, || moment(&value)),
             _ => {}
         }
-        if self.release.attributes.len() < ATTRIBUTES {
-            let value = clean(cut(value, VALUE));
-            if !value.is_empty() {
-                self.release.attributes.push((name.into_owned(), value));
-            }
+        if self.release.attributes.len() < ATTRIBUTES && !value.is_empty() {
+            self.release.attributes.push((name.into_owned(), value));
         }
         Ok(())
     }

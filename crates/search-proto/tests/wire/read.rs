@@ -275,3 +275,19 @@ fn a_mark_and_space_before_the_declaration_are_tolerated() {
         assert!(read_feed(feed.as_bytes(), None).is_ok(), "{start:?}");
     }
 }
+
+/// What stands in the way of a date or a number is gone from what we keep and write, so it must be gone
+/// from what we understand.
+#[test]
+fn attributes_are_understood_as_they_are_written() {
+    let item = "<rss><channel><item><title>a</title><link>http://a/b.torrent</link>\
+                <attr name='seeders' value='1'/><attr name='leechers' value='2&#1;3'/>\
+                <attr name='usenetdate' value='Sun, 15 Nov&#xFFFE; 2026 10:00:00 +0000'/>\
+                </item></channel></rss>";
+    let feed = read_feed(item.as_bytes(), None).expect("a feed");
+    let release = &feed.releases[0];
+    assert_eq!(release.published, Some(1_794_736_800));
+    assert_eq!(release.peers, Some(24));
+    let (_, date) = release.attributes.last().expect("an attribute");
+    assert_eq!(date, "Sun, 15 Nov 2026 10:00:00 +0000");
+}

@@ -131,7 +131,9 @@ async fn fetch(
     if link.url.starts_with("magnet:") {
         return Given::Magnet(link.url.clone());
     }
-    let Some(url) = SecretUrl::parse(&link.url) else {
+    // A client that is sent on must not be sent to a file of its own, or to another program.
+    let url = SecretUrl::parse(&link.url).filter(|url| matches!(url.scheme(), "http" | "https"));
+    let Some(url) = url else {
         return Given::Not(not_found("The indexer sent an invalid address."));
     };
     let job = Job {
