@@ -5,6 +5,7 @@ mod connections;
 mod datagrams;
 mod floods;
 mod homes;
+mod kept;
 mod lookups;
 mod proxies;
 mod redirects;
