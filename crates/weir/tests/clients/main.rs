@@ -8,6 +8,8 @@ mod addresses;
 mod asking;
 mod client;
 mod network;
+#[expect(dead_code, reason = "the example `siege` uses the rest")]
+mod siege;
 mod torrent;
 mod tracker;
 mod upstream;
@@ -24,6 +26,7 @@ use self::client::Client;
 use self::client::Program::{self, Aria2, Libtorrent, Qbittorrent, Rtorrent, Transmission};
 use self::network::Families::{self, Both, V4, V6};
 use self::network::Network;
+use self::siege::{Attack, Field, Sits, Until};
 use self::torrent::Torrent;
 use self::tracker::By::{self, HttpName, HttpV4, HttpV6, UdpV4, UdpV6};
 use self::tracker::Weir;
@@ -245,4 +248,33 @@ fn a_seeder_that_names_its_ipv6_address_serves_a_leecher_without_ipv4() {
     meeting.wait("both addresses of the seeder are gone", |meeting| {
         meeting.weir.peers(&meeting.torrent) == meeting.addresses(&[1])
     });
+}
+
+#[test]
+fn those_who_only_sit_there_shut_nobody_out() {
+    let weir = Path::new(env!("CARGO_BIN_EXE_weir"));
+    let field = Field::new(weir, Some(100));
+    for sits in Sits::ALL {
+        for addresses in [1, 20] {
+            let attack = Attack {
+                sits,
+                addresses,
+                connections: 600,
+            };
+            let (asked, _) = field.run(Some(attack), Until::Rounds(10));
+            let [right, wrong] = [&asked.right, &asked.wrong]
+                .map(|count| count.load(std::sync::atomic::Ordering::Relaxed));
+            let log = field.log();
+            assert_eq!((right, wrong), (320, 0), "{attack:?}: {asked:?} {log}");
+        }
+    }
+    let ended = field.ended();
+    for listener in ["web", "tracker"] {
+        for reason in ["share", "room"] {
+            let name = format!(
+                "weir_{listener}_connections_ended_total{{listener=\"{listener}\",reason=\"{reason}\"}}"
+            );
+            assert!(ended[&name] > 0, "{name} {ended:?}");
+        }
+    }
 }

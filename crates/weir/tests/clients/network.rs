@@ -123,6 +123,16 @@ impl Host {
         self.space.command(program)
     }
 
+    /// Gives the host one more address.
+    pub(crate) fn also(&self, address: Ipv4Addr) {
+        self.space.ip(&format!("addr add {address}/24 dev net"));
+    }
+
+    /// Moves the calling thread here.
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        self.space.enter()
+    }
+
     /// Connects to a port that is open to this host alone.
     pub(crate) fn connect(&self, port: u16) -> io::Result<TcpStream> {
         self.visit(|| TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))))

@@ -1,0 +1,93 @@
+//! Weir under siege, with figures: thousands of connections of one address and of twenty sit there (idle, with slow
+//! heads, with slow bodies), while eight clients of other addresses ask both listeners.
+//!
+//!     cargo build --release -p weir
+//!     cargo run --release -p weir --example siege -- target/release/weir [CONNECTIONS] [SECONDS]
+//!
+//! Needs root: it makes network namespaces of its own, and ends with them. Each attack is measured against the same
+//! clients without it, right before; the exit code says whether at least 99 % of their requests were answered and
+//! they got through at least 0.8 of their requests.
+
+#![expect(clippy::print_stdout, reason = "a program for people who measure")]
+
+#[path = "../tests/clients/network.rs"]
+#[expect(dead_code, reason = "tests use the rest")]
+mod network;
+#[path = "../tests/clients/siege.rs"]
+#[expect(dead_code, reason = "tests use the rest")]
+mod siege;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use self::siege::{Attack, Field, Sits, Until};
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    let Some(weir) = words.next().map(PathBuf::from) else {
+        println!("usage: siege WEIR [CONNECTIONS] [SECONDS]");
+        return ExitCode::from(2);
+    };
+    let weir = weir.canonicalize().expect("the binary of Weir");
+    let connections = words
+        .next()
+        .map_or(5000, |word| word.parse().expect("a number"));
+    let seconds = words
+        .next()
+        .map_or(6, |word| word.parse().expect("a number"));
+    allow_files();
+    let field = Field::new(&weir, None);
+    let mut good = true;
+    println!("sitters              from   alone/s  under/s  ratio  answered  reopened");
+    for sits in Sits::ALL {
+        for addresses in [1, 20] {
+            let attack = Attack {
+                sits,
+                addresses,
+                connections,
+            };
+            good &= measure(&field, attack, Duration::from_secs(seconds));
+        }
+    }
+    for (name, count) in field.ended() {
+        println!("{name} {count}");
+    }
+    match good {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+fn measure(field: &Field, attack: Attack, time: Duration) -> bool {
+    let rate = |attack| {
+        let (asked, took) = field.run(attack, Until::Over(time));
+        let right = asked.right.load(Ordering::Relaxed) as f64;
+        let all = right + asked.wrong.load(Ordering::Relaxed) as f64;
+        let reopened = asked.reopened.load(Ordering::Relaxed);
+        (right / took.as_secs_f64(), right / all, reopened)
+    };
+    let (alone, ..) = rate(None);
+    let (under, answered, reopened) = rate(Some(attack));
+    let ratio = under / alone;
+    println!(
+        "{:20} {:4} {alone:9.0} {under:8.0} {ratio:6.2} {:8.2}% {reopened:9}",
+        format!("{} {:?}", attack.connections, attack.sits),
+        attack.addresses,
+        answered * 100.0,
+    );
+    answered >= 0.99 && ratio >= 0.8
+}
+
+/// Each connection is a file here, too.
+fn allow_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    setrlimit(Resource::Nofile, most).expect("up to its maximum, anybody may");
+}
