@@ -1,5 +1,9 @@
 //! The tracker front: swarms, the listeners before them and the forwarders behind them.
 
+// So that properties shared with the fuzzer find it by its name.
+#[cfg(test)]
+extern crate self as weir_tracker;
+
 mod allowance;
 #[cfg(feature = "bench")]
 pub mod bench;
@@ -8,6 +12,8 @@ mod catalogue;
 mod clock;
 pub mod config;
 mod contribution;
+#[cfg(any(test, feature = "bench"))]
+pub mod conversation;
 #[cfg(test)]
 mod fault;
 mod forwarder;

@@ -18,8 +18,14 @@ use weir_tracker_proto::bencode::push_decimal;
 use weir_tracker_proto::http;
 use weir_web::seats::Seats;
 
+#[cfg(any(test, feature = "bench"))]
+use self::connection::Connection;
+#[cfg(any(test, feature = "bench"))]
+use super::proxy::{self, Preamble};
 use super::request::{self, Asks, Head, NoHead};
 use crate::clock::{Clock, Now};
+#[cfg(any(test, feature = "bench"))]
+use crate::conversation::{End, Wire};
 use crate::reply::{self, Refusal};
 use crate::tally::{Kind, Tally};
 use crate::tracker::{Carries, Held, Terms, Told, Tracker};
@@ -258,6 +264,62 @@ fn refused(wrong: NoHead) -> &'static [u8] {
             b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain\r\nContent-Length: 25\r\nConnection: close\r\n\r\nThe request is too long.\n"
         }
     }
+}
+
+/// Connections without a socket.
+#[cfg(any(test, feature = "bench"))]
+impl Http {
+    /// Answers what comes over `wire` to the end, or until nothing more comes.
+    pub(crate) fn converse<'a>(
+        self: Arc<Self>,
+        peer: SocketAddr,
+        wire: &mut Wire<'a, impl Iterator<Item = &'a [u8]>>,
+    ) -> End {
+        Connection::new(self, peer).converse(wire)
+    }
+
+    /// Makes random choices the same each time.
+    pub(crate) fn seed(&self, seed: u64) {
+        self.desk.lock().random = fastrand::Rng::with_seed(seed);
+    }
+}
+
+/// How many replies these bytes deserve, read at one go.
+#[cfg(any(test, feature = "bench"))]
+pub(crate) fn whole_requests(
+    mut bytes: &[u8],
+    peer: IpAddr,
+    trust: &crate::trust::Trust,
+    longest: usize,
+) -> usize {
+    let mut client = peer;
+    if trust.is_proxy(peer) {
+        match proxy::read(bytes) {
+            Preamble::Says(length, named) => {
+                bytes = &bytes[length..];
+                client = named.unwrap_or(peer);
+            }
+            Preamble::Absent => {}
+            Preamble::Partial | Preamble::Malformed => return 0,
+        }
+    }
+    let mut count = 0;
+    while !bytes.is_empty() {
+        let window = &bytes[..bytes.len().min(longest)];
+        match request::read(window, client, trust) {
+            Ok(head) if head.kind == Asks::Other => break,
+            Ok(head) => {
+                count += 1;
+                bytes = &bytes[head.length..];
+                if !head.keep {
+                    break;
+                }
+            }
+            Err(NoHead::Partial) if bytes.len() < longest => break,
+            Err(_) => return count + 1,
+        }
+    }
+    count
 }
 
 /// Requests without a socket.

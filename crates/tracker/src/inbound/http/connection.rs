@@ -67,6 +67,17 @@ impl Io for Watched<'_, '_> {
     }
 }
 
+#[cfg(any(test, feature = "bench"))]
+impl<'a, P: Iterator<Item = &'a [u8]>> Io for crate::conversation::Wire<'a, P> {
+    fn read_now(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.read(into)
+    }
+
+    fn write_now(&mut self, from: &[u8]) -> io::Result<usize> {
+        self.write(from)
+    }
+}
+
 /// One connection, without its socket.
 pub(super) struct Connection {
     http: Arc<Http>,
@@ -159,6 +170,27 @@ impl Connection {
             match std::future::poll_fn(|context| self.poll_answer(context, &mut stream)).await {
                 Ok(next) => answered = next,
                 Err(_) => return,
+            }
+        }
+    }
+
+    /// The same over a wire that never waits. Without forwarders no reply is held.
+    #[cfg(any(test, feature = "bench"))]
+    pub(super) fn converse<'a>(
+        mut self,
+        wire: &mut crate::conversation::Wire<'a, impl Iterator<Item = &'a [u8]>>,
+    ) -> crate::conversation::End {
+        use crate::conversation::End;
+        loop {
+            let Ok(Answered { next, unsent }) = self.answer(wire) else {
+                return End::Waits(self.unread);
+            };
+            wire.write_all(&unsent);
+            self.goes_on = matches!(next, Next::GoOn);
+            match next {
+                Next::Wait | Next::GoOn => {}
+                Next::Close | Next::Linger | Next::Hold(_) => return End::Closed,
+                Next::Leave => return End::Left(self.unread),
             }
         }
     }
