@@ -449,9 +449,9 @@ mod tests {
     }
 
     /// Asks for all there is, and keeps something.
-    fn use_it(cache: &Cache) {
+    async fn use_it(cache: &Cache) {
         for number in 0..200 {
-            cache.part(&key(number), |_| {});
+            cache.part(&key(number), |_| {}).await;
             cache.file(&key(number), 0);
         }
         cache.caps("one", "there");
@@ -461,8 +461,8 @@ mod tests {
         cache.close();
     }
 
-    #[test]
-    fn a_damaged_file_costs_answers_and_nothing_else() {
+    #[tokio::test]
+    async fn a_damaged_file_costs_answers_and_nothing_else() {
         let directory = tempfile::tempdir().unwrap();
         let good = filled(directory.path());
         let (path, bad) = (
@@ -478,43 +478,43 @@ mod tests {
             std::fs::write(&path, &bytes).unwrap();
             let _ = std::fs::remove_file(&bad);
             // Found at the start, or else when it is met.
-            use_it(&open(directory.path(), 1 << 30, 0));
+            use_it(&open(directory.path(), 1 << 30, 0)).await;
             set_aside += u32::from(bad.exists());
             let cache = open(directory.path(), 1 << 30, 0);
-            let found = cache.part(&key(999), |_| {});
+            let found = cache.part(&key(999), |_| {}).await;
             assert!(found.is_some() || bad.exists(), "page {page}");
             cache.close();
         }
         assert!(set_aside >= 8, "{set_aside}");
     }
 
-    #[test]
-    fn a_file_that_is_damaged_while_it_is_open_is_begun_anew() {
+    #[tokio::test]
+    async fn a_file_that_is_damaged_while_it_is_open_is_begun_anew() {
         let directory = tempfile::tempdir().unwrap();
         let mut bytes = filled(directory.path());
         let cache = open(directory.path(), 1 << 30, 0);
         bytes[4096 * 8..].fill(0x5A);
         std::fs::write(directory.path().join("search.db"), &bytes).unwrap();
         for number in 0..200 {
-            cache.part(&key(number), |_| {});
+            cache.part(&key(number), |_| {}).await;
         }
         assert!(directory.path().join("search.db.bad").exists());
         let (answer, sent) = part("kept afterwards", 9);
         cache.put(key(999), &answer, sent);
         cache.close();
         let cache = open(directory.path(), 1 << 30, 0);
-        assert!(cache.part(&key(999), |_| {}).is_some());
-        assert!(cache.part(&key(1), |_| {}).is_none());
+        assert!(cache.part(&key(999), |_| {}).await.is_some());
+        assert!(cache.part(&key(1), |_| {}).await.is_none());
     }
 
-    #[test]
-    fn a_file_that_cannot_be_used_leaves_the_memory() {
+    #[tokio::test]
+    async fn a_file_that_cannot_be_used_leaves_the_memory() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("search.db")).unwrap();
         let cache = open(directory.path(), 1 << 20, 1 << 20);
         let (answer, sent) = part("first", 7);
         cache.put([1; 16], &answer, sent);
-        assert!(cache.part(&[1; 16], |_| {}).is_some());
+        assert!(cache.part(&[1; 16], |_| {}).await.is_some());
         cache.close();
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use weir_engine::Timeline;
+use weir_engine::{Timeline, Vitals};
 use weir_web::seats::{Seating, Seats};
 
 use crate::clock::Clock;
@@ -89,7 +89,7 @@ fn trust(by_proxy: bool) -> Trust {
 fn http(by_proxy: bool) -> Http {
     let config = Config::default();
     let terms = Terms::new(&config, trust(by_proxy), Lists::default());
-    let tracker = Tracker::new(Swarms::new(rules(&config), 1), terms);
+    let tracker = Tracker::new(Swarms::new(rules(&config), [1; 16]), terms);
     let limits = Limits {
         idle: 1,
         request: 1,
@@ -103,7 +103,11 @@ fn http(by_proxy: bool) -> Http {
         clock,
         Tallies::default().add(),
         limits,
-        (guests, seats),
+        (
+            guests,
+            seats,
+            Vitals::default().add("tracker", "conversation"),
+        ),
     );
     // Which peers are picked must not tell two conversations apart.
     http.seed(7);

@@ -351,7 +351,10 @@ impl Front {
         for sockets in by_thread {
             let (tracker, tally) = (Arc::clone(&self.tracker), self.tallies.add());
             let vital = self.vitals.add(FRONT, "http");
-            let parts = (limits.clone(), (guests.clone(), self.seats.clone(), vital.clone()));
+            let parts = (
+                limits.clone(),
+                (guests.clone(), self.seats.clone(), vital.clone()),
+            );
             let stop = self.stop.clone();
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_io()

@@ -32,7 +32,8 @@ where
         address: peer,
         sure: false,
     };
-    let readers: [(&str, fn(&str) -> Option<IpAddr>); 3] = [
+    type Read = fn(&str) -> Option<IpAddr>;
+    let readers: [(&str, Read); 3] = [
         ("x-forwarded-for", address),
         ("forwarded", |element| address(pair(element, "for")?)),
         ("x-real-ip", address),

@@ -150,7 +150,9 @@ fn commit(connection: &mut Connection, group: Vec<Write>, health: &Health) {
     }
     for answer in answers {
         // One that panics must not keep the others from theirs.
-        let told = catch_unwind(AssertUnwindSafe(|| answer(committed.as_ref().copied(), health)));
+        let told = catch_unwind(AssertUnwindSafe(|| {
+            answer(committed.as_ref().copied(), health)
+        }));
         if let Err(panic) = told {
             tracing::error!(panic = text(&*panic), "an answer of the store panicked");
         }

@@ -328,7 +328,7 @@ mod tests {
             v6(0xfd00, 1),
             v6(0x2606, 1),
         ];
-        let ledger = Ledger::new(LIMITS, 3);
+        let ledger = Ledger::new(LIMITS, [3; 16]);
         for slot in 0..2 {
             ledger.begin(&HASH, None);
             let news = News {
@@ -345,7 +345,7 @@ mod tests {
         let mut old = new[..new.len() - blake3::OUT_LEN].to_vec();
         old[..8].copy_from_slice(OLD);
         for (file, left) in [(new, [2, 2]), (sealed::seal(old), [1, 1])] {
-            let after = Ledger::new(LIMITS, 3);
+            let after = Ledger::new(LIMITS, [3; 16]);
             let with_peers = after.restore(&file, at(0, 0), &mut Vec::new());
             assert_eq!(with_peers, Ok(vec![HASH]));
             let groups = 0..crate::swarm::snapshot::GROUPS;
@@ -353,7 +353,7 @@ mod tests {
                 .flat_map(|group| after.tables_of(group))
                 .find_map(|table| {
                     let table = table.lock();
-                    let sheet = table.get(&HASH)?;
+                    let sheet = table.get(after.spot(&HASH))?;
                     Some([sheet.v4().len(), sheet.v6().len()])
                 });
             assert_eq!(kept, Some(left), "each where it belongs");

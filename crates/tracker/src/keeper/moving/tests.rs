@@ -67,7 +67,7 @@ fn write_old(path: &Path, content: &Content) {
             let random = &mut fastrand::Rng::with_seed(1);
             let out = [&mut v4, &mut v6];
             swarms
-                .announce(&arrival, (Minute::START, || true), random, out)
+                .announce(&arrival, (Minute::START, |_| true), random, out)
                 .expect("there is room");
         }
     }
