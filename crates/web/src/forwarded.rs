@@ -32,8 +32,7 @@ where
         address: peer,
         sure: false,
     };
-    type Read = fn(&str) -> Option<IpAddr>;
-    let readers: [(&str, Read); 3] = [
+    let readers: [(&str, Reader); 3] = [
         ("x-forwarded-for", address),
         ("forwarded", |element| address(pair(element, "for")?)),
         ("x-real-ip", address),
@@ -62,6 +61,9 @@ where
         },
     }
 }
+
+/// Reads the address in one entry of a header.
+type Reader = fn(&str) -> Option<IpAddr>;
 
 /// Whether a header of this name is put in by those who forward requests.
 pub fn forwards(name: &str) -> bool {
