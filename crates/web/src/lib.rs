@@ -8,6 +8,7 @@ mod access;
 mod app;
 mod assets;
 mod auth;
+mod body;
 mod client;
 mod clock;
 pub mod config;

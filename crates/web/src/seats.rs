@@ -6,7 +6,7 @@
 //! a connection whose request is being answered never goes. This machine and `trusted_proxies` have places of their own
 //! and no share: many clients may stand behind one of those.
 //!
-//! What decides is [`table`]: no clock, no sockets. A seat is locked when it is taken, given back, and when the side
+//! What decides is `table`: no clock, no sockets. A seat is locked when it is taken, given back, and when the side
 //! changes whose move it is; [`Seat::asked`] is one write without a lock, for listeners that answer each request at
 //! once.
 

@@ -1,23 +1,15 @@
 //! Streams of events: answers that end only when their reader leaves. They are never idle, so they cannot be ended to
 //! make room; instead one address has few of them, and all together hold at most half of the places.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{collections::HashMap, net::IpAddr, sync::Arc};
 
 use axum::{
-    body::Body,
     http::{StatusCode, header},
     response::Response,
 };
-use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
 use parking_lot::Mutex;
 
-use crate::{Failure, Limits, seats::Holder};
+use crate::{Failure, Limits, body::keeping, seats::Holder};
 
 /// Those that are open; clones share them.
 #[derive(Clone, Default)]
@@ -37,7 +29,7 @@ impl Streams {
         }
         let holder = Holder::at(address, |_| false);
         let open = self.open(holder, limits).ok_or_else(too_many)?;
-        Ok(response.map(|body| Body::new(Stream { body, _open: open })))
+        Ok(response.map(|body| keeping(body, open)))
     }
 
     fn open(&self, holder: Holder, limits: &Limits) -> Option<Open> {
@@ -80,33 +72,10 @@ impl Drop for Open {
     }
 }
 
-struct Stream {
-    body: Body,
-    _open: Open,
-}
-
-impl HttpBody for Stream {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use axum::body::Body;
+
     use super::*;
 
     fn stream() -> Response {

@@ -22,6 +22,7 @@ use tower::ServiceExt;
 use super::watch::{Arriving, Leaving, Patience, Watch, Watched};
 use crate::{
     App, Limits,
+    body::keeping,
     metrics::Connections,
     seats::{Holder, Seat, Seats},
 };
@@ -157,7 +158,7 @@ impl Service {
         request.extensions_mut().insert(Patience::new(&watch));
         let response = self.router.clone().oneshot(request).await?;
         watch.answers();
-        Ok(response.map(|body| Body::new(Leaving::new(body, watch))))
+        Ok(response.map(|body| keeping(body, Leaving::new(watch))))
     }
 }
 

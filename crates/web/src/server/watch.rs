@@ -11,7 +11,6 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use axum::body::Body;
 use hyper::body::{Body as HttpBody, Bytes, Frame, Incoming, SizeHint};
 use parking_lot::Mutex;
 use tokio::{
@@ -224,41 +223,18 @@ impl HttpBody for Arriving {
     }
 }
 
-/// The body of an answer, as it leaves; hyper drops it when it has all of it.
-pub(super) struct Leaving {
-    body: Body,
-    watch: Arc<Watch>,
-}
+/// Kept by the body of an answer: tells when all of it has left.
+pub(super) struct Leaving(Arc<Watch>);
 
 impl Leaving {
-    pub(super) fn new(body: Body, watch: Arc<Watch>) -> Self {
-        Self { body, watch }
+    pub(super) fn new(watch: Arc<Watch>) -> Self {
+        Self(watch)
     }
 }
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        self.watch.answered();
-    }
-}
-
-impl HttpBody for Leaving {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.0.answered();
     }
 }
 
