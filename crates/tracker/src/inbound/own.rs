@@ -1,9 +1,9 @@
 //! The machine's own addresses, and which replies leave from the right one by themselves.
 //!
 //! A client drops a reply that does not come from the address it asked. So on a socket that is bound to all addresses,
-//! each packet comes with the address it was sent to, and its reply says where to leave from. To say so costs the kernel
-//! about a twentieth of what a pair of packets costs; where the machine has no other address, the route gives the same
-//! one, and it is left out.
+//! each packet comes with the address it was sent to, and its reply says where to leave from. To say so costs the kernel,
+//! for IPv4, about a twentieth of what a pair of packets costs; where the machine has no other address, the route gives
+//! the same one, and it is left out.
 
 use std::net::IpAddr;
 use std::sync::Arc;
