@@ -12,7 +12,7 @@ pub(crate) fn on_announce(hash: &[u8; 20]) {
 }
 
 /// To send an announce of this swarm on panics.
-pub(crate) const FORWARDED: u8 = 0xee;
+pub(crate) const FORWARDED: u8 = 0xff;
 
 pub(crate) fn on_forward(hash: &[u8; 20]) {
     assert_ne!(*hash, [FORWARDED; 20], "on purpose");

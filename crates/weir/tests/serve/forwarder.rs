@@ -1,7 +1,7 @@
 //! Announces that go on to another tracker, which is a Weir as well.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -29,17 +29,31 @@ fn get(tracker: SocketAddr, path: &str) -> Vec<u8> {
     answer
 }
 
+/// The port of the other tracker's own peer, which is at another machine: peers at this one are never taken from a
+/// tracker.
+const THEIRS: u16 = 7001;
+
+fn at(port: u16) -> [u8; 4] {
+    if port == THEIRS {
+        [10, 7, 0, 1]
+    } else {
+        [127, 0, 0, 1]
+    }
+}
+
 /// Announces hash number 7 from a port.
 fn announce(tracker: SocketAddr, port: u16, rest: &str) -> Vec<u8> {
     let (hash, peer) = ("%07".repeat(20), format!("-XX0000-{port:012}"));
-    let query = format!("info_hash={hash}&peer_id={peer}&port={port}&compact=1{rest}");
+    let ip = Ipv4Addr::from(at(port));
+    let query = format!("info_hash={hash}&peer_id={peer}&port={port}&ip={ip}&compact=1{rest}");
     get(tracker, &format!("/announce?{query}"))
 }
 
-/// Whether a reply carries the peer at a port of this machine.
+/// Whether a reply carries the peer at a port.
 fn tells(reply: &[u8], port: u16) -> bool {
     let [high, low] = port.to_be_bytes();
-    let peer = [127, 0, 0, 1, high, low];
+    let [a, b, c, d] = at(port);
+    let peer = [a, b, c, d, high, low];
     reply.windows(6).any(|window| window == peer)
 }
 
@@ -92,16 +106,16 @@ fn start() -> (Rig, Rig) {
 #[test]
 fn peers_of_another_tracker_reach_our_clients_and_ours_reach_it() {
     let (upstream, weir) = start();
-    announce(upstream.tracker, 7001, "&left=0&event=started");
+    announce(upstream.tracker, THEIRS, "&left=0&event=started");
     let first = announce(weir.tracker, 7002, "&left=5&event=started");
     assert!(String::from_utf8_lossy(&first).contains("8:intervali60e"));
     until("the other tracker's peer is told", || {
-        tells(&announce(weir.tracker, 7002, "&left=5"), 7001)
+        tells(&announce(weir.tracker, 7002, "&left=5"), THEIRS)
     });
     let reply = announce(weir.tracker, 7003, "&left=5&numwant=9");
-    assert!(tells(&reply, 7001) && tells(&reply, 7002));
+    assert!(tells(&reply, THEIRS) && tells(&reply, 7002));
     assert!(scrape(weir.tracker).contains("8:completei1e"));
-    let theirs = announce(upstream.tracker, 7001, "&left=0");
+    let theirs = announce(upstream.tracker, THEIRS, "&left=0");
     assert!(tells(&theirs, 7002), "it knows our peer");
     let reply = announce(weir.tracker, 7002, "&left=0&event=completed");
     assert!(tells(&reply, 7003));
@@ -110,7 +124,7 @@ fn peers_of_another_tracker_reach_our_clients_and_ours_reach_it() {
     });
     announce(weir.tracker, 7002, "&left=0&event=stopped");
     until("it is told who stopped", || {
-        !tells(&announce(upstream.tracker, 7001, "&left=0"), 7002)
+        !tells(&announce(upstream.tracker, THEIRS, "&left=0"), 7002)
     });
 }
 
@@ -163,10 +177,10 @@ fn forwarders_are_on_the_page_and_nobody_sees_their_secrets() {
 fn nobody_is_asked_early_after_a_restart_and_a_stop_tells_who_stopped() {
     for signal in ["TERM", "KILL"] {
         let (upstream, weir) = start();
-        announce(upstream.tracker, 7001, "&left=0&event=started");
+        announce(upstream.tracker, THEIRS, "&left=0&event=started");
         announce(weir.tracker, 7002, "&left=5&event=started");
         until("the other tracker's peer is told", || {
-            tells(&announce(weir.tracker, 7002, "&left=5"), 7001)
+            tells(&announce(weir.tracker, 7002, "&left=5"), THEIRS)
         });
         until("both were asked", || {
             let stats = stats(&weir);
@@ -190,7 +204,7 @@ fn nobody_is_asked_early_after_a_restart_and_a_stop_tells_who_stopped() {
         let weir = Rig::run(dir);
         let reply = announce(weir.tracker, 7002, "&left=5");
         assert!(
-            tells(&reply, 7001),
+            tells(&reply, THEIRS),
             "{signal}: what was known is known again"
         );
         announce(weir.tracker, 7003, "&left=5&event=started");
@@ -203,7 +217,7 @@ fn nobody_is_asked_early_after_a_restart_and_a_stop_tells_who_stopped() {
             before + 2,
             "{signal}: only the farewell of the one it was told of"
         );
-        assert!(!tells(&announce(upstream.tracker, 7001, "&left=0"), 7002));
+        assert!(!tells(&announce(upstream.tracker, THEIRS, "&left=0"), 7002));
     }
 }
 
