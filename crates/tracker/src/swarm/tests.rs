@@ -180,6 +180,9 @@ proptest! {
                 Step::Sweep => {
                     let now = tracker.now;
                     model.retain(|_, (_, seen)| now.0 - seen.0 <= 180);
+                    // Announces look through large swarms too, a slice a minute, and a sweep goes on where they came to: what
+                    // they saw when it was still fresh is seen again by the second one.
+                    tracker.sweep();
                     tracker.sweep();
                     for swarm in 0..3 {
                         let of = model.iter().filter(|((of, _), _)| *of == swarm);

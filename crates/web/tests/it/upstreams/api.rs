@@ -163,9 +163,10 @@ async fn decisions_come_newest_first_and_each_once() {
     let whole = get(&town, "/api/v1/decisions").await;
     let whole = whole["decisions"].as_array().unwrap();
     assert!(whole.len() > 6);
-    let times: Vec<&str> = whole
+    // Not as text: `.94Z` would come after `.941Z`.
+    let times: Vec<jiff::Timestamp> = whole
         .iter()
-        .map(|one| one["at"].as_str().unwrap())
+        .map(|one| one["at"].as_str().unwrap().parse().unwrap())
         .collect();
     assert!(
         times.is_sorted_by(|newer, older| newer >= older),
