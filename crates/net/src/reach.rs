@@ -33,9 +33,18 @@ pub struct Home {
     /// Whether the host is an address, or a name that no other network can give out, as routers and
     /// containers do: these may be anywhere in this network, and move within it.
     settled: bool,
-    /// The private addresses of the first look-up; none of them where it also led elsewhere. Written by
-    /// that look-up.
-    known: Mutex<Option<Vec<IpAddr>>>,
+    /// Written by look-ups, each family by the first that had addresses of it.
+    known: Mutex<Known>,
+}
+
+/// What the name said at first. Families count apart: a slow name server answers for one of them and not yet for the
+/// other, and what comes late is still a first word.
+#[derive(Debug, Default)]
+struct Known {
+    /// The private addresses of IPv4 and IPv6; none of them where the name also led elsewhere by then.
+    private: [Option<Vec<IpAddr>>; 2],
+    /// It has led to a public address: nothing private is added any more.
+    public: bool,
 }
 
 impl Home {
@@ -62,26 +71,36 @@ impl Home {
 
     /// The operator has looked at the configuration: what the name says next is right.
     pub fn forget(&self) {
-        *self.known.lock() = None;
+        *self.known.lock() = Known::default();
     }
 
     fn allows(&self, address: IpAddr) -> bool {
         let known = || {
-            self.known
-                .lock()
-                .as_ref()
-                .map(|known| known.contains(&address))
+            let known = self.known.lock();
+            known
+                .private
+                .iter()
+                .flatten()
+                .any(|of| of.contains(&address))
         };
-        !is_private(address) || self.settled || known().unwrap_or(false)
+        !is_private(address) || self.settled || known()
     }
 
-    /// Takes note of what the name says, if nothing has been noted yet.
+    /// Takes note of what the name says, for the families that it says something new about.
     fn note(&self, found: &[IpAddr]) {
-        let private = || match found.iter().all(|address| is_private(*address)) {
-            true => found.to_vec(),
-            false => Vec::new(),
-        };
-        self.known.lock().get_or_insert_with(private);
+        let mut known = self.known.lock();
+        known.public |= found.iter().any(|address| !is_private(*address));
+        let public = known.public;
+        for (family, of_v4) in known.private.iter_mut().zip([true, false]) {
+            let of_family = |address: &&IpAddr| address.to_canonical().is_ipv4() == of_v4;
+            if family.is_some() || !found.iter().any(|address| of_family(&address)) {
+                continue;
+            }
+            *family = Some(match public {
+                true => Vec::new(),
+                false => found.iter().filter(of_family).copied().collect(),
+            });
+        }
     }
 }
 
@@ -202,6 +221,30 @@ mod tests {
                 moved("10.0.0.6"),
                 Ok(addresses(&["192.0.2.1", "10.0.0.5"])),
             ]
+        );
+    }
+
+    #[test]
+    fn a_family_that_is_heard_of_late_has_its_first_word_too() {
+        let home = Home::new(&url("http://nas.example/api"));
+        let answers: &[&[&str]] = &[
+            &["fd00::5"],
+            &["10.0.0.5", "fd00::5"],
+            &["10.0.0.6", "fd00::6"],
+        ];
+        assert_eq!(
+            admitted(&home, answers),
+            [
+                Ok(addresses(&["fd00::5"])),
+                Ok(addresses(&["10.0.0.5", "fd00::5"])),
+                moved("10.0.0.6"),
+            ]
+        );
+        let public = Home::new(&url("http://indexer.example/api"));
+        assert_eq!(
+            admitted(&public, &[&["2001:db8::1"], &["10.0.0.5"]]),
+            [Ok(addresses(&["2001:db8::1"])), moved("10.0.0.5")],
+            "it is a public one"
         );
     }
 

@@ -56,7 +56,7 @@ section! {
         throttled: Option<Duration> = "null";
         /// Whether indexers may have private addresses.
         allow_private_upstreams: bool = "true";
-        /// Whether links in results may lead to private addresses other than the indexer's own host.
+        /// Whether links in results may lead to private addresses other than at the indexer's own scheme, host and port.
         allow_private_links: bool = "false";
     }
     sections {

@@ -218,6 +218,13 @@ impl Desk {
         Ok(())
     }
 
+    /// The operator has looked at the configuration: what the names of indexers lead to now is right.
+    pub(crate) fn look_up_anew(&self) {
+        for indexer in &self.roster.load().all {
+            indexer.target.look_up_anew();
+        }
+    }
+
     /// `restored` is there at the start.
     fn set(&self, config: &Config, restored: Option<&Restored>) -> Result<(), Error> {
         // All that can fail comes first.
@@ -245,10 +252,7 @@ impl Desk {
                 self.engine.set_quota(same.upstream, quota);
                 self.engine.set_time_out(same.upstream, entry.timeout);
                 all.push(match same.config == *entry {
-                    true => {
-                        same.target.reloaded();
-                        same.clone()
-                    }
+                    true => same.clone(),
                     false => Arc::new(Indexer {
                         calls: same.calls.clone(),
                         ..self.indexer(entry, number, same.upstream, same.known.load_full())

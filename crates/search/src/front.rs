@@ -53,4 +53,10 @@ impl Reloader {
     pub fn reload(&self, config: &Config) -> Result<(), Error> {
         self.desk.reload(config)
     }
+
+    /// Lets every indexer be where its name leads now, also if that has become a private address. For a reload that the
+    /// operator asked for.
+    pub fn look_up_anew(&self) {
+        self.desk.look_up_anew();
+    }
 }

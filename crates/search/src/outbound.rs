@@ -139,7 +139,7 @@ impl Target {
     }
 
     /// The configuration was read again: its name may lead elsewhere now.
-    pub(crate) fn reloaded(&self) {
+    pub(crate) fn look_up_anew(&self) {
         self.home.forget();
     }
 

@@ -186,6 +186,13 @@ impl Forwarders {
         self.settle_rows();
     }
 
+    /// The operator has looked at the configuration: what the names of forwarders lead to now is right.
+    pub(crate) fn look_up_anew(&self) {
+        for forwarder in &self.office.roster.load().forwarders {
+            forwarder.target.look_up_anew();
+        }
+    }
+
     /// `restored` is there at the start.
     fn set(&self, config: &Config, restored: Option<&Restored>) {
         let office = &self.office;
@@ -206,7 +213,6 @@ impl Forwarders {
                     .set_quota(same.upstream, policy::quota(config));
                 office.engine.set_time_out(same.upstream, time_out);
                 if same.config == *entry {
-                    same.target.reloaded();
                     forwarders.push(Arc::clone(same));
                     continue;
                 }

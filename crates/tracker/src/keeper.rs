@@ -167,11 +167,15 @@ impl Directory {
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.path.join(name);
         let unfinished = path.with_extension("tmp");
+        // One that a kill left behind would keep the mode it has. Not made anew by changing its mode: on some mounts only
+        // their owner may do that.
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         let mut open = OpenOptions::new();
-        open.write(true).create(true).truncate(true).mode(FILE_MODE);
+        open.write(true).create_new(true).mode(FILE_MODE);
         let mut file = open.open(&unfinished)?;
-        // One that a kill left behind keeps the mode it has.
-        file.set_permissions(Permissions::from_mode(FILE_MODE))?;
         file.write_all(bytes)?;
         file.sync_data()?;
         fs::rename(unfinished, path)

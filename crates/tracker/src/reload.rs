@@ -70,6 +70,16 @@ impl Reloader {
     }
 }
 
+impl Reloader {
+    /// Lets every forwarder be where its name leads now, also if that has become a private address. For a reload that the
+    /// operator asked for: a file that changed by itself is nobody's word about names.
+    pub fn look_up_anew(&self) {
+        if let Some(forwarders) = &self.forwarders {
+            forwarders.look_up_anew();
+        }
+    }
+}
+
 impl Reload {
     /// Puts the new terms in force.
     pub fn apply(self) {

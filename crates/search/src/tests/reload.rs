@@ -226,7 +226,12 @@ async fn a_name_that_turns_private_is_refused_until_the_operator_has_looked() {
     let words = "its name now leads to the private address 10.0.0.5";
     assert!(reply.body.contains(words), "{}", reply.body);
     assert_eq!(network.connections(inside.address()), 0);
+    // A file that changed by itself is nobody's word about names; the operator's is.
     world.reload(&config);
+    world.until(HOUR).await;
+    let reply = world.get("/torznab/api?t=search&q=show").await;
+    assert!(reply.body.contains(words), "{}", reply.body);
+    world.front.reloader().look_up_anew();
     world.until(2 * HOUR).await;
     let reply = world.get("/torznab/api?t=search&q=show").await;
     assert_eq!(reply.titles().len(), 3, "{}", reply.body);

@@ -320,7 +320,12 @@ pub(super) fn send_from(
 pub(super) fn tell_asked(socket: BorrowedFd<'_>, address: IpAddr) -> io::Result<()> {
     match address {
         IpAddr::V4(_) => set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
-        IpAddr::V6(_) => set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1),
+        IpAddr::V6(_) => {
+            // Without it, replies from addresses that are ours by a route alone (`ip route add local`) are refused. A wish:
+            // others are answered all the same.
+            drop(set(socket, libc::IPPROTO_IPV6, libc::IPV6_FREEBIND, 1));
+            set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)
+        }
     }
 }
 

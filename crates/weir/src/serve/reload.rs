@@ -116,13 +116,23 @@ impl Running {
         let before = seen.replace(stamp.clone());
         if before.is_some_and(|before| before != stamp) {
             tracing::info!("the file of forwarders changed");
-            drop(self.reload()); // the log has what came of it
+            drop(self.read_again()); // the log has what came of it
         }
+    }
+
+    /// What the operator asks for: [`Running::read_again`], after which names may lead elsewhere.
+    pub(super) fn reload(&self) -> Result<Changes, Vec<String>> {
+        let changes = self.read_again()?;
+        if let Some((_, tracker, search)) = &self.0.lock().parts {
+            tracker.look_up_anew();
+            search.look_up_anew();
+        }
+        Ok(changes)
     }
 
     /// Reads everything again and takes it over. On any mistake everything stays as it is, and all of
     /// them are told; either way the log has it too.
-    pub(super) fn reload(&self) -> Result<Changes, Vec<String>> {
+    fn read_again(&self) -> Result<Changes, Vec<String>> {
         let mut inner = self.0.lock();
         let new = match load(&inner.sources) {
             Ok(new) => new,
