@@ -593,12 +593,12 @@ fn arrive<const N: usize>(
             finished,
         };
     };
-    // Who had all of it before cannot finish it: an event that is repeated, or made up, is none.
-    let seeded = peers.is_seeder(position);
+    // Not only of those who lacked something before: Transmission may announce that nothing is left a second before it
+    // sends the event. What is repeated counts once.
     let kept = &mut peers.slots[position];
     kept.stamp(how.now);
     kept.set_paused(how.paused);
-    let finished = how.completed && !seeded && kept.count();
+    let finished = how.completed && kept.count();
     Arrived {
         position: peers.set_seeder(position, how.seeder),
         new: false,
