@@ -73,9 +73,9 @@ impl Trust {
     }
 }
 
-/// Whether a peer can be there at all.
+/// Whether another machine can be there at all. Who is on this one, or on its link, is known by where it came from.
 fn usable(address: &IpAddr) -> bool {
-    !address.is_unspecified() && !address.is_multicast()
+    !weir_net::is_nowhere(*address)
 }
 
 /// Whether an address is of our own network, or of this machine.
@@ -172,7 +172,17 @@ mod tests {
     #[test]
     fn an_address_where_nobody_can_be_is_not_taken() {
         let none = Trust::default();
-        for nowhere in ["0.0.0.0", "239.1.1.1", "::"] {
+        for nowhere in [
+            "0.0.0.0",
+            "0.1.2.3",
+            "127.0.0.1",
+            "169.254.1.1",
+            "239.1.1.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "fe80::1",
+        ] {
             let seen = reached(&none, &said(Some(nowhere), None, None), "10.0.0.1");
             assert_eq!(seen, ["10.0.0.1:6881"], "{nowhere}");
         }

@@ -201,8 +201,8 @@ impl Gate {
             (_, Refusal::NoKey) if self.app.keeper().settings().config.auth == Auth::None => {
                 Failure::new(
                     StatusCode::FORBIDDEN,
-                    "Weir was asked by a name that might be another site's.",
-                    "Add the name to web.hosts, or the proxy to web.trusted_proxies; or sign in.",
+                    "Unrecognised host name (possible DNS rebinding).",
+                    "If the name is yours, add it to web.hosts; or sign in with a key.",
                 )
                 .into_response()
             }

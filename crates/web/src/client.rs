@@ -58,7 +58,9 @@ impl Client {
             },
         };
         let mut names = headers.get_all(header::HOST).iter();
-        let strange_name = !proxied && !names.all(|name| is_ours(name, &config.hosts));
+        // Also behind a proxy: a page that was led here writes forwarding headers as it likes, and where its browser runs
+        // on the machine of the proxy, nothing else tells the two apart.
+        let strange_name = !names.all(|name| is_ours(name, &config.hosts));
         let known = known && !strange_name;
         Self {
             address,
@@ -110,7 +112,7 @@ fn is_ours(host: &HeaderValue, hosts: &[String]) -> bool {
         return true;
     }
     // What no browser writes there, such as a user before the name, might hide another site's name.
-    if !is_name(host) {
+    if !is_name(host) || host.contains('[') {
         return host.is_empty();
     }
     let name = host.split(':').next().unwrap_or_default();
@@ -313,15 +315,11 @@ mod tests {
             assert!(!client.near() && client.strange_name, "{host}");
             assert!(!judge("192.0.2.7", &[("host", host)]).near(), "{host}");
         }
-        let proxied = judge(
-            "10.0.0.1",
-            &[("host", "evil.example"), ("x-forwarded-for", "192.0.2.7")],
-        );
-        assert!(proxied.near(), "a proxy knows its names");
         assert!(
             !by("user@nas").near() && !by("a:b@evil.example").near(),
             "a user is not a name"
         );
+        assert!(!by("[::1].evil.example").near(), "nor is that an address");
     }
 
     #[test]
@@ -331,8 +329,24 @@ mod tests {
         assert!(rebound.strange_name && !rebound.near(), "{rebound:?}");
         assert!(!rebound.proxied);
         assert!(judge("127.0.0.2", &[("host", "localhost:7070")]).near());
-        let forwarded = [("host", "evil.example"), ("x-forwarded-for", "192.0.2.7")];
-        assert!(judge("127.0.0.2", &forwarded).near());
+    }
+
+    #[test]
+    fn a_page_that_writes_forwarding_headers_is_no_nearer() {
+        // The same browser: its script may set these, for the page and Weir have one name.
+        for (header, value) in [
+            ("x-forwarded-for", "127.0.0.1"),
+            ("x-forwarded-for", "192.0.2.7"),
+            ("x-forwarded-for", "127.0.0.2"),
+            ("x-forwarded-host", "localhost"),
+            ("x-forwarded-proto", "http"),
+        ] {
+            let headers = [("host", "evil.example"), (header, value)];
+            let rebound = judge("127.0.0.2", &headers);
+            assert!(rebound.strange_name && !rebound.near(), "{headers:?}");
+        }
+        let ours = [("host", "weir.example"), ("x-forwarded-for", "192.0.2.7")];
+        assert!(judge("127.0.0.2", &ours).near(), "a name of `web.hosts`");
     }
 
     #[test]

@@ -95,9 +95,11 @@ where
 
 /// An address with or without port and brackets.
 pub(crate) fn address(text: &str) -> Option<IpAddr> {
+    // Nothing but a port may follow: `[::1].evil.example` is a name.
     let bare = text
         .strip_prefix('[')
         .and_then(|rest| rest.split_once(']'))
+        .filter(|(_, port)| port.is_empty() || port.starts_with(':'))
         .map(|(inside, _)| inside);
     let with_port = || text.parse::<SocketAddr>().ok().map(|socket| socket.ip());
     let address = bare.unwrap_or(text).parse().ok().or_else(with_port);
