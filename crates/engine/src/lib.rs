@@ -8,6 +8,7 @@
 mod call;
 mod driver;
 mod engine;
+mod fault;
 mod flight;
 mod gate;
 // Not in `gate.rs`, which tests/shuttle.rs compiles once more.
@@ -18,8 +19,10 @@ mod keeper;
 mod look;
 mod metrics;
 mod operate;
+mod outward;
 mod own;
 mod payload;
+mod roster;
 mod rows;
 mod sentence;
 mod series;
@@ -37,12 +40,15 @@ mod worker;
 
 pub use call::{Call, Ended, KEPT_BYTES, Outcome, Permit, Reason};
 pub use engine::{Engine, Intake, Options};
+pub use fault::Fault;
 pub use flight::{FlightOptions, Flights, Follower, Landing};
 pub use gate::{Gate, Rate};
 pub use keeper::{AgendaChange, Changes, Keeper, KeptUpstream, Off};
 pub use look::{Figures, UpstreamFigures, UpstreamView};
 pub use metrics::Metrics;
+pub use outward::Outward;
 pub use own::{Own, OwnDecision, OwnKind};
+pub use roster::{Joining, Listed, Reconciled, Roster};
 pub use rows::{Restored, RestoredJob, RestoredUpstream, Rows, WallClock};
 pub use sentence::{Scene, our_network, sentence, span};
 pub use series::{Point, Span};

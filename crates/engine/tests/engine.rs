@@ -7,6 +7,8 @@ mod kit;
 mod crowd;
 #[path = "engine/ends.rs"]
 mod ends;
+#[path = "engine/faults.rs"]
+mod faults;
 #[path = "engine/figures.rs"]
 mod figures;
 #[path = "engine/flights.rs"]
@@ -23,6 +25,8 @@ mod network;
 mod order;
 #[path = "engine/race.rs"]
 mod race;
+#[path = "engine/roster.rs"]
+mod roster;
 #[path = "engine/rows.rs"]
 mod rows;
 #[path = "engine/tickets.rs"]

@@ -13,14 +13,14 @@ use weir_store::state::MemoryState;
 use crate::kit::*;
 
 /// A machine: its store, and its wall clock, which can be set.
-struct Machine {
+pub(crate) struct Machine {
     store: Arc<MemoryState>,
     /// The wall time at which tokio's clock said this.
     wall: Arc<Mutex<(SystemTime, Instant)>>,
 }
 
 impl Machine {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             store: Arc::new(MemoryState::new()),
             wall: Arc::new(Mutex::new((wall(), Instant::now()))),
@@ -38,7 +38,10 @@ impl Machine {
     }
 
     /// Starts a Weir on this machine.
-    fn start(&self, policy: weir_engine::dispatch::Policy) -> (Desk, Arc<Rows>, Restored) {
+    pub(crate) fn start(
+        &self,
+        policy: weir_engine::dispatch::Policy,
+    ) -> (Desk, Arc<Rows>, Restored) {
         let timeline = Timeline::starting_at(self.now());
         let clock = self.wall.clone();
         let clock = Arc::new(move || {
@@ -56,7 +59,7 @@ impl Machine {
     }
 }
 
-fn limited() -> Quota {
+pub(crate) fn limited() -> Quota {
     let mut quota = quota(secs(0), 1);
     quota.query.hour = Some(3);
     quota
@@ -71,16 +74,16 @@ fn add(desk: &Desk, restored: &Restored, name: &str, quota: Quota) -> UpstreamId
     id
 }
 
-async fn stop(desk: Desk) {
+pub(crate) async fn stop(desk: Desk) {
     desk.engine.shutdown(secs(1)).await;
 }
 
-fn state(desk: &Desk, id: UpstreamId) -> State {
+pub(crate) fn state(desk: &Desk, id: UpstreamId) -> State {
     let view = desk.engine.upstream(id);
     view.expect("it is there").status.state
 }
 
-async fn throttle(desk: &Desk, id: UpstreamId, span: Duration) {
+pub(crate) async fn throttle(desk: &Desk, id: UpstreamId, span: Duration) {
     let throttled = Outcome::Throttled {
         retry_after: Some(span),
     };

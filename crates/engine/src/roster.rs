@@ -1,0 +1,200 @@
+//! The upstreams of a front, kept in step with its configuration.
+//!
+//! Every front has a list of upstreams that a reload may change under running calls. Which of them stay, which come
+//! back with what was kept of them, and which begin anew is the same question each time, and is answered here.
+
+use std::cell::LazyCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use weir_dispatch::{Quota, UpstreamId};
+
+use crate::call::Call;
+use crate::engine::Engine;
+use crate::outward::Outward;
+use crate::rows::{RestoredUpstream, Rows};
+
+/// What a front keeps of one upstream, beside the engine's state of it.
+pub trait Listed: Send + Sync + Sized + 'static {
+    /// Its entry in the configuration.
+    type Entry: PartialEq;
+
+    /// The entry it was made from.
+    fn entry(&self) -> &Self::Entry;
+
+    /// Its number in the engine.
+    fn upstream(&self) -> UpstreamId;
+
+    /// The name of an entry, by which it is known again after a change or a restart.
+    fn name(entry: &Self::Entry) -> &str;
+
+    /// Whether two entries of one name lead to different servers or accounts. Such an upstream is a new one for the
+    /// engine: calls to the old server must not count against it.
+    fn leads_elsewhere(before: &Self::Entry, now: &Self::Entry) -> bool;
+
+    /// Lets its name lead to another address than it did so far, also to a private one.
+    fn look_up_anew(&self);
+}
+
+/// How an entry is to be taken into the roster; made by [`Roster::reconcile`] for the front, which makes its part.
+pub struct Joining<'a, L> {
+    /// Its number in the engine.
+    pub upstream: UpstreamId,
+    /// The same upstream as it was until now, if only its entry has changed.
+    pub before: Option<&'a L>,
+    /// It was called in an earlier run, or before it was taken out of the configuration.
+    pub known: bool,
+}
+
+/// What reconciling changed.
+pub struct Reconciled<L> {
+    /// Upstreams that are there no longer, or lead elsewhere now.
+    pub gone: Vec<Arc<L>>,
+    /// Whether there are upstreams that were not there before.
+    pub any_new: bool,
+}
+
+/// The upstreams of a front in the order of its configuration. Reading takes no lock.
+pub struct Roster<L> {
+    engine: Engine,
+    rows: Option<Arc<Rows>>,
+    /// What was kept of an earlier run; taken by the first reconciling.
+    restored: Mutex<Option<HashMap<Arc<str>, RestoredUpstream>>>,
+    all: ArcSwap<Vec<Arc<L>>>,
+}
+
+impl<L: Listed> Roster<L> {
+    /// An empty roster on what a front was given. Takes the restored upstreams out of it; the agenda stays for the front.
+    pub fn new(outward: &mut Outward) -> Self {
+        Self {
+            engine: outward.engine.clone(),
+            rows: outward.rows.clone(),
+            restored: Mutex::new(Some(std::mem::take(&mut outward.restored.upstreams))),
+            all: ArcSwap::default(),
+        }
+    }
+
+    /// Brings engine and roster in step with `entries`. Upstreams that stay keep their state; `allows` says what each may
+    /// be asked now and how long a call may take, `make` makes the front's part of those that are new or changed.
+    ///
+    /// One that comes back has the windows, the cooldown and the switch it had. One that leads elsewhere keeps windows and
+    /// switch, because an account may have moved with its name, but no cooldown: what kept it from answering may be just
+    /// what was changed.
+    ///
+    /// Not for several threads at once; reloads are one after the other. Nothing in it can fail: whatever a front may have
+    /// to refuse comes before. [`Roster::settle`] follows.
+    pub fn reconcile(
+        &self,
+        entries: &[L::Entry],
+        allows: impl Fn(&L::Entry) -> (Quota, Duration),
+        mut make: impl FnMut(&L::Entry, Joining<'_, L>) -> L,
+    ) -> Reconciled<L> {
+        let before = self.all.load_full();
+        let named = |name: &str| before.iter().find(|one| L::name(one.entry()) == name);
+        let stays = |entry: &L::Entry| {
+            named(L::name(entry)).filter(|one| !L::leads_elsewhere(one.entry(), entry))
+        };
+        let stay: Vec<Option<&Arc<L>>> = entries.iter().map(stays).collect();
+        let is_gone = |one: &&Arc<L>| !stay.iter().flatten().any(|other| Arc::ptr_eq(one, other));
+        let gone: Vec<Arc<L>> = before.iter().filter(is_gone).cloned().collect();
+        // Before the new ones come, so that what is kept of a name is all there when it is read below.
+        for one in &gone {
+            self.engine.remove_upstream(one.upstream());
+        }
+        let first = self.restored.lock().take();
+        let kept = LazyCell::new(|| match (first, &self.rows) {
+            (Some(restored), _) => restored,
+            (None, Some(rows)) => rows.kept(),
+            (None, None) => HashMap::new(),
+        });
+        let mut any_new = false;
+        let mut all = Vec::with_capacity(entries.len());
+        for (entry, stays) in entries.iter().zip(&stay) {
+            let (quota, time_out) = allows(entry);
+            if let Some(same) = *stays {
+                let upstream = same.upstream();
+                self.engine.set_quota(upstream, quota);
+                self.engine.set_time_out(upstream, time_out);
+                all.push(match same.entry() == entry {
+                    true => Arc::clone(same),
+                    false => Arc::new(make(
+                        entry,
+                        Joining {
+                            upstream,
+                            before: Some(same),
+                            known: true,
+                        },
+                    )),
+                });
+                continue;
+            }
+            any_new = true;
+            let name = L::name(entry);
+            let upstream = self.engine.add_upstream(name, quota, time_out);
+            let kept = kept.get(name);
+            if let Some(kept) = kept {
+                self.engine.restore(upstream, &kept.row, kept.off.clone());
+                if named(name).is_some() {
+                    self.engine.clear(upstream);
+                }
+            }
+            let joining = Joining {
+                upstream,
+                before: None,
+                known: kept.is_some(),
+            };
+            all.push(Arc::new(make(entry, joining)));
+        }
+        self.all.store(Arc::new(all));
+        Reconciled { gone, any_new }
+    }
+
+    /// Lets the store know which upstreams there are now. Comes after a reconciling, and at the start after what was on
+    /// the agenda has been put back: what is not there again by then is forgotten.
+    pub fn settle(&self) {
+        if let Some(rows) = &self.rows {
+            let all = self.all.load();
+            let names: Vec<&str> = all.iter().map(|one| L::name(one.entry())).collect();
+            rows.settle(&self.engine, &names);
+        }
+    }
+
+    /// All upstreams, as they are now.
+    pub fn all(&self) -> Arc<Vec<Arc<L>>> {
+        self.all.load_full()
+    }
+
+    /// The upstream of a name.
+    pub fn named(&self, name: &str) -> Option<Arc<L>> {
+        self.find_by(|one| L::name(one.entry()) == name)
+    }
+
+    /// The upstream with this number in the engine.
+    pub fn find(&self, upstream: UpstreamId) -> Option<Arc<L>> {
+        self.find_by(|one| one.upstream() == upstream)
+    }
+
+    /// The first upstream of which this is true.
+    pub fn find_by(&self, is: impl Fn(&L) -> bool) -> Option<Arc<L>> {
+        self.all.load().iter().find(|one| is(one)).cloned()
+    }
+
+    /// The call by which an operator tries an upstream out, made by the front.
+    pub fn probe<C: Call>(
+        &self,
+        upstream: UpstreamId,
+        call: impl FnOnce(Arc<L>) -> C,
+    ) -> Option<Arc<dyn Call>> {
+        Some(Arc::new(call(self.find(upstream)?)))
+    }
+
+    /// The operator has looked at the configuration: what names of upstreams lead to now is right.
+    pub fn look_up_anew(&self) {
+        for one in self.all.load().iter() {
+            one.look_up_anew();
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A front's upstreams follow its configuration: who stays keeps its state, who comes back has it again, who leads
+//! elsewhere begins anew.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use weir_engine::dispatch::State;
+use weir_engine::dispatch::UpstreamId;
+use weir_engine::dispatch::policy::Quota;
+use weir_engine::{Joining, Listed, Outward, Reconciled, Restored, Roster, Rows};
+use weir_testkit::memory::Network;
+
+use crate::kit::*;
+use crate::rows::{Machine, limited, state, stop, throttle};
+
+#[derive(Clone, PartialEq)]
+struct Server {
+    name: &'static str,
+    at: &'static str,
+    colour: &'static str,
+}
+
+struct Upstream {
+    entry: Server,
+    id: UpstreamId,
+    /// How often this one was made anew for another entry.
+    changes: u32,
+    known: bool,
+    looked_up: AtomicU32,
+}
+
+impl Listed for Upstream {
+    type Entry = Server;
+
+    fn entry(&self) -> &Server {
+        &self.entry
+    }
+
+    fn upstream(&self) -> UpstreamId {
+        self.id
+    }
+
+    fn name(entry: &Server) -> &str {
+        entry.name
+    }
+
+    fn leads_elsewhere(before: &Server, now: &Server) -> bool {
+        before.at != now.at
+    }
+
+    fn look_up_anew(&self) {
+        self.looked_up.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn server(name: &'static str, at: &'static str) -> Server {
+    Server {
+        name,
+        at,
+        colour: "",
+    }
+}
+
+fn roster(desk: &Desk, rows: Arc<Rows>, restored: Restored) -> Roster<Upstream> {
+    Roster::new(&mut Outward {
+        rows: Some(rows),
+        restored,
+        ..Outward::without_rows(desk.engine.clone(), Network::new().ground())
+    })
+}
+
+fn set(roster: &Roster<Upstream>, entries: &[Server], quota: Quota) -> Reconciled<Upstream> {
+    let allows = |_: &Server| (quota.clone(), Duration::from_secs(30));
+    let make = |entry: &Server, joining: Joining<'_, Upstream>| Upstream {
+        entry: entry.clone(),
+        id: joining.upstream,
+        changes: joining.before.map_or(0, |before| before.changes + 1),
+        known: joining.known,
+        looked_up: AtomicU32::default(),
+    };
+    let reconciled = roster.reconcile(entries, allows, make);
+    roster.settle();
+    reconciled
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_stays_keeps_its_state_and_only_a_changed_entry_is_made_anew() {
+    let (desk, rows, restored) = Machine::new().start(policy());
+    let roster = roster(&desk, rows, restored);
+    let entries = [server("a", "x"), server("b", "y")];
+    assert!(set(&roster, &entries, quota(secs(0), 1)).any_new);
+    let (a, b) = (roster.named("a").unwrap(), roster.named("b").unwrap());
+    throttle(&desk, a.id, secs(600)).await;
+    let mut changed = entries.clone();
+    changed[0].colour = "red";
+    let reconciled = set(&roster, &changed, quota(secs(0), 1));
+    assert!(!reconciled.any_new && reconciled.gone.is_empty());
+    let after = roster.named("a").unwrap();
+    assert_eq!((after.id, after.changes), (a.id, 1));
+    assert!(matches!(state(&desk, a.id), State::Cooldown { .. }));
+    assert!(Arc::ptr_eq(&b, &roster.find(b.id).unwrap()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_back_has_windows_cooldown_and_switch_again() {
+    let (desk, rows, restored) = Machine::new().start(policy());
+    let roster = roster(&desk, rows, restored);
+    let entries = [server("a", "x"), server("b", "y")];
+    set(&roster, &entries, limited());
+    let (a, b) = (roster.named("a").unwrap(), roster.named("b").unwrap());
+    throttle(&desk, a.id, secs(600)).await;
+    desk.engine.switch_off(b.id, "account renewal", "operator");
+    let reconciled = set(&roster, &[], limited());
+    assert_eq!(reconciled.gone.len(), 2);
+    assert!(roster.find(a.id).is_none() && roster.all().is_empty());
+    pass(secs(60)).await;
+    assert!(set(&roster, &entries, limited()).any_new);
+    let again = roster.named("a").unwrap();
+    assert!(again.known && again.id != a.id);
+    let left = desk.engine.upstream(again.id).unwrap().status;
+    assert!(matches!(left.state, State::Cooldown { .. }), "{left:?}");
+    assert_eq!(left.query[0].used, 1);
+    let b = roster.named("b").unwrap();
+    assert!(matches!(state(&desk, b.id), State::Off));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_leads_elsewhere_keeps_windows_and_switch_but_no_cooldown() {
+    let (desk, rows, restored) = Machine::new().start(policy());
+    let roster = roster(&desk, rows, restored);
+    set(&roster, &[server("a", "x"), server("b", "x")], limited());
+    let (a, b) = (roster.named("a").unwrap(), roster.named("b").unwrap());
+    throttle(&desk, a.id, secs(600)).await;
+    desk.engine.switch_off(b.id, "account renewal", "operator");
+    let reconciled = set(&roster, &[server("a", "z"), server("b", "z")], limited());
+    assert_eq!(reconciled.gone.len(), 2);
+    let moved = roster.named("a").unwrap();
+    assert_eq!(moved.changes, 0, "it is another one");
+    let status = desk.engine.upstream(moved.id).unwrap().status;
+    assert!(
+        !matches!(status.state, State::Cooldown { .. }),
+        "{status:?}"
+    );
+    assert_eq!(status.query[0].used, 1);
+    let b = roster.named("b").unwrap();
+    assert!(matches!(state(&desk, b.id), State::Off));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_earlier_run_kept_comes_back_at_the_start_alone() {
+    let machine = Machine::new();
+    let (desk, rows, restored) = machine.start(policy());
+    let before = roster(&desk, rows, restored);
+    set(&before, &[server("a", "x")], limited());
+    throttle(&desk, before.named("a").unwrap().id, secs(600)).await;
+    stop(desk).await;
+    let (desk, rows, restored) = machine.start(policy());
+    let after = roster(&desk, rows, restored);
+    set(&after, &[server("a", "x"), server("new", "y")], limited());
+    let a = after.named("a").unwrap();
+    assert!(a.known && !after.named("new").unwrap().known);
+    assert!(matches!(state(&desk, a.id), State::Cooldown { .. }));
+    desk.engine.clear(a.id);
+    set(&after, &[], limited());
+    set(&after, &[server("a", "x")], limited());
+    let a = after.named("a").unwrap();
+    assert!(!matches!(state(&desk, a.id), State::Cooldown { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_are_looked_up_anew_where_the_operator_asks_for_it() {
+    let (desk, rows, restored) = Machine::new().start(policy());
+    let roster = roster(&desk, rows, restored);
+    set(&roster, &[server("a", "x")], limited());
+    roster.look_up_anew();
+    let a = roster.named("a").unwrap();
+    assert_eq!(a.looked_up.load(Ordering::Relaxed), 1);
+}
