@@ -21,7 +21,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use weir_search::config::{Config, indexer as entries};
-use weir_search::{Front, Outward, policy};
+use weir_search::{Front, Storage, policy};
 use weir_testkit::zoo::Place;
 use weir_testkit::zoo::indexer::{Indexer, Item, Setup};
 

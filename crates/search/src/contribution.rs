@@ -9,7 +9,7 @@ use crate::{api, inbound, metrics, pages};
 
 impl Front {
     /// Pages, API, feeds, downloads, figures and metrics.
-    pub fn contribution(&self) -> Contribution {
+    pub(crate) fn contribute(&self) -> Contribution {
         let desk = &self.desk;
         let (access, feeds) = inbound::feeds(desk);
         let (key, lists) = inbound::lists(desk);

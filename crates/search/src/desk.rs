@@ -12,8 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Class, UpstreamId};
-use weir_engine::{Engine, FlightOptions, Flights, Restored, Rows};
-use weir_net::Ground;
+use weir_engine::{Engine, FlightOptions, Flights, Outward, Restored, Rows};
 use weir_search_proto::Protocol;
 use weir_store::sqlite::File;
 
@@ -36,16 +35,8 @@ use crate::words::seconds;
 /// How often old things are let go of.
 const SWEEP: Duration = Duration::from_secs(60);
 
-/// What the search front is given.
-pub struct Outward {
-    /// Makes the calls.
-    pub engine: Engine,
-    /// Keeps the engine's rows, if they are kept.
-    pub rows: Option<Arc<Rows>>,
-    /// What was kept of an earlier run.
-    pub restored: Restored,
-    /// The network.
-    pub ground: Arc<dyn Ground>,
+/// Where the search front keeps what it knows.
+pub struct Storage {
     /// `state.db`: history, the key of links, the numbers of indexers.
     pub state: File,
     /// Where `search.db` is, the cache; without it, or when it cannot be used, answers are kept in memory alone.
@@ -145,15 +136,18 @@ impl Searches {
 }
 
 impl Desk {
-    pub(crate) fn start(config: &Config, outward: Outward) -> Result<Arc<Self>, Error> {
+    pub(crate) fn start(
+        config: &Config,
+        outward: Outward,
+        files: Storage,
+    ) -> Result<Arc<Self>, Error> {
         let Outward {
             engine,
             rows,
             restored,
             ground,
-            state,
-            cache,
         } = outward;
+        let Storage { state, cache } = files;
         let options = Options {
             private: config.allow_private_upstreams,
             private_links: config.allow_private_links,
@@ -198,16 +192,23 @@ impl Desk {
             rows,
             engine,
         });
-        desk.set(config, Some(&restored))?;
+        desk.set(config, &desk.numbers(config)?, Some(&restored));
         let vital = desk.engine.vitals().add("search", "sweeper");
         let sweep = vital.drive(desk.clone(), |desk| Box::pin(desk.sweep()));
         desk.tasks.spawn(sweep);
         Ok(desk)
     }
 
+    /// The numbers of a configuration's indexers; new ones are given and kept.
+    pub(crate) fn numbers(&self, config: &Config) -> Result<Vec<u32>, Error> {
+        let all = config.indexers.iter();
+        let all = all.map(|entry| self.history.number(&entry.name));
+        Ok(all.collect::<Result<_, _>>()?)
+    }
+
     /// Takes other settings over. Indexers that stay keep their state.
-    pub(crate) fn reload(&self, config: &Config) -> Result<(), Error> {
-        self.set(config, None)?;
+    pub(crate) fn reload(&self, config: &Config, numbers: &[u32]) {
+        self.set(config, numbers, None);
         self.config.store(Arc::new(config.clone()));
         let workers = policy::workers(config);
         self.engine.set_crew(workers, workers);
@@ -215,7 +216,6 @@ impl Desk {
         self.parts.set_max_age(max_age);
         self.caps.set_max_age(max_age);
         self.files.set_max_age(max_age);
-        Ok(())
     }
 
     /// The operator has looked at the configuration: what the names of indexers lead to now is right.
@@ -226,11 +226,7 @@ impl Desk {
     }
 
     /// `restored` is there at the start.
-    fn set(&self, config: &Config, restored: Option<&Restored>) -> Result<(), Error> {
-        // All that can fail comes first.
-        let numbers = config.indexers.iter();
-        let numbers = numbers.map(|entry| self.history.number(&entry.name));
-        let numbers: Vec<u32> = numbers.collect::<Result<_, _>>()?;
+    fn set(&self, config: &Config, numbers: &[u32], restored: Option<&Restored>) {
         let (before, now) = (self.roster.load_full(), self.engine.timeline().now());
         // One that leads elsewhere begins anew, or calls to the old address would count against it.
         let stays = |entry: &indexer::Indexer| {
@@ -246,7 +242,7 @@ impl Desk {
         let rows = self.rows.as_ref();
         let kept = LazyCell::new(|| rows.map(|rows| rows.kept()).unwrap_or_default());
         let mut all = Vec::new();
-        for (entry, number) in config.indexers.iter().zip(numbers) {
+        for (entry, &number) in config.indexers.iter().zip(numbers) {
             let quota = policy::quota(config, entry, now);
             if let Some(same) = stays(entry) {
                 self.engine.set_quota(same.upstream, quota);
@@ -286,7 +282,6 @@ impl Desk {
                 .collect();
             rows.settle(&self.engine, &names);
         }
-        Ok(())
     }
 
     fn indexer(
@@ -397,7 +392,6 @@ impl Desk {
         self.closing.cancel();
         self.tasks.close();
         let _ = tokio::time::timeout(drain.max(Duration::from_secs(1)), self.tasks.wait()).await;
-        self.office.cache.close();
     }
 }
 

@@ -3,18 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use weir_engine::Outward;
+use weir_net::BoxFuture;
+use weir_web::{Contribution, Refused, Reload, Requests, Staged};
+
 use crate::config::Config;
-use crate::desk::{Desk, Error, Outward};
+use crate::desk::{Desk, Error, Storage};
 
 /// The running front.
 pub struct Front {
     pub(crate) desk: Arc<Desk>,
-}
-
-/// Takes other settings over.
-#[derive(Clone)]
-pub struct Reloader {
-    desk: Arc<Desk>,
 }
 
 impl Front {
@@ -22,41 +20,39 @@ impl Front {
     ///
     /// # Errors
     /// When its files or its way out are not to be had.
-    pub fn start(config: &Config, outward: Outward) -> Result<Self, Error> {
-        let desk = Desk::start(config, outward)?;
+    pub fn start(config: &Config, outward: Outward, files: Storage) -> Result<Self, Error> {
+        let desk = Desk::start(config, outward, files)?;
         Ok(Self { desk })
-    }
-
-    /// Takes over what a reload changes.
-    pub fn reloader(&self) -> Reloader {
-        Reloader {
-            desk: self.desk.clone(),
-        }
-    }
-
-    /// Lets those who wait for a search go soon, with what there is by then. Comes before [`Front::stop`].
-    pub fn leave(&self) {
-        self.desk.leaving.cancel();
-    }
-
-    /// Ends every call within `drain`, and writes what is not written yet.
-    pub async fn stop(&self, drain: Duration) {
-        self.desk.stop(drain).await;
     }
 }
 
-impl Reloader {
-    /// Takes other settings over. Indexers that stay keep their state.
-    ///
-    /// # Errors
-    /// When a new indexer's number cannot be written; nothing has changed then.
-    pub fn reload(&self, config: &Config) -> Result<(), Error> {
-        self.desk.reload(config)
+impl weir_web::Front for Front {
+    fn contribution(&self, _requests: &Requests) -> Result<Contribution, Refused> {
+        Ok(self.contribute())
     }
 
-    /// Lets every indexer be where its name leads now, also if that has become a private address. For a reload that the
-    /// operator asked for.
-    pub fn look_up_anew(&self) {
+    fn look_up_anew(&self) {
         self.desk.look_up_anew();
+    }
+
+    fn leave(&self) {
+        self.desk.leaving.cancel();
+    }
+
+    fn stop(&self, drain: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(self.desk.stop(drain))
+    }
+
+    fn close(&self) {
+        self.desk.office.cache.close();
+    }
+}
+
+impl<C: AsRef<Config>> Reload<C> for Front {
+    fn stage(&self, config: &C) -> Result<Staged, Refused> {
+        let config = config.as_ref().clone();
+        let numbers = self.desk.numbers(&config)?;
+        let desk = self.desk.clone();
+        Ok(Box::new(move || desk.reload(&config, &numbers)))
     }
 }

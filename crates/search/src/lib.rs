@@ -43,8 +43,8 @@ mod throttle;
 mod upstreams;
 mod words;
 
-pub use desk::{Error, Outward};
-pub use front::{Front, Reloader};
+pub use desk::{Error, Storage};
+pub use front::Front;
 pub use policy::policy;
 
 /// Keys below `search.` that are read once, at the start.

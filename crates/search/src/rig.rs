@@ -15,13 +15,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio_util::task::TaskTracker;
 use weir_config::{Secret, SecretUrl};
-use weir_engine::{Engine, Options, Restored, Timeline, Weather};
+use weir_engine::{Engine, Options, Outward, Restored, Timeline, Weather};
 use weir_store::sqlite::File;
-use weir_web::{App, Requests, System};
+use weir_web::{App, Front as _, Requests, System};
 
 use crate::config::Config;
 use crate::config::indexer::{Indexer, Limits};
-use crate::{Front, Outward};
+use crate::{Front, Storage};
 
 pub(crate) const KEY: &str = "the-right-key";
 /// A day in November 2026.
@@ -141,15 +141,17 @@ impl Rig {
             rows: None,
             restored: Restored::default(),
             ground: Arc::new(weir_net::System::new()),
+        };
+        let files = Storage {
             state: state.clone(),
             cache: None,
         };
-        let front = Front::start(&config, outward).unwrap();
+        let front = Front::start(&config, outward, files).unwrap();
         let web = weir_web::Config {
             api_key: Some(Secret::new(KEY)),
             ..weir_web::Config::default()
         };
-        let contributions = vec![front.contribution()];
+        let contributions = vec![front.contribution(&Requests::default()).unwrap()];
         let app = App::open(
             web,
             &state,
@@ -228,6 +230,7 @@ impl Rig {
 
     pub(crate) async fn end(self) {
         self.front.stop(Duration::from_secs(1)).await;
+        self.front.close();
         self.state.close();
     }
 }

@@ -23,13 +23,14 @@ use weir_search_proto::{Protocol, Request, parse_request};
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::Place;
 use weir_testkit::zoo::indexer::{Asked, Behaviour, Caps, Indexer, Item, RetryAfter, Setup};
+use weir_web::Front as _;
 
 use self::world::*;
 use crate::config::{Config, indexer as entries};
 use crate::policy::policy;
 use crate::policy::{BACKGROUND, COMPLETION, INTERACTIVE, RSS};
 use crate::search::{How, Question, Search, State};
-use crate::{Front, Outward};
+use crate::{Front, Storage};
 
 /// An indexer in memory; those of different numbers stand apart.
 async fn indexer(network: &Network, number: u8, setup: Setup) -> Indexer {

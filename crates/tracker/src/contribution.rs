@@ -8,7 +8,6 @@ use weir_web::{Access, Contribution, Icon, NavEntry, NavGroup, Requests};
 
 use crate::catalogue::Catalogue;
 use crate::front::{Error, Front};
-use crate::inbound::http::Guest;
 use crate::look::Look;
 use crate::{metrics, pages};
 
@@ -17,7 +16,7 @@ impl Front {
     ///
     /// # Errors
     /// When the thread that looks through swarms cannot be started.
-    pub fn contribution(&mut self, requests: &Requests) -> Result<Contribution, Error> {
+    pub(crate) fn contribute(&self, requests: &Requests) -> Result<Contribution, Error> {
         let parts = (self.tracker.clone(), self.tallies.clone(), self.clock);
         let (catalogue, mut walker) =
             Catalogue::new(self.tracker.clone(), self.clock, self.stop.clone());
@@ -29,6 +28,7 @@ impl Front {
             Ok(())
         })?;
         let seats = self.seats.clone();
+        let guests = self.guests.lock().take();
         let listening = self.listening().to_vec();
         let look = Look::new(parts, listening, catalogue, self.forwarders.clone());
         metrics::count_requests(&look, requests);
@@ -36,6 +36,9 @@ impl Front {
         let mut contribution = Contribution::new("tracker", "Tracker", Icon::Tracker);
         if let Some(forwarders) = &self.forwarders {
             contribution = contribution.upstreams(forwarders.clone());
+        }
+        if let Some(guests) = guests {
+            contribution = contribution.guests(guests, elsewhere());
         }
         Ok(contribution
             .card(shown.clone())
@@ -59,15 +62,8 @@ impl Front {
     }
 }
 
-impl From<Guest> for weir_web::Guest {
-    fn from(guest: Guest) -> Self {
-        let Guest { stream, read, peer } = guest;
-        Self { stream, read, peer }
-    }
-}
-
 /// Answers on the tracker's own port whoever asks for neither announce, scrape nor figures.
-pub fn elsewhere() -> Router {
+fn elsewhere() -> Router {
     Router::new()
         .route("/", get(greet))
         .route("/announce", any(not_so))

@@ -26,8 +26,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::{Job, Moment, UpstreamId};
-use weir_engine::{Call, Engine, Restored, Rows, Vital};
-use weir_net::Ground;
+use weir_engine::{Call, Outward, Restored, Rows, Vital};
 use weir_tracker_proto::announce::Endpoint as Stated;
 use weir_tracker_proto::{Announce, Event};
 
@@ -53,18 +52,6 @@ const SWEEP_STEPS: usize = 64;
 const BODY_LIMIT: usize = 256 << 10;
 /// Redirects that are followed.
 const REDIRECTS: u8 = 3;
-
-/// What the tracker needs to call others.
-pub struct Outward {
-    /// Makes the calls.
-    pub engine: Engine,
-    /// Keeps the engine's rows, if they are kept.
-    pub rows: Option<Arc<Rows>>,
-    /// What was kept of an earlier run.
-    pub restored: Restored,
-    /// The network.
-    pub ground: Arc<dyn Ground>,
-}
 
 /// One tracker that announces are sent on to.
 #[derive(Debug)]

@@ -9,28 +9,31 @@ use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use socket2::Socket;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use weir_config::IpNet;
-use weir_engine::{Timeline, Vital, Vitals};
+use weir_engine::{Outward, Timeline, Vital, Vitals};
+use weir_net::BoxFuture;
 use weir_web::seats::{Seating, Seats};
+use weir_web::{Contribution, Guest, Refused, Reload, Requests, Staged};
 
 use crate::clock::{Clock, wall_seconds};
 use crate::config::Config;
 use crate::forwarder::ledger::{self, Ledger};
-use crate::forwarder::{Forwarders, Names, Outward, snapshot as sheets};
+use crate::forwarder::{Forwarders, Names, snapshot as sheets};
 use crate::forwarding::Forwarding;
 use crate::inbound::connection_id::ConnectionIds;
-use crate::inbound::http::{Guest, Http, Limits};
+use crate::inbound::http::{Http, Limits};
 use crate::inbound::own::{self, Own};
 use crate::inbound::socket::{self, Group, Kind};
 use crate::inbound::system;
 use crate::inbound::udp::{Desk, Udp, reply_late};
 use crate::keeper::{self, Directory, Restored, Rounds};
 use crate::lists::{ListError, Lists};
-use crate::reload::Reloader;
+use crate::pages::announce_urls;
 use crate::swarm::snapshot::Written;
 use crate::swarm::{Swarms, Totals};
 use crate::tally::Tallies;
@@ -108,14 +111,15 @@ pub struct Front {
     pub(crate) clock: Clock,
     listening: Vec<(&'static str, SocketAddr)>,
     udp: Vec<Arc<Socket>>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
     stopped: Arc<AtomicBool>,
     /// Where threads and tasks are watched that must not end.
     vitals: Vitals,
     pub(crate) stop: CancellationToken,
     /// Ends when its sender is dropped.
-    keeper: Option<(SyncSender<()>, JoinHandle<()>)>,
-    guests: Option<mpsc::Receiver<Guest>>,
+    keeper: Mutex<Option<(SyncSender<()>, JoinHandle<()>)>>,
+    /// Connections for the web listener, until they are handed over.
+    pub(crate) guests: Mutex<Option<mpsc::Receiver<Guest>>>,
     /// The places of HTTP connections.
     pub(crate) seats: Seats,
     pub(crate) forwarders: Option<Arc<Forwarders>>,
@@ -162,12 +166,12 @@ impl Front {
             clock,
             listening: Vec::new(),
             udp: Vec::new(),
-            threads: Vec::new(),
+            threads: Mutex::default(),
             stopped: Arc::default(),
             vitals: vitals.unwrap_or_default(),
             stop: CancellationToken::new(),
-            keeper: None,
-            guests: Some(waiting),
+            keeper: Mutex::default(),
+            guests: Mutex::new(Some(waiting)),
             seats: Seats::new(seating),
             forwarders: None,
             names: Names::default(),
@@ -192,46 +196,16 @@ impl Front {
         self.tracker.swarms.totals()
     }
 
-    /// Connections for the ordinary router; to be taken once.
-    pub fn guests(&mut self) -> Option<mpsc::Receiver<Guest>> {
-        self.guests.take()
-    }
-
-    /// Takes over what a reload changes of the terms. Ports, threads and caps stay as they were at the start.
-    pub fn reloader(&self) -> Reloader {
-        Reloader {
-            tracker: Arc::clone(&self.tracker),
-            forwarders: self.forwarders.clone(),
-        }
-    }
-
-    /// Stops listening, and tells other trackers within `drain` whose peers stopped.
-    pub async fn drain(&mut self, drain: Duration) {
-        self.close();
-        if let Some(forwarders) = self.forwarders.take() {
-            forwarders.stop(drain).await;
-        }
-    }
-
-    /// Stops listening, ends all threads and writes what is not written yet. Takes as long as that takes.
-    pub fn stop(mut self) {
-        self.close();
-        if let Some((keep, thread)) = self.keeper.take() {
-            // Now that nobody changes anything, the rest is written.
-            drop(keep);
-            join(thread);
-        }
-    }
-
-    /// Stops listening.
-    fn close(&mut self) {
+    /// Stops listening and ends the threads that serve clients; the second time nothing is left to do.
+    fn stop_listening(&self) {
         self.stop.cancel();
         self.stopped.store(true, Ordering::Release);
         for socket in &self.udp {
             // It is not connected, says the system, and wakes the thread that waits on it all the same.
             drop(socket.shutdown(std::net::Shutdown::Both));
         }
-        for thread in self.threads.drain(..) {
+        let threads = std::mem::take(&mut *self.threads.lock());
+        for thread in threads {
             join(thread);
         }
     }
@@ -374,7 +348,7 @@ impl Front {
 
     /// Starts a thread whose work is done again should it panic or fail; it returns `Ok` when the tracker stops.
     pub(crate) fn thread(
-        &mut self,
+        &self,
         name: &'static str,
         run: impl FnMut() -> Result<(), String> + Send + 'static,
     ) -> Result<(), Error> {
@@ -382,12 +356,12 @@ impl Front {
     }
 
     fn thread_of(
-        &mut self,
+        &self,
         vital: Vital,
         run: impl FnMut() -> Result<(), String> + Send + 'static,
     ) -> Result<(), Error> {
         let stopped = Arc::clone(&self.stopped);
-        self.threads.push(spawn(vital, stopped, run)?);
+        self.threads.lock().push(spawn(vital, stopped, run)?);
         Ok(())
     }
 
@@ -411,8 +385,68 @@ impl Front {
             );
             Ok(())
         })?;
-        self.keeper = Some((keep, thread));
+        *self.keeper.lock() = Some((keep, thread));
         Ok(())
+    }
+}
+
+impl weir_web::Front for Front {
+    fn contribution(&self, requests: &Requests) -> Result<Contribution, Refused> {
+        Ok(self.contribute(requests)?)
+    }
+
+    fn greeting(&self) -> String {
+        let urls = announce_urls(&self.listening, "127.0.0.1");
+        if urls.is_empty() {
+            return "The tracker is off: neither `tracker.http_listen` nor `tracker.udp_listen` is set.\n".to_owned();
+        }
+        let lines: String = urls.iter().map(|(_, url)| format!("  {url}\n")).collect();
+        format!(
+            "The tracker answers; announce to it at this machine's name or address, here:\n{lines}"
+        )
+    }
+
+    fn look_up_anew(&self) {
+        if let Some(forwarders) = &self.forwarders {
+            forwarders.look_up_anew();
+        }
+    }
+
+    /// Other trackers are told within `drain` whose peers stopped.
+    fn stop(&self, drain: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.stop_listening();
+            if let Some(forwarders) = &self.forwarders {
+                forwarders.stop(drain).await;
+            }
+        })
+    }
+
+    fn close(&self) {
+        self.stop_listening();
+        let keeper = self.keeper.lock().take();
+        if let Some((keep, thread)) = keeper {
+            // Now that nobody changes anything, the rest is written.
+            drop(keep);
+            join(thread);
+        }
+    }
+}
+
+impl<C: AsRef<Config> + AsRef<weir_web::Config>> Reload<C> for Front {
+    /// Ports, threads and caps stay as they were at the start.
+    fn stage(&self, config: &C) -> Result<Staged, Refused> {
+        let (config, web): (&Config, &weir_web::Config) = (config.as_ref(), config.as_ref());
+        let lists = Lists::read(config.allow_file.as_deref(), config.deny_file.as_deref())?;
+        let terms = Terms::new(config, Trust::new(web), lists);
+        let config = config.clone();
+        let (tracker, forwarders) = (Arc::clone(&self.tracker), self.forwarders.clone());
+        Ok(Box::new(move || {
+            tracker.set_terms(terms);
+            if let Some(forwarders) = forwarders {
+                forwarders.reload(&config);
+            }
+        }))
     }
 }
 

@@ -35,11 +35,8 @@ mod tally;
 mod tracker;
 mod trust;
 
-pub use contribution::elsewhere;
-pub use forwarder::Outward;
 pub use forwarder::policy::{policy, rate};
 pub use front::{Around, Error, Front};
-pub use inbound::http::Guest;
 pub use lists::ListError;
 pub use pages::announce_urls;
-pub use reload::{RELOADED, Reload, Reloader};
+pub use reload::RELOADED;

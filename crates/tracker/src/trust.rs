@@ -19,6 +19,13 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
+    pub(crate) fn new(web: &weir_web::Config) -> Self {
+        Self {
+            clients: web.trusted.clone(),
+            proxies: web.trusted_proxies.clone(),
+        }
+    }
+
     /// Where the peer is reached, and where in the other family.
     #[inline]
     pub(crate) fn endpoints(

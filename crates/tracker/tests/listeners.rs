@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use weir_tracker::config::Config;
 use weir_tracker::{Around, Front};
+use weir_web::Front as _;
 
 /// Nothing here takes as long; it ends a test that would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -53,7 +54,7 @@ impl Tracker {
 impl Drop for Tracker {
     fn drop(&mut self) {
         if let Some(front) = self.front.take() {
-            front.stop();
+            front.close();
         }
     }
 }

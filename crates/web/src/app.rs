@@ -15,7 +15,7 @@ use axum::{
     routing::{get, post},
 };
 use jiff::{Timestamp, tz::TimeZone};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use prometheus_client::registry::Registry;
 use weir_config::Secret;
 use weir_engine::Engine;
@@ -27,7 +27,7 @@ use crate::{
     access::{self, Gate},
     assets::{self, Assets},
     auth::Keeper,
-    contribution::Missing,
+    contribution::{Guests, Missing},
     guard,
     metrics::{self, Connections},
     pages,
@@ -47,7 +47,7 @@ struct Inner {
     keeper: Keeper,
     key_made: Option<Secret>,
     shell: Arc<Shell>,
-    fronts: Vec<Front>,
+    fronts: Vec<Contributed>,
     requests: Requests,
     registry: Arc<Registry>,
     connections: Connections,
@@ -59,12 +59,14 @@ struct Inner {
     next_id: AtomicU64,
     not_ready: RwLock<Vec<String>>,
     missing: Vec<Missing>,
+    /// By front; taken when the listener begins to serve.
+    guests: Mutex<Vec<(&'static str, Guests)>>,
     /// With the front each came from.
     routers: Vec<(&'static str, Access, Router)>,
 }
 
 /// What is kept of a contribution.
-pub(crate) struct Front {
+pub(crate) struct Contributed {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) icon: Icon,
@@ -104,7 +106,7 @@ impl App {
             listeners,
         );
         let (mut fronts, mut nav, mut routers) = (Vec::new(), Vec::new(), Vec::new());
-        let mut missing = Vec::new();
+        let (mut missing, mut guests) = (Vec::new(), Vec::new());
         for contribution in contributions {
             let Contribution {
                 name,
@@ -120,13 +122,14 @@ impl App {
             }
             nav.extend(contribution.nav);
             missing.extend(contribution.missing);
+            guests.extend(contribution.guests.map(|waiting| (name, waiting)));
             routers.extend(
                 contribution
                     .routers
                     .into_iter()
                     .map(|(access, router)| (name, access, router)),
             );
-            fronts.push(Front {
+            fronts.push(Contributed {
                 name,
                 title,
                 icon,
@@ -167,6 +170,7 @@ impl App {
             started,
             not_ready: RwLock::default(),
             missing,
+            guests: Mutex::new(guests),
             routers,
         })))
     }
@@ -197,13 +201,19 @@ impl App {
         self.0.keeper.link()
     }
 
-    /// Takes new settings for everything that is not read once at the start. Sessions made under another key end.
-    /// Gives the key if there was none to fall back to and one was made; print it then, and never again.
+    /// First half of a reload: new settings for everything that is not read once at the start. Where there is no key to
+    /// fall back to, one is made and kept here. The second half puts them in force, which ends sessions made under
+    /// another key, and gives a key that was made; print it then, and never again.
     ///
     /// # Errors
-    /// When the key cannot be kept; nothing has changed then.
-    pub fn reload(&self, config: Config) -> Result<Option<Secret>, Error> {
-        self.0.keeper.reload(config)
+    /// When the key cannot be kept.
+    pub fn stage(&self, config: Config) -> Result<impl FnOnce() -> Option<Secret> + use<>, Error> {
+        let (settings, made) = self.0.keeper.stage(config)?;
+        let app = self.clone();
+        Ok(move || {
+            app.0.keeper.set(settings);
+            made
+        })
     }
 
     /// Says what is missing before Weir can serve; nothing missing makes `/readyz` answer 200.
@@ -303,12 +313,14 @@ impl App {
         Arc::clone(&self.0.shell)
     }
 
-    pub(crate) fn fronts(&self) -> &[Front] {
+    pub(crate) fn fronts(&self) -> &[Contributed] {
         &self.0.fronts
     }
 
     /// Fronts that call somebody.
-    pub(crate) fn with_upstreams(&self) -> impl Iterator<Item = (&Front, &Arc<dyn Upstreams>)> {
+    pub(crate) fn with_upstreams(
+        &self,
+    ) -> impl Iterator<Item = (&Contributed, &Arc<dyn Upstreams>)> {
         let fronts = self.0.fronts.iter();
         fronts.filter_map(|front| Some((front, front.upstreams.as_ref()?)))
     }
@@ -318,6 +330,11 @@ impl App {
             .fronts
             .iter()
             .filter_map(|front| Some((front.name, front.stats.as_ref()?)))
+    }
+
+    /// Connections that fronts hand over; there for one listener to serve.
+    pub(crate) fn take_guests(&self) -> Vec<(&'static str, Guests)> {
+        std::mem::take(&mut self.0.guests.lock())
     }
 
     pub(crate) fn requests(&self) -> &Requests {

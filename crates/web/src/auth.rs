@@ -90,11 +90,14 @@ impl Keeper {
         Ok((keeper, made))
     }
 
-    /// Takes new settings. Sessions made under another key end. The key comes back if it was made just now.
-    pub(crate) fn reload(&self, config: Config) -> Result<Option<Secret>, Error> {
-        let (settings, made) = Settings::new(config, &self.file, self.clock.now().as_second())?;
+    /// Makes new settings, for [`Keeper::set`]. The key comes back if it was made just now.
+    pub(crate) fn stage(&self, config: Config) -> Result<(Settings, Option<Secret>), Error> {
+        Settings::new(config, &self.file, self.clock.now().as_second())
+    }
+
+    /// Takes new settings. Sessions made under another key end.
+    pub(crate) fn set(&self, settings: Settings) {
         self.settings.store(Arc::new(settings));
-        Ok(made)
     }
 
     pub(crate) fn settings(&self) -> Arc<Settings> {

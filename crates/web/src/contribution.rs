@@ -5,14 +5,18 @@ use std::sync::Arc;
 
 use axum::Router;
 use prometheus_client::registry::Registry;
+use tokio::sync::mpsc;
 
-use crate::{Access, Upstreams};
+use crate::{Access, Guest, Upstreams};
 
 /// Puts a front's metrics into the registry.
 type Register = Box<dyn FnOnce(&mut Registry) + Send>;
 
 /// Says what is missing for a front to serve.
 pub(crate) type Missing = Box<dyn Fn() -> Vec<String> + Send + Sync>;
+
+/// Connections of another listener, and what serves them.
+pub(crate) type Guests = (mpsc::Receiver<Guest>, Router);
 
 /// One front's part of the web listener.
 pub struct Contribution {
@@ -25,6 +29,7 @@ pub struct Contribution {
     pub(crate) card: Option<Arc<dyn Card>>,
     pub(crate) upstreams: Option<Arc<dyn Upstreams>>,
     pub(crate) missing: Option<Missing>,
+    pub(crate) guests: Option<Guests>,
     pub(crate) icon: Icon,
 }
 
@@ -41,6 +46,7 @@ impl Contribution {
             card: None,
             upstreams: None,
             missing: None,
+            guests: None,
             icon,
         }
     }
@@ -83,6 +89,14 @@ impl Contribution {
     #[must_use]
     pub fn missing(mut self, read: impl Fn() -> Vec<String> + Send + Sync + 'static) -> Self {
         self.missing = Some(Box::new(read));
+        self
+    }
+
+    /// Takes connections over that came to a listener of the front and do not speak its protocol. They are served
+    /// `/stats` and `/metrics` under the same rules as here, and everything else by `router`.
+    #[must_use]
+    pub fn guests(mut self, waiting: mpsc::Receiver<Guest>, router: Router) -> Self {
+        self.guests = Some((waiting, router));
         self
     }
 

@@ -17,6 +17,7 @@ mod error;
 mod failure;
 mod forms;
 pub mod forwarded;
+mod front;
 mod guard;
 mod metrics;
 mod pages;
@@ -43,6 +44,7 @@ pub use contribution::{
 };
 pub use error::Error;
 pub use failure::Failure;
+pub use front::{Front, Refused, Reload, Staged};
 pub use metrics::Requests;
 pub use pages::time::Shown;
 pub use server::{Ended, Guest, run, run_guests};

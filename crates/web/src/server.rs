@@ -25,8 +25,31 @@ pub struct Ended {
 }
 
 /// Serves until `shutdown`: then stops accepting, closes idle connections, lets requests under way finish for at
-/// most `drain`, and cuts the rest. Limits are those the app was opened with.
+/// most `drain`, and cuts the rest. Limits are those the app was opened with. Connections that fronts hand over are
+/// served beside the listener's own.
 pub async fn run(
+    listener: TcpListener,
+    app: App,
+    shutdown: CancellationToken,
+    drain: Duration,
+) -> Ended {
+    let guests = app.take_guests().into_iter().map(|(front, guests)| {
+        let (waiting, router) = guests;
+        let (app, shutdown) = (app.clone(), shutdown.clone());
+        async move {
+            let router = app.figures(front, router);
+            run_guests(waiting, &app, router, shutdown, drain).await
+        }
+    });
+    let guests = futures_util::future::join_all(guests);
+    tokio::join!(
+        listen(listener, app.clone(), shutdown.clone(), drain),
+        guests
+    )
+    .0
+}
+
+async fn listen(
     listener: TcpListener,
     app: App,
     shutdown: CancellationToken,

@@ -16,6 +16,24 @@ use weir_config::section;
 
 pub use load::{Flag, Loaded, Sources, load};
 
+impl AsRef<weir_web::Config> for Config {
+    fn as_ref(&self) -> &weir_web::Config {
+        &self.web
+    }
+}
+
+impl AsRef<weir_tracker::config::Config> for Config {
+    fn as_ref(&self) -> &weir_tracker::config::Config {
+        &self.tracker
+    }
+}
+
+impl AsRef<weir_search::config::Config> for Config {
+    fn as_ref(&self) -> &weir_search::config::Config {
+        &self.search
+    }
+}
+
 section! {
     /// Weir's configuration. Every key stands here with its default; remove the # before a key to
     /// change it. null switches off or sets no limit; in TOML and in the environment write the word null.

@@ -7,6 +7,7 @@ mod fronts;
 mod greeting;
 mod listen;
 mod logs;
+mod not_built;
 mod reload;
 mod search;
 mod settings;
@@ -26,6 +27,7 @@ use weir_web::{App, Contribution, Requests, System};
 use crate::config::{Loaded, Sources};
 
 use self::data::Data;
+use self::fronts::{Base, Fronts};
 use self::logs::Logs;
 use self::reload::Running;
 use self::signals::{Signal, Signals};
@@ -76,11 +78,16 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         .local_addr()
         .context("the web listener has no address")?;
     let engines = engine::Engines::new(&config.engine, &state)?;
-    let mut tracker = tracker::start(&config, data.path(), &engines)?;
-    let search = search::start(&config, data.path(), &state, &engines)?;
+    let fronts = Fronts::start(&Base {
+        config: &config,
+        data: data.path(),
+        state: &state,
+        engines: &engines,
+    })?;
     let requests = Requests::default();
-    let mut contributions = vec![tracker.contribution(&requests)?, search.contribution()];
-    contributions.extend(fronts::contributions(&config));
+    let contributions = fronts.contributions(&requests);
+    let mut contributions = contributions.map_err(anyhow::Error::from_boxed)?;
+    contributions.extend(not_built::contributions(&config));
     contributions.push(watch(
         settings::contribution(&running),
         &engines.vitals,
@@ -94,14 +101,12 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         contributions,
     )?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, data = %data.path().display(), "started");
-    fronts::say_what_is_missing(&config);
-    greeting::print(&web, address, tracker.listening(), &loaded)?;
+    not_built::say_what_is_missing(&config);
+    greeting::print(&web, address, &fronts.greeting(), &loaded)?;
 
     let stop = CancellationToken::new();
-    running.set_parts(web.clone(), tracker.reloader(), search.reloader());
-    let guests = tracker::guests(&mut tracker, &web, &stop, config.drain);
+    running.set_parts(web.clone(), fronts.clone());
     let server = weir_web::run(listener, web, stop.clone(), config.drain);
-    let server = async { tokio::join!(server, guests).0 };
     tokio::pin!(server);
     let mut look = tokio::time::interval(WATCH);
     let mut forwarders_file = None;
@@ -117,7 +122,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
                 Signal::Stop { name, .. } if !stop.is_cancelled() => {
                     tracing::info!(signal = name, drain = ?config.drain, "stopping; a second signal stops at once");
                     stop.cancel();
-                    search.leave();
+                    fronts.leave();
                 }
                 Signal::Stop { name, code } => {
                     tracing::warn!(signal = name, "stopped at once");
@@ -132,10 +137,10 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         false => Duration::ZERO,
     };
     tokio::select! {
-        _ = async { tokio::join!(tracker.drain(drain), search.stop(drain)) } => {}
+        () = fronts.stop(drain) => {}
         () = signals.stop() => tracing::warn!("stopped at once"),
     }
-    tracker.stop();
+    fronts.close();
     state.close();
     Ok(code)
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 
+use weir_web::Front as _;
+
 use crate::rig::{Rig, Small};
 
 const AT_ONCE: Duration = Duration::ZERO;

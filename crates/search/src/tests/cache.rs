@@ -96,7 +96,7 @@ async fn answers_from_another_address_are_not_served() {
     assert_eq!(indexers[0].asked().len(), 2);
     let url = format!("{}/", indexers[0].url());
     config.indexers[0].url = weir_config::SecretUrl::parse(&url).expect("a URL");
-    world.front.reloader().reload(&config).expect("a reload");
+    world.reload(&config);
     world.get("/torznab/api?t=search").await;
     assert_eq!(indexers[0].asked().len(), 4, "caps and releases");
 }

@@ -71,7 +71,7 @@ async fn a_refused_download_costs_nothing_and_what_was_said_of_files_outlives_a_
     assert_eq!(used(), 1);
     indexers[0].set_files(Files::Good);
     config.indexers[0].priority = 3;
-    world.front.reloader().reload(&config).expect("a reload");
+    world.reload(&config);
     for _ in 0..5 {
         assert_eq!(world.get(&path(&links[1])).await.status, 429);
     }

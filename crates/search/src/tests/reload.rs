@@ -1,10 +1,22 @@
 //! Other settings while everything runs.
 
+use weir_web::Reload as _;
+
 use super::*;
+
+/// A configuration of which this section is a part.
+struct Whole(Config);
+
+impl AsRef<Config> for Whole {
+    fn as_ref(&self) -> &Config {
+        &self.0
+    }
+}
 
 impl World {
     pub(super) fn reload(&self, config: &Config) {
-        self.front.reloader().reload(config).expect("a reload");
+        let apply = self.front.stage(&Whole(config.clone())).expect("a reload");
+        apply();
     }
 }
 
@@ -84,7 +96,7 @@ async fn a_reload_that_cannot_be_written_changes_nothing() {
         deadline: SECOND,
         ..after
     };
-    world.front.reloader().reload(&after).expect_err("no file");
+    assert!(world.front.stage(&Whole(after)).is_err(), "no file");
     assert_eq!(world.front.desk.config.load().deadline, before.deadline);
     assert_eq!(world.engine.upstreams(0, usize::MAX).len(), 1);
     assert_eq!(world.get("/torznab/b/api?t=caps").await.status, 404);
@@ -231,7 +243,7 @@ async fn a_name_that_turns_private_is_refused_until_the_operator_has_looked() {
     world.until(HOUR).await;
     let reply = world.get("/torznab/api?t=search&q=show").await;
     assert!(reply.body.contains(words), "{}", reply.body);
-    world.front.reloader().look_up_anew();
+    world.front.look_up_anew();
     world.until(2 * HOUR).await;
     let reply = world.get("/torznab/api?t=search&q=show").await;
     assert_eq!(reply.titles().len(), 3, "{}", reply.body);

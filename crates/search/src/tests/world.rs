@@ -14,13 +14,17 @@ use tokio::time::Instant;
 use tower::ServiceExt;
 use weir_config::{Secret, SecretUrl};
 use weir_engine::dispatch::State;
-use weir_engine::{Engine, Options, Restored, Rows, Timeline, UpstreamView, WallClock, Weather};
+use weir_engine::{
+    Engine, Options, Outward, Restored, Rows, Timeline, UpstreamView, WallClock, Weather,
+};
 use weir_net::Ground;
 use weir_store::sqlite::File;
 use weir_store::state::SqliteState;
 use weir_testkit::zoo::indexer::Indexer;
 
-use super::{Config, Front, Outward, entries, policy};
+use weir_web::Front as _;
+
+use super::{Config, Front, Storage, entries, policy};
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
@@ -87,10 +91,12 @@ impl World {
             rows: Some(rows),
             restored,
             ground,
-            state: state.clone(),
+        };
+        let storage = Storage {
+            state,
             cache: Some(directory.path().join("search.db")),
         };
-        Self::of(config, outward, timeline, directory)
+        Self::of(config, outward, storage, timeline, directory)
     }
 
     /// A world that keeps nothing but its history.
@@ -111,20 +117,23 @@ impl World {
             rows: None,
             restored: Restored::default(),
             ground,
+        };
+        let storage = Storage {
             state: File::open(directory.path().join("state.db")).expect("a file"),
             cache: None,
         };
-        Self::of(config, outward, timeline, directory)
+        Self::of(config, outward, storage, timeline, directory)
     }
 
     fn of(
         config: &Config,
         outward: Outward,
+        storage: Storage,
         timeline: Timeline,
         directory: Arc<tempfile::TempDir>,
     ) -> Self {
-        let (engine, state) = (outward.engine.clone(), outward.state.clone());
-        let front = Front::start(config, outward).expect("a front");
+        let (engine, state) = (outward.engine.clone(), storage.state.clone());
+        let front = Front::start(config, outward, storage).expect("a front");
         let web = weir_web::Config {
             api_key: Some(Secret::new(KEY)),
             ..weir_web::Config::default()
@@ -134,7 +143,11 @@ impl World {
             &state,
             Arc::new(weir_web::System),
             weir_web::Requests::default(),
-            vec![front.contribution()],
+            vec![
+                front
+                    .contribution(&weir_web::Requests::default())
+                    .expect("a contribution"),
+            ],
         );
         Self {
             front,
@@ -240,6 +253,7 @@ impl World {
     /// Stops, and gives what is left.
     pub(super) async fn stop(self) -> Arc<tempfile::TempDir> {
         self.front.stop(SECOND).await;
+        self.front.close();
         self.state.close();
         self.directory
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_search::config::{Config, indexer as entries};
-use weir_search::{Front, Outward, policy};
+use weir_search::{Front, Storage, policy};
 use weir_testkit::zoo::Place;
 use weir_testkit::zoo::indexer::{Behaviour, Files, Indexer, Item, RetryAfter, Setup};
 

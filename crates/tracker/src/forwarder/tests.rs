@@ -19,7 +19,7 @@ use std::time::SystemTime;
 
 use weir_config::SecretUrl;
 use weir_engine::dispatch::State;
-use weir_engine::{Options as EngineOptions, Timeline, UpstreamView, WallClock, Weather};
+use weir_engine::{Engine, Options as EngineOptions, Timeline, UpstreamView, WallClock, Weather};
 use weir_store::state::MemoryState;
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::http::{Behaviour, Good};

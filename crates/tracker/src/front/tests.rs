@@ -7,6 +7,8 @@ use std::time::Instant;
 use weir_tracker_proto::udp::{ConnectionId, Family, Reply, TransactionId, request};
 use weir_tracker_proto::{Announce, InfoHash, PeerId};
 
+use weir_web::Front as _;
+
 use super::*;
 use crate::fault;
 use crate::inbound::own::Own;
@@ -65,7 +67,7 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         if let Some(front) = self.front.take() {
-            front.stop();
+            front.close();
         }
     }
 }

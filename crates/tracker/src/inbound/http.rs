@@ -7,7 +7,7 @@
 mod accept;
 mod connection;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use weir_engine::Vital;
 use weir_tracker_proto::bencode::push_decimal;
 use weir_tracker_proto::http;
+use weir_web::Guest;
 use weir_web::seats::Seats;
 
 #[cfg(any(test, feature = "bench"))]
@@ -34,17 +35,6 @@ use crate::tracker::{Carries, Held, Terms, Told, Tracker};
 const READ: usize = 16 << 10;
 /// Replies that wait to be sent on one connection; further requests on it are answered when they are.
 const UNSENT: usize = 16 << 10;
-
-/// A connection that asks for something else, and what it has sent so far.
-#[derive(Debug)]
-pub struct Guest {
-    /// The connection.
-    pub stream: std::net::TcpStream,
-    /// What was read of it.
-    pub read: Vec<u8>,
-    /// Where it comes from, by the word of a proxy at its beginning if there was one.
-    pub peer: SocketAddr,
-}
 
 /// What one connection may ask.
 #[derive(Clone, Debug)]
@@ -272,7 +262,7 @@ impl Http {
     /// Answers what comes over `wire` to the end, or until nothing more comes.
     pub(crate) fn converse<'a>(
         self: Arc<Self>,
-        peer: SocketAddr,
+        peer: std::net::SocketAddr,
         wire: &mut Wire<'a, impl Iterator<Item = &'a [u8]>>,
     ) -> End {
         Connection::new(self, peer).converse(wire)

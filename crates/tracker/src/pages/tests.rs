@@ -8,12 +8,11 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
 use weir_config::Secret;
-use weir_engine::{Engine, Options, Restored, Timeline, Weather};
+use weir_engine::{Engine, Options, Outward, Restored, Timeline, Weather};
 use weir_store::sqlite::File;
-use weir_web::{App, Requests, System};
+use weir_web::{App, Front as _, Requests, System};
 
 use crate::config::Config;
-use crate::forwarder::Outward;
 use crate::forwarder::policy::policy;
 use crate::swarm::{Arrival, Doing, Endpoint, Minute, Want};
 use crate::{Around, Front};
@@ -53,7 +52,7 @@ impl Rig {
             restored: Restored::default(),
             ground: Arc::new(weir_net::System::new()),
         };
-        let mut front = Front::start(&config, &around, timeline, Some(outward)).unwrap();
+        let front = Front::start(&config, &around, timeline, Some(outward)).unwrap();
         let requests = Requests::default();
         let contribution = front.contribution(&requests).unwrap();
         let state = File::open(directory.path().join("state.db")).unwrap();
@@ -123,7 +122,7 @@ impl Rig {
     }
 
     async fn end(self) {
-        self.front.stop();
+        self.front.close();
         self.state.close();
     }
 }

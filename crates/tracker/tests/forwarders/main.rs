@@ -11,12 +11,13 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use weir_config::SecretUrl;
-use weir_engine::{Engine, Options, Timeline, UpstreamView, Weather};
+use weir_engine::{Engine, Options, Outward, Timeline, UpstreamView, Weather};
 use weir_tracker::config::Config;
 use weir_tracker::config::forwarder::{Family, Forwarder};
-use weir_tracker::{Around, Front, Outward};
+use weir_tracker::{Around, Front};
 use weir_tracker_proto::udp::{self, ConnectionId, TransactionId, request};
 use weir_tracker_proto::{Announce, InfoHash, PeerId};
+use weir_web::Front as _;
 
 /// Nothing here takes as long; it ends a test that would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -144,7 +145,7 @@ impl Weir {
 impl Drop for Weir {
     fn drop(&mut self) {
         if let Some(front) = self.front.take() {
-            front.stop();
+            front.close();
         }
     }
 }

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::num::NonZeroU32;
 
 use weir_tracker::config::Config;
+use weir_web::Front as _;
 
 use super::{Tracker, config, start};
 
@@ -22,10 +23,10 @@ fn a_clean_restart_loses_nobody() {
     }
     let before = tracker.front().totals();
     assert_eq!(before.peers(), 500);
-    tracker.front.take().expect("it runs").stop();
+    tracker.front.take().expect("it runs").close();
     let again = start(&config(), tracker.directory.path(), &[]);
     assert_eq!(again.totals(), before);
-    again.stop();
+    again.close();
 }
 
 #[test]

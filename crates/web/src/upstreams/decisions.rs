@@ -9,7 +9,7 @@ use weir_engine::{
 };
 
 use super::{Upstreams, sight::Sight, times::Times};
-use crate::{App, app::Front};
+use crate::{App, app::Contributed};
 
 /// A decision as it is shown.
 pub(super) struct Told {
@@ -96,7 +96,7 @@ pub(super) enum Found {
 
 /// A front whose own decisions are shown.
 pub(super) struct Itself<'a> {
-    pub(super) front: &'a Front,
+    pub(super) front: &'a Contributed,
     pub(super) times: Times,
     decisions: Vec<OwnDecision>,
 }
@@ -104,7 +104,7 @@ pub(super) struct Itself<'a> {
 impl<'a> Itself<'a> {
     /// All fronts, or the one with this name.
     pub(super) fn all(app: &'a App, name: Option<&str>) -> Vec<Self> {
-        let look = |(front, upstreams): (&'a Front, &Arc<dyn Upstreams>)| {
+        let look = |(front, upstreams): (&'a Contributed, &Arc<dyn Upstreams>)| {
             let engine = upstreams.engine();
             Self {
                 front,
@@ -112,7 +112,7 @@ impl<'a> Itself<'a> {
                 decisions: engine.own_decisions(),
             }
         };
-        let wanted = |front: &Front| name.is_none_or(|name| front.name == name);
+        let wanted = |front: &Contributed| name.is_none_or(|name| front.name == name);
         let fronts = app.with_upstreams().filter(|(front, _)| wanted(front));
         fronts.map(look).collect()
     }

@@ -9,11 +9,11 @@ use weir_engine::{
 };
 
 use super::{OPERATOR, Upstreams, day::Day, near::nearest, path, times::Times};
-use crate::{App, Failure, app::Front};
+use crate::{App, Failure, app::Contributed};
 
 /// One upstream, looked at once.
 pub(crate) struct Sight<'a> {
-    pub(super) front: &'a Front,
+    pub(super) front: &'a Contributed,
     pub(super) upstreams: &'a Arc<dyn Upstreams>,
     pub(super) view: UpstreamView,
     pub(super) place: String,
@@ -54,7 +54,7 @@ impl<'a> Sight<'a> {
 
     fn of(
         app: &App,
-        front: &'a Front,
+        front: &'a Contributed,
         upstreams: &'a Arc<dyn Upstreams>,
         upstream: UpstreamId,
     ) -> Option<Self> {

@@ -148,7 +148,7 @@ async fn figures_are_open_to_this_machine_and_to_the_trusted() {
         303,
         "but pages are not"
     );
-    rig.app.reload(config()).unwrap();
+    rig.app.stage(config()).unwrap()();
     assert_eq!(
         get("192.0.2.9", &[]).await,
         401,

@@ -215,18 +215,19 @@ async fn another_key_ends_the_sessions_made_under_the_old_one() {
     let rig = rig();
     let mut visitor = rig.visitor();
     visitor.sign_in(KEY).await;
-    rig.app
-        .reload(Config {
-            api_key: Some(Secret::new("another")),
-            ..Config::default()
-        })
-        .unwrap();
+    let another = Config {
+        api_key: Some(Secret::new("another")),
+        ..Config::default()
+    };
+    let apply = rig.app.stage(another).unwrap();
+    assert_eq!(visitor.get("/page").await.body, "page", "nothing changed");
+    apply();
     assert_eq!(visitor.get("/page").await.status, StatusCode::SEE_OTHER);
     assert_eq!(
         rig.visitor().sign_in("another").await.status,
         StatusCode::SEE_OTHER
     );
-    rig.app.reload(config()).unwrap();
+    rig.app.stage(config()).unwrap()();
     assert_eq!(
         visitor.get("/page").await.body,
         "page",
@@ -260,7 +261,7 @@ async fn the_first_start_makes_a_key_and_keeps_it() {
 #[tokio::test]
 async fn a_reload_that_makes_a_key_gives_it() {
     let rig = rig();
-    let key = rig.app.reload(Config::default()).unwrap();
+    let key = rig.app.stage(Config::default()).unwrap()();
     let key = key
         .expect("there was none in the store")
         .expose()
@@ -269,8 +270,8 @@ async fn a_reload_that_makes_a_key_gives_it() {
         rig.visitor().sign_in(&key).await.status,
         StatusCode::SEE_OTHER
     );
-    assert!(rig.app.reload(config()).unwrap().is_none());
-    assert!(rig.app.reload(Config::default()).unwrap().is_none());
+    assert!(rig.app.stage(config()).unwrap()().is_none());
+    assert!(rig.app.stage(Config::default()).unwrap()().is_none());
 }
 
 #[tokio::test]

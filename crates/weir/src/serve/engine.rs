@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use anyhow::Context;
 use weir_engine::dispatch::Policy;
 use weir_engine::dispatch::policy::{CrewPolicy, FailurePolicy};
-use weir_engine::{Engine, Options, Rate, Restored, Rows, Timeline, Vitals, Weather};
+use weir_engine::{Engine, Options, Outward, Rate, Rows, Timeline, Vitals, Weather};
 use weir_store::sqlite::File;
 use weir_store::state::{SqliteState, State};
 
@@ -19,13 +19,6 @@ pub(super) struct Engines {
     pub(super) vitals: Vitals,
     weather: Weather,
     state: Arc<dyn State>,
-}
-
-/// An engine, its rows, and what was kept of them.
-pub(super) struct Built {
-    pub(super) engine: Engine,
-    pub(super) rows: Arc<Rows>,
-    pub(super) restored: Restored,
 }
 
 impl Engines {
@@ -46,7 +39,7 @@ impl Engines {
         policy: Policy,
         rate: Rate,
         never: std::time::Duration,
-    ) -> anyhow::Result<Built> {
+    ) -> anyhow::Result<Outward> {
         let state = Arc::clone(&self.state);
         let (rows, restored) = Rows::load(front, state, self.timeline, Arc::new(wall))
             .with_context(|| format!("cannot read what was kept of the front {front}"))?;
@@ -57,10 +50,11 @@ impl Engines {
             vitals: self.vitals.clone(),
             ..Options::new(self.timeline, self.weather.clone())
         };
-        Ok(Built {
+        Ok(Outward {
             engine: Engine::new(front, policy, options),
-            rows,
+            rows: Some(rows),
             restored,
+            ground: Arc::new(weir_net::System::new()),
         })
     }
 }

@@ -1,100 +1,73 @@
-//! The fronts that are not built yet, as the web listener sees them: each says so.
+//! The fronts of this build, all treated alike from their start to their end.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use serde_json::{Map, Value};
-use weir_web::{Card, CardState, CardView, Contribution, Figure, Icon, Section, Stats};
+use futures_util::future::join_all;
+use weir_store::sqlite::File;
+use weir_web::{Contribution, Refused, Reload, Requests, Staged};
 
+use super::engine::Engines;
+use super::{search, tracker};
 use crate::config::Config;
 
-/// A front whose section is read and checked, but which is not part of this build.
+/// A front that takes over our configuration.
+type Front = Arc<dyn Reload<Config>>;
+
+/// How each of them is started.
+const STARTS: [fn(&Base<'_>) -> anyhow::Result<Front>; 2] = [
+    |base| Ok(Arc::new(tracker::start(base)?)),
+    |base| Ok(Arc::new(search::start(base)?)),
+];
+
+/// What fronts are started on.
+pub(super) struct Base<'a> {
+    pub(super) config: &'a Config,
+    /// The data directory.
+    pub(super) data: &'a Path,
+    pub(super) state: &'a File,
+    pub(super) engines: &'a Engines,
+}
+
+/// All fronts, running.
 #[derive(Clone)]
-struct Missing {
-    name: &'static str,
-    title: &'static str,
-    icon: Icon,
-    /// What its upstreams are called.
-    upstreams: &'static str,
-    /// How many of them are configured.
-    configured: usize,
-}
+pub(super) struct Fronts(pub(super) Vec<Front>);
 
-fn missing(config: &Config) -> [Missing; 1] {
-    [Missing {
-        name: "news",
-        title: "News",
-        icon: Icon::News,
-        upstreams: "news servers",
-        configured: config.news.servers.len(),
-    }]
-}
-
-/// What the web listener shows of the fronts.
-pub(super) fn contributions(config: &Config) -> Vec<Contribution> {
-    missing(config)
-        .into_iter()
-        .map(|front| {
-            let shown = Arc::new(front.clone());
-            Contribution::new(front.name, front.title, front.icon)
-                .card(shown.clone())
-                .stats(shown)
-        })
-        .collect()
-}
-
-/// Says in the log which fronts do not run; louder where upstreams wait for them.
-pub(super) fn say_what_is_missing(config: &Config) {
-    for Missing {
-        name,
-        upstreams,
-        configured,
-        ..
-    } in missing(config)
-    {
-        if configured == 0 {
-            tracing::info!(
-                front = name,
-                "not part of this build yet; its configuration is read and checked"
-            );
-        } else {
-            tracing::warn!(
-                front = name,
-                configured,
-                "not part of this build yet: its {upstreams} are not called"
-            );
-        }
+impl Fronts {
+    /// Starts them, one after the other.
+    pub(super) fn start(base: &Base<'_>) -> anyhow::Result<Self> {
+        let all = STARTS.iter().map(|start| start(base));
+        Ok(Self(all.collect::<anyhow::Result<_>>()?))
     }
-}
 
-impl Card for Missing {
-    fn view(&self) -> CardView {
-        let title = self.title;
-        CardView {
-            state: CardState::Off,
-            sentence: format!(
-                "{title} is not part of this build yet. Its configuration is read and checked."
-            ),
-            figures: vec![Figure {
-                label: format!("Configured {}", self.upstreams),
-                value: self.configured.to_string(),
-            }],
-            lines: None,
-        }
+    pub(super) fn contributions(&self, requests: &Requests) -> Result<Vec<Contribution>, Refused> {
+        let all = self.0.iter().map(|front| front.contribution(requests));
+        all.collect()
     }
-}
 
-impl Stats for Missing {
-    fn section(&self) -> Section {
-        let mut json = Map::new();
-        json.insert("state".into(), Value::from("not built"));
-        json.insert("configured".into(), Value::from(self.configured));
-        Section {
-            json,
-            text: vec![format!(
-                "not built; configured {}: {}",
-                self.upstreams, self.configured
-            )],
-            top_level: false,
-        }
+    pub(super) fn greeting(&self) -> String {
+        self.0.iter().map(|front| front.greeting()).collect()
+    }
+
+    /// Does what may be refused, for all of them; nothing changes yet.
+    pub(super) fn stage(&self, config: &Config) -> Result<Vec<Staged>, Refused> {
+        self.0.iter().map(|front| front.stage(config)).collect()
+    }
+
+    pub(super) fn look_up_anew(&self) {
+        self.0.iter().for_each(|front| front.look_up_anew());
+    }
+
+    pub(super) fn leave(&self) {
+        self.0.iter().for_each(|front| front.leave());
+    }
+
+    pub(super) async fn stop(&self, drain: Duration) {
+        join_all(self.0.iter().map(|front| front.stop(drain))).await;
+    }
+
+    pub(super) fn close(&self) {
+        self.0.iter().for_each(|front| front.close());
     }
 }

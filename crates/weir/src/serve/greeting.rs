@@ -17,7 +17,7 @@ use crate::remote::reachable;
 pub(super) fn print(
     web: &App,
     address: SocketAddr,
-    tracker: &[(&'static str, SocketAddr)],
+    fronts: &str,
     loaded: &Loaded,
 ) -> anyhow::Result<()> {
     web.note_address(address)?;
@@ -38,7 +38,7 @@ pub(super) fn print(
     if let Some(key) = web.key_was_made() {
         text += &about_key(key);
     }
-    text += &about_tracker(tracker);
+    text += fronts;
     text += &next_step(loaded);
     write(&text);
     Ok(())
@@ -54,16 +54,6 @@ fn about_key(key: &Secret) -> String {
         "A key was made. It opens the pages and is what programs send; it is not shown again.\n  key: {}\n",
         key.expose()
     )
-}
-
-/// Where clients on this machine announce; others use its name.
-fn about_tracker(listening: &[(&'static str, SocketAddr)]) -> String {
-    let urls = weir_tracker::announce_urls(listening, "127.0.0.1");
-    if urls.is_empty() {
-        return "The tracker is off: neither `tracker.http_listen` nor `tracker.udp_listen` is set.\n".to_owned();
-    }
-    let lines: String = urls.iter().map(|(_, url)| format!("  {url}\n")).collect();
-    format!("The tracker answers; announce to it at this machine's name or address, here:\n{lines}")
 }
 
 /// Whoever started us may have closed the pipe: the log has the address too.

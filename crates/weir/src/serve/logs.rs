@@ -31,6 +31,15 @@ impl Logs {
         Ok(Self { filter: handle })
     }
 
+    /// A level for tests, which log nothing.
+    #[cfg(test)]
+    pub(super) fn unheard() -> Self {
+        let (filter, handle) = reload::Layer::new(EnvFilter::new("off"));
+        // The handle is good as long as the layer is.
+        std::mem::forget(filter);
+        Self { filter: handle }
+    }
+
     /// Takes another level, made by [`filter`]; another format needs a restart.
     pub(super) fn reload(&self, filter: EnvFilter) -> anyhow::Result<()> {
         self.filter.reload(filter).context("the log is gone")

@@ -6,14 +6,14 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use weir_config::Resolved;
-use weir_tracker::{RELOADED, Reloader};
+use weir_tracker::RELOADED;
 use weir_web::App;
 
 use crate::config::{Loaded, Sources, load};
 
+use super::fronts::Fronts;
 use super::greeting;
 use super::logs::{self, Logs};
-use super::tracker;
 
 /// Keys that are read once, at the start; of the tracker's, all but [`RELOADED`] are too. The other limits of `web`
 /// are looked at by each request.
@@ -39,7 +39,7 @@ struct Inner {
     sources: Sources,
     logs: Logs,
     /// Set once they are there.
-    parts: Option<(App, Reloader, weir_search::Reloader)>,
+    parts: Option<(App, Fronts)>,
     /// What the last good reload changed.
     last: Option<Changes>,
 }
@@ -83,8 +83,8 @@ impl Running {
         })))
     }
 
-    pub(super) fn set_parts(&self, web: App, tracker: Reloader, search: weir_search::Reloader) {
-        self.0.lock().parts = Some((web, tracker, search));
+    pub(super) fn set_parts(&self, web: App, fronts: Fronts) {
+        self.0.lock().parts = Some((web, fronts));
     }
 
     /// Each value in force with its source.
@@ -123,9 +123,8 @@ impl Running {
     /// What the operator asks for: [`Running::read_again`], after which names may lead elsewhere.
     pub(super) fn reload(&self) -> Result<Changes, Vec<String>> {
         let changes = self.read_again()?;
-        if let Some((_, tracker, search)) = &self.0.lock().parts {
-            tracker.look_up_anew();
-            search.look_up_anew();
+        if let Some((_, fronts)) = &self.0.lock().parts {
+            fronts.look_up_anew();
         }
         Ok(changes)
     }
@@ -159,19 +158,23 @@ impl Running {
 }
 
 impl Inner {
-    /// What may be refused comes first, so that nothing has changed then.
+    /// Stages everything that may be refused, and only then applies all of it: a refusal leaves everything as it was.
     fn take_over(&self, new: &Loaded) -> anyhow::Result<()> {
         let filter = logs::filter(&new.config.log)?;
-        if let Some((web, tracker, search)) = &self.parts {
-            let around = tracker::around(&new.config, &self.loaded.config.data);
-            let terms = tracker.prepare(&new.config.tracker, &around)?;
-            search.reload(&new.config.search)?;
-            if let Some(key) = web.reload(new.config.web.clone())? {
-                greeting::print_key(&key);
-            }
-            terms.apply();
+        let Some((web, fronts)) = &self.parts else {
+            return self.logs.reload(filter);
+        };
+        let staged = fronts.stage(&new.config);
+        let staged = staged.map_err(anyhow::Error::from_boxed)?;
+        // Last, because it may make a key and keep it.
+        let web = web.stage(new.config.web.clone())?;
+        // Fails only if the log was never started, and then at once.
+        self.logs.reload(filter)?;
+        staged.into_iter().for_each(|apply| apply());
+        if let Some(key) = web() {
+            greeting::print_key(&key);
         }
-        self.logs.reload(filter)
+        Ok(())
     }
 }
 
@@ -210,10 +213,72 @@ fn is_read_once(key: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use weir_config::{Origin, Section};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use futures_util::future::BoxFuture;
+    use weir_config::{Origin, Secret, Section};
+    use weir_store::sqlite::File;
+    use weir_web::{Contribution, Front, Refused, Reload, Requests, Staged, System};
 
     use super::*;
     use crate::config::Config;
+
+    /// A front that takes over whatever it is given, and says so.
+    #[derive(Default)]
+    struct Willing(Arc<AtomicBool>);
+
+    impl Front for Willing {
+        fn contribution(&self, _requests: &Requests) -> Result<Contribution, Refused> {
+            Err("not asked for".into())
+        }
+
+        fn look_up_anew(&self) {}
+
+        fn stop(&self, _drain: Duration) -> BoxFuture<'_, ()> {
+            Box::pin(async {})
+        }
+    }
+
+    impl Reload<Config> for Willing {
+        fn stage(&self, _config: &Config) -> Result<Staged, Refused> {
+            let applied = Arc::clone(&self.0);
+            Ok(Box::new(move || applied.store(true, Ordering::Relaxed)))
+        }
+    }
+
+    #[test]
+    fn what_the_web_part_refuses_no_front_has_applied() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("weir.yaml");
+        std::fs::write(&file, "web: { api_key: the-first-key-of-all }\n").unwrap();
+        let sources = Sources {
+            file: Some(file.clone()),
+            places: Vec::new(),
+            environment: Box::new(std::collections::BTreeMap::<String, String>::new()),
+            flags: Vec::new(),
+        };
+        let loaded = load(&sources).unwrap();
+        let state = File::open(directory.path().join("state.db")).unwrap();
+        let (web, clock) = (loaded.config.web.clone(), Arc::new(System));
+        let web = App::open(web, &state, clock, Requests::default(), Vec::new()).unwrap();
+        let running = Running::new(loaded, sources, Logs::unheard());
+        let front = Willing::default();
+        let applied = Arc::clone(&front.0);
+        running.set_parts(web, Fronts(vec![Arc::new(front)]));
+        running.reload().unwrap();
+        assert!(applied.swap(false, Ordering::Relaxed), "a good one is");
+        // Without a key of the operator's, Weir makes one, which can no longer be kept.
+        std::fs::write(&file, "").unwrap();
+        state.close();
+        let why = running.reload().unwrap_err();
+        assert!(!applied.load(Ordering::Relaxed), "{why:?}");
+        let before = running.0.lock().loaded.config.web.api_key.clone();
+        assert_eq!(
+            before.as_ref().map(Secret::expose),
+            Some("the-first-key-of-all")
+        );
+    }
 
     #[test]
     fn what_is_read_at_the_start_is_a_key() {

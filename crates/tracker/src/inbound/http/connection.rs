@@ -9,9 +9,10 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
+use weir_web::Guest;
 use weir_web::seats::Seat;
 
-use super::{Desk, Guest, Http, Next};
+use super::{Desk, Http, Next};
 use crate::clock::Now;
 use crate::inbound::proxy::{self, Preamble};
 use crate::tracker::{Held, Terms};

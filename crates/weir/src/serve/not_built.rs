@@ -1,0 +1,100 @@
+//! Fronts that are not built yet, as the web listener sees them: each says so.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use weir_web::{Card, CardState, CardView, Contribution, Figure, Icon, Section, Stats};
+
+use crate::config::Config;
+
+/// A front whose section is read and checked, but which is not part of this build.
+#[derive(Clone)]
+struct NotBuilt {
+    name: &'static str,
+    title: &'static str,
+    icon: Icon,
+    /// What its upstreams are called.
+    upstreams: &'static str,
+    /// How many of them are configured.
+    configured: usize,
+}
+
+fn missing(config: &Config) -> [NotBuilt; 1] {
+    [NotBuilt {
+        name: "news",
+        title: "News",
+        icon: Icon::News,
+        upstreams: "news servers",
+        configured: config.news.servers.len(),
+    }]
+}
+
+/// What the web listener shows of the fronts.
+pub(super) fn contributions(config: &Config) -> Vec<Contribution> {
+    missing(config)
+        .into_iter()
+        .map(|front| {
+            let shown = Arc::new(front.clone());
+            Contribution::new(front.name, front.title, front.icon)
+                .card(shown.clone())
+                .stats(shown)
+        })
+        .collect()
+}
+
+/// Says in the log which fronts do not run; louder where upstreams wait for them.
+pub(super) fn say_what_is_missing(config: &Config) {
+    for NotBuilt {
+        name,
+        upstreams,
+        configured,
+        ..
+    } in missing(config)
+    {
+        if configured == 0 {
+            tracing::info!(
+                front = name,
+                "not part of this build yet; its configuration is read and checked"
+            );
+        } else {
+            tracing::warn!(
+                front = name,
+                configured,
+                "not part of this build yet: its {upstreams} are not called"
+            );
+        }
+    }
+}
+
+impl Card for NotBuilt {
+    fn view(&self) -> CardView {
+        let title = self.title;
+        CardView {
+            state: CardState::Off,
+            sentence: format!(
+                "{title} is not part of this build yet. Its configuration is read and checked."
+            ),
+            figures: vec![Figure {
+                label: format!("Configured {}", self.upstreams),
+                value: self.configured.to_string(),
+            }],
+            lines: None,
+        }
+    }
+}
+
+impl Stats for NotBuilt {
+    fn section(&self) -> Section {
+        let mut json = Map::new();
+        json.insert("state".into(), Value::from("not built"));
+        json.insert("configured".into(), Value::from(self.configured));
+        Section {
+            json,
+            text: vec![format!(
+                "not built; configured {}: {}",
+                self.upstreams, self.configured
+            )],
+            top_level: false,
+        }
+    }
+}
