@@ -1,8 +1,9 @@
 //! Runs a [`Dispatcher`](weir_dispatch::Dispatcher) on tokio: the one way out for every call to an
 //! upstream.
 //!
-//! A front implements [`Call`], submits jobs to its [`Engine`] and holds [`Ticket`]s, [`Batch`]es or
-//! places in [`Flights`]. Listener threads outside the runtime see the [`Gate`] alone. Whose turn it
+//! A front is given an [`Outward`], keeps its upstreams in a [`Roster`], implements [`Call`], submits jobs to its
+//! [`Engine`] and holds [`Ticket`]s, [`Batch`]es or places in [`Flights`]. What went wrong with a call is judged by
+//! [`Fault`] where all protocols share it. Listener threads outside the runtime see the [`Gate`] alone. Whose turn it
 //! is, `dispatch` decides; this crate makes the calls, tells how they ended and counts.
 
 mod call;
