@@ -25,6 +25,8 @@ pub struct About {
     pub doc: &'static str,
     /// A second environment name besides `WEIR_` and the path, which has precedence over it.
     pub variable: Option<&'static str>,
+    /// Whether it is read once, at the start, so that a reload only notes that it changed.
+    pub at_start: bool,
     /// What to write, from the type.
     pub wanted: fn() -> String,
 }
@@ -47,6 +49,7 @@ impl<T: Setting> Field<T> {
                 default,
                 doc,
                 variable: None,
+                at_start: false,
                 wanted: T::wanted,
             },
             check: None,
@@ -63,6 +66,12 @@ impl<T: Setting> Field<T> {
     /// The same key with a second environment name.
     pub const fn variable(mut self, name: &'static str) -> Self {
         self.about.variable = Some(name);
+        self
+    }
+
+    /// The same key, read once at the start or also by a reload.
+    pub const fn at_start(mut self, at_start: bool) -> Self {
+        self.about.at_start = at_start;
         self
     }
 
@@ -92,6 +101,8 @@ pub struct Table {
     pub key: &'static str,
     /// The manual.
     pub doc: &'static str,
+    /// Whether all of it is read once, at the start.
+    pub at_start: bool,
     /// Its keys, in the order of the sample file.
     pub rows: &'static [Row],
 }

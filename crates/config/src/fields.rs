@@ -17,6 +17,8 @@ pub struct Fields<'a> {
     taken: Vec<&'static str>,
     /// Whether there are keys here; if not, none of them is missed.
     readable: bool,
+    /// Whether a section or list around these keys is read at the start as a whole.
+    at_start: bool,
     pub(crate) layers: &'a Layers,
     pub(crate) report: &'a mut Report,
 }
@@ -39,6 +41,7 @@ impl<'a> Fields<'a> {
             written: BTreeMap::new(),
             taken: Vec::new(),
             readable: true,
+            at_start: table.at_start,
             layers,
             report,
         };
@@ -107,6 +110,7 @@ impl<'a> Fields<'a> {
         let node = self.written.remove(key);
         let path = join(&self.path, key);
         let mut fields = Fields::open(S::TABLE, path, node, self.layers, self.report);
+        fields.at_start |= self.at_start;
         let value = S::read(&mut fields);
         fields.close();
         value
@@ -138,14 +142,15 @@ impl<'a> Fields<'a> {
                 return Vec::new();
             }
         };
+        let at_start = self.at_start || I::TABLE.at_start;
         if items.is_empty() {
-            self.report
-                .resolved
-                .push(Resolved::new(path.clone(), "[]".to_owned(), origin));
+            let none = Resolved::new(path.clone(), "[]".to_owned(), origin, at_start);
+            self.report.resolved.push(none);
         }
         let items = items.into_iter().enumerate().filter_map(|(i, item)| {
             let path = format!("{path}[{i}]");
             let mut fields = Fields::open(I::TABLE, path, Some(item), self.layers, self.report);
+            fields.at_start = at_start;
             let value = I::read(&mut fields);
             fields.close();
             value
@@ -178,7 +183,9 @@ impl<'a> Fields<'a> {
         });
         match checked {
             Ok(value) => {
-                self.report.resolved.push(Resolved::of(path, &value, node));
+                let at_start = self.at_start || field.about().at_start;
+                let row = Resolved::of(path, &value, node, at_start);
+                self.report.resolved.push(row);
                 Some(value)
             }
             Err(wrong) => {

@@ -2,6 +2,7 @@
 
 /// Defines a section's struct whose fields are its keys: name, type, default and doc comment stand in one place.
 ///
+/// A key that a reload does not take over says `at start`, and so does a section of which that is true of every key.
 /// `sections` are sections inside this one. `lists` says how a list of sections is read; it sees the keys
 /// read above. `then` is a function that looks at keys together.
 ///
@@ -16,6 +17,8 @@
 ///         article: Duration = "24h", check check::some_time, variable "ARTICLE_AGE";
 ///         /// What was not found.
 ///         not_found: Duration = "60s";
+///         /// Memory for all of it, in MiB.
+///         memory: u32 = "64", at start;
 ///     }
 ///     then |cache, fields| {
 ///         if cache.not_found > cache.article {
@@ -29,9 +32,9 @@
 macro_rules! section {
     (
         $(#[doc = $about:literal])+
-        $vis:vis struct $name:ident in $key:literal {
+        $vis:vis struct $name:ident in $key:literal $(, at $all_at:ident)? {
             $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:literal
-                $(, check $check:expr)? $(, variable $variable:literal)?;)*
+                $(, at $at:ident)? $(, check $check:expr)? $(, variable $variable:literal)?;)*
         }
         $(sections { $($(#[doc = $inner_doc:literal])+ $inner:ident: $inner_type:ty;)+ })?
         $(lists |$reader:ident| { $($(#[doc = $list_doc:literal])+ $list:ident: Vec<$item:ty> = $read:expr;)+ })?
@@ -49,9 +52,10 @@ macro_rules! section {
             const TABLE: &'static $crate::Table = &$crate::Table {
                 key: $key,
                 doc: concat!($($about),+),
+                at_start: $crate::is_at_start!($($all_at)?),
                 rows: &[
                     $($crate::Field::<$type>::new(stringify!($field), $default, concat!($($doc),+))
-                        $(.variable($variable))?.row(),)*
+                        .at_start($crate::is_at_start!($($at)?))$(.variable($variable))?.row(),)*
                     $($($crate::Row::Section(<$inner_type as $crate::Section>::TABLE),)+)?
                     $($($crate::Row::List(<$item as $crate::Item>::TABLE),)+)?
                 ],
@@ -59,7 +63,8 @@ macro_rules! section {
 
             fn read(all: &mut $crate::Fields<'_>) -> Self {
                 $(let $field = all.get(
-                    &$crate::Field::<$type>::new(stringify!($field), $default, "")$(.check($check))?,
+                    &$crate::Field::<$type>::new(stringify!($field), $default, "")
+                        .at_start($crate::is_at_start!($($at)?))$(.check($check))?,
                 );)*
                 $($(let $inner = all.section::<$inner_type>();)+)?
                 $(let $reader = &mut *all; $(let $list: Vec<$item> = $read;)+)?
@@ -79,6 +84,18 @@ macro_rules! section {
                 $crate::defaults()
             }
         }
+    };
+}
+
+/// Whether `start` stands after `at`; any other word there does not compile.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! is_at_start {
+    () => {
+        false
+    };
+    (start) => {
+        true
     };
 }
 

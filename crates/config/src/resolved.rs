@@ -15,10 +15,12 @@ pub struct Resolved {
     pub origin: Origin,
     /// Whether it is printed as a comment: a secret, or a key whose effect is printed already.
     pub aside: bool,
+    /// Whether it is read once, at the start: a reload that finds it changed leaves what runs as it is.
+    pub at_start: bool,
 }
 
 impl Resolved {
-    pub(crate) fn new(path: String, shown: String, origin: Origin) -> Self {
+    pub(crate) fn new(path: String, shown: String, origin: Origin, at_start: bool) -> Self {
         let aside = shown.contains("(secret)");
         Self {
             path,
@@ -26,12 +28,13 @@ impl Resolved {
             secret: None,
             origin,
             aside,
+            at_start,
         }
     }
 
     /// The row of a value that was read from `node`.
-    pub(crate) fn of<T: Setting>(path: String, value: &T, node: &Node) -> Self {
-        let mut row = Self::new(path, value.show(), node.origin.clone());
+    pub(crate) fn of<T: Setting>(path: String, value: &T, node: &Node, at_start: bool) -> Self {
+        let mut row = Self::new(path, value.show(), node.origin.clone(), at_start);
         row.secret = match &node.value {
             Value::Text(text) | Value::Raw(text) if T::SECRET => Some(Secret::new(text.as_str())),
             _ => None,
@@ -74,7 +77,7 @@ pub fn to_yaml(rows: &[Resolved]) -> String {
     out
 }
 
-/// The values as a table of path, value and source.
+/// The values as a table of path, value and source, and which of them a reload does not take over.
 pub fn to_table(rows: &[Resolved]) -> String {
     let width = |of: fn(&Resolved) -> &str| {
         rows.iter()
@@ -84,8 +87,12 @@ pub fn to_table(rows: &[Resolved]) -> String {
     };
     let path = width(|row| &row.path);
     let shown = width(|row| &row.shown);
-    let lines = rows
-        .iter()
-        .map(|row| format!("{:path$}  {:shown$}  {}\n", row.path, row.shown, row.origin));
+    let lines = rows.iter().map(|row| {
+        let when = if row.at_start { " (read at start)" } else { "" };
+        format!(
+            "{:path$}  {:shown$}  {}{when}\n",
+            row.path, row.shown, row.origin
+        )
+    });
     lines.collect()
 }

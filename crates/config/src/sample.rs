@@ -21,28 +21,40 @@ fn section(out: &mut String, indent: usize, table: &Table) {
         match row {
             Row::Field(about) => {
                 let also = about.variable.map(|name| format!(" Environment: {name}."));
-                paragraph(
-                    out,
-                    indent,
-                    &format!("{}{}", about.doc, also.unwrap_or_default()),
-                );
+                let also = also.unwrap_or_default();
+                let when = if about.at_start {
+                    " Read at start."
+                } else {
+                    ""
+                };
+                paragraph(out, indent, &format!("{}{when}{also}", about.doc));
                 let default = about.default.unwrap_or("");
                 let _ = writeln!(out, "{pad}#{}: {default}", about.key);
             }
             Row::Section(inner) => {
                 out.push('\n');
-                paragraph(out, indent, inner.doc);
+                paragraph(out, indent, &whole(inner));
                 let _ = writeln!(out, "{pad}{}:", inner.key);
                 section(out, indent + 1, inner);
             }
             Row::List(inner) => {
                 out.push('\n');
-                paragraph(out, indent, inner.doc);
+                paragraph(out, indent, &whole(inner));
                 entry(out, indent, inner);
                 let _ = writeln!(out, "{pad}#{}: []", inner.key);
             }
         }
     }
+}
+
+/// The manual of a section or list; its keys do not repeat that all of them are read at start.
+fn whole(table: &Table) -> String {
+    let when = if table.at_start {
+        " All of it is read at start."
+    } else {
+        ""
+    };
+    format!("{}{when}", table.doc)
 }
 
 /// The keys of a list's entries, as text: there is no entry by default.

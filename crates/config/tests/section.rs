@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use weir_config::{
     Field, Fields, Format, Item, Layers, Mistakes, Report, Row, Section, Table, defaults, read,
-    read_text, section,
+    read_text, sample, section, to_table,
 };
 
 const AGE: Field<Duration> = Field::new("age", "3h", "How old.");
@@ -16,6 +16,7 @@ impl Section for Unread {
     const TABLE: &'static Table = &Table {
         key: "",
         doc: "",
+        at_start: false,
         rows: &[AGE.row(), SIZE.row()],
     };
 
@@ -31,6 +32,7 @@ impl Section for Unlisted {
     const TABLE: &'static Table = &Table {
         key: "",
         doc: "",
+        at_start: false,
         rows: &[AGE.row()],
     };
 
@@ -83,6 +85,7 @@ impl Item for Book {
     const TABLE: &'static Table = &Table {
         key: "books",
         doc: "Books.",
+        at_start: false,
         rows: &[TITLE.row()],
     };
 
@@ -150,4 +153,85 @@ fn a_key_without_default_is_missed() {
 fn the_macro_lists_what_it_reads() {
     let keys: Vec<&str> = Shelf::TABLE.rows.iter().map(Row::key).collect();
     assert_eq!(keys, ["width", "depth", "books"]);
+}
+
+section! {
+    /// A library.
+    struct Library in "" {
+        /// Its name.
+        name: String = "one";
+        /// Its door.
+        door: u32 = "1", at start;
+    }
+    sections {
+        /// Its cellar.
+        cellar: Cellar;
+    }
+    lists |fields| {
+        /// Its books.
+        books: Vec<Book> = fields.list();
+    }
+}
+
+section! {
+    /// A cellar.
+    struct Cellar in "cellar", at start {
+        /// How deep.
+        depth: u32 = "3";
+    }
+    sections {
+        /// A box in it.
+        chest: Chest;
+    }
+}
+
+section! {
+    /// A box.
+    struct Chest in "chest" {
+        /// How heavy.
+        weight: u32 = "3";
+    }
+}
+
+#[test]
+fn a_value_knows_whether_it_or_what_is_around_it_is_read_at_start() {
+    let mut mistakes = Mistakes::default();
+    let text = "books: [{ title: a }]";
+    let tree = read_text(text, Format::Yaml, "library.yaml", &mut mistakes);
+    let (_, report) = read::<Library>(tree, &Layers::new(Library::TABLE));
+    let rows = report.resolved.iter();
+    let rows: Vec<(&str, bool)> = rows.map(|row| (&*row.path, row.at_start)).collect();
+    assert_eq!(
+        rows,
+        [
+            ("name", false),
+            ("door", true),
+            ("cellar.depth", true),
+            ("cellar.chest.weight", true),
+            ("books[0].title", false),
+        ]
+    );
+}
+
+#[test]
+fn sample_and_explanation_say_what_is_read_at_start() {
+    let sample = sample(Library::TABLE);
+    for line in [
+        "# Its door. Read at start.\n",
+        "# A cellar. All of it is read at start.\n",
+        "  # How deep.\n",
+        "# Its name.\n",
+    ] {
+        assert!(sample.contains(line), "{sample}");
+    }
+    let (_, report) = read::<Library>(None, &Layers::new(Library::TABLE));
+    let table = to_table(&report.resolved);
+    let says = |key: &str| {
+        let line = table.lines().find(|line| line.starts_with(key));
+        line.is_some_and(|line| line.ends_with("default (read at start)"))
+    };
+    assert!(
+        says("door") && says("cellar.depth") && !says("name"),
+        "{table}"
+    );
 }

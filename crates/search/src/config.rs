@@ -21,9 +21,9 @@ section! {
         /// Most workers of auto.
         workers_max: NonZeroU32 = "200";
         /// Jobs that may wait.
-        queue_size: NonZeroU32 = "10000";
+        queue_size: NonZeroU32 = "10000", at start;
         /// Waiting this long makes a job of any class the next one.
-        aging: Duration = "10s", check check::some_time;
+        aging: Duration = "10s", at start, check check::some_time;
         /// Time between two calls to an indexer; 0s for none.
         min_request_interval: Duration = "60s";
         /// Calls to one indexer at once.
@@ -49,15 +49,15 @@ section! {
         /// Downloads a minute that one address may make; 0 sets no limit.
         downloads_per_minute: u32 = "120";
         /// Bytes of an indexer's answer at most.
-        answer_bytes: Size = "16MiB";
+        answer_bytes: Size = "16MiB", at start;
         /// Bytes of a downloaded file at most.
-        file_bytes: Size = "32MiB";
+        file_bytes: Size = "32MiB", at start;
         /// How long an indexer that answered 429 without a time is left alone; null climbs the ladder.
-        throttled: Option<Duration> = "null";
+        throttled: Option<Duration> = "null", at start;
         /// Whether indexers may have private addresses.
-        allow_private_upstreams: bool = "true";
+        allow_private_upstreams: bool = "true", at start;
         /// Whether links in results may lead to private addresses other than at the indexer's own scheme, host and port.
-        allow_private_links: bool = "false";
+        allow_private_links: bool = "false", at start;
     }
     sections {
         /// How much of min_request_interval each class keeps.
@@ -89,7 +89,7 @@ section! {
 
 section! {
     /// How much of min_request_interval each class keeps, as a factor.
-    pub struct Spacing in "spacing" {
+    pub struct Spacing in "spacing", at start {
         /// A person is waiting.
         interactive: f64 = "0.1";
         /// Recent releases.
@@ -103,7 +103,7 @@ section! {
 
 section! {
     /// A class whose wait for an indexer is longer than this is skipped there; null waits as long as it takes.
-    pub struct MaxWait in "max_wait" {
+    pub struct MaxWait in "max_wait", at start {
         /// A person is waiting.
         interactive: Option<Duration> = "null";
         /// Recent releases.
@@ -131,9 +131,9 @@ section! {
         /// An answer that is older than this is not served any more, whatever happens.
         stale: Duration = "7d";
         /// Bytes of answers and files in search.db at most; a quarter of them for files.
-        size: Size = "256MiB";
+        size: Size = "256MiB", at start;
         /// Bytes of read answers in memory at most.
-        memory: Size = "64MiB";
+        memory: Size = "64MiB", at start;
     }
 }
 

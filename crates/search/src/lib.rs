@@ -46,18 +46,3 @@ mod words;
 pub use desk::{Error, Storage};
 pub use front::Front;
 pub use policy::policy;
-
-/// Keys below `search.` that are read once, at the start.
-pub const AT_START: [&str; 11] = [
-    "queue_size",
-    "aging",
-    "allow_private_upstreams",
-    "allow_private_links",
-    "answer_bytes",
-    "file_bytes",
-    "throttled",
-    "spacing",
-    "max_wait",
-    "cache.size",
-    "cache.memory",
-];

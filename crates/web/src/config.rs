@@ -68,7 +68,8 @@ const LISTEN: Field<SocketAddr> = Field::new(
     "listen",
     "127.0.0.1:7070",
     "Address of the pages and the API.",
-);
+)
+.at_start(true);
 const API_KEY: Field<Option<Secret>> = Field::new(
     "api_key",
     "null",
@@ -133,6 +134,7 @@ impl Section for Config {
     const TABLE: &'static Table = &Table {
         key: "web",
         doc: "The pages and the API.",
+        at_start: false,
         rows: &[
             LISTEN.row(),
             API_KEY.row(),
@@ -168,6 +170,7 @@ const HEADER_BYTES: Field<Size> = Field::new(
     "16KiB",
     "Largest head of a request, 8KiB or more.",
 )
+.at_start(true)
 .check(|size| {
     if size.bytes() < 8192 {
         Err("8KiB or more")
@@ -175,14 +178,15 @@ const HEADER_BYTES: Field<Size> = Field::new(
         Ok(())
     }
 });
-const HEADERS: Field<NonZeroU32> = Field::new("headers", "100", "Most headers of a request.");
+const HEADERS: Field<NonZeroU32> =
+    Field::new("headers", "100", "Most headers of a request.").at_start(true);
 const BODY_BYTES: Field<Size> = Field::new("body_bytes", "1MiB", "Largest body of a request.");
 const HEADER_TIMEOUT: Field<Duration> = Field::new(
     "header_timeout",
     "10s",
     "Time for the head of a request to arrive, and for its body while its sender has not signed in.",
 )
-.check(check::some_time);
+.check(check::some_time).at_start(true);
 const REQUEST_TIMEOUT: Field<Duration> = Field::new(
     "request_timeout",
     "60s",
@@ -194,17 +198,18 @@ const IDLE_TIMEOUT: Field<Duration> = Field::new(
     "75s",
     "Time a connection may rest between requests.",
 )
-.check(check::some_time);
+.check(check::some_time)
+.at_start(true);
 const CONNECTIONS: Field<NonZeroU32> = Field::new(
     "connections",
     "1024",
     "Connections open at once. An eighth is kept for this machine and trusted_proxies; when all are taken, the one that waits for a request longest makes room.",
-);
+).at_start(true);
 const CONNECTIONS_PER_ADDRESS: Field<Option<NonZeroU32>> = Field::new(
     "connections_per_address",
     "null",
     "Connections that one address (an IPv6 /64) holds, but for this machine and trusted_proxies; null is a sixteenth of connections, at least 8.",
-);
+).at_start(true);
 const STREAMS_PER_ADDRESS: Field<NonZeroU32> = Field::new(
     "streams_per_address",
     "32",
@@ -215,6 +220,7 @@ impl Section for Limits {
     const TABLE: &'static Table = &Table {
         key: "limits",
         doc: "What one client may ask of the web listener.",
+        at_start: false,
         rows: &[
             HEADER_BYTES.row(),
             HEADERS.row(),

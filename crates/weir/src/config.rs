@@ -41,12 +41,13 @@ section! {
     /// to the directory that Weir is started in. Each key can also be set in the environment by WEIR_
     /// and its path with two underscores between the steps, as in WEIR_TRACKER__AGE=180m, and some by a
     /// flag. Flags win over the environment, the environment over this file. An empty variable counts as
-    /// not set. Where a key has a second variable, the one with WEIR_ and the path wins.
+    /// not set. Where a key has a second variable, the one with WEIR_ and the path wins. A reload takes over
+    /// every key that is not read at start.
     pub struct Config in "" {
         /// Directory of all state.
-        data: PathBuf = "./weir-data";
+        data: PathBuf = "./weir-data", at start;
         /// On a stop, what is queued already may take this long.
-        drain: Duration = "10s";
+        drain: Duration = "10s", at start;
     }
     sections {
         /// What is logged.

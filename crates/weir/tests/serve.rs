@@ -9,6 +9,8 @@
 mod damage;
 #[path = "serve/forwarder.rs"]
 mod forwarder;
+#[path = "serve/reload.rs"]
+mod reload;
 #[path = "serve/sign_in.rs"]
 mod sign_in;
 #[path = "serve/tracker.rs"]

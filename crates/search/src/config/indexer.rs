@@ -155,6 +155,7 @@ impl Item for Indexer {
     const TABLE: &'static Table = &Table {
         key: "indexers",
         doc: "The indexers that are searched.",
+        at_start: false,
         rows: &[
             NAME.row(),
             URL.row(),

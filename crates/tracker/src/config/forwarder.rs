@@ -66,6 +66,7 @@ impl Item for Forwarder {
     const TABLE: &'static Table = &Table {
         key: "forwarders",
         doc: "Trackers that announces are sent on to.",
+        at_start: false,
         rows: &[
             URI.row(),
             NAME.row(),

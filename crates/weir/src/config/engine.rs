@@ -7,7 +7,7 @@ use weir_config::{Percent, check, section};
 
 section! {
     /// How upstreams are called; holds for all fronts.
-    pub struct Config in "engine" {
+    pub struct Config in "engine", at start {
         /// How long an upstream that failed is left alone: one step further with each failed try, back to none on success.
         ladder: Vec<Duration> = "[1m, 5m, 15m, 30m, 1h, 3h, 6h, 12h, 24h]", check |ladder| rising(ladder);
         /// The longest Retry-After of an upstream that is believed.

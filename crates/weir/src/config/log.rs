@@ -9,7 +9,7 @@ section! {
         /// error, warn, info, debug or trace; parts may differ, as in info,weir_tracker=debug.
         level: String = "info", check |text| level(text), variable "WEIR_LOG";
         /// text for people, json for programs.
-        format: Format = "text", variable "WEIR_LOG_FORMAT";
+        format: Format = "text", at start, variable "WEIR_LOG_FORMAT";
     }
 }
 

@@ -11,7 +11,7 @@ use super::server::Server;
 
 section! {
     /// The news front: many news servers as one, in the browser and over NNTP.
-    pub struct Config in "news" {
+    pub struct Config in "news", at start {
         /// Whether everybody may read without signing in.
         public: bool = "false";
         /// Address of the NNTP server; null switches it off.

@@ -72,6 +72,7 @@ impl Item for Server {
     const TABLE: &'static Table = &Table {
         key: "servers",
         doc: "The news servers that are read.",
+        at_start: false,
         rows: &[
             NAME.row(),
             HOST.row(),

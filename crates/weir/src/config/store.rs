@@ -6,7 +6,7 @@ use weir_config::{SecretUrl, check, section};
 
 section! {
     /// How state is kept in the data directory.
-    pub struct Config in "store" {
+    pub struct Config in "store", at start {
         /// Reserved for several nodes that share one Valkey or Redis; keep null.
         redis: Option<SecretUrl> = "null";
         /// Changed rows are written at least this often; a crash loses no more.

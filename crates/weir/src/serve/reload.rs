@@ -6,7 +6,6 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use weir_config::Resolved;
-use weir_tracker::RELOADED;
 use weir_web::App;
 
 use crate::config::{Loaded, Sources, load};
@@ -14,21 +13,6 @@ use crate::config::{Loaded, Sources, load};
 use super::fronts::Fronts;
 use super::greeting;
 use super::logs::{self, Logs};
-
-/// Keys that are read once, at the start; of the tracker's, all but [`RELOADED`] are too. The other limits of `web`
-/// are looked at by each request.
-const AT_START: [&str; 10] = [
-    "data",
-    "drain",
-    "log.format",
-    "web.listen",
-    "web.limits.header_bytes",
-    "web.limits.headers",
-    "web.limits.header_timeout",
-    "web.limits.idle_timeout",
-    "web.limits.connections",
-    "web.limits.connections_per_address",
-];
 
 /// What runs and what it was built from; a handle that signals, pages and the API share.
 #[derive(Clone)]
@@ -190,25 +174,14 @@ fn changes(old: &[Resolved], new: &[Resolved]) -> Changes {
     let differs = new
         .iter()
         .filter(|row| find(old, &row.path).is_none_or(|place| !old[place].same_value(row)));
-    let changed: Vec<String> = differs.chain(gone).map(|row| row.path.clone()).collect();
-    let at_next_start = changed.iter().filter(|key| is_read_once(key));
-    let at_next_start = at_next_start.cloned().collect();
-    Changes {
-        changed,
-        at_next_start,
+    let mut changes = Changes::default();
+    for row in differs.chain(gone) {
+        changes.changed.push(row.path.clone());
+        if row.at_start {
+            changes.at_next_start.push(row.path.clone());
+        }
     }
-}
-
-fn is_read_once(key: &str) -> bool {
-    if let Some(key) = key.strip_prefix("tracker.") {
-        let list = key.split_once('.').map_or(key, |(list, _)| list);
-        return !RELOADED.contains(&list);
-    }
-    if let Some(key) = key.strip_prefix("search.") {
-        let mut once = weir_search::AT_START.iter();
-        return once.any(|once| key == *once || key.starts_with(&format!("{once}.")));
-    }
-    AT_START.contains(&key)
+    changes
 }
 
 #[cfg(test)]
@@ -217,7 +190,7 @@ mod tests {
     use std::time::Duration;
 
     use futures_util::future::BoxFuture;
-    use weir_config::{Origin, Secret, Section};
+    use weir_config::{Origin, Secret};
     use weir_store::sqlite::File;
     use weir_web::{Contribution, Front, Refused, Reload, Requests, Staged, System};
 
@@ -281,38 +254,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_at_the_start_is_a_key() {
-        let mut keys = Vec::new();
-        Config::TABLE.walk(&mut |path, _| keys.push(path.to_owned()));
-        let reloaded = RELOADED.map(|key| format!("tracker.{key}"));
-        for key in AT_START
-            .into_iter()
-            .chain(reloaded.iter().map(String::as_str))
-        {
-            assert!(keys.iter().any(|known| known == key), "{key}");
-        }
-    }
-
-    #[test]
-    fn of_the_trackers_keys_only_its_terms_hold_at_once() {
-        for key in [
-            "tracker.age",
-            "tracker.http_listen",
-            "tracker.forwarder_queue_size",
-        ] {
-            assert!(is_read_once(key), "{key}");
-        }
-        for key in [
-            "tracker.announce_interval",
-            "tracker.deny_file",
-            "tracker.forwarders.a.uri",
-            "web.trusted",
-        ] {
-            assert!(!is_read_once(key), "{key}");
-        }
-    }
-
-    #[test]
     fn keys_that_changed_came_or_went_are_named() {
         let row = |path: &str, shown: &str| Resolved {
             path: path.into(),
@@ -320,11 +261,12 @@ mod tests {
             secret: None,
             origin: Origin::Default,
             aside: false,
+            at_start: path.starts_with("start"),
         };
-        let old = [row("a", "1"), row("web.listen", "2"), row("c", "3")];
-        let new = [row("a", "1"), row("web.listen", "9"), row("d", "4")];
+        let old = [row("a", "1"), row("start.b", "2"), row("start.c", "3")];
+        let new = [row("a", "1"), row("start.b", "9"), row("d", "4")];
         let changes = changes(&old, &new);
-        assert_eq!(changes.changed, ["web.listen", "d", "c"]);
-        assert_eq!(changes.at_next_start, ["web.listen"]);
+        assert_eq!(changes.changed, ["start.b", "d", "start.c"]);
+        assert_eq!(changes.at_next_start, ["start.b", "start.c"]);
     }
 }
