@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use crate::agenda::Agenda;
 use crate::crew::Crew;
 use crate::heap::Heap;
-use crate::job::{BatchId, End, JobId, Key, Next, Start, UpstreamId, Wait};
+use crate::job::{End, JobId, Key, Next, Start, UpstreamId, Wait};
 use crate::jobs::{Jobs, Slot};
 use crate::moment::Moment;
 use crate::policy::{Budget, MAX_CLASSES, Policy};
@@ -45,9 +45,6 @@ pub struct Dispatcher {
     pending: Table<Key, Slot>,
     /// The order keys of calls under way, with the jobs that stand aside for them.
     under_way: Table<Key, SmallVec<[Slot; 2]>>,
-    /// Jobs that have not ended, per batch.
-    batches: Table<u32, u32>,
-    last_batch: u32,
     queued: u32,
     /// Jobs taken in so far.
     taken_in: u64,
@@ -61,7 +58,6 @@ pub struct Dispatcher {
     held: bool,
     stopped: bool,
     ended: Vec<(JobId, End)>,
-    done: Vec<BatchId>,
     changed: Vec<UpstreamId>,
     agenda_changes: Vec<JobId>,
 }
@@ -92,8 +88,6 @@ impl Dispatcher {
             last_starts: [None; MAX_CLASSES],
             pending: Table::default(),
             under_way: Table::default(),
-            batches: Table::default(),
-            last_batch: 0,
             queued: 0,
             taken_in: 0,
             submitted: 0,
@@ -103,7 +97,6 @@ impl Dispatcher {
             held: false,
             stopped: false,
             ended: Vec::new(),
-            done: Vec::new(),
             changed: Vec::new(),
             agenda_changes: Vec::new(),
         }
@@ -131,16 +124,6 @@ impl Dispatcher {
     /// Takes the jobs that ended as [`Self::take_ended`] does, and keeps the room for the next ones.
     pub fn drain_ended(&mut self) -> impl Iterator<Item = (JobId, End)> + '_ {
         self.ended.drain(..)
-    }
-
-    /// The batches whose last job ended since the last call.
-    pub fn take_done(&mut self) -> Vec<BatchId> {
-        std::mem::take(&mut self.done)
-    }
-
-    /// Takes the batches that are done as [`Self::take_done`] does, and keeps the room for the next ones.
-    pub fn drain_done(&mut self) -> impl Iterator<Item = BatchId> + '_ {
-        self.done.drain(..)
     }
 
     /// Lets happen what time alone brings until `now`, in order of time.

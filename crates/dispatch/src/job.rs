@@ -15,10 +15,6 @@ pub struct UpstreamId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);
 
-/// All jobs that were submitted together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BatchId(pub u64);
-
 /// What makes two jobs the same. Fronts make it with a keyed hash whose collisions cannot be made from outside: the
 /// dispatcher's tables take it as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

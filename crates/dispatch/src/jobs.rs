@@ -54,8 +54,6 @@ pub(crate) struct Record {
     pub(crate) at: Moment,
     pub(crate) upstream: u32,
     pub(crate) asker: Asker,
-    /// 0 for none.
-    pub(crate) batch: u32,
     generation: u32,
     queue: Link,
     patience: Link,
@@ -123,7 +121,7 @@ impl Default for Jobs {
 
 impl Jobs {
     /// Takes a job in that is nowhere yet.
-    pub(crate) fn insert(&mut self, job: &Job, batch: u32, serial: u64) -> Slot {
+    pub(crate) fn insert(&mut self, job: &Job, serial: u64) -> Slot {
         let extras = Extras {
             max_wait: job.max_wait,
             pending: job.pending,
@@ -136,7 +134,6 @@ impl Jobs {
             at: job.not_before,
             upstream: job.upstream.0,
             asker: job.asker,
-            batch,
             generation: 0,
             queue: Link::NONE,
             patience: Link::NONE,
@@ -329,7 +326,7 @@ mod tests {
             asker: Asker(0),
             attempts_made: 0,
         };
-        let slot = jobs.insert(&job, 0, 0);
+        let slot = jobs.insert(&job, 0);
         jobs[slot].place = Place::Listed;
         slot
     }

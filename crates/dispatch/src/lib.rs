@@ -21,8 +21,7 @@ mod upstream;
 pub use cooldown::{Cause, HealthRow, Rest};
 pub use dispatcher::{AgendaRow, Dispatcher, Status, UpstreamRow, UpstreamStatus};
 pub use job::{
-    After, BatchId, Drop, End, Entry, Finish, Job, JobId, Key, Next, Skip, Start, State,
-    UpstreamId, Wait,
+    After, Drop, End, Entry, Finish, Job, JobId, Key, Next, Skip, Start, State, UpstreamId, Wait,
 };
 pub use moment::Moment;
 pub use policy::{Budget, Class, MAX_CLASSES, Policy, Quota, Usage, Window, Windows};

@@ -1,8 +1,7 @@
 //! The hash of the dispatcher's tables, whose keys are numbers that nobody outside can choose.
 //!
 //! A [`Key`](crate::Key) is a keyed hash already: its maker has a secret, so its bits are as good as random and collisions
-//! cannot be made. Batches are numbered here, one after another. To hash either once more with a secret would cost time at
-//! every submission and protect nothing.
+//! cannot be made. To hash it once more with a secret would cost time at every submission and protect nothing.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -27,11 +26,6 @@ impl Hasher for Spread {
         self.0 = number.wrapping_mul(FACTOR);
     }
 
-    #[inline]
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(number.into());
-    }
-
     fn write(&mut self, _: &[u8]) {
         unreachable!("only numbers are keys here");
     }
@@ -45,9 +39,9 @@ mod tests {
 
     #[test]
     fn numbers_in_a_row_get_buckets_and_tags_of_their_own() {
-        let hash = |number: u32| {
+        let hash = |number: u64| {
             let mut spread = Spread::default();
-            spread.write_u32(number);
+            spread.write_u64(number);
             spread.finish()
         };
         // A table looks at the lowest bits for the bucket and at the highest seven for the tag.

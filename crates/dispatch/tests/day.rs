@@ -38,5 +38,5 @@ fn twice(front: Front, seed: u64) {
     assert!(first.skips > 1_000, "{first:?}");
     assert!(first.retries > 1_000 || front == Front::Search, "{first:?}");
     assert!(first.cancels > 500 && first.raises > 200, "{first:?}");
-    assert!(first.duplicates > 100 && first.batches > 1_000, "{first:?}");
+    assert!(first.duplicates > 100, "{first:?}");
 }

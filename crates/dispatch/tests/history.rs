@@ -115,8 +115,8 @@ fn usage() -> impl Strategy<Value = Usage> {
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         30 => ask().prop_map(Op::Submit),
-        3 => prop::collection::vec(ask(), 0..6).prop_map(Op::Batch),
-        1 => prop::collection::vec(ask(), 12..25).prop_map(Op::Batch),
+        3 => prop::collection::vec(ask(), 0..6).prop_map(Op::Burst),
+        1 => prop::collection::vec(ask(), 12..25).prop_map(Op::Burst),
         4 => any::<u16>().prop_map(Op::Cancel),
         4 => (any::<u16>(), 0u8..4).prop_map(|(at, class)| Op::Raise(at, class)),
         20 => (any::<u16>(), finish(), 0u16..=500).prop_map(|(at, finish, jitter)| Op::Finish(at, finish, jitter)),

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use weir_dispatch::job::{
-    After, BatchId, Drop, End, Entry, Finish, Job, JobId, Key, Next, Skip, State, UpstreamId, Wait,
+    After, Drop, End, Entry, Finish, Job, JobId, Key, Next, Skip, State, UpstreamId, Wait,
 };
 use weir_dispatch::moment::Moment;
 use weir_dispatch::policy::{
@@ -170,7 +170,7 @@ fn skipped(reason: Wait, wait: u64, limit: Option<u64>) -> End {
     })
 }
 
-// Queue, batches, keys.
+// Queue, keys.
 
 #[test]
 fn the_most_urgent_class_starts_first_and_each_class_in_order() {
@@ -267,49 +267,6 @@ fn the_agenda_takes_each_scheduled_key_once_and_has_an_end() {
     assert_eq!(model.next(at(0)), Next::Wait(at(5)));
     assert_eq!(model.earliest_start(at(0)), Some(at(5)));
     assert_eq!(starts(&mut model, at(5)), [JobId(1), JobId(2)]);
-}
-
-#[test]
-fn a_batch_enters_ordered_by_class_and_is_done_once() {
-    let mut model = model();
-    let (batch, entries) = model.submit_batch(
-        at(0),
-        &[job(A, SLOW), job(B, URGENT), job(UpstreamId(9), URGENT)],
-    );
-    assert_eq!(
-        entries,
-        [
-            Entry::Queued(JobId(1)),
-            Entry::Queued(JobId(2)),
-            Entry::Ended(End::Dropped(Drop::Gone))
-        ]
-    );
-    assert_eq!(starts(&mut model, at(0)), [JobId(2), JobId(1)]);
-    model.finish(at(1), JobId(1), Finish::Done, 0);
-    assert!(model.take_done().is_empty());
-    model.finish(at(1), JobId(2), Finish::No, 0);
-    assert_eq!(model.take_done(), [batch]);
-    assert_eq!(
-        model.take_ended(),
-        [
-            (JobId(1), End::Finished(Finish::Done)),
-            (JobId(2), End::Finished(Finish::No))
-        ]
-    );
-    assert!(model.take_done().is_empty() && model.take_ended().is_empty());
-}
-
-#[test]
-fn a_batch_without_a_job_of_its_own_is_done_at_once() {
-    let mut model = model();
-    let keyed = Job {
-        pending: key(7),
-        ..job(A, URGENT)
-    };
-    queue(&mut model, at(0), keyed);
-    let (_, entries) = model.submit_batch(at(0), &[keyed]);
-    assert_eq!(entries, [Entry::Duplicate(JobId(1))]);
-    assert_eq!(model.take_done(), [BatchId(1)]);
 }
 
 #[test]

@@ -7,8 +7,6 @@
 mod agenda;
 #[path = "topics/aging.rs"]
 mod aging;
-#[path = "topics/batches.rs"]
-mod batches;
 #[path = "topics/bugs.rs"]
 mod bugs;
 #[path = "topics/crew.rs"]

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use weir_dispatch::{Asker, Class, Dispatcher, Entry, Job, JobId, Key, Moment, Policy};
 
-use crate::call::{Call, Ended};
+use crate::call::Call;
 use crate::driver;
 use crate::gate::{Gate, Rate};
 use crate::keeper::Keeper;
@@ -21,7 +21,7 @@ use crate::series::Series;
 use crate::shared::Shared;
 use crate::state::State;
 use crate::tally::Counters;
-use crate::ticket::{Batch, Cell, Ticket};
+use crate::ticket::{Cell, Ticket};
 use crate::timeline::Timeline;
 use crate::vital::Vitals;
 use crate::weather::Weather;
@@ -204,29 +204,6 @@ impl Engine {
             }
             intake
         })
-    }
-
-    /// Submits jobs together, most urgent class first.
-    pub fn submit_batch(&self, jobs: Vec<(Job, Arc<dyn Call>)>) -> Batch {
-        let (sender, outcomes) = mpsc::channel::<(usize, Ended)>(jobs.len().max(1));
-        let interest = sender.downgrade();
-        let (jobs, calls): (Vec<Job>, Vec<Arc<dyn Call>>) = jobs.into_iter().unzip();
-        let (id, jobs) = self.shared.with(|state, now, effects| {
-            let (id, entries) = state.dispatcher.submit_batch(now, &jobs);
-            let entries = entries.into_iter().zip(calls).zip(0..);
-            let jobs = entries.filter_map(|((entry, call), index)| {
-                let asked = Asked::Batch(sender.clone(), index);
-                state.take_in(entry, call, asked, effects)
-            });
-            (id, jobs.collect())
-        });
-        Batch {
-            shared: self.shared.clone(),
-            id,
-            jobs,
-            interest,
-            outcomes,
-        }
     }
 
     /// Puts a job back on the agenda that was there before a restart.

@@ -2,7 +2,7 @@
 //! upstream.
 //!
 //! A front is given an [`Outward`], keeps its upstreams in a [`Roster`], implements [`Call`], submits jobs to its
-//! [`Engine`] and holds [`Ticket`]s, [`Batch`]es or places in [`Flights`]. What went wrong with a call is judged by
+//! [`Engine`] and holds [`Ticket`]s or places in [`Flights`]. What went wrong with a call is judged by
 //! [`Fault`] where all protocols share it. Listener threads outside the runtime see the [`Gate`] alone. Whose turn it
 //! is, `dispatch` decides; this crate makes the calls, tells how they ended and counts.
 
@@ -55,7 +55,7 @@ pub use sentence::{Scene, our_network, sentence, span};
 pub use series::{Point, Span};
 pub use side::Standing;
 pub use tally::{Counters, Kind, Latency, Requests};
-pub use ticket::{Batch, Ticket};
+pub use ticket::Ticket;
 pub use timeline::Timeline;
 pub use vital::{Vital, Vitals};
 pub use weather::{Trouble, Weather};

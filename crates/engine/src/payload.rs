@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
 use weir_dispatch::JobId;
 
 use crate::call::{Call, Ended};
@@ -24,8 +23,6 @@ pub(crate) struct Payload {
 pub(crate) enum Asked {
     Nobody,
     Ticket(Arc<Cell>),
-    /// A place in a batch.
-    Batch(mpsc::Sender<(usize, Ended)>, u32),
     Hook(Arc<Hook>),
     /// Those who asked for the same while it was pending.
     #[expect(
@@ -97,7 +94,6 @@ impl Payload {
 #[derive(Clone, Copy)]
 pub(crate) enum Interest<'a> {
     Ticket(&'a Arc<Cell>),
-    Batch(&'a mpsc::WeakSender<(usize, Ended)>),
     Hook(&'a Arc<Hook>),
 }
 
@@ -105,9 +101,6 @@ impl Interest<'_> {
     fn is(self, asked: &Asked) -> bool {
         match (self, asked) {
             (Self::Ticket(mine), Asked::Ticket(other)) => Arc::ptr_eq(mine, other),
-            (Self::Batch(mine), Asked::Batch(other, _)) => mine
-                .upgrade()
-                .is_some_and(|sender| sender.same_channel(other)),
             (Self::Hook(mine), Asked::Hook(other)) => Arc::ptr_eq(mine, other),
             _ => false,
         }
@@ -120,10 +113,6 @@ impl Asked {
         match self {
             Self::Nobody => {}
             Self::Ticket(cell) => cell.end(ended),
-            Self::Batch(sender, index) => {
-                // There is room for all, or nobody reads any more.
-                let _ = sender.try_send((index as usize, ended));
-            }
             Self::Hook(hook) => (hook.0)(ended),
             Self::Several(all) => all.into_iter().for_each(|asked| asked.tell(ended)),
         }

@@ -193,18 +193,6 @@ impl Shared {
         self.with(|state, now, _| state.dispatcher.cancel(now, job))
     }
 
-    /// Cancels those of the jobs that nobody else wants.
-    pub(crate) fn cancel_own(self: &Arc<Self>, jobs: &[JobId], interest: Interest<'_>) {
-        self.with(|state, now, _| {
-            for &job in jobs {
-                let payload = state.payloads.find(job);
-                if payload.is_some_and(|payload| payload.is_only_for(interest)) {
-                    state.dispatcher.cancel(now, job);
-                }
-            }
-        });
-    }
-
     pub(crate) fn raise(self: &Arc<Self>, job: JobId, class: Class) -> bool {
         self.with(|state, now, _| state.dispatcher.raise(now, job, class))
     }

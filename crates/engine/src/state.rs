@@ -107,7 +107,6 @@ impl State {
             }
             effects.ended.push((payload, ended));
         }
-        drop(self.dispatcher.take_done());
         if !self.keeps {
             drop(self.dispatcher.take_agenda_changes());
         }

@@ -1,13 +1,11 @@
-//! What a submitter holds until the end: one job's ticket, or a batch's stream.
+//! What a submitter holds until the end.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use futures_util::Stream;
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
-use weir_dispatch::{BatchId, JobId};
+use weir_dispatch::JobId;
 
 use crate::call::Ended;
 use crate::payload::Interest;
@@ -103,69 +101,5 @@ impl Drop for Ticket {
 impl std::fmt::Debug for Ticket {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ticket").field("job", &self.job).finish()
-    }
-}
-
-/// Jobs that were submitted together: a stream of (position in the submission, how it ended), in the
-/// order in which they end. It has room for all of them, so that nobody waits for its reader.
-///
-/// Dropping it withdraws interest in all, as with a [`Ticket`].
-#[must_use = "dropping a batch cancels its jobs, unless their calls are under way"]
-pub struct Batch {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) id: BatchId,
-    pub(crate) jobs: Vec<JobId>,
-    pub(crate) interest: mpsc::WeakSender<(usize, Ended)>,
-    pub(crate) outcomes: mpsc::Receiver<(usize, Ended)>,
-}
-
-impl Batch {
-    /// The batch's number.
-    pub fn id(&self) -> BatchId {
-        self.id
-    }
-
-    /// The next job that ended; `None` when all have.
-    ///
-    /// # Cancel safety
-    /// Nothing is lost when this is dropped before it is ready.
-    pub async fn next(&mut self) -> Option<(usize, Ended)> {
-        self.outcomes.recv().await
-    }
-
-    /// Lets go of the batch without withdrawing interest: its jobs go on by themselves.
-    pub fn keep(mut self) {
-        self.jobs.clear();
-    }
-
-    /// Takes all jobs back that have not started and that nobody else wants; all ends still come.
-    pub fn cancel(&self) {
-        let interest = Interest::Batch(&self.interest);
-        self.shared.cancel_own(&self.jobs, interest);
-    }
-}
-
-impl Stream for Batch {
-    type Item = (usize, Ended);
-
-    fn poll_next(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<(usize, Ended)>> {
-        self.outcomes.poll_recv(context)
-    }
-}
-
-impl Drop for Batch {
-    fn drop(&mut self) {
-        for &job in &self.jobs {
-            self.shared.withdraw(job, Interest::Batch(&self.interest));
-        }
-    }
-}
-
-impl std::fmt::Debug for Batch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Batch").field("id", &self.id).finish()
     }
 }

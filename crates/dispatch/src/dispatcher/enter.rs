@@ -1,8 +1,8 @@
-//! How jobs come in: submitted, in batches, from the agenda.
+//! How jobs come in: submitted, or from the agenda.
 
 use std::time::Duration;
 
-use crate::job::{BatchId, Drop, End, Entry, Job, Key, Skip, UpstreamId, Wait};
+use crate::job::{Drop, End, Entry, Job, Key, Skip, UpstreamId, Wait};
 use crate::jobs::{Place, Slot, Thread};
 use crate::moment::Moment;
 use crate::policy::{Budget, Class, Overflow};
@@ -35,11 +35,26 @@ impl Dispatcher {
     /// A class beyond the policy's last counts as the last.
     pub fn submit(&mut self, now: Moment, job: Job) -> Entry {
         let now = self.advance(now);
-        let (entry, queued) = self.enter(now, &job, 0);
-        if let Some(slot) = queued {
-            self.join_queue(slot, now);
+        let job = &self.fitting(&job);
+        if let Some(refusal) = self.never(job) {
+            return Entry::Ended(refusal);
         }
-        entry
+        if let Some(twin) = self.twin(job, now) {
+            return twin;
+        }
+        if job.not_before > now {
+            return self.enter_agenda(job, job.not_before, now);
+        }
+        match self.room(&self.demand_of(job), now) {
+            Ok(Room::Queue) => {
+                let slot = self.add(job);
+                let id = self.jobs.id(slot);
+                self.join_queue(slot, now);
+                Entry::Queued(id)
+            }
+            Ok(Room::Later(due)) => self.enter_agenda(job, due, now),
+            Err(end) => self.refuse(job, end, now),
+        }
     }
 
     /// Puts a job back on the agenda that was there before a restart, also when it is due already.
@@ -52,51 +67,7 @@ impl Dispatcher {
         if let Some(twin) = self.twin(&job, now) {
             return twin;
         }
-        self.enter_agenda(&job, 0, job.not_before.max(now), now)
-    }
-
-    /// Takes jobs in together. Their submit numbers are given by class, most urgent first; the
-    /// entries are in the order of `jobs`.
-    pub fn submit_batch(&mut self, now: Moment, jobs: &[Job]) -> (BatchId, Vec<Entry>) {
-        let now = self.advance(now);
-        // 0 is no batch.
-        self.last_batch = self.last_batch.checked_add(1).unwrap_or(1);
-        let batch = self.last_batch;
-        // Holds the batch open until all are in.
-        self.batches.insert(batch, 1);
-        let (entries, queued): (Vec<Entry>, Vec<Option<Slot>>) =
-            jobs.iter().map(|job| self.enter(now, job, batch)).unzip();
-        let mut queued: Vec<Slot> = queued.into_iter().flatten().collect();
-        queued.sort_by_key(|&slot| self.jobs[slot].class);
-        for slot in queued {
-            self.join_queue(slot, now);
-        }
-        self.leave_batch(batch);
-        (BatchId(u64::from(batch)), entries)
-    }
-
-    /// Judges a job. One that may be queued has its place reserved and is left to the caller, who
-    /// decides the order of submit numbers.
-    fn enter(&mut self, now: Moment, job: &Job, batch: u32) -> (Entry, Option<Slot>) {
-        let job = &self.fitting(job);
-        if let Some(refusal) = self.never(job) {
-            return (Entry::Ended(refusal), None);
-        }
-        if let Some(twin) = self.twin(job, now) {
-            return (twin, None);
-        }
-        if job.not_before > now {
-            return (self.enter_agenda(job, batch, job.not_before, now), None);
-        }
-        match self.room(&self.demand_of(job), now) {
-            Ok(Room::Queue) => {
-                let slot = self.add(job, batch);
-                self.reserve(slot);
-                (Entry::Queued(self.jobs.id(slot)), Some(slot))
-            }
-            Ok(Room::Later(due)) => (self.enter_agenda(job, batch, due, now), None),
-            Err(end) => (self.refuse(job, end, now), None),
-        }
+        self.enter_agenda(&job, job.not_before.max(now), now)
     }
 
     /// The job with a class that there is: one beyond the last (kept by a Weir that had more) counts
@@ -124,11 +95,11 @@ impl Dispatcher {
         }
     }
 
-    fn enter_agenda(&mut self, job: &Job, batch: u32, due: Moment, now: Moment) -> Entry {
+    fn enter_agenda(&mut self, job: &Job, due: Moment, now: Moment) -> Entry {
         if let Some(reason) = self.agenda_refuses(job.scheduled) {
             return self.refuse(job, End::Dropped(reason), now);
         }
-        let slot = self.add(job, batch);
+        let slot = self.add(job);
         self.schedule(slot, due);
         Entry::Scheduled(self.jobs.id(slot))
     }
@@ -142,15 +113,12 @@ impl Dispatcher {
         Entry::Ended(end)
     }
 
-    /// Gives a job that is let in its place in the table, its pending key and its batch.
-    fn add(&mut self, job: &Job, batch: u32) -> Slot {
-        let slot = self.jobs.insert(job, batch, self.taken_in);
+    /// Gives a job that is let in its place in the table and its pending key.
+    fn add(&mut self, job: &Job) -> Slot {
+        let slot = self.jobs.insert(job, self.taken_in);
         self.taken_in += 1;
         if let Some(key) = job.pending {
             self.pending.insert(key, slot);
-        }
-        if batch != 0 {
-            *self.batches.entry(batch).or_insert(0) += 1;
         }
         slot
     }
@@ -261,13 +229,7 @@ impl Dispatcher {
         })
     }
 
-    /// Counts a job as queued.
-    fn reserve(&mut self, slot: Slot) {
-        self.queued += 1;
-        self.upstreams[self.jobs[slot].upstream as usize].queued += 1;
-    }
-
-    /// Puts a job that has a place reserved at the end of its queue.
+    /// Puts a job at the end of its queue, which has room for it.
     pub(super) fn join_queue(&mut self, slot: Slot, now: Moment) {
         let record = &mut self.jobs[slot];
         record.number = self.submitted;
@@ -276,6 +238,8 @@ impl Dispatcher {
         let upstream = record.upstream;
         let index = queue::index(record.class, record.budget);
         let up = &mut self.upstreams[upstream as usize];
+        up.queued += 1;
+        self.queued += 1;
         if record.probe {
             up.probes_mut().push(&mut self.jobs, slot);
         } else {
@@ -319,10 +283,7 @@ impl Dispatcher {
     pub(super) fn fall_due(&mut self, slot: Slot, now: Moment) {
         self.unschedule(slot);
         match self.room(&self.demand(slot), now) {
-            Ok(Room::Queue) => {
-                self.reserve(slot);
-                self.join_queue(slot, now);
-            }
+            Ok(Room::Queue) => self.join_queue(slot, now),
             Ok(Room::Later(_)) | Err(End::Dropped(_)) => {
                 // At least a moment later, or it would be due again at once and time stand still.
                 let put_off = self.policy.put_off.max(Duration::from_nanos(1));

@@ -217,25 +217,10 @@ impl Dispatcher {
     /// A job that is nowhere any more has ended.
     pub(super) fn end(&mut self, slot: Slot, end: End) {
         let id = self.jobs.id(slot);
-        let (pending, batch) = (self.jobs.extras(slot).pending, self.jobs[slot].batch);
-        if let Some(key) = pending {
+        if let Some(key) = self.jobs.extras(slot).pending {
             self.pending.remove(&key);
         }
         self.jobs.remove(slot);
         self.ended.push((id, end));
-        if batch != 0 {
-            self.leave_batch(batch);
-        }
-    }
-
-    pub(super) fn leave_batch(&mut self, batch: u32) {
-        let Some(open) = self.batches.get_mut(&batch) else {
-            return;
-        };
-        *open -= 1;
-        if *open == 0 {
-            self.batches.remove(&batch);
-            self.done.push(crate::job::BatchId(u64::from(batch)));
-        }
     }
 }

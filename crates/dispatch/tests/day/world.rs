@@ -33,7 +33,6 @@ pub(crate) struct Sum {
     pub(crate) cancels: u64,
     pub(crate) raises: u64,
     pub(crate) duplicates: u64,
-    pub(crate) batches: u64,
     /// All decisions, in order, as one number.
     pub(crate) trace: u64,
 }
@@ -144,12 +143,9 @@ impl Day {
         let pause = Duration::from_millis(u64::from(self.numbers.below(6_000)));
         self.plan(pause, Event::Ask);
         let many = 1 + self.numbers.below(12);
-        let jobs: Vec<Job> = (0..many).map(|_| self.job()).collect();
-        let (_, entries) = self.dispatcher.submit_batch(self.now, &jobs);
-        // Those that were queued stand in line by class, as the batch says.
-        let mut taken: Vec<(Job, Entry)> = jobs.into_iter().zip(entries).collect();
-        taken.sort_by_key(|(job, _)| job.class);
-        for (job, entry) in taken {
+        for _ in 0..many {
+            let job = self.job();
+            let entry = self.dispatcher.submit(self.now, job);
             self.trace(&entry);
             match entry {
                 Entry::Queued(id) | Entry::Scheduled(id) => {
@@ -273,7 +269,6 @@ impl Day {
             self.watch.ended(id, end);
             self.sum.skips += u64::from(matches!(end, End::Skipped(_)));
         }
-        self.sum.batches += self.dispatcher.drain_done().count() as u64;
         self.dispatcher.drain_changed().for_each(drop);
         self.dispatcher.drain_agenda_changes().for_each(drop);
     }

@@ -13,7 +13,8 @@ use crate::reference::Model;
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Submit(Ask),
-    Batch(Vec<Ask>),
+    /// Many at once.
+    Burst(Vec<Ask>),
     Cancel(u16),
     Raise(u16, u8),
     Finish(u16, Finish, u16),
@@ -85,7 +86,6 @@ pub(crate) struct Seen {
     pub(crate) put_off: u32,
     pub(crate) raises: u32,
     pub(crate) cancels: u32,
-    pub(crate) batches: u32,
     pub(crate) windows: u32,
     pub(crate) crew_steps: u32,
     pub(crate) restarts: u32,
@@ -93,7 +93,7 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// Every count with its name.
-    pub(crate) fn all(&self) -> [(&'static str, u32); 18] {
+    pub(crate) fn all(&self) -> [(&'static str, u32); 17] {
         [
             ("starts", self.starts),
             ("aged", self.aged),
@@ -109,7 +109,6 @@ impl Seen {
             ("put off", self.put_off),
             ("raises", self.raises),
             ("cancels", self.cancels),
-            ("batches", self.batches),
             ("windows", self.windows),
             ("crew steps", self.crew_steps),
             ("restarts", self.restarts),
@@ -210,22 +209,8 @@ impl Pair {
     pub(crate) fn apply(&mut self, op: &Op) {
         let now = self.now;
         match op {
-            Op::Submit(ask) => {
-                let job = self.job(ask);
-                let real = self.real.submit(now, job);
-                let model = self.model.submit(now, job);
-                self.compare_entry(job, real, model);
-            }
-            Op::Batch(asks) => {
-                let jobs: Vec<Job> = asks.iter().map(|ask| self.job(ask)).collect();
-                let (real_batch, real) = self.real.submit_batch(now, &jobs);
-                let (model_batch, model) = self.model.submit_batch(now, &jobs);
-                assert_eq!(real_batch, model_batch);
-                assert_eq!(real.len(), model.len());
-                for ((job, real), model) in jobs.iter().zip(real).zip(model) {
-                    self.compare_entry(*job, real, model);
-                }
-            }
+            Op::Submit(ask) => self.submit(ask),
+            Op::Burst(asks) => asks.iter().for_each(|ask| self.submit(ask)),
             Op::Cancel(at) => {
                 if let Some(id) = pick(&self.alive, *at) {
                     let cancelled = self.real.cancel(now, id);
@@ -299,6 +284,13 @@ impl Pair {
         self.run();
     }
 
+    fn submit(&mut self, ask: &Ask) {
+        let job = self.job(ask);
+        let real = self.real.submit(self.now, job);
+        let model = self.model.submit(self.now, job);
+        self.compare_entry(job, real, model);
+    }
+
     fn pass(&mut self, span: Duration, stop: bool) {
         let target = self.now + span;
         if stop {
@@ -367,11 +359,6 @@ impl Pair {
         self.alive.retain(|id| !ended.contains(&to_model[id]));
         self.running
             .retain(|(id, _)| !ended.contains(&to_model[id]));
-        let (mut real, mut model) = (self.real.take_done(), self.model.take_done());
-        real.sort();
-        model.sort();
-        assert_eq!(real, model, "batches done");
-        self.seen.batches += real.len() as u32;
         let status = self.real.status(self.now);
         self.count_waits(status);
         let seen = (

@@ -22,8 +22,6 @@
 //!  6. "then to the lowest submit number": a job has its submit number and its submission time from the
 //!     moment it enters the queue; a job from the agenda gets both when due (the due moment, however
 //!     late the dispatcher is asked).
-//!  7. A batch "enters as one step, ordered by class": its jobs are judged (duplicate, room) and get their
-//!     ids in the order given; those that were queued then get submit numbers by class, stable.
 //!  8. "only the in-flight limit holds" an operator's probe: of what its upstream demands. A worker, its
 //!     order key, `hold` and the pause of the front hold it too; it needs room in the queue; it counts in
 //!     windows and starts the spacing clock of its budget like any call. It belongs to no queue (no head,
@@ -48,8 +46,7 @@
 //!     moment, without asking the agenda (they never left it). Jobs due at the same moment enter by job id.
 //! 17. A due job meets: off (skipped), rest with `OnRest::End` (skipped), max-wait (skipped), no room (put
 //!     off), else it is queued.
-//! 18. A batch without a queued or scheduled job is done at once; a duplicate does not belong to it.
-//!     Within one operation, neither the order of ends nor that of done batches is promised.
+//! 18. Within one operation, the order of ends is not promised.
 //! 19. `raise` does not judge the job as a submission does: only the max-wait of its new class at the head
 //!     counts. A raised job keeps its submission time, so it may be aged at once.
 //!
@@ -114,7 +111,7 @@
 //!
 //! Restart
 //! 42. "the longest its kind allows": the longest of ladder and `longest`, for a cooldown also `throttled`.
-//!     Due times are not cut; a due time in the past is now. Aging, pause and batches begin anew;
+//!     Due times are not cut; a due time in the past is now. Aging and pause begin anew;
 //!     entries of upstreams without a row are left out; ids are given anew in order.
 //!
 //! Slow upstreams (a departure)
@@ -151,7 +148,7 @@ mod restart;
 use std::time::Duration;
 
 use weir_dispatch::job::{
-    After, BatchId, Drop, End, Entry, Finish, Job, JobId, Next, Start, State, UpstreamId, Wait,
+    After, Drop, End, Entry, Finish, Job, JobId, Next, Start, State, UpstreamId, Wait,
 };
 use weir_dispatch::moment::Moment;
 use weir_dispatch::policy::{Budget, Class, ClassPolicy, Policy, Quota, Usage};
@@ -179,11 +176,7 @@ pub struct Model {
     last_id: u64,
     last_number: u64,
     last_turn: u64,
-    last_batch: u64,
-    /// Batches under way with the jobs they still wait for.
-    batches: Vec<(BatchId, Vec<JobId>)>,
     ended: Vec<(JobId, End)>,
-    done: Vec<BatchId>,
 }
 
 /// A job that has not ended.
@@ -237,10 +230,7 @@ impl Model {
             last_id: 0,
             last_number: 0,
             last_turn: 0,
-            last_batch: 0,
-            batches: Vec::new(),
             ended: Vec::new(),
-            done: Vec::new(),
             policy,
         }
     }
@@ -330,35 +320,6 @@ impl Model {
     pub fn submit(&mut self, now: Moment, job: Job) -> Entry {
         self.advance(now);
         self.enter(job)
-    }
-
-    pub fn submit_batch(&mut self, now: Moment, jobs: &[Job]) -> (BatchId, Vec<Entry>) {
-        self.advance(now);
-        self.last_batch += 1;
-        let batch = BatchId(self.last_batch);
-        let entries: Vec<Entry> = jobs.iter().map(|&job| self.enter(job)).collect();
-
-        let mut members = Vec::new();
-        let mut queued = Vec::new();
-        for &entry in &entries {
-            if let Entry::Queued(id) | Entry::Scheduled(id) = entry {
-                members.push(id);
-            }
-            if let Entry::Queued(id) = entry {
-                queued.push(id);
-            }
-        }
-        queued.sort_by_key(|&id| self.held(id).map(|held| held.class));
-        for id in queued {
-            let place = self.queue_place();
-            self.place(id, place);
-        }
-        if members.is_empty() {
-            self.done.push(batch);
-        } else {
-            self.batches.push((batch, members));
-        }
-        (batch, entries)
     }
 
     pub fn cancel(&mut self, now: Moment, id: JobId) -> bool {
@@ -478,10 +439,6 @@ impl Model {
         std::mem::take(&mut self.ended)
     }
 
-    pub fn take_done(&mut self) -> Vec<BatchId> {
-        std::mem::take(&mut self.done)
-    }
-
     // What can be seen.
 
     /// Jobs in the queue, those that stand aside included.
@@ -587,13 +544,6 @@ impl Model {
     fn end(&mut self, id: JobId, end: End) {
         self.jobs.retain(|held| held.id != id);
         self.ended.push((id, end));
-        for (batch, members) in &mut self.batches {
-            members.retain(|&member| member != id);
-            if members.is_empty() {
-                self.done.push(*batch);
-            }
-        }
-        self.batches.retain(|(_, members)| !members.is_empty());
     }
 
     fn keep(&mut self, job: Job, place: Place) -> JobId {

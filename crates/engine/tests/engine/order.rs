@@ -88,56 +88,6 @@ async fn a_job_for_later_starts_then_and_not_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_gives_each_end_as_it_comes_and_then_is_done() {
-    let desk = Desk::new(policy());
-    let one = desk.upstream("one", secs(0), 4);
-    let (slow, fast) = (desk.call("slow"), desk.call("fast"));
-    let gone = weir_engine::dispatch::UpstreamId(99);
-    let mut batch = desk.engine.submit_batch(vec![
-        (job(one, INTERACTIVE), slow.clone()),
-        (job(one, INTERACTIVE), fast.clone()),
-        (job(gone, INTERACTIVE), desk.call("nobody")),
-    ]);
-    let dropped = weir_engine::dispatch::Drop::Gone;
-    assert_eq!(batch.next().await, Some((2, Ended::Dropped(dropped))));
-    fast.answer();
-    assert_eq!(
-        batch.next().await,
-        Some((1, Ended::Finished(Outcome::Done)))
-    );
-    slow.answer();
-    assert_eq!(
-        batch.next().await,
-        Some((0, Ended::Finished(Outcome::Done)))
-    );
-    assert_eq!(batch.next().await, None);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_batch_whose_reader_never_reads_stalls_nobody() {
-    let desk = Desk::new(policy());
-    let one = desk.upstream("one", secs(0), 4);
-    let calls = (0..1000).map(|_| (job(one, RSS), desk.done("batch") as _));
-    let mut unread = desk.engine.submit_batch(calls.collect());
-    let ticket = desk.engine.submit(job(one, RSS), desk.done("after"));
-    assert_eq!(ticket.await, Ended::Finished(Outcome::Done));
-    settle().await;
-    assert_eq!(desk.starts("batch").len(), 1000);
-    // It has room for all.
-    let mut outcomes = 0;
-    while unread.next().await.is_some() {
-        outcomes += 1;
-    }
-    assert_eq!(outcomes, 1000);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_empty_batch_is_done_at_once() {
-    let desk = Desk::new(policy());
-    assert_eq!(desk.engine.submit_batch(Vec::new()).next().await, None);
-}
-
-#[tokio::test(start_paused = true)]
 async fn jobs_come_from_threads_outside_the_runtime() {
     let desk = Desk::new(policy());
     let one = desk.upstream("one", secs(0), 4);

@@ -65,7 +65,7 @@ async fn every_job_ends_once_whoever_submits_drops_raises_and_cancels() {
                     let mut job = job(upstreams[rng.usize(..20)], Class(rng.u8(..4)));
                     job.pending = key(rng.u64(..300));
                     let call = Arc::new(Busy(calls.clone()));
-                    match rng.u8(..6) {
+                    match rng.u8(..5) {
                         0 => drop(engine.submit(job, call)),
                         1 => engine.submit(job, call).keep(),
                         2 => {
@@ -79,7 +79,6 @@ async fn every_job_ends_once_whoever_submits_drops_raises_and_cancels() {
                         3 if gate.reserve(1) == 1 => {
                             engine.submit_reserved([(job, call as _)]);
                         }
-                        4 => drop(engine.submit_batch(vec![(job, call as _)])),
                         _ => tickets.push(engine.submit(job, call)),
                     }
                 }

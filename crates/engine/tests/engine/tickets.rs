@@ -81,23 +81,6 @@ async fn cancelling_ends_a_queued_job_and_leaves_a_running_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropping_a_batch_cancels_what_has_not_started() {
-    let desk = Desk::new(policy());
-    let one = desk.upstream("one", secs(0), 1);
-    let first = desk.call("first");
-    let batch = desk.engine.submit_batch(vec![
-        (job(one, RSS), first.clone() as _),
-        (job(one, RSS), desk.done("second") as _),
-    ]);
-    settle().await;
-    drop(batch);
-    first.answer();
-    pass(secs(1)).await;
-    assert_eq!(desk.started(), ["first"]);
-    assert_eq!(desk.engine.status().counters.cancelled, 1);
-}
-
-#[tokio::test(start_paused = true)]
 async fn the_same_job_twice_is_called_once_and_both_are_told() {
     let desk = Desk::new(policy());
     let one = desk.upstream("one", secs(0), 1);
@@ -155,25 +138,4 @@ async fn a_job_that_somebody_wants_without_waiting_for_it_goes_on() {
     desk.engine.release();
     settle().await;
     assert_eq!(desk.started(), ["a"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_batch_that_is_cancelled_leaves_others_their_jobs() {
-    let desk = Desk::new(policy());
-    let one = desk.upstream("one", secs(60), 1);
-    desk.engine
-        .submit(job(one, INTERACTIVE), desk.done("first"))
-        .await;
-    let mut shared = job(one, INTERACTIVE);
-    shared.pending = key(7);
-    let ticket = desk.engine.submit(shared, desk.done("shared"));
-    let batch: Vec<(_, std::sync::Arc<dyn weir_engine::Call>)> = vec![
-        (shared, desk.done("same")),
-        (job(one, INTERACTIVE), desk.done("own")),
-    ];
-    let mut batch = desk.engine.submit_batch(batch);
-    batch.cancel();
-    assert_eq!(batch.next().await, Some((1, Ended::Cancelled)));
-    assert_eq!(ticket.await, Ended::Finished(Outcome::Done));
-    assert_eq!(desk.started(), ["first", "shared"]);
 }
