@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use crate::job::Key;
-use crate::jobs::Slot;
+use crate::jobs::JobSlot;
 use crate::moment::Moment;
-use crate::spread::Table;
+use crate::spread::KeyTable;
 
 /// Jobs for a later time, exact to the timer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agenda {
     /// By due time, then by the serial number of the job.
-    entries: BTreeMap<(Moment, u64), Slot>,
-    keys: Table<Key, Slot>,
+    entries: BTreeMap<(Moment, u64), JobSlot>,
+    keys: KeyTable<Key, JobSlot>,
 }
 
 impl Agenda {
@@ -25,11 +25,11 @@ impl Agenda {
     }
 
     /// The job with this key.
-    pub(crate) fn find(&self, key: Option<Key>) -> Option<Slot> {
+    pub(crate) fn find(&self, key: Option<Key>) -> Option<JobSlot> {
         key.and_then(|key| self.keys.get(&key).copied())
     }
 
-    pub(crate) fn insert(&mut self, place: (Moment, u64), key: Option<Key>, slot: Slot) {
+    pub(crate) fn insert(&mut self, place: (Moment, u64), key: Option<Key>, slot: JobSlot) {
         self.entries.insert(place, slot);
         if let Some(key) = key {
             self.keys.insert(key, slot);
@@ -44,14 +44,14 @@ impl Agenda {
     }
 
     /// When the next job is due.
-    pub(crate) fn next(&self) -> Option<(Moment, Slot)> {
+    pub(crate) fn next(&self) -> Option<(Moment, JobSlot)> {
         self.entries
             .first_key_value()
             .map(|(&(due, _), &slot)| (due, slot))
     }
 
     /// All jobs, soonest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Moment, Slot)> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Moment, JobSlot)> + '_ {
         self.entries.iter().map(|(&(due, _), &slot)| (due, slot))
     }
 }

@@ -64,11 +64,11 @@ pub struct HealthRow {
 
 /// One attempt's start, as far as health is concerned.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Attempt {
+pub(crate) struct CallStart {
     /// Its start number.
     pub(crate) number: u64,
     /// It is an operator's probe, started although the upstream rested.
-    pub(crate) during_rest: bool,
+    pub(crate) during_cooldown: bool,
     /// How many calls of this front have started by now.
     pub(crate) started: u64,
 }
@@ -88,7 +88,7 @@ impl Health {
     }
 
     /// When its rest ends, if it rests now.
-    pub(crate) fn resting(&self, now: Moment) -> Option<Moment> {
+    pub(crate) fn cooling_until(&self, now: Moment) -> Option<Moment> {
         self.rest
             .map(|rest| rest.until)
             .filter(|&until| until > now)
@@ -100,8 +100,8 @@ impl Health {
     }
 
     /// Whether this attempt is the one that tries out an upstream whose rest is over.
-    pub(crate) fn is_probe(&self, attempt: Attempt, now: Moment) -> bool {
-        self.is_probing(now) && attempt.number >= self.mark && !attempt.during_rest
+    pub(crate) fn is_probe(&self, attempt: CallStart, now: Moment) -> bool {
+        self.is_probing(now) && attempt.number >= self.mark && !attempt.during_cooldown
     }
 
     pub(crate) fn state(&self, now: Moment) -> State {
@@ -134,7 +134,7 @@ impl Health {
     }
 
     /// A call succeeded. Says whether that ended a rest.
-    pub(crate) fn succeed(&mut self, attempt: Attempt) -> bool {
+    pub(crate) fn succeed(&mut self, attempt: CallStart) -> bool {
         if attempt.number < self.mark {
             return false;
         }
@@ -144,7 +144,7 @@ impl Health {
     }
 
     /// A job's last attempt, or any attempt while probing, failed. Says whether a rest began.
-    pub(crate) fn fail(&mut self, policy: &FailurePolicy, attempt: Attempt, now: Moment) -> bool {
+    pub(crate) fn fail(&mut self, policy: &FailurePolicy, attempt: CallStart, now: Moment) -> bool {
         if !self.counts(attempt) {
             return false;
         }
@@ -169,7 +169,7 @@ impl Health {
     pub(crate) fn throttle(
         &mut self,
         policy: &FailurePolicy,
-        attempt: Attempt,
+        attempt: CallStart,
         retry_after: Option<Duration>,
         now: Moment,
     ) -> bool {
@@ -191,7 +191,7 @@ impl Health {
     pub(crate) fn reject(
         &mut self,
         policy: &FailurePolicy,
-        attempt: Attempt,
+        attempt: CallStart,
         at_least: Option<Duration>,
         now: Moment,
     ) -> bool {
@@ -243,8 +243,8 @@ impl Health {
 
     /// Whether a failure of this attempt is held against the upstream: not if it started before the
     /// latest rest began, nor if it was an operator's probe during it.
-    fn counts(&self, attempt: Attempt) -> bool {
-        attempt.number >= self.mark && !(attempt.during_rest && self.rest.is_some())
+    fn counts(&self, attempt: CallStart) -> bool {
+        attempt.number >= self.mark && !(attempt.during_cooldown && self.rest.is_some())
     }
 
     /// One failure and one rung more, and its rest.
@@ -256,7 +256,7 @@ impl Health {
     }
 
     /// Begins a rest, unless one that is as long or longer is under way.
-    fn begin(&mut self, rest: Rest, attempt: Attempt) -> bool {
+    fn begin(&mut self, rest: Rest, attempt: CallStart) -> bool {
         if self.rest.is_some_and(|old| old.until >= rest.until) {
             return false;
         }

@@ -1,6 +1,6 @@
 //! How many workers there should be now, and which calls still count as one.
 
-use crate::jobs::{Jobs, List, Place, Slot, Thread};
+use crate::jobs::{JobList, JobPlace, JobSlot, Jobs, Thread};
 use crate::moment::Moment;
 use crate::policy::CrewPolicy;
 
@@ -12,7 +12,7 @@ pub(crate) struct Crew {
     busy: u32,
     waiting: u32,
     /// Calls that hold a worker, in order of their start.
-    calls: List,
+    calls: JobList,
     /// Steps are counted from here.
     origin: Moment,
 }
@@ -25,7 +25,7 @@ impl Crew {
             policy,
             busy: 0,
             waiting: 0,
-            calls: List::default(),
+            calls: JobList::default(),
             origin: now,
         }
     }
@@ -54,18 +54,18 @@ impl Crew {
     }
 
     /// A call starts. At a slow upstream it waits from the start, if there is room for it.
-    pub(crate) fn start(&mut self, jobs: &mut Jobs, slot: Slot, slow: bool) {
+    pub(crate) fn start(&mut self, jobs: &mut Jobs, slot: JobSlot, slow: bool) {
         if slow && self.may_wait() {
-            jobs[slot].place = Place::Waiting;
+            jobs[slot].place = JobPlace::Waiting;
             self.waiting += 1;
         } else {
-            jobs[slot].place = Place::Busy;
+            jobs[slot].place = JobPlace::Busy;
             self.busy += 1;
             self.calls.push(jobs, Thread::Queue, slot);
         }
     }
 
-    pub(crate) fn end_busy(&mut self, jobs: &mut Jobs, slot: Slot) {
+    pub(crate) fn end_busy(&mut self, jobs: &mut Jobs, slot: JobSlot) {
         self.busy -= 1;
         self.calls.unlink(jobs, Thread::Queue, slot);
     }
@@ -75,16 +75,16 @@ impl Crew {
     }
 
     /// When the next call gives its worker back, and which it is.
-    pub(crate) fn next_return(&self, jobs: &Jobs) -> Option<(Moment, Slot)> {
+    pub(crate) fn next_return(&self, jobs: &Jobs) -> Option<(Moment, JobSlot)> {
         let slot = self.calls.first()?;
         self.may_wait()
             .then(|| (jobs[slot].at + self.policy.slot_time, slot))
     }
 
     /// A call counts as waiting from now on.
-    pub(crate) fn give_back(&mut self, jobs: &mut Jobs, slot: Slot) {
+    pub(crate) fn give_back(&mut self, jobs: &mut Jobs, slot: JobSlot) {
         self.end_busy(jobs, slot);
-        jobs[slot].place = Place::Waiting;
+        jobs[slot].place = JobPlace::Waiting;
         self.waiting += 1;
     }
 

@@ -16,12 +16,12 @@ use crate::agenda::Agenda;
 use crate::crew::Crew;
 use crate::heap::Heap;
 use crate::job::{End, JobId, Key, Next, Start, UpstreamId, Wait};
-use crate::jobs::{Jobs, Slot};
+use crate::jobs::{JobSlot, Jobs};
 use crate::moment::Moment;
 use crate::policy::{Budget, MAX_CLASSES, Policy};
 use crate::queue;
 use crate::record::What;
-use crate::spread::Table;
+use crate::spread::KeyTable;
 use crate::upstream::Upstream;
 
 pub use look::{AgendaRow, Status, UpstreamRow, UpstreamStatus};
@@ -42,9 +42,9 @@ pub struct Dispatcher {
     offers: [Heap<u64>; MAX_CLASSES],
     /// When a job of each class last started on this front.
     last_starts: [Option<Moment>; MAX_CLASSES],
-    pending: Table<Key, Slot>,
+    pending: KeyTable<Key, JobSlot>,
     /// The order keys of calls under way, with the jobs that stand aside for them.
-    under_way: Table<Key, SmallVec<[Slot; 2]>>,
+    under_way: KeyTable<Key, SmallVec<[JobSlot; 2]>>,
     queued: u32,
     /// Jobs taken in so far.
     taken_in: u64,
@@ -86,8 +86,8 @@ impl Dispatcher {
             timers: Heap::default(),
             offers: std::array::from_fn(|_| Heap::default()),
             last_starts: [None; MAX_CLASSES],
-            pending: Table::default(),
-            under_way: Table::default(),
+            pending: KeyTable::default(),
+            under_way: KeyTable::default(),
             queued: 0,
             taken_in: 0,
             submitted: 0,
@@ -203,11 +203,11 @@ impl Dispatcher {
         let index = queue::index(record.class, record.budget);
         up.in_flight += 1;
         up.queues[index].last_start = now;
-        up.ledger_mut(record.budget).record(now);
+        up.allowance_mut(record.budget).record(now);
         if record.budget == Budget::Query {
             up.last_start = Some(now);
         }
-        record.during_rest = up.health.resting(now).is_some();
+        record.during_cooldown = up.health.cooling_until(now).is_some();
         let slow = up.slow;
         record.number = self.started;
         record.at = now;
@@ -289,7 +289,7 @@ impl Dispatcher {
         }
     }
 
-    fn is_under_way(&self, slot: Slot) -> bool {
+    fn is_under_way(&self, slot: JobSlot) -> bool {
         !self.under_way.is_empty()
             && self
                 .jobs
@@ -320,7 +320,7 @@ impl Dispatcher {
         moments.into_iter().flatten().min()
     }
 
-    fn note(&mut self, slot: Slot, at: Moment, what: What) {
+    fn note(&mut self, slot: JobSlot, at: Moment, what: What) {
         let record = &self.jobs[slot];
         let ring = &mut self.upstreams[record.upstream as usize].ring;
         ring.push(

@@ -12,9 +12,9 @@ use crate::record::Asker;
 
 /// A job's place in the table, valid until the job ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Slot(u32);
+pub(crate) struct JobSlot(u32);
 
-impl Slot {
+impl JobSlot {
     /// No job: the end of a list.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
@@ -25,7 +25,7 @@ impl Slot {
 
 /// Where a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum JobPlace {
     /// Nowhere: the slot is free, or its job is being moved.
     Nowhere,
     /// In the list of its queue.
@@ -45,7 +45,7 @@ pub(crate) enum Place {
 /// What every decision needs of a job.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-pub(crate) struct Record {
+pub(crate) struct JobRecord {
     /// Counts the jobs that were taken in.
     pub(crate) serial: u64,
     /// The submit number while queued, the start number while under way.
@@ -55,20 +55,20 @@ pub(crate) struct Record {
     pub(crate) upstream: u32,
     pub(crate) asker: Asker,
     generation: u32,
-    queue: Link,
-    patience: Link,
+    queue: JobLink,
+    patience: JobLink,
     pub(crate) class: Class,
     pub(crate) budget: Budget,
-    pub(crate) place: Place,
+    pub(crate) place: JobPlace,
     /// Attempts that were started.
     pub(crate) attempts: u8,
     pub(crate) probe: bool,
     /// Its call started while its upstream rested.
-    pub(crate) during_rest: bool,
+    pub(crate) during_cooldown: bool,
     has_extras: bool,
 }
 
-const _: () = assert!(size_of::<Record>() == 64, "a record is one cache line");
+const _: () = assert!(size_of::<JobRecord>() == 64, "a record is one cache line");
 
 /// What few jobs have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,26 +81,26 @@ pub(crate) struct Extras {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Link {
-    before: Slot,
-    after: Slot,
+struct JobLink {
+    before: JobSlot,
+    after: JobSlot,
 }
 
-impl Link {
+impl JobLink {
     const NONE: Self = Self {
-        before: Slot::NONE,
-        after: Slot::NONE,
+        before: JobSlot::NONE,
+        after: JobSlot::NONE,
     };
 }
 
 /// All jobs that have not ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Jobs {
-    records: Vec<Record>,
+    records: Vec<JobRecord>,
     /// By slot; shorter than `records` where no job beyond has any.
     extras: Vec<Extras>,
     /// The slot to use next: those that came free are a list through their queue links.
-    free: Slot,
+    free: JobSlot,
     /// From here on no slot is used or in that list.
     fresh: u32,
     /// How many slots are used.
@@ -112,7 +112,7 @@ impl Default for Jobs {
         Self {
             records: Vec::new(),
             extras: Vec::new(),
-            free: Slot::NONE,
+            free: JobSlot::NONE,
             fresh: 0,
             used: 0,
         }
@@ -121,28 +121,28 @@ impl Default for Jobs {
 
 impl Jobs {
     /// Takes a job in that is nowhere yet.
-    pub(crate) fn insert(&mut self, job: &Job, serial: u64) -> Slot {
+    pub(crate) fn insert(&mut self, job: &Job, serial: u64) -> JobSlot {
         let extras = Extras {
             max_wait: job.max_wait,
             pending: job.pending,
             scheduled: job.scheduled,
             order: job.order,
         };
-        let mut record = Record {
+        let mut record = JobRecord {
             serial,
             number: 0,
             at: job.not_before,
             upstream: job.upstream.0,
             asker: job.asker,
             generation: 0,
-            queue: Link::NONE,
-            patience: Link::NONE,
+            queue: JobLink::NONE,
+            patience: JobLink::NONE,
             class: job.class,
             budget: job.budget,
-            place: Place::Nowhere,
+            place: JobPlace::Nowhere,
             attempts: job.attempts_made,
             probe: job.probe,
-            during_rest: false,
+            during_cooldown: false,
             has_extras: extras != Extras::default(),
         };
         let slot = self.next_slot();
@@ -163,14 +163,14 @@ impl Jobs {
     }
 
     /// A slot that no job has.
-    fn next_slot(&mut self) -> Slot {
+    fn next_slot(&mut self) -> JobSlot {
         self.used += 1;
         let slot = self.free;
-        if slot != Slot::NONE {
+        if slot != JobSlot::NONE {
             self.free = self[slot].queue.after;
             return slot;
         }
-        let slot = Slot(self.fresh);
+        let slot = JobSlot(self.fresh);
         self.fresh = self
             .fresh
             .checked_add(1)
@@ -179,35 +179,35 @@ impl Jobs {
     }
 
     /// Forgets a job; its id will never be found again.
-    pub(crate) fn remove(&mut self, slot: Slot) {
+    pub(crate) fn remove(&mut self, slot: JobSlot) {
         let free = std::mem::replace(&mut self.free, slot);
         let record = &mut self[slot];
         record.generation = record.generation.wrapping_add(1);
-        record.place = Place::Nowhere;
+        record.place = JobPlace::Nowhere;
         record.queue.after = free;
         self.used -= 1;
         if self.used == 0 {
             // Jobs that come one after another lie side by side again, however the old ones ended.
-            self.free = Slot::NONE;
+            self.free = JobSlot::NONE;
             self.fresh = 0;
         }
     }
 
-    pub(crate) fn id(&self, slot: Slot) -> JobId {
+    pub(crate) fn id(&self, slot: JobSlot) -> JobId {
         JobId(u64::from(self[slot].generation) << 32 | u64::from(slot.0))
     }
 
     /// The job with this id, if it has not ended.
-    pub(crate) fn find(&self, id: JobId) -> Option<Slot> {
-        let slot = Slot((id.0 & u64::from(u32::MAX)) as u32);
+    pub(crate) fn find(&self, id: JobId) -> Option<JobSlot> {
+        let slot = JobSlot((id.0 & u64::from(u32::MAX)) as u32);
         let record = self.records.get(slot.index())?;
-        let alive = u64::from(record.generation) == id.0 >> 32 && record.place != Place::Nowhere;
+        let alive = u64::from(record.generation) == id.0 >> 32 && record.place != JobPlace::Nowhere;
         alive.then_some(slot)
     }
 
     /// The job's keys and its own max-wait.
     #[inline]
-    pub(crate) fn extras(&self, slot: Slot) -> Extras {
+    pub(crate) fn extras(&self, slot: JobSlot) -> Extras {
         if self[slot].has_extras {
             self.extras[slot.index()]
         } else {
@@ -216,23 +216,23 @@ impl Jobs {
     }
 
     #[inline]
-    pub(crate) fn order(&self, slot: Slot) -> Option<Key> {
+    pub(crate) fn order(&self, slot: JobSlot) -> Option<Key> {
         self.extras(slot).order
     }
 }
 
-impl std::ops::Index<Slot> for Jobs {
-    type Output = Record;
+impl std::ops::Index<JobSlot> for Jobs {
+    type Output = JobRecord;
 
     #[inline]
-    fn index(&self, slot: Slot) -> &Record {
+    fn index(&self, slot: JobSlot) -> &JobRecord {
         &self.records[slot.index()]
     }
 }
 
-impl std::ops::IndexMut<Slot> for Jobs {
+impl std::ops::IndexMut<JobSlot> for Jobs {
     #[inline]
-    fn index_mut(&mut self, slot: Slot) -> &mut Record {
+    fn index_mut(&mut self, slot: JobSlot) -> &mut JobRecord {
         &mut self.records[slot.index()]
     }
 }
@@ -248,58 +248,58 @@ pub(crate) enum Thread {
 
 /// A first-in first-out list of jobs; a job in the middle leaves in O(1).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct List {
-    first: Slot,
-    last: Slot,
+pub(crate) struct JobList {
+    first: JobSlot,
+    last: JobSlot,
 }
 
-impl Default for List {
+impl Default for JobList {
     fn default() -> Self {
         Self {
-            first: Slot::NONE,
-            last: Slot::NONE,
+            first: JobSlot::NONE,
+            last: JobSlot::NONE,
         }
     }
 }
 
-impl List {
-    pub(crate) fn first(self) -> Option<Slot> {
-        (self.first != Slot::NONE).then_some(self.first)
+impl JobList {
+    pub(crate) fn first(self) -> Option<JobSlot> {
+        (self.first != JobSlot::NONE).then_some(self.first)
     }
 
     pub(crate) fn is_empty(self) -> bool {
-        self.first == Slot::NONE
+        self.first == JobSlot::NONE
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, jobs: &mut Jobs, thread: Thread, slot: Slot) {
-        *link(jobs, thread, slot) = Link {
+    pub(crate) fn push(&mut self, jobs: &mut Jobs, thread: Thread, slot: JobSlot) {
+        *link(jobs, thread, slot) = JobLink {
             before: self.last,
-            after: Slot::NONE,
+            after: JobSlot::NONE,
         };
         match self.last {
-            Slot::NONE => self.first = slot,
+            JobSlot::NONE => self.first = slot,
             last => link(jobs, thread, last).after = slot,
         }
         self.last = slot;
     }
 
     #[inline]
-    pub(crate) fn unlink(&mut self, jobs: &mut Jobs, thread: Thread, slot: Slot) {
-        let Link { before, after } = std::mem::replace(link(jobs, thread, slot), Link::NONE);
+    pub(crate) fn unlink(&mut self, jobs: &mut Jobs, thread: Thread, slot: JobSlot) {
+        let JobLink { before, after } = std::mem::replace(link(jobs, thread, slot), JobLink::NONE);
         match before {
-            Slot::NONE => self.first = after,
+            JobSlot::NONE => self.first = after,
             before => link(jobs, thread, before).after = after,
         }
         match after {
-            Slot::NONE => self.last = before,
+            JobSlot::NONE => self.last = before,
             after => link(jobs, thread, after).before = before,
         }
     }
 }
 
 #[inline]
-fn link(jobs: &mut Jobs, thread: Thread, slot: Slot) -> &mut Link {
+fn link(jobs: &mut Jobs, thread: Thread, slot: JobSlot) -> &mut JobLink {
     let record = &mut jobs[slot];
     match thread {
         Thread::Queue => &mut record.queue,
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
     use crate::job::UpstreamId;
 
-    fn add(jobs: &mut Jobs) -> Slot {
+    fn add(jobs: &mut Jobs) -> JobSlot {
         let job = Job {
             upstream: UpstreamId(0),
             class: Class(0),
@@ -327,7 +327,7 @@ mod tests {
             attempts_made: 0,
         };
         let slot = jobs.insert(&job, 0);
-        jobs[slot].place = Place::Listed;
+        jobs[slot].place = JobPlace::Listed;
         slot
     }
 
@@ -352,7 +352,7 @@ mod tests {
         for index in [1, 2, 0] {
             jobs.remove(slots[index]);
         }
-        assert_eq!([0; 4].map(|_| add(&mut jobs)), [0, 1, 2, 3].map(Slot));
+        assert_eq!([0; 4].map(|_| add(&mut jobs)), [0, 1, 2, 3].map(JobSlot));
         assert_eq!(ids.map(|id| jobs.find(id)), [None; 3]);
     }
 }

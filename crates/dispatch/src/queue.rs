@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::jobs::{Jobs, List, Place, Slot, Thread};
+use crate::jobs::{JobList, JobPlace, JobSlot, Jobs, Thread};
 use crate::moment::Moment;
 use crate::policy::{Budget, Class, MAX_CLASSES};
 
@@ -27,10 +27,10 @@ pub(crate) fn kind(index: usize) -> (Class, Budget) {
 /// Jobs in the order of their submit numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
-    list: List,
+    list: JobList,
     /// The jobs that have no max-wait of their own.
-    ordinary: List,
-    head: Head,
+    ordinary: JobList,
+    head: QueueHead,
     /// When a job of this queue last started; the beginning of time if none did.
     pub(crate) last_start: Moment,
     rare: Option<Box<Rare>>,
@@ -39,32 +39,32 @@ pub(crate) struct Queue {
 /// The first job in line, with what the choice among upstreams needs of it: a table of a million jobs
 /// is far away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct QueueHead {
     pub(crate) number: u64,
     /// When it was queued.
     pub(crate) at: Moment,
-    pub(crate) slot: Slot,
+    pub(crate) slot: JobSlot,
 }
 
 /// What most queues never have.
 #[derive(Clone, Debug, Default)]
 struct Rare {
     /// Jobs that came in with a number from before: raised, or back from standing aside.
-    early: BTreeMap<u64, Slot>,
+    early: BTreeMap<u64, JobSlot>,
     /// The jobs with a max-wait of their own, by it: when a rest begins, those that it is too long for
     /// are found without looking at the others.
-    patience: BTreeMap<Duration, List>,
+    patience: BTreeMap<Duration, JobList>,
 }
 
 impl Default for Queue {
     fn default() -> Self {
         Self {
-            list: List::default(),
-            ordinary: List::default(),
-            head: Head {
+            list: JobList::default(),
+            ordinary: JobList::default(),
+            head: QueueHead {
                 number: 0,
                 at: Moment(0),
-                slot: Slot::NONE,
+                slot: JobSlot::NONE,
             },
             last_start: Moment(0),
             rare: None,
@@ -75,17 +75,17 @@ impl Default for Queue {
 impl Queue {
     /// The job that is first in line.
     #[inline]
-    pub(crate) fn head(&self) -> Option<Head> {
+    pub(crate) fn head(&self) -> Option<QueueHead> {
         (!self.is_empty()).then_some(self.head)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.head.slot == Slot::NONE
+        self.head.slot == JobSlot::NONE
     }
 
     /// Puts a job with the highest number so far at the end.
-    pub(crate) fn push(&mut self, jobs: &mut Jobs, slot: Slot) {
-        jobs[slot].place = Place::Listed;
+    pub(crate) fn push(&mut self, jobs: &mut Jobs, slot: JobSlot) {
+        jobs[slot].place = JobPlace::Listed;
         self.list.push(jobs, Thread::Queue, slot);
         self.wait_at_most(jobs, slot);
         if self.is_empty() {
@@ -94,8 +94,8 @@ impl Queue {
     }
 
     /// Puts a job where its number belongs.
-    pub(crate) fn push_early(&mut self, jobs: &mut Jobs, slot: Slot) {
-        jobs[slot].place = Place::Early;
+    pub(crate) fn push_early(&mut self, jobs: &mut Jobs, slot: JobSlot) {
+        jobs[slot].place = JobPlace::Early;
         let number = jobs[slot].number;
         self.rare_mut().early.insert(number, slot);
         self.wait_at_most(jobs, slot);
@@ -103,9 +103,9 @@ impl Queue {
     }
 
     /// Takes a job out.
-    pub(crate) fn take(&mut self, jobs: &mut Jobs, slot: Slot) {
-        let early = jobs[slot].place == Place::Early;
-        jobs[slot].place = Place::Nowhere;
+    pub(crate) fn take(&mut self, jobs: &mut Jobs, slot: JobSlot) {
+        let early = jobs[slot].place == JobPlace::Early;
+        jobs[slot].place = JobPlace::Nowhere;
         if early {
             let number = jobs[slot].number;
             self.rare_mut().early.remove(&number);
@@ -119,7 +119,7 @@ impl Queue {
     }
 
     /// A job that does not accept `wait`, given what those without a max-wait of their own accept.
-    pub(crate) fn impatient(&self, wait: Duration, class: Option<Duration>) -> Option<Slot> {
+    pub(crate) fn impatient(&self, wait: Duration, class: Option<Duration>) -> Option<JobSlot> {
         let ordinary = self
             .ordinary
             .first()
@@ -130,7 +130,7 @@ impl Queue {
         })
     }
 
-    fn first(&self, jobs: &Jobs) -> Head {
+    fn first(&self, jobs: &Jobs) -> QueueHead {
         let listed = self.list.first().map(|slot| head(jobs, slot));
         let early = self.rare.as_ref().and_then(|rare| {
             let (_, &slot) = rare.early.first_key_value()?;
@@ -140,7 +140,7 @@ impl Queue {
         first.unwrap_or(Self::default().head)
     }
 
-    fn wait_at_most(&mut self, jobs: &mut Jobs, slot: Slot) {
+    fn wait_at_most(&mut self, jobs: &mut Jobs, slot: JobSlot) {
         let Some(limit) = jobs.extras(slot).max_wait else {
             return self.ordinary.push(jobs, Thread::Patience, slot);
         };
@@ -148,7 +148,7 @@ impl Queue {
         same.push(jobs, Thread::Patience, slot);
     }
 
-    fn wait_no_more(&mut self, jobs: &mut Jobs, slot: Slot) {
+    fn wait_no_more(&mut self, jobs: &mut Jobs, slot: JobSlot) {
         let Some(limit) = jobs.extras(slot).max_wait else {
             return self.ordinary.unlink(jobs, Thread::Patience, slot);
         };
@@ -166,9 +166,9 @@ impl Queue {
     }
 }
 
-fn head(jobs: &Jobs, slot: Slot) -> Head {
+fn head(jobs: &Jobs, slot: JobSlot) -> QueueHead {
     let record = &jobs[slot];
-    Head {
+    QueueHead {
         number: record.number,
         at: record.at,
         slot,

@@ -35,7 +35,7 @@ impl Windows {
 
 /// The windows of one budget of one upstream.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct Allowance {
     /// Whether any window has a limit; few upstreams have one, so the rest lies apart.
     limited: bool,
     books: Box<Books>,
@@ -45,12 +45,12 @@ pub(crate) struct Ledger {
 struct Books {
     configured: Windows,
     /// By [`Window::ALL`].
-    tallies: [Tally; 3],
+    tallies: [WindowTally; 3],
 }
 
 /// One window: its starts, while it has a limit.
 #[derive(Clone, Debug, Default)]
-struct Tally {
+struct WindowTally {
     learned: Option<Learned>,
     starts: Starts,
 }
@@ -101,7 +101,7 @@ pub struct WindowUse {
     pub next: Moment,
 }
 
-impl Ledger {
+impl Allowance {
     /// Other limits. A window that keeps a limit keeps its starts.
     pub(crate) fn configure(&mut self, configured: Windows) {
         self.books.configured = configured;
@@ -361,10 +361,10 @@ mod tests {
             day_reset: Some(reset),
             ..Windows::default()
         };
-        let mut before = Ledger::default();
+        let mut before = Allowance::default();
         before.configure(by_reset);
         before.record(reset - Duration::from_secs(33));
-        let mut after = Ledger::default();
+        let mut after = Allowance::default();
         after.configure(by_reset);
         after.restore(&before.rows(), reset);
         after.configure(Windows {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A table by such numbers.
-pub(crate) type Table<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
+pub(crate) type KeyTable<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
 /// 2^64 divided by the golden ratio, made odd: numbers that follow one another end up far apart.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

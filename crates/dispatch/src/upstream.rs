@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::cooldown::Health;
 use crate::job::Wait;
-use crate::jobs::{Jobs, List, Slot};
+use crate::jobs::{JobList, JobSlot, Jobs};
 use crate::moment::Moment;
 use crate::policy::{Budget, Class, MAX_CLASSES, Policy, Quota};
-use crate::queue::{self, Head, QUEUES, Queue};
-use crate::quota::Ledger;
+use crate::queue::{self, QUEUES, Queue, QueueHead};
+use crate::quota::Allowance;
 use crate::record::Ring;
 
 /// One upstream and all that waits for it. What every decision reads comes first and lies together.
@@ -31,8 +31,8 @@ pub(crate) struct Upstream {
     /// When a call of budget Query last started: the spacing clock.
     pub(crate) last_start: Option<Moment>,
     longest_gap: Gap,
-    pub(crate) query: Ledger,
-    pub(crate) grab: Ledger,
+    pub(crate) query: Allowance,
+    pub(crate) grab: Allowance,
     pub(crate) health: Health,
     /// Operators' probes; few upstreams ever have one.
     probes: Option<Box<Queue>>,
@@ -43,9 +43,9 @@ pub(crate) struct Upstream {
     pub(crate) queues: [Queue; QUEUES],
     pub(crate) ring: Ring,
     /// Jobs that stand aside, by submit number.
-    pub(crate) aside: BTreeMap<u64, Slot>,
+    pub(crate) aside: BTreeMap<u64, JobSlot>,
     /// Jobs on the agenda.
-    pub(crate) scheduled: List,
+    pub(crate) scheduled: JobList,
     quota: Box<Quota>,
 }
 
@@ -56,12 +56,12 @@ type Gap = u64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
     pub(crate) class: Class,
-    pub(crate) head: Head,
+    pub(crate) head: QueueHead,
 }
 
 /// What an upstream offers now, and when that changes by time alone.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Choice {
+pub(crate) struct Outlook {
     pub(crate) offer: Option<Offer>,
     pub(crate) changes: Option<Moment>,
 }
@@ -72,8 +72,8 @@ impl Upstream {
             gaps: [0; MAX_CLASSES],
             longest_gap: 0,
             in_flight_limit: 1,
-            query: Ledger::default(),
-            grab: Ledger::default(),
+            query: Allowance::default(),
+            grab: Allowance::default(),
             quota: Box::new(quota.clone()),
             last_start: None,
             health: Health::default(),
@@ -82,7 +82,7 @@ impl Upstream {
             filled: 0,
             probes: None,
             aside: BTreeMap::new(),
-            scheduled: List::default(),
+            scheduled: JobList::default(),
             queued: 0,
             offer: None,
             waits_for: None,
@@ -127,7 +127,7 @@ impl Upstream {
     }
 
     /// The probe that is first in line.
-    pub(crate) fn probe(&self) -> Option<Head> {
+    pub(crate) fn probe(&self) -> Option<QueueHead> {
         self.probes.as_ref()?.head()
     }
 
@@ -135,14 +135,14 @@ impl Upstream {
         self.probes.get_or_insert_default()
     }
 
-    pub(crate) fn ledger(&self, budget: Budget) -> &Ledger {
+    pub(crate) fn allowance(&self, budget: Budget) -> &Allowance {
         match budget {
             Budget::Query | Budget::Side => &self.query,
             Budget::Grab => &self.grab,
         }
     }
 
-    pub(crate) fn ledger_mut(&mut self, budget: Budget) -> &mut Ledger {
+    pub(crate) fn allowance_mut(&mut self, budget: Budget) -> &mut Allowance {
         match budget {
             Budget::Query | Budget::Side => &mut self.query,
             Budget::Grab => &mut self.grab,
@@ -155,8 +155,11 @@ impl Upstream {
         if self.health.is_off() || self.gone {
             return (Moment::NEVER, Wait::Off);
         }
-        let mut ready = (self.health.resting(now).unwrap_or_default(), Wait::Rest);
-        let window = self.ledger(budget).next();
+        let mut ready = (
+            self.health.cooling_until(now).unwrap_or_default(),
+            Wait::Rest,
+        );
+        let window = self.allowance(budget).next();
         if window > ready.0 {
             ready = (window, Wait::Window);
         }
@@ -194,33 +197,33 @@ impl Upstream {
 
     /// Who goes next here. An aged queue takes the slot that opened for another: it needs room in
     /// its windows, but its own gap may still run while another waiting query's has passed.
-    pub(crate) fn choose(&self, jobs: &Jobs, aging: Duration, now: Moment) -> Choice {
+    pub(crate) fn choose(&self, jobs: &Jobs, aging: Duration, now: Moment) -> Outlook {
         if self.is_busy() {
-            return Choice::default();
+            return Outlook::default();
         }
         if let Some(head) = self.probe() {
             let class = jobs[head.slot].class;
-            return Choice {
+            return Outlook {
                 offer: Some(Offer { class, head }),
                 changes: None,
             };
         }
         if self.filled == 0 || self.health.is_off() {
-            return Choice::default();
+            return Outlook::default();
         }
-        if let Some(until) = self.health.resting(now) {
-            return Choice {
+        if let Some(until) = self.health.cooling_until(now) {
+            return Outlook {
                 offer: None,
                 changes: Some(until),
             };
         }
         if self.health.is_probing(now) && self.in_flight > 0 {
-            return Choice::default();
+            return Outlook::default();
         }
         self.choose_open(aging, now)
     }
 
-    fn choose_open(&self, aging: Duration, now: Moment) -> Choice {
+    fn choose_open(&self, aging: Duration, now: Moment) -> Outlook {
         let alone = self.filled.is_power_of_two();
         let query_open = self
             .filled()
@@ -267,7 +270,7 @@ impl Upstream {
             }
         }
         let offer = aged.map(|(_, aged)| aged).or(ready);
-        Choice {
+        Outlook {
             offer,
             changes: (changes < Moment::NEVER).then_some(changes),
         }

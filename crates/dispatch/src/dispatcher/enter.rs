@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::{Drop, End, Entry, Job, Key, Skip, UpstreamId, Wait};
-use crate::jobs::{Place, Slot, Thread};
+use crate::jobs::{JobPlace, JobSlot, Thread};
 use crate::moment::Moment;
 use crate::policy::{Budget, Class, Overflow};
 use crate::queue;
@@ -114,7 +114,7 @@ impl Dispatcher {
     }
 
     /// Gives a job that is let in its place in the table and its pending key.
-    fn add(&mut self, job: &Job) -> Slot {
+    fn add(&mut self, job: &Job) -> JobSlot {
         let slot = self.jobs.insert(job, self.taken_in);
         self.taken_in += 1;
         if let Some(key) = job.pending {
@@ -135,7 +135,7 @@ impl Dispatcher {
     }
 
     /// What a job wants of its upstream.
-    pub(super) fn demand(&self, slot: Slot) -> Demand {
+    pub(super) fn demand(&self, slot: JobSlot) -> Demand {
         let record = &self.jobs[slot];
         Demand {
             upstream: record.upstream,
@@ -206,8 +206,8 @@ impl Dispatcher {
                 limit: None,
             });
         }
-        match health.resting(now) {
-            Some(until) if self.ends_on_rest(demand.class) => Some(Skip {
+        match health.cooling_until(now) {
+            Some(until) if self.ends_on_cooldown(demand.class) => Some(Skip {
                 reason: Wait::Rest,
                 wait: Some(now.until(until)),
                 limit: None,
@@ -230,7 +230,7 @@ impl Dispatcher {
     }
 
     /// Puts a job at the end of its queue, which has room for it.
-    pub(super) fn join_queue(&mut self, slot: Slot, now: Moment) {
+    pub(super) fn join_queue(&mut self, slot: JobSlot, now: Moment) {
         let record = &mut self.jobs[slot];
         record.number = self.submitted;
         record.at = now;
@@ -254,9 +254,9 @@ impl Dispatcher {
     }
 
     /// Puts a job on the agenda, which has room for it.
-    pub(super) fn schedule(&mut self, slot: Slot, due: Moment) {
+    pub(super) fn schedule(&mut self, slot: JobSlot, due: Moment) {
         let record = &mut self.jobs[slot];
-        record.place = Place::Scheduled;
+        record.place = JobPlace::Scheduled;
         record.at = due;
         let (place, upstream) = ((due, record.serial), record.upstream as usize);
         self.agenda
@@ -268,19 +268,19 @@ impl Dispatcher {
     }
 
     /// Takes a job off the agenda.
-    pub(super) fn unschedule(&mut self, slot: Slot) {
+    pub(super) fn unschedule(&mut self, slot: JobSlot) {
         let record = &self.jobs[slot];
         let (place, upstream) = ((record.at, record.serial), record.upstream as usize);
         self.agenda.remove(place, self.jobs.extras(slot).scheduled);
         self.upstreams[upstream]
             .scheduled
             .unlink(&mut self.jobs, Thread::Queue, slot);
-        self.jobs[slot].place = Place::Nowhere;
+        self.jobs[slot].place = JobPlace::Nowhere;
         self.agenda_changes.push(self.jobs.id(slot));
     }
 
     /// A scheduled job's time has come.
-    pub(super) fn fall_due(&mut self, slot: Slot, now: Moment) {
+    pub(super) fn fall_due(&mut self, slot: JobSlot, now: Moment) {
         self.unschedule(slot);
         match self.room(&self.demand(slot), now) {
             Ok(Room::Queue) => self.join_queue(slot, now),

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::cooldown::Attempt;
+use crate::cooldown::CallStart;
 use crate::job::{After, Drop, End, Finish, JobId};
-use crate::jobs::{Place, Slot};
+use crate::jobs::{JobPlace, JobSlot};
 use crate::moment::Moment;
 use crate::record::{Asker, What};
 
@@ -46,16 +46,16 @@ impl Dispatcher {
     }
 
     /// The call no longer counts, and jobs that stood aside for it take their places again.
-    fn free_worker(&mut self, slot: Slot, now: Moment) {
+    fn free_worker(&mut self, slot: JobSlot, now: Moment) {
         match self.jobs[slot].place {
-            Place::Busy => self.crew.end_busy(&mut self.jobs, slot),
-            Place::Waiting => self.crew.end_waiting(),
+            JobPlace::Busy => self.crew.end_busy(&mut self.jobs, slot),
+            JobPlace::Waiting => self.crew.end_waiting(),
             place => {
                 unreachable!("a call under way is busy or waiting, but this job is {place:?}")
             }
         }
         let record = &mut self.jobs[slot];
-        record.place = Place::Nowhere;
+        record.place = JobPlace::Nowhere;
         let up = &mut self.upstreams[record.upstream as usize];
         up.in_flight -= 1;
         up.slow &= !self.crew.is_quick(record.at, now);
@@ -78,11 +78,11 @@ impl Dispatcher {
 
     /// What the attempt says about its upstream. Says whether it was the failed try of an upstream
     /// that was probing, which is final for its job.
-    fn judge(&mut self, slot: Slot, finish: Finish, now: Moment) -> bool {
+    fn judge(&mut self, slot: JobSlot, finish: Finish, now: Moment) -> bool {
         let record = &self.jobs[slot];
-        let attempt = Attempt {
+        let attempt = CallStart {
             number: record.number,
-            during_rest: record.during_rest,
+            during_cooldown: record.during_cooldown,
             started: self.started,
         };
         let last = record.probe || record.attempts >= self.policy.attempts;
@@ -121,13 +121,13 @@ impl Dispatcher {
                 let rung = health.rung();
                 self.note_health(upstream, now, What::Rested { rest, rung });
             }
-            self.end_on_rest(upstream, now);
+            self.end_on_cooldown(upstream, now);
         }
         probed
     }
 
     /// When the job has another attempt, if it has one.
-    fn again(&mut self, slot: Slot, finish: Finish, jitter: u16, now: Moment) -> Option<Moment> {
+    fn again(&mut self, slot: JobSlot, finish: Finish, jitter: u16, now: Moment) -> Option<Moment> {
         let attempts = self.jobs[slot].attempts;
         if self.jobs[slot].probe {
             return None;
@@ -155,7 +155,7 @@ impl Dispatcher {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    fn try_again(&mut self, slot: Slot, due: Moment, now: Moment) -> After {
+    fn try_again(&mut self, slot: JobSlot, due: Moment, now: Moment) -> After {
         let record = &self.jobs[slot];
         let refused = if self.upstreams[record.upstream as usize].gone {
             Some(End::Dropped(Drop::Gone))
@@ -176,7 +176,7 @@ impl Dispatcher {
         if let Some(class) = self.policy.again_class {
             self.jobs[slot].class = class;
         }
-        self.jobs[slot].during_rest = false;
+        self.jobs[slot].during_cooldown = false;
         self.schedule(slot, due);
         After::Scheduled(due)
     }

@@ -1,7 +1,7 @@
 //! How jobs leave the queue: cancelled, raised, skipped, standing aside, ended.
 
 use crate::job::{End, JobId, Key, Skip};
-use crate::jobs::{Place, Slot};
+use crate::jobs::{JobPlace, JobSlot};
 use crate::moment::Moment;
 use crate::policy::{Class, OnRest};
 use crate::queue;
@@ -18,8 +18,8 @@ impl Dispatcher {
         };
         let upstream = self.jobs[slot].upstream;
         match self.jobs[slot].place {
-            Place::Nowhere | Place::Busy | Place::Waiting => return false,
-            Place::Scheduled => self.unschedule(slot),
+            JobPlace::Nowhere | JobPlace::Busy | JobPlace::Waiting => return false,
+            JobPlace::Scheduled => self.unschedule(slot),
             _ => self.leave_queue(slot),
         }
         self.end(slot, End::Cancelled);
@@ -32,7 +32,7 @@ impl Dispatcher {
         let Some(&slot) = self.pending.get(&pending) else {
             return false;
         };
-        self.jobs[slot].place != Place::Scheduled && self.cancel(now, self.jobs.id(slot))
+        self.jobs[slot].place != JobPlace::Scheduled && self.cancel(now, self.jobs.id(slot))
     }
 
     /// Takes the job back that is on the agenda under a key. Says whether there was one.
@@ -55,9 +55,9 @@ impl Dispatcher {
             return false;
         }
         match self.jobs[slot].place {
-            Place::Nowhere | Place::Busy | Place::Waiting => return false,
-            Place::Scheduled | Place::Aside => self.jobs[slot].class = class,
-            Place::Listed | Place::Early => {
+            JobPlace::Nowhere | JobPlace::Busy | JobPlace::Waiting => return false,
+            JobPlace::Scheduled | JobPlace::Aside => self.jobs[slot].class = class,
+            JobPlace::Listed | JobPlace::Early => {
                 self.leave_queue(slot);
                 self.jobs[slot].class = class;
                 self.rejoin_queue(slot);
@@ -69,11 +69,11 @@ impl Dispatcher {
     }
 
     /// Takes a job out of wherever it is queued.
-    pub(super) fn leave_queue(&mut self, slot: Slot) {
+    pub(super) fn leave_queue(&mut self, slot: JobSlot) {
         let record = &self.jobs[slot];
         let up = &mut self.upstreams[record.upstream as usize];
         match record.place {
-            Place::Aside => {
+            JobPlace::Aside => {
                 up.aside.remove(&record.number);
                 let order = self.jobs.order(slot);
                 if let Some(aside) = order.and_then(|key| self.under_way.get_mut(&key)) {
@@ -91,11 +91,11 @@ impl Dispatcher {
         }
         up.queued -= 1;
         self.queued -= 1;
-        self.jobs[slot].place = Place::Nowhere;
+        self.jobs[slot].place = JobPlace::Nowhere;
     }
 
     /// Puts a job back into its queue, where its submit number belongs.
-    pub(super) fn rejoin_queue(&mut self, slot: Slot) {
+    pub(super) fn rejoin_queue(&mut self, slot: JobSlot) {
         let record = &self.jobs[slot];
         let index = queue::index(record.class, record.budget);
         let up = &mut self.upstreams[record.upstream as usize];
@@ -110,10 +110,10 @@ impl Dispatcher {
     }
 
     /// The head of a queue lets later jobs pass until the call with its order key has ended.
-    pub(super) fn stand_aside(&mut self, slot: Slot) {
+    pub(super) fn stand_aside(&mut self, slot: JobSlot) {
         self.leave_queue(slot);
         let record = &mut self.jobs[slot];
-        record.place = Place::Aside;
+        record.place = JobPlace::Aside;
         let up = &mut self.upstreams[record.upstream as usize];
         up.aside.insert(record.number, slot);
         up.queued += 1;
@@ -125,15 +125,15 @@ impl Dispatcher {
         self.under_way.entry(order).or_default().push(slot);
     }
 
-    pub(super) fn skip(&mut self, slot: Slot, skip: Skip, now: Moment) {
+    pub(super) fn skip(&mut self, slot: JobSlot, skip: Skip, now: Moment) {
         self.note(slot, now, What::Skipped(skip));
         self.leave_queue(slot);
         self.end(slot, End::Skipped(skip));
     }
 
     /// A rest began: ends the queued jobs whose class ends on rest, and those that it is too long for.
-    pub(super) fn end_on_rest(&mut self, upstream: u32, now: Moment) {
-        let Some(until) = self.upstreams[upstream as usize].health.resting(now) else {
+    pub(super) fn end_on_cooldown(&mut self, upstream: u32, now: Moment) {
+        let Some(until) = self.upstreams[upstream as usize].health.cooling_until(now) else {
             return;
         };
         let rest = Skip {
@@ -141,7 +141,7 @@ impl Dispatcher {
             wait: Some(now.until(until)),
             limit: None,
         };
-        let standing_aside: Vec<Slot> = self.upstreams[upstream as usize]
+        let standing_aside: Vec<JobSlot> = self.upstreams[upstream as usize]
             .aside
             .values()
             .copied()
@@ -150,7 +150,7 @@ impl Dispatcher {
             if self.jobs[slot].probe {
                 continue;
             }
-            if self.ends_on_rest(self.jobs[slot].class) {
+            if self.ends_on_cooldown(self.jobs[slot].class) {
                 self.skip(slot, rest, now);
             } else if let Some(skip) = self.too_late(&self.demand(slot), now) {
                 self.skip(slot, skip, now);
@@ -158,7 +158,7 @@ impl Dispatcher {
         }
         for index in self.upstreams[upstream as usize].filled() {
             let (class, budget) = queue::kind(index);
-            if self.ends_on_rest(class) {
+            if self.ends_on_cooldown(class) {
                 while let Some(head) = self.upstreams[upstream as usize].queues[index].head() {
                     self.skip(head.slot, rest, now);
                 }
@@ -178,7 +178,7 @@ impl Dispatcher {
         }
     }
 
-    pub(super) fn ends_on_rest(&self, class: Class) -> bool {
+    pub(super) fn ends_on_cooldown(&self, class: Class) -> bool {
         self.policy.classes[usize::from(class.0)].on_rest == OnRest::End
     }
 
@@ -215,7 +215,7 @@ impl Dispatcher {
     }
 
     /// A job that is nowhere any more has ended.
-    pub(super) fn end(&mut self, slot: Slot, end: End) {
+    pub(super) fn end(&mut self, slot: JobSlot, end: End) {
         let id = self.jobs.id(slot);
         if let Some(key) = self.jobs.extras(slot).pending {
             self.pending.remove(&key);

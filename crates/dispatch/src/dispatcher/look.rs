@@ -2,7 +2,7 @@
 
 use crate::cooldown::{HealthRow, Rest};
 use crate::job::{JobId, State, UpstreamId};
-use crate::jobs::{Place, Slot};
+use crate::jobs::{JobPlace, JobSlot};
 use crate::moment::Moment;
 use crate::policy::{Budget, Class, Quota};
 use crate::quota::{WindowRow, WindowUse};
@@ -140,7 +140,7 @@ impl Dispatcher {
     /// Whether calls of this budget count in a window that a restart must not forget.
     pub fn is_limited(&self, upstream: UpstreamId, budget: Budget) -> bool {
         self.seen(upstream)
-            .is_some_and(|up| up.ledger(budget).is_limited())
+            .is_some_and(|up| up.allowance(budget).is_limited())
     }
 
     /// The last decisions about an upstream, newest first.
@@ -194,7 +194,7 @@ impl Dispatcher {
     /// What to keep of a job, if it is on the agenda.
     pub fn agenda_row(&self, job: JobId) -> Option<AgendaRow> {
         let slot = self.jobs.find(job)?;
-        (self.jobs[slot].place == Place::Scheduled).then(|| self.row_of(slot))
+        (self.jobs[slot].place == JobPlace::Scheduled).then(|| self.row_of(slot))
     }
 
     /// All rows of the agenda, soonest first.
@@ -216,7 +216,7 @@ impl Dispatcher {
         self.refresh(upstream.0, now);
     }
 
-    fn row_of(&self, slot: Slot) -> AgendaRow {
+    fn row_of(&self, slot: JobSlot) -> AgendaRow {
         let record = &self.jobs[slot];
         AgendaRow {
             job: self.jobs.id(slot),

@@ -52,7 +52,7 @@ impl Dispatcher {
         let Some(up) = self.present_mut(upstream) else {
             return;
         };
-        up.ledger_mut(usage.budget)
+        up.allowance_mut(usage.budget)
             .learn(usage.window, usage.limit, usage.used, now);
         self.mark_changed(upstream.0);
         self.refresh(upstream.0, now);
@@ -69,7 +69,7 @@ impl Dispatcher {
         let now = self.advance(now);
         if let Some(up) = self.present_mut(upstream) {
             for budget in [Budget::Query, Budget::Grab] {
-                up.ledger_mut(budget).unlearn(Moment::NEVER);
+                up.allowance_mut(budget).unlearn(Moment::NEVER);
             }
         }
         self.operate(now, upstream, What::Cleared, Health::clear);
