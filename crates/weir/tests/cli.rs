@@ -52,9 +52,10 @@ fn explain_names_the_source_of_each_value() {
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = text.lines().map(words).collect();
     for line in [
-        "web.listen 127.0.0.1:0 weir.yaml:1:16",
-        "tracker.forwarder_queue_size 7 flag -Q",
-        "tracker.age 3h default",
+        "web.listen 127.0.0.1:0 weir.yaml:1:16 (read at start)",
+        "tracker.forwarder_queue_size 7 flag -Q (read at start)",
+        "tracker.age 3h default (read at start)",
+        "tracker.numwant 50 default",
     ] {
         assert!(lines.iter().any(|l| l == line), "{line} in\n{text}");
     }
