@@ -4,14 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use weir_dispatch::{Asker, Class, Dispatcher, Entry, Job, JobId, Key, Moment, Policy};
+use weir_dispatch::{Asker, Class, Dispatcher, Entry, Job, JobId, Key, Moment, Policy, Skip};
 
-use crate::call::Call;
+use crate::call::{Call, Outcome, Permit};
 use crate::driver;
 use crate::gate::{Gate, Rate};
 use crate::keeper::Keeper;
@@ -19,7 +20,7 @@ use crate::own::OwnRing;
 use crate::payload::{Asked, Hook, Payloads};
 use crate::series::Series;
 use crate::shared::Shared;
-use crate::state::State;
+use crate::state::{State, plain};
 use crate::tally::Counters;
 use crate::ticket::{Cell, Ticket};
 use crate::timeline::Timeline;
@@ -186,6 +187,18 @@ impl Engine {
         self.shared.submit(job, call, Asked::Hook(hook))
     }
 
+    /// Waits for a turn that somebody else uses: a client that is sent to the upstream makes the call itself. It
+    /// counts like one of ours, and says nothing about the upstream.
+    pub fn take_turn(&self, job: Job) -> Ticket {
+        struct MadeElsewhere;
+        impl Call for MadeElsewhere {
+            fn attempt(&self, _: Permit) -> BoxFuture<'_, Outcome> {
+                Box::pin(std::future::ready(Outcome::Moot))
+            }
+        }
+        self.submit(job, Arc::new(MadeElsewhere))
+    }
+
     /// Submits jobs that nobody waits for, each of which has a place reserved through the gate, under
     /// one lock.
     pub fn submit_reserved(&self, jobs: impl IntoIterator<Item = (Job, Arc<dyn Call>)>) -> Intake {
@@ -264,6 +277,21 @@ impl Engine {
         let mut state = self.shared.state.lock();
         state.counters.asked += answers;
         state.counters.from_memory += answers;
+    }
+
+    /// The front makes no call, because its turn comes too late for whoever asked. Recorded and counted like a job that
+    /// the engine itself skips.
+    pub fn note_skip(&self, job: &Job, skip: Skip) {
+        let now = self.shared.timeline.now();
+        let mut state = self.shared.state.lock();
+        state.counters.asked += 1;
+        let end = state.dispatcher.note_skip(now, job, skip);
+        state.counters.end_unsent(plain(end));
+    }
+
+    /// The longest wait for its turn that a job accepts; `None` if it waits however long it takes.
+    pub fn max_wait(&self, job: &Job) -> Option<Duration> {
+        self.shared.state.lock().dispatcher.max_wait(job)
     }
 
     /// Somebody got the answer of a call that was made for another.

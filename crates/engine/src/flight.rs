@@ -10,12 +10,13 @@ mod trip;
 
 use std::hash::Hash;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_dispatch::{Asker, Job};
+use tokio::time::Instant;
+use weir_dispatch::{Asker, Job, Moment, Wait};
 
 use crate::call::{Call, Ended};
 use crate::engine::Engine;
@@ -32,34 +33,14 @@ impl<K, T> Clone for Flights<K, T> {
     }
 }
 
-/// How flights end before their call does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlightOptions {
-    /// A flight whose call has been under way for so long takes no more followers: the call's
-    /// time-out.
-    pub max_age: Duration,
-    /// A job that has not started is cancelled so long after the last follower has left.
-    pub keep_interest: Duration,
-}
-
-type OnAnswer<K, T> = Box<dyn Fn(&K, &Arc<T>) + Send + Sync>;
-
 struct Inner<K, T> {
     engine: Engine,
-    options: Mutex<FlightOptions>,
-    on_answer: OnAnswer<K, T>,
+    max_age: Mutex<Duration>,
     board: Board<K, T, Trip>,
-}
-
-impl<K, T> Inner<K, T> {
-    fn options(&self) -> FlightOptions {
-        *self.options.lock()
-    }
 }
 
 /// Where a call puts its answer.
 pub struct Landing<K, T> {
-    flights: Weak<Inner<K, T>>,
     key: K,
     flight: Arc<Flight<T, Trip>>,
 }
@@ -84,25 +65,27 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static> Key for K {}
 pub trait Answer: Send + Sync + 'static {}
 impl<T: Send + Sync + 'static> Answer for T {}
 
+impl<K, T> Inner<K, T> {
+    /// Calls made before this take no more followers.
+    fn oldest(&self) -> Moment {
+        self.engine.timeline().now() - *self.max_age.lock()
+    }
+}
+
 impl<K: Key, T: Answer> Flights<K, T> {
-    /// No flights yet. `on_answer` is told every answer before its followers are, also when nobody
-    /// follows any more: it keeps it for the next asker.
-    pub fn new(
-        engine: Engine,
-        options: FlightOptions,
-        on_answer: impl Fn(&K, &Arc<T>) + Send + Sync + 'static,
-    ) -> Self {
+    /// No flights yet. A flight whose call has been under way for `max_age`, the call's time-out,
+    /// takes no more followers: they would wait for an answer that does not come.
+    pub fn new(engine: Engine, max_age: Duration) -> Self {
         Self(Arc::new(Inner {
             engine,
-            options: Mutex::new(options),
-            on_answer: Box::new(on_answer),
+            max_age: Mutex::new(max_age),
             board: Board::new(),
         }))
     }
 
     /// Flights under way, too, take followers for so long.
     pub fn set_max_age(&self, max_age: Duration) {
-        self.0.options.lock().max_age = max_age;
+        *self.0.max_age.lock() = max_age;
     }
 
     /// Joins the flight with this key, and makes it if there is none: `start` gives the call, which
@@ -115,7 +98,7 @@ impl<K: Key, T: Answer> Flights<K, T> {
         start: impl FnOnce(Landing<K, T>) -> Option<Arc<dyn Call>>,
     ) -> Follower<K, T> {
         let flights = self.0.clone();
-        let oldest = flights.engine.timeline().now() - flights.options().max_age;
+        let oldest = flights.oldest();
         let fits = |trip: &Trip| trip.is_younger_than(oldest);
         let (flight, seat, leads) = flights.board.join(&key, fits, || Trip::new(job));
         if leads {
@@ -129,6 +112,14 @@ impl<K: Key, T: Answer> Flights<K, T> {
             seat,
             leads,
         }
+    }
+
+    /// Whether a call with this key is being made that still takes followers: whoever joins now gets
+    /// its answer, however long the next turn of its upstream would take.
+    pub fn is_under_way(&self, key: &K) -> bool {
+        let oldest = self.0.oldest();
+        let flight = self.0.board.find(key);
+        flight.is_some_and(|flight| flight.own.called_at().is_some_and(|at| at > oldest))
     }
 
     /// How many flights are not over.
@@ -145,14 +136,11 @@ impl<K: Key, T: Answer> Flights<K, T> {
 impl<K: Key, T: Answer> Landing<K, T> {
     /// Puts the answer into the flight, before the call returns.
     pub fn put(&self, answer: Arc<T>) {
-        if let Some(flights) = self.flights.upgrade() {
-            (flights.on_answer)(&self.key, &answer);
-        }
         self.flight.put(answer);
     }
 
     /// Puts an answer into the flight that tells what went wrong. Followers get it when the engine has taken note of
-    /// how the call went, so that whoever looks then at the upstream sees it resting; it is not kept.
+    /// how the call went, so that whoever looks then at the upstream sees its cooldown.
     pub fn put_last(&self, answer: Arc<T>) {
         self.flight.put_last(answer);
     }
@@ -171,12 +159,43 @@ impl<K: Key, T: Answer> Follower<K, T> {
 
     /// Who made the flight: the asker of its job.
     pub fn leader(&self) -> Asker {
-        self.flight.own.asker()
+        self.flight.own.job().asker
     }
 
     /// What it got, if anything yet.
     pub fn result(&self) -> Option<Result<Arc<T>, Ended>> {
         self.flight.result(self.seat)
+    }
+
+    /// Waits until it is certain that the flight's call is not made before `until`, and says how long its turn takes and
+    /// what for: a cooldown has begun, a quota is used up, the slot went to another. The flight goes on all the same.
+    /// Never ready once the call is made.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when this is dropped before it is ready.
+    pub async fn put_off(&self, until: Instant) -> (Duration, Wait) {
+        let shared = &self.flights.engine.shared;
+        let until = shared.timeline.moment(until);
+        let moved = shared.moved(self.flight.own.job().upstream);
+        loop {
+            // Listens before it looks, or it would miss what happens in between.
+            let moved = moved.notified();
+            if let Some(turn) = self.turn_after(until) {
+                return turn;
+            }
+            moved.await;
+        }
+    }
+
+    fn turn_after(&self, until: Moment) -> Option<(Duration, Wait)> {
+        let (engine, trip) = (&self.flights.engine, &self.flight.own);
+        let job = trip.job();
+        let (wait, reason) = engine.next_wait(job.upstream, job.class, job.budget);
+        let reason = reason.filter(|_| engine.timeline().now() + wait > until)?;
+        // Looked at last: its own start moves the turn too, under the same lock of the engine; and what has ended is
+        // over before it forgets its start.
+        let waits = trip.called_at().is_none() && self.result().is_none();
+        waits.then_some((wait, reason))
     }
 }
 
@@ -190,13 +209,8 @@ impl<K: Key, T: Answer> Future for Follower<K, T> {
 
 impl<K: Key, T: Answer> Drop for Follower<K, T> {
     fn drop(&mut self) {
-        let Some(number) = self.flight.leave(self.seat) else {
-            return;
-        };
-        if self.flights.options().keep_interest.is_zero() {
+        if self.flight.leave(self.seat) {
             self.flights.abandon(&self.flight);
-        } else {
-            self.flights.abandon_later(&self.flight, number);
         }
     }
 }

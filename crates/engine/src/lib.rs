@@ -42,7 +42,7 @@ mod worker;
 pub use call::{Call, Ended, KEPT_BYTES, Outcome, Permit, Reason};
 pub use engine::{Engine, Intake, Options};
 pub use fault::Fault;
-pub use flight::{FlightOptions, Flights, Follower, Landing};
+pub use flight::{Flights, Follower, Landing};
 pub use gate::{Gate, Rate};
 pub use keeper::{AgendaChange, Changes, Keeper, KeptUpstream, Off};
 pub use look::{Figures, UpstreamFigures, UpstreamView};

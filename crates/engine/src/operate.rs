@@ -58,8 +58,10 @@ impl Engine {
 
     /// Gives an upstream another quota. Starts made so far stay counted.
     pub fn set_quota(&self, upstream: UpstreamId, quota: Quota) {
-        self.shared
-            .with(|state, now, _| state.dispatcher.set_quota(now, upstream, quota));
+        self.shared.with(|state, now, effects| {
+            state.dispatcher.set_quota(now, upstream, quota);
+            state.move_turn(upstream, effects);
+        });
     }
 
     /// Takes in what an upstream said about a limit of its own, outside a call; see

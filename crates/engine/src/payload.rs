@@ -1,9 +1,9 @@
 //! What the engine keeps beside each of the dispatcher's jobs: the call, and who wants to know how
 //! it ended. The table has the dispatcher's own places, so nothing is hashed.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use weir_dispatch::JobId;
+use weir_dispatch::{JobId, Moment};
 
 use crate::call::{Call, Ended};
 use crate::ticket::Cell;
@@ -32,8 +32,25 @@ pub(crate) enum Asked {
     Several(Box<Vec<Self>>),
 }
 
-/// Something to be done when a job has ended; a thin pointer in [`Asked`].
-pub(crate) struct Hook(pub(crate) Box<dyn Fn(Ended) + Send + Sync>);
+/// What a flight is told of its job; a thin pointer in [`Asked`].
+pub(crate) struct Hook {
+    end: Box<dyn Fn(Ended) + Send + Sync>,
+    started: OnceLock<Moment>,
+}
+
+impl Hook {
+    pub(crate) fn new(end: Box<dyn Fn(Ended) + Send + Sync>) -> Self {
+        Self {
+            end,
+            started: OnceLock::new(),
+        }
+    }
+
+    /// When the job's first attempt began.
+    pub(crate) fn started(&self) -> Option<Moment> {
+        self.started.get().copied()
+    }
+}
 
 impl Payload {
     pub(crate) fn new(call: Arc<dyn Call>, asked: Asked) -> Self {
@@ -108,12 +125,24 @@ impl Interest<'_> {
 }
 
 impl Asked {
+    /// The job's call is made now. Told under the engine's lock, so that whoever sees the slot used up
+    /// also sees by whom.
+    pub(crate) fn start(&self, now: Moment) {
+        match self {
+            Self::Hook(hook) => {
+                hook.started.get_or_init(|| now);
+            }
+            Self::Several(all) => all.iter().for_each(|asked| asked.start(now)),
+            Self::Nobody | Self::Ticket(_) => {}
+        }
+    }
+
     /// Tells everybody. Not under the engine's lock: a hook may submit.
     pub(crate) fn tell(self, ended: Ended) {
         match self {
             Self::Nobody => {}
             Self::Ticket(cell) => cell.end(ended),
-            Self::Hook(hook) => (hook.0)(ended),
+            Self::Hook(hook) => (hook.end)(ended),
             Self::Several(all) => all.into_iter().for_each(|asked| asked.tell(ended)),
         }
     }

@@ -76,6 +76,8 @@ pub(crate) struct Effects {
     pub(crate) ended: SmallVec<[(Payload, Ended); 1]>,
     pub(crate) sooner: bool,
     pub(crate) handover: bool,
+    /// Who waits to hear that the next turn of an upstream has moved.
+    pub(crate) moved: SmallVec<[Arc<Notify>; 1]>,
     /// Reserved places that were used.
     pub(crate) used: u32,
     /// Calls that are not needed; dropped after unlocking like those of ended jobs.
@@ -135,7 +137,8 @@ impl Shared {
         }
     }
 
-    /// Does what a step brought about: rows first, then calls, then ends.
+    /// Does what a step brought about: rows first, then calls, then ends, and last whose turn has moved: those
+    /// whose job has ended need not hear of that.
     pub(crate) fn carry_out(self: &Arc<Self>, effects: Effects) {
         if effects.handover {
             self.hand_over();
@@ -157,6 +160,9 @@ impl Shared {
             if told.is_err() {
                 tracing::error!(front = self.front, "a front panicked when a job ended");
             }
+        }
+        for moved in effects.moved {
+            moved.notify_waiters();
         }
     }
 
@@ -219,7 +225,20 @@ impl Shared {
     }
 
     pub(crate) fn observe(self: &Arc<Self>, upstream: UpstreamId, usage: Usage) {
-        self.with(|state, now, _| state.dispatcher.observe(now, upstream, usage));
+        self.with(|state, now, effects| {
+            state.dispatcher.observe(now, upstream, usage);
+            state.move_turn(upstream, effects);
+        });
+    }
+
+    /// What is told whenever the next turn of an upstream may have moved.
+    pub(crate) fn moved(&self, upstream: UpstreamId) -> Arc<Notify> {
+        let mut state = self.state.lock();
+        let side = state.sides.get_mut(upstream.0 as usize);
+        // Of one that never was, nothing is told.
+        side.map_or_else(Arc::default, |side| {
+            side.moved.get_or_insert_default().clone()
+        })
     }
 
     pub(crate) fn explain(&self, upstream: UpstreamId, words: String) {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use weir_dispatch::{Moment, State, UpstreamId};
 
 use crate::call::{Ended, Outcome};
@@ -26,6 +27,8 @@ pub(crate) struct Side {
     pub(crate) requests: Requests,
     pub(crate) latency: Latency,
     pub(crate) series: Series,
+    /// Those who wait to hear that its next turn has moved; there once somebody did.
+    pub(crate) moved: Option<Arc<Notify>>,
     /// Its states over a day, oldest first; never empty. The first may be older.
     pub(crate) history: VecDeque<(Moment, Standing)>,
 }
@@ -90,6 +93,7 @@ impl Side {
             requests: [0; Kind::ALL.len()],
             latency: Latency::default(),
             series: Series::default(),
+            moved: None,
             history: VecDeque::from([(now, Standing::Open)]),
         }
     }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dispatch::{AgendaRow, Budget, Dispatcher, End, Entry, JobId, Moment, Start};
+use weir_dispatch::{AgendaRow, Budget, Dispatcher, End, Entry, JobId, Moment, Start, UpstreamId};
 
 use crate::call::{Call, Ended, KEPT_BYTES};
 use crate::keeper::{AgendaChange, Changes, KeptUpstream};
@@ -81,6 +81,8 @@ impl State {
         if !std::mem::replace(&mut payload.sent, true) {
             self.counters.sent += 1;
         }
+        payload.asked.start(now);
+        effects.moved.extend(side.moved.clone());
         effects.starts.push(Started {
             start,
             call: payload.call.clone(),
@@ -89,6 +91,14 @@ impl State {
         });
         let limited = |budget| self.dispatcher.is_limited(upstream, budget);
         effects.handover |= self.keeps && (limited(Budget::Query) || limited(Budget::Grab));
+    }
+
+    /// The next turn of an upstream may come later than it did: whoever waits to hear of that is told.
+    pub(crate) fn move_turn(&self, upstream: UpstreamId, effects: &mut Effects) {
+        let side = self.sides.get(upstream.0 as usize);
+        effects
+            .moved
+            .extend(side.and_then(|side| side.moved.clone()));
     }
 
     /// Moves the jobs that ended out of the table. `own` is what the engine knows better than the

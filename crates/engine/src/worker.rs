@@ -143,6 +143,7 @@ impl State {
         let open = self.sides[upstream.0 as usize].standing() == Standing::Open;
         if !open || !matches!(finish, Finish::Done | Finish::No) {
             self.note_state(upstream, now);
+            self.move_turn(upstream, effects);
         }
     }
 }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Class, UpstreamId};
-use weir_engine::{Engine, FlightOptions, Flights, Outward, Restored, Rows};
+use weir_engine::{Engine, Flights, Outward, Restored, Rows};
 use weir_search_proto::Protocol;
 use weir_store::sqlite::File;
 
@@ -168,14 +168,11 @@ impl Desk {
             under_way: Arc::default(),
         });
         let history = History::open(state)?;
-        let options = FlightOptions {
-            max_age: longest_call(config),
-            keep_interest: Duration::ZERO,
-        };
+        let max_age = longest_call(config);
         let desk = Arc::new(Self {
-            parts: Flights::new(engine.clone(), options, |_, _| {}),
-            caps: Flights::new(engine.clone(), options, |_, _| {}),
-            files: Flights::new(engine.clone(), options, |_, _| {}),
+            parts: Flights::new(engine.clone(), max_age),
+            caps: Flights::new(engine.clone(), max_age),
+            files: Flights::new(engine.clone(), max_age),
             links: Links::new(&history.link_key()?),
             config: ArcSwap::from_pointee(config.clone()),
             roster: ArcSwap::default(),

@@ -130,7 +130,7 @@ impl Dispatcher {
             class: job.class,
             budget: job.budget,
             probe: job.probe,
-            limit: job.max_wait.or(self.max_wait(job.class)),
+            limit: self.max_wait(job),
         }
     }
 
@@ -146,11 +146,17 @@ impl Dispatcher {
                 .jobs
                 .extras(slot)
                 .max_wait
-                .or(self.max_wait(record.class)),
+                .or(self.max_wait_of(record.class)),
         }
     }
 
-    pub(super) fn max_wait(&self, class: Class) -> Option<Duration> {
+    /// The longest next wait that a job accepts: its own, else its class's.
+    pub fn max_wait(&self, job: &Job) -> Option<Duration> {
+        job.max_wait
+            .or_else(|| self.max_wait_of(self.fitting(job).class))
+    }
+
+    pub(super) fn max_wait_of(&self, class: Class) -> Option<Duration> {
         self.policy.classes[usize::from(class.0)].max_wait
     }
 
@@ -296,6 +302,18 @@ impl Dispatcher {
                 self.end(slot, end);
             }
         }
+    }
+
+    /// Records a job that was not submitted, because its turn would come too late for whoever wanted it. Gives how it
+    /// ended, which is otherwise where its upstream is gone.
+    pub fn note_skip(&mut self, now: Moment, job: &Job, skip: Skip) -> End {
+        let now = self.advance(now);
+        let job = self.fitting(job);
+        if let Some(refusal) = self.never(&job) {
+            return refusal;
+        }
+        self.note_of(&job, now, What::Skipped(skip));
+        End::Skipped(skip)
     }
 
     /// Leaves a record about a job that is not in the table.

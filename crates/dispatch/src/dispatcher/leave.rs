@@ -166,7 +166,7 @@ impl Dispatcher {
             }
             let up = &self.upstreams[upstream as usize];
             let (ready, _) = up.ready(class, budget, now);
-            let (wait, limit) = (now.until(ready), self.max_wait(class));
+            let (wait, limit) = (now.until(ready), self.max_wait_of(class));
             while let Some(slot) =
                 self.upstreams[upstream as usize].queues[index].impatient(wait, limit)
             {

@@ -39,8 +39,6 @@ struct State<T> {
     followers: u32,
     /// Those who joined since the last launch was made.
     late: u32,
-    /// Counts leavings that left nobody.
-    abandoned: u32,
     next_id: u64,
     wakers: Vec<(u64, Waker)>,
 }
@@ -86,6 +84,11 @@ impl<K: Hash + Eq + Clone, T, X> Board<K, T, X> {
         flights.insert(key.clone(), flight.clone());
         let seat = Seat { id: 0, launch: 1 };
         (flight, seat, true)
+    }
+
+    /// The flight with this key.
+    pub(crate) fn find(&self, key: &K) -> Option<Arc<Flight<T, X>>> {
+        self.flights.lock().get(key).cloned()
     }
 
     /// A launch ended.
@@ -140,7 +143,6 @@ impl<T, X> Flight<T, X> {
                 launch: 1,
                 followers: 1,
                 late: 0,
-                abandoned: 0,
                 next_id: 1,
                 wakers: Vec::new(),
             }),
@@ -193,26 +195,16 @@ impl<T, X> Flight<T, X> {
         self.state.lock().result(seat)
     }
 
-    /// A follower leaves. If it was the last and there is still something to come, gives a number to
-    /// ask [`Flight::is_abandoned`] with.
-    pub(crate) fn leave(&self, seat: Seat) -> Option<u32> {
+    /// A follower leaves. Says whether it was the last and there is still something to come. Whoever
+    /// joins after that is not lost: a launch that is cancelled for it is made again.
+    pub(crate) fn leave(&self, seat: Seat) -> bool {
         let mut state = self.state.lock();
         state.wakers.retain(|(id, _)| *id != seat.id);
         state.followers -= 1;
         if seat.launch > state.launch {
             state.late -= 1;
         }
-        if state.followers > 0 || state.over.is_some() || state.answer.is_some() {
-            return None;
-        }
-        state.abandoned += 1;
-        Some(state.abandoned)
-    }
-
-    /// Whether nobody has joined since that leaving.
-    pub(crate) fn is_abandoned(&self, number: u32) -> bool {
-        let state = self.state.lock();
-        state.followers == 0 && state.abandoned == number
+        state.followers == 0 && state.over.is_none() && state.answer.is_none()
     }
 
     /// Whether nobody follows it.

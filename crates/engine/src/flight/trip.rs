@@ -1,14 +1,12 @@
 //! What a flight has to do with the engine: its job is submitted, raised, submitted again, cancelled.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use weir_dispatch::{Asker, Job, JobId, Moment};
+use weir_dispatch::{Job, JobId, Moment};
 
-use crate::call::{Call, Ended, Outcome, Permit};
+use crate::call::{Call, Ended};
 use crate::payload::Hook;
-use crate::timeline::Timeline;
 
 use super::board::{Flight, Then};
 use super::{Answer, Inner, Key, Landing};
@@ -21,10 +19,11 @@ struct Ride {
     job: Job,
     /// Taken away when the flight is over: the call holds the flight.
     call: Option<Arc<dyn Call>>,
-    /// The job of the latest launch, with its number, and what is told its end.
-    under_way: Option<(u32, JobId, Arc<Hook>)>,
-    /// When its call was first made.
-    called_at: Option<Moment>,
+    /// What is told start and end of the latest launch. There before its job is submitted, so that
+    /// nobody sees that a call began and not whose.
+    hook: Option<Arc<Hook>>,
+    /// The job of the latest launch, once it is submitted.
+    id: Option<JobId>,
 }
 
 impl<K: Key, T: Answer> Inner<K, T> {
@@ -36,7 +35,6 @@ impl<K: Key, T: Answer> Inner<K, T> {
         start: impl FnOnce(Landing<K, T>) -> Option<Arc<dyn Call>>,
     ) {
         let landing = Landing {
-            flights: Arc::downgrade(self),
             key: key.clone(),
             flight: flight.clone(),
         };
@@ -48,12 +46,7 @@ impl<K: Key, T: Answer> Inner<K, T> {
             ended: Some(Ended::Panicked),
         };
         if let Some(call) = start(landing) {
-            let flown = Flown {
-                call,
-                flight: Arc::downgrade(flight),
-                timeline: self.engine.timeline(),
-            };
-            flight.own.0.lock().call = Some(Arc::new(flown));
+            flight.own.0.lock().call = Some(call);
             self.launch(key, flight, 1);
             guard.ended = None;
         } else {
@@ -64,39 +57,36 @@ impl<K: Key, T: Answer> Inner<K, T> {
 
     /// Submits the job of a flight.
     fn launch(self: &Arc<Self>, key: &K, flight: &Arc<Flight<T, Trip>>, launch: u32) {
+        let hook = {
+            let (flights, key, flight) = (self.clone(), key.clone(), flight.clone());
+            let land = move |ended| flights.land(&key, &flight, launch, ended);
+            Arc::new(Hook::new(Box::new(land)))
+        };
         let (job, call) = {
             let mut ride = flight.own.0.lock();
-            ride.called_at = None;
+            (ride.hook, ride.id) = (Some(hook.clone()), None);
             (ride.job, ride.call.clone())
         };
         let Some(call) = call else {
             return self.land(key, flight, launch, Ended::Cancelled);
-        };
-        let hook = {
-            let (flights, key, flight) = (self.clone(), key.clone(), flight.clone());
-            let tell = move |ended| flights.land(&key, &flight, launch, ended);
-            Arc::new(Hook(Box::new(tell)))
         };
         let Some(id) = self.engine.submit_hooked(job, call, hook.clone()) else {
             return;
         };
         let class = {
             let mut ride = flight.own.0.lock();
-            let later = ride
-                .under_way
-                .as_ref()
-                .is_some_and(|(other, ..)| *other > launch);
-            if later || ride.call.is_none() {
+            let latest = ride.hook.as_ref();
+            if !latest.is_some_and(|latest| Arc::ptr_eq(latest, &hook)) {
                 return; // it has ended in between
             }
-            ride.under_way = Some((launch, id, hook));
+            ride.id = Some(id);
             ride.job.class
         };
         // What happened before the job was known.
         if class < job.class {
             self.engine.raise(id, class);
         }
-        if flight.is_empty() && self.options().keep_interest.is_zero() {
+        if flight.is_empty() {
             self.abandon(flight);
         }
     }
@@ -107,7 +97,7 @@ impl<K: Key, T: Answer> Inner<K, T> {
             Then::Launch(next) => self.launch(key, flight, next),
             Then::Over => {
                 let mut ride = flight.own.0.lock();
-                let over = (ride.call.take(), ride.under_way.take());
+                let over = (ride.call.take(), ride.hook.take());
                 drop(ride);
                 drop(over); // not under the lock: the call holds the flight
             }
@@ -122,8 +112,7 @@ impl<K: Key, T: Answer> Inner<K, T> {
             if more_urgent {
                 ride.job.class = job.class;
             }
-            let id = ride.under_way.as_ref().map(|(_, id, _)| *id);
-            (ride.job.asker, id.filter(|_| more_urgent))
+            (ride.job.asker, ride.id.filter(|_| more_urgent))
         };
         self.engine.note_shared(job, leader);
         if let Some(id) = raised {
@@ -133,28 +122,14 @@ impl<K: Key, T: Answer> Inner<K, T> {
 
     /// Nobody follows a flight: its job is cancelled if it has not started.
     pub(super) fn abandon(&self, flight: &Arc<Flight<T, Trip>>) {
-        let under_way = flight.own.0.lock().under_way.clone();
-        if let Some((_, id, hook)) = under_way {
+        let (id, hook) = {
+            let ride = flight.own.0.lock();
+            (ride.id, ride.hook.clone())
+        };
+        // A job that is just being submitted is looked after by `launch`.
+        if let (Some(id), Some(hook)) = (id, hook) {
             self.engine.shared.abandon(id, &hook);
         }
-    }
-
-    /// The same after the time that interest is kept, unless somebody joins.
-    pub(super) fn abandon_later(self: &Arc<Self>, flight: &Arc<Flight<T, Trip>>, number: u32) {
-        let (flights, flight) = (self.clone(), flight.clone());
-        let shared = &self.engine.shared;
-        let closing = shared.closing.clone();
-        let later = async move {
-            tokio::select! {
-                () = closing.cancelled() => {}
-                () = tokio::time::sleep(flights.options().keep_interest) => {
-                    if flight.is_abandoned(number) {
-                        flights.abandon(&flight);
-                    }
-                }
-            }
-        };
-        shared.tasks.spawn_on(later, &shared.runtime);
     }
 }
 
@@ -179,38 +154,23 @@ impl Trip {
         Self(Mutex::new(Ride {
             job,
             call: None,
-            under_way: None,
-            called_at: None,
+            hook: None,
+            id: None,
         }))
     }
 
-    pub(super) fn asker(&self) -> Asker {
-        self.0.lock().job.asker
+    /// What is submitted; its asker is the one who made the flight.
+    pub(super) fn job(&self) -> Job {
+        self.0.lock().job
+    }
+
+    /// When the call of the latest launch was first made.
+    pub(super) fn called_at(&self) -> Option<Moment> {
+        self.0.lock().hook.as_ref()?.started()
     }
 
     /// Whether its call was not made before this.
     pub(super) fn is_younger_than(&self, oldest: Moment) -> bool {
-        self.0.lock().called_at.is_none_or(|at| at > oldest)
-    }
-}
-
-/// The call of a flight, which notes when it is made.
-struct Flown<T> {
-    call: Arc<dyn Call>,
-    flight: Weak<Flight<T, Trip>>,
-    timeline: Timeline,
-}
-
-impl<T: Answer> Call for Flown<T> {
-    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
-        if let Some(flight) = self.flight.upgrade() {
-            let now = self.timeline.now();
-            flight.own.0.lock().called_at.get_or_insert(now);
-        }
-        self.call.attempt(permit)
-    }
-
-    fn keep(&self) -> Option<Vec<u8>> {
-        self.call.keep()
+        self.called_at().is_none_or(|at| at > oldest)
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use weir_engine::dispatch::{Asker, Class, Job, UpstreamId, What};
-use weir_engine::{Call, Ended, FlightOptions, Flights, Follower, Landing, Outcome, Permit};
+use tokio::time::Instant;
+use weir_engine::dispatch::{Asker, Budget, Class, Job, UpstreamId, Usage, Wait, What, Window};
+use weir_engine::{Call, Ended, Flights, Follower, Landing, Outcome, Permit};
 
 use crate::kit::*;
 
@@ -19,9 +20,10 @@ struct Tower {
     one: UpstreamId,
 }
 
-/// Puts an answer into the flight once the hand below says so.
+/// Keeps an answer and puts it into the flight once the hand below says so.
 struct Fetch {
     hand: Arc<Hand>,
+    kept: Kept,
     landing: Landing<&'static str, u32>,
     answer: u32,
 }
@@ -31,6 +33,7 @@ impl Call for Fetch {
         async move {
             let outcome = self.hand.run(&permit).await;
             if outcome == Outcome::Done {
+                self.kept.lock().push((self.landing.key(), self.answer));
                 self.landing.put(Arc::new(self.answer));
             }
             outcome
@@ -56,22 +59,13 @@ impl Call for Complain {
 }
 
 impl Tower {
-    fn new(keep_interest: std::time::Duration) -> Self {
+    fn new() -> Self {
         let desk = Desk::new(policy());
         let one = desk.upstream("one", secs(60), 1);
-        let options = FlightOptions {
-            max_age: secs(30),
-            keep_interest,
-        };
-        let kept = Kept::default();
-        let keep = kept.clone();
-        let flights = Flights::new(desk.engine.clone(), options, move |key, answer| {
-            keep.lock().push((*key, **answer));
-        });
         Self {
+            flights: Flights::new(desk.engine.clone(), secs(30)),
             desk,
-            flights,
-            kept,
+            kept: Kept::default(),
             one,
         }
     }
@@ -84,10 +78,15 @@ impl Tower {
     }
 
     fn join(&self, class: Class, asker: u32, hand: &Arc<Hand>) -> Follower<&'static str, u32> {
-        let (hand, answer) = (hand.clone(), asker);
-        self.flights.join("key", self.job(class, asker), |landing| {
+        self.join_with(self.job(class, asker), asker, hand)
+    }
+
+    fn join_with(&self, job: Job, answer: u32, hand: &Arc<Hand>) -> Follower<&'static str, u32> {
+        let (hand, kept) = (hand.clone(), self.kept.clone());
+        self.flights.join("key", job, |landing| {
             Some(Arc::new(Fetch {
                 hand,
+                kept,
                 landing,
                 answer,
             }))
@@ -106,7 +105,7 @@ impl Tower {
 
 #[tokio::test(start_paused = true)]
 async fn rss_from_two_programs_is_one_call_whose_answer_both_get() {
-    let tower = Tower::new(secs(0));
+    let tower = Tower::new();
     let hand = tower.desk.call("call");
     let first = tower.join(RSS, 1, &hand);
     let second = tower.join(RSS, 2, &hand);
@@ -131,7 +130,7 @@ async fn rss_from_two_programs_is_one_call_whose_answer_both_get() {
 /// Who was told sooner would see an upstream that is open, and tell its client to come back at once.
 #[tokio::test(start_paused = true)]
 async fn what_went_wrong_is_told_when_the_upstream_rests() {
-    let tower = Tower::new(secs(0));
+    let tower = Tower::new();
     let hand = tower.desk.call("call");
     let call = hand.clone();
     let job = tower.job(INTERACTIVE, 1);
@@ -146,12 +145,11 @@ async fn what_went_wrong_is_told_when_the_upstream_rests() {
     assert_eq!(follower.await, Ok(Arc::new(7)));
     let rests = tower.desk.engine.rests([tower.one]);
     assert!(rests[0].is_some());
-    assert!(tower.kept.lock().is_empty(), "it is no answer to keep");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_interactive_follower_of_a_background_flight_starts_within_its_own_gap() {
-    let tower = Tower::new(secs(0));
+    let tower = Tower::new();
     tower.occupy().await;
     let hand = tower.desk.call("call");
     let background = tower.join(BACKGROUND, 1, &hand);
@@ -165,7 +163,7 @@ async fn an_interactive_follower_of_a_background_flight_starts_within_its_own_ga
 
 #[tokio::test(start_paused = true)]
 async fn the_leader_may_leave_without_taking_followers_along() {
-    let tower = Tower::new(secs(0));
+    let tower = Tower::new();
     tower.occupy().await;
     let hand = tower.desk.call("call");
     let leader = tower.join(INTERACTIVE, 1, &hand);
@@ -177,7 +175,7 @@ async fn the_leader_may_leave_without_taking_followers_along() {
 
 #[tokio::test(start_paused = true)]
 async fn when_the_last_follower_leaves_a_queued_job_is_cancelled() {
-    let tower = Tower::new(secs(0));
+    let tower = Tower::new();
     tower.occupy().await;
     let hand = tower.desk.call("call");
     let (a, b) = (
@@ -194,26 +192,8 @@ async fn when_the_last_follower_leaves_a_queued_job_is_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn interest_may_be_kept_for_those_who_come_back() {
-    let tower = Tower::new(secs(300));
-    tower.desk.engine.hold();
-    let hand = tower.desk.call("call");
-    drop(tower.join(INTERACTIVE, 1, &hand));
-    pass(secs(299)).await;
-    let back = tower.join(INTERACTIVE, 2, &hand);
-    assert!(!back.leads());
-    pass(secs(5)).await;
-    let status = tower.desk.engine.status();
-    assert_eq!((status.counts.queued, status.counters.cancelled), (1, 0));
-    drop(back);
-    pass(secs(301)).await;
-    assert_eq!(tower.desk.engine.status().counts.queued, 0);
-    assert!(tower.flights.is_empty());
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_running_call_that_nobody_waits_for_ends_and_its_answer_is_kept() {
-    let tower = Tower::new(secs(0));
+    let tower = Tower::new();
     let hand = tower.desk.call("call");
     let follower = tower.join(INTERACTIVE, 7, &hand);
     settle().await;
@@ -226,7 +206,7 @@ async fn a_running_call_that_nobody_waits_for_ends_and_its_answer_is_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_panics_ends_and_those_who_joined_later_get_another_call() {
-    let tower = Tower::new(secs(0));
+    let tower = Tower::new();
     let hand = tower.desk.call("call");
     let leader = tower.join(INTERACTIVE, 1, &hand);
     settle().await;
@@ -240,7 +220,7 @@ async fn a_leader_that_panics_ends_and_those_who_joined_later_get_another_call()
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_times_out_ends_for_its_leader_and_is_made_again_for_the_late() {
-    let tower = Tower::new(secs(0));
+    let tower = Tower::new();
     let hand = tower.desk.ready("call", Step::Never);
     let leader = tower.join(INTERACTIVE, 1, &hand);
     pass(secs(10)).await;
@@ -254,7 +234,7 @@ async fn a_call_that_times_out_ends_for_its_leader_and_is_made_again_for_the_lat
 
 #[tokio::test(start_paused = true)]
 async fn what_kept_the_call_from_happening_is_told_to_all() {
-    let tower = Tower::new(secs(0));
+    let tower = Tower::new();
     tower.occupy().await;
     tower.desk.engine.hold();
     let hand = tower.desk.call("call");
@@ -271,7 +251,7 @@ async fn what_kept_the_call_from_happening_is_told_to_all() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_found_in_the_cache_needs_no_call() {
-    let tower = Tower::new(secs(0));
+    let tower = Tower::new();
     let follower = tower.flights.join("key", tower.job(RSS, 1), |landing| {
         landing.put(Arc::new(42));
         None
@@ -282,7 +262,7 @@ async fn an_answer_found_in_the_cache_needs_no_call() {
 
 #[tokio::test(start_paused = true)]
 async fn a_start_that_panics_leaves_no_flight_behind() {
-    let tower = Tower::new(secs(0));
+    let tower = Tower::new();
     let job = tower.job(RSS, 1);
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         tower.flights.join("key", job, |_| panic!("in start"))
@@ -293,24 +273,18 @@ async fn a_start_that_panics_leaves_no_flight_behind() {
 
 #[tokio::test(start_paused = true)]
 async fn a_flight_beyond_its_age_takes_no_more_followers() {
-    let tower = Tower::new(secs(0));
+    let tower = Tower::new();
     let two = tower
         .desk
         .engine
         .add_upstream("two", quota(secs(0), 2), secs(300));
     let hand = tower.desk.call("call");
-    let join = || {
-        let hand = hand.clone();
-        tower.flights.join("key", job(two, INTERACTIVE), |landing| {
-            Some(Arc::new(Fetch {
-                hand,
-                landing,
-                answer: 1,
-            }))
-        })
-    };
+    let join = || tower.join_with(job(two, INTERACTIVE), 1, &hand);
     let old = join();
-    pass(secs(31)).await;
+    pass(secs(29)).await;
+    assert!(tower.flights.is_under_way(&"key"));
+    pass(secs(2)).await;
+    assert!(!tower.flights.is_under_way(&"key"), "nobody may join it");
     let new = join();
     assert!(new.leads());
     settle().await;
@@ -324,7 +298,7 @@ async fn a_flight_beyond_its_age_takes_no_more_followers() {
 
 #[tokio::test(start_paused = true)]
 async fn shutdown_ends_flights_too() {
-    let tower = Tower::new(secs(300));
+    let tower = Tower::new();
     let hand = tower.desk.call("call");
     let follower = tower.join(RSS, 1, &hand);
     settle().await;
@@ -332,5 +306,88 @@ async fn shutdown_ends_flights_too() {
     tower.desk.engine.shutdown(secs(1)).await;
     assert_eq!(follower.await, Err(Ended::Shutdown));
     assert!(tower.flights.is_empty());
-    assert_eq!(Arc::strong_count(&tower.kept), 2);
+    assert_eq!(Arc::strong_count(&tower.kept), 1, "the call is dropped");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flight_is_under_way_from_the_moment_in_which_its_slot_is_used() {
+    let tower = Tower::new();
+    let hand = tower.desk.call("call");
+    let follower = tower.join(INTERACTIVE, 1, &hand);
+    // No task has run since, but whoever looks now finds the slot used up.
+    let (_, why) = tower
+        .desk
+        .engine
+        .next_wait(tower.one, INTERACTIVE, Budget::Query);
+    assert_eq!(why, Some(Wait::Gap));
+    assert!(tower.flights.is_under_way(&"key"));
+    hand.answer();
+    assert_eq!(follower.await, Ok(Arc::new(1)));
+    settle().await;
+    let queued = tower.join(INTERACTIVE, 2, &hand);
+    assert!(!tower.flights.is_under_way(&"key"), "it waits for its gap");
+    assert!(!tower.flights.is_under_way(&"another"));
+    drop(queued);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_is_told_when_a_cooldown_puts_its_call_off() {
+    let tower = Tower::new();
+    let (first, second) = (tower.desk.call("first"), tower.desk.call("second"));
+    let engine = &tower.desk.engine;
+    engine.submit_detached(job(tower.one, INTERACTIVE), first.clone());
+    let follower = tower.join(INTERACTIVE, 1, &second);
+    let deadline = Instant::now() + secs(15);
+    let put_off = follower.put_off(deadline);
+    tokio::pin!(put_off);
+    pass(secs(5)).await;
+    assert!(
+        futures_util::poll!(put_off.as_mut()).is_pending(),
+        "1 s is left"
+    );
+    let retry_after = Some(secs(3600));
+    first.give(Step::Outcome(Outcome::Throttled { retry_after }));
+    let told = tokio::time::timeout(millis(1), put_off).await;
+    assert_eq!(told, Ok((secs(3600), Wait::Rest)));
+    assert_eq!(follower.result(), None, "the flight goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_is_told_when_the_slot_goes_to_another_and_not_when_it_is_its_own() {
+    let tower = Tower::new();
+    tower.occupy().await;
+    let engine = &tower.desk.engine;
+    let other = tower.desk.call("other");
+    engine.submit_detached(job(tower.one, INTERACTIVE), other.clone());
+    let hand = tower.desk.call("call");
+    let follower = tower.join(INTERACTIVE, 1, &hand);
+    // Turns come at 6 and 12 s; after the first of them nobody can have one before 8 s.
+    let soon = Instant::now() + secs(8);
+    assert_eq!(follower.put_off(soon).await, (secs(6), Wait::Gap));
+    assert_eq!(tower.desk.starts("other"), [secs(6)]);
+    other.answer();
+    let own = tokio::time::timeout(secs(60), follower.put_off(soon + secs(5))).await;
+    assert!(own.is_err(), "its own call is being made: {own:?}");
+    assert_eq!(tower.desk.starts("call"), [secs(12)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_is_told_of_a_quota_that_shrinks() {
+    let tower = Tower::new();
+    tower.occupy().await;
+    let hand = tower.desk.call("call");
+    let follower = tower.join(INTERACTIVE, 1, &hand);
+    let put_off = follower.put_off(Instant::now() + secs(15));
+    tokio::pin!(put_off);
+    assert!(futures_util::poll!(put_off.as_mut()).is_pending());
+    let usage = Usage {
+        budget: Budget::Query,
+        window: Window::Hour,
+        limit: 1,
+        used: Some(1),
+    };
+    tower.desk.engine.observe(tower.one, usage);
+    let (wait, reason) = put_off.await;
+    assert_eq!(reason, Wait::Window);
+    assert!(wait > secs(15), "{wait:?}");
 }

@@ -1,7 +1,7 @@
 //! Spacing, windows, max-wait, calls in flight, workers.
 
 use crate::kit::*;
-use weir_engine::dispatch::{Drop, Skip, Wait};
+use weir_engine::dispatch::{Asker, Budget, Drop, Job, Skip, State, Wait, What};
 use weir_engine::{Ended, Outcome};
 
 #[tokio::test(start_paused = true)]
@@ -187,4 +187,71 @@ async fn learned_limits_hold_and_a_lower_quota_too() {
         .submit_detached(job(one, INTERACTIVE), desk.done("b"));
     pass(secs(61)).await;
     assert_eq!(desk.starts("b"), [secs(60)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_skip_that_the_front_decides_is_recorded_and_counted_without_a_job() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(60), 1);
+    let asked = Job {
+        asker: Asker(7),
+        ..job(one, RSS)
+    };
+    let skip = Skip {
+        reason: Wait::Gap,
+        wait: Some(secs(30)),
+        limit: Some(secs(15)),
+    };
+    desk.engine.note_skip(&asked, skip);
+    let counters = desk.engine.status().counters;
+    assert_eq!((counters.asked, counters.skipped, counters.sent), (1, 1, 0));
+    let decision = desk.engine.decisions(one, None, 9)[0];
+    assert_eq!(decision.what, What::Skipped(skip));
+    assert_eq!((decision.class, decision.asker), (Some(RSS), Asker(7)));
+    desk.engine.remove_upstream(one);
+    desk.engine.note_skip(&asked, skip);
+    let counters = desk.engine.status().counters;
+    assert_eq!(
+        (counters.asked, counters.dropped),
+        (2, 1),
+        "nobody skips what is gone"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_somebody_else_uses_waits_and_counts_like_a_call() {
+    let desk = Desk::new(policy());
+    let mut one_a_minute = quota(secs(0), 1);
+    one_a_minute.grab.minute = Some(1);
+    let one = desk.engine.add_upstream("one", one_a_minute, secs(30));
+    let grab = Job {
+        budget: Budget::Grab,
+        ..job(one, INTERACTIVE)
+    };
+    let turn = desk.engine.take_turn(grab).await;
+    assert_eq!(turn, Ended::Finished(Outcome::Moot));
+    let (wait, why) = desk.engine.next_wait(one, INTERACTIVE, Budget::Grab);
+    assert_eq!((wait, why), (secs(60), Some(Wait::Window)));
+    let next = tokio::time::Instant::now();
+    assert_eq!(
+        desk.engine.take_turn(grab).await,
+        Ended::Finished(Outcome::Moot)
+    );
+    assert_eq!(next.elapsed(), secs(60));
+    let view = desk.engine.upstream(one).expect("it is there");
+    assert_eq!(view.status.state, State::Open);
+    assert_eq!(desk.engine.status().counters.sent, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_waits_as_long_as_it_says_or_else_its_class() {
+    let desk = Desk::new(policy());
+    let one = desk.upstream("one", secs(0), 1);
+    let own = Job {
+        max_wait: Some(secs(3)),
+        ..job(one, RSS)
+    };
+    assert_eq!(desk.engine.max_wait(&own), Some(secs(3)));
+    assert_eq!(desk.engine.max_wait(&job(one, RSS)), Some(secs(15)));
+    assert_eq!(desk.engine.max_wait(&job(one, INTERACTIVE)), None);
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use weir_engine::dispatch::{Class, UpstreamId};
-use weir_engine::{Call, Ended, FlightOptions, Flights, Kind, Landing, Outcome, Permit};
+use weir_engine::{Call, Ended, Flights, Kind, Landing, Outcome, Permit};
 
 use crate::kit::*;
 
@@ -132,11 +132,7 @@ async fn every_job_ends_once_whoever_submits_drops_raises_and_cancels() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn followers_never_hang_while_others_come_and_go() {
     let (desk, upstreams) = crowd();
-    let options = FlightOptions {
-        max_age: secs(30),
-        keep_interest: secs(0),
-    };
-    let flights = Flights::<u64, u64>::new(desk.engine.clone(), options, |_, _| ());
+    let flights = Flights::<u64, u64>::new(desk.engine.clone(), secs(30));
     let threads: Vec<_> = (0..4_u64)
         .map(|seed| {
             let (flights, upstreams) = (flights.clone(), upstreams.clone());

@@ -111,8 +111,7 @@ fn the_last_follower_leaves_while_another_joins() {
             let (board, flight) = (board.clone(), flight.clone());
             thread::spawn(move || {
                 // The engine cancels the queued job if nobody is left; else the call is made.
-                let abandoned = flight.leave(seat);
-                let cancelled = abandoned.is_some_and(|number| flight.is_abandoned(number));
+                let cancelled = flight.leave(seat);
                 fly(&board, &flight, |launch| match launch {
                     1 if cancelled => Err(Ended::Cancelled),
                     launch => Ok(launch),
