@@ -172,30 +172,26 @@ impl<K: Key, T: Answer> Follower<K, T> {
     /// Never ready once the call is made.
     ///
     /// # Cancel safety
-    /// Nothing is lost when this is dropped before it is ready.
-    pub async fn put_off(&self, until: Instant) -> (Duration, Wait) {
-        let shared = &self.flights.engine.shared;
-        let until = shared.timeline.moment(until);
-        let moved = shared.moved(self.flight.own.job().upstream);
-        loop {
-            // Listens before it looks, or it would miss what happens in between.
-            let moved = moved.notified();
-            if let Some(turn) = self.turn_after(until) {
-                return turn;
+    /// Nothing is lost when the future is dropped before it is ready.
+    pub fn put_off(
+        &self,
+        until: Instant,
+    ) -> impl Future<Output = (Duration, Wait)> + Send + use<K, T> {
+        let (flights, flight, seat) = (self.flights.clone(), self.flight.clone(), self.seat);
+        let until = flights.engine.timeline().moment(until);
+        let moved = flights.engine.shared.moved(flight.own.job().upstream);
+        async move {
+            loop {
+                // Listens before it looks, or it would miss what happens in between.
+                let moved = moved.notified();
+                // The turn first: what has ended is over before it forgets that its call was made.
+                let turn = flights.turn_after(&flight, until);
+                if let Some(turn) = turn.filter(|_| flight.result(seat).is_none()) {
+                    return turn;
+                }
+                moved.await;
             }
-            moved.await;
         }
-    }
-
-    fn turn_after(&self, until: Moment) -> Option<(Duration, Wait)> {
-        let (engine, trip) = (&self.flights.engine, &self.flight.own);
-        let job = trip.job();
-        let (wait, reason) = engine.next_wait(job.upstream, job.class, job.budget);
-        let reason = reason.filter(|_| engine.timeline().now() + wait > until)?;
-        // Looked at last: its own start moves the turn too, under the same lock of the engine; and what has ended is
-        // over before it forgets its start.
-        let waits = trip.called_at().is_none() && self.result().is_none();
-        waits.then_some((wait, reason))
     }
 }
 

@@ -1,10 +1,8 @@
 //! Calls to one indexer, as the engine runs them: a search, its caps, a file.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use weir_config::SecretUrl;
 use weir_engine::dispatch::UpstreamId;
 use weir_engine::{Call, Landing, Outcome, Permit, Timeline};
@@ -27,19 +25,6 @@ pub(crate) struct Office {
     pub(crate) outbound: Outbound,
     pub(crate) cache: Cache,
     pub(crate) timeline: Timeline,
-    /// The questions that are being asked, or will be in a moment.
-    pub(crate) under_way: Arc<UnderWay>,
-}
-
-/// The questions that are being asked, by their keys in the cache, each with the number of its entry.
-#[derive(Default)]
-pub(crate) struct UnderWay(Mutex<(u64, HashMap<Digest, u64>)>);
-
-/// One of them, until nobody can answer it any more.
-struct Entry {
-    under_way: Arc<UnderWay>,
-    question: Digest,
-    number: u64,
 }
 
 /// What came of asking for caps.
@@ -49,13 +34,11 @@ pub(crate) type FileAnswer = Result<File, Trouble>;
 
 /// Asks an indexer a question.
 pub(crate) struct Searching {
-    office: Arc<Office>,
-    indexer: Arc<Indexer>,
+    pub(crate) office: Arc<Office>,
+    pub(crate) indexer: Arc<Indexer>,
     /// Releases wanted at most.
-    limit: u32,
-    landing: Landing<PartKey, Answer>,
-    /// There from when nothing keeps it from being asked.
-    entry: Mutex<Option<Entry>>,
+    pub(crate) limit: u32,
+    pub(crate) landing: Landing<PartKey, Answer>,
 }
 
 /// Asks an indexer what it can do.
@@ -70,10 +53,6 @@ pub(crate) struct Probing {
     pub(crate) office: Arc<Office>,
     pub(crate) indexer: Arc<Indexer>,
 }
-
-/// Stands for a call that is not made: its turn comes too late, or the client makes it. The engine counts it all the
-/// same.
-pub(crate) struct NoCall;
 
 /// Gets the file behind a link.
 pub(crate) struct Fetching {
@@ -114,57 +93,9 @@ impl Office {
     }
 }
 
-impl UnderWay {
-    pub(crate) fn has(&self, question: &Digest) -> bool {
-        self.0.lock().1.contains_key(question)
-    }
-
-    fn enter(self: &Arc<Self>, question: Digest) -> Entry {
-        let (last, entries) = &mut *self.0.lock();
-        *last += 1;
-        entries.insert(question, *last);
-        Entry {
-            under_way: self.clone(),
-            question,
-            number: *last,
-        }
-    }
-}
-
-impl Drop for Entry {
-    fn drop(&mut self) {
-        let (_, entries) = &mut *self.under_way.0.lock();
-        // A call that took too long may have a successor.
-        if entries.get(&self.question) == Some(&self.number) {
-            entries.remove(&self.question);
-        }
-    }
-}
-
 impl Searching {
-    /// `now` says that nothing keeps the call from being made at once.
-    pub(crate) fn new(
-        office: &Arc<Office>,
-        indexer: &Arc<Indexer>,
-        limit: u32,
-        now: bool,
-        landing: Landing<PartKey, Answer>,
-    ) -> Self {
-        let entry = now.then(|| office.under_way.enter(landing.key().digest()));
-        Self {
-            office: office.clone(),
-            indexer: indexer.clone(),
-            limit,
-            landing,
-            entry: Mutex::new(entry),
-        }
-    }
-
     async fn call(&self, permit: Permit) -> Outcome {
         let (office, indexer) = (&*self.office, &*self.indexer);
-        self.entry
-            .lock()
-            .get_or_insert_with(|| office.under_way.enter(self.landing.key().digest()));
         indexer.note_start(office.timeline.now());
         let query = &self.landing.key().query;
         let found = office.outbound.search(&indexer.target, query, self.limit);
@@ -196,12 +127,6 @@ impl Searching {
 impl Call for Searching {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(self.call(permit))
-    }
-}
-
-impl Call for NoCall {
-    fn attempt(&self, _permit: Permit) -> BoxFuture<'_, Outcome> {
-        Box::pin(async { Outcome::Moot })
     }
 }
 

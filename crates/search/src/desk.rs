@@ -165,7 +165,6 @@ impl Desk {
             outbound: Outbound::new(ground, options)?,
             cache,
             timeline: engine.timeline(),
-            under_way: Arc::default(),
         });
         let history = History::open(state)?;
         let max_age = longest_call(config);

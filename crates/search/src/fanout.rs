@@ -11,7 +11,7 @@ use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Asker, Class, Job, Moment, Skip, Wait, job};
 use weir_engine::{Ended, Follower};
 
-use crate::call::{CapsAnswer, Counted, Introducing, NoCall, Searching};
+use crate::call::{CapsAnswer, Counted, Introducing, Searching};
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::indexer::{Indexer, Known};
@@ -28,9 +28,6 @@ use weir_engine::span;
 const PAGE: u32 = 100;
 /// More are not asked for, whatever an indexer offers.
 const PAGE_MOST: u32 = 1000;
-
-/// How often it is looked whether an indexer that is waited for has begun to rest.
-const LOOK: Duration = Duration::from_millis(500);
 
 const PANICKED: &str = "Weir failed to ask it; the log says why";
 
@@ -149,13 +146,17 @@ impl Desk {
         let question = &search.question;
         let (indexer, program) = (&question.scope[place], &question.program);
         let class = || self.class_of(search, true, config);
+        let job = || Job {
+            max_wait: question.max_wait,
+            ..Job::new(indexer.upstream, class())
+        };
         let until = Some(search.deadline());
         let no_answer = match self.known(indexer, program, until).await {
             Ok(known) => return Some(known),
             Err(no_answer) => no_answer,
         };
-        let limit = question.max_wait.or(class_max_wait(config, class()));
-        let stays = limit.is_none() && no_answer.passes_within(config.hold_max);
+        let patient = self.engine.max_wait(&job()).is_none();
+        let stays = patient && no_answer.passes_within(config.hold_max);
         search.set(place, self.in_vain(indexer, no_answer, class()));
         if !stays {
             return None;
@@ -181,7 +182,6 @@ impl Desk {
         let (question, config) = (&search.question, self.config.load_full());
         let indexer = &question.scope[place];
         let class = self.class_of(search, !cached, &config);
-        let limit = question.max_wait.or(class_max_wait(&config, class));
         let job = Job {
             max_wait: question.max_wait,
             asker: question.program.asker,
@@ -194,17 +194,14 @@ impl Desk {
             }
         };
         let late = self.late(search, key, class);
-        if let Some((why, wait, rest)) = late {
+        if let Some((why, wait, left)) = late {
+            let limit = self.engine.max_wait(&job);
             let stays = limit.is_none() && wait <= config.hold_max && why != Wait::Off;
-            let limit = limit.map(|limit| limit.min(rest));
-            search.set(place, self.too_late(indexer, (why, wait, limit), class));
+            let limit = limit.map(|limit| limit.min(left));
+            search.set(place, self.skipped(indexer, &skip(why, wait, limit), class));
             if !stays {
-                // The engine skips it and remembers why; nobody else's flight has to do with it.
-                let max_wait = Some(limit.unwrap_or(config.hold_max));
-                drop(
-                    self.engine
-                        .submit(Job { max_wait, ..job }, Arc::new(NoCall)),
-                );
+                let limit = limit.unwrap_or(config.hold_max);
+                self.engine.note_skip(&job, skip(why, wait, Some(limit)));
                 return refresh();
             }
         }
@@ -218,16 +215,14 @@ impl Desk {
                 How::Shared
             }
         };
-        let mut named = late.is_some();
-        let ended = loop {
-            tokio::select! {
-                ended = &mut follower => break ended,
-                () = tokio::time::sleep(LOOK), if !named => {}
-            }
-            // It may have begun to rest since.
-            if let Some((why, wait, _)) = self.late(search, key, class) {
-                search.set(place, self.too_late(indexer, (why, wait, None), class));
-                named = true;
+        let put_off = follower.put_off(search.deadline());
+        let ended = tokio::select! {
+            biased;
+            ended = &mut follower => ended,
+            // Its answer is still worth waiting for, but not for whoever asked now.
+            (wait, why) = put_off, if late.is_none() => {
+                search.set(place, self.skipped(indexer, &skip(why, wait, None), class));
+                follower.await
             }
         };
         let no_answer = match ended {
@@ -257,24 +252,9 @@ impl Desk {
         class: Class,
     ) -> Option<(Wait, Duration, Duration)> {
         let (wait, why) = self.engine.next_wait(key.upstream, class, Budget::Query);
-        let rest = search.deadline().saturating_duration_since(Instant::now());
-        let shares = || self.office.under_way.has(&key.digest());
-        let why = why.filter(|_| wait > rest && !shares())?;
-        Some((why, wait, rest))
-    }
-
-    fn too_late(
-        &self,
-        indexer: &Indexer,
-        (reason, wait, limit): (Wait, Duration, Option<Duration>),
-        class: Class,
-    ) -> State {
-        let skip = Skip {
-            reason,
-            wait: (reason != Wait::Off).then_some(wait),
-            limit,
-        };
-        self.skipped(indexer, &skip, class)
+        let left = search.deadline().saturating_duration_since(Instant::now());
+        let why = why.filter(|_| wait > left && !self.parts.is_under_way(key))?;
+        Some((why, wait, left))
     }
 
     /// The kept answer to a question, and whether it still stands.
@@ -353,12 +333,13 @@ impl Desk {
             0 => PAGE,
             most => most.min(PAGE_MOST),
         };
-        let (_, waits) = self
-            .engine
-            .next_wait(indexer.upstream, job.class, Budget::Query);
         self.parts.join(key.clone(), job, |landing| {
-            let (office, now) = (&self.office, waits.is_none());
-            let call = Searching::new(office, indexer, limit, now, landing);
+            let call = Searching {
+                office: self.office.clone(),
+                indexer: indexer.clone(),
+                limit,
+                landing,
+            };
             Some(Arc::new(Counted { call, led }))
         })
     }
@@ -390,21 +371,11 @@ impl Desk {
         let (wait, why) = self
             .engine
             .next_wait(indexer.upstream, INTERACTIVE, Budget::Side);
-        let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
-        if let Some(reason) = why.filter(|_| rest.is_some_and(|rest| wait > rest)) {
-            // The engine skips it and remembers why.
-            let job = Job {
-                max_wait: rest,
-                budget: Budget::Side,
-                asker: program.asker,
-                ..Job::new(indexer.upstream, INTERACTIVE)
-            };
-            drop(self.engine.submit(job, Arc::new(NoCall)));
-            return Err(NoAnswer::Ended(Ended::Skipped(Skip {
-                reason,
-                wait: (reason != Wait::Off).then_some(wait),
-                limit: None,
-            })));
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if let Some(why) = why.filter(|_| left.is_some_and(|left| wait > left)) {
+            let job = introduction(indexer, program, INTERACTIVE);
+            self.engine.note_skip(&job, skip(why, wait, left));
+            return Err(NoAnswer::Ended(Ended::Skipped(skip(why, wait, None))));
         }
         let answer = self.introduction(indexer, program, INTERACTIVE).await;
         match answer.as_deref() {
@@ -425,11 +396,7 @@ impl Desk {
         program: &Program,
         class: Class,
     ) -> Follower<weir_engine::dispatch::UpstreamId, CapsAnswer> {
-        let job = Job {
-            budget: Budget::Side,
-            asker: program.asker,
-            ..Job::new(indexer.upstream, class)
-        };
+        let job = introduction(indexer, program, class);
         self.caps.join(indexer.upstream, job, |landing| {
             Some(Arc::new(Introducing {
                 office: self.office.clone(),
@@ -551,14 +518,22 @@ impl Desk {
     }
 }
 
-/// How long a class waits for an indexer's turn.
-fn class_max_wait(config: &Config, class: Class) -> Option<Duration> {
-    let max_wait = &config.max_wait;
-    match class {
-        INTERACTIVE => max_wait.interactive,
-        RSS => max_wait.rss,
-        COMPLETION => max_wait.completion,
-        _ => max_wait.background,
+/// The job that asks an indexer what it can do.
+fn introduction(indexer: &Indexer, program: &Program, class: Class) -> Job {
+    Job {
+        budget: Budget::Side,
+        asker: program.asker,
+        ..Job::new(indexer.upstream, class)
+    }
+}
+
+/// Why a turn comes too late. One that is switched off has none, so there is no time to tell.
+pub(crate) fn skip(reason: Wait, wait: Duration, limit: Option<Duration>) -> Skip {
+    let has_turn = reason != Wait::Off;
+    Skip {
+        reason,
+        wait: has_turn.then_some(wait),
+        limit: limit.filter(|_| has_turn),
     }
 }
 

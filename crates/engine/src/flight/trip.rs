@@ -1,9 +1,10 @@
 //! What a flight has to do with the engine: its job is submitted, raised, submitted again, cancelled.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_dispatch::{Job, JobId, Moment};
+use weir_dispatch::{Job, JobId, Moment, Wait};
 
 use crate::call::{Call, Ended};
 use crate::payload::Hook;
@@ -118,6 +119,19 @@ impl<K: Key, T: Answer> Inner<K, T> {
         if let Some(id) = raised {
             self.engine.raise(id, job.class);
         }
+    }
+
+    /// How long a flight's call has to wait and what for, if it is not made yet and cannot be before `until`.
+    pub(super) fn turn_after(
+        &self,
+        flight: &Flight<T, Trip>,
+        until: Moment,
+    ) -> Option<(Duration, Wait)> {
+        let job = flight.own.job();
+        let (wait, reason) = self.engine.next_wait(job.upstream, job.class, job.budget);
+        let reason = reason.filter(|_| self.engine.timeline().now() + wait > until)?;
+        // Looked at last: its own start uses the slot up, and is told under the same lock of the engine.
+        flight.own.called_at().is_none().then_some((wait, reason))
     }
 
     /// Nobody follows a flight: its job is cancelled if it has not started.

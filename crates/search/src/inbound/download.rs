@@ -17,9 +17,10 @@ use weir_web::Visitor;
 
 use super::text;
 use super::torznab::Arrival;
-use crate::call::{Fetching, FileAnswer, NoCall};
+use crate::call::{Fetching, FileAnswer};
 use crate::config::indexer::Download;
 use crate::desk::Desk;
+use crate::fanout::skip;
 use crate::history::Grabbed;
 use crate::indexer::Indexer;
 use crate::links::Link;
@@ -147,7 +148,7 @@ async fn fetch(
         if let Some(refused) = cannot_wait(desk, indexer, job) {
             return Given::Not(refused);
         }
-        let turn = desk.engine.submit(job, Arc::new(NoCall));
+        let turn = desk.engine.take_turn(job);
         return match tokio::time::timeout(within, turn).await {
             Ok(Ended::Finished(_)) => Given::Elsewhere(link.url.clone()),
             Ok(ended) => Given::Not(ended_without(desk, indexer, ended)),
@@ -199,11 +200,9 @@ fn cannot_wait(desk: &Desk, indexer: &Indexer, job: Job) -> Option<Refused> {
     let (turn, why) = desk
         .engine
         .next_wait(indexer.upstream, INTERACTIVE, Budget::Grab);
-    if why.is_some() && turn > most {
-        // The engine skips it and remembers why.
-        let max_wait = Some(most);
-        let job = Job { max_wait, ..job };
-        drop(desk.engine.submit(job, Arc::new(NoCall)));
+    // Where it is the host of the files that is left alone, the engine has nothing to skip.
+    if let Some(why) = why.filter(|_| turn > most) {
+        desk.engine.note_skip(&job, skip(why, turn, Some(most)));
     }
     let name = indexer.name();
     let sentence = format!(
