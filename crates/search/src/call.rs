@@ -8,11 +8,11 @@ use weir_engine::dispatch::UpstreamId;
 use weir_engine::{Call, Landing, Outcome, Permit, Timeline};
 use weir_net::BoxFuture;
 
+use crate::bill::Bill;
 use crate::cache::{Cache, Sent};
 use crate::indexer::{Indexer, Known, told};
 use crate::outbound::{File, Outbound, Trouble, outcome, outcome_of_file};
 use crate::part::{Answer, Digest, Part, PartKey};
-use crate::search::Led;
 use crate::words::unix;
 
 /// How long a host of files is left alone that is asked too often and does not say for how long.
@@ -38,6 +38,8 @@ pub(crate) struct Searching {
     pub(crate) indexer: Arc<Indexer>,
     /// Releases wanted at most.
     pub(crate) limit: u32,
+    /// Of the search that leads it, however late it is made.
+    pub(crate) bill: Bill,
     pub(crate) landing: Landing<PartKey, Answer>,
 }
 
@@ -96,6 +98,7 @@ impl Office {
 impl Searching {
     async fn call(&self, permit: Permit) -> Outcome {
         let (office, indexer) = (&*self.office, &*self.indexer);
+        self.bill.called();
         indexer.note_start(office.timeline.now());
         let query = &self.landing.key().query;
         let found = office.outbound.search(&indexer.target, query, self.limit);
@@ -201,22 +204,5 @@ impl Call for Fetching {
             tell(&self.landing, answer);
             outcome
         })
-    }
-}
-
-/// A call that counts as one of the search that leads it.
-pub(crate) struct Counted<C> {
-    pub(crate) call: C,
-    pub(crate) led: Led,
-}
-
-impl<C: Call> Call for Counted<C> {
-    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
-        self.led.count();
-        self.call.attempt(permit)
-    }
-
-    fn keep(&self) -> Option<Vec<u8>> {
-        self.call.keep()
     }
 }

@@ -418,7 +418,7 @@ mod tests {
             deadline: Duration::from_secs(15),
         };
         let moment = weir_engine::dispatch::Moment(0);
-        let search = Search::new(SearchId(id), question, moment);
+        let (search, _) = Search::new(SearchId(id), question, moment);
         let (part, how) = (answer.part, How::Asked);
         search.set(0, State::Answered { part, how });
         Arc::new(search)

@@ -11,7 +11,8 @@ use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Asker, Class, Job, Moment, Skip, Wait, job};
 use weir_engine::{Ended, Follower};
 
-use crate::call::{CapsAnswer, Counted, Introducing, Searching};
+use crate::bill::Bill;
+use crate::call::{CapsAnswer, Introducing, Searching};
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::indexer::{Indexer, Known};
@@ -20,7 +21,7 @@ use crate::part::{Answer, Part, PartKey};
 use crate::plan::{Plan, plan};
 use crate::policy::{BACKGROUND, COMPLETION, INTERACTIVE, RSS, class_name};
 use crate::program::Program;
-use crate::search::{How, Led, Question, Search, SearchId, State};
+use crate::search::{How, Question, Search, SearchId, State};
 use crate::words::seconds;
 use weir_engine::span;
 
@@ -70,24 +71,23 @@ impl Desk {
     /// Begins a search. It goes on by itself; whoever wants to know how it goes watches it.
     pub(crate) fn begin(self: &Arc<Self>, question: Question) -> Arc<Search> {
         let id = SearchId(self.random());
-        let search = Arc::new(Search::new(id, question, self.engine.timeline().now()));
-        for place in 0..search.question.scope.len() {
+        let (search, bills) = Search::new(id, question, self.engine.timeline().now());
+        let search = Arc::new(search);
+        for (place, bill) in bills.into_iter().enumerate() {
             let (desk, search) = (self.clone(), search.clone());
-            let pending = search.pending();
             self.tasks.spawn(async move {
-                let _pending = pending;
                 let _guard = OnPanic(&search, place);
-                desk.ask(&search, place).await;
+                desk.ask(&search, place, &bill).await;
             });
         }
         search
     }
 
     /// Sees to one indexer's part until it is over or nobody can want it any more.
-    async fn ask(self: &Arc<Self>, search: &Search, place: usize) {
+    async fn ask(self: &Arc<Self>, search: &Search, place: usize, bill: &Bill) {
         let kept = search.deadline() + self.config.load().keep_after_reply;
         let given_up = tokio::select! {
-            () = self.answer(search, place) => return,
+            () = self.answer(search, place, bill) => return,
             () = search.stop.cancelled() => "the search was stopped",
             () = self.closing.cancelled() => "Weir is stopping",
             () = tokio::time::sleep_until(kept) => "its turn did not come in time",
@@ -104,7 +104,7 @@ impl Desk {
         }
     }
 
-    async fn answer(self: &Arc<Self>, search: &Search, place: usize) {
+    async fn answer(self: &Arc<Self>, search: &Search, place: usize, bill: &Bill) {
         let (question, config) = (&search.question, self.config.load_full());
         let indexer = &question.scope[place];
         let Some(known) = self.introduced_to(search, place, &config).await else {
@@ -132,7 +132,7 @@ impl Desk {
             search.set_stale(place, part.clone());
         }
         self.counts.miss();
-        self.fly(search, place, &key, &known, cached.is_some())
+        self.fly(search, place, bill, &key, &known, cached.is_some())
             .await;
     }
 
@@ -175,6 +175,7 @@ impl Desk {
         self: &Arc<Self>,
         search: &Search,
         place: usize,
+        bill: &Bill,
         key: &PartKey,
         known: &Known,
         cached: bool,
@@ -190,7 +191,7 @@ impl Desk {
         // What is old is asked for once more, for the next asker.
         let refresh = || {
             if cached {
-                self.refresh(key, indexer, known, job.asker, search.lead(place));
+                self.refresh(key, indexer, known, job.asker, bill.clone());
             }
         };
         let late = self.late(search, key, class);
@@ -205,13 +206,13 @@ impl Desk {
                 return refresh();
             }
         }
-        let mut follower = self.join(key, indexer, known, job, search.lead(place));
+        let mut follower = self.join(key, indexer, known, job, bill.clone());
         let how = match follower.leads() {
             true => How::Asked,
             false => {
                 // It may be forgotten by now.
                 let leader = self.programs.name(follower.leader());
-                search.set_shared_with(place, leader.unwrap_or("another program".to_owned()));
+                bill.shared(leader.unwrap_or("another program".to_owned()));
                 How::Shared
             }
         };
@@ -297,7 +298,7 @@ impl Desk {
         indexer: &Arc<Indexer>,
         known: &Known,
         asker: Asker,
-        led: Led,
+        bill: Bill,
     ) {
         let config = self.config.load();
         let job = Job {
@@ -305,7 +306,7 @@ impl Desk {
             asker,
             ..Job::new(indexer.upstream, COMPLETION)
         };
-        let follower = self.join(key, indexer, known, job, led);
+        let follower = self.join(key, indexer, known, job, bill);
         self.follow(follower, config.hold_max + config.keep_after_reply);
     }
 
@@ -327,20 +328,20 @@ impl Desk {
         indexer: &Arc<Indexer>,
         known: &Known,
         job: Job,
-        led: Led,
+        bill: Bill,
     ) -> Follower<PartKey, Answer> {
         let limit = match known.caps.max_limit.max(known.caps.default_limit) {
             0 => PAGE,
             most => most.min(PAGE_MOST),
         };
         self.parts.join(key.clone(), job, |landing| {
-            let call = Searching {
+            Some(Arc::new(Searching {
                 office: self.office.clone(),
                 indexer: indexer.clone(),
                 limit,
+                bill,
                 landing,
-            };
-            Some(Arc::new(Counted { call, led }))
+            }))
         })
     }
 
@@ -557,7 +558,8 @@ mod tests {
             address: String::new(),
             deadline: Duration::from_secs(3600),
         };
-        let search = Arc::new(Search::new(SearchId(1), question, Moment(0)));
+        let (search, _) = Search::new(SearchId(1), question, Moment(0));
+        let search = Arc::new(search);
         let mut tasks = tokio::task::JoinSet::new();
         let asked = search.clone();
         tasks.spawn(async move {

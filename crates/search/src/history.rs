@@ -1,13 +1,14 @@
 //! What programs asked and fetched, what became of it, and two things that must stay: the key of links and the
 //! numbers of indexers. All of it in `state.db`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use weir_engine::dispatch::Class;
 use weir_store::Error;
 use weir_store::sqlite::{File, Migrations};
+
+use crate::bill::Cost;
 
 const MIGRATIONS: Migrations = Migrations {
     owner: "search",
@@ -43,6 +44,9 @@ const MIGRATIONS: Migrations = Migrations {
 /// The tables.
 pub(crate) struct History {
     file: File,
+    /// The last number that was given to a search. Given here and not by the table, so that a search can be corrected
+    /// that is not written yet.
+    last: AtomicI64,
 }
 
 /// One search as it is remembered.
@@ -89,13 +93,6 @@ pub(crate) struct Outcome {
     pub(crate) shared_with: Option<String>,
 }
 
-/// A search that was noted, for what is known of it later: its number once it is written.
-#[derive(Clone, Default)]
-pub(crate) struct Noted(Arc<AtomicI64>);
-
-/// An indexer, the calls to it, and the program whose call it was.
-pub(crate) type Cost = (String, u32, Option<String>);
-
 /// One download as it is remembered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Grabbed {
@@ -137,20 +134,15 @@ fn class_name<S: serde::Serializer>(class: &u8, out: S) -> Result<S::Ok, S::Erro
     out.serialize_str(crate::policy::class_name(Class(*class)))
 }
 
-impl Searched {
-    /// What each indexer cost.
-    pub(crate) fn cost(&self) -> Vec<Cost> {
-        let parts = self.indexers.iter();
-        parts
-            .map(|part| (part.indexer.clone(), part.calls, part.shared_with.clone()))
-            .collect()
-    }
-}
-
 impl History {
     pub(crate) fn open(file: File) -> Result<Self, Error> {
         file.migrate(MIGRATIONS)?;
-        Ok(Self { file })
+        let last = file.read(|connection| {
+            let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'search_search'";
+            connection.query_row(sql, [], |row| row.get(0)).optional()
+        })?;
+        let last = AtomicI64::new(last.unwrap_or_default());
+        Ok(Self { file, last })
     }
 
     /// The key that seals links; made at the first start.
@@ -185,14 +177,15 @@ impl History {
         })
     }
 
-    pub(crate) fn note_search(&self, searched: Searched) -> Noted {
-        let noted = Noted::default();
-        let row = noted.clone();
+    /// Keeps a search and gives its number, for what is known of it later.
+    pub(crate) fn note_search(&self, searched: Searched) -> i64 {
+        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         self.write(move |transaction| {
-            let sql = "INSERT INTO search_search (at, program, address, class, query, scope, asked, answered, results, \
+            let sql = "INSERT INTO search_search (id, at, program, address, class, query, scope, asked, answered, results, \
                        took_ms, calls, shared, question) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
-                       ?13)";
+                       ?13, ?14)";
             transaction.prepare_cached(sql)?.execute(params![
+                id,
                 searched.at,
                 searched.program,
                 searched.address,
@@ -207,8 +200,6 @@ impl History {
                 searched.shared,
                 searched.question,
             ])?;
-            let id = transaction.last_insert_rowid();
-            row.0.store(id, Ordering::Relaxed);
             let sql = "INSERT OR REPLACE INTO search_outcome (search, indexer, what, reason, releases, alone, took_ms, \
                        calls, shared_with) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
             let mut insert = transaction.prepare_cached(sql)?;
@@ -227,19 +218,17 @@ impl History {
             }
             Ok(())
         });
-        noted
+        id
     }
 
-    /// Corrects what a search cost: calls may be made when its asker is gone.
-    pub(crate) fn note_cost(&self, row: &Noted, cost: Vec<Cost>) {
-        let row = row.clone();
+    /// Corrects what a search cost, by indexer: calls may be made when its asker is gone. Writes are made in order, so
+    /// the search itself is there.
+    pub(crate) fn note_cost(&self, id: i64, costs: Vec<(String, Cost)>) {
         self.write(move |transaction| {
-            // Its own writing comes before this.
-            let id = row.0.load(Ordering::Relaxed);
             let sql = "UPDATE search_outcome SET calls = ?3, shared_with = ?4 WHERE search = ?1 AND indexer = ?2";
             let mut update = transaction.prepare_cached(sql)?;
-            for (indexer, calls, shared_with) in &cost {
-                update.execute(params![id, indexer, calls, shared_with])?;
+            for (indexer, cost) in &costs {
+                update.execute(params![id, indexer, cost.calls, cost.shared_with])?;
             }
             let sql = "UPDATE search_search SET \
                        calls = (SELECT SUM(calls) FROM search_outcome WHERE search = ?1), \
@@ -471,6 +460,37 @@ fn grabbed(row: &Row<'_>) -> rusqlite::Result<Grabbed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_search_has_its_number_before_it_is_written_and_nobody_else_gets_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = File::open(directory.path().join("state.db")).unwrap();
+        let note = || {
+            let history = History::open(file.clone()).unwrap();
+            let id = history.note_search(Searched {
+                indexers: vec![Outcome::default()],
+                ..Searched::default()
+            });
+            let cost = Cost {
+                calls: 2,
+                shared_with: None,
+            };
+            history.note_cost(id, vec![(String::new(), cost)]);
+            file.write_blocking(|_| Ok(())).unwrap();
+            let filter = Filter {
+                page: 9,
+                ..Filter::default()
+            };
+            let newest = history.searches(&filter).unwrap().remove(0);
+            assert_eq!((newest.id, newest.calls), (id, 2));
+            id
+        };
+        assert_eq!((note(), note()), (1, 2));
+        let forget = "DELETE FROM search_search";
+        file.write_blocking(move |transaction| transaction.execute(forget, []))
+            .unwrap();
+        assert_eq!(note(), 3, "not again the number of one that is forgotten");
+    }
 
     #[test]
     fn rows_of_an_older_weir_are_read() {

@@ -8,6 +8,7 @@ mod api;
 mod asking;
 #[cfg(feature = "bench")]
 pub mod bench;
+mod bill;
 mod cache;
 mod call;
 mod card;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use weir_engine::dispatch::Moment;
 
+use crate::bill::Cost;
 use crate::desk::Desk;
 use crate::merge::List;
 use crate::search::{How, Place, Search, State, Tally};
@@ -61,11 +62,13 @@ impl Progress {
         let last = places.iter().filter(|place| !place.late);
         let last = last.map(|place| place.took).max().unwrap_or_default();
         let now = desk.office.wall();
-        let line = |place: &Place| {
+        let costs = search.costs();
+        let line = |(place, cost): (&Place, &Cost)| {
             let (releases, _) = list.counts_of(&place.indexer);
-            Line::new(place, releases, finished, now)
+            let shared_with = cost.shared_with.clone();
+            Line::new(place, shared_with, releases, finished, now)
         };
-        let lines: Vec<Line> = places.iter().map(line).collect();
+        let lines: Vec<Line> = places.iter().zip(&*costs.borrow()).map(line).collect();
         Self {
             finished,
             stopped,
@@ -187,7 +190,13 @@ impl Progress {
 }
 
 impl Line {
-    fn new(place: &Place, releases: usize, finished: bool, now: i64) -> Self {
+    fn new(
+        place: &Place,
+        shared_with: Option<String>,
+        releases: usize,
+        finished: bool,
+        now: i64,
+    ) -> Self {
         let reason = match &place.state {
             State::Asking if !finished => String::new(),
             state @ State::Asking => {
@@ -209,7 +218,7 @@ impl Line {
             took: place.took,
             late: place.late,
             age,
-            shared_with: place.bill.shared_with.get().cloned(),
+            shared_with,
             gives: place.gives(),
             finished,
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::asking;
+use crate::bill::{self, Cost};
 use crate::desk::Desk;
-use crate::history::{Cost, Outcome, Searched};
-use crate::indexer::Indexer;
+use crate::history::{Outcome, Searched};
 use crate::merge::List;
-use crate::search::{Bill, How, Place, Search, State};
+use crate::search::{How, Place, Search, State};
 use crate::words::unix;
 
 impl Desk {
@@ -20,32 +20,29 @@ impl Desk {
         self.tasks.spawn(async move {
             desk.told_by(&search).await;
             let list = desk.list(&search);
-            let searched = searched(&search, scope, &list);
-            let before = searched.cost();
-            let row = desk.history.note_search(searched);
-            let (over, bills) = (search.over(), search.bills());
+            let mut costs = search.costs();
+            let before = costs.borrow().clone();
+            let row = desk
+                .history
+                .note_search(searched(&search, &before, scope, &list));
+            let names = search.question.scope.iter();
+            let names: Vec<String> = names.map(|indexer| indexer.name().to_owned()).collect();
             // What it found is not needed for its cost.
             drop((list, search));
             tokio::select! {
-                () = over => {}
+                () = bill::closed(&mut costs) => {}
                 () = desk.closing.cancelled() => {}
             }
-            let later = bills.iter().map(|(indexer, bill)| cost(indexer, bill));
-            let later: Vec<_> = later.collect();
+            let later = costs.borrow().clone();
             if later != before {
-                desk.history.note_cost(&row, later);
+                let later = names.into_iter().zip(later).collect();
+                desk.history.note_cost(row, later);
             }
         });
     }
 }
 
-/// An indexer's calls, and whose call was shared.
-fn cost(indexer: &Indexer, bill: &Bill) -> Cost {
-    let shared_with = bill.shared_with.get().cloned();
-    (indexer.name().to_owned(), bill.calls(), shared_with)
-}
-
-fn searched(search: &Search, scope: String, list: &List) -> Searched {
+fn searched(search: &Search, costs: &[Cost], scope: String, list: &List) -> Searched {
     let tally = search.tally();
     let question = &search.question;
     Searched {
@@ -65,18 +62,18 @@ fn searched(search: &Search, scope: String, list: &List) -> Searched {
         indexers: search
             .places()
             .iter()
-            .map(|place| outcome(place, list))
+            .zip(costs)
+            .map(|(place, cost)| outcome(place, cost, list))
             .collect(),
         ..Searched::default()
     }
 }
 
 /// What an indexer had to do with a search.
-fn outcome(place: &Place, list: &List) -> Outcome {
+fn outcome(place: &Place, cost: &Cost, list: &List) -> Outcome {
     let (releases, alone) = list.counts_of(&place.indexer);
-    let (indexer, calls, shared_with) = cost(&place.indexer, &place.bill);
     Outcome {
-        indexer,
+        indexer: place.indexer.name().to_owned(),
         what: place.state.name().to_owned(),
         reason: match &place.state {
             State::Answered {
@@ -88,8 +85,8 @@ fn outcome(place: &Place, list: &List) -> Outcome {
         releases: count(releases),
         alone: count(alone),
         took_ms: millis(place.took),
-        calls,
-        shared_with,
+        calls: cost.calls,
+        shared_with: cost.shared_with.clone(),
     }
 }
 

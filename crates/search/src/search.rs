@@ -1,6 +1,5 @@
 //! One search while it runs and after: what each indexer said, and who is still asked.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::{Class, Moment, UpstreamId};
 use weir_search_proto::{Mapping, Query, Release};
 
+use crate::bill::{Bill, Cost};
 use crate::indexer::Indexer;
 use crate::merge::{Contribution, List};
 use crate::part::Part;
@@ -49,8 +49,8 @@ pub(crate) struct Search {
     merged: Mutex<Option<(u64, Arc<List>)>>,
     /// Counts changes.
     changes: watch::Sender<u64>,
-    /// What may still come of it: its tasks, and the calls that it leads.
-    pending: Arc<watch::Sender<usize>>,
+    /// What each of its indexers costs, in the order of the places.
+    costs: watch::Receiver<Vec<Cost>>,
     /// Nobody wants it any more.
     pub(crate) stop: CancellationToken,
     /// Whether it goes in as interactive where nothing is known; decided once.
@@ -68,46 +68,6 @@ pub(crate) struct Place {
     pub(crate) took: Duration,
     /// The answer came when nobody waited for it any more.
     pub(crate) late: bool,
-    pub(crate) bill: Bill,
-}
-
-/// What one indexer's part in a search cost. Calls that are made later are on it too.
-#[derive(Clone, Default)]
-pub(crate) struct Bill {
-    /// Calls that were really made for this search; counted by those calls.
-    calls: Arc<AtomicU32>,
-    /// The program whose call this search shares.
-    pub(crate) shared_with: Arc<OnceLock<String>>,
-}
-
-/// A call that a search leads: it is counted as that search's own, whoever else waits for it and however late it is
-/// made.
-pub(crate) struct Led {
-    calls: Arc<AtomicU32>,
-    _pending: Pending,
-}
-
-/// Something that may still come of a search, until it is dropped.
-pub(crate) struct Pending(Arc<watch::Sender<usize>>);
-
-impl Led {
-    /// The call is made.
-    pub(crate) fn count(&self) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-impl Pending {
-    fn new(all: &Arc<watch::Sender<usize>>) -> Self {
-        all.send_modify(|all| *all += 1);
-        Self(all.clone())
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        self.0.send_modify(|all| *all -= 1);
-    }
 }
 
 /// How far an indexer is.
@@ -195,17 +155,18 @@ pub(crate) struct Tally {
 }
 
 impl Search {
-    pub(crate) fn new(id: SearchId, question: Question, began: Moment) -> Self {
+    /// A search that is just begun, and the bills for those who see to it.
+    pub(crate) fn new(id: SearchId, question: Question, began: Moment) -> (Self, Vec<Bill>) {
         let place = |indexer: &Arc<Indexer>| Place {
             indexer: indexer.clone(),
             state: State::Asking,
             stale: None,
             took: Duration::ZERO,
             late: false,
-            bill: Bill::default(),
         };
-        let places = question.scope.iter().map(place).collect();
-        Self {
+        let places: Vec<Place> = question.scope.iter().map(place).collect();
+        let (bills, costs) = Bill::open(places.len());
+        let search = Self {
             id,
             question,
             began,
@@ -213,10 +174,11 @@ impl Search {
             places: Mutex::new(places),
             merged: Mutex::default(),
             changes: watch::Sender::new(0),
-            pending: Arc::new(watch::Sender::new(0)),
+            costs,
             stop: CancellationToken::new(),
             rises: OnceLock::new(),
-        }
+        };
+        (search, bills)
     }
 
     /// When the asker gets what is there.
@@ -251,38 +213,9 @@ impl Search {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    /// Another's call is under way, and this search waits for it.
-    pub(crate) fn set_shared_with(&self, place: usize, program: String) {
-        // The first time counts.
-        let _ = self.places.lock()[place].bill.shared_with.set(program);
-    }
-
-    /// For a call that is made for this search.
-    pub(crate) fn lead(&self, place: usize) -> Led {
-        Led {
-            calls: self.places.lock()[place].bill.calls.clone(),
-            _pending: self.pending(),
-        }
-    }
-
-    /// For what belongs to this search; it is over when all of them are dropped.
-    pub(crate) fn pending(&self) -> Pending {
-        Pending::new(&self.pending)
-    }
-
-    /// What each indexer's part costs.
-    pub(crate) fn bills(&self) -> Vec<(Arc<Indexer>, Bill)> {
-        let places = self.places.lock();
-        let bill = |place: &Place| (place.indexer.clone(), place.bill.clone());
-        places.iter().map(bill).collect()
-    }
-
-    /// Ends when nothing can come of it any more, neither an answer nor a call. Does not hold the search itself.
-    pub(crate) fn over(&self) -> impl Future<Output = ()> + use<> {
-        let mut pending = self.pending.subscribe();
-        async move {
-            let _ = pending.wait_for(|all| *all == 0).await;
-        }
+    /// What each indexer costs, in the order of the places.
+    pub(crate) fn costs(&self) -> watch::Receiver<Vec<Cost>> {
+        self.costs.clone()
     }
 
     /// Those who have something to be asked.
@@ -328,10 +261,12 @@ impl Search {
                 State::Skipped { .. } => tally.skipped += 1,
                 State::Failed { .. } => tally.failed += 1,
             }
-            tally.calls += place.bill.calls() as usize;
-            tally.shared += usize::from(place.bill.shared_with.get().is_some());
             let answered = matches!(place.state, State::Answered { .. });
             tally.stale += usize::from(!answered && place.stale.is_some());
+        }
+        for cost in self.costs.borrow().iter() {
+            tally.calls += cost.calls as usize;
+            tally.shared += usize::from(cost.shared_with.is_some());
         }
         tally
     }
@@ -453,13 +388,6 @@ pub(crate) fn ours(indexer: &Indexer, release: &Release) -> Vec<u32> {
     ours
 }
 
-impl Bill {
-    /// How many calls were made for this search.
-    pub(crate) fn calls(&self) -> u32 {
-        self.calls.load(Ordering::Relaxed)
-    }
-}
-
 impl Place {
     /// Whether its answer is part of the list, fresh or old.
     pub(crate) fn gives(&self) -> bool {
@@ -491,7 +419,7 @@ mod tests {
             deadline: Duration::from_secs(15),
         };
         let began = Moment(0) + Duration::from_secs(now as u64);
-        let search = Search::new(SearchId(1), question, began);
+        let (search, _) = Search::new(SearchId(1), question, began);
         let (part, how) = (answer.part, How::Asked);
         search.set(0, State::Answered { part, how });
         let list = search.list(|_| true);
