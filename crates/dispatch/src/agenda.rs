@@ -1,4 +1,7 @@
 //! Which scheduled job is due next.
+//!
+//! A tree and not a heap, because jobs are also cancelled and listed in order, and because hours may pass between
+//! two of them: there is nothing to gain from a timer wheel's ticks, which would also make due times inexact.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +10,12 @@ use crate::jobs::JobSlot;
 use crate::moment::Moment;
 use crate::spread::KeyTable;
 
-/// Jobs for a later time, exact to the timer.
+/// Jobs for a later time, due to the nanosecond. Its cap is the dispatcher's business (`agenda_refuses`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agenda {
-    /// By due time, then by the serial number of the job.
+    /// By due time, then by the serial number of the job (rule 20).
     entries: BTreeMap<(Moment, u64), JobSlot>,
+    /// The jobs that have a scheduled key; each key is here at most once (rule 15).
     keys: KeyTable<Key, JobSlot>,
 }
 
@@ -43,7 +47,7 @@ impl Agenda {
         }
     }
 
-    /// When the next job is due.
+    /// The job that is due next, and when.
     pub(crate) fn next(&self) -> Option<(Moment, JobSlot)> {
         self.entries
             .first_key_value()

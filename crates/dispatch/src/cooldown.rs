@@ -1,4 +1,7 @@
 //! When an upstream may be called again: the ladder, times that it named, probing, the operator's switch.
+//!
+//! Rules 26 to 34. A cooldown that is over is not taken away but kept until a call succeeds: "there is one, and
+//! its end has passed" is what *probing* means, so no timer is needed to get there.
 
 use std::time::Duration;
 
@@ -9,27 +12,27 @@ use crate::policy::FailurePolicy;
 /// How one upstream is doing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Health {
-    /// Set when a rest begins and taken away by a success: past its end the upstream is probing.
-    rest: Option<Rest>,
+    /// Set when a cooldown begins and taken away by a success: past its end the upstream is probing.
+    cooldown: Option<Rest>,
     rung: u8,
     /// Failures in a row.
     failures: u32,
     off: bool,
-    /// The start number at which the latest rest began: calls that started before it count neither
-    /// as failures nor as successes.
+    /// The start number at which the latest cooldown began. Numbers and not times tell which calls started
+    /// before it (rule 26), since many calls start at one moment.
     mark: u64,
 }
 
 /// A time in which an upstream is left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rest {
-    /// When it ends.
+    /// The first moment at which it may be called again.
     pub until: Moment,
-    /// What began it.
+    /// What began it, which also decides whether it shows as disabled.
     pub cause: Cause,
 }
 
-/// What began a rest.
+/// What began a cooldown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The upstream asked to be left alone.
@@ -43,7 +46,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Whether a rest with this cause shows as disabled.
+    /// Whether a cooldown with this cause shows as disabled.
     pub fn disables(self) -> bool {
         matches!(self, Self::FailedOften | Self::Rejected)
     }
@@ -52,24 +55,24 @@ impl Cause {
 /// What is kept of an upstream's health across a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HealthRow {
-    /// A rest that no success has ended yet.
+    /// A cooldown that no success has ended yet; it may be over, and the upstream probing.
     pub rest: Option<Rest>,
     /// The rung on the ladder; 0 is healthy.
     pub rung: u8,
-    /// Failures in a row.
+    /// Failures in a row, which a success sets to 0.
     pub failures: u32,
-    /// Whether an operator has it off.
+    /// Whether an operator has switched it off.
     pub off: bool,
 }
 
-/// One attempt's start, as far as health is concerned.
+/// The start of a call, as far as health is concerned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallStart {
     /// Its start number.
     pub(crate) number: u64,
-    /// It is an operator's probe, started although the upstream rested.
+    /// It is an operator's probe, started although its upstream was cooling down.
     pub(crate) during_cooldown: bool,
-    /// How many calls of this front have started by now.
+    /// How many calls of this front have started by now: the mark of a cooldown that this call begins.
     pub(crate) started: u64,
 }
 
@@ -82,33 +85,35 @@ impl Health {
         self.off = off;
     }
 
-    /// Whether it is on and has neither rested since its last success nor rests now.
+    /// Whether it is on, and no cooldown has begun since its last success.
     pub(crate) fn is_well(&self) -> bool {
-        !self.off && self.rest.is_none()
+        !self.off && self.cooldown.is_none()
     }
 
-    /// When its rest ends, if it rests now.
+    /// When its cooldown ends, if it is cooling down now.
     pub(crate) fn cooling_until(&self, now: Moment) -> Option<Moment> {
-        self.rest
-            .map(|rest| rest.until)
+        self.cooldown
+            .map(|cooldown| cooldown.until)
             .filter(|&until| until > now)
     }
 
-    /// Whether its rest is over and no call has succeeded since.
+    /// Whether its cooldown is over and no call has succeeded since.
     pub(crate) fn is_probing(&self, now: Moment) -> bool {
-        self.rest.is_some_and(|rest| rest.until <= now)
+        self.cooldown.is_some_and(|cooldown| cooldown.until <= now)
     }
 
-    /// Whether this attempt is the one that tries out an upstream whose rest is over.
-    pub(crate) fn is_probe(&self, attempt: CallStart, now: Moment) -> bool {
-        self.is_probing(now) && attempt.number >= self.mark && !attempt.during_cooldown
+    /// Whether this call tries out an upstream whose cooldown is over. A call that started before the cooldown
+    /// may end after it and is no try (rule 26); nor is an operator's probe that did not wait for its end.
+    pub(crate) fn is_probe(&self, call: CallStart, now: Moment) -> bool {
+        self.is_probing(now) && call.number >= self.mark && !call.during_cooldown
     }
 
     pub(crate) fn state(&self, now: Moment) -> State {
-        match self.rest {
+        match self.cooldown {
+            // Rule 34: whatever goes on beneath it, off is all that shows.
             _ if self.off => State::Off,
             None => State::Open,
-            Some(rest) if rest.until <= now => State::Probing,
+            Some(cooldown) if cooldown.until <= now => State::Probing,
             Some(Rest { until, cause }) if cause.disables() => State::Disabled { until },
             Some(Rest { until, .. }) => State::Cooldown { until },
         }
@@ -122,34 +127,37 @@ impl Health {
         self.failures
     }
 
-    pub(crate) fn rest(&self) -> Option<Rest> {
-        self.rest
+    pub(crate) fn cooldown(&self) -> Option<Rest> {
+        self.cooldown
     }
 
-    /// An operator ends the rest.
+    /// An operator ends the cooldown. The mark stays, so that calls from before it still count for nothing.
     pub(crate) fn clear(&mut self) {
-        self.rest = None;
+        self.cooldown = None;
         self.rung = 0;
         self.failures = 0;
     }
 
-    /// A call succeeded. Says whether that ended a rest.
-    pub(crate) fn succeed(&mut self, attempt: CallStart) -> bool {
-        if attempt.number < self.mark {
+    /// A call succeeded. Says whether that ended a cooldown.
+    pub(crate) fn succeed(&mut self, call: CallStart) -> bool {
+        // Rule 26: an answer that was on its way before the cooldown does not show that the upstream recovered.
+        // An operator's probe during the cooldown does (rule 30), so `counts` is not what is asked here.
+        if call.number < self.mark {
             return false;
         }
         self.rung = 0;
         self.failures = 0;
-        self.rest.take().is_some()
+        self.cooldown.take().is_some()
     }
 
-    /// A job's last attempt, or any attempt while probing, failed. Says whether a rest began.
-    pub(crate) fn fail(&mut self, policy: &FailurePolicy, attempt: CallStart, now: Moment) -> bool {
-        if !self.counts(attempt) {
+    /// A job's last attempt, or any attempt while probing, failed. Says whether a cooldown began.
+    pub(crate) fn fail(&mut self, policy: &FailurePolicy, call: CallStart, now: Moment) -> bool {
+        if !self.counts(call) {
             return false;
         }
-        let disables = match self.rest {
-            Some(rest) => rest.cause.disables(),
+        let disables = match self.cooldown {
+            // Rule 29: a failed try keeps the kind; an upstream does not come back from disabled by failing.
+            Some(cooldown) => cooldown.cause.disables(),
             None if self.failures.saturating_add(1) < policy.threshold => {
                 self.failures += 1;
                 return false;
@@ -162,20 +170,22 @@ impl Health {
             Cause::Failed
         };
         let until = now + self.climb(policy);
-        self.begin(Rest { until, cause }, attempt)
+        self.begin(Rest { until, cause }, call)
     }
 
-    /// The upstream asked to be left alone. Says whether a rest began or grew.
+    /// The upstream asked to be left alone. Says whether a cooldown began or grew.
     pub(crate) fn throttle(
         &mut self,
         policy: &FailurePolicy,
-        attempt: CallStart,
+        call: CallStart,
         retry_after: Option<Duration>,
         now: Moment,
     ) -> bool {
         let span = match named(policy, retry_after) {
+            // Rule 26: a time that the upstream named is kept to whenever the call started.
             Some(span) => span,
-            None if !self.counts(attempt) => return false,
+            None if !self.counts(call) => return false,
+            // Rule 31: the front's own time is no failure; only where there is none does it climb.
             None => policy.throttled.unwrap_or_else(|| self.climb(policy)),
         };
         self.begin(
@@ -183,22 +193,23 @@ impl Health {
                 until: now + span,
                 cause: Cause::Throttled,
             },
-            attempt,
+            call,
         )
     }
 
-    /// The upstream refused in a way that trying again does not mend. Says whether a rest began.
+    /// The upstream refused in a way that trying again does not mend. Says whether a cooldown began.
     pub(crate) fn reject(
         &mut self,
         policy: &FailurePolicy,
-        attempt: CallStart,
+        call: CallStart,
         at_least: Option<Duration>,
         now: Moment,
     ) -> bool {
         let at_least = named(policy, at_least);
         let span = match at_least {
-            None if !self.counts(attempt) => return false,
-            Some(span) if !self.counts(attempt) => span,
+            None if !self.counts(call) => return false,
+            // Rule 26: the named time holds, but a call from before the cooldown climbs no rung.
+            Some(span) if !self.counts(call) => span,
             _ => self.climb(policy).max(at_least.unwrap_or_default()),
         };
         self.begin(
@@ -206,67 +217,73 @@ impl Health {
                 until: now + span,
                 cause: Cause::Rejected,
             },
-            attempt,
+            call,
         )
     }
 
     pub(crate) fn row(&self) -> HealthRow {
         HealthRow {
-            rest: self.rest,
+            rest: self.cooldown,
             rung: self.rung,
             failures: self.failures,
             off: self.off,
         }
     }
 
-    /// Takes a stored row in. An end is cut to the longest that its kind allows.
+    /// Takes a stored row in.
     pub(crate) fn restore(policy: &FailurePolicy, row: &HealthRow, now: Moment) -> Self {
         let top = policy.ladder.iter().copied().max().unwrap_or_default();
-        let rest = row.rest.map(|rest| {
-            let longest = match rest.cause {
+        // Rule 52: stored ends are wall time. Where the wall clock was ahead when one was written, or the
+        // ladder was longer then, the upstream would be left alone for longer than anything now allows.
+        let cooldown = row.rest.map(|cooldown| {
+            let own = match cooldown.cause {
                 Cause::Throttled | Cause::Failed => policy.throttled.unwrap_or_default(),
                 Cause::Rejected | Cause::FailedOften => Duration::ZERO,
             };
+            let longest = own.max(top).max(policy.longest);
             Rest {
-                until: rest.until.min(now + longest.max(top).max(policy.longest)),
-                ..rest
+                until: cooldown.until.min(now + longest),
+                ..cooldown
             }
         });
         Self {
-            rest,
+            cooldown,
             rung: row.rung,
             failures: row.failures,
             off: row.off,
+            // No call from before the restart can end any more, and start numbers begin at 0 again.
             mark: 0,
         }
     }
 
-    /// Whether a failure of this attempt is held against the upstream: not if it started before the
-    /// latest rest began, nor if it was an operator's probe during it.
-    fn counts(&self, attempt: CallStart) -> bool {
-        attempt.number >= self.mark && !(attempt.during_cooldown && self.rest.is_some())
+    /// Whether a failure of this call is held against the upstream: not if it started before the latest
+    /// cooldown began, nor if it was an operator's probe during one that has not been cleared since.
+    fn counts(&self, call: CallStart) -> bool {
+        call.number >= self.mark && !(call.during_cooldown && self.cooldown.is_some())
     }
 
-    /// One failure and one rung more, and its rest.
+    /// One failure and one rung more; gives the time that the rung stands for.
     fn climb(&mut self, policy: &FailurePolicy) -> Duration {
         self.failures = self.failures.saturating_add(1);
         let rungs = u8::try_from(policy.ladder.len()).unwrap_or(u8::MAX);
+        // Rule 32: the last rung repeats. The rung is at least 1 here, since a ladder is never empty; one that
+        // was stored under a longer ladder is brought down to the present one.
         self.rung = self.rung.saturating_add(1).min(rungs);
         policy.ladder[usize::from(self.rung) - 1]
     }
 
-    /// Begins a rest, unless one that is as long or longer is under way.
-    fn begin(&mut self, rest: Rest, attempt: CallStart) -> bool {
-        if self.rest.is_some_and(|old| old.until >= rest.until) {
+    /// Begins a cooldown, unless one that is as long or longer is under way (rule 27).
+    fn begin(&mut self, cooldown: Rest, call: CallStart) -> bool {
+        if self.cooldown.is_some_and(|old| old.until >= cooldown.until) {
             return false;
         }
-        self.rest = Some(rest);
-        self.mark = attempt.started;
+        self.cooldown = Some(cooldown);
+        self.mark = call.started;
         true
     }
 }
 
-/// A time that an upstream named, if it did and means it.
+/// A time that an upstream named, if it did and means it: `Retry-After: 0` says nothing (rule 31).
 fn named(policy: &FailurePolicy, time: Option<Duration>) -> Option<Duration> {
     time.filter(|time| !time.is_zero())
         .map(|time| time.min(policy.longest))

@@ -38,13 +38,16 @@ pub struct Dispatcher {
     crew: Crew,
     /// Upstreams by the moment at which their offer changes by time alone.
     timers: Heap<Moment>,
-    /// Per class, the upstreams that offer a job of it, by submit number.
+    /// Per class, the upstreams that offer a job of it, by submit number. Together with `timers` this is what keeps
+    /// every decision at O(log upstreams): an upstream without a change is never looked at.
     offers: [Heap<u64>; MAX_CLASSES],
     /// When a job of each class last started on this front.
     last_starts: [Option<Moment>; MAX_CLASSES],
+    /// The job that holds each pending key, from its submission to its end.
     pending: KeyTable<Key, JobSlot>,
     /// The order keys of calls under way, with the jobs that stand aside for them.
     under_way: KeyTable<Key, SmallVec<[JobSlot; 2]>>,
+    /// Jobs in queues, among the probes and standing aside: what `capacity` bounds.
     queued: u32,
     /// Jobs taken in so far.
     taken_in: u64,
@@ -57,6 +60,7 @@ pub struct Dispatcher {
     paused_until: Moment,
     held: bool,
     stopped: bool,
+    // What the caller has not fetched yet. The engine fetches after every operation, which is what bounds them.
     ended: Vec<(JobId, End)>,
     changed: Vec<UpstreamId>,
     agenda_changes: Vec<JobId>,
@@ -68,6 +72,7 @@ impl Dispatcher {
     /// # Panics
     /// If the policy has no class or more than [`MAX_CLASSES`], or an empty ladder.
     pub fn new(policy: Policy, now: Moment) -> Self {
+        // A policy is made by a front's code from checked configuration: a wrong one is a bug, and found at the start.
         assert!(
             (1..=MAX_CLASSES).contains(&policy.classes.len()),
             "a front has one to four classes"
@@ -106,7 +111,8 @@ impl Dispatcher {
     pub fn next(&mut self, now: Moment) -> Next {
         let now = self.advance(now);
         while let Some(upstream) = self.turn(now) {
-            // A call with the same order key may have started at another upstream meanwhile.
+            // A call with the same order key may have started at another upstream since this offer was worked out.
+            // Looking again makes the job stand aside, so each turn of this loop uses up one offer.
             if self.offers_under_way(upstream) {
                 self.refresh(upstream, now);
             } else {
@@ -126,8 +132,10 @@ impl Dispatcher {
         self.ended.drain(..)
     }
 
-    /// Lets happen what time alone brings until `now`, in order of time.
+    /// Lets happen what time alone brings until `now`, in order of time (rule 3). Every public operation begins
+    /// with this and goes on with the moment that it gives.
     fn advance(&mut self, now: Moment) -> Moment {
+        // Rule 1.
         let now = now.max(self.clock);
         loop {
             let returns = self.crew.next_return(&self.jobs);
@@ -139,11 +147,14 @@ impl Dispatcher {
                 .map_or(Moment::NEVER, |(at, _)| at)
                 .min(steps.unwrap_or(Moment::NEVER))
                 .min(due.map_or(Moment::NEVER, |(at, _)| at));
+            // What is due at the end of time is due never, also when a caller gets there.
             if at > now || at == Moment::NEVER {
                 break;
             }
             // A call that found no room among the waiting ones is overdue: it returns now.
             let at = at.max(self.clock);
+            // Rule 3, the order at one moment. The loop ends: a call given back leaves the crew's list, a step moves the
+            // clock, and a job that falls due leaves the agenda or is put off to a later moment.
             if let Some((_, slot)) = returns.filter(|&(returned, _)| returned <= at) {
                 self.crew.give_back(&mut self.jobs, slot);
                 self.upstreams[self.jobs[slot].upstream as usize].slow = true;
@@ -156,6 +167,8 @@ impl Dispatcher {
             }
         }
         self.clock = now;
+        // Offers are brought up to date last and all at `now`, not one by one at their moments: they matter only
+        // to a start, which happens now, and time alone skips no head (rule 24).
         while let Some((at, upstream)) = self.timers.peek() {
             if at > now {
                 break;
@@ -165,7 +178,7 @@ impl Dispatcher {
         now
     }
 
-    /// The upstream that a free worker goes to.
+    /// The upstream that a free worker goes to (rule 9).
     fn turn(&self, now: Moment) -> Option<u32> {
         if self.held || self.stopped || now < self.paused_until || !self.crew.has_free_worker() {
             return None;
@@ -176,10 +189,12 @@ impl Dispatcher {
             let Some((_, upstream)) = offers.peek() else {
                 continue;
             };
+            // Classes come most urgent first, so the first offer is the one to fall back on.
             urgent = urgent.or(Some(upstream));
             let offer = self.upstreams[upstream as usize]
                 .offer
                 .expect("an upstream among the offers has one");
+            // The lowest submit number of a class has also waited longest: numbers are given in order of time.
             let since = self.last_starts[class]
                 .unwrap_or_default()
                 .max(offer.head.at);
@@ -190,7 +205,8 @@ impl Dispatcher {
         aged.map(|(_, upstream)| upstream).or(urgent)
     }
 
-    /// Starts what `upstream` offers. It is counted before the call is made.
+    /// Starts what `upstream` offers. It is counted before the call is made (rule 49): a crash in between then costs
+    /// one call of the allowance, never one too many.
     fn start(&mut self, upstream: u32, now: Moment) -> Start {
         let offer = self.upstreams[upstream as usize]
             .offer
@@ -204,11 +220,13 @@ impl Dispatcher {
         up.in_flight += 1;
         up.queues[index].last_start = now;
         up.allowance_mut(record.budget).record(now);
+        // Side calls and grabs leave the spacing clock alone.
         if record.budget == Budget::Query {
             up.last_start = Some(now);
         }
         record.during_cooldown = up.health.cooling_until(now).is_some();
         let slow = up.slow;
+        // From here on the record is that of a call: its number and time are those of the start.
         record.number = self.started;
         record.at = now;
         record.attempts = record.attempts.saturating_add(1);
@@ -216,6 +234,7 @@ impl Dispatcher {
         self.last_starts[usize::from(record.class.0)] = Some(now);
         let (class, attempt) = (record.class, record.attempts);
         self.crew.start(&mut self.jobs, slot, slow);
+        // Rule 10: entered before the refresh below, so that a job of the same key that is next here stands aside.
         if let Some(order) = self.jobs.order(slot) {
             self.under_way.insert(order, SmallVec::new());
         }
@@ -246,6 +265,7 @@ impl Dispatcher {
         let choice = up.choose(&self.jobs, self.policy.aging, now);
         self.timers.set(upstream, choice.changes);
         if up.offer != choice.offer {
+            // An upstream stands in the heap of one class at most; within it, setting the rank anew is enough.
             if let Some(old) = up.offer.take()
                 && choice.offer.is_none_or(|new| new.class != old.class)
             {
@@ -256,6 +276,7 @@ impl Dispatcher {
             }
             up.offer = choice.offer;
         }
+        // What nobody waits for any more must not explain the start of a later job.
         if up.filled == 0 {
             up.waits_for = None;
         } else if choice.offer.is_none() && choice.changes.is_some() {
@@ -263,13 +284,15 @@ impl Dispatcher {
         }
     }
 
-    /// Looks at the head of each queue: one whose order key is under way stands aside, one whose
-    /// turn would come too late is skipped.
+    /// Looks at the head of each queue: one whose order key is under way stands aside (rule 10), one whose
+    /// turn would come too late is skipped (rule 24). Each step takes a job out of a queue, so it ends.
     fn settle(&mut self, upstream: u32, now: Moment) {
         let up = &self.upstreams[upstream as usize];
+        // The ordinary case, in which no head can be in either state.
         if self.under_way.is_empty() && up.is_unhindered(now) {
             return;
         }
+        // Probes accept any wait, so they are never skipped.
         while let Some(probe) = self.upstreams[upstream as usize].probe() {
             if !self.is_under_way(probe.slot) {
                 break;
@@ -289,7 +312,9 @@ impl Dispatcher {
         }
     }
 
+    /// Whether a call with this job's order key is under way.
     fn is_under_way(&self, slot: JobSlot) -> bool {
+        // Where no ordered call is under way, as in a front without order keys, the job's extras are not looked at.
         !self.under_way.is_empty()
             && self
                 .jobs
@@ -297,6 +322,7 @@ impl Dispatcher {
                 .is_some_and(|key| self.under_way.contains_key(&key))
     }
 
+    /// Whether the job that this upstream offers would overlap with a call of the same order key.
     fn offers_under_way(&self, upstream: u32) -> bool {
         let offer = self.upstreams[upstream as usize].offer;
         offer.is_some_and(|offer| self.is_under_way(offer.head.slot))
@@ -310,6 +336,8 @@ impl Dispatcher {
             .crew
             .next_step(self.queued, self.policy.capacity, self.clock);
         let resumes = (self.paused_until > self.clock).then_some(self.paused_until);
+        // A worker given back, or the end of a pause, matters only to an offer that waits for it. Without these
+        // conditions a front whose calls are all under way would be woken once for each of them.
         let moments = [
             returns.filter(|_| waits_for_worker && !self.crew.has_free_worker()),
             steps,
@@ -320,6 +348,7 @@ impl Dispatcher {
         moments.into_iter().flatten().min()
     }
 
+    /// Leaves a record about a job of the table.
     fn note(&mut self, slot: JobSlot, at: Moment, what: What) {
         let record = &self.jobs[slot];
         let ring = &mut self.upstreams[record.upstream as usize].ring;
@@ -345,6 +374,8 @@ impl Dispatcher {
         }
         let up = &mut self.upstreams[upstream as usize];
         up.waits_for = Some(reason);
+        // The beginning of a cooldown has left a record already. It is remembered all the same: the start that
+        // follows it says what was waited for.
         if reason != Wait::Rest {
             let head = up.queues[first]
                 .head()
@@ -353,6 +384,7 @@ impl Dispatcher {
         }
     }
 
+    /// Notes that the upstream's row is to be kept anew; once, however often it changes before it is fetched.
     fn mark_changed(&mut self, upstream: u32) {
         let up = &mut self.upstreams[upstream as usize];
         if !std::mem::replace(&mut up.changed, true) {

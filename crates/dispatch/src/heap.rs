@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-/// Children of an entry.
+/// Children of an entry. Four of 16 bytes each fill a cache line.
 const WIDTH: usize = 4;
 
 /// Position of an upstream that is not in the heap.
@@ -54,6 +54,7 @@ impl<K: Ord + Copy> Heap<K> {
                     self.positions.resize(index + 1, ABSENT);
                 }
                 self.entries.push((rank, upstream));
+                // Also writes the position, even where the entry stays at the end.
                 self.up(self.entries.len() - 1);
             }
         }
@@ -69,13 +70,16 @@ impl<K: Ord + Copy> Heap<K> {
     fn remove(&mut self, at: usize) {
         let (_, upstream) = self.entries.swap_remove(at);
         self.positions[upstream as usize] = ABSENT;
+        // What came from the end into the gap may belong above as well as below, for it comes from another
+        // branch; one of the two calls does nothing.
         if at < self.entries.len() {
             self.up(at);
             self.down(at);
         }
     }
 
-    /// Moves an entry towards the top until none above it is greater.
+    /// Moves an entry towards the top until none above it is greater. Ranks are compared together with the
+    /// upstream's number, so equal ranks have an order too and the same history gives the same starts.
     fn up(&mut self, mut at: usize) {
         let entry = self.entries[at];
         while at > 0 {

@@ -23,28 +23,29 @@ pub struct Key(pub NonZeroU64);
 /// One call to one upstream, as it is submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Who is called.
+    /// Who is called. One that is gone, or was never there, ends the job at once.
     pub upstream: UpstreamId,
-    /// How urgent it is.
+    /// How urgent it is; beyond the policy's last class counts as the last.
     pub class: Class,
-    /// Which allowance it uses.
+    /// Which of its upstream's allowances it uses.
     pub budget: Budget,
     /// It does not start before this; a later time than now puts it on the agenda.
     pub not_before: Moment,
-    /// The longest next wait that it accepts, in place of its class's.
+    /// The longest next wait that it accepts, in place of its class's. `None` accepts what the class does.
     pub max_wait: Option<Duration>,
     /// While a job with this key is pending (scheduled, queued or under way), another is a duplicate.
     pub pending: Option<Key>,
-    /// While a job with this key is on the agenda, another is not put there.
+    /// While a job with this key is on the agenda, another is not put there: neither a new one nor one that
+    /// would have a further attempt.
     pub scheduled: Option<Key>,
     /// Calls with the same key never overlap: a job whose turn comes while such a call is under way
     /// stands aside, lets later jobs pass, and takes its place again (by submit number) when it ends.
     /// Meant for jobs of one upstream: at another one a job notices only when its own turn comes.
     pub order: Option<Key>,
-    /// An operator's probe: starts although the upstream rests or is off, waits for neither spacing
-    /// nor windows, and is the first of its upstream; only the in-flight limit holds it.
+    /// An operator's probe: starts although the upstream cools down or is off, waits for neither spacing nor
+    /// windows, and is the first of its upstream; only the in-flight limit holds it.
     pub probe: bool,
-    /// Who asked, for the decision records.
+    /// Who asked, for the decision records; decides nothing.
     pub asker: Asker,
     /// Attempts made before this submission; more than 0 only for a job restored from the store.
     pub attempts_made: u8,
@@ -72,13 +73,13 @@ impl Job {
 /// What became of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// It is queued.
+    /// It is queued, and the next question to the dispatcher may start it.
     Queued(JobId),
-    /// It is on the agenda.
+    /// It is on the agenda: for its own time, or because there was no room.
     Scheduled(JobId),
     /// The same is pending already, as this job; nothing was added.
     Duplicate(JobId),
-    /// It ended at once.
+    /// It was refused. This is told here alone, not among those of `take_ended`.
     Ended(End),
 }
 
@@ -91,20 +92,20 @@ pub enum End {
     Skipped(Skip),
     /// There was no room for it.
     Dropped(Drop),
-    /// Whoever wanted it took it back.
+    /// Whoever wanted it took it back before it started.
     Cancelled,
-    /// The dispatcher was shut down.
+    /// The dispatcher was shut down before it started, or before it had another attempt.
     Shutdown,
 }
 
 /// Why a job was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skip {
-    /// What its upstream waits for.
+    /// What holds its upstream longest.
     pub reason: Wait,
-    /// How long its turn would have taken; `None` while an operator has it off.
+    /// How long that still takes; `None` while an operator has switched it off.
     pub wait: Option<Duration>,
-    /// How long the job would have waited: its max-wait, or `None` where its class ends on rest.
+    /// What the job would have accepted: its max-wait, or `None` where its class ends with a cooldown.
     pub limit: Option<Duration>,
 }
 
@@ -112,13 +113,13 @@ pub struct Skip {
 /// ones the first of this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wait {
-    /// An operator has it off.
+    /// An operator has switched it off.
     Off,
-    /// It rests: cooling down or disabled.
+    /// It cools down, or is disabled.
     Rest,
     /// A window is used up.
     Window,
-    /// The spacing since its last start.
+    /// The spacing since its last start, times the share of the class.
     Gap,
 }
 
@@ -127,7 +128,7 @@ pub enum Wait {
 pub enum Drop {
     /// The front's queue is full.
     QueueFull,
-    /// Its upstream holds its share of the queue.
+    /// Its upstream holds its share of the queue, so that one slow upstream cannot fill it (rule 17).
     Backlog,
     /// The agenda is full.
     AgendaFull,
@@ -142,12 +143,12 @@ pub enum Drop {
 pub enum Finish {
     /// Answered.
     Done,
-    /// A healthy final no.
+    /// A healthy, final no: not found, or a question that it does not take.
     No,
     /// The upstream wishes to be asked again after this time: healthy, the job goes to the agenda
     /// (it does not use up an attempt).
     Again {
-        /// The wished wait.
+        /// How long to wait before; no jitter is added, since the upstream chose it.
         after: Duration,
     },
     /// The upstream wishes to be left alone; final for the job.
@@ -161,7 +162,7 @@ pub enum Finish {
     Broken,
     /// A fault that trying again does not mend: final, the upstream is disabled.
     Rejected {
-        /// The rest is at least so long.
+        /// It is disabled for at least so long, if it said so.
         at_least: Option<Duration>,
     },
     /// Our own network is down: nobody's fault, the front pauses. Another attempt if any is left,
@@ -186,13 +187,13 @@ pub enum After {
 /// A job to start now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// Which job.
+    /// What [`Dispatcher::finish`](crate::Dispatcher::finish) is to be told about.
     pub job: JobId,
     /// Who is called.
     pub upstream: UpstreamId,
-    /// The class it starts in.
+    /// The class it starts in: not the one it was submitted with where it was raised or tried again.
     pub class: Class,
-    /// 1 for the first attempt.
+    /// 1 for the first attempt; one that the upstream wished for has the number of the one before.
     pub attempt: u8,
 }
 
@@ -212,18 +213,18 @@ pub enum Next {
 pub enum State {
     /// It is called.
     Open,
-    /// It is left alone until then.
+    /// It is left alone for a while, as it asked or because it failed.
     Cooldown {
         /// When it may be called again.
         until: Moment,
     },
-    /// Its rest is over; one call at a time until one succeeds.
+    /// Its cooldown is over; one call at a time until one succeeds.
     Probing,
     /// It is left alone for a reason that trying again does not mend, and probed then.
     Disabled {
         /// When it is probed.
         until: Moment,
     },
-    /// An operator has it off.
+    /// An operator has switched it off, until an operator switches it on.
     Off,
 }

@@ -10,12 +10,12 @@ use crate::moment::Moment;
 use crate::policy::{Budget, Class};
 use crate::record::Asker;
 
-/// A job's place in the table, valid until the job ends.
+/// A job's place in the table, valid until the job ends. (The slot that an upstream's quota opens is another thing.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct JobSlot(u32);
 
 impl JobSlot {
-    /// No job: the end of a list.
+    /// No job: the end of a list. Not an `Option`, which would make each of a record's four links 8 bytes.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
     fn index(self) -> usize {
@@ -42,11 +42,12 @@ pub(crate) enum JobPlace {
     Waiting,
 }
 
-/// What every decision needs of a job.
+/// What every decision needs of a job. Where no two states of a job need a field at once,
+/// they share it, as `number`, `at` and `queue` are shared.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct JobRecord {
-    /// Counts the jobs that were taken in.
+    /// Counts the jobs that were taken in; the order of jobs that fall due together (rule 20).
     pub(crate) serial: u64,
     /// The submit number while queued, the start number while under way.
     pub(crate) number: u64,
@@ -54,8 +55,11 @@ pub(crate) struct JobRecord {
     pub(crate) at: Moment,
     pub(crate) upstream: u32,
     pub(crate) asker: Asker,
+    /// How often its slot has been used before.
     generation: u32,
+    /// In its queue, on its upstream's agenda or among the busy calls: a job is in one of them at most.
     queue: JobLink,
+    /// Among the jobs of its queue with the same max-wait.
     patience: JobLink,
     pub(crate) class: Class,
     pub(crate) budget: Budget,
@@ -63,7 +67,7 @@ pub(crate) struct JobRecord {
     /// Attempts that were started.
     pub(crate) attempts: u8,
     pub(crate) probe: bool,
-    /// Its call started while its upstream rested.
+    /// Its call started while its upstream was cooling down: an operator's probe.
     pub(crate) during_cooldown: bool,
     has_extras: bool,
 }
@@ -80,6 +84,7 @@ pub(crate) struct Extras {
     pub(crate) order: Option<Key>,
 }
 
+/// The neighbours of a job in a list.
 #[derive(Clone, Copy, Debug)]
 struct JobLink {
     before: JobSlot,
@@ -99,7 +104,8 @@ pub(crate) struct Jobs {
     records: Vec<JobRecord>,
     /// By slot; shorter than `records` where no job beyond has any.
     extras: Vec<Extras>,
-    /// The slot to use next: those that came free are a list through their queue links.
+    /// The slot to use next: those that came free are a list through their queue links. The last to come free is
+    /// the first to be used again, while it is still in a cache.
     free: JobSlot,
     /// From here on no slot is used or in that list.
     fresh: u32,
@@ -148,11 +154,13 @@ impl Jobs {
         let slot = self.next_slot();
         match self.records.get_mut(slot.index()) {
             Some(old) => {
+                // What tells the ids of two jobs in one slot apart outlives both.
                 record.generation = old.generation;
                 *old = record;
             }
             None => self.records.push(record),
         }
+        // Where the new job has none, those of the slot's last job stay: `has_extras` says that they are not its own.
         if self[slot].has_extras {
             if self.extras.len() <= slot.index() {
                 self.extras.resize(slot.index() + 1, Extras::default());
@@ -182,6 +190,7 @@ impl Jobs {
     pub(crate) fn remove(&mut self, slot: JobSlot) {
         let free = std::mem::replace(&mut self.free, slot);
         let record = &mut self[slot];
+        // An id comes again after four billion jobs in the same slot. Nobody holds one for that long.
         record.generation = record.generation.wrapping_add(1);
         record.place = JobPlace::Nowhere;
         record.queue.after = free;
@@ -193,6 +202,8 @@ impl Jobs {
         }
     }
 
+    /// The slot in the low half, its generation in the high one. The engine's table of payloads has the same
+    /// places and takes the id apart in the same way.
     pub(crate) fn id(&self, slot: JobSlot) -> JobId {
         JobId(u64::from(self[slot].generation) << 32 | u64::from(slot.0))
     }
@@ -237,7 +248,7 @@ impl std::ops::IndexMut<JobSlot> for Jobs {
     }
 }
 
-/// Which of a job's two links a list runs through.
+/// Which of a job's two links a list runs through; a job is in at most one list of each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Thread {
     /// The order in a queue.
@@ -272,6 +283,7 @@ impl JobList {
     }
 
     #[inline]
+    /// Puts a job that is in no list of this thread at the end.
     pub(crate) fn push(&mut self, jobs: &mut Jobs, thread: Thread, slot: JobSlot) {
         *link(jobs, thread, slot) = JobLink {
             before: self.last,
@@ -285,6 +297,7 @@ impl JobList {
     }
 
     #[inline]
+    /// Takes a job out, wherever in this list it stands.
     pub(crate) fn unlink(&mut self, jobs: &mut Jobs, thread: Thread, slot: JobSlot) {
         let JobLink { before, after } = std::mem::replace(link(jobs, thread, slot), JobLink::NONE);
         match before {

@@ -1,7 +1,8 @@
 //! Whose turn is it? Pure decisions about outbound calls: no tokio, no sockets, no clock.
 //!
-//! A [`Dispatcher`] holds the jobs of one front. It is told what happens (a job was submitted, a call
-//! ended) and when, and says what to start next. `engine` runs it; fronts give it [`Policy`].
+//! A [`Dispatcher`] holds the jobs of one front. It is told what happens (a job was submitted, a call ended) and
+//! when, and says what to start next. `engine` runs it; fronts give it [`Policy`]. What it promises is written down in
+//! [`rules`], and the code cites them by number.
 
 mod agenda;
 mod cooldown;
@@ -15,6 +16,7 @@ pub mod policy;
 mod queue;
 mod quota;
 pub mod record;
+pub mod rules;
 mod spread;
 mod upstream;
 

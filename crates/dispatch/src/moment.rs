@@ -8,7 +8,8 @@ use std::time::Duration;
 pub struct Moment(pub u64);
 
 impl Moment {
-    /// Later than every call: what "until an operator acts" compares as.
+    /// Later than every call: what "until an operator acts" compares as. Sums that would go beyond it end here,
+    /// five centuries after the start.
     pub const NEVER: Self = Self(u64::MAX);
 
     /// How long from `self` until `later`; nothing if that has passed.
@@ -33,7 +34,8 @@ impl Sub<Duration> for Moment {
     }
 }
 
-/// `span` in nanoseconds; five centuries where that does not fit.
+/// `span` in nanoseconds; five centuries where that does not fit. In 64 bits throughout, where
+/// `as_nanos` computes in 128: every decision makes such sums.
 fn nanos(span: Duration) -> u64 {
     span.as_secs()
         .saturating_mul(1_000_000_000)

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::moment::Moment;
 
-/// The most classes that a front may have.
+/// The most classes that a front may have. Three budgets each make twelve queues, which fit the 16 bits that say
+/// which of an upstream's queues are filled.
 pub const MAX_CLASSES: usize = 4;
 
 /// Urgency of a job: the position of its class in [`Policy::classes`], 0 being the most urgent.
@@ -16,27 +17,27 @@ pub struct Class(pub u8);
 pub struct Policy {
     /// The classes, most urgent first; at most [`MAX_CLASSES`].
     pub classes: Vec<ClassPolicy>,
-    /// How many jobs may be queued.
+    /// How many jobs may be queued, those that stand aside included.
     pub capacity: u32,
-    /// How many jobs may be on the agenda.
+    /// How many jobs may be on the agenda. They do not count as queued.
     pub agenda_capacity: u32,
-    /// An upstream's share of the queue never falls below this.
+    /// An upstream's share of the queue never falls below this, however many upstreams there are.
     pub backlog_floor: u32,
     /// After this long a class takes a slot or a worker that was meant for a more urgent one.
     pub aging: Duration,
     /// A due job that finds no room goes back to the agenda for this long.
     pub put_off: Duration,
-    /// How many workers there are.
+    /// How many calls start side by side.
     pub crew: CrewPolicy,
-    /// How failures are answered.
+    /// When an upstream that fails is left alone, and for how long.
     pub failure: FailurePolicy,
     /// The class that a job takes for its attempts after the first; `None` leaves it in its own.
     pub again_class: Option<Class>,
-    /// How many attempts a job has.
+    /// How many attempts a job has; 0 counts as 1.
     pub attempts: u8,
-    /// The wait before the second attempt; doubled for each further one.
+    /// The wait before the second attempt, doubled for each further one and stretched by jitter.
     pub retry_base: Duration,
-    /// How many decision records are kept per upstream.
+    /// How many decision records are kept per upstream, 64 bytes each.
     pub records: usize,
 }
 
@@ -47,27 +48,27 @@ pub struct ClassPolicy {
     pub gap_permille: u32,
     /// The longest next wait of the upstream that a job of this class accepts; `None` accepts any.
     pub max_wait: Option<Duration>,
-    /// What happens to queued jobs when their upstream's rest begins.
+    /// What happens to queued jobs when their upstream begins to cool down.
     pub on_rest: OnRest,
     /// What happens to a job that finds no room in the queue.
     pub overflow: Overflow,
 }
 
-/// What happens to queued jobs of a class when their upstream begins to rest.
+/// What happens to queued jobs of a class when their upstream begins to cool down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnRest {
     /// They stay queued, if their max-wait allows.
     Hold,
-    /// They end as skipped; so do jobs submitted or falling due during the rest.
+    /// They end as skipped; so do jobs that are submitted or fall due during the cooldown.
     End,
 }
 
 /// What happens to a job that finds no room in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// It is dropped.
+    /// It ends as dropped, and whoever asked is told at once.
     Drop,
-    /// It goes to the agenda for [`Policy::put_off`].
+    /// It goes to the agenda for [`Policy::put_off`]: for jobs that must not get lost.
     Agenda,
 }
 
@@ -95,15 +96,15 @@ pub struct CrewPolicy {
 /// When and for how long an upstream is left alone.
 #[derive(Clone, Debug)]
 pub struct FailurePolicy {
-    /// The rests of rungs 1, 2, …; rung 0 is healthy. Not empty.
+    /// How long the cooldowns of rungs 1, 2, … are; rung 0 is healthy. Not empty.
     pub ladder: Vec<Duration>,
-    /// So many failures in a row begin the first rest.
+    /// So many failures in a row begin the first cooldown.
     pub threshold: u32,
     /// Whether reaching the threshold shows as disabled (tracker) or as a cooldown (search, news).
     pub threshold_disables: bool,
-    /// The rest after a throttled call that named no time; `None` climbs the ladder instead.
+    /// The cooldown after a throttled call that named no time; `None` climbs the ladder instead.
     pub throttled: Option<Duration>,
-    /// The longest rest that an upstream may ask for.
+    /// The longest cooldown that an upstream may ask for.
     pub longest: Duration,
 }
 
@@ -123,9 +124,9 @@ pub struct Quota {
 /// How many starts are allowed in each window; `None` is unlimited (and may be learned).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Windows {
-    /// In any 60 seconds.
+    /// In any 60 seconds, however they lie.
     pub minute: Option<u32>,
-    /// In any 60 minutes.
+    /// In any 60 minutes, however they lie.
     pub hour: Option<u32>,
     /// In any 24 hours, or from one reset to the next.
     pub day: Option<u32>,
@@ -161,9 +162,9 @@ pub enum Window {
 pub struct Usage {
     /// Which windows it speaks of; `Side` means the same as `Query`.
     pub budget: Budget,
-    /// Which of them.
+    /// Which window of that budget.
     pub window: Window,
-    /// How many calls it allows there.
+    /// How many calls it allows there; 0 counts as 1.
     pub limit: u32,
     /// How many of them it has counted already, if it said so. Where that is more than we know of,
     /// the difference counts as starts made now.

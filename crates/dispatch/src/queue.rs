@@ -1,4 +1,7 @@
-//! The jobs that wait at one upstream for one class and budget.
+//! The jobs that wait at one upstream for one class and budget (rule 4).
+//!
+//! The common case, jobs that come and go in order, is a linked list through the table of jobs and allocates
+//! nothing. What few queues ever need (jobs that come back with an old number, max-waits of their own) lies in a box.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +10,7 @@ use crate::jobs::{JobList, JobPlace, JobSlot, Jobs, Thread};
 use crate::moment::Moment;
 use crate::policy::{Budget, Class, MAX_CLASSES};
 
-/// How many queues an upstream has.
+/// How many queues an upstream has. There is a bit for each in `Upstream::filled`.
 pub(crate) const QUEUES: usize = MAX_CLASSES * BUDGETS;
 
 const BUDGETS: usize = 3;
@@ -20,6 +23,7 @@ pub(crate) fn index(class: Class, budget: Budget) -> usize {
 
 /// The class and budget of a queue.
 pub(crate) fn kind(index: usize) -> (Class, Budget) {
+    // In the order in which they are declared, for `index` takes a budget as its number.
     const ALL: [Budget; BUDGETS] = [Budget::Query, Budget::Side, Budget::Grab];
     (Class((index % MAX_CLASSES) as u8), ALL[index / MAX_CLASSES])
 }
@@ -27,9 +31,12 @@ pub(crate) fn kind(index: usize) -> (Class, Budget) {
 /// Jobs in the order of their submit numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
+    /// Those that came in with the highest number so far, so in order without sorting.
     list: JobList,
-    /// The jobs that have no max-wait of their own.
+    /// The jobs that have no max-wait of their own. All accept what their class does, so when one of them does not
+    /// accept a wait none does, and it is enough to look at the first.
     ordinary: JobList,
+    /// The first of the list and of the early ones, or [`JobSlot::NONE`].
     head: QueueHead,
     /// When a job of this queue last started; the beginning of time if none did.
     pub(crate) last_start: Moment,
@@ -49,10 +56,10 @@ pub(crate) struct QueueHead {
 /// What most queues never have.
 #[derive(Clone, Debug, Default)]
 struct Rare {
-    /// Jobs that came in with a number from before: raised, or back from standing aside.
+    /// Jobs that came in with a number from before: raised (rule 12), or back from standing aside (rule 10).
     early: BTreeMap<u64, JobSlot>,
-    /// The jobs with a max-wait of their own, by it: when a rest begins, those that it is too long for
-    /// are found without looking at the others.
+    /// The jobs with a max-wait of their own, by it: when a cooldown begins, those that it is too long for are found
+    /// without looking at the others.
     patience: BTreeMap<Duration, JobList>,
 }
 
@@ -88,6 +95,7 @@ impl Queue {
         jobs[slot].place = JobPlace::Listed;
         self.list.push(jobs, Thread::Queue, slot);
         self.wait_at_most(jobs, slot);
+        // Whoever is the head stays it: no number is higher than the new one's.
         if self.is_empty() {
             self.head = head(jobs, slot);
         }
@@ -113,6 +121,7 @@ impl Queue {
             self.list.unlink(jobs, Thread::Queue, slot);
         }
         self.wait_no_more(jobs, slot);
+        // Most jobs that leave are the head and start. The others leave the head as it is.
         if slot == self.head.slot {
             self.head = self.first(jobs);
         }
@@ -125,11 +134,13 @@ impl Queue {
             .first()
             .filter(|_| class.is_some_and(|limit| limit < wait));
         ordinary.or_else(|| {
+            // The shortest limit comes first: where it is accepted, all others are.
             let (&limit, list) = self.rare.as_ref()?.patience.first_key_value()?;
             list.first().filter(|_| limit < wait)
         })
     }
 
+    /// Works the head out anew.
     fn first(&self, jobs: &Jobs) -> QueueHead {
         let listed = self.list.first().map(|slot| head(jobs, slot));
         let early = self.rare.as_ref().and_then(|rare| {
@@ -140,6 +151,7 @@ impl Queue {
         first.unwrap_or(Self::default().head)
     }
 
+    /// Notes what wait a job accepts.
     fn wait_at_most(&mut self, jobs: &mut Jobs, slot: JobSlot) {
         let Some(limit) = jobs.extras(slot).max_wait else {
             return self.ordinary.push(jobs, Thread::Patience, slot);
@@ -148,6 +160,7 @@ impl Queue {
         same.push(jobs, Thread::Patience, slot);
     }
 
+    /// Undoes [`Self::wait_at_most`].
     fn wait_no_more(&mut self, jobs: &mut Jobs, slot: JobSlot) {
         let Some(limit) = jobs.extras(slot).max_wait else {
             return self.ordinary.unlink(jobs, Thread::Patience, slot);
@@ -155,6 +168,7 @@ impl Queue {
         let patience = &mut self.rare_mut().patience;
         if let Some(same) = patience.get_mut(&limit) {
             same.unlink(jobs, Thread::Patience, slot);
+            // An empty list would hide the next longer limit from `impatient`.
             if same.is_empty() {
                 patience.remove(&limit);
             }

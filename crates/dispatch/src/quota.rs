@@ -1,4 +1,7 @@
-//! How many starts an upstream allows in each window, and when the next one fits.
+//! How many starts an upstream allows in each window, and when the next one fits (rules 48 to 51).
+//!
+//! Windows count exactly: each start is kept until it has left, not sorted into buckets. An upstream that bans
+//! for one call too many in an hour counts exactly as well.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -36,15 +39,17 @@ impl Windows {
 /// The windows of one budget of one upstream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allowance {
-    /// Whether any window has a limit; few upstreams have one, so the rest lies apart.
+    /// Whether any window has a limit. Few upstreams have one, and every decision asks: so it is told without
+    /// following the pointer.
     limited: bool,
     books: Box<Books>,
 }
 
+/// What there is to know of the windows of one budget.
 #[derive(Clone, Debug, Default)]
 struct Books {
     configured: Windows,
-    /// By [`Window::ALL`].
+    /// In the order of [`Window::ALL`], which is that of their declaration: a window is its own index.
     tallies: [WindowTally; 3],
 }
 
@@ -65,6 +70,7 @@ struct Learned {
 
 impl Learned {
     fn told(limit: u32, window: Window, now: Moment) -> Self {
+        // Rule 51: two windows, so that an upstream which tells once in each is never forgotten in between.
         let until = now + window.length() * 2;
         Self { limit, until }
     }
@@ -89,13 +95,13 @@ pub struct WindowRow {
 /// One window as a person sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowUse {
-    /// Which one.
+    /// Its length, by name.
     pub window: Window,
-    /// How many starts it holds.
+    /// How many starts it holds. After a limit was lowered, or a probe, that may be more than the limit.
     pub used: u32,
     /// How many it may hold.
     pub limit: u32,
-    /// Whether the upstream told the limit.
+    /// Whether the upstream told the limit; otherwise it is configured.
     pub learned: bool,
     /// When the next start fits: now or earlier if there is room.
     pub next: Moment,
@@ -118,17 +124,21 @@ impl Allowance {
         if !self.limited {
             return;
         }
+        // Rule 51: old limits are forgotten here and not by a timer. Between two starts nobody would notice.
         self.unlearn(now);
         for window in Window::ALL {
             if self.limit(window).is_some() {
                 let starts = &mut self.books.tallies[window as usize].starts;
+                // Each start is forgotten once, so this costs O(1) on average. Where the day resets, its length
+                // is still right: no start counts for longer than that.
                 starts.forget(now - window.length());
                 starts.add(now, 1);
             }
         }
     }
 
-    /// When the next start fits into every window: now or earlier if there is room.
+    /// When the next start fits into every window: now or earlier if there is room. Takes no `now`, so that the
+    /// answer holds until a start or a limit changes it.
     #[inline]
     pub(crate) fn next(&self) -> Moment {
         if self.limited {
@@ -155,7 +165,9 @@ impl Allowance {
         }
         let begins = self.begins(window, now);
         let tally = &mut self.books.tallies[window as usize];
+        // Rule 50: a told limit of 0 would never be lifted, since only a call can tell of another one.
         tally.learned = Some(Learned::told(limit.max(1), window, now));
+        // Starts of others with the same account. When they were made is not known; now is the safe guess.
         let unknown = used.unwrap_or(0).saturating_sub(tally.starts.since(begins));
         if unknown > 0 {
             tally.starts.add(now, unknown);
@@ -174,6 +186,7 @@ impl Allowance {
         self.forget_unlimited();
     }
 
+    /// Rule 48: what has no limit remembers nothing, or an upstream without limits would cost memory per call.
     fn forget_unlimited(&mut self) {
         for window in Window::ALL {
             if self.limit(window).is_none() {
@@ -199,7 +212,7 @@ impl Allowance {
         })
     }
 
-    /// What to keep, by [`Window::ALL`].
+    /// What to keep, in the order of [`Window::ALL`].
     pub(crate) fn rows(&self) -> [WindowRow; 3] {
         Window::ALL.map(|window| {
             let tally = &self.books.tallies[window as usize];
@@ -214,11 +227,14 @@ impl Allowance {
     /// forgotten, also where another quota would count it again.
     pub(crate) fn restore(&mut self, rows: &[WindowRow; 3], now: Moment) {
         for (window, row) in Window::ALL.into_iter().zip(rows) {
+            // The limit first: whether starts are taken in depends on there being one.
             let mut starts = Starts::default();
             let learned = row.learned.map(|limit| Learned::kept(limit, window, now));
             self.books.tallies[window as usize].learned = learned;
             if self.limit(window).is_some() {
                 for &(start, times) in &row.starts {
+                    // Rule 52: the wall clock was set back since. A start in the future would block for longer
+                    // than a window.
                     let start = start.min(now);
                     if self.leaves(window, start) > now {
                         starts.add(start, times);
@@ -230,19 +246,23 @@ impl Allowance {
         self.note_limits();
     }
 
+    /// To be called whenever a limit came or went.
     fn note_limits(&mut self) {
         self.limited = Window::ALL
             .iter()
             .any(|&window| self.limit(window).is_some());
     }
 
+    /// What holds in a window: what is configured, else what was told.
     fn limit(&self, window: Window) -> Option<u32> {
         let learned = self.books.tallies[window as usize].learned;
         let configured = self.books.configured.limit(window);
         configured.or(learned.map(|learned| learned.limit))
     }
 
+    /// When the next start fits into one window.
     fn next_in(&self, window: Window, limit: u32) -> Moment {
+        // Configured: an operator allows no calls of this budget.
         if limit == 0 {
             return Moment::NEVER;
         }
@@ -256,7 +276,9 @@ impl Allowance {
     /// The earliest start that still counts at `now`.
     fn begins(&self, window: Window, now: Moment) -> Moment {
         match self.resets(window) {
+            // Rule 49: a start at the reset itself belongs to the day that begins there.
             Some(reset) => period_end(reset, now) - DAY,
+            // One more, since a start exactly one window ago has left.
             None => Moment((now - window.length()).0.saturating_add(1)),
         }
     }
@@ -269,6 +291,7 @@ impl Allowance {
         }
     }
 
+    /// One of the moments at which a window empties, if it is not a sliding one.
     fn resets(&self, window: Window) -> Option<Moment> {
         self.books
             .configured
@@ -277,9 +300,12 @@ impl Allowance {
     }
 }
 
-/// Starts in order of time, each with how many there were up to and with it.
+/// Starts in order of time, each with how many there were up to and with it: running totals, so that any stretch is
+/// counted with two look-ups instead of a walk.
 #[derive(Clone, Debug, Default)]
 struct Starts {
+    /// One per moment. A full window stops further starts, so there are hardly more than its limit: operators'
+    /// probes start all the same, and a call may tell of starts that others made.
     entries: VecDeque<(Moment, u64)>,
     /// How many were forgotten.
     before: u64,
@@ -293,6 +319,7 @@ impl Starts {
     fn add(&mut self, at: Moment, times: u32) {
         let total = self.total() + u64::from(times);
         match self.entries.back_mut() {
+            // Of the same moment, or from before a restart that was in the future and now counts as now.
             Some(last) if last.0 >= at => last.1 = total,
             _ => self.entries.push_back((at, total)),
         }
@@ -316,6 +343,7 @@ impl Starts {
 
     /// The start that is `limit`th from the last: once it has left, the next one fits.
     fn blocking(&self, limit: u32) -> Option<Moment> {
+        // Fewer than `limit` in all, or as few since the forgotten ones: nothing blocks.
         let surplus = self.total().checked_sub(u64::from(limit))?;
         if surplus < self.before {
             return None;
@@ -333,6 +361,7 @@ impl Starts {
         }
     }
 
+    /// Each moment with how many starts were made at it.
     fn times(&self) -> impl Iterator<Item = (Moment, u32)> + '_ {
         let mut before = self.before;
         self.entries.iter().map(move |&(at, total)| {
@@ -345,6 +374,7 @@ impl Starts {
 /// The first reset after `at`, given one of them.
 fn period_end(reset: Moment, at: Moment) -> Moment {
     let day = u64::try_from(DAY.as_nanos()).expect("a day is far below five centuries");
+    // Resets lie whole days apart in both directions, so only the time of day of the given one matters.
     let since = (at.0 % day + day - reset.0 % day) % day;
     Moment(at.0.saturating_add(day - since))
 }

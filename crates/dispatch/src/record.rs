@@ -1,4 +1,7 @@
 //! What was decided about an upstream, for whoever asks why.
+//!
+//! Records hold numbers and small enums, no text: one is written at every start, and read when somebody opens a page.
+//! `engine` makes sentences of them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,43 +21,43 @@ pub struct Asker(pub u32);
 pub struct Decision {
     /// Counts the decisions of this upstream from 1, so that each can be linked to.
     pub number: u64,
-    /// When it was made.
+    /// When it was made, in the dispatcher's time.
     pub at: Moment,
-    /// The class of the job it is about, if it is about one.
+    /// The class of the job it is about, if it is about one and not about the upstream itself.
     pub class: Option<Class>,
-    /// Who asked.
+    /// Who asked for that job.
     pub asker: Asker,
-    /// What was decided.
+    /// The decision and its reason.
     pub what: What,
 }
 
-/// What was decided.
+/// A decision and its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A call started.
     Started {
-        /// How long its job was queued.
+        /// How long its job was queued; time on the agenda is not in it.
         waited: Duration,
-        /// What the upstream last waited for, if it did.
+        /// What the upstream last waited for, if it did since its last start.
         reason: Option<Wait>,
         /// 1 for the first attempt.
         attempt: u8,
     },
-    /// The first job in line has to wait.
+    /// The first job in line has to wait. Told once per wait; a cooldown has a record of its own.
     Waits {
-        /// For what.
+        /// What holds its upstream longest.
         reason: Wait,
-        /// Until when.
+        /// When that is over.
         until: Moment,
     },
-    /// A rest began or grew.
+    /// A cooldown began or grew.
     Rested {
-        /// Until when, and why.
+        /// Its end and what began it.
         rest: Rest,
-        /// The rung it stands on now.
+        /// The rung that the upstream stands on now; 0 for one that merely asked to be left alone.
         rung: u8,
     },
-    /// A success ended a rest.
+    /// A success ended a cooldown.
     Healed,
     /// A job was skipped.
     Skipped(Skip),
@@ -63,21 +66,21 @@ pub enum What {
         /// Who had asked for it.
         with: Asker,
     },
-    /// The same is pending already.
+    /// A job was not taken in because the same is pending already.
     Duplicate,
-    /// There was no room for a job.
+    /// A job was not taken in, or had no further attempt, for want of room.
     Dropped(Drop),
     /// A queued job became more urgent.
     Raised {
-        /// What it was before.
+        /// Its class before.
         from: Class,
     },
     /// A job has another attempt.
     Retried {
-        /// When.
+        /// When that one is due on the agenda.
         due: Moment,
     },
-    /// An operator ended a rest.
+    /// An operator ended a cooldown, or just forgot the failures of an open upstream.
     Cleared,
     /// An operator switched it off.
     SwitchedOff,
@@ -85,7 +88,7 @@ pub enum What {
     SwitchedOn,
 }
 
-/// The last decisions about one upstream.
+/// The last decisions about one upstream, at most [`Policy::records`](crate::Policy::records) of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ring {
     kept: VecDeque<Decision>,

@@ -2,17 +2,19 @@
 //!
 //! A [`Key`](crate::Key) is a keyed hash already: its maker has a secret, so its bits are as good as random and collisions
 //! cannot be made. To hash it once more with a secret would cost time at every submission and protect nothing.
+//! The one multiplication stays because tests, benches and simulations count their keys 1, 2, 3.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A table by such numbers.
+/// A table by keys that are hashes already.
 pub(crate) type KeyTable<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
 /// 2^64 divided by the golden ratio, made odd: numbers that follow one another end up far apart.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Multiplies by an odd number, so different numbers stay different, in every count of low bits.
+/// Multiplies by an odd number: that permutes the numbers of any count of low bits, so no two keys that differ
+/// there fall into one bucket because of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spread(u64);
 

@@ -1,4 +1,7 @@
-//! One upstream: its queues, its slot, and the one job that it offers to the crew.
+//! One upstream: its queues, its slot, and the one job that it offers to the crew (rules 6 to 8).
+//!
+//! An upstream is looked at only when something about it changed or a moment it named has come; what it offers is
+//! remembered in between. So a decision costs the same with five upstreams and with five thousand.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,17 +15,20 @@ use crate::queue::{self, QUEUES, Queue, QueueHead};
 use crate::quota::Allowance;
 use crate::record::Ring;
 
-/// One upstream and all that waits for it. What every decision reads comes first and lies together.
+/// One upstream and all that waits for it. What every decision reads comes first and lies together, which is why the
+/// order of the fields is fixed (`repr(C)`).
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Upstream {
     /// A bit per queue that is not empty.
     pub(crate) filled: u16,
+    /// Taken away. It keeps its place, since ids are positions and its calls under way still end.
     pub(crate) gone: bool,
+    /// Its row is among the dispatcher's changed ones.
     pub(crate) changed: bool,
-    /// What its first job waits for, once that has been recorded.
+    /// What its first job waits for, once that has been recorded: a wait leaves one record, not one per look.
     pub(crate) waits_for: Option<Wait>,
-    /// One of its calls gave its worker back by age, and none has ended sooner than that since.
+    /// One of its calls gave its worker back by age, and none has ended sooner than that since (rule 44).
     pub(crate) slow: bool,
     /// Jobs in queues, among the probes and standing aside.
     pub(crate) queued: u32,
@@ -30,13 +36,14 @@ pub(crate) struct Upstream {
     in_flight_limit: u32,
     /// When a call of budget Query last started: the spacing clock.
     pub(crate) last_start: Option<Moment>,
+    /// The longest of `gaps`: once it has passed, all have.
     longest_gap: Gap,
     pub(crate) query: Allowance,
     pub(crate) grab: Allowance,
     pub(crate) health: Health,
     /// Operators' probes; few upstreams ever have one.
     probes: Option<Box<Queue>>,
-    /// What the crew sees of it.
+    /// What the crew sees of it: the choice as of the last refresh.
     pub(crate) offer: Option<Offer>,
     /// What the quota and the policy make of the spacing, per class.
     gaps: [Gap; MAX_CLASSES],
@@ -44,12 +51,12 @@ pub(crate) struct Upstream {
     pub(crate) ring: Ring,
     /// Jobs that stand aside, by submit number.
     pub(crate) aside: BTreeMap<u64, JobSlot>,
-    /// Jobs on the agenda.
+    /// Jobs on the agenda, so that all of them can be ended with their upstream.
     pub(crate) scheduled: JobList,
     quota: Box<Quota>,
 }
 
-/// A time between two starts, as it is added to moments many times a second: in nanoseconds.
+/// A time between two starts in nanoseconds, worked out once per quota: it is added to moments at every decision.
 type Gap = u64;
 
 /// The job that an upstream would start next, if there were a worker.
@@ -99,7 +106,7 @@ impl Upstream {
         &self.quota
     }
 
-    /// Gives it another quota; starts made so far stay counted.
+    /// Gives it another quota; starts made so far stay counted, and the spacing clock runs on.
     pub(crate) fn allow(&mut self, policy: &Policy, quota: Quota) {
         self.query.configure(quota.query);
         self.grab.configure(quota.grab);
@@ -107,6 +114,7 @@ impl Upstream {
             *gap = share(quota.spacing, class.gap_permille);
         }
         self.longest_gap = self.gaps.into_iter().max().unwrap_or(0);
+        // Rule 13: with 0 nothing would ever start, which is what switching off is for.
         self.in_flight_limit = quota.in_flight.max(1);
         *self.quota = quota;
     }
@@ -119,8 +127,10 @@ impl Upstream {
     /// The queues that are not empty.
     pub(crate) fn filled(&self) -> impl Iterator<Item = usize> + use<> {
         let mut bits = self.filled;
+        // Works on a copy, so queues may be emptied on the way.
         std::iter::from_fn(move || {
             let index = bits.trailing_zeros();
+            // Takes the lowest bit away; of nothing it takes nothing.
             bits &= bits.wrapping_sub(1);
             (index < u16::BITS).then_some(index as usize)
         })
@@ -135,6 +145,7 @@ impl Upstream {
         self.probes.get_or_insert_default()
     }
 
+    /// The windows that a budget counts in; side calls count as queries.
     pub(crate) fn allowance(&self, budget: Budget) -> &Allowance {
         match budget {
             Budget::Query | Budget::Side => &self.query,
@@ -150,7 +161,7 @@ impl Upstream {
     }
 
     /// When its next call of this class and budget could start and what that waits for, leaving
-    /// aside who else is in line. Not later than `now` means that nothing holds it.
+    /// aside who else is in line: rule 23. Not later than `now` means that nothing holds it.
     pub(crate) fn ready(&self, class: Class, budget: Budget, now: Moment) -> (Moment, Wait) {
         if self.health.is_off() || self.gone {
             return (Moment::NEVER, Wait::Off);
@@ -159,6 +170,7 @@ impl Upstream {
             self.health.cooling_until(now).unwrap_or_default(),
             Wait::Rest,
         );
+        // Only what ends later replaces what was named before, so of equal waits the first is named.
         let window = self.allowance(budget).next();
         if window > ready.0 {
             ready = (window, Wait::Window);
@@ -170,8 +182,8 @@ impl Upstream {
         ready
     }
 
-    /// Whether nothing holds any of its calls: it neither rests nor is off, all gaps have passed, and
-    /// it has no windows.
+    /// Whether nothing holds any of its calls: it is on, no cooldown has begun since its last success, all gaps have
+    /// passed, and it has no windows. True of most upstreams most of the time, and cheap to tell.
     pub(crate) fn is_unhindered(&self, now: Moment) -> bool {
         let limited = self.query.is_limited() || self.grab.is_limited();
         let spaced = self
@@ -180,7 +192,7 @@ impl Upstream {
         !limited && !spaced && self.health.is_well()
     }
 
-    /// The time that a class leaves between the last start and its own.
+    /// The time that a class leaves between the last start and its own. Only queries keep a distance (rule 8).
     fn gap(&self, class: Class, budget: Budget) -> Gap {
         match budget {
             Budget::Query => self.gaps[usize::from(class.0)],
@@ -188,6 +200,7 @@ impl Upstream {
         }
     }
 
+    /// When that time is over; long ago for a budget that keeps no distance.
     fn gap_over(&self, class: Class, budget: Budget) -> Moment {
         match (budget, self.last_start) {
             (Budget::Query, Some(last)) => later(last, self.gap(class, budget)),
@@ -195,12 +208,13 @@ impl Upstream {
         }
     }
 
-    /// Who goes next here. An aged queue takes the slot that opened for another: it needs room in
-    /// its windows, but its own gap may still run while another waiting query's has passed.
+    /// Who goes next here (rule 6), and when that changes by time alone. Where only an operation can change it, as
+    /// while it is busy, there is no such moment: the end of a call brings the next look.
     pub(crate) fn choose(&self, jobs: &Jobs, aging: Duration, now: Moment) -> Outlook {
         if self.is_busy() {
             return Outlook::default();
         }
+        // Rule 11: before off, cooldown, windows and gaps are asked.
         if let Some(head) = self.probe() {
             let class = jobs[head.slot].class;
             return Outlook {
@@ -217,14 +231,21 @@ impl Upstream {
                 changes: Some(until),
             };
         }
+        // Rule 28: also a call from before the cooldown keeps the try waiting.
         if self.health.is_probing(now) && self.in_flight > 0 {
             return Outlook::default();
         }
         self.choose_open(aging, now)
     }
 
+    /// Who goes next at an upstream that takes calls: the best head among at most twelve queues.
+    ///
+    /// An aged queue takes the slot that opened for another: it needs room in its windows, but its own gap may still
+    /// run while another waiting query's has passed.
     fn choose_open(&self, aging: Duration, now: Moment) -> Outlook {
+        // With a single queue filled there is nobody to take a slot from, so nobody is woken for its age.
         let alone = self.filled.is_power_of_two();
+        // Rule 8: the slot that an aged query may take.
         let query_open = self
             .filled()
             .map(queue::kind)
@@ -244,8 +265,11 @@ impl Upstream {
                 Budget::Grab => grab_window,
             };
             let gap = self.gap_over(class, budget);
+            // Rule 7.
             let since = queue.last_start.max(head.at);
             let ages = later(later(since, aging), self.gap(class, budget));
+            // The next look is due when this head becomes ready or aged, whichever of all heads is first. A head that
+            // was skipped over because of its window still counts here, or nobody would look when it opens.
             if window > now || gap > now {
                 changes = changes.min(window.max(gap));
             }
@@ -256,6 +280,7 @@ impl Upstream {
                 continue;
             }
             let this = Offer { class, head };
+            // Side calls and grabs have no gap: theirs has always passed.
             let may_take = gap <= now || (budget == Budget::Query && query_open);
             let rank = |since: Moment, offer: Offer| (since, offer.class, offer.head.number);
             if ages <= now

@@ -1,4 +1,6 @@
-//! How jobs come in: submitted, or from the agenda.
+//! How jobs come in: submitted, or from the agenda (rules 14 to 22).
+//!
+//! A job is judged before it gets a place in the table, so one that is refused costs nothing but its record.
 
 use std::time::Duration;
 
@@ -11,14 +13,14 @@ use crate::record::What;
 
 use super::Dispatcher;
 
-/// What a job wants of its upstream.
+/// What a job wants of its upstream: the same whether it is in the table or only offered.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     upstream: u32,
     class: Class,
     budget: Budget,
     probe: bool,
-    /// Its max-wait.
+    /// Its own max-wait, else its class's.
     limit: Option<Duration>,
 }
 
@@ -30,12 +32,12 @@ enum Room {
 }
 
 impl Dispatcher {
-    /// Takes a job in.
-    ///
-    /// A class beyond the policy's last counts as the last.
+    /// Takes a job in, or says at once why not.
     pub fn submit(&mut self, now: Moment, job: Job) -> Entry {
         let now = self.advance(now);
         let job = &self.fitting(&job);
+        // Rule 14. Duplicates come before all that depends on the upstream's state: whoever asks for what is pending
+        // is to share it, also when a new job would be skipped.
         if let Some(refusal) = self.never(job) {
             return Entry::Ended(refusal);
         }
@@ -57,7 +59,8 @@ impl Dispatcher {
         }
     }
 
-    /// Puts a job back on the agenda that was there before a restart, also when it is due already.
+    /// Puts a job back on the agenda that was there before a restart, also when it is due already: it then falls due
+    /// with the next operation. Its state is not asked before (rule 15), so upstreams may be restored later.
     pub fn reschedule(&mut self, now: Moment, job: Job) -> Entry {
         let now = self.advance(now);
         let job = self.fitting(&job);
@@ -73,6 +76,7 @@ impl Dispatcher {
     /// The job with a class that there is: one beyond the last (kept by a Weir that had more) counts
     /// as the last.
     fn fitting(&self, job: &Job) -> Job {
+        // At least one and at most four classes: `new` saw to it.
         let last = self.policy.classes.len() - 1;
         let class = Class(job.class.0.min(last as u8));
         Job { class, ..*job }
@@ -95,6 +99,7 @@ impl Dispatcher {
         }
     }
 
+    /// Puts a new job on the agenda, if it has room for it.
     fn enter_agenda(&mut self, job: &Job, due: Moment, now: Moment) -> Entry {
         if let Some(reason) = self.agenda_refuses(job.scheduled) {
             return self.refuse(job, End::Dropped(reason), now);
@@ -104,11 +109,12 @@ impl Dispatcher {
         Entry::Scheduled(self.jobs.id(slot))
     }
 
+    /// Ends a job that was never in the table, and leaves a record of it.
     fn refuse(&mut self, job: &Job, end: End, now: Moment) -> Entry {
         match end {
             End::Skipped(skip) => self.note_of(job, now, What::Skipped(skip)),
             End::Dropped(reason) => self.note_of(job, now, What::Dropped(reason)),
-            _ => {}
+            End::Finished(_) | End::Cancelled | End::Shutdown => {}
         }
         Entry::Ended(end)
     }
@@ -162,11 +168,13 @@ impl Dispatcher {
 
     /// Whether there is room in the queue for a job that may start from now on.
     fn room(&self, demand: &Demand, now: Moment) -> Result<Room, End> {
+        // Rule 11: a probe is not refused by its upstream, but needs room like everybody else.
         if !demand.probe
             && let Some(skip) = self.refused_by_upstream(demand, now)
         {
             return Err(End::Skipped(skip));
         }
+        // Rule 14: the whole queue before the upstream's share, so that a full front is not blamed on one upstream.
         let full = if self.queued >= self.policy.capacity {
             Drop::QueueFull
         } else if self.upstreams[demand.upstream as usize].queued >= self.backlog_share() {
@@ -180,7 +188,8 @@ impl Dispatcher {
         }
     }
 
-    /// How many queued jobs one upstream may have.
+    /// How many queued jobs one upstream may have (rule 17): an upstream that answers nobody fills its share, and the
+    /// queue keeps room for the others.
     pub(super) fn backlog_share(&self) -> u32 {
         if self.present <= 1 {
             return self.policy.capacity;
@@ -192,6 +201,7 @@ impl Dispatcher {
             .max(self.policy.backlog_floor)
     }
 
+    /// Why the agenda has no place for a job with this scheduled key (rule 15).
     pub(super) fn agenda_refuses(&self, key: Option<Key>) -> Option<Drop> {
         if self.agenda.holds(key) {
             Some(Drop::Scheduled)
@@ -202,7 +212,7 @@ impl Dispatcher {
         }
     }
 
-    /// Why this job may not even be queued at its upstream: off, at rest, or its turn too late.
+    /// Why this job may not even be queued at its upstream: off, cooling down, or its turn too late (rule 16).
     fn refused_by_upstream(&self, demand: &Demand, now: Moment) -> Option<Skip> {
         let health = &self.upstreams[demand.upstream as usize].health;
         if health.is_off() {
@@ -228,6 +238,7 @@ impl Dispatcher {
         let up = &self.upstreams[demand.upstream as usize];
         let (at, reason) = up.ready(demand.class, demand.budget, now);
         let wait = now.until(at);
+        // A wait as long as the limit is accepted.
         (limit < wait).then_some(Skip {
             reason,
             wait: Some(wait),
@@ -246,6 +257,7 @@ impl Dispatcher {
         let up = &mut self.upstreams[upstream as usize];
         up.queued += 1;
         self.queued += 1;
+        // Rule 11: a probe waits apart from all queues.
         if record.probe {
             up.probes_mut().push(&mut self.jobs, slot);
         } else {
@@ -253,7 +265,9 @@ impl Dispatcher {
             up.queues[index].push(&mut self.jobs, slot);
             up.filled |= 1 << index;
             if !was_empty {
-                return; // who is first has not changed
+                // Behind another: neither head nor offer has changed, and nothing has to be worked out. With a long
+                // backlog this is what nearly every submission comes to.
+                return;
             }
         }
         self.refresh(upstream, now);
@@ -273,7 +287,7 @@ impl Dispatcher {
         self.agenda_changes.push(self.jobs.id(slot));
     }
 
-    /// Takes a job off the agenda.
+    /// Takes a job off the agenda. Where it goes from there is the caller's business.
     pub(super) fn unschedule(&mut self, slot: JobSlot) {
         let record = &self.jobs[slot];
         let (place, upstream) = ((record.at, record.serial), record.upstream as usize);
@@ -288,9 +302,11 @@ impl Dispatcher {
     /// A scheduled job's time has come.
     pub(super) fn fall_due(&mut self, slot: JobSlot, now: Moment) {
         self.unschedule(slot);
+        // Rule 21. `now` is the due moment, not the moment of the operation (rule 5).
         match self.room(&self.demand(slot), now) {
             Ok(Room::Queue) => self.join_queue(slot, now),
             Ok(Room::Later(_)) | Err(End::Dropped(_)) => {
+                // Rule 22: whatever its class does with overflow, a job that was taken in is not dropped for it.
                 // At least a moment later, or it would be due again at once and time stand still.
                 let put_off = self.policy.put_off.max(Duration::from_nanos(1));
                 self.schedule(slot, now + put_off);
@@ -322,7 +338,8 @@ impl Dispatcher {
         ring.push(self.policy.records, at, Some(job.class), job.asker, what);
     }
 
-    /// How long the next call of this class and budget would have to wait, and for what.
+    /// How long the next call of this class and budget would have to wait, and for what: rule 23. Nothing is changed
+    /// by asking. Who else is in line is not considered.
     pub fn next_wait(
         &self,
         now: Moment,

@@ -1,4 +1,4 @@
-//! What follows from how an attempt went.
+//! What follows from how an attempt went: for its upstream (rules 26 to 34) and for its job (rules 35 to 40).
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use crate::record::{Asker, What};
 use super::Dispatcher;
 
 impl Dispatcher {
-    /// An attempt ended. `jitter` stretches the wait before another one by so many thousandths.
+    /// An attempt ended. `jitter` stretches the wait before another one by so many thousandths, at most 500; it is the
+    /// caller's, so that the dispatcher decides the same whenever it is told the same.
     ///
     /// # Panics
     /// If no call of this job is under way.
@@ -25,6 +26,9 @@ impl Dispatcher {
         let up = &self.upstreams[upstream as usize];
         // Where the call neither kept another from starting nor says anything new, the offer stays.
         let matters = up.is_busy() || !up.health.is_well() || self.jobs.order(slot).is_some();
+        // The order matters. The call frees its room first, so that what follows sees the upstream without it. Its
+        // upstream is judged before its job, since a failed try decides whether the job has another attempt. Jobs that a
+        // cooldown ends are ended before this one is put on the agenda, which is judged when due (rule 37).
         self.free_worker(slot, now);
         let probed = self.judge(slot, finish, now);
         let again = if probed {
@@ -58,6 +62,7 @@ impl Dispatcher {
         record.place = JobPlace::Nowhere;
         let up = &mut self.upstreams[record.upstream as usize];
         up.in_flight -= 1;
+        // Rule 44. Before workers given back can make it slow again, which the next `advance` does (rule 46).
         up.slow &= !self.crew.is_quick(record.at, now);
         let Some(order) = self.jobs.order(slot) else {
             return;
@@ -66,10 +71,12 @@ impl Dispatcher {
             let record = &self.jobs[aside];
             let up = &mut self.upstreams[record.upstream as usize];
             up.aside.remove(&record.number);
+            // It counted as queued all along, and `rejoin_queue` counts it once more.
             up.queued -= 1;
             self.queued -= 1;
             let upstream = record.upstream;
             self.rejoin_queue(aside);
+            // `finish` refreshes the call's own upstream when all else is done.
             if upstream != self.jobs[slot].upstream {
                 self.refresh(upstream, now);
             }
@@ -80,13 +87,15 @@ impl Dispatcher {
     /// that was probing, which is final for its job.
     fn judge(&mut self, slot: JobSlot, finish: Finish, now: Moment) -> bool {
         let record = &self.jobs[slot];
-        let attempt = CallStart {
+        let call = CallStart {
             number: record.number,
             during_cooldown: record.during_cooldown,
             started: self.started,
         };
+        // Rule 33. Attempts count from 1 here, so a policy of 0 is one of 1 (rule 13).
         let last = record.probe || record.attempts >= self.policy.attempts;
         let upstream = record.upstream;
+        // Rule 40: also for an upstream that is gone, since it is our network that failed.
         if let Finish::OurNetwork { pause } = finish {
             self.paused_until = self.paused_until.max(now + pause);
         }
@@ -95,29 +104,33 @@ impl Dispatcher {
         }
         let policy = &self.policy.failure;
         let health = &mut self.upstreams[upstream as usize].health;
+        // Rule 29. Only faults that may pass say "still not there"; the others bring a cooldown of their own or say
+        // nothing, and are final for their job as it is.
         let passing = matches!(finish, Finish::Unavailable | Finish::Broken);
-        let probed = health.is_probe(attempt, now) && passing;
+        let probed = health.is_probe(call, now) && passing;
         let before = health.row();
-        let rested = match finish {
+        let began = match finish {
             Finish::Done | Finish::No | Finish::Again { .. } => {
-                let healed = health.succeed(attempt);
+                let healed = health.succeed(call);
                 if healed {
                     self.note_health(upstream, now, What::Healed);
                 }
                 false
             }
-            Finish::Unavailable if last || probed => health.fail(policy, attempt, now),
-            Finish::Broken => health.fail(policy, attempt, now),
-            Finish::Throttled { retry_after } => health.throttle(policy, attempt, retry_after, now),
-            Finish::Rejected { at_least } => health.reject(policy, attempt, at_least, now),
+            Finish::Unavailable if last || probed => health.fail(policy, call, now),
+            // Final for its job, so it needs no look at the attempts left.
+            Finish::Broken => health.fail(policy, call, now),
+            Finish::Throttled { retry_after } => health.throttle(policy, call, retry_after, now),
+            Finish::Rejected { at_least } => health.reject(policy, call, at_least, now),
             Finish::Unavailable | Finish::OurNetwork { .. } | Finish::Panicked => false,
         };
+        // A row is written for every change. Most ends change nothing: another success of a healthy upstream.
         if self.upstreams[upstream as usize].health.row() != before {
             self.mark_changed(upstream);
         }
-        if rested {
+        if began {
             let health = &self.upstreams[upstream as usize].health;
-            if let Some(rest) = health.rest() {
+            if let Some(rest) = health.cooldown() {
                 let rung = health.rung();
                 self.note_health(upstream, now, What::Rested { rest, rung });
             }
@@ -129,11 +142,13 @@ impl Dispatcher {
     /// When the job has another attempt, if it has one.
     fn again(&mut self, slot: JobSlot, finish: Finish, jitter: u16, now: Moment) -> Option<Moment> {
         let attempts = self.jobs[slot].attempts;
+        // Rule 11: an operator asked for one call.
         if self.jobs[slot].probe {
             return None;
         }
         match finish {
             Finish::Again { after } => {
+                // Rule 35: the start counted it.
                 self.jobs[slot].attempts = attempts - 1;
                 Some(now + after)
             }
@@ -147,14 +162,17 @@ impl Dispatcher {
         }
     }
 
-    /// The wait after this many attempts.
+    /// The wait after this many attempts (rule 39).
     fn backoff(&self, attempts: u8, jitter: u16) -> Duration {
+        // In 128 bits nothing is lost before the one rounding at the end. 2^64 times a nanosecond is five centuries,
+        // so more doublings than that change nothing.
         let base = self.policy.retry_base.as_nanos();
         let doubled = base.saturating_mul(1 << u32::from(attempts.saturating_sub(1)).min(64));
         let nanos = doubled.saturating_mul(1000 + u128::from(jitter.min(500))) / 1000;
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
+    /// Puts the job on the agenda for another attempt, if it may have one (rule 38).
     fn try_again(&mut self, slot: JobSlot, due: Moment, now: Moment) -> After {
         let record = &self.jobs[slot];
         let refused = if self.upstreams[record.upstream as usize].gone {
@@ -173,14 +191,15 @@ impl Dispatcher {
             return After::Ended;
         }
         self.note(slot, now, What::Retried { due });
+        // Rule 36.
         if let Some(class) = self.policy.again_class {
             self.jobs[slot].class = class;
         }
-        self.jobs[slot].during_cooldown = false;
         self.schedule(slot, due);
         After::Scheduled(due)
     }
 
+    /// Leaves a record about an upstream itself and no job of it.
     pub(super) fn note_health(&mut self, upstream: u32, now: Moment, what: What) {
         let ring = &mut self.upstreams[upstream as usize].ring;
         ring.push(self.policy.records, now, None, Asker::default(), what);

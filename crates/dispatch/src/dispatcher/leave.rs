@@ -1,6 +1,9 @@
 //! How jobs leave the queue: cancelled, raised, skipped, standing aside, ended.
+//!
+//! `leave_queue` and `rejoin_queue` are the only ways out of and back into a queue; both keep the counts of the front
+//! and of the upstream. Whoever uses them refreshes the upstream afterwards, when all else is in its place.
 
-use crate::job::{End, JobId, Key, Skip};
+use crate::job::{End, JobId, Key, Skip, Wait};
 use crate::jobs::{JobPlace, JobSlot};
 use crate::moment::Moment;
 use crate::policy::{Class, OnRest};
@@ -10,7 +13,7 @@ use crate::record::What;
 use super::Dispatcher;
 
 impl Dispatcher {
-    /// Takes a job back that has not started. Says whether there was one.
+    /// Takes a job back that has not started. Says whether there was one: a call under way ends by itself.
     pub fn cancel(&mut self, now: Moment, job: JobId) -> bool {
         let now = self.advance(now);
         let Some(slot) = self.jobs.find(job) else {
@@ -27,7 +30,8 @@ impl Dispatcher {
         true
     }
 
-    /// Takes the job back that is pending under a key, if it is queued. Says whether there was one.
+    /// Takes the job back that is pending under a key, if it is queued. Says whether there was one. One on the agenda
+    /// stays, which [`Self::cancel_scheduled`] takes back by the key that it has there.
     pub fn cancel_queued(&mut self, now: Moment, pending: Key) -> bool {
         let Some(&slot) = self.pending.get(&pending) else {
             return false;
@@ -51,12 +55,15 @@ impl Dispatcher {
             return false;
         };
         let from = self.jobs[slot].class;
+        // Never less urgent: of several who want the same job the most urgent one decides.
         if class >= from {
             return false;
         }
         match self.jobs[slot].place {
             JobPlace::Nowhere | JobPlace::Busy | JobPlace::Waiting => return false,
+            // These stand in no queue; they join that of their new class when they come back.
             JobPlace::Scheduled | JobPlace::Aside => self.jobs[slot].class = class,
+            // Rule 12: with its old number, so among the early ones of its new queue.
             JobPlace::Listed | JobPlace::Early => {
                 self.leave_queue(slot);
                 self.jobs[slot].class = class;
@@ -75,6 +82,7 @@ impl Dispatcher {
         match record.place {
             JobPlace::Aside => {
                 up.aside.remove(&record.number);
+                // Nothing is left to come back when the call with its order key ends.
                 let order = self.jobs.order(slot);
                 if let Some(aside) = order.and_then(|key| self.under_way.get_mut(&key)) {
                     aside.retain(|other| *other != slot);
@@ -109,13 +117,15 @@ impl Dispatcher {
         self.queued += 1;
     }
 
-    /// The head of a queue lets later jobs pass until the call with its order key has ended.
+    /// The head of a queue lets later jobs pass until the call with its order key has ended (rule 10). Out of the
+    /// queue, so that looking for the next head never walks over jobs that cannot start.
     pub(super) fn stand_aside(&mut self, slot: JobSlot) {
         self.leave_queue(slot);
         let record = &mut self.jobs[slot];
         record.place = JobPlace::Aside;
         let up = &mut self.upstreams[record.upstream as usize];
         up.aside.insert(record.number, slot);
+        // It still has its place in the queue as far as capacity and share are concerned.
         up.queued += 1;
         self.queued += 1;
         let order = self
@@ -125,22 +135,25 @@ impl Dispatcher {
         self.under_way.entry(order).or_default().push(slot);
     }
 
+    /// Ends a queued job as skipped, with a record.
     pub(super) fn skip(&mut self, slot: JobSlot, skip: Skip, now: Moment) {
         self.note(slot, now, What::Skipped(skip));
         self.leave_queue(slot);
         self.end(slot, End::Skipped(skip));
     }
 
-    /// A rest began: ends the queued jobs whose class ends on rest, and those that it is too long for.
+    /// A cooldown began or grew: ends the queued jobs whose class ends with it, and those that it is too long for
+    /// (rule 25). The only place where jobs behind the head are judged; its cost is that of the jobs it ends.
     pub(super) fn end_on_cooldown(&mut self, upstream: u32, now: Moment) {
         let Some(until) = self.upstreams[upstream as usize].health.cooling_until(now) else {
             return;
         };
-        let rest = Skip {
-            reason: crate::job::Wait::Rest,
+        let cooldown = Skip {
+            reason: Wait::Rest,
             wait: Some(now.until(until)),
             limit: None,
         };
+        // Those that stand aside are walked through one by one: they are too few to be sorted by what they accept.
         let standing_aside: Vec<JobSlot> = self.upstreams[upstream as usize]
             .aside
             .values()
@@ -151,7 +164,7 @@ impl Dispatcher {
                 continue;
             }
             if self.ends_on_cooldown(self.jobs[slot].class) {
-                self.skip(slot, rest, now);
+                self.skip(slot, cooldown, now);
             } else if let Some(skip) = self.too_late(&self.demand(slot), now) {
                 self.skip(slot, skip, now);
             }
@@ -160,10 +173,12 @@ impl Dispatcher {
             let (class, budget) = queue::kind(index);
             if self.ends_on_cooldown(class) {
                 while let Some(head) = self.upstreams[upstream as usize].queues[index].head() {
-                    self.skip(head.slot, rest, now);
+                    self.skip(head.slot, cooldown, now);
                 }
                 continue;
             }
+            // All jobs of one queue have the same next wait, so it is worked out once and those that do not accept it are
+            // taken by their limits.
             let up = &self.upstreams[upstream as usize];
             let (ready, _) = up.ready(class, budget, now);
             let (wait, limit) = (now.until(ready), self.max_wait_of(class));
@@ -178,12 +193,14 @@ impl Dispatcher {
         }
     }
 
+    /// Whether jobs of this class do not outlive the beginning of a cooldown.
     pub(super) fn ends_on_cooldown(&self, class: Class) -> bool {
         self.policy.classes[usize::from(class.0)].on_rest == OnRest::End
     }
 
     /// Ends all jobs of an upstream that are queued, with what `end` says; probes stay if wanted.
     pub(super) fn end_queued(&mut self, upstream: u32, now: Moment, keep_probes: bool, end: End) {
+        // One at a time and from the beginning again: each end changes what the next look finds.
         loop {
             let up = &self.upstreams[upstream as usize];
             let queued = up.filled().next().and_then(|index| up.queues[index].head());
@@ -214,7 +231,7 @@ impl Dispatcher {
         }
     }
 
-    /// A job that is nowhere any more has ended.
+    /// A job that is nowhere any more has ended. All ends of jobs that were taken in go through here, once (rule 19).
     pub(super) fn end(&mut self, slot: JobSlot, end: End) {
         let id = self.jobs.id(slot);
         if let Some(key) = self.jobs.extras(slot).pending {

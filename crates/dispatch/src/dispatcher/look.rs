@@ -1,4 +1,7 @@
 //! What can be seen from outside: counts, one upstream's state, rows for the store.
+//!
+//! Questions whose answer depends on what time brings about (`status`, `upstream`) let it happen first and therefore take
+//! `&mut self`; the others only read.
 
 use crate::cooldown::{HealthRow, Rest};
 use crate::job::{JobId, State, UpstreamId};
@@ -14,17 +17,17 @@ use super::Dispatcher;
 /// Counts of one front.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Jobs in queues.
+    /// Jobs in queues, among the probes and standing aside.
     pub queued: u32,
-    /// How many there may be.
+    /// How many of those there may be.
     pub capacity: u32,
-    /// Jobs on the agenda.
+    /// Jobs on the agenda, which do not count as queued.
     pub scheduled: u32,
-    /// Calls that hold a worker.
+    /// Calls that hold a worker; after the crew shrank there may be more than `crew`.
     pub busy: u32,
     /// Calls under way that hold none.
     pub waiting: u32,
-    /// Workers there are.
+    /// How many workers there are, busy or not.
     pub crew: u32,
     /// Nothing starts before this, because our own network was down.
     pub paused_until: Option<Moment>,
@@ -33,6 +36,7 @@ pub struct Status {
 impl Status {
     /// Queued jobs in whole percent of the capacity.
     pub fn fill_percent(&self) -> u32 {
+        // A queue without capacity holds nothing: 0 % full, and every submission is refused.
         let percent = u64::from(self.queued) * 100 / u64::from(self.capacity.max(1));
         u32::try_from(percent).unwrap_or(u32::MAX)
     }
@@ -41,21 +45,21 @@ impl Status {
 /// One upstream as a person sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamStatus {
-    /// Whether it is called.
+    /// Whether it is called, and until when not.
     pub state: State,
-    /// The rest that no success has ended yet.
+    /// The cooldown that no success has ended yet; it may be over.
     pub rest: Option<Rest>,
-    /// Its rung on the ladder.
+    /// Its rung on the ladder; 0 is healthy.
     pub rung: u8,
-    /// Failures in a row.
+    /// Failures in a row, up to the threshold and beyond.
     pub failures: u32,
-    /// Jobs in its queues.
+    /// Its part of [`Status::queued`].
     pub queued: u32,
-    /// Calls under way.
+    /// Calls under way, with or without a worker.
     pub in_flight: u32,
     /// Whether its calls hold no worker from their start on, where there is room for them to wait.
     pub slow: bool,
-    /// When a call of budget Query last started.
+    /// When a call of budget Query last started: where the spacing clock stands.
     pub last_start: Option<Moment>,
     /// Its limited windows for queries.
     pub query: Vec<WindowUse>,
@@ -66,7 +70,7 @@ pub struct UpstreamStatus {
 /// What is kept of an upstream across a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamRow {
-    /// Rest, rung, failures, switch.
+    /// Cooldown, rung, failures, and the operator's switch.
     pub health: HealthRow,
     /// The spacing clock.
     pub last_start: Option<Moment>,
@@ -79,17 +83,17 @@ pub struct UpstreamRow {
 /// What is kept of a scheduled job across a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgendaRow {
-    /// Which job.
+    /// Its id in this run; after a restart it gets another.
     pub job: JobId,
-    /// Whom it calls.
+    /// Whom it calls; an id of this run too.
     pub upstream: UpstreamId,
-    /// Its class.
+    /// The class that it will be queued in.
     pub class: Class,
-    /// Its budget.
+    /// The allowance that it will use.
     pub budget: Budget,
-    /// When it is due.
+    /// When it is due; one that was put off has a later moment than it asked for.
     pub due: Moment,
-    /// Attempts made so far.
+    /// Attempts used up so far, for [`Job::attempts_made`](crate::Job::attempts_made).
     pub attempts_made: u8,
 }
 
@@ -108,13 +112,13 @@ impl Dispatcher {
         }
     }
 
-    /// One upstream, unless it is gone.
+    /// All that a page shows of one upstream, unless it is gone.
     pub fn upstream(&mut self, now: Moment, upstream: UpstreamId) -> Option<UpstreamStatus> {
         let now = self.advance(now);
         let up = self.seen(upstream)?;
         Some(UpstreamStatus {
             state: up.health.state(now),
-            rest: up.health.rest(),
+            rest: up.health.cooldown(),
             rung: up.health.rung(),
             failures: up.health.failures(),
             queued: up.queued,
@@ -155,7 +159,7 @@ impl Dispatcher {
         !self.changed.is_empty() || !self.agenda_changes.is_empty()
     }
 
-    /// The upstreams whose rows changed since the last call.
+    /// The upstreams whose rows changed since the last call, each once. Their rows are read by [`Self::row`].
     pub fn take_changed(&mut self) -> Vec<UpstreamId> {
         self.drain_changed().collect()
     }
@@ -202,7 +206,7 @@ impl Dispatcher {
         self.agenda.iter().map(|(_, slot)| self.row_of(slot))
     }
 
-    /// Takes a stored row in for an upstream that was just added.
+    /// Takes a stored row in for an upstream that was just added (rules 52 and 53).
     pub fn restore(&mut self, now: Moment, upstream: UpstreamId, row: &UpstreamRow) {
         let now = self.advance(now);
         let health = crate::cooldown::Health::restore(&self.policy.failure, &row.health, now);
@@ -210,6 +214,8 @@ impl Dispatcher {
             return;
         };
         up.health = health;
+        // Rule 52: a start in the future, written by a clock that was ahead, would hold the upstream for longer than
+        // its spacing.
         up.last_start = row.last_start.map(|start| start.min(now));
         up.query.restore(&row.query, now);
         up.grab.restore(&row.grab, now);
@@ -228,6 +234,7 @@ impl Dispatcher {
         }
     }
 
+    /// The upstream with this id, unless it is gone.
     fn seen(&self, upstream: UpstreamId) -> Option<&Upstream> {
         self.upstreams
             .get(upstream.0 as usize)

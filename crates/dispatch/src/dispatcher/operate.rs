@@ -10,7 +10,7 @@ use crate::upstream::Upstream;
 use super::Dispatcher;
 
 impl Dispatcher {
-    /// Adds an upstream. Ids are never used again.
+    /// Adds an upstream. Ids are never used again: decisions, rows and calls under way may still name one that is gone.
     pub fn add_upstream(&mut self, now: Moment, quota: Quota) -> UpstreamId {
         self.advance(now);
         let id = UpstreamId(
@@ -29,6 +29,8 @@ impl Dispatcher {
         };
         up.gone = true;
         self.present -= 1;
+        // What is left of it is its place and its calls under way. Its jobs and records are let go, since a reload that
+        // renames upstreams may leave many behind.
         self.end_queued(upstream.0, now, false, End::Dropped(Drop::Gone));
         self.end_scheduled(upstream.0, End::Dropped(Drop::Gone));
         self.upstreams[upstream.0 as usize].ring = Ring::default();
@@ -38,6 +40,7 @@ impl Dispatcher {
     /// Gives an upstream another quota. Starts made so far stay counted.
     pub fn set_quota(&mut self, now: Moment, upstream: UpstreamId, quota: Quota) {
         let now = self.advance(now);
+        // Not `present_mut`, which would borrow the policy as well.
         let up = self.upstreams.get_mut(upstream.0 as usize);
         let Some(up) = up.filter(|up| !up.gone) else {
             return;
@@ -46,7 +49,7 @@ impl Dispatcher {
         self.refresh(upstream.0, now);
     }
 
-    /// Takes in what an upstream said about a limit of its own.
+    /// Takes in what an upstream said about a limit of its own (rule 50).
     pub fn observe(&mut self, now: Moment, upstream: UpstreamId, usage: Usage) {
         let now = self.advance(now);
         let Some(up) = self.present_mut(upstream) else {
@@ -58,16 +61,19 @@ impl Dispatcher {
         self.refresh(upstream.0, now);
     }
 
-    /// Gives the crew other limits.
+    /// Gives the crew other limits. It goes to the nearest size that they allow; no call is cut off (rule 42).
     pub fn set_crew(&mut self, now: Moment, base: u32, max: u32) {
         self.advance(now);
         self.crew.resize(base, max);
     }
 
-    /// An operator ends a rest: the upstream is open again, its ladder and the limits that it told forgotten.
+    /// An operator ends a cooldown: the upstream is open again, its ladder and the limits that it told forgotten
+    /// (rule 34). One that is off stays off.
     pub fn clear(&mut self, now: Moment, upstream: UpstreamId) {
         let now = self.advance(now);
         if let Some(up) = self.present_mut(upstream) {
+            // Also the told limits, since a wrong one is never found out while it is kept to. Whatever their time is,
+            // it has come by `NEVER`.
             for budget in [Budget::Query, Budget::Grab] {
                 up.allowance_mut(budget).unlearn(Moment::NEVER);
             }
@@ -75,27 +81,28 @@ impl Dispatcher {
         self.operate(now, upstream, What::Cleared, Health::clear);
     }
 
-    /// An operator switches an upstream off. Its queued jobs end.
+    /// An operator switches an upstream off. Its queued jobs end as skipped; those on the agenda do when they are due.
     pub fn switch_off(&mut self, now: Moment, upstream: UpstreamId) {
         self.operate(now, upstream, What::SwitchedOff, |health| {
             health.switch(true)
         });
     }
 
-    /// An operator switches an upstream on. A rest that has not ended goes on.
+    /// An operator switches an upstream on. A cooldown that has not ended goes on.
     pub fn switch_on(&mut self, now: Moment, upstream: UpstreamId) {
         self.operate(now, upstream, What::SwitchedOn, |health| {
             health.switch(false)
         });
     }
 
-    /// While held, nothing starts.
+    /// While held, nothing starts; all else goes on, so jobs queue up, age and are skipped.
     pub fn hold(&mut self, now: Moment, held: bool) {
         self.advance(now);
         self.held = held;
     }
 
-    /// Ends all jobs that have not started; later submissions end at once.
+    /// Ends all jobs that have not started; later submissions end at once. Calls under way are still to be finished,
+    /// and have no further attempt.
     pub fn shutdown(&mut self, now: Moment) {
         let now = self.advance(now);
         self.stopped = true;
@@ -121,6 +128,7 @@ impl Dispatcher {
         }
     }
 
+    /// What all switches have in common: the act, its record, a row to keep, and an upstream to look at anew.
     fn operate(
         &mut self,
         now: Moment,
@@ -136,17 +144,20 @@ impl Dispatcher {
         let is_off = up.health.is_off();
         self.note_health(upstream.0, now, what);
         self.mark_changed(upstream.0);
+        // Asked of the state and not of the act: clearing an upstream that is off finds nothing queued anyway.
         if is_off {
             let off = Skip {
                 reason: Wait::Off,
                 wait: None,
                 limit: None,
             };
+            // Probes stay: to try an upstream that is off is what they are for.
             self.end_queued(upstream.0, now, true, End::Skipped(off));
         }
         self.refresh(upstream.0, now);
     }
 
+    /// The upstream with this id, unless it is gone.
     fn present_mut(&mut self, upstream: UpstreamId) -> Option<&mut Upstream> {
         self.upstreams
             .get_mut(upstream.0 as usize)
