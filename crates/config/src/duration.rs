@@ -126,6 +126,12 @@ impl Size {
     }
 }
 
+impl From<u64> for Size {
+    fn from(bytes: u64) -> Self {
+        Self(bytes)
+    }
+}
+
 impl Setting for Size {
     fn wanted() -> String {
         "a size such as 64MiB, 512KiB or plain bytes".to_owned()

@@ -172,8 +172,7 @@ impl Gate {
             return Ok(request);
         }
         let keeper = self.app.keeper();
-        let (given, request) =
-            form_token(request, keeper.settings().config.limits.body_bytes).await?;
+        let (given, request) = form_token(request, keeper.settings().rules.body_bytes).await?;
         match given.filter(|given| keeper.form_token_is_right(&arrival.bound_to, given)) {
             Some(_) => Ok(request),
             None => Err(Box::new(stale_form().into_response())),
@@ -198,7 +197,7 @@ impl Gate {
         match (self.access, refusal) {
             (Access::Feed(write) | Access::OpenFeed { refuse: write, .. }, _) => write(&refusal),
             // Nobody needs a key then, so it was the name.
-            (_, Refusal::NoKey) if self.app.keeper().settings().config.auth == Auth::None => {
+            (_, Refusal::NoKey) if self.app.keeper().settings().rules.auth == Auth::None => {
                 Failure::new(
                     StatusCode::FORBIDDEN,
                     "Unrecognised host name (possible DNS rebinding).",

@@ -31,6 +31,7 @@ use crate::{
     guard,
     metrics::{self, Connections},
     pages,
+    rules::{self, ListenerRules},
     seats::{self, Seating, Seats},
     server::GUESTS,
     shell::Shell,
@@ -55,6 +56,7 @@ struct Inner {
     /// Of connections that a front's listener took in.
     guest_seats: Seats,
     streams: Streams,
+    listener: Arc<ListenerRules>,
     started: Timestamp,
     next_id: AtomicU64,
     not_ready: RwLock<Vec<String>>,
@@ -88,11 +90,11 @@ impl App {
         contributions: Vec<Contribution>,
     ) -> Result<Self, Error> {
         let started = clock.now();
-        let limits = &config.limits;
-        let seating = Seating::new(limits.connections, limits.connections_per_address);
+        let (rules, listener) = rules::split(config);
+        let seating = Seating::new(listener.connections, listener.connections_per_address);
         let seats = Seats::new(seating);
         let guest_seats = Seats::new(Seating::new(GUESTS, None));
-        let (keeper, key_made) = Keeper::open(config, state.clone(), clock)?;
+        let (keeper, key_made) = Keeper::open(rules, state.clone(), clock)?;
         let connections = Connections::default();
         let mut registry = metrics::registry(
             &requests,
@@ -165,7 +167,8 @@ impl App {
             connections,
             seats,
             guest_seats,
-            streams: Streams::default(),
+            streams: Streams::new(listener.connections.div_ceil(2)),
+            listener: Arc::new(listener),
             next_id: AtomicU64::new(started.as_millisecond().unsigned_abs() << 12),
             started,
             not_ready: RwLock::default(),
@@ -208,7 +211,7 @@ impl App {
     /// # Errors
     /// When the key cannot be kept.
     pub fn stage(&self, config: Config) -> Result<impl FnOnce() -> Option<Secret> + use<>, Error> {
-        let (settings, made) = self.0.keeper.stage(config)?;
+        let (settings, made) = self.0.keeper.stage(rules::split(config).0)?;
         let app = self.clone();
         Ok(move || {
             app.0.keeper.set(settings);
@@ -355,6 +358,10 @@ impl App {
 
     pub(crate) fn guest_seats(&self) -> &Seats {
         &self.0.guest_seats
+    }
+
+    pub(crate) fn listener_rules(&self) -> Arc<ListenerRules> {
+        Arc::clone(&self.0.listener)
     }
 
     pub(crate) fn streams(&self) -> &Streams {

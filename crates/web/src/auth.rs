@@ -16,13 +16,8 @@ use subtle::ConstantTimeEq;
 use weir_config::Secret;
 use weir_store::{rusqlite, sqlite::File};
 
-use self::{
-    secrets::Hash,
-    session::Session,
-    site::Site,
-    throttle::{Rule, Throttle},
-};
-use crate::{Auth, Client, Clock, Config, Error};
+use self::{secrets::Hash, session::Session, site::Site, throttle::Throttle};
+use crate::{Auth, Client, Clock, Error, rules::RequestRules};
 
 /// Why a key was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +52,7 @@ pub(crate) struct Keeper {
 
 /// What a reload swaps.
 pub(crate) struct Settings {
-    pub(crate) config: Config,
+    pub(crate) rules: RequestRules,
     key: Secret,
     /// Weir made the key itself, of 160 random bits.
     strong: bool,
@@ -68,7 +63,7 @@ pub(crate) struct Settings {
 impl Keeper {
     /// Opens the tables; the key comes back if it was made just now.
     pub(crate) fn open(
-        config: Config,
+        rules: RequestRules,
         file: File,
         clock: Arc<dyn Clock>,
     ) -> Result<(Self, Option<Secret>), Error> {
@@ -76,7 +71,7 @@ impl Keeper {
         let now = clock.now().as_second();
         let (form, first_start) =
             secrets::kept(&file, "form", secrets::random::<32>()?.to_vec(), now)?;
-        let (settings, made) = Settings::new(config, &file, now)?;
+        let (settings, made) = Settings::new(rules, &file, now)?;
         let form = *blake3::hash(&form).as_bytes();
         let keeper = Self {
             file,
@@ -91,8 +86,8 @@ impl Keeper {
     }
 
     /// Makes new settings, for [`Keeper::set`]. The key comes back if it was made just now.
-    pub(crate) fn stage(&self, config: Config) -> Result<(Settings, Option<Secret>), Error> {
-        Settings::new(config, &self.file, self.clock.now().as_second())
+    pub(crate) fn stage(&self, rules: RequestRules) -> Result<(Settings, Option<Secret>), Error> {
+        Settings::new(rules, &self.file, self.clock.now().as_second())
     }
 
     /// Takes new settings. Sessions made under another key end.
@@ -123,10 +118,7 @@ impl Keeper {
 
     fn counted(&self, client: &Client, site: Site, right: bool) -> Result<(), NotTaken> {
         let settings = self.settings.load();
-        let rule = Rule {
-            tries: settings.config.sign_in_tries,
-            window: settings.config.sign_in_window,
-        };
+        let rule = settings.rules.wrong_keys;
         let throttle = match site {
             Site::Ours => &self.throttle,
             Site::Other => &self.foreign,
@@ -221,7 +213,7 @@ impl Keeper {
             key: settings.print,
             agent: agent.to_owned(),
             now: self.clock.now(),
-            lifetime: settings.config.session_lifetime,
+            lifetime: settings.rules.session_lifetime,
         })
     }
 
@@ -240,7 +232,7 @@ impl Keeper {
     /// Notes that a session was used and lengthens its life.
     pub(crate) async fn seen(&self, id: Hash) -> Result<(), Error> {
         let now = self.clock.now();
-        let lifetime = self.settings.load().config.session_lifetime;
+        let lifetime = self.settings.load().rules.session_lifetime;
         Ok(self
             .file
             .write(move |tx| session::seen(tx, &id, now, lifetime))
@@ -283,11 +275,11 @@ impl Settings {
         secrets::hash(given).ct_eq(&self.print).into()
     }
 
-    fn new(config: Config, file: &File, now: i64) -> Result<(Self, Option<Secret>), Error> {
-        if config.auth == Auth::None {
+    fn new(rules: RequestRules, file: &File, now: i64) -> Result<(Self, Option<Secret>), Error> {
+        if rules.auth == Auth::None {
             tracing::warn!("web.auth is none: whoever reaches the web listener may do everything");
         }
-        let (key, made) = match &config.api_key {
+        let (key, made) = match &rules.api_key {
             Some(key) => (key.clone(), false),
             None => {
                 let (key, made) = secrets::kept(file, "key", secrets::token()?.into_bytes(), now)?;
@@ -298,8 +290,8 @@ impl Settings {
         let print = secrets::hash(key.expose());
         let fresh = made.then(|| key.clone());
         let settings = Self {
-            strong: config.api_key.is_none(),
-            config,
+            strong: rules.api_key.is_none(),
+            rules,
             key,
             print,
         };

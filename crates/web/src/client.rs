@@ -13,8 +13,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use axum::http::{HeaderMap, HeaderValue, header};
 use ipnet::IpNet;
 
-use crate::Config;
 use crate::forwarded::{Behind, address, behind, by_https, forwards};
+use crate::rules::RequestRules;
 
 /// The client of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +35,11 @@ pub struct Client {
 
 impl Client {
     /// Judges one request from the address of the connection and its headers.
-    pub fn judge(peer: IpAddr, headers: &HeaderMap, config: &Config) -> Self {
+    pub(crate) fn judge(peer: IpAddr, headers: &HeaderMap, rules: &RequestRules) -> Self {
         let peer = peer.to_canonical();
         let within =
             |nets: &[IpNet], address: IpAddr| nets.iter().any(|net| net.contains(&address));
-        let is_proxy = |address: IpAddr| within(&config.trusted_proxies, address);
+        let is_proxy = |address: IpAddr| within(&rules.trusted_proxies, address);
         let lines = || {
             let lines = headers.iter();
             lines.map(|(name, value)| (name.as_str(), value.as_bytes()))
@@ -60,12 +60,12 @@ impl Client {
         let mut names = headers.get_all(header::HOST).iter();
         // Also behind a proxy: a page that was led here writes forwarding headers as it likes, and where its browser runs
         // on the machine of the proxy, nothing else tells the two apart.
-        let strange_name = !names.all(|name| is_ours(name, &config.hosts));
+        let strange_name = !names.all(|name| is_ours(name, &rules.hosts));
         let known = known && !strange_name;
         Self {
             address,
             loopback: known && address.is_loopback(),
-            trusted: known && within(&config.trusted, address),
+            trusted: known && within(&rules.trusted, address),
             proxied,
             https: proxied && by_https(lines),
             strange_name,
@@ -131,6 +131,7 @@ fn is_name(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Config, rules};
 
     fn judge(peer: &str, headers: &[(&'static str, &str)]) -> Client {
         let mut map = HeaderMap::new();
@@ -146,7 +147,7 @@ mod tests {
             hosts: vec!["weir.example".into()],
             ..Config::default()
         };
-        Client::judge(peer.parse().unwrap(), &map, &config)
+        Client::judge(peer.parse().unwrap(), &map, &rules::split(config).0)
     }
 
     #[test]

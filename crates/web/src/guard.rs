@@ -39,13 +39,13 @@ const HEADERS: [(HeaderName, &str); 7] = [
 pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let id = app.next_id();
     let settings = app.keeper().settings();
-    let config = &settings.config;
+    let rules = &settings.rules;
     let peer = request
         .extensions()
         .get::<ConnectInfo<SocketAddr>>()
         .map(|info| info.0.ip());
     let client = peer.map_or_else(Client::unknown, |peer| {
-        Client::judge(peer, request.headers(), config)
+        Client::judge(peer, request.headers(), rules)
     });
     let theme = pages::theme::chosen(request.headers());
     let route = request
@@ -58,17 +58,16 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     request.extensions_mut().insert(client);
     request.extensions_mut().insert(id.clone());
 
-    let limits = &config.limits;
-    let mut response = if declared(request.headers()) > limits.body_bytes as u64 {
-        pages::failure::bare(&app, &id, theme, &forms::too_large(limits.body_bytes))
+    let mut response = if declared(request.headers()) > rules.body_bytes as u64 {
+        pages::failure::bare(&app, &id, theme, &forms::too_large(rules.body_bytes))
     } else {
-        DefaultBodyLimit::max(limits.body_bytes).apply(&mut request);
-        let answer = answer(next, request.with_limited_body(), limits.request_timeout)
+        DefaultBodyLimit::max(rules.body_bytes).apply(&mut request);
+        let answer = answer(next, request.with_limited_body(), rules.request_timeout)
             .instrument(span.clone());
         match answer.await {
             Ok(response) => app
                 .streams()
-                .admit(response, client.address, limits)
+                .admit(response, client.address, rules.streams_per_address)
                 .unwrap_or_else(|failure| pages::failure::bare(&app, &id, theme, &failure)),
             Err(failure) => pages::failure::bare(&app, &id, theme, &failure),
         }

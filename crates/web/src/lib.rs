@@ -21,6 +21,7 @@ mod front;
 mod guard;
 mod metrics;
 mod pages;
+mod rules;
 pub mod seats;
 mod server;
 mod shell;

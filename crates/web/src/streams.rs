@@ -9,34 +9,43 @@ use axum::{
 };
 use parking_lot::Mutex;
 
-use crate::{Failure, Limits, body::keeping, seats::Holder};
+use crate::{Failure, body::keeping, seats::Holder};
 
 /// Those that are open; clones share them.
-#[derive(Clone, Default)]
-pub(crate) struct Streams(Arc<Mutex<HashMap<Holder, usize>>>);
+#[derive(Clone)]
+pub(crate) struct Streams {
+    open: Arc<Mutex<HashMap<Holder, usize>>>,
+    /// Of all addresses together.
+    most: usize,
+}
 
 impl Streams {
+    pub(crate) fn new(most: usize) -> Self {
+        let open = Arc::default();
+        Self { open, most }
+    }
+
     /// Lets an answer through if it is no stream, or if its reader may have one more.
     pub(crate) fn admit(
         &self,
         response: Response,
         address: IpAddr,
-        limits: &Limits,
+        per_address: usize,
     ) -> Result<Response, Failure> {
         let kind = response.headers().get(header::CONTENT_TYPE);
         if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
             return Ok(response);
         }
         let holder = Holder::at(address, |_| false);
-        let open = self.open(holder, limits).ok_or_else(too_many)?;
+        let open = self.open(holder, per_address).ok_or_else(too_many)?;
         Ok(response.map(|body| keeping(body, open)))
     }
 
-    fn open(&self, holder: Holder, limits: &Limits) -> Option<Open> {
-        let mut open = self.0.lock();
+    fn open(&self, holder: Holder, per_address: usize) -> Option<Open> {
+        let mut open = self.open.lock();
         let all: usize = open.values().sum();
         let own = open.get(&holder).copied().unwrap_or(0);
-        if own >= limits.streams_per_address || all >= limits.connections.div_ceil(2) {
+        if own >= per_address || all >= self.most {
             return None;
         }
         open.insert(holder, own + 1);
@@ -62,7 +71,7 @@ struct Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let mut open = self.streams.0.lock();
+        let mut open = self.streams.open.lock();
         if let Some(own) = open.get_mut(&self.holder) {
             *own -= 1;
             if *own == 0 {
@@ -85,13 +94,8 @@ mod tests {
 
     #[test]
     fn an_address_has_few_streams_and_all_have_half_the_places() {
-        let limits = Limits {
-            streams_per_address: 2,
-            connections: 8,
-            ..Limits::default()
-        };
-        let streams = Streams::default();
-        let from = |address: &str| streams.admit(stream(), address.parse().unwrap(), &limits);
+        let streams = Streams::new(4);
+        let from = |address: &str| streams.admit(stream(), address.parse().unwrap(), 2);
         let mut open = vec![from("203.0.113.1").unwrap(), from("203.0.113.1").unwrap()];
         assert_eq!(
             from("203.0.113.1").unwrap_err().status,
@@ -99,11 +103,7 @@ mod tests {
         );
         assert!(
             streams
-                .admit(
-                    Response::new(Body::empty()),
-                    [203, 0, 113, 1].into(),
-                    &limits
-                )
+                .admit(Response::new(Body::empty()), [203, 0, 113, 1].into(), 2)
                 .is_ok(),
             "other answers are no streams"
         );
@@ -113,6 +113,6 @@ mod tests {
         assert!(from("203.0.113.9").is_err(), "half of the places");
         open.clear();
         assert!(from("203.0.113.9").is_ok());
-        assert!(streams.0.lock().is_empty());
+        assert!(streams.open.lock().is_empty());
     }
 }

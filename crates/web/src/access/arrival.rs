@@ -93,7 +93,7 @@ impl Gate {
             return Ok(None);
         };
         let keeper = self.app.keeper();
-        if keeper.settings().config.auth == Auth::None {
+        if keeper.settings().rules.auth == Auth::None {
             return Ok(keeper.key_is_right(&given).then_some(Identity::Key));
         }
         let site = Site::of(request.headers(), client);
@@ -103,7 +103,7 @@ impl Gate {
     }
 
     fn stranger(&self, client: &Client) -> Identity {
-        match self.app.keeper().settings().config.auth {
+        match self.app.keeper().settings().rules.auth {
             Auth::None if !client.strange_name => Identity::Anyone,
             Auth::None | Auth::Required => Identity::Nobody,
         }
@@ -113,7 +113,7 @@ impl Gate {
 impl Arrival {
     /// Adds the cookies that the visit made necessary.
     pub(super) fn leave(self, gate: &Gate, mut response: Response) -> Response {
-        let lifetime = gate.app.keeper().settings().config.session_lifetime;
+        let lifetime = gate.app.keeper().settings().rules.session_lifetime;
         let https = self.visitor.client.https;
         let html = response
             .headers()

@@ -68,7 +68,7 @@ mod tests {
     use std::net::IpAddr;
 
     use super::*;
-    use crate::Config;
+    use crate::{Config, rules};
 
     const BROWSER: (&str, &str) = (
         "user-agent",
@@ -81,7 +81,8 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, HeaderValue::from_static(value));
         }
-        let client = Client::judge(IpAddr::from([192, 168, 1, 9]), &map, &Config::default());
+        let (rules, _) = rules::split(Config::default());
+        let client = Client::judge(IpAddr::from([192, 168, 1, 9]), &map, &rules);
         Site::of(&map, &client)
     }
 

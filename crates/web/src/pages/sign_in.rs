@@ -175,7 +175,7 @@ pub(crate) async fn sign_out(
 
 fn signed_in(app: &App, visitor: &Visitor, token: &str, next: &str) -> Response {
     let mut response = Redirect::to(next).into_response();
-    let lifetime = app.keeper().settings().config.session_lifetime;
+    let lifetime = app.keeper().settings().rules.session_lifetime;
     add_cookie(&mut response, token, lifetime, visitor.client.https);
     response
 }

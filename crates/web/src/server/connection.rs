@@ -21,20 +21,18 @@ use tower::ServiceExt;
 
 use super::watch::{Arriving, Leaving, Patience, Watch, Watched};
 use crate::{
-    App, Limits,
+    App,
     body::keeping,
     metrics::Connections,
+    rules::ListenerRules,
     seats::{Holder, Seat, Seats},
 };
-
-/// hyper wants room for at least this much of a head.
-const LEAST_HEAD: usize = 8192;
 
 /// What all connections share.
 #[derive(Clone)]
 pub(super) struct Service {
     app: App,
-    limits: Arc<Limits>,
+    rules: Arc<ListenerRules>,
     router: Router,
     seats: Seats,
     /// When the seats' time began.
@@ -53,7 +51,7 @@ impl Service {
     ) -> Self {
         Self {
             app: app.clone(),
-            limits: Arc::new(app.keeper().settings().config.limits.clone()),
+            rules: app.listener_rules(),
             router,
             seats,
             began: Instant::now(),
@@ -79,7 +77,7 @@ impl Service {
         peer: SocketAddr,
     ) {
         let settings = self.app.keeper().settings();
-        let proxies = &settings.config.trusted_proxies;
+        let proxies = &settings.rules.trusted_proxies;
         let is_proxy = |address| proxies.iter().any(|net| net.contains(&address));
         let holder = Holder::at(peer.ip(), is_proxy);
         let now = millis(self.began);
@@ -117,13 +115,13 @@ impl Service {
             .timer(TokioTimer::new())
             .keep_alive(self.keep)
             .header_read_timeout(None)
-            .max_headers(self.limits.headers)
-            .max_buf_size(self.limits.header_bytes.max(LEAST_HEAD))
+            .max_headers(self.rules.headers)
+            .max_buf_size(self.rules.header_bytes)
             .serve_connection(io, service);
         let mut connection = std::pin::pin!(connection);
         let mut stopping = false;
         loop {
-            let limit = watch.limit(&self.limits);
+            let limit = watch.limit(&self.rules);
             tokio::select! {
                 ended = connection.as_mut() => {
                     if let Err(error) = ended {

@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use super::connection::millis;
-use crate::{Limits, seats::Seat};
+use crate::{rules::ListenerRules, seats::Seat};
 
 /// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,12 +157,12 @@ impl Watch {
 
     /// When the connection is closed if nothing changes. What a body of a client that has shown who it is may take, and
     /// an answer, is bounded with the request.
-    pub(super) fn limit(&self, limits: &Limits) -> Option<Instant> {
+    pub(super) fn limit(&self, rules: &ListenerRules) -> Option<Instant> {
         let state = self.state.lock();
         let limit = match state.phase {
-            Phase::Head => limits.header_timeout,
-            Phase::Body if !state.proven => limits.header_timeout,
-            Phase::Idle | Phase::Answer { stuck: true } => limits.idle_timeout,
+            Phase::Head => rules.header_timeout,
+            Phase::Body if !state.proven => rules.header_timeout,
+            Phase::Idle | Phase::Answer { stuck: true } => rules.idle_timeout,
             Phase::Body | Phase::Busy | Phase::Answer { stuck: false } => return None,
         };
         Some(state.since + limit)

@@ -220,7 +220,7 @@ async fn readiness_asks_the_fronts_each_time() {
 async fn a_body_beyond_the_limit_is_refused() {
     let rig = rig_with(Config {
         limits: Limits {
-            body_bytes: 100,
+            body_bytes: 100.into(),
             ..Limits::default()
         },
         ..config()

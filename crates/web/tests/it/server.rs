@@ -1,6 +1,6 @@
 //! The listener on real sockets. Nothing here is decided by how long something takes: tests wait for events.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, num::NonZeroU32, sync::Arc, time::Duration};
 
 use axum::{
     Extension, Router,
@@ -223,8 +223,8 @@ async fn a_client_that_does_not_take_its_answer_is_cut() {
 async fn a_head_beyond_the_limits_is_refused() {
     let served = serve(
         Limits {
-            header_bytes: 8192,
-            headers: 10,
+            header_bytes: 8192.into(),
+            headers: NonZeroU32::new(10).unwrap(),
             ..Limits::default()
         },
         NEVER,
@@ -297,9 +297,9 @@ async fn what_does_not_finish_is_cut_at_the_end_of_the_drain_time() {
 }
 
 /// Connections of one address, this machine's, which has no share.
-fn with_places(connections: usize) -> Limits {
+fn with_places(connections: u32) -> Limits {
     Limits {
-        connections,
+        connections: NonZeroU32::new(connections).unwrap(),
         header_timeout: NEVER,
         idle_timeout: NEVER,
         ..Limits::default()

@@ -58,7 +58,7 @@ pub(super) fn divide(config: &mut Config) {
         return;
     };
     let wanted = Shares {
-        web: config.web.limits.connections as u64,
+        web: config.web.limits.connections.get().into(),
         tracker: config.tracker.http_connections.get().into(),
     };
     let search = config.search.indexers.len() as u64;
@@ -73,9 +73,14 @@ pub(super) fn divide(config: &mut Config) {
         web = given.web,
         "fewer files may be open than connections are configured, so listeners keep fewer; raise the limit (LimitNOFILE= in systemd, ulimit -n) or lower tracker.http_connections"
     );
-    let tracker = u32::try_from(given.tracker).ok().and_then(NonZeroU32::new);
-    config.tracker.http_connections = tracker.unwrap_or(NonZeroU32::MIN);
-    config.web.limits.connections = usize::try_from(given.web).unwrap_or(usize::MAX);
+    let at_least_one = |given| {
+        u32::try_from(given)
+            .ok()
+            .and_then(NonZeroU32::new)
+            .unwrap_or(NonZeroU32::MIN)
+    };
+    config.tracker.http_connections = at_least_one(given.tracker);
+    config.web.limits.connections = at_least_one(given.web);
 }
 
 #[cfg(test)]

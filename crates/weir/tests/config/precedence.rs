@@ -131,7 +131,7 @@ fn lists_null_and_empty_variables() {
         setup.explain("web.trusted"),
         "[10.0.0.0/8, \"::1/128\"] from environment WEIR_WEB__TRUSTED"
     );
-    assert_eq!(setup.load().config.web.limits.body_bytes, 2 << 20);
+    assert_eq!(setup.load().config.web.limits.body_bytes.len(), 2 << 20);
     assert_eq!(setup.load().config.tracker.udp_listen, None);
     assert_eq!(setup.explain(AGE), "10m from weir.yaml:1:17");
     assert_eq!(
