@@ -105,6 +105,8 @@ pub struct Table {
     pub at_start: bool,
     /// Its keys, in the order of the sample file.
     pub rows: &'static [Row],
+    /// Keys that an earlier version had, each with what to do about it.
+    pub gone: &'static [(&'static str, &'static str)],
 }
 
 /// One line of a table.

@@ -4,7 +4,8 @@
 ///
 /// A key that a reload does not take over says `at start`, and so does a section of which that is true of every key.
 /// `sections` are sections inside this one. `lists` says how a list of sections is read; it sees the keys
-/// read above. `then` is a function that looks at keys together.
+/// read above. `gone` has keys of earlier versions and what to do about each. `then` is a function that looks at
+/// keys together.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,6 +39,7 @@ macro_rules! section {
         }
         $(sections { $($(#[doc = $inner_doc:literal])+ $inner:ident: $inner_type:ty;)+ })?
         $(lists |$reader:ident| { $($(#[doc = $list_doc:literal])+ $list:ident: Vec<$item:ty> = $read:expr;)+ })?
+        $(gone { $($old:ident: $advice:literal;)+ })?
         $(then |$value:ident, $fields:ident| $then:block)?
     ) => {
         $(#[doc = $about])+
@@ -59,6 +61,7 @@ macro_rules! section {
                     $($($crate::Row::Section(<$inner_type as $crate::Section>::TABLE),)+)?
                     $($($crate::Row::List(<$item as $crate::Item>::TABLE),)+)?
                 ],
+                gone: &[$($((stringify!($old), $advice),)+)?],
             };
 
             fn read(all: &mut $crate::Fields<'_>) -> Self {

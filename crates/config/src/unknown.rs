@@ -18,6 +18,9 @@ pub(crate) fn explain(key: &str, here: &Table, root: &Table) -> String {
     {
         return "put a space after the colon".to_owned();
     }
+    if let Some((_, advice)) = here.gone.iter().find(|(gone, _)| *gone == key) {
+        return (*advice).to_owned();
+    }
     let at_the_top = std::ptr::eq(here, root);
     let elsewhere =
         elsewhere(key, root).map(|path| format!("this key stands elsewhere; write {path}"));

@@ -18,6 +18,7 @@ impl Section for Unread {
         doc: "",
         at_start: false,
         rows: &[AGE.row(), SIZE.row()],
+        gone: &[],
     };
 
     fn read(fields: &mut Fields<'_>) -> Self {
@@ -34,6 +35,7 @@ impl Section for Unlisted {
         doc: "",
         at_start: false,
         rows: &[AGE.row()],
+        gone: &[],
     };
 
     fn read(fields: &mut Fields<'_>) -> Self {
@@ -67,6 +69,9 @@ section! {
         /// What stands on it.
         books: Vec<Book> = { let list = fields.list(); fields.distinct::<Book>("title"); list };
     }
+    gone {
+        dept: "remove this key: a shelf is as deep as its books";
+    }
     then |shelf, fields| {
         if shelf.depth.is_some_and(|depth| depth > shelf.width) {
             fields.refuse("depth", "make it no deeper than wide");
@@ -87,6 +92,7 @@ impl Item for Book {
         doc: "Books.",
         at_start: false,
         rows: &[TITLE.row()],
+        gone: &[],
     };
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -139,6 +145,14 @@ fn keys_are_compared() {
     assert_eq!(
         told("books: [{ title: a }, { title: a }]\n"),
         "shelf.yaml:1:32: books[1].title: choose another title; a is taken by shelf.yaml:1:18"
+    );
+}
+
+#[test]
+fn a_key_that_is_gone_says_what_to_do_rather_than_what_looks_alike() {
+    assert_eq!(
+        told("dept: 3\n"),
+        "shelf.yaml:1:1: dept: remove this key: a shelf is as deep as its books"
     );
 }
 

@@ -44,6 +44,10 @@ pub struct Options {
     pub rate: Rate,
     /// Keeps rows across a restart.
     pub keeper: Option<Arc<dyn Keeper>>,
+    /// Changed rows are with whoever writes them within this time; a crash loses no more.
+    pub write_every: Duration,
+    /// How far back the states of an upstream are kept.
+    pub history: Duration,
     /// How long an upstream is left alone at least that asked never to be asked again.
     pub never: Duration,
     /// Makes the waits before further attempts repeatable.
@@ -65,6 +69,8 @@ impl Options {
                 burst: 0,
             },
             keeper: None,
+            write_every: Duration::from_secs(1),
+            history: Duration::from_secs(24 * 60 * 60),
             never: Duration::from_secs(24 * 60 * 60),
             seed: None,
             vitals: Vitals::default(),
@@ -108,6 +114,7 @@ impl Engine {
             flush_at: Moment::NEVER,
             outbox: Vec::new(),
             keeps,
+            history: options.history,
             ladder: policy.failure.ladder.clone(),
             dispatcher: Dispatcher::new(policy, now),
         };
@@ -123,6 +130,8 @@ impl Engine {
             closing: CancellationToken::new(),
             cut: CancellationToken::new(),
             keeper: options.keeper,
+            // The rest is for the commit.
+            flush: options.write_every / 5 * 4,
             vital: options.vitals.add(front, "engine"),
             vitals: options.vitals,
             never: options.never,

@@ -46,6 +46,8 @@ pub(crate) struct Shared {
     /// The drain time is over: calls are cut.
     pub(crate) cut: CancellationToken,
     pub(crate) keeper: Option<Arc<dyn Keeper>>,
+    /// Rows that are not urgent are handed over so long after they changed.
+    pub(crate) flush: Duration,
     /// The driver and the workers.
     pub(crate) vital: Vital,
     pub(crate) vitals: Vitals,
@@ -85,9 +87,6 @@ pub(crate) struct Effects {
     /// Held until the calls have their tasks, so that a shutdown waits for them.
     starting: Option<TaskTrackerToken>,
 }
-
-/// Rows that are not urgent are handed over so long after they changed.
-const FLUSH: Duration = Duration::from_millis(800);
 
 impl Shared {
     /// Runs `act` under the lock, then what follows from it.
@@ -132,7 +131,7 @@ impl Shared {
         if effects.handover {
             state.gather();
         } else if state.keeps && state.flush_at == Moment::NEVER && state.dispatcher.has_changes() {
-            state.flush_at = now + FLUSH;
+            state.flush_at = now + self.flush;
             effects.sooner = true;
         }
     }

@@ -78,8 +78,7 @@ impl From<State> for Standing {
     }
 }
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// An upstream that changes its state all the time has a shorter history.
+/// States kept at most: an upstream that changes its state all the time has a shorter history.
 const HISTORY: usize = 512;
 
 impl Side {
@@ -123,16 +122,16 @@ impl Side {
             .map_or(Standing::Open, |&(_, standing)| standing)
     }
 
-    /// Notes a state. Gives the one before, if it is another.
-    fn note(&mut self, now: Moment, standing: Standing) -> Option<Standing> {
+    /// Notes a state, and keeps those of the last `history`. Gives the one before, if it is another.
+    fn note(&mut self, now: Moment, standing: Standing, history: Duration) -> Option<Standing> {
         let before = self.standing();
         if before == standing {
             return None;
         }
         self.history.push_back((now, standing));
-        let over = |history: &VecDeque<(Moment, Standing)>| {
-            let second = history.get(1);
-            history.len() > HISTORY || second.is_some_and(|&(at, _)| at + DAY <= now)
+        let over = |states: &VecDeque<(Moment, Standing)>| {
+            let second = states.get(1);
+            states.len() > HISTORY || second.is_some_and(|&(at, _)| at + history <= now)
         };
         while over(&self.history) {
             self.history.pop_front();
@@ -148,7 +147,7 @@ impl state::State {
             return;
         };
         let side = &mut self.sides[upstream.0 as usize];
-        if let Some(before) = side.note(now, state.into()) {
+        if let Some(before) = side.note(now, state.into(), self.history) {
             let (name, standing) = (&*side.name, Standing::from(state));
             let rest = match state {
                 State::Cooldown { until } | State::Disabled { until } => Some(now.until(until)),
@@ -167,14 +166,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_history_covers_a_day_and_no_more() {
+    fn a_history_covers_its_time_and_no_more() {
         let hour = |hours: u32| Moment(0) + Duration::from_secs(3600) * hours;
-        let mut side = Side::new("one".into(), Duration::ZERO, hour(0));
-        side.note(hour(1), Standing::Cooldown);
-        side.note(hour(2), Standing::Cooldown);
-        side.note(hour(3), Standing::Open);
-        side.note(hour(30), Standing::Disabled);
-        let kept = [(hour(3), Standing::Open), (hour(30), Standing::Disabled)];
-        assert_eq!(side.history, kept);
+        let kept = |history: u64| {
+            let history = Duration::from_secs(3600 * history);
+            let mut side = Side::new("one".into(), Duration::ZERO, hour(0));
+            side.note(hour(1), Standing::Cooldown, history);
+            side.note(hour(2), Standing::Cooldown, history);
+            side.note(hour(3), Standing::Open, history);
+            side.note(hour(30), Standing::Disabled, history);
+            side.history
+        };
+        let last = [(hour(3), Standing::Open), (hour(30), Standing::Disabled)];
+        assert_eq!(kept(24), last);
+        assert_eq!(kept(28)[0], (hour(1), Standing::Cooldown));
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct State {
     /// Rows on their way to the keeper.
     pub(crate) outbox: Vec<Changes>,
     pub(crate) keeps: bool,
+    /// How far back the states of an upstream are kept.
+    pub(crate) history: Duration,
     /// The rests of the ladder, for whoever asks what comes next.
     pub(crate) ladder: Vec<Duration>,
 }

@@ -1,9 +1,9 @@
 //! Is our own network up? Shared by all fronts, so that nobody is blamed for our own outage.
 //!
 //! No route, an unreachable network and a silent DNS server may be our fault or the upstream's. A
-//! success elsewhere after an upstream's trouble proves that it is the upstream's; two upstreams in
-//! trouble and no success for half a minute mean that it is ours. Until one of the two is known,
-//! nobody is blamed. Where there is only one upstream, nothing can be compared: it is judged at once.
+//! success elsewhere after an upstream's trouble proves that it is the upstream's; two upstreams (or as many as
+//! are configured) in trouble and no success for half a minute mean that it is ours. Until one of the two is known,
+//! nobody is blamed. Where there are fewer upstreams, nothing can be compared: each is judged at once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,6 +43,8 @@ pub(crate) enum Verdict {
 
 #[derive(Debug)]
 struct Inner {
+    /// How many upstreams must be in trouble.
+    upstreams: u32,
     /// How long there must have been no success.
     quiet: Duration,
     /// How long calls pause.
@@ -79,10 +81,11 @@ struct Troubled {
 }
 
 impl Weather {
-    /// Fair weather. `quiet` is how long nothing must have succeeded before an outage is ours,
-    /// `pause` how long calls then pause.
-    pub fn new(quiet: Duration, pause: Duration) -> Self {
+    /// Fair weather. An outage is ours once `upstreams` are in trouble and nothing has succeeded for `quiet`; calls
+    /// then pause for `pause`.
+    pub fn new(upstreams: u32, quiet: Duration, pause: Duration) -> Self {
         Self(Arc::new(Inner {
+            upstreams,
             quiet,
             pause,
             origin: Instant::now(),
@@ -171,10 +174,10 @@ impl Weather {
     }
 
     fn judge(&self, sky: &Sky, entry: Troubled, now: Instant) -> Verdict {
-        if sky.upstreams <= 1 {
+        if sky.upstreams < self.0.upstreams {
             return Verdict::Theirs;
         }
-        if sky.since_success >= 2 {
+        if sky.since_success >= self.0.upstreams {
             return if self.is_quiet(now) {
                 Verdict::Ours
             } else {
@@ -205,7 +208,7 @@ impl Weather {
 
 impl Default for Weather {
     fn default() -> Self {
-        Self::new(Duration::from_secs(30), Duration::from_secs(30))
+        Self::new(2, Duration::from_secs(30), Duration::from_secs(30))
     }
 }
 

@@ -77,7 +77,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let address = listener
         .local_addr()
         .context("the web listener has no address")?;
-    let engines = engine::Engines::new(&config.engine, &state)?;
+    let engines = engine::Engines::new(config.engine.clone(), config.store.clone(), &state)?;
     let fronts = Fronts::start(&Base {
         config: &config,
         data: data.path(),

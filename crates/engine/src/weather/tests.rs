@@ -34,6 +34,25 @@ fn two_in_trouble_after_half_a_minute_of_silence_are_our_own_network() {
 }
 
 #[test]
+fn as_many_must_be_in_trouble_as_are_configured() {
+    let quiet = Duration::from_secs(30);
+    let of = |troubled: u32, upstreams: u32| {
+        let weather = Weather::new(troubled, quiet, quiet);
+        for _ in 0..upstreams {
+            weather.add_upstream();
+        }
+        let at = weather.0.origin + 2 * quiet;
+        [A, B, OTHER_FRONT].map(|whom| weather.trouble(whom, at))
+    };
+    assert_eq!(
+        of(3, 4),
+        [Verdict::Unclear, Verdict::Unclear, Verdict::Ours]
+    );
+    assert_eq!(of(1, 4), [Verdict::Ours; 3]);
+    assert_eq!(of(4, 3), [Verdict::Theirs; 3], "never so many");
+}
+
+#[test]
 fn trouble_on_two_fronts_counts_together() {
     let (weather, at) = weather(2);
     assert_eq!(weather.trouble(A, at(40)), Verdict::Unclear);

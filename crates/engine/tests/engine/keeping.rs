@@ -71,6 +71,23 @@ async fn everything_else_is_kept_within_a_second_and_only_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn rows_are_kept_as_often_as_is_configured() {
+    let shelf = Arc::new(Shelf::default());
+    let desk = Desk::with(policy(), |options| {
+        options.keeper = Some(shelf.clone());
+        options.write_every = secs(60);
+    });
+    let one = desk.upstream("one", secs(0), 1);
+    desk.engine
+        .submit(job(one, INTERACTIVE), desk.done("a"))
+        .await;
+    pass(secs(40)).await;
+    assert!(shelf.kept.lock().is_empty());
+    pass(secs(20)).await;
+    assert_eq!(shelf.kept.lock().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn scheduled_jobs_are_kept_with_the_fronts_bytes_until_they_leave() {
     let mut policy = policy();
     policy.attempts = 2;

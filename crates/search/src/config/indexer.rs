@@ -175,6 +175,7 @@ impl Item for Indexer {
             PROXY.row(),
             DOWNLOAD.row(),
         ],
+        gone: &[],
     };
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

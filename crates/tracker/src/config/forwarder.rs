@@ -76,6 +76,7 @@ impl Item for Forwarder {
             TIMEOUT.row(),
             FAMILY.row(),
         ],
+        gone: &[],
     };
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

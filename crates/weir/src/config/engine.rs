@@ -38,8 +38,9 @@ section! {
         decisions: NonZeroU32 = "200";
         /// How far back the states of an upstream are kept.
         history: Duration = "24h", check check::some_time;
-        /// Points of a chart.
-        series_points: NonZeroU32 = "360";
+    }
+    gone {
+        series_points: "remove this key: how many points a chart has follows from the time it covers";
     }
     then |config, fields| {
         if config.scale_down_pct >= config.scale_up_pct {

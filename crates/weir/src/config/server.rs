@@ -84,6 +84,7 @@ impl Item for Server {
             PRIORITY.row(),
             TIMEOUT.row(),
         ],
+        gone: &[],
     };
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

@@ -11,7 +11,8 @@ section! {
         redis: Option<SecretUrl> = "null";
         /// Changed rows are written at least this often; a crash loses no more.
         write_every: Duration = "1s", check check::some_time;
-        /// Each part of the swarms is written this often.
-        swarm_every: Duration = "1m", check check::some_time;
+    }
+    gone {
+        swarm_every: "remove this key: swarms are written every tracker.snapshot_every";
     }
 }

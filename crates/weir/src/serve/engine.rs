@@ -1,7 +1,7 @@
 //! What the engines of all fronts share: one timeline, one weather, one store of rows.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use weir_engine::dispatch::Policy;
@@ -10,7 +10,7 @@ use weir_engine::{Engine, Options, Outward, Rate, Rows, Timeline, Vitals, Weathe
 use weir_store::sqlite::File;
 use weir_store::state::{SqliteState, State};
 
-use crate::config::engine::Config;
+use crate::config::{engine, store};
 
 /// Makes engines.
 pub(super) struct Engines {
@@ -19,17 +19,85 @@ pub(super) struct Engines {
     pub(super) vitals: Vitals,
     weather: Weather,
     state: Arc<dyn State>,
+    /// The numbers that hold for all fronts. Classes, crew and capacity are each front's own.
+    general: Policy,
+    history: Duration,
+    write_every: Duration,
 }
 
 impl Engines {
-    pub(super) fn new(config: &Config, state: &File) -> anyhow::Result<Self> {
+    /// Takes the sections `engine` and `store` apart.
+    pub(super) fn new(
+        engine: engine::Config,
+        store: store::Config,
+        state: &File,
+    ) -> anyhow::Result<Self> {
+        let engine::Config {
+            ladder,
+            retry_after_max,
+            agenda_factor,
+            agenda_delay,
+            upstream_backlog,
+            scale_up_pct,
+            scale_down_pct,
+            scale_every,
+            slow_call,
+            waiting_calls,
+            weather_upstreams,
+            weather_quiet,
+            weather_pause,
+            decisions,
+            history,
+        } = engine;
+        let store::Config { redis, write_every } = store;
+        if redis.is_some() {
+            tracing::warn!(
+                "store.redis is not part of this build yet: this Weir shares nothing with others"
+            );
+        }
+        let general = Policy {
+            classes: Vec::new(),
+            capacity: 1,
+            agenda_capacity: agenda_factor.get(),
+            backlog_floor: upstream_backlog.get(),
+            aging: Duration::from_secs(10),
+            put_off: agenda_delay,
+            crew: CrewPolicy {
+                base: 1,
+                max: 1,
+                grow_at: scale_up_pct.value().into(),
+                shrink_below: scale_down_pct.value().into(),
+                step: scale_every,
+                slot_time: slow_call,
+                waiting_max: waiting_calls.get(),
+            },
+            failure: FailurePolicy {
+                ladder,
+                threshold: 1,
+                threshold_disables: false,
+                throttled: None,
+                longest: retry_after_max,
+            },
+            again_class: None,
+            attempts: 1,
+            retry_base: Duration::from_millis(500),
+            records: decisions.get() as usize,
+        };
         let state = SqliteState::open(state.clone()).context("cannot use state.db")?;
         Ok(Self {
             timeline: Timeline::starting_at(wall()),
             vitals: Vitals::default(),
-            weather: Weather::new(config.weather_quiet, config.weather_pause),
+            weather: Weather::new(weather_upstreams.get(), weather_quiet, weather_pause),
             state: Arc::new(state),
+            general,
+            history,
+            write_every,
         })
+    }
+
+    /// The policy that a front makes its own of.
+    pub(super) fn general(&self) -> Policy {
+        self.general.clone()
     }
 
     /// Makes the engine of a front, with what was kept of it.
@@ -38,7 +106,7 @@ impl Engines {
         front: &'static str,
         policy: Policy,
         rate: Rate,
-        never: std::time::Duration,
+        never: Duration,
     ) -> anyhow::Result<Outward> {
         let state = Arc::clone(&self.state);
         let (rows, restored) = Rows::load(front, state, self.timeline, Arc::new(wall))
@@ -46,6 +114,8 @@ impl Engines {
         let options = Options {
             rate,
             keeper: Some(rows.clone()),
+            write_every: self.write_every,
+            history: self.history,
             never,
             vitals: self.vitals.clone(),
             ..Options::new(self.timeline, self.weather.clone())
@@ -56,39 +126,6 @@ impl Engines {
             restored,
             ground: Arc::new(weir_net::System::new()),
         })
-    }
-}
-
-/// The numbers that hold for all fronts. Classes, crew and capacity are each front's own.
-pub(super) fn general(config: &Config) -> Policy {
-    let capacity = 1;
-    Policy {
-        classes: Vec::new(),
-        capacity,
-        agenda_capacity: capacity * config.agenda_factor.get(),
-        backlog_floor: config.upstream_backlog.get(),
-        aging: std::time::Duration::from_secs(10),
-        put_off: config.agenda_delay,
-        crew: CrewPolicy {
-            base: 1,
-            max: 1,
-            grow_at: config.scale_up_pct.value().into(),
-            shrink_below: config.scale_down_pct.value().into(),
-            step: config.scale_every,
-            slot_time: config.slow_call,
-            waiting_max: config.waiting_calls.get(),
-        },
-        failure: FailurePolicy {
-            ladder: config.ladder.clone(),
-            threshold: 1,
-            threshold_disables: false,
-            throttled: None,
-            longest: config.retry_after_max,
-        },
-        again_class: None,
-        attempts: 1,
-        retry_base: std::time::Duration::from_millis(500),
-        records: config.decisions.get() as usize,
     }
 }
 

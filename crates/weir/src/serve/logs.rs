@@ -17,9 +17,10 @@ pub(super) struct Logs {
 impl Logs {
     /// Begins to log. Once in a process.
     pub(super) fn start(config: &Config) -> anyhow::Result<Self> {
-        let (filter, handle) = reload::Layer::new(filter(config)?);
+        let Config { level, format } = config;
+        let (filter, handle) = reload::Layer::new(filter(level)?);
         let lines = fmt::layer().with_writer(io::stderr);
-        let lines = match config.format {
+        let lines = match format {
             Format::Json => lines.json().flatten_event(true).boxed(),
             Format::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
         };
@@ -47,11 +48,8 @@ impl Logs {
 }
 
 /// What the configured level lets through.
-pub(super) fn filter(config: &Config) -> anyhow::Result<EnvFilter> {
-    EnvFilter::try_new(&config.level).with_context(|| {
-        format!(
-            "`log.level: {}` is not a level; use error, warn, info, debug or trace",
-            config.level
-        )
+pub(super) fn filter(level: &str) -> anyhow::Result<EnvFilter> {
+    EnvFilter::try_new(level).with_context(|| {
+        format!("`log.level: {level}` is not a level; use error, warn, info, debug or trace")
     })
 }

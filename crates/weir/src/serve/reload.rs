@@ -144,7 +144,7 @@ impl Running {
 impl Inner {
     /// Stages everything that may be refused, and only then applies all of it: a refusal leaves everything as it was.
     fn take_over(&self, new: &Loaded) -> anyhow::Result<()> {
-        let filter = logs::filter(&new.config.log)?;
+        let filter = logs::filter(&new.config.log.level)?;
         let Some((web, fronts)) = &self.parts else {
             return self.logs.reload(filter);
         };

@@ -4,7 +4,6 @@ use anyhow::Context;
 use weir_engine::Rate;
 use weir_search::{Front, Storage};
 
-use super::engine;
 use super::fronts::Base;
 
 pub(super) fn start(base: &Base<'_>) -> anyhow::Result<Front> {
@@ -15,7 +14,7 @@ pub(super) fn start(base: &Base<'_>) -> anyhow::Result<Front> {
     };
     let outward = base.engines.build(
         "search",
-        weir_search::policy(engine::general(&config.engine), section),
+        weir_search::policy(base.engines.general(), section),
         no_tokens,
         config.engine.retry_after_max,
     )?;

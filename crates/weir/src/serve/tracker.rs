@@ -2,7 +2,6 @@
 
 use weir_tracker::{Around, Error, Front};
 
-use super::engine;
 use super::fronts::Base;
 use super::listen;
 
@@ -10,7 +9,7 @@ pub(super) fn start(base: &Base<'_>) -> anyhow::Result<Front> {
     let (config, section) = (base.config, &base.config.tracker);
     let outward = base.engines.build(
         "tracker",
-        weir_tracker::policy(engine::general(&config.engine), section),
+        weir_tracker::policy(base.engines.general(), section),
         weir_tracker::rate(section),
         section.forwarder_never_probe,
     )?;

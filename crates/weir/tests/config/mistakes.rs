@@ -19,6 +19,14 @@ fn unknown_keys_name_the_nearest() {
 }
 
 #[test]
+fn keys_that_are_gone_say_what_to_do() {
+    told!(
+        "gone_keys",
+        Setup::yaml("engine: { series_points: 100 }\nstore: { swarm_every: 5m }\n")
+    );
+}
+
+#[test]
 fn old_top_level_keys_name_their_section() {
     told!(
         "old_top_level_keys",

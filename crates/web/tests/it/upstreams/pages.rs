@@ -319,7 +319,7 @@ async fn strangers_are_sent_to_sign_in() {
 
 #[tokio::test]
 async fn our_own_outage_is_said_on_top() {
-    let weather = Weather::new(secs(0), secs(30));
+    let weather = Weather::new(2, secs(0), secs(30));
     let sample = Sample::under(weather, "tracker", "tracker");
     let upstreams = ["one", "two"].map(|name| sample.add(name));
     for upstream in upstreams {
