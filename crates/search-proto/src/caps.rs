@@ -120,11 +120,6 @@ impl Caps {
         let terms = self.functions.get(&function);
         terms.is_some_and(|terms| terms.contains(&term))
     }
-
-    /// Whether a kind of search takes words.
-    pub fn takes_words(&self, function: Function) -> bool {
-        self.text.contains(&function)
-    }
 }
 
 impl Category {

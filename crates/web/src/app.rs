@@ -15,7 +15,7 @@ use axum::{
     routing::{get, post},
 };
 use jiff::{Timestamp, tz::TimeZone};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use weir_config::Secret;
 use weir_engine::Engine;
@@ -59,7 +59,6 @@ struct Inner {
     listener: Arc<ListenerRules>,
     started: Timestamp,
     next_id: AtomicU64,
-    not_ready: RwLock<Vec<String>>,
     missing: Vec<Missing>,
     /// By front; taken when the listener begins to serve.
     guests: Mutex<Vec<(&'static str, Guests)>>,
@@ -171,7 +170,6 @@ impl App {
             listener: Arc::new(listener),
             next_id: AtomicU64::new(started.as_millisecond().unsigned_abs() << 12),
             started,
-            not_ready: RwLock::default(),
             missing,
             guests: Mutex::new(guests),
             routers,
@@ -217,11 +215,6 @@ impl App {
             app.0.keeper.set(settings);
             made
         })
-    }
-
-    /// Says what is missing before Weir can serve; nothing missing makes `/readyz` answer 200.
-    pub fn set_not_ready(&self, reasons: Vec<String>) {
-        *self.0.not_ready.write() = reasons;
     }
 
     /// All routes, each behind its rule of access.
@@ -369,9 +362,11 @@ impl App {
     }
 
     pub(crate) fn not_ready(&self) -> Vec<String> {
-        let mut all = self.0.not_ready.read().clone();
-        all.extend(self.0.missing.iter().flat_map(|missing| missing()));
-        all
+        self.0
+            .missing
+            .iter()
+            .flat_map(|missing| missing())
+            .collect()
     }
 
     pub(crate) fn now(&self) -> Timestamp {

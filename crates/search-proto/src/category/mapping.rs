@@ -75,11 +75,6 @@ impl Mapping {
         theirs
     }
 
-    /// Whether the indexer has anything of these; it has of everything when none is asked.
-    pub fn covers(&self, ours: &[u32]) -> bool {
-        ours.is_empty() || !self.theirs(ours).is_empty()
-    }
-
     /// Whether a release of these categories answers a request for those asked; both by our ids.
     ///
     /// A parent that is asked for includes its children. A release that is in a parent and in none

@@ -262,7 +262,7 @@ fn caps_that_leave_things_out_are_filled_in() {
 
     let bare = caps("without-searching.xml");
     assert_eq!((bare.default_limit, bare.max_limit), (100, 100));
-    assert!(bare.takes_words(Function::Search) && bare.allows(Function::Tv, Term::Season));
+    assert!(bare.text.contains(&Function::Search) && bare.allows(Function::Tv, Term::Season));
 }
 
 #[test]

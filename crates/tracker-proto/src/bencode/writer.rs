@@ -16,11 +16,6 @@ impl<'a> Writer<'a> {
         Self { out }
     }
 
-    /// The buffer, for bytes whose length was written by [`Writer::length`].
-    pub fn buffer(&mut self) -> &mut Vec<u8> {
-        self.out
-    }
-
     /// Begins a list.
     pub fn begin_list(&mut self) {
         self.out.push(b'l');
@@ -87,7 +82,7 @@ impl<'a> Writer<'a> {
 
     /// Writes only the length of a string, whose bytes the caller appends to [`Writer::buffer`].
     #[inline]
-    pub fn length(&mut self, length: usize) {
+    fn length(&mut self, length: usize) {
         push_decimal(self.out, length as u64);
         self.out.push(b':');
     }

@@ -104,20 +104,6 @@ impl<'a> AnnounceWriter<'a> {
         self.writer.bytes_at("peers6", compact);
     }
 
-    /// Appends only the length of `count` IPv4 peers; the caller appends so many times 6 bytes.
-    pub fn peers_of(&mut self, count: usize) -> &mut Vec<u8> {
-        self.writer.bytes(b"peers");
-        self.writer.length(count * compact::V4);
-        self.writer.buffer()
-    }
-
-    /// Appends only the length of `count` IPv6 peers; the caller appends so many times 18 bytes.
-    pub fn peers6_of(&mut self, count: usize) -> &mut Vec<u8> {
-        self.writer.bytes(b"peers6");
-        self.writer.length(count * compact::V6);
-        self.writer.buffer()
-    }
-
     /// Appends peers of both families as dictionaries, for a client that said `compact=0`.
     pub fn dictionaries(&mut self, peers: impl IntoIterator<Item = DictPeer>) {
         self.writer.bytes(b"peers");
