@@ -19,6 +19,14 @@ pub trait Call: Send + Sync + 'static {
     fn keep(&self) -> Option<Vec<u8>> {
         None
     }
+
+    /// The last step of every call that was given to the engine, once, whether or not it was ever made: here a front
+    /// takes back what it noted when it made the call. A call that was not needed, because the same job was pending
+    /// already, ends as [`Ended::Cancelled`].
+    ///
+    /// Not under the engine's lock, so it may ask and submit; before tickets and flights are told, so who waits for the
+    /// end finds this done. It may happen within the very function that submits, where a job ends at once.
+    fn ended(&self, _ended: Ended) {}
 }
 
 /// The most that [`Call::keep`] may return; what is longer is not kept.

@@ -73,8 +73,7 @@ pub(crate) struct Started {
 #[derive(Default)]
 pub(crate) struct Effects {
     pub(crate) starts: SmallVec<[Started; 1]>,
-    /// Ended jobs. Their calls are dropped here and not under the lock, for a front's `Drop` may do
-    /// anything.
+    /// Ended jobs. They are told after unlocking, and their calls are dropped there too, for a front may do anything then.
     pub(crate) ended: SmallVec<[(Payload, Ended); 1]>,
     pub(crate) sooner: bool,
     pub(crate) handover: bool,
@@ -82,7 +81,7 @@ pub(crate) struct Effects {
     pub(crate) moved: SmallVec<[Arc<Notify>; 1]>,
     /// Reserved places that were used.
     pub(crate) used: u32,
-    /// Calls that are not needed; dropped after unlocking like those of ended jobs.
+    /// Calls that are not needed; told and dropped after unlocking like those of ended jobs.
     pub(crate) unused: SmallVec<[Arc<dyn Call>; 1]>,
     /// Held until the calls have their tasks, so that a shutdown waits for them.
     starting: Option<TaskTrackerToken>,
@@ -150,18 +149,29 @@ impl Shared {
             self.tasks.spawn_on(run, &self.runtime);
         }
         for (payload, ended) in effects.ended {
-            // A front's hook or destructor that panics must not keep the others from being told.
-            let told = catch_unwind(AssertUnwindSafe(move || {
-                let Payload { call, asked, .. } = payload;
-                asked.tell(ended);
-                drop(call);
-            }));
-            if told.is_err() {
-                tracing::error!(front = self.front, "a front panicked when a job ended");
-            }
+            let Payload { call, asked, .. } = payload;
+            self.end(call, ended);
+            self.tell(|| asked.tell(ended));
+        }
+        for call in effects.unused {
+            self.end(call, Ended::Cancelled);
         }
         for moved in effects.moved {
             moved.notify_waiters();
+        }
+    }
+
+    fn end(&self, call: Arc<dyn Call>, ended: Ended) {
+        self.tell(move || {
+            call.ended(ended);
+            drop(call);
+        });
+    }
+
+    /// A front's last step, hook or destructor that panics must not keep the others from being told.
+    fn tell(&self, tell: impl FnOnce()) {
+        if catch_unwind(AssertUnwindSafe(tell)).is_err() {
+            tracing::error!(front = self.front, "a front panicked when a job ended");
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use weir_engine::dispatch::{Drop, State};
 use weir_engine::{Call, Ended, Kind, Outcome, Permit};
@@ -275,4 +276,79 @@ async fn a_panic_while_a_cut_call_is_dropped_frees_its_slot() {
         .submit(job(one, INTERACTIVE), desk.done("next"))
         .await;
     assert_eq!(desk.started(), ["next"]);
+}
+
+/// A call that notes what it is told at its end.
+struct Noting {
+    hand: Arc<Hand>,
+    name: &'static str,
+    ends: Arc<Mutex<Vec<(&'static str, Ended)>>>,
+}
+
+impl Call for Noting {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
+        async move { self.hand.run(&permit).await }.boxed()
+    }
+
+    fn ended(&self, ended: Ended) {
+        self.ends.lock().push((self.name, ended));
+        assert_ne!(self.name, "rash", "as the test wished");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_call_hears_of_its_end_once_made_or_not() {
+    let mut policy = policy();
+    policy.attempts = 2;
+    let desk = Desk::new(policy);
+    let ends = Arc::<Mutex<Vec<_>>>::default();
+    let noting = |name, steps: &[Step]| {
+        let hand = desk.call(name);
+        steps.iter().for_each(|step| hand.give(*step));
+        let ends = ends.clone();
+        Arc::new(Noting { hand, name, ends })
+    };
+    let take_ends = || std::mem::take(&mut *ends.lock());
+    let done = Ended::Finished(Outcome::Done);
+    let done_step = Step::Outcome(Outcome::Done);
+    let one = desk.upstream("one", secs(0), 1);
+
+    let unavailable = Step::Outcome(Outcome::Unavailable);
+    let twice = noting("twice", &[unavailable, done_step]);
+    assert_eq!(desk.engine.submit(job(one, INTERACTIVE), twice).await, done);
+    assert_eq!(take_ends(), [("twice", done)], "not after each attempt");
+
+    let panics = noting("panics", &[Step::Panic]);
+    desk.engine.submit(job(one, INTERACTIVE), panics).await;
+    assert_eq!(take_ends(), [("panics", Ended::Panicked)]);
+
+    let slow = noting("slow", &[Step::Never, Step::Never]);
+    desk.engine.submit(job(one, INTERACTIVE), slow).await;
+    assert_eq!(take_ends(), [("slow", Ended::TimedOut)]);
+    desk.engine.clear(one);
+
+    desk.engine.hold();
+    let mut same = job(one, INTERACTIVE);
+    same.pending = key(7);
+    let first = desk.engine.submit(same, noting("first", &[done_step]));
+    let second = desk.engine.submit(same, noting("second", &[]));
+    assert_eq!(take_ends(), [("second", Ended::Cancelled)], "not needed");
+    drop((first, second));
+    assert_eq!(take_ends(), [("first", Ended::Cancelled)]);
+
+    let two = desk.upstream("two", secs(0), 1);
+    desk.engine
+        .submit_detached(job(two, RSS), noting("queued", &[]));
+    desk.engine.remove_upstream(two);
+    let gone = Ended::Dropped(Drop::Gone);
+    assert_eq!(take_ends(), [("queued", gone)]);
+    desk.engine
+        .submit_detached(job(two, RSS), noting("late", &[]));
+    assert_eq!(take_ends(), [("late", gone)], "within the submission");
+
+    let rash = noting("rash", &[]);
+    let ticket = desk.engine.submit(job(one, RSS), rash);
+    desk.engine.shutdown(secs(0)).await;
+    assert_eq!(take_ends(), [("rash", Ended::Shutdown)]);
+    assert_eq!(ticket.ended(), Some(Ended::Shutdown), "told all the same");
 }
