@@ -16,11 +16,11 @@ use weir_web::seats::{Seating, Seats};
 
 use crate::clock::Clock;
 use crate::config::{Config, OverloadReply};
-use crate::forwarder::ledger::{self, Ledger};
 use crate::forwarding::Forwarding;
 use crate::inbound::connection_id::ConnectionIds;
 use crate::inbound::http::{Http, Limits};
 use crate::inbound::udp::{Desk, Udp};
+use crate::ledger::{self, Ledger};
 use crate::lists::Lists;
 use crate::swarm::{Minute, Swarms, Upstream};
 use crate::tally::Tallies;

@@ -7,7 +7,8 @@ use axum::routing::{any, get};
 use weir_web::{Access, Contribution, Icon, NavEntry, NavGroup, Requests};
 
 use crate::catalogue::Catalogue;
-use crate::front::{Error, Front};
+use crate::error::Error;
+use crate::front::Front;
 use crate::look::Look;
 use crate::{metrics, pages};
 

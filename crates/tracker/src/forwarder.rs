@@ -3,16 +3,8 @@
 //! Listener threads put announces into a ring ([`crate::forwarding`]); one task takes them out, sees which trackers are
 //! due, and submits one job for each to the engine, which decides when it is their turn.
 
-mod call;
 mod held_back;
-pub(crate) mod ledger;
-mod office;
-pub(crate) mod policy;
-mod sheet;
-pub(crate) mod snapshot;
-mod table;
-mod terms;
-mod upstreams;
+pub(crate) mod office;
 
 use std::cell::LazyCell;
 use std::net::IpAddr;
@@ -30,19 +22,18 @@ use weir_engine::{Call, Outward, Restored, Rows, Vital};
 use weir_tracker_proto::announce::Endpoint as Stated;
 use weir_tracker_proto::{Announce, Event};
 
-use self::call::Announcing;
 use self::office::{Office, Roster};
-use self::policy::{EVENT, INITIAL, REANNOUNCE};
-use self::terms::Terms;
-use crate::allowance::{Held, Network};
+use crate::call::{self, Announcing};
 use crate::clock::Clock;
 use crate::config::{Config, forwarder};
+use crate::forwarding::allowance::{Held, Network};
 use crate::forwarding::{Kind, Sent};
+use crate::judge::Terms;
+use crate::ledger::sheet::{self, Slot};
 use crate::outbound::{Options, Outbound, Target};
+use crate::policy::{self, EVENT, INITIAL, REANNOUNCE};
 use crate::swarm::{Endpoint, Upstream};
 use crate::tracker::Tracker;
-
-pub(crate) use self::sheet::Slot;
 
 /// Announces taken from the ring at once.
 const BATCH: usize = 256;
@@ -59,7 +50,7 @@ pub(crate) struct Forwarder {
     pub(crate) slot: Slot,
     pub(crate) upstream: UpstreamId,
     pub(crate) config: forwarder::Forwarder,
-    target: Target,
+    pub(crate) target: Target,
     /// The interval it named last, in seconds; 0 before that.
     pub(crate) interval: AtomicU32,
 }
@@ -69,7 +60,7 @@ pub(crate) type Names = Arc<Mutex<Vec<String>>>;
 
 /// All of them, running.
 pub(crate) struct Forwarders {
-    office: Arc<Office>,
+    pub(crate) office: Arc<Office>,
     rows: Option<Arc<Rows>>,
     slots: Names,
     /// Workers at most; written by reloads.
@@ -80,7 +71,7 @@ pub(crate) struct Forwarders {
 
 impl Forwarder {
     /// The addresses it is told for our clients.
-    fn stated(
+    pub(crate) fn stated(
         &self,
     ) -> (
         Option<Stated<std::net::Ipv4Addr>>,
@@ -289,7 +280,7 @@ impl Forwarders {
         self.office.roster.load().forwarders.clone()
     }
 
-    fn find(&self, upstream: UpstreamId) -> Option<Arc<Forwarder>> {
+    pub(crate) fn find(&self, upstream: UpstreamId) -> Option<Arc<Forwarder>> {
         let roster = self.office.roster.load();
         let mut all = roster.forwarders.iter();
         all.find(|forwarder| forwarder.upstream == upstream)

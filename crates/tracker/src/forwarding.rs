@@ -1,6 +1,8 @@
 //! Whether an announce goes on to other trackers: what listener threads decide by themselves, through the engine's
 //! [`Gate`] and without its lock. What goes on is put into rings that the forwarders empty.
 
+pub(crate) mod allowance;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,9 +14,9 @@ use weir_engine::dispatch::Moment;
 use weir_engine::{Gate, Timeline};
 use weir_tracker_proto::Announce;
 
-use crate::allowance::{Allowances, Held as HeldBack, Network};
+use self::allowance::{Allowances, Held as HeldBack, Network};
 use crate::config::{Config, OverloadReply};
-use crate::forwarder::ledger::Ledger;
+use crate::ledger::Ledger;
 use crate::swarm::Endpoint;
 use crate::tracker::Held as HeldReply;
 

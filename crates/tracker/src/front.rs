@@ -22,8 +22,9 @@ use weir_web::{Contribution, Guest, Refused, Reload, Requests, Staged};
 
 use crate::clock::{Clock, wall_seconds};
 use crate::config::Config;
-use crate::forwarder::ledger::{self, Ledger};
-use crate::forwarder::{Forwarders, Names, snapshot as sheets};
+use crate::error::Error;
+use crate::files::{self, Directory, Restored, Rounds};
+use crate::forwarder::{Forwarders, Names};
 use crate::forwarding::Forwarding;
 use crate::inbound::connection_id::ConnectionIds;
 use crate::inbound::http::{Http, Limits};
@@ -31,8 +32,8 @@ use crate::inbound::own::{self, Own};
 use crate::inbound::socket::{self, Group, Kind};
 use crate::inbound::system;
 use crate::inbound::udp::{Desk, Udp, reply_late};
-use crate::keeper::{self, Directory, Restored, Rounds};
-use crate::lists::{ListError, Lists};
+use crate::ledger::{self, Ledger, snapshot as sheets};
+use crate::lists::Lists;
 use crate::pages::announce_urls;
 use crate::swarm::snapshot::Written;
 use crate::swarm::{Swarms, Totals};
@@ -46,43 +47,6 @@ const FRONT: &str = "tracker";
 const LATE: usize = 1024;
 /// Connections that may wait for the ordinary router.
 const GUESTS: usize = 256;
-
-/// Why the tracker cannot run.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A port is not to be had.
-    #[error("cannot listen on {address}")]
-    Listen {
-        /// Which address.
-        address: SocketAddr,
-        /// The key that it came from.
-        key: &'static str,
-        /// The flag that changes it.
-        flag: &'static str,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// A list of info hashes cannot be used.
-    #[error(transparent)]
-    List(#[from] ListError),
-    /// The system gives no random numbers.
-    #[error("the system gives no random numbers: {0}")]
-    Random(#[from] getrandom::Error),
-    /// The files of the swarms are not to be had.
-    #[error("cannot use {}: {source}. Weir must be able to read and write there", path.display())]
-    Files {
-        /// The directory.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// There is no way out to other trackers.
-    #[error("cannot call other trackers: {0}")]
-    Net(#[from] weir_net::Error),
-    /// The system starts no threads.
-    #[error("cannot start a thread: {0}")]
-    Thread(io::Error),
-}
 
 /// What the rest of Weir tells the tracker.
 #[derive(Clone, Debug)]
@@ -374,7 +338,7 @@ impl Front {
         let watch = vital.clone();
         let mut rounds = Rounds::new(every);
         let thread = spawn(vital, Arc::clone(&self.stopped), move || {
-            keeper::run(
+            files::run(
                 &tracker,
                 &directory,
                 clock,

@@ -4,9 +4,9 @@
 #[cfg(test)]
 extern crate self as weir_tracker;
 
-mod allowance;
 #[cfg(feature = "bench")]
 pub mod bench;
+mod call;
 mod card;
 mod catalogue;
 mod clock;
@@ -14,18 +14,22 @@ pub mod config;
 mod contribution;
 #[cfg(any(test, feature = "bench"))]
 pub mod conversation;
+mod error;
 #[cfg(test)]
 mod fault;
+mod files;
 mod forwarder;
 mod forwarding;
 mod front;
 mod inbound;
-mod keeper;
+mod judge;
+mod ledger;
 mod lists;
 mod look;
 mod metrics;
 mod outbound;
 mod pages;
+mod policy;
 mod reply;
 mod sealed;
 mod stats;
@@ -33,8 +37,10 @@ pub mod swarm;
 mod tally;
 mod tracker;
 mod trust;
+mod upstreams;
 
-pub use forwarder::policy::{policy, rate};
-pub use front::{Around, Error, Front};
+pub use error::Error;
+pub use front::{Around, Front};
 pub use lists::ListError;
 pub use pages::announce_urls;
+pub use policy::{policy, rate};

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::allowance::Held;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::forwarder::Forwarders;
+use crate::forwarding::allowance::Held;
 use crate::swarm::Totals;
 use crate::tally::{Kind, Tallies};
 use crate::tracker::Tracker;

@@ -10,11 +10,11 @@ use arc_swap::ArcSwap;
 use tokio::sync::oneshot;
 use weir_tracker_proto::{Announce, Event, InfoHash};
 
-use crate::allowance::{Held as HeldBack, Network};
 use crate::clock::Now;
 use crate::config::Config;
-use crate::forwarder::ledger::Wish;
+use crate::forwarding::allowance::{Held as HeldBack, Network};
 use crate::forwarding::{self, Forwarding, Kind, Places, Sent, Stays};
+use crate::ledger::Wish;
 use crate::lists::Lists;
 use crate::reply::Refusal;
 use crate::swarm::{

@@ -4,7 +4,7 @@ use weir_engine::words::{counted, grouped};
 use weir_engine::{Own, OwnDecision, OwnKind};
 
 use super::office::Office;
-use crate::allowance::Held;
+use crate::forwarding::allowance::Held;
 
 /// Addresses with records of their own in one second; the others have one together.
 const NOTED: usize = 100;

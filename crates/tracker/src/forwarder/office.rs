@@ -13,11 +13,12 @@ use weir_engine::Engine;
 use weir_engine::dispatch::Moment;
 use weir_net::{is_nowhere, is_private};
 
-use super::call::Keys;
-use super::ledger::Ledger;
-use super::terms::Terms;
-use super::{Forwarder, Slot};
+use super::Forwarder;
+use crate::call::Keys;
 use crate::clock::{Clock, minute};
+use crate::judge::Terms;
+use crate::ledger::Ledger;
+use crate::ledger::sheet::Slot;
 use crate::outbound::{Given, Outbound};
 use crate::swarm::{Endpoint, Upstream};
 use crate::tracker::Tracker;
@@ -30,29 +31,29 @@ const LOOK_AGAIN: u32 = 60;
 const FILLING: u32 = 25;
 
 /// Shared by all calls.
-pub(super) struct Office {
-    pub(super) tracker: Arc<Tracker>,
-    pub(super) engine: Engine,
-    pub(super) outbound: Outbound,
-    pub(super) clock: Clock,
-    pub(super) roster: ArcSwap<Roster>,
+pub(crate) struct Office {
+    pub(crate) tracker: Arc<Tracker>,
+    pub(crate) engine: Engine,
+    pub(crate) outbound: Outbound,
+    pub(crate) clock: Clock,
+    pub(crate) roster: ArcSwap<Roster>,
     terms: ArcSwap<Terms>,
     /// `stopped` events that are not delivered yet.
-    pub(super) farewells: AtomicUsize,
+    pub(crate) farewells: AtomicUsize,
     /// Told when the last of them is.
-    pub(super) quiet: Notify,
+    pub(crate) quiet: Notify,
     /// Where trackers said that they see us.
     externals: Mutex<HashSet<IpAddr>>,
 }
 
 /// The trackers that announces are sent on to.
 #[derive(Debug, Default)]
-pub(super) struct Roster {
-    pub(super) forwarders: Vec<Arc<Forwarder>>,
+pub(crate) struct Roster {
+    pub(crate) forwarders: Vec<Arc<Forwarder>>,
 }
 
 impl Roster {
-    pub(super) fn at(&self, slot: Slot) -> Option<&Arc<Forwarder>> {
+    pub(crate) fn at(&self, slot: Slot) -> Option<&Arc<Forwarder>> {
         self.forwarders
             .iter()
             .find(|forwarder| forwarder.slot == slot)
@@ -60,7 +61,7 @@ impl Roster {
 }
 
 impl Office {
-    pub(super) fn new(
+    pub(crate) fn new(
         tracker: Arc<Tracker>,
         engine: Engine,
         outbound: Outbound,
@@ -80,19 +81,19 @@ impl Office {
         }
     }
 
-    pub(super) fn ledger(&self) -> &Ledger {
+    pub(crate) fn ledger(&self) -> &Ledger {
         self.tracker.forwarding().ledger()
     }
 
-    pub(super) fn terms(&self) -> Terms {
+    pub(crate) fn terms(&self) -> Terms {
         **self.terms.load()
     }
 
-    pub(super) fn set_terms(&self, terms: Terms) {
+    pub(crate) fn set_terms(&self, terms: Terms) {
         self.terms.store(Arc::new(terms));
     }
 
-    pub(super) fn keys(&self, slot: Slot) -> Keys<'_> {
+    pub(crate) fn keys(&self, slot: Slot) -> Keys<'_> {
         Keys {
             seed: self.tracker.swarms.seed(),
             slot,
@@ -100,14 +101,14 @@ impl Office {
     }
 
     /// The second of the clock after this time; never 0.
-    pub(super) fn seconds_in(&self, time: Duration) -> u32 {
+    pub(crate) fn seconds_in(&self, time: Duration) -> u32 {
         let now = self.engine.timeline().now();
         // A started second is a whole one: nobody is asked early.
         let then = now + time + Duration::from_nanos(999_999_999);
         self.clock.seconds_at(then).max(1)
     }
 
-    pub(super) fn note_interval(&self, slot: Slot, interval: Duration) {
+    pub(crate) fn note_interval(&self, slot: Slot, interval: Duration) {
         if let Some(forwarder) = self.roster.load().at(slot) {
             let seconds = u32::try_from(interval.as_secs()).unwrap_or(u32::MAX);
             forwarder.interval.store(seconds, Ordering::Relaxed);
@@ -115,21 +116,21 @@ impl Office {
     }
 
     /// When each tracker may be asked for a hash, and until when it rests.
-    pub(super) fn dues(&self, roster: &Roster, hash: &[u8; 20], rests: &[Option<Moment>]) -> Dues {
+    pub(crate) fn dues(&self, roster: &Roster, hash: &[u8; 20], rests: &[Option<Moment>]) -> Dues {
         let slots = roster.forwarders.iter().map(|forwarder| forwarder.slot);
         let dues = self.ledger().dues(hash, slots);
         let rest = |until: &Option<Moment>| until.map(|until| self.clock.seconds_at(until));
         Dues(dues.into_iter().zip(rests.iter().map(rest)).collect())
     }
 
-    pub(super) fn rests(&self, roster: &Roster) -> Vec<Option<Moment>> {
+    pub(crate) fn rests(&self, roster: &Roster) -> Vec<Option<Moment>> {
         let ids = roster.forwarders.iter().map(|forwarder| forwarder.upstream);
         self.engine.rests(ids)
     }
 
     /// How many further jobs each tracker takes. Those that answer slowly hold half of the queue together at most: so the
     /// dead never keep the others out.
-    pub(super) fn room(&self, roster: &Roster) -> Vec<u32> {
+    pub(crate) fn room(&self, roster: &Roster) -> Vec<u32> {
         let gate = self.engine.gate();
         if gate.fill_percent() < FILLING {
             return vec![u32::MAX; roster.forwarders.len()];
@@ -148,7 +149,7 @@ impl Office {
     }
 
     /// Every swarm sees with its next announce who is to be asked: there are other trackers now.
-    pub(super) fn look_again(&self) {
+    pub(crate) fn look_again(&self) {
         let (swarms, now) = (&self.tracker.swarms, self.clock.now().minute);
         self.ledger().hashes(|hash| {
             if swarms.upstream(hash).has(Upstream::FORWARDED) {
@@ -158,13 +159,13 @@ impl Office {
     }
 
     /// Tells a swarm's record when it is to be forwarded next.
-    pub(super) fn settle(&self, hash: &[u8; 20]) {
+    pub(crate) fn settle(&self, hash: &[u8; 20]) {
         let roster = self.roster.load();
         let rests = self.rests(&roster);
         self.settle_by(hash, &self.dues(&roster, hash, &rests));
     }
 
-    pub(super) fn settle_by(&self, hash: &[u8; 20], dues: &Dues) {
+    pub(crate) fn settle_by(&self, hash: &[u8; 20], dues: &Dues) {
         let now = self.clock.now();
         let next = dues.next(now.seconds).unwrap_or(u32::MAX / 2);
         let next = next.max(now.seconds);
@@ -175,7 +176,7 @@ impl Office {
 
     /// The peers of an answer that clients may be sent to, without those that are ours: the ones that a tracker was
     /// told of, at our own address.
-    pub(super) async fn foreign(
+    pub(crate) async fn foreign(
         &self,
         forwarder: &Forwarder,
         hash: &[u8; 20],
@@ -214,11 +215,11 @@ impl Office {
 }
 
 /// When a hash may be asked for at each tracker of a roster: the second (0: never asked), and until when it rests.
-pub(super) struct Dues(Vec<(u32, Option<u32>)>);
+pub(crate) struct Dues(Vec<(u32, Option<u32>)>);
 
 impl Dues {
     /// The positions of those that may be asked now, and whether it is the first time.
-    pub(super) fn eligible(&self, now: u32) -> Vec<(usize, bool)> {
+    pub(crate) fn eligible(&self, now: u32) -> Vec<(usize, bool)> {
         let all = self.0.iter().enumerate();
         let now = all.filter(|(_, (due, rest))| rest.is_none() && *due <= now);
         now.map(|(position, (due, _))| (position, *due == 0))

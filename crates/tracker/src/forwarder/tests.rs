@@ -26,9 +26,9 @@ use weir_testkit::zoo::http::{Behaviour, Good};
 use weir_testkit::zoo::{Place, Seen, http, udp};
 use weir_tracker_proto::{InfoHash, PeerId, compact};
 
-use super::ledger::{Ledger, Limits};
 use super::*;
 use crate::forwarding::{Forwarding, Rules};
+use crate::ledger::{Ledger, Limits, snapshot};
 use crate::lists::Lists;
 use crate::reply::Refusal;
 use crate::swarm::Swarms;

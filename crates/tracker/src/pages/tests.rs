@@ -13,7 +13,7 @@ use weir_store::sqlite::File;
 use weir_web::{App, Front as _, Requests, System};
 
 use crate::config::Config;
-use crate::forwarder::policy::policy;
+use crate::policy::policy;
 use crate::swarm::{Arrival, Doing, Endpoint, Minute, Want};
 use crate::{Around, Front};
 

@@ -11,10 +11,10 @@ use weir_engine::{Engine, Gate, Options, Rate, Timeline, Weather};
 use weir_tracker_proto::PeerId;
 
 use super::*;
-use crate::allowance::Held;
 use crate::config::OverloadReply;
-use crate::forwarder::ledger::{Ledger, Limits};
 use crate::forwarding::Rules;
+use crate::forwarding::allowance::Held;
+use crate::ledger::{Ledger, Limits};
 use crate::swarm::Minute;
 
 struct Setup {

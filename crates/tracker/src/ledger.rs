@@ -3,13 +3,17 @@
 //! Calls write here from the runtime, announces read here from listener threads, but only where the swarm's record says
 //! that there is something to read. Swarms and sheets have locks of their own; nobody holds one of each.
 
+pub(crate) mod sheet;
+pub(crate) mod snapshot;
+mod table;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use weir_tracker_proto::Announce;
 
-use super::sheet::{News, Sheet, Slot, Told};
-use super::table::{Spot, Table};
+use self::sheet::{News, Sheet, Slot, Told};
+use self::table::{Spot, Table};
 use crate::clock::minute;
 use crate::swarm::snapshot::GROUPS;
 use crate::swarm::{Endpoint, SHARDS, Seed, Want, seed, shard_of};
@@ -18,7 +22,7 @@ use crate::swarm::{Endpoint, SHARDS, Seed, Want, seed, shard_of};
 const LOCKS: usize = 4 * GROUPS;
 
 /// Sheets that are looked at under one lock, when nobody waits for the answer.
-pub(super) const SLICE: usize = 64;
+const SLICE: usize = 64;
 
 /// All sheets.
 #[derive(Debug)]
@@ -266,17 +270,17 @@ impl Ledger {
     }
 
     /// Whether something changed in a group since this was last asked.
-    pub(super) fn take_changed(&self, group: usize) -> bool {
+    fn take_changed(&self, group: usize) -> bool {
         self.changed[group].swap(false, Ordering::Relaxed)
     }
 
-    pub(super) fn tables_of(&self, group: usize) -> &[Mutex<Table>] {
+    fn tables_of(&self, group: usize) -> &[Mutex<Table>] {
         let locks = LOCKS / GROUPS;
         &self.tables[group * locks..][..locks]
     }
 
     /// Puts in a sheet as it was kept. A hash that is in two files keeps what both say.
-    pub(super) fn put(&self, hash: [u8; 20], sheet: Sheet) {
+    fn put(&self, hash: [u8; 20], sheet: Sheet) {
         let spot = self.spot(&hash);
         let mut table = self.table_of(spot);
         if let Some(there) = table.get_mut(spot) {
@@ -351,7 +355,7 @@ impl Ledger {
         self.tables[lock].lock()
     }
 
-    pub(super) fn spot<'a>(&self, hash: &'a [u8; 20]) -> Spot<'a> {
+    fn spot<'a>(&self, hash: &'a [u8; 20]) -> Spot<'a> {
         let hashed = self.seed.hash(hash);
         Spot { hash, hashed }
     }

@@ -10,14 +10,15 @@ use weir_engine::{Call, Outcome, Permit};
 use weir_net::BoxFuture;
 use weir_tracker_proto::{Announce, Event, InfoHash, PeerId};
 
-use super::office::Office;
-use super::{Forwarder, sheet::News};
 use crate::clock::minute;
+use crate::forwarder::Forwarder;
+use crate::forwarder::office::Office;
+use crate::ledger::sheet::{News, Slot};
 use crate::outbound::{Said, Trouble};
 use crate::swarm::{Endpoint, Upstream};
 
 /// An announce on its way to one tracker. While it lives, the swarm counts as being asked for.
-pub(super) struct Announcing {
+pub(crate) struct Announcing {
     office: Arc<Office>,
     forwarder: Arc<Forwarder>,
     announce: Announce,
@@ -30,7 +31,7 @@ pub(super) struct Announcing {
 
 impl Announcing {
     /// `None` if the tracker is being asked already, or if there is no room for another info hash.
-    pub(super) fn new(
+    pub(crate) fn new(
         office: &Arc<Office>,
         forwarder: &Arc<Forwarder>,
         announce: &Announce,
@@ -60,7 +61,7 @@ impl Announcing {
     }
 
     /// The job of this call.
-    pub(super) fn job(&self, class: Class) -> Job {
+    pub(crate) fn job(&self, class: Class) -> Job {
         let keys = self.office.keys(self.forwarder.slot);
         let (hash, event) = (&self.announce.info_hash.0, self.announce.event);
         let is_event = is_event(event);
@@ -223,22 +224,22 @@ impl Drop for Announcing {
 }
 
 /// Whether it is sent to all, whatever is due.
-pub(super) fn is_event(event: Event) -> bool {
+pub(crate) fn is_event(event: Event) -> bool {
     matches!(event, Event::Stopped | Event::Completed)
 }
 
 /// Keys of jobs at one tracker.
-pub(super) struct Keys<'a> {
-    pub(super) seed: &'a crate::swarm::Seed,
-    pub(super) slot: super::Slot,
+pub(crate) struct Keys<'a> {
+    pub(crate) seed: &'a crate::swarm::Seed,
+    pub(crate) slot: Slot,
 }
 
 impl Keys<'_> {
-    pub(super) fn hash(&self, hash: &[u8; 20]) -> Key {
+    pub(crate) fn hash(&self, hash: &[u8; 20]) -> Key {
         self.key(0, &[hash])
     }
 
-    pub(super) fn peer(&self, hash: &[u8; 20], at: &Endpoint) -> Key {
+    pub(crate) fn peer(&self, hash: &[u8; 20], at: &Endpoint) -> Key {
         self.key(1, &[hash, at.wire()])
     }
 
@@ -284,7 +285,7 @@ fn write(announce: &Announce, at: &Endpoint) -> Vec<u8> {
 }
 
 /// The same back; `None` for what another version wrote.
-pub(super) fn read(kept: &[u8]) -> Option<(Announce, Endpoint)> {
+pub(crate) fn read(kept: &[u8]) -> Option<(Announce, Endpoint)> {
     let (&1, kept) = kept.split_first()? else {
         return None;
     };

@@ -61,7 +61,7 @@ pub(crate) struct Told {
     pub(super) key: u32,
     /// Bytes uploaded, downloaded and left, as it said last.
     pub(super) bytes: [u64; 3],
-    pub(super) slots: Slots,
+    pub(crate) slots: Slots,
 }
 
 /// A set of slots.
@@ -81,12 +81,12 @@ pub(super) struct Kept {
 
 /// What a good answer brings.
 pub(crate) struct News<'a> {
-    pub(super) due: u32,
-    pub(super) expires: u16,
-    pub(super) peers: &'a [Endpoint],
-    pub(super) tracker_id: Option<&'a [u8]>,
+    pub(crate) due: u32,
+    pub(crate) expires: u16,
+    pub(crate) peers: &'a [Endpoint],
+    pub(crate) tracker_id: Option<&'a [u8]>,
     /// Peers of all trackers that may be kept.
-    pub(super) most: usize,
+    pub(crate) most: usize,
 }
 
 impl Slots {
@@ -113,7 +113,7 @@ impl Slots {
         word.is_some_and(|word| word & (1 << (slot % 64)) != 0)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Slot> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> + '_ {
         let words = self.0.iter().zip(0..);
         words.flat_map(|(word, index): (&u64, Slot)| {
             let set = (0..64).filter(move |bit| word & (1 << bit) != 0);
@@ -459,7 +459,7 @@ impl Sheet {
 }
 
 /// An announce that takes leave of an upstream for a peer that did not do it itself.
-pub(super) fn farewell(told: &Told, hash: [u8; 20]) -> Option<Announce> {
+pub(crate) fn farewell(told: &Told, hash: [u8; 20]) -> Option<Announce> {
     let port = std::num::NonZeroU16::new(told.port)?;
     let [uploaded, downloaded, left] = told.bytes;
     Some(Announce {

@@ -9,10 +9,11 @@ use weir_engine::{Call, Engine, Outcome, Permit};
 use weir_net::BoxFuture;
 use weir_web::Upstreams;
 
-use super::office::Office;
-use super::policy::CLASSES;
-use super::{Forwarder, Forwarders, terms};
 use crate::config::forwarder::Family;
+use crate::forwarder::office::Office;
+use crate::forwarder::{Forwarder, Forwarders};
+use crate::judge;
+use crate::policy::CLASSES;
 
 impl Upstreams for Forwarders {
     fn engine(&self) -> &Engine {
@@ -88,7 +89,7 @@ impl Call for Probing {
                 Ok(()) => Outcome::Done,
                 Err(trouble) => {
                     permit.explain(trouble.to_string());
-                    terms::outcome(&trouble, &permit)
+                    judge::outcome(&trouble, &permit)
                 }
             }
         })

@@ -6,8 +6,8 @@
 use weir_net::{is_nowhere, is_private};
 use weir_tracker_proto::PeerId;
 
-use super::ledger::{Ledger, SLICE};
 use super::sheet::{Kept, Line, Sheet, Slot, Slots, Told};
+use super::{Ledger, SLICE};
 use crate::sealed::{self, BadFile, Bytes};
 use crate::swarm::Endpoint;
 
@@ -238,7 +238,7 @@ fn minutes(seconds: u32) -> u16 {
 mod tests {
     use weir_tracker_proto::{Announce, InfoHash};
 
-    use super::super::ledger::Limits;
+    use super::super::Limits;
     use super::super::sheet::News;
     use super::*;
 

@@ -16,9 +16,9 @@ use std::time::Duration;
 use weir_engine::Vital;
 
 use crate::clock::{Clock, wall_seconds};
-use crate::forwarder::ledger::Ledger;
-use crate::forwarder::{Names, snapshot as sheets};
+use crate::forwarder::Names;
 use crate::forwarding::Forwarding;
+use crate::ledger::{Ledger, snapshot as sheets};
 use crate::sealed;
 use crate::swarm::snapshot::{GROUPS, Written};
 use crate::swarm::{SHARDS, Swarms, Upstream, seed};

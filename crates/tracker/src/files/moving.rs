@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io;
 
 use super::{Directory, name, sheets, sheets_name};
-use crate::forwarder::ledger::{Ledger, Limits};
+use crate::ledger::{Ledger, Limits};
 use crate::swarm::snapshot::{GROUPS, Written};
 use crate::swarm::{Age, CountBy, Minute, Rules, Swarms};
 

@@ -13,7 +13,7 @@ use crate::outbound::{Given, Said, Trouble};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     /// Peers wanted from a tracker.
-    pub(super) numwant: u32,
+    pub(crate) numwant: u32,
     /// After a *no*, and for trackers that name no interval.
     announce_interval: Duration,
     /// After a call that failed.
@@ -118,7 +118,7 @@ impl Terms {
 }
 
 /// What a missing answer means for the engine.
-pub(super) fn outcome(trouble: &Trouble, permit: &Permit) -> Outcome {
+pub(crate) fn outcome(trouble: &Trouble, permit: &Permit) -> Outcome {
     let rejected = |reason| Outcome::Rejected { reason };
     match trouble {
         Trouble::Overload { retry_after } => Outcome::Throttled {
