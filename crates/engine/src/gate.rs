@@ -30,7 +30,8 @@ pub struct Rate {
 }
 
 impl Gate {
-    pub(crate) fn new(capacity: u32, rate: Rate) -> Self {
+    /// A gate of its own, with no queue behind it. That of an engine is [`Engine::gate`](crate::Engine::gate).
+    pub fn new(capacity: u32, rate: Rate) -> Self {
         Self {
             places: AtomicU64::new(0),
             capacity,

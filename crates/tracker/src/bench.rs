@@ -3,13 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
-use weir_engine::dispatch::policy::{
-    ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow, Policy,
-};
-use weir_engine::{Engine, Options, Rate, Timeline, Weather};
+use weir_engine::{Gate, Rate, Timeline};
 use weir_tracker_proto::udp::{Family, Reply, TransactionId, request};
 use weir_tracker_proto::{Announce, InfoHash, PeerId};
 use weir_web::seats::{Seating, Seats};
@@ -22,9 +17,9 @@ use crate::inbound::http::{Http, Limits};
 use crate::inbound::udp::{Desk, Udp};
 use crate::ledger::{self, Ledger};
 use crate::lists::Lists;
-use crate::swarm::{Minute, Swarms, Upstream};
+use crate::swarm::{Minute, Mirrored, Swarms};
 use crate::tally::Tallies;
-use crate::tracker::{Terms, Tracker, rules};
+use crate::tracker::{ClientTerms, Tracker, rules};
 use crate::trust::Trust;
 
 const SOURCE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 6881);
@@ -42,8 +37,6 @@ pub enum Others {
 
 /// Both listeners of a thread, over the same swarms.
 pub struct Listeners {
-    /// Of the engine; nothing runs there, so its queue stands still.
-    _runtime: Runtime,
     tracker: Arc<Tracker>,
     udp: Udp,
     http: Http,
@@ -63,18 +56,18 @@ impl Listeners {
             overload_reply: OverloadReply::Peers,
             ..Config::default()
         };
-        let tracker = Arc::new(Tracker::new(
-            Swarms::new(rules(&config), [1; 16]),
-            Terms::new(&config, Trust::default(), Lists::default()),
-        ));
         let ids = ConnectionIds::new().expect("random numbers");
         let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
         let (clock, tallies) = (Clock::on(timeline), Tallies::default());
-        let runtime = Builder::new_current_thread().build().expect("a runtime");
-        if others != Others::None {
-            let _inside = runtime.enter();
-            tracker.set_forwarding(full(timeline));
-        }
+        let forwarding = match others {
+            Others::None => Forwarding::to_nobody(timeline),
+            Others::Busy | Others::Asked => full(timeline),
+        };
+        let tracker = Arc::new(Tracker::new(
+            Arc::new(Swarms::new(rules(&config), [1; 16])),
+            forwarding,
+            ClientTerms::new(&config, Trust::default(), Lists::default()),
+        ));
         let limits = Limits {
             idle: 1,
             request: 1,
@@ -83,7 +76,6 @@ impl Listeners {
         let (guests, _) = tokio::sync::mpsc::channel(1);
         let vital = weir_engine::Vitals::default().add("tracker", "bench");
         let mut listeners = Self {
-            _runtime: runtime,
             udp: Udp::new(
                 Desk {
                     tracker: Arc::clone(&tracker),
@@ -113,9 +105,12 @@ impl Listeners {
                 let hash = hash(swarm).0;
                 let later = Minute::START.plus(60);
                 listeners.swarms().set_forwarded(&hash, Some(later));
-                listeners
-                    .swarms()
-                    .set_upstream(&hash, Upstream::PENDING, true);
+                let mirrored = Mirrored {
+                    pending: true,
+                    peers: false,
+                    due: later,
+                };
+                listeners.swarms().mirror(&hash, mirrored, Minute::START);
             }
         }
         listeners
@@ -163,50 +158,12 @@ impl Listeners {
 }
 
 /// The way to other trackers, with a full queue and no tokens.
-fn full(timeline: Timeline) -> Forwarding {
-    let second = Duration::from_secs(1);
-    let class = ClassPolicy {
-        gap_permille: 0,
-        max_wait: None,
-        on_rest: OnRest::End,
-        overflow: Overflow::Drop,
+fn full(timeline: Timeline) -> Arc<Forwarding> {
+    let rate = Rate {
+        per_second: 1,
+        burst: 0,
     };
-    let policy = Policy {
-        classes: vec![class; 4],
-        capacity: 100,
-        agenda_capacity: 100,
-        backlog_floor: 1,
-        aging: second,
-        put_off: second,
-        crew: CrewPolicy {
-            base: 1,
-            max: 1,
-            grow_at: 60,
-            shrink_below: 40,
-            step: second,
-            slot_time: second,
-            waiting_max: 1,
-        },
-        failure: FailurePolicy {
-            ladder: vec![second],
-            threshold: 10,
-            threshold_disables: true,
-            throttled: None,
-            longest: second,
-        },
-        again_class: None,
-        attempts: 1,
-        retry_base: second,
-        records: 1,
-    };
-    let options = Options {
-        rate: Rate {
-            per_second: 1,
-            burst: 0,
-        },
-        ..Options::new(timeline, Weather::default())
-    };
-    let gate = Engine::new("tracker", policy, options).gate();
+    let gate = Arc::new(Gate::new(100, rate));
     assert_eq!(gate.reserve(100), 100, "an empty queue");
     let limits = ledger::Limits {
         sheets: 100,
@@ -214,7 +171,7 @@ fn full(timeline: Timeline) -> Forwarding {
         peers_of_one: 100,
     };
     let ledger = Ledger::new(limits, [1; 16]);
-    let (forwarding, _) = Forwarding::new(gate, timeline, ledger, 2);
+    let (forwarding, _) = Forwarding::new(gate, timeline, ledger, &Config::default());
     forwarding.set_forwarders(100);
     forwarding
 }

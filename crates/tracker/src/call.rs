@@ -1,4 +1,5 @@
-//! One announce to one tracker, as the engine runs it.
+//! Calls to other trackers, as the engine makes them: an announce of one of our peers, and the probe by which an operator
+//! tries a tracker out.
 
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::sync::Arc;
@@ -6,20 +7,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
 use weir_engine::dispatch::{Class, Job, Key};
-use weir_engine::{Call, Outcome, Permit};
+use weir_engine::{Call, Ended, Outcome, Permit};
 use weir_net::BoxFuture;
 use weir_tracker_proto::{Announce, Event, InfoHash, PeerId};
 
 use crate::clock::minute;
-use crate::forwarder::Forwarder;
-use crate::forwarder::office::Office;
+use crate::exchange::Exchange;
+use crate::judge;
 use crate::ledger::sheet::{News, Slot};
-use crate::outbound::{Said, Trouble};
-use crate::swarm::{Endpoint, Upstream};
+use crate::outbound::{NoAnswer, Outbound, Said};
+use crate::swarm::{Endpoint, Seed};
+use crate::upstreams::Forwarder;
 
-/// An announce on its way to one tracker. While it lives, the swarm counts as being asked for.
+/// An announce on its way to one tracker. From [`Announcing::begin`] to [`Call::ended`] the ledger counts it.
 pub(crate) struct Announcing {
-    office: Arc<Office>,
+    exchange: Arc<Exchange>,
     forwarder: Arc<Forwarder>,
     announce: Announce,
     at: Endpoint,
@@ -30,40 +32,54 @@ pub(crate) struct Announcing {
 }
 
 impl Announcing {
-    /// `None` if the tracker is being asked already, or if there is no room for another info hash.
-    pub(crate) fn new(
-        office: &Arc<Office>,
+    /// Begins a call, which is then to be given to the engine or ended. `None` if the tracker is being asked already, or
+    /// if there is no room for another info hash. The ledger has changed and is to be mirrored, but for a `stopped`.
+    pub(crate) fn begin(
+        exchange: &Arc<Exchange>,
         forwarder: &Arc<Forwarder>,
         announce: &Announce,
         at: Endpoint,
     ) -> Option<Self> {
-        let hash = &announce.info_hash.0;
-        let mut tracker_id = None;
-        if announce.event == Event::Stopped {
-            office.farewells.fetch_add(1, Ordering::AcqRel);
-            tracker_id = office.ledger().tracker_id(hash, forwarder.slot);
-        } else {
-            let regular = (!is_event(announce.event)).then_some(forwarder.slot);
-            if !office.ledger().begin(hash, regular) {
-                return None;
-            }
-            let swarms = &office.tracker.swarms;
-            swarms.set_upstream(hash, Upstream::PENDING, true);
-        }
-        Some(Self {
-            office: Arc::clone(office),
+        let call = Self {
+            exchange: Arc::clone(exchange),
             forwarder: Arc::clone(forwarder),
             announce: *announce,
             at,
-            tracker_id,
+            tracker_id: match announce.event {
+                Event::Stopped => {
+                    let hash = &announce.info_hash.0;
+                    exchange.ledger().tracker_id(hash, forwarder.slot)
+                }
+                _ => None,
+            },
             news: AtomicBool::new(false),
-        })
+        };
+        let begun = match announce.event {
+            Event::Stopped => {
+                exchange.farewells.begin();
+                true
+            }
+            _ => exchange.ledger().begin(call.hash(), call.regular()),
+        };
+        begun.then_some(call)
+    }
+
+    fn hash(&self) -> &[u8; 20] {
+        &self.announce.info_hash.0
+    }
+
+    /// The slot of its tracker, which is asked regularly about a hash once at a time; none for an event.
+    fn regular(&self) -> Option<Slot> {
+        (!is_event(self.announce.event)).then_some(self.forwarder.slot)
     }
 
     /// The job of this call.
     pub(crate) fn job(&self, class: Class) -> Job {
-        let keys = self.office.keys(self.forwarder.slot);
-        let (hash, event) = (&self.announce.info_hash.0, self.announce.event);
+        let keys = Keys {
+            seed: self.exchange.swarms.seed(),
+            slot: self.forwarder.slot,
+        };
+        let (hash, event) = (self.hash(), self.announce.event);
         let is_event = is_event(event);
         Job {
             pending: Some(match is_event {
@@ -80,26 +96,26 @@ impl Announcing {
     }
 
     async fn call(&self, permit: Permit) -> Outcome {
-        let (office, slot) = (&*self.office, self.forwarder.slot);
-        let hash = &self.announce.info_hash.0;
+        let (exchange, slot) = (&*self.exchange, self.forwarder.slot);
+        let hash = self.hash();
         let stops = self.announce.event == Event::Stopped;
-        let is_here = office.tracker.swarms.has_peer(hash, &self.at);
+        let is_here = exchange.swarms.has_peer(hash, &self.at);
         if is_event(self.announce.event) && is_here == stops {
             return Outcome::Moot; // it waited so long that it is no longer true
         }
         let (tracker_id, first) = match stops {
             true => (self.tracker_id.clone(), false),
-            false => office.ledger().tell(slot, self.at, &self.announce),
+            false => exchange.ledger().tell(slot, self.at, &self.announce),
         };
         let news = self.news.fetch_or(first, Ordering::Relaxed) || first;
         // Until there is an answer nobody else asks; should it never come, not before a failure is over.
-        let wait = permit.time_out() + office.terms().failed_delay();
+        let wait = permit.time_out() + exchange.judge().failed_delay();
         if !stops {
-            let ledger = office.ledger();
-            ledger.set_due(hash, slot, office.seconds_in(wait));
+            let due = exchange.seconds_in(wait);
+            exchange.ledger().set_due(hash, slot, due);
         }
         let announce = self.outward(news);
-        let said = office
+        let said = exchange
             .outbound
             .announce(
                 &self.forwarder.target,
@@ -109,7 +125,7 @@ impl Announcing {
             )
             .await;
         let peers = match &said {
-            Ok(Said::Given(given)) => office.foreign(&self.forwarder, hash, given).await,
+            Ok(Said::Given(given)) => exchange.foreign(&self.forwarder, hash, given).await,
             _ => Vec::new(),
         };
         self.take_in(&said, &peers, &permit)
@@ -129,7 +145,7 @@ impl Announcing {
             ipv6,
             numwant: Some(match event {
                 Event::Stopped => 0,
-                _ => self.office.terms().numwant,
+                _ => self.exchange.judge().numwant,
             }),
             compact: Some(true),
             no_peer_id: true,
@@ -137,16 +153,17 @@ impl Announcing {
         }
     }
 
+    /// Notes what a tracker said in the ledger. That is mirrored when the call ends, as it does at once after a good
+    /// answer; before that, the tracker counts as being asked whatever its line says.
     fn take_in(
         &self,
-        said: &Result<Said, Trouble>,
+        said: &Result<Said, NoAnswer>,
         peers: &[Endpoint],
         permit: &Permit,
     ) -> Outcome {
-        let (office, slot) = (&*self.office, self.forwarder.slot);
-        let hash = &self.announce.info_hash.0;
-        let terms = office.terms();
-        let judged = terms.judge(said, permit);
+        let (exchange, hash) = (&*self.exchange, self.hash());
+        let judge = exchange.judge();
+        let judged = judge.judge(said, permit);
         if let Some(words) = judged.words {
             permit.explain(words);
         }
@@ -158,31 +175,24 @@ impl Announcing {
             };
         }
         // A tracker that was taken away meanwhile says nothing any more, and its slot may be another's.
-        let current = office.roster.load();
-        if current.at(slot).map(|current| current.upstream) != Some(self.forwarder.upstream) {
+        let Some(current) = exchange.roster.find(self.forwarder.upstream) else {
             return judged.outcome;
-        }
+        };
+        let (ledger, slot) = (exchange.ledger(), current.slot);
         if let Ok(Said::Given(given)) = said {
-            let interval = terms.interval(given);
-            office.note_interval(slot, interval);
-            let expires = minute(office.seconds_in(terms.peers_live(interval))).0;
+            let interval = judge.interval(given);
+            current.note_interval(interval);
+            let expires = minute(exchange.seconds_in(judge.peers_live(interval))).0;
             let news = News {
-                due: office.seconds_in(interval),
+                due: exchange.seconds_in(interval),
                 expires: (expires & 0xffff) as u16,
                 peers,
                 tracker_id: given.tracker_id.as_deref(),
                 most: usize::MAX,
             };
-            let any = office.ledger().absorb(hash, slot, &news);
-            office
-                .tracker
-                .swarms
-                .set_upstream(hash, Upstream::PEERS, any);
-            if any {
-                office.tracker.forwarding().brought(hash);
-            }
+            ledger.absorb(hash, slot, &news);
         } else if let Some(due) = judged.due {
-            office.ledger().set_due(hash, slot, office.seconds_in(due));
+            ledger.set_due(hash, slot, exchange.seconds_in(due));
         }
         judged.outcome
     }
@@ -196,41 +206,46 @@ impl Call for Announcing {
     fn keep(&self) -> Option<Vec<u8>> {
         Some(write(&self.announce, &self.at))
     }
+
+    fn ended(&self, _: Ended) {
+        if self.announce.event == Event::Stopped {
+            return self.exchange.farewells.end();
+        }
+        let hash = self.hash();
+        self.exchange.ledger().end(hash, self.regular());
+        self.exchange.mirror(hash);
+    }
 }
 
-impl Drop for Announcing {
-    fn drop(&mut self) {
-        let office = &self.office;
-        if self.announce.event == Event::Stopped {
-            if office.farewells.fetch_sub(1, Ordering::AcqRel) == 1 {
-                office.quiet.notify_waiters();
+/// Asks a tracker for something that changes nothing there.
+pub(crate) struct Probing {
+    pub(crate) outbound: Arc<Outbound>,
+    pub(crate) forwarder: Arc<Forwarder>,
+}
+
+impl Call for Probing {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move {
+            let target = &self.forwarder.target;
+            match self.outbound.probe(target, permit.time_out()).await {
+                Ok(()) => Outcome::Done,
+                Err(no_answer) => {
+                    permit.explain(no_answer.to_string());
+                    judge::outcome(&no_answer, &permit)
+                }
             }
-            return;
-        }
-        let hash = &self.announce.info_hash.0;
-        let regular = (!is_event(self.announce.event)).then_some(self.forwarder.slot);
-        if office.ledger().end(hash, regular) {
-            let swarms = &office.tracker.swarms;
-            swarms.set_upstream(hash, Upstream::PENDING, false);
-            if office.ledger().is_pending(hash) {
-                // Another began meanwhile.
-                swarms.set_upstream(hash, Upstream::PENDING, true);
-                return;
-            }
-            office.tracker.forwarding().brought(hash);
-            office.settle(hash);
-        }
+        })
     }
 }
 
 /// Whether it is sent to all, whatever is due.
-pub(crate) fn is_event(event: Event) -> bool {
+fn is_event(event: Event) -> bool {
     matches!(event, Event::Stopped | Event::Completed)
 }
 
 /// Keys of jobs at one tracker.
 pub(crate) struct Keys<'a> {
-    pub(crate) seed: &'a crate::swarm::Seed,
+    pub(crate) seed: &'a Seed,
     pub(crate) slot: Slot,
 }
 

@@ -48,9 +48,7 @@ impl Look {
         };
         let where_it_answers = answers_on(&self.ports("udp"), &self.ports("http"));
         let mut sentence = format!("{here}; {where_it_answers}.");
-        let count = self
-            .forwarders()
-            .map_or(0, |forwarders| forwarders.all().len());
+        let count = self.forwarders().all().len();
         if count > 0 {
             let trackers = counted(count as u64, "tracker", "trackers");
             sentence += &format!(" Announces go on to {trackers}.");

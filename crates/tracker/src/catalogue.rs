@@ -11,8 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::swarm::Seen;
-use crate::tracker::Tracker;
+use crate::swarm::{Seen, Swarms};
 
 /// Swarms on a page.
 pub(crate) const PAGE: usize = 50;
@@ -123,13 +122,13 @@ struct Asked {
 impl Catalogue {
     /// The catalogue and what its thread runs.
     pub(crate) fn new(
-        tracker: Arc<Tracker>,
+        swarms: Arc<Swarms>,
         clock: Clock,
         stop: CancellationToken,
     ) -> (Self, Walker) {
         let (ask, asked) = mpsc::channel(WAITING);
         let walker = Walker {
-            tracker,
+            swarms,
             clock,
             stop,
             asked,
@@ -148,7 +147,7 @@ impl Catalogue {
 
 /// The thread's side.
 pub(crate) struct Walker {
-    tracker: Arc<Tracker>,
+    swarms: Arc<Swarms>,
     clock: Clock,
     stop: CancellationToken,
     asked: mpsc::Receiver<Asked>,
@@ -192,7 +191,7 @@ impl Walker {
 
     fn walk(&self, question: &Question) -> Option<Page> {
         let mut found = Found::new(question);
-        let mut walk = self.tracker.swarms.walk(self.clock.now().minute);
+        let mut walk = self.swarms.walk(self.clock.now().minute);
         while let Some(slice) = walk.next_slice() {
             if self.stop.is_cancelled() {
                 return None;
@@ -289,10 +288,8 @@ impl<'a> Found<'a> {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::lists::Lists;
-    use crate::swarm::{Counts, Swarms};
-    use crate::tracker::{Terms, rules};
-    use crate::trust::Trust;
+    use crate::swarm::Counts;
+    use crate::tracker::rules;
 
     fn seen(number: u32) -> Seen {
         let mut hash = [0; 20];
@@ -353,14 +350,9 @@ mod tests {
 
     #[test]
     fn many_readers_of_a_page_cost_one_walk_until_it_is_old() {
-        let swarms = Swarms::new(rules(&Config::default()), [1; 16]);
-        let terms = Terms::new(&Config::default(), Trust::default(), Lists::default());
-        let tracker = Arc::new(Tracker::new(swarms, terms));
-        let (_, mut walker) = Catalogue::new(
-            tracker,
-            Clock::on(weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH)),
-            CancellationToken::new(),
-        );
+        let swarms = Arc::new(Swarms::new(rules(&Config::default()), [1; 16]));
+        let timeline = weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH);
+        let (_, mut walker) = Catalogue::new(swarms, Clock::on(timeline), CancellationToken::new());
         let question = Question {
             of: Prefix::default(),
             from: From::Start,

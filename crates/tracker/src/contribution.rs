@@ -9,6 +9,7 @@ use weir_web::{Access, Contribution, Icon, NavEntry, NavGroup, Requests};
 use crate::catalogue::Catalogue;
 use crate::error::Error;
 use crate::front::Front;
+use crate::inbound::start::Answering;
 use crate::look::Look;
 use crate::{metrics, pages};
 
@@ -18,30 +19,29 @@ impl Front {
     /// # Errors
     /// When the thread that looks through swarms cannot be started.
     pub(crate) fn contribute(&self, requests: &Requests) -> Result<Contribution, Error> {
-        let parts = (self.tracker.clone(), self.tallies.clone(), self.clock);
+        let Answering { tracker, clock, .. } = &self.answering;
         let (catalogue, mut walker) =
-            Catalogue::new(self.tracker.clone(), self.clock, self.stop.clone());
+            Catalogue::new(tracker.swarms.clone(), *clock, self.threads.stop_token());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .map_err(Error::Thread)?;
-        self.thread("pages", move || {
+        self.threads.start("pages", move || {
             runtime.block_on(walker.run());
             Ok(())
         })?;
-        let seats = self.seats.clone();
-        let guests = self.guests.lock().take();
+        let seats = self.listeners.seats.clone();
+        let guests = self.listeners.guests.lock().take();
         let listening = self.listening().to_vec();
-        let look = Look::new(parts, listening, catalogue, self.forwarders.clone());
+        let forwarders = self.forwarders.clone();
+        let look = Look::new(self.answering.clone(), listening, catalogue, forwarders);
         metrics::count_requests(&look, requests);
         let shown = std::sync::Arc::new(look.clone());
         let mut contribution = Contribution::new("tracker", "Tracker", Icon::Tracker);
-        if let Some(forwarders) = &self.forwarders {
-            contribution = contribution.upstreams(forwarders.clone());
-        }
         if let Some(guests) = guests {
             contribution = contribution.guests(guests, elsewhere());
         }
         Ok(contribution
+            .upstreams(self.forwarders.clone())
             .card(shown.clone())
             .stats(shown)
             .router(pages::router(look.clone()))

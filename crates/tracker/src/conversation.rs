@@ -9,11 +9,12 @@ use weir_web::seats::{Seating, Seats};
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::forwarding::Forwarding;
 use crate::inbound::http::{Http, Limits, whole_requests};
 use crate::lists::Lists;
 use crate::swarm::Swarms;
 use crate::tally::Tallies;
-use crate::tracker::{Terms, Tracker, rules};
+use crate::tracker::{ClientTerms, Tracker, rules};
 use crate::trust::Trust;
 
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(203, 0, 113, 9)), 4711);
@@ -88,8 +89,12 @@ fn trust(by_proxy: bool) -> Trust {
 
 fn http(by_proxy: bool) -> Http {
     let config = Config::default();
-    let terms = Terms::new(&config, trust(by_proxy), Lists::default());
-    let tracker = Tracker::new(Swarms::new(rules(&config), [1; 16]), terms);
+    let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
+    let tracker = Tracker::new(
+        Arc::new(Swarms::new(rules(&config), [1; 16])),
+        Forwarding::to_nobody(timeline),
+        ClientTerms::new(&config, trust(by_proxy), Lists::default()),
+    );
     let limits = Limits {
         idle: 1,
         request: 1,
@@ -97,7 +102,7 @@ fn http(by_proxy: bool) -> Http {
     };
     let seats = Seats::new(Seating::new(1, None));
     let (guests, _) = tokio::sync::mpsc::channel(1);
-    let clock = Clock::on(Timeline::starting_at(std::time::UNIX_EPOCH));
+    let clock = Clock::on(timeline);
     let http = Http::new(
         tracker.into(),
         clock,

@@ -1,33 +1,22 @@
-//! Keeps the swarms in files, and forgets who is silent: one thread that has time.
+//! The files of the swarms and of what other trackers said, in a directory of their own.
 //!
-//! Each group of shards has a file, written under another name and renamed when it is whole. Within `snapshot_every`
-//! each group that changed is written once; a stop writes the rest.
+//! Each group of shards has one of both, written under another name and renamed when it is whole.
 
 mod moving;
+mod thread;
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
-
-use weir_engine::Vital;
 
 use crate::clock::{Clock, wall_seconds};
-use crate::forwarder::Names;
-use crate::forwarding::Forwarding;
 use crate::ledger::{Ledger, snapshot as sheets};
 use crate::sealed;
 use crate::swarm::snapshot::{GROUPS, Written};
-use crate::swarm::{SHARDS, Swarms, Upstream, seed};
-use crate::tracker::Tracker;
+use crate::swarm::{Swarms, seed};
 
-/// How often the thread wakes.
-const STEP: Duration = Duration::from_secs(1);
-/// All shards are looked through for silent peers in so many steps.
-const SWEEP_STEPS: usize = 64;
+pub(crate) use self::thread::FilesThread;
 
 /// The file of the key. It is sealed like the others: a damaged one would spread swarms over the wrong files unnoticed.
 const KEY: &str = "key";
@@ -75,10 +64,6 @@ impl Directory {
         Ok(directory)
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The secret by which swarms are spread over shards, made at the first start.
     pub(crate) fn key(&self) -> [u8; seed::KEY] {
         self.key
@@ -89,7 +74,25 @@ impl Directory {
         self.write(KEY, &sealed::seal(file))
     }
 
-    /// Reads all files. One that cannot be used is set aside; the others count.
+    /// Reads all files at the start.
+    pub(crate) fn restore_all(
+        &self,
+        swarms: &Swarms,
+        ledger: &Ledger,
+        clock: Clock,
+    ) -> io::Result<()> {
+        let (now, wall) = (clock.now(), wall_seconds());
+        let minute = now.minute;
+        let Restored { peers, bad } = self.restore(swarms, Written { minute, wall })?;
+        if peers > 0 || bad > 0 {
+            let swarms = swarms.totals().swarms;
+            tracing::info!(swarms, peers, bad, "swarms are back");
+        }
+        let seconds = now.seconds;
+        self.restore_sheets(ledger, sheets::Written { seconds, wall })
+    }
+
+    /// Reads the files of swarms. One that cannot be used is set aside; the others count.
     pub(crate) fn restore(&self, swarms: &Swarms, now: Written) -> io::Result<Restored> {
         let mut restored = Restored::default();
         for name in (0..GROUPS).map(name) {
@@ -123,30 +126,17 @@ impl Directory {
     }
 
     /// Reads what other trackers said. A file that cannot be used is set aside.
-    pub(crate) fn restore_sheets(
-        &self,
-        ledger: &Ledger,
-        swarms: &Swarms,
-        now: sheets::Written,
-    ) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
+    fn restore_sheets(&self, ledger: &Ledger, now: sheets::Written) -> io::Result<()> {
         for name in (0..GROUPS).map(sheets_name) {
             let path = self.path.join(name);
             let Some(file) = read(&path)? else { continue };
-            match ledger.restore(&file, now, &mut names) {
-                Ok(with_peers) => {
-                    for hash in with_peers {
-                        swarms.set_upstream(&hash, Upstream::PEERS, true);
-                    }
-                }
-                Err(error) => {
-                    let aside = path.with_extension("bad");
-                    tracing::warn!(path = %path.display(), aside = %aside.display(), %error, "a file of what other trackers said cannot be read and was set aside; they will be asked again");
-                    fs::rename(&path, aside)?;
-                }
+            if let Err(error) = ledger.restore(&file, now) {
+                let aside = path.with_extension("bad");
+                tracing::warn!(path = %path.display(), aside = %aside.display(), %error, "a file of what other trackers said cannot be read and was set aside; they will be asked again");
+                fs::rename(&path, aside)?;
             }
         }
-        Ok(names)
+        Ok(())
     }
 
     /// Writes what other trackers said of one group, if anything changed there.
@@ -155,9 +145,8 @@ impl Directory {
         ledger: &Ledger,
         group: usize,
         now: sheets::Written,
-        names: &[String],
     ) -> io::Result<()> {
-        let Some(file) = ledger.capture(group, now, names) else {
+        let Some(file) = ledger.capture(group, now) else {
             return Ok(());
         };
         self.write(&sheets_name(group), &file)
@@ -227,155 +216,9 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Sweeps and writes until `stop` is dropped, then writes what is left. `names` are the forwarders' by slot.
-///
-/// It may panic and be run again: `rounds` then go on with the step behind the one that panicked. Groups are guarded one
-/// by one, so that one that cannot be written keeps no other from its file; it is tried again in the next round.
-pub(crate) fn run(
-    tracker: &Arc<Tracker>,
-    directory: &Directory,
-    clock: Clock,
-    rounds: &mut Rounds,
-    names: &Names,
-    vital: &Vital,
-    stop: &Receiver<()>,
-) {
-    let mut failing = false;
-    let mut told_by = i128::from(wall_seconds()) - i128::from(clock.elapsed().as_secs());
-    let mut next = clock.elapsed();
-    loop {
-        // By the clock, so that what a step takes does not add up to a longer round; a step that took longer than its
-        // time is made up for once, not after a night's sleep of the machine.
-        next = (next + STEP).max(clock.elapsed().saturating_sub(STEP));
-        let wait = next.saturating_sub(clock.elapsed());
-        let ended = !matches!(stop.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
-        let now = Written {
-            minute: clock.now().minute,
-            wall: wall_seconds(),
-        };
-        // What is told by the wall clock is written again when that was set.
-        let skew = i128::from(now.wall) - i128::from(clock.elapsed().as_secs());
-        if (skew - told_by).abs() > 1 {
-            told_by = skew;
-            for group in 0..GROUPS {
-                tracker.swarms.not_written(group);
-                if let Some(forwarding) = tracker.try_forwarding() {
-                    forwarding.ledger().not_written(group);
-                }
-            }
-        }
-        let groups = match ended {
-            true => 0..GROUPS,
-            false => rounds.next_groups(),
-        };
-        if !ended && tracker.swarms.totals().swarms > 0 {
-            for shard in rounds.next_shards() {
-                tracker.swarms.sweep(shard, now.minute);
-            }
-        }
-        let sheets_now = sheets::Written {
-            seconds: clock.now().seconds,
-            wall: now.wall,
-        };
-        #[cfg(test)]
-        crate::fault::once(directory.path(), "step");
-        let names = names.lock().clone();
-        for group in groups {
-            let ledger = tracker.try_forwarding().map(Forwarding::ledger);
-            let written = vital.guard(|| {
-                #[cfg(test)]
-                crate::fault::once(directory.path(), "group");
-                let written = directory.write_group(&tracker.swarms, group, now);
-                let sheets = ledger.map_or(Ok(()), |ledger| {
-                    directory.write_sheets(ledger, group, sheets_now, &names)
-                });
-                written.and(sheets)
-            });
-            let written = written.unwrap_or_else(|| {
-                // Nobody knows how far it came.
-                tracker.swarms.not_written(group);
-                ledger.inspect(|ledger| ledger.not_written(group));
-                Err(io::Error::other("writing them panicked"))
-            });
-            match written {
-                Ok(()) if failing => {
-                    tracing::info!("swarms can be written again");
-                    failing = false;
-                }
-                Ok(()) => {}
-                Err(error) if failing && !ended => tracing::debug!(%error, group, "not written"),
-                Err(error) => {
-                    tracing::error!(%error, "swarms cannot be written; is the disk full? They are tried again, and lost if Weir ends before that");
-                    failing = true;
-                }
-            }
-        }
-        if ended {
-            return;
-        }
-    }
-}
-
-/// What is due in each step.
-pub(crate) struct Rounds {
-    /// Steps in which all groups are written.
-    steps: usize,
-    step: usize,
-    swept: usize,
-}
-
-impl Rounds {
-    pub(crate) fn new(every: Duration) -> Self {
-        let steps = every.as_secs() / STEP.as_secs();
-        Self {
-            steps: usize::try_from(steps).unwrap_or(usize::MAX).max(1),
-            step: 0,
-            swept: 0,
-        }
-    }
-
-    fn next_groups(&mut self) -> std::ops::Range<usize> {
-        let first = self.step * GROUPS / self.steps;
-        self.step += 1;
-        let end = self.step * GROUPS / self.steps;
-        if self.step == self.steps {
-            self.step = 0;
-        }
-        first..end
-    }
-
-    fn next_shards(&mut self) -> std::ops::Range<usize> {
-        let each = SHARDS / SWEEP_STEPS;
-        let first = self.swept * each;
-        self.swept = (self.swept + 1) % SWEEP_STEPS;
-        first..first + each
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_group_is_written_once_in_its_time() {
-        for seconds in [1, 7, 60, 64, 600] {
-            let mut rounds = Rounds::new(Duration::from_secs(seconds));
-            for _ in 0..3 {
-                let groups: Vec<_> = (0..seconds).flat_map(|_| rounds.next_groups()).collect();
-                assert_eq!(groups, (0..GROUPS).collect::<Vec<_>>(), "{seconds}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_shard_is_swept_in_turn() {
-        let mut rounds = Rounds::new(STEP);
-        let shards: Vec<_> = (0..SWEEP_STEPS)
-            .flat_map(|_| rounds.next_shards())
-            .collect();
-        assert_eq!(shards, (0..SHARDS).collect::<Vec<_>>());
-        assert_eq!(rounds.next_shards().start, 0);
-    }
 
     #[test]
     fn a_key_is_made_once() {

@@ -2,23 +2,24 @@
 //! [`Gate`] and without its lock. What goes on is put into rings that the forwarders empty.
 
 pub(crate) mod allowance;
+mod held;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use weir_engine::dispatch::Moment;
 use weir_engine::{Gate, Timeline};
 use weir_tracker_proto::Announce;
 
 use self::allowance::{Allowances, Held as HeldBack, Network};
+use self::held::HeldReplies;
 use crate::config::{Config, OverloadReply};
 use crate::ledger::Ledger;
 use crate::swarm::Endpoint;
-use crate::tracker::Held as HeldReply;
+
+pub(crate) use self::held::HeldReply;
 
 /// The way from the listeners to the forwarders.
 #[derive(Debug)]
@@ -33,9 +34,16 @@ pub(crate) struct Forwarding {
     ledger: Ledger,
     /// Events that each address may still have sent on.
     allowances: Allowances,
-    waiting: Waiting,
+    held: HeldReplies,
     /// The second in which a dropped announce was last logged.
     logged: AtomicU32,
+}
+
+/// Where the forwarders take announces out.
+#[derive(Debug)]
+pub(crate) struct Rings {
+    pub(crate) regular: mpsc::Receiver<Sent>,
+    pub(crate) events: mpsc::Receiver<Sent>,
 }
 
 /// An announce on its way.
@@ -85,8 +93,6 @@ pub(crate) struct Rules {
     pub(crate) first_wait: Duration,
     /// Seconds between two lines about dropped announces.
     pub(crate) log_every: u32,
-    /// Events of one address that are sent on in a minute; 0 sets no limit.
-    pub(crate) events_per_minute: u32,
 }
 
 /// Places in the queue that an announce has taken; they are for [`Forwarding::send`].
@@ -120,7 +126,6 @@ impl Rules {
             first_window: u16::try_from(config.first_window.as_secs() / 60).unwrap_or(u16::MAX),
             first_wait: config.first_wait,
             log_every: seconds(config.drop_log_every).max(1),
-            events_per_minute: config.forward_events_per_minute,
         }
     }
 }
@@ -130,10 +135,11 @@ impl Forwarding {
         gate: Arc<Gate>,
         timeline: Timeline,
         ledger: Ledger,
-        held: usize,
-    ) -> (Self, (mpsc::Receiver<Sent>, mpsc::Receiver<Sent>)) {
+        config: &Config,
+    ) -> (Arc<Self>, Rings) {
+        // As long as the queue behind them, so that who has a place there also has one here.
         let capacity = (gate.capacity() as usize).max(1);
-        let (ring, sent) = mpsc::channel(capacity);
+        let (ring, regular) = mpsc::channel(capacity);
         let (events, happened) = mpsc::channel(capacity);
         let forwarding = Self {
             gate,
@@ -142,14 +148,27 @@ impl Forwarding {
             events,
             forwarders: AtomicU32::new(0),
             ledger,
-            allowances: Allowances::default(),
-            waiting: Waiting {
-                most: held,
-                ..Waiting::default()
-            },
+            allowances: Allowances::new(config.forward_events_per_minute),
+            held: HeldReplies::new(config.first_wait_replies.get() as usize),
             logged: AtomicU32::new(0),
         };
-        (forwarding, (sent, happened))
+        let rings = Rings {
+            regular,
+            events: happened,
+        };
+        (Arc::new(forwarding), rings)
+    }
+
+    /// One with nobody behind it, for a tracker by itself.
+    #[cfg(any(test, feature = "bench"))]
+    pub(crate) fn to_nobody(timeline: Timeline) -> Arc<Self> {
+        let rate = weir_engine::Rate {
+            per_second: 0,
+            burst: 0,
+        };
+        let gate = Arc::new(Gate::new(0, rate));
+        let ledger = Ledger::new(crate::ledger::Limits::default(), [0; 16]);
+        Self::new(gate, timeline, ledger, &Config::default()).0
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {
@@ -226,22 +245,17 @@ impl Forwarding {
 
     /// The reply to this announce waits until something happens; `None` if too many do already.
     pub(crate) fn hold(&self, hash: &[u8; 20], at: Endpoint) -> Option<HeldReply> {
-        let wake = self.waiting.hold(hash)?;
-        Some(HeldReply {
-            hash: *hash,
-            at,
-            wake,
-        })
+        self.held.hold(hash, at)
     }
 
-    /// A tracker brought peers, or none will: those who wait for it go on.
-    pub(crate) fn brought(&self, hash: &[u8; 20]) {
-        self.waiting.wake(hash);
+    /// A tracker brought peers, or none will: those who wait for a swarm go on.
+    pub(crate) fn wake(&self, hash: &[u8; 20]) {
+        self.held.wake(hash);
     }
 
     /// Forgets those who no longer wait for a swarm.
-    pub(crate) fn let_go(&self, hash: &[u8; 20]) {
-        self.waiting.tidy(hash);
+    pub(crate) fn tidy_held(&self, hash: &[u8; 20]) {
+        self.held.tidy(hash);
     }
 
     /// An announce was not sent on, and its peer does not know.
@@ -257,57 +271,6 @@ impl Forwarding {
                 front = "tracker",
                 "the queue to other trackers is full; announces are not sent on"
             );
-        }
-    }
-}
-
-/// Replies that are held.
-#[derive(Debug, Default)]
-struct Waiting {
-    most: usize,
-    held: Mutex<Held>,
-}
-
-#[derive(Debug, Default)]
-struct Held {
-    count: usize,
-    by_hash: HashMap<[u8; 20], Vec<oneshot::Sender<()>>>,
-}
-
-impl Waiting {
-    fn hold(&self, hash: &[u8; 20]) -> Option<oneshot::Receiver<()>> {
-        let mut held = self.held.lock();
-        if held.count >= self.most {
-            return None;
-        }
-        let (wake, waits) = oneshot::channel();
-        held.count += 1;
-        held.by_hash.entry(*hash).or_default().push(wake);
-        Some(waits)
-    }
-
-    fn tidy(&self, hash: &[u8; 20]) {
-        let mut held = self.held.lock();
-        let Some(all) = held.by_hash.get_mut(hash) else {
-            return;
-        };
-        let before = all.len();
-        all.retain(|wake| !wake.is_closed());
-        let gone = before - all.len();
-        if all.is_empty() {
-            held.by_hash.remove(hash);
-        }
-        held.count -= gone;
-    }
-
-    /// Also for those whose time was over long ago: every call ends, so all come here.
-    fn wake(&self, hash: &[u8; 20]) {
-        let mut held = self.held.lock();
-        if let Some(all) = held.by_hash.remove(hash) {
-            held.count -= all.len();
-            for wake in all {
-                let _ = wake.send(()); // it may have gone meanwhile
-            }
         }
     }
 }

@@ -9,6 +9,7 @@ mod plain;
 mod proxy;
 mod request;
 pub(crate) mod socket;
+pub(crate) mod start;
 #[expect(
     unsafe_code,
     reason = "the system calls that take many packets at once have no safe form"

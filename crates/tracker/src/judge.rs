@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use weir_engine::{Outcome, Permit, Reason, Trouble as Weather};
-use weir_net::Error;
+use weir_engine::{Outcome, Permit, Reason};
 use weir_tracker_proto::http::RetryIn;
 
 use crate::config::Config;
-use crate::outbound::{Given, Said, Trouble};
+use crate::outbound::{Given, NoAnswer, Said};
 
 /// The numbers by which answers are judged.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct Judge {
     /// Peers wanted from a tracker.
     pub(crate) numwant: u32,
     /// After a *no*, and for trackers that name no interval.
@@ -33,13 +32,13 @@ const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judged {
     pub(crate) outcome: Outcome,
-    /// From when on the hash may be asked for again at this tracker; `None` leaves that to its rest.
+    /// From when on the hash may be asked for again at this tracker; `None` leaves that to its cooldown.
     pub(crate) due: Option<Duration>,
     /// For the page: its last word.
     pub(crate) words: Option<String>,
 }
 
-impl Terms {
+impl Judge {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             numwant: config.max_numwant.get(),
@@ -71,8 +70,8 @@ impl Terms {
         (2 * interval).max(self.peers_min).min(self.age)
     }
 
-    /// What an answer, or that there is none, means. `blame` decides whose fault a missing network is.
-    pub(crate) fn judge(&self, said: &Result<Said, Trouble>, permit: &Permit) -> Judged {
+    /// What an answer, or that there is none, means.
+    pub(crate) fn judge(&self, said: &Result<Said, NoAnswer>, permit: &Permit) -> Judged {
         match said {
             Ok(Said::Given(given)) => Judged {
                 outcome: Outcome::Done,
@@ -80,11 +79,11 @@ impl Terms {
                 words: None,
             },
             Ok(Said::Refused { reason, retry_in }) => self.refused(reason, *retry_in),
-            Err(Trouble::No(words)) => self.refused(words, None),
-            Err(trouble) => Judged {
-                outcome: outcome(trouble, permit),
+            Err(NoAnswer::No(words)) => self.refused(words, None),
+            Err(no_answer) => Judged {
+                outcome: outcome(no_answer, permit),
                 due: Some(self.failed_delay),
-                words: Some(trouble.to_string()),
+                words: Some(no_answer.to_string()),
             },
         }
     }
@@ -118,30 +117,10 @@ impl Terms {
 }
 
 /// What a missing answer means for the engine.
-pub(crate) fn outcome(trouble: &Trouble, permit: &Permit) -> Outcome {
-    let rejected = |reason| Outcome::Rejected { reason };
-    match trouble {
-        Trouble::Overload { retry_after } => Outcome::Throttled {
-            retry_after: *retry_after,
-        },
-        Trouble::Status(status @ 400..500) => rejected(Reason::Status(*status)),
-        Trouble::Status(500..) => Outcome::Unavailable,
-        Trouble::No(_) => Outcome::No,
-        Trouble::Status(_) | Trouble::Unreadable(_) => Outcome::Broken,
-        Trouble::Net(error) => match error {
-            Error::NoSuchHost | Error::NoAddress => rejected(Reason::NoSuchHost),
-            Error::Refused => rejected(Reason::Refused),
-            Error::NoRoute | Error::Unreachable => {
-                permit.blame(Weather::NoRoute, rejected(Reason::NoRoute))
-            }
-            Error::SilentDns => permit.blame(Weather::SilentDns, Outcome::Unavailable),
-            Error::Untrusted(_) | Error::Forbidden(_) | Error::Moved(_) | Error::LocalName => {
-                rejected(Reason::Untrusted)
-            }
-            Error::TooLarge { .. } | Error::TooMany(_) | Error::Unreadable | Error::Redirects => {
-                Outcome::Broken
-            }
-            _ => Outcome::Unavailable,
-        },
+pub(crate) fn outcome(no_answer: &NoAnswer, permit: &Permit) -> Outcome {
+    match no_answer {
+        NoAnswer::Fault(fault) => fault.outcome(permit),
+        NoAnswer::No(_) => Outcome::No,
+        NoAnswer::Unreadable(_) => Outcome::Broken,
     }
 }

@@ -34,10 +34,12 @@ pub(crate) struct Ledger {
     peers: AtomicUsize,
     /// Groups in which something changed since they were last written.
     changed: Box<[AtomicBool]>,
+    /// Names of forwarders by their slot, also of those that are gone. Locked before a table, where both are.
+    names: Mutex<Vec<String>>,
 }
 
 /// How much is kept.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
     /// Info hashes.
     pub(crate) sheets: usize,
@@ -45,6 +47,18 @@ pub(crate) struct Limits {
     pub(crate) peers: usize,
     /// The same of one.
     pub(crate) peers_of_one: usize,
+}
+
+/// What is known of one hash, as far as its swarm's record mirrors it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HashState {
+    /// Calls about it are queued, under way or scheduled.
+    pub(crate) pending: bool,
+    /// Peers of other trackers are known.
+    pub(crate) peers: bool,
+    /// The second from which each of the trackers that were asked for may be asked: 0 if it never was, a far one while
+    /// it is being asked.
+    pub(crate) dues: Vec<u32>,
 }
 
 /// What a reply takes from a sheet.
@@ -70,6 +84,7 @@ impl Ledger {
             sheets: AtomicUsize::new(0),
             peers: AtomicUsize::new(0),
             changed: (0..GROUPS).map(|_| AtomicBool::new(false)).collect(),
+            names: Mutex::default(),
         }
     }
 
@@ -84,9 +99,8 @@ impl Ledger {
         self.look(hash, Sheet::peers).unwrap_or(0)
     }
 
-    /// The second from which a tracker may be asked about a hash, 0 if it never was and a far one if it is being asked, for
-    /// each slot.
-    pub(crate) fn dues(&self, hash: &[u8; 20], slots: impl Iterator<Item = Slot>) -> Vec<u32> {
+    /// What is known of a hash, and when the trackers in these slots may be asked about it.
+    pub(crate) fn state(&self, hash: &[u8; 20], slots: impl Iterator<Item = Slot>) -> HashState {
         let spot = self.spot(hash);
         let table = self.tables[lock_of(spot)].lock();
         let sheet = table.get(spot);
@@ -95,7 +109,11 @@ impl Ledger {
             Some(sheet) if sheet.is_asked(slot) => u32::MAX,
             Some(sheet) => sheet.line(slot).due,
         };
-        slots.map(due).collect()
+        HashState {
+            pending: sheet.is_some_and(|sheet| sheet.pending > 0),
+            peers: sheet.is_some_and(|sheet| sheet.peers() > 0),
+            dues: slots.map(due).collect(),
+        }
     }
 
     /// One more call about a hash, a regular one to the tracker `regular`; `false` if that is being asked already, or if
@@ -109,21 +127,14 @@ impl Ledger {
         begun.unwrap_or(false)
     }
 
-    /// One call fewer; `true` if it was the last.
-    pub(crate) fn end(&self, hash: &[u8; 20], regular: Option<Slot>) -> bool {
-        let left = self.at(hash, |sheet| {
+    /// One call fewer.
+    pub(crate) fn end(&self, hash: &[u8; 20], regular: Option<Slot>) {
+        self.at(hash, |sheet| {
             if let Some(slot) = regular {
                 sheet.asked(slot);
             }
             sheet.pending = sheet.pending.saturating_sub(1);
-            sheet.pending
         });
-        left.is_none_or(|left| left == 0)
-    }
-
-    /// Whether calls about a hash are queued, under way or scheduled.
-    pub(crate) fn is_pending(&self, hash: &[u8; 20]) -> bool {
-        self.look(hash, |sheet| sheet.pending > 0).unwrap_or(false)
     }
 
     /// A tracker hears of a peer now; gives what it wants to hear with that, and whether it is for the first time.
@@ -171,16 +182,14 @@ impl Ledger {
         ports.unwrap_or_default()
     }
 
-    /// A tracker gave a good answer; says whether peers are known now.
-    pub(crate) fn absorb(&self, hash: &[u8; 20], slot: Slot, news: &News<'_>) -> bool {
+    /// A tracker gave a good answer.
+    pub(crate) fn absorb(&self, hash: &[u8; 20], slot: Slot, news: &News<'_>) {
         let room = self.limits.peers.saturating_sub(self.totals().1);
         let most = news.most.min(self.limits.peers_of_one);
-        let absorbed = self.at(hash, |sheet| {
+        self.at(hash, |sheet| {
             let most = most.min(sheet.peers() + room);
             sheet.absorb(slot, &News { most, ..*news });
-            sheet.peers() > 0
         });
-        absorbed.unwrap_or(false)
     }
 
     /// A tracker is not to be asked about a hash before this second.
@@ -192,6 +201,25 @@ impl Ledger {
     pub(crate) fn forget(&self, hash: &[u8; 20], now: u32) {
         self.at(hash, Sheet::forget_peers);
         self.drop_if(hash, |sheet| sheet.is_over(now));
+    }
+
+    /// The slot of a forwarder: the one it always had, else that of a name which is not in use any more and of which
+    /// nothing is kept then, else a new one.
+    pub(crate) fn slot_of(&self, name: &str, in_use: impl Fn(&str) -> bool) -> Slot {
+        let mut names = self.names.lock();
+        let slot = names.iter().position(|other| other == name);
+        let slot = slot.unwrap_or_else(|| match names.iter().position(|other| !in_use(other)) {
+            Some(free) => {
+                self.forget_tracker(free as Slot);
+                names[free] = name.to_owned();
+                free
+            }
+            None => {
+                names.push(name.to_owned());
+                names.len() - 1
+            }
+        });
+        Slot::try_from(slot).unwrap_or(Slot::MAX)
     }
 
     /// Nothing of a tracker is kept any more.
@@ -586,7 +614,11 @@ mod tests {
         assert_eq!(ledger.totals(), (2, 100), "a hundred of all");
         ledger.forget_tracker(3);
         assert_eq!(ledger.totals(), (2, 60));
-        assert!(ledger.end(&HASH, None) && ledger.end(&[8; 20], None));
+        for hash in [HASH, [8; 20]] {
+            assert!(ledger.state(&hash, [].into_iter()).pending);
+            ledger.end(&hash, None);
+            assert!(!ledger.state(&hash, [].into_iter()).pending);
+        }
         ledger.forget(&HASH, 10);
         assert_eq!(ledger.totals(), (2, 0), "it may not be asked yet");
         ledger.forget(&HASH, 1800);
@@ -597,7 +629,7 @@ mod tests {
     #[test]
     fn a_tracker_is_asked_about_a_hash_once_at_a_time() {
         let ledger = Ledger::new(LIMITS, [1; 16]);
-        let dues = || ledger.dues(&HASH, [0, 1].into_iter());
+        let dues = || ledger.state(&HASH, [0, 1].into_iter()).dues;
         assert!(ledger.begin(&HASH, Some(1)));
         assert!(!ledger.begin(&HASH, Some(1)), "by whomever");
         assert!(ledger.begin(&HASH, None), "events go in any case");
@@ -605,7 +637,8 @@ mod tests {
         ledger.forget(&HASH, 0);
         assert_eq!(dues(), [0, u32::MAX], "also when nobody is here any more");
         ledger.set_due(&HASH, 1, 60);
-        assert!(!ledger.end(&HASH, Some(1)));
+        ledger.end(&HASH, Some(1));
+        assert!(ledger.state(&HASH, [].into_iter()).pending, "the event");
         assert_eq!(dues(), [0, 60]);
         assert!(ledger.begin(&HASH, Some(1)));
     }

@@ -15,6 +15,7 @@ mod contribution;
 #[cfg(any(test, feature = "bench"))]
 pub mod conversation;
 mod error;
+mod exchange;
 #[cfg(test)]
 mod fault;
 mod files;
@@ -35,12 +36,13 @@ mod sealed;
 mod stats;
 pub mod swarm;
 mod tally;
+mod threads;
 mod tracker;
 mod trust;
 mod upstreams;
 
 pub use error::Error;
-pub use front::{Around, Front};
+pub use front::Front;
 pub use lists::ListError;
 pub use pages::announce_urls;
 pub use policy::{policy, rate};

@@ -7,8 +7,9 @@ use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::forwarder::Forwarders;
 use crate::forwarding::allowance::Held;
+use crate::inbound::start::Answering;
 use crate::swarm::Totals;
-use crate::tally::{Kind, Tallies};
+use crate::tally::Kind;
 use crate::tracker::Tracker;
 
 /// A handle; clones look at the same tracker.
@@ -16,25 +17,21 @@ use crate::tracker::Tracker;
 pub(crate) struct Look(Arc<Inner>);
 
 struct Inner {
-    tracker: Arc<Tracker>,
-    tallies: Tallies,
-    clock: Clock,
+    answering: Answering,
     listening: Vec<(&'static str, SocketAddr)>,
     catalogue: Catalogue,
-    forwarders: Option<Arc<Forwarders>>,
+    forwarders: Arc<Forwarders>,
 }
 
 impl Look {
     pub(crate) fn new(
-        (tracker, tallies, clock): (Arc<Tracker>, Tallies, Clock),
+        answering: Answering,
         listening: Vec<(&'static str, SocketAddr)>,
         catalogue: Catalogue,
-        forwarders: Option<Arc<Forwarders>>,
+        forwarders: Arc<Forwarders>,
     ) -> Self {
         Self(Arc::new(Inner {
-            tracker,
-            tallies,
-            clock,
+            answering,
             listening,
             catalogue,
             forwarders,
@@ -42,22 +39,21 @@ impl Look {
     }
 
     pub(crate) fn totals(&self) -> Totals {
-        self.0.tracker.swarms.totals()
+        self.0.answering.tracker.swarms.totals()
     }
 
     pub(crate) fn tracker(&self) -> &Tracker {
-        &self.0.tracker
+        &self.0.answering.tracker
     }
 
     /// Events of clients that did not go on at once, by reason.
     pub(crate) fn held_back(&self) -> [(Held, u64); Held::ALL.len()] {
-        let forwarding = self.0.tracker.try_forwarding();
-        let total = |why| forwarding.map_or(0, |forwarding| forwarding.allowances().total(why));
-        Held::ALL.map(|why| (why, total(why)))
+        let allowances = self.tracker().forwarding.allowances();
+        Held::ALL.map(|why| (why, allowances.total(why)))
     }
 
     pub(crate) fn clock(&self) -> Clock {
-        self.0.clock
+        self.0.answering.clock
     }
 
     pub(crate) fn listening(&self) -> &[(&'static str, SocketAddr)] {
@@ -68,12 +64,12 @@ impl Look {
         &self.0.catalogue
     }
 
-    pub(crate) fn forwarders(&self) -> Option<&Arc<Forwarders>> {
-        self.0.forwarders.as_ref()
+    pub(crate) fn forwarders(&self) -> &Forwarders {
+        &self.0.forwarders
     }
 
     pub(crate) fn count(&self, kind: Kind) -> u64 {
-        self.0.tallies.total(kind)
+        self.0.answering.tallies.total(kind)
     }
 
     /// What came in, by kind. Replies that could not be sent are no requests.

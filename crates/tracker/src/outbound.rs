@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use weir_config::{SecretUrl, Secrets};
+use weir_engine::Fault;
 use weir_net::{Error, Family, Ground, Home, Names, Reach};
 use weir_tracker_proto::http::{Failure, RetryIn};
 use weir_tracker_proto::{Announce, InfoHash, ReplyError};
@@ -80,17 +81,19 @@ pub(crate) struct Given {
 
 /// Why a tracker said nothing that can be used. Displays without secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Trouble {
-    #[error("it is asked too often")]
-    Overload { retry_after: Option<Duration> },
-    #[error("it answered {0}")]
-    Status(u16),
+pub(crate) enum NoAnswer {
+    #[error(transparent)]
+    Fault(#[from] Fault),
     #[error("its answer cannot be read: {0}")]
     Unreadable(ReplyError),
     #[error("it said: {0}")]
     No(String),
-    #[error(transparent)]
-    Net(#[from] Error),
+}
+
+impl From<Error> for NoAnswer {
+    fn from(error: Error) -> Self {
+        Self::Fault(error.into())
+    }
 }
 
 /// Peers that are taken from one answer; more are of no use to anybody.
@@ -160,7 +163,7 @@ impl Outbound {
         announce: &Announce,
         tracker_id: Option<&[u8]>,
         within: Duration,
-    ) -> Result<Said, Trouble> {
+    ) -> Result<Said, NoAnswer> {
         if target.is_udp() {
             let addresses = self.reachable(target).await?;
             return self
@@ -172,7 +175,7 @@ impl Outbound {
     }
 
     /// Asks a tracker for something that changes nothing there, to see whether it answers.
-    pub(crate) async fn probe(&self, target: &Target, within: Duration) -> Result<(), Trouble> {
+    pub(crate) async fn probe(&self, target: &Target, within: Duration) -> Result<(), NoAnswer> {
         let nobody = InfoHash([0; 20]);
         if target.is_udp() {
             let addresses = self.reachable(target).await?;

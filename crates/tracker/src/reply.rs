@@ -8,7 +8,18 @@ use weir_tracker_proto::http::{AnnounceWriter, DictPeer, Head, RetryIn};
 use weir_tracker_proto::udp::{self, TransactionId};
 use weir_tracker_proto::{RequestError, compact, http};
 
-use crate::tracker::Told;
+use crate::forwarding::HeldReply;
+use crate::swarm::Counts;
+
+/// What a client is told after an announce, besides its peers.
+#[derive(Debug)]
+pub(crate) struct AnnounceReply {
+    pub(crate) counts: Counts,
+    /// Seconds until its next announce.
+    pub(crate) interval: u32,
+    /// The reply waits for what other trackers say; the same announce is then to be answered once more.
+    pub(crate) held: Option<HeldReply>,
+}
 
 /// Why a client does not get what it asked for. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,18 +92,18 @@ fn minutes(seconds: u32) -> u32 {
 
 /// Appends an announce reply in bencode; the peers are in their wire form.
 pub(crate) fn announce_http(
-    told: &Told,
+    reply: &AnnounceReply,
     source: IpAddr,
     compact: bool,
     [v4, v6]: [&[u8]; 2],
     out: &mut Vec<u8>,
 ) {
     let head = Head {
-        complete: told.counts.seeders,
-        downloaded: Some(told.counts.completed),
+        complete: reply.counts.seeders,
+        downloaded: Some(reply.counts.completed),
         external_ip: Some(source.to_canonical()),
-        incomplete: told.counts.leechers,
-        interval: told.interval,
+        incomplete: reply.counts.leechers,
+        interval: reply.interval,
         ..Head::default()
     };
     let mut writer = AnnounceWriter::new(&head, out);

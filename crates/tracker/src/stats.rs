@@ -30,20 +30,15 @@ impl Stats for Look {
             text,
             top_level: true,
         };
-        match self.forwarders() {
-            Some(forwarders) => {
-                Section::of_engine(&**forwarders, forwarders.max_workers()).and(own)
-            }
-            None => own,
-        }
+        let forwarders = self.forwarders();
+        Section::of_engine(forwarders, forwarders.max_workers()).and(own)
     }
 }
 
 impl Look {
     fn fields(&self) -> Map<String, Value> {
         let totals = self.totals();
-        let upstream = self.tracker().try_forwarding();
-        let (hashes, peers) = upstream.map_or((0, 0), |upstream| upstream.ledger().totals());
+        let (hashes, peers) = self.tracker().forwarding.ledger().totals();
         let requests: Map<String, Value> = self
             .requests()
             .into_iter()

@@ -31,7 +31,7 @@ pub use self::browse::{Close, Peer, Seen, Walk};
 pub use self::census::Totals;
 pub use self::entry::Endpoint;
 pub use self::minute::{Age, Minute};
-pub use self::record::{CountBy, Counts, Forward, Upstream};
+pub use self::record::{CountBy, Counts, Forward, ForwardFlags, Mirrored};
 
 /// Swarms are spread over so many shards.
 pub const SHARDS: usize = 1024;
@@ -124,7 +124,7 @@ pub struct Known {
     /// Whether the announce is to be sent on.
     pub forward: Forward,
     /// What other trackers have to do with the swarm.
-    pub upstream: Upstream,
+    pub flags: ForwardFlags,
     /// Minutes since the swarm began.
     pub age: u16,
     /// Nobody takes part any more.
@@ -211,12 +211,12 @@ impl Swarms {
     }
 
     /// Who takes part in a swarm, and what other trackers have to do with it; nobody in one that is not known.
-    pub fn scrape(&self, hash: &[u8; 20]) -> (Counts, Upstream) {
+    pub fn scrape(&self, hash: &[u8; 20]) -> (Counts, ForwardFlags) {
         let hashed = self.hash(hash);
         let shard = self.shard(hashed);
         let record = shard.find(hashed, hash).and_then(|found| shard.at(found));
         record.map_or_else(Default::default, |record| {
-            (record.counts(self.rules.count_by), record.upstream())
+            (record.counts(self.rules.count_by), record.flags())
         })
     }
 
@@ -231,23 +231,22 @@ impl Swarms {
         }
     }
 
-    /// Something about other trackers begins or ends for a swarm; `false` if there is none.
-    pub fn set_upstream(&self, hash: &[u8; 20], bits: Upstream, set: bool) -> bool {
+    /// Takes over what the ledger of other trackers says of a swarm, if there is one.
+    pub fn mirror(&self, hash: &[u8; 20], mirrored: Mirrored, now: Minute) {
         let hashed = self.hash(hash);
         let mut shard = self.shard(hashed);
         let found = shard.find(hashed, hash);
         let record = found.and_then(|found| shard.at_mut(found));
-        record
-            .map(|record| record.set_upstream(bits, set))
-            .is_some()
+        let changed = record.is_some_and(|record| record.mirror(mirrored, now));
+        shard.changed |= changed;
     }
 
     /// What other trackers have to do with a swarm.
-    pub fn upstream(&self, hash: &[u8; 20]) -> Upstream {
+    pub fn flags(&self, hash: &[u8; 20]) -> ForwardFlags {
         let hashed = self.hash(hash);
         let shard = self.shard(hashed);
         let record = shard.find(hashed, hash).and_then(|found| shard.at(found));
-        record.map_or_else(Upstream::default, Record::upstream)
+        record.map_or_else(ForwardFlags::default, Record::flags)
     }
 
     /// Whether a peer takes part in a swarm.
@@ -309,7 +308,7 @@ impl Swarms {
                 true => record.forward(how.now, || may(Ask::Forward)),
                 false => Forward::NotDue,
             },
-            upstream: record.upstream(),
+            flags: record.flags(),
             age: record.age(how.now),
             last: false,
             left: false,
@@ -429,7 +428,7 @@ impl Swarms {
             counts: Counts::default(),
             new: false,
             forward: Forward::NotDue,
-            upstream: Upstream::default(),
+            flags: ForwardFlags::default(),
             age: 0,
             last: false,
             left: false,
@@ -455,7 +454,7 @@ impl Swarms {
         self.census.changed(before, record.cuts());
         let known = Known {
             counts: record.counts(self.rules.count_by),
-            upstream: record.upstream(),
+            flags: record.flags(),
             last: record.len() == 0,
             left: any,
             ..nobody

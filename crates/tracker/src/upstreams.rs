@@ -1,54 +1,100 @@
-//! Forwarders as pages, API and metrics see them, and the call by which an operator tries one out.
+//! The trackers that announces are sent on to: entries of the roster, and what pages show of them.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use weir_engine::dispatch::UpstreamId;
-use weir_engine::{Call, Engine, Outcome, Permit};
-use weir_net::BoxFuture;
-use weir_web::Upstreams;
+use weir_engine::{Joining, Listed};
+use weir_tracker_proto::announce::Endpoint as Stated;
 
-use crate::config::forwarder::Family;
-use crate::forwarder::office::Office;
-use crate::forwarder::{Forwarder, Forwarders};
-use crate::judge;
-use crate::policy::CLASSES;
+use crate::config::forwarder::{self, Family};
+use crate::ledger::sheet::Slot;
+use crate::outbound::Target;
 
-impl Upstreams for Forwarders {
-    fn engine(&self) -> &Engine {
-        &self.office.engine
+/// One tracker that announces are sent on to.
+#[derive(Debug)]
+pub(crate) struct Forwarder {
+    pub(crate) slot: Slot,
+    pub(crate) upstream: UpstreamId,
+    pub(crate) config: forwarder::Forwarder,
+    pub(crate) target: Target,
+    /// The interval it named last, in seconds; 0 before that.
+    interval: AtomicU32,
+}
+
+impl Listed for Forwarder {
+    type Entry = forwarder::Forwarder;
+
+    fn entry(&self) -> &forwarder::Forwarder {
+        &self.config
     }
 
-    fn kind(&self) -> &'static str {
-        "tracker"
+    fn upstream(&self) -> UpstreamId {
+        self.upstream
     }
 
-    fn place(&self, upstream: UpstreamId) -> String {
-        let forwarder = self.find(upstream);
-        forwarder.map_or_else(String::new, |forwarder| {
-            let uri = &forwarder.config.uri;
-            format!("{}://{}", uri.scheme(), uri.authority())
-        })
+    fn name(entry: &forwarder::Forwarder) -> &str {
+        &entry.name
     }
 
-    fn probe(&self, upstream: UpstreamId) -> Option<Arc<dyn Call>> {
-        let forwarder = self.find(upstream)?;
-        Some(Arc::new(Probing {
-            office: Arc::clone(&self.office),
-            forwarder,
-        }))
+    fn leads_elsewhere(before: &forwarder::Forwarder, now: &forwarder::Forwarder) -> bool {
+        before.uri != now.uri
     }
 
-    fn classes(&self) -> &'static [&'static str] {
-        &CLASSES
+    fn look_up_anew(&self) {
+        self.target.look_up_anew();
+    }
+}
+
+impl Forwarder {
+    pub(crate) fn new(
+        entry: &forwarder::Forwarder,
+        slot: Slot,
+        joining: &Joining<'_, Self>,
+    ) -> Self {
+        let interval = joining.before.map_or(0, |before| {
+            let interval = &before.interval;
+            interval.load(Ordering::Relaxed)
+        });
+        Self {
+            slot,
+            upstream: joining.upstream,
+            target: Target::new(entry),
+            config: entry.clone(),
+            interval: AtomicU32::new(interval),
+        }
     }
 
-    fn facts(&self, upstream: UpstreamId) -> Vec<(String, String)> {
-        let Some(forwarder) = self.find(upstream) else {
-            return Vec::new();
-        };
-        let config = &forwarder.config;
+    /// The addresses it is told for our clients.
+    pub(crate) fn stated(&self) -> (Option<Stated<Ipv4Addr>>, Option<Stated<Ipv6Addr>>) {
+        let port = None;
+        match self.config.ip {
+            None => (None, None),
+            Some(IpAddr::V4(address)) => (Some(Stated { address, port }), None),
+            Some(IpAddr::V6(address)) => (None, Some(Stated { address, port })),
+        }
+    }
+
+    pub(crate) fn note_interval(&self, interval: Duration) {
+        let seconds = u32::try_from(interval.as_secs()).unwrap_or(u32::MAX);
+        self.interval.store(seconds, Ordering::Relaxed);
+    }
+
+    pub(crate) fn last_interval(&self) -> Option<Duration> {
+        let seconds = self.interval.load(Ordering::Relaxed);
+        (seconds > 0).then(|| Duration::from_secs(seconds.into()))
+    }
+
+    /// Where it is, without what is secret in its URL.
+    pub(crate) fn place(&self) -> String {
+        let uri = &self.config.uri;
+        format!("{}://{}", uri.scheme(), uri.authority())
+    }
+
+    /// What its entry says beside that, by label.
+    pub(crate) fn facts(&self) -> Vec<(String, String)> {
+        let config = &self.config;
         let family = match config.family {
             Family::Any => None,
             Family::Ipv4 => Some("IPv4 only".to_owned()),
@@ -66,32 +112,5 @@ impl Upstreams for Forwarders {
         given
             .filter_map(|(label, value)| Some((label.to_owned(), value?)))
             .collect()
-    }
-
-    fn last_interval(&self, upstream: UpstreamId) -> Option<Duration> {
-        let seconds = self.find(upstream)?.interval.load(Ordering::Relaxed);
-        (seconds > 0).then(|| Duration::from_secs(seconds.into()))
-    }
-}
-
-/// Asks a tracker for something that changes nothing there.
-struct Probing {
-    office: Arc<Office>,
-    forwarder: Arc<Forwarder>,
-}
-
-impl Call for Probing {
-    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move {
-            let target = &self.forwarder.target;
-            let answer = self.office.outbound.probe(target, permit.time_out()).await;
-            match answer {
-                Ok(()) => Outcome::Done,
-                Err(trouble) => {
-                    permit.explain(trouble.to_string());
-                    judge::outcome(&trouble, &permit)
-                }
-            }
-        })
     }
 }

@@ -11,14 +11,24 @@ mod udp;
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use tokio::runtime::{Builder, Runtime};
+use weir_engine::{Engine, Options, Outward, Timeline, Weather};
+use weir_tracker::Front;
 use weir_tracker::config::Config;
-use weir_tracker::{Around, Front};
 use weir_web::Front as _;
 
 /// Nothing here takes as long; it ends a test that would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Of the engines, which have nothing to do here.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    let mut runtime = Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(1).enable_all().build();
+    runtime.expect("a runtime")
+});
 
 /// A running tracker and its directory.
 struct Tracker {
@@ -60,21 +70,19 @@ impl Drop for Tracker {
 }
 
 fn start(config: &Config, directory: &Path, proxies: &[&str]) -> Front {
-    let around = Around {
-        directory: directory.join("swarm"),
-        trusted: Vec::new(),
-        trusted_proxies: proxies
-            .iter()
-            .map(|net| net.parse().expect("a network"))
-            .collect(),
+    let proxies = proxies.iter().map(|net| net.parse().expect("a network"));
+    let web = weir_web::Config {
+        trusted_proxies: proxies.collect(),
+        ..weir_web::Config::default()
     };
-    Front::start(
-        config,
-        &around,
-        weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH),
-        None,
-    )
-    .expect("a tracker")
+    let _inside = RUNTIME.enter();
+    let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
+    let policy = weir_tracker::policy(weir_testkit::policy::general(), config);
+    let options = Options::new(timeline, Weather::default());
+    let engine = Engine::new("tracker", policy, options);
+    let outward = Outward::without_rows(engine, Arc::new(weir_net::System::new()));
+    let front = Front::start(config, &web, &directory.join("swarm"), outward);
+    front.expect("a tracker")
 }
 
 /// On free ports of IPv4 on this machine.

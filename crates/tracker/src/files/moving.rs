@@ -57,7 +57,7 @@ impl Directory {
         let swarms = Swarms::new(ALL, self.key);
         let ledger = Ledger::new(NO_LIMITS, self.key);
         self.restore(&swarms, now)?;
-        let names = self.restore_sheets(&ledger, &swarms, sheets_now)?;
+        self.restore_sheets(&ledger, sheets_now)?;
         for group in 0..GROUPS {
             // Also where nothing is left: the old file of that name is to go.
             if self.path.join(name(group)).exists() {
@@ -70,7 +70,7 @@ impl Directory {
                 goes()?;
                 self.write(&waiting(&name(group)), &file)?;
             }
-            if let Some(file) = ledger.capture(group, sheets_now, &names) {
+            if let Some(file) = ledger.capture(group, sheets_now) {
                 goes()?;
                 self.write(&waiting(&sheets_name(group)), &file)?;
             }

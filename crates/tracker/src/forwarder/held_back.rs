@@ -3,18 +3,18 @@
 use weir_engine::words::{counted, grouped};
 use weir_engine::{Own, OwnDecision, OwnKind};
 
-use super::office::Office;
+use super::task::ForwarderTask;
 use crate::forwarding::allowance::Held;
 
 /// Addresses with records of their own in one second; the others have one together.
 const NOTED: usize = 100;
 
-impl Office {
+impl ForwarderTask {
     /// Tells the engine what was held back since the last time.
     pub(super) fn note_held_back(&self) {
-        let forwarding = self.tracker.forwarding();
-        let (noted, others) = forwarding.allowances().take_noted(NOTED);
-        let per_minute = self.tracker.terms().forwarding.events_per_minute;
+        let allowances = self.exchange.forwarding.allowances();
+        let (noted, others) = allowances.take_noted(NOTED);
+        let per_minute = allowances.per_minute();
         let noted = noted
             .into_iter()
             .map(|(who, counts)| (Some(who.to_string().into()), counts));
@@ -22,7 +22,8 @@ impl Office {
             for (why, count) in Held::ALL.into_iter().zip(counts) {
                 if count > 0 {
                     let asker = Clone::clone(&asker);
-                    self.engine.note_own(own(why, asker, per_minute), count);
+                    let own = own(why, asker, per_minute);
+                    self.exchange.engine.note_own(own, count);
                 }
             }
         }

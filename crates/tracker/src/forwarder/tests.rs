@@ -19,20 +19,22 @@ use std::time::SystemTime;
 
 use weir_config::SecretUrl;
 use weir_engine::dispatch::State;
-use weir_engine::{Engine, Options as EngineOptions, Timeline, UpstreamView, WallClock, Weather};
+use weir_engine::{Options as EngineOptions, Rows, Timeline, UpstreamView, WallClock, Weather};
 use weir_store::state::MemoryState;
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::http::{Behaviour, Good};
 use weir_testkit::zoo::{Place, Seen, http, udp};
-use weir_tracker_proto::{InfoHash, PeerId, compact};
+use weir_tracker_proto::{Announce, InfoHash, PeerId, compact};
 
 use super::*;
-use crate::forwarding::{Forwarding, Rules};
+use crate::config::forwarder;
+use crate::forwarding::Rules;
 use crate::ledger::{Ledger, Limits, snapshot};
 use crate::lists::Lists;
+use crate::policy;
 use crate::reply::Refusal;
 use crate::swarm::Swarms;
-use crate::tracker::{Carries, Terms as ClientTerms, rules};
+use crate::tracker::{Carries, ClientTerms, Tracker, rules};
 use crate::trust::Trust;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -48,7 +50,6 @@ struct World {
     forwarders: Arc<Forwarders>,
     clock: Clock,
     timeline: Timeline,
-    names: Names,
     state: Arc<MemoryState>,
 }
 
@@ -108,47 +109,43 @@ impl World {
             policy::policy(weir_testkit::policy::general(), config),
             options,
         );
-        let swarms = Swarms::new(rules(config), [1; 16]);
-        let terms = ClientTerms::new(config, Trust::default(), Lists::default());
-        let tracker = Arc::new(Tracker::new(swarms, terms));
+        let swarms = Arc::new(Swarms::new(rules(config), [1; 16]));
         let limits = Limits {
             sheets: 1000,
             peers: 10_000,
             peers_of_one: config.forwarder_peers.get() as usize,
         };
-        let (forwarding, rings) =
-            Forwarding::new(engine.gate(), timeline, Ledger::new(limits, [1; 16]), 10);
-        tracker.set_forwarding(forwarding);
-        let names = Names::default();
+        let ledger = Ledger::new(limits, [1; 16]);
         for (swarm, sheets) in &before.files {
             let wall = before.away;
             let minute = clock.now().minute;
             let now = crate::swarm::snapshot::Written { minute, wall };
-            tracker.swarms.restore(swarm, now).expect("a whole file");
+            swarms.restore(swarm, now).expect("a whole file");
             let seconds = clock.now().seconds;
             let now = snapshot::Written { seconds, wall };
-            let ledger = tracker.forwarding().ledger();
-            let with_peers = ledger.restore(sheets, now, &mut names.lock());
-            for hash in with_peers.expect("a whole file") {
-                tracker.swarms.set_upstream(&hash, Upstream::PEERS, true);
-            }
+            ledger.restore(sheets, now).expect("a whole file");
         }
+        let few = Config {
+            first_wait_replies: number(10),
+            ..config.clone()
+        };
+        let (forwarding, rings) = Forwarding::new(engine.gate(), timeline, ledger, &few);
         let outward = Outward {
             engine: engine.clone(),
             rows: Some(rows),
             restored,
             ground: network.ground(),
         };
-        let slots = Arc::clone(&names);
-        let forwarders = Forwarders::start(config, &tracker, clock, outward, rings, slots);
+        let model = (Arc::clone(&swarms), Arc::clone(&forwarding));
+        let forwarders = Forwarders::start(config, model, clock, outward, rings);
+        let terms = ClientTerms::new(config, Trust::default(), Lists::default());
         Self {
             network: network.clone(),
-            tracker,
+            tracker: Arc::new(Tracker::new(swarms, forwarding, terms)),
             engine,
             forwarders: forwarders.expect("a way out"),
             clock,
             timeline,
-            names,
             state,
         }
     }

@@ -11,7 +11,7 @@
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use weir_engine::dispatch::Moment;
@@ -24,6 +24,8 @@ const MINUTE: u64 = 60_000_000_000;
 /// Events left, by address.
 #[derive(Debug)]
 pub(crate) struct Allowances {
+    /// 0 sets no limit; written by reloads.
+    per_minute: AtomicU32,
     sets: Box<[Mutex<[Account; WAYS]>]>,
     hasher: RandomState,
     /// By [`Held::ALL`], since the start.
@@ -102,10 +104,11 @@ impl fmt::Display for Network {
     }
 }
 
-impl Default for Allowances {
-    fn default() -> Self {
+impl Allowances {
+    pub(crate) fn new(per_minute: u32) -> Self {
         let set = || Mutex::new([Account::default(); WAYS]);
         Self {
+            per_minute: AtomicU32::new(per_minute),
             sets: (0..SETS).map(|_| set()).collect(),
             hasher: RandomState::new(),
             totals: Default::default(),
@@ -113,13 +116,19 @@ impl Default for Allowances {
             any: AtomicBool::new(false),
         }
     }
-}
 
-impl Allowances {
-    /// Takes one event, if the address has one left; 0 a minute sets no limit. Waits for nothing but the few others
-    /// of its set, so a swarm may be locked meanwhile.
-    pub(crate) fn take(&self, who: Network, now: Moment, per_minute: u32) -> bool {
-        let Some(interval) = MINUTE.checked_div(per_minute.into()) else {
+    pub(crate) fn per_minute(&self) -> u32 {
+        self.per_minute.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_per_minute(&self, per_minute: u32) {
+        self.per_minute.store(per_minute, Ordering::Relaxed);
+    }
+
+    /// Takes one event, if the address has one left. Waits for nothing but the few others of its set, so a swarm may be
+    /// locked meanwhile.
+    pub(crate) fn take(&self, who: Network, now: Moment) -> bool {
+        let Some(interval) = MINUTE.checked_div(self.per_minute().into()) else {
             return true;
         };
         self.with(who, |account| {
@@ -217,13 +226,14 @@ mod tests {
     }
 
     fn taken(all: &Allowances, who: Network, now: u64, per_minute: u32) -> usize {
-        let takes = (0..1000).map(|_| all.take(who, Moment(now), per_minute));
+        all.set_per_minute(per_minute);
+        let takes = (0..1000).map(|_| all.take(who, Moment(now)));
         takes.filter(|taken| *taken).count()
     }
 
     #[test]
     fn an_address_has_a_minutes_worth_and_gets_it_back_evenly() {
-        let (all, who) = (Allowances::default(), network("203.0.113.7"));
+        let (all, who) = (Allowances::new(60), network("203.0.113.7"));
         let now = 1000 * SECOND;
         assert_eq!(taken(&all, who, now, 60), 60);
         assert_eq!(taken(&all, who, now + SECOND - 1, 60), 0);
@@ -253,7 +263,7 @@ mod tests {
 
     #[test]
     fn what_is_held_back_is_noted_once_for_each_address() {
-        let all = Allowances::default();
+        let all = Allowances::new(60);
         let (one, two) = (network("203.0.113.7"), network("2001:db8::1"));
         for _ in 0..3 {
             all.hold(one, Held::Repeated);
@@ -272,13 +282,13 @@ mod tests {
 
     #[test]
     fn the_table_stays_as_it_is_and_no_count_is_lost() {
-        let all = Allowances::default();
+        let all = Allowances::new(60);
         let busy = network("203.0.113.7");
         for number in 0..100_000_u32 {
             let who = Network::V4(number.to_be_bytes());
             // A bucket that is far from full is not the one that is forgotten.
-            all.take(busy, Moment(SECOND), 60);
-            assert!(all.take(who, Moment(0), 60));
+            all.take(busy, Moment(SECOND));
+            assert!(all.take(who, Moment(0)));
             all.hold(who, Held::Throttled);
         }
         assert_eq!(taken(&all, busy, SECOND, 60), 0);

@@ -4,6 +4,10 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::num::NonZeroU16;
 use std::time::Instant;
 
+use socket2::Socket;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+use weir_engine::{Engine, Options, Timeline, Vitals, Weather};
 use weir_tracker_proto::udp::{ConnectionId, Family, Reply, TransactionId, request};
 use weir_tracker_proto::{Announce, InfoHash, PeerId};
 
@@ -11,13 +15,18 @@ use weir_web::Front as _;
 
 use super::*;
 use crate::fault;
+use crate::inbound::connection_id::ConnectionIds;
 use crate::inbound::own::Own;
+use crate::inbound::udp::{Desk, Udp};
 
 /// Nothing here takes as long; it ends a test that would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Rig {
     front: Option<Front>,
+    vitals: Vitals,
+    /// Of the engine, which has nothing to do here.
+    _runtime: Runtime,
     directory: tempfile::TempDir,
 }
 
@@ -31,15 +40,34 @@ impl Rig {
             snapshot_every: Duration::from_secs(1),
             ..Config::default()
         };
-        let around = Around {
-            directory: directory.path().into(),
-            trusted: Vec::new(),
-            trusted_proxies: Vec::new(),
-        };
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_time()
+            .build()
+            .unwrap();
+        let _inside = runtime.enter();
+        let vitals = Vitals::default();
         let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
-        let front = Front::start(&config, &around, timeline, None).unwrap();
-        let front = Some(front);
-        Self { front, directory }
+        let options = Options {
+            vitals: vitals.clone(),
+            ..Options::new(timeline, Weather::default())
+        };
+        let policy = crate::policy(weir_testkit::policy::general(), &config);
+        let engine = Engine::new("tracker", policy, options);
+        let outward = Outward::without_rows(engine, Arc::new(weir_net::System::new()));
+        let front = Front::start(
+            &config,
+            &weir_web::Config::default(),
+            directory.path(),
+            outward,
+        )
+        .unwrap();
+        Self {
+            front: Some(front),
+            vitals,
+            _runtime: runtime,
+            directory,
+        }
     }
 
     fn front(&self) -> &Front {
@@ -52,7 +80,7 @@ impl Rig {
     }
 
     fn failures(&self, part: &str) -> u64 {
-        let all = self.front().vitals.failures();
+        let all = self.vitals.failures();
         let found = all.into_iter().find(|(_, name, _)| *name == part);
         found.unwrap().2
     }
@@ -131,7 +159,7 @@ fn a_packet_that_panics_costs_nobody_else_a_reply() {
     let expected: Vec<u8> = (0..60).filter(|number| number % 3 != 1).collect();
     assert_eq!(answered, expected);
     assert_eq!(rig.failures("udp"), 20);
-    assert_eq!(rig.front().vitals.missing(), [""; 0]);
+    assert_eq!(rig.vitals.missing(), [""; 0]);
 }
 
 #[test]
@@ -168,7 +196,7 @@ fn a_listener_that_panics_is_run_again_on_the_same_socket() {
 }
 
 #[test]
-fn swarms_are_written_though_their_keeper_panics() {
+fn swarms_are_written_though_their_thread_panics() {
     let directory = tempfile::tempdir().unwrap();
     for fault in ["step", "group"] {
         fs::write(directory.path().join(fault), "").unwrap();
@@ -194,25 +222,27 @@ fn swarms_are_written_though_their_keeper_panics() {
 fn a_socket_that_cannot_be_used_any_more_is_missing() {
     let rig = Rig::start(tempfile::tempdir().unwrap());
     let vitals = Vitals::default();
-    let vital = vitals.add(FRONT, "udp");
+    let threads = Threads::new(vitals.clone());
+    let vital = threads.watch("udp");
+    let answering = &rig.front().answering;
     let desk = Desk {
-        tracker: Arc::clone(&rig.front().tracker),
+        tracker: Arc::clone(&answering.tracker),
         ids: ConnectionIds::new().unwrap(),
-        clock: rig.front().clock,
+        clock: answering.clock,
         own: Arc::<Own>::default(),
         vital: vital.clone(),
     };
     let mut udp = Udp::new(desk, Arc::default(), mpsc::channel(1).0);
     // Nothing can be received from it.
     let socket = Socket::from(TcpListener::bind("127.0.0.1:0").unwrap());
-    let stopped = Arc::new(AtomicBool::new(false));
-    let stop = Arc::clone(&stopped);
-    let thread = spawn(vital, Arc::clone(&stopped), move || udp.run(&socket, &stop));
+    let stop = threads.stop_flag();
+    let thread = threads.start_watched(vital, move || udp.run(&socket, &stop));
+    thread.unwrap();
     let is_missing = || {
         let missing = vitals.missing();
         missing.len() == 1 && missing[0].contains("cannot receive packets")
     };
     assert!(reached(is_missing), "{:?}", vitals.missing());
-    stopped.store(true, Ordering::Release);
-    join(thread.unwrap());
+    threads.stop();
+    threads.join();
 }

@@ -27,9 +27,10 @@ use super::request::{self, Asks, Head, NoHead};
 use crate::clock::{Clock, Now};
 #[cfg(any(test, feature = "bench"))]
 use crate::conversation::{End, Wire};
-use crate::reply::{self, Refusal};
+use crate::forwarding::HeldReply;
+use crate::reply::{self, AnnounceReply, Refusal};
 use crate::tally::{Kind, Tally};
-use crate::tracker::{Carries, Held, Terms, Told, Tracker};
+use crate::tracker::{Carries, ClientTerms, Tracker};
 
 /// Bytes read at once.
 const READ: usize = 16 << 10;
@@ -87,7 +88,7 @@ enum Next {
     /// The router takes over.
     Leave,
     /// The next request is answered when this has ended, or when its time is over.
-    Hold(Held),
+    Hold(HeldReply),
 }
 
 impl Http {
@@ -132,7 +133,7 @@ impl Http {
         desk: &mut Desk,
         part: Range<usize>,
         client: IpAddr,
-        terms: &Terms,
+        terms: &ClientTerms,
     ) -> (Next, usize) {
         let Range {
             start: mut used,
@@ -174,8 +175,8 @@ impl Http {
         desk: &mut Desk,
         head: &Head,
         query: Range<usize>,
-        terms: &Terms,
-    ) -> Option<Held> {
+        terms: &ClientTerms,
+    ) -> Option<HeldReply> {
         desk.body.clear();
         let Desk { input, body, .. } = desk;
         let query = &input[query];
@@ -192,7 +193,7 @@ impl Http {
                         (desk.now, &mut desk.random),
                         [&mut desk.v4, &mut desk.v6],
                     );
-                    if let Ok(Told {
+                    if let Ok(AnnounceReply {
                         held: held @ Some(_),
                         ..
                     }) = told
@@ -222,7 +223,7 @@ impl Http {
         None
     }
 
-    fn scrape(&self, query: &[u8], terms: &Terms, body: &mut Vec<u8>) -> Result<(), Refusal> {
+    fn scrape(&self, query: &[u8], terms: &ClientTerms, body: &mut Vec<u8>) -> Result<(), Refusal> {
         let hashes = http::parse_scrape(query, terms.scrape_hashes).map_err(Refusal::Malformed)?;
         self.tally.count(Kind::HttpScrape);
         let mut swarms: Vec<_> = hashes

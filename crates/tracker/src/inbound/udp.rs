@@ -23,9 +23,10 @@ use super::connection_id::ConnectionIds;
 use super::own::Own;
 use super::system::{BATCH, Batch, Here, Received, Reply, send_from};
 use crate::clock::{Clock, Now};
+use crate::forwarding::HeldReply;
 use crate::reply::Refusal;
 use crate::tally::{Kind, Tally};
-use crate::tracker::{Carries, Held, Terms, Tracker};
+use crate::tracker::{Carries, ClientTerms, Tracker};
 
 /// An error packet says no more than this, to whomever.
 const SENTENCE: usize = 256;
@@ -61,7 +62,7 @@ pub(crate) struct Late {
     pub(crate) packet: Vec<u8>,
     pub(crate) source: SocketAddr,
     here: Option<Here>,
-    pub(crate) held: Held,
+    pub(crate) held: HeldReply,
 }
 
 /// Replies to packets of one socket once nothing holds them any more. Ends when no more can come.
@@ -72,7 +73,7 @@ pub(crate) async fn reply_late(udp: &mut Udp, socket: &Socket, late: &mut mpsc::
             Some(Late { packet, source, here, held }) = late.recv() => {
                 let tracker = Arc::clone(&udp.desk.tracker);
                 waiting.spawn(async move {
-                    let is_here = held.wait(&tracker).await;
+                    let is_here = tracker.wait_for(held).await;
                     is_here.then_some((packet, source, here))
                 });
                 continue;
@@ -188,7 +189,7 @@ impl Udp {
 
     /// Appends the reply to one packet to `out`, if it gets one.
     #[inline]
-    fn answer(&mut self, received: &Received<'_>, terms: &Terms, now: Now) {
+    fn answer(&mut self, received: &Received<'_>, terms: &ClientTerms, now: Now) {
         let &Received {
             packet,
             source,
@@ -256,8 +257,8 @@ impl Udp {
         transaction: TransactionId,
         announce: &Announce,
         asked: &Asked,
-        terms: &Terms,
-    ) -> Option<Held> {
+        terms: &ClientTerms,
+    ) -> Option<HeldReply> {
         let start = self.out.len();
         self.out.extend_from_slice(&[0; ANNOUNCE_HEAD_LEN]);
         self.other.clear();

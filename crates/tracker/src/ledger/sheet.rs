@@ -108,7 +108,7 @@ impl Slots {
         self.0.iter().all(|word| *word == 0)
     }
 
-    fn has(&self, slot: Slot) -> bool {
+    pub(crate) fn has(&self, slot: Slot) -> bool {
         let word = self.0.get(usize::from(slot / 64));
         word.is_some_and(|word| word & (1 << (slot % 64)) != 0)
     }

@@ -34,13 +34,13 @@ impl Written {
 
 impl Ledger {
     /// The bytes of one group, if anything changed there since this was last asked.
-    pub(crate) fn capture(&self, group: usize, now: Written, names: &[String]) -> Option<Vec<u8>> {
+    pub(crate) fn capture(&self, group: usize, now: Written) -> Option<Vec<u8>> {
         if !self.take_changed(group) {
             return None;
         }
         let mut file = MAGIC.to_vec();
         file.extend_from_slice(&now.wall.to_le_bytes());
-        write_names(names, &mut file);
+        write_names(&self.names.lock(), &mut file);
         for table in self.tables_of(group) {
             let hashes: Vec<[u8; 20]> = table.lock().hashes();
             for slice in hashes.chunks(SLICE) {
@@ -55,14 +55,8 @@ impl Ledger {
         Some(sealed::seal(file))
     }
 
-    /// Takes in what a file holds. Slots are those of `names`, which gets the names it lacks. Says which hashes have
-    /// peers.
-    pub(crate) fn restore(
-        &self,
-        file: &[u8],
-        now: Written,
-        names: &mut Vec<String>,
-    ) -> Result<Vec<[u8; 20]>, BadFile> {
+    /// Takes in what a file holds. Slots are those of the names here, to which those are added that the file has besides.
+    pub(crate) fn restore(&self, file: &[u8], now: Written) -> Result<(), BadFile> {
         let (mut content, old) = match sealed::open(file, MAGIC) {
             Err(BadFile::Foreign) => (sealed::open(file, OLD)?, true),
             content => (content?, false),
@@ -72,17 +66,13 @@ impl Ledger {
         // Both are cut to whole seconds: nobody is asked early for that.
         let away = now.wall.saturating_sub(wall).saturating_sub(1);
         let away = u32::try_from(away).unwrap_or(u32::MAX);
-        let slots = read_names(&mut content, names).ok_or(BadFile::Content)?;
-        let mut with_peers = Vec::new();
+        let slots = read_names(&mut content, &mut self.names.lock()).ok_or(BadFile::Content)?;
         while !content.0.is_empty() {
             let read = read_sheet(&mut content, &slots, (now, away), old);
             let (hash, sheet) = read.ok_or(BadFile::Content)?;
-            if sheet.peers() > 0 {
-                with_peers.push(hash);
-            }
             self.put(hash, sheet);
         }
-        Ok(with_peers)
+        Ok(())
     }
 }
 
@@ -253,20 +243,28 @@ mod tests {
         Written { seconds, wall }
     }
 
-    fn names(names: &[&str]) -> Vec<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
+    fn empty(names: &[&str]) -> Ledger {
+        let ledger = Ledger::new(LIMITS, [3; 16]);
+        for (slot, name) in (0..).zip(names) {
+            assert_eq!(ledger.slot_of(name, |_| true), slot);
+        }
+        ledger
     }
 
-    fn written(ledger: &Ledger, now: Written, names: &[String]) -> Vec<u8> {
+    fn dues(ledger: &Ledger) -> Vec<u32> {
+        ledger.state(&HASH, [0, 1].into_iter()).dues
+    }
+
+    fn written(ledger: &Ledger, now: Written) -> Vec<u8> {
         let groups = 0..crate::swarm::snapshot::GROUPS;
-        let mut files = groups.filter_map(|group| ledger.capture(group, now, names));
+        let mut files = groups.filter_map(|group| ledger.capture(group, now));
         let file = files.next().expect("one group changed");
         assert!(files.next().is_none());
         file
     }
 
     fn ledger() -> Ledger {
-        let ledger = Ledger::new(LIMITS, [3; 16]);
+        let ledger = empty(&["a", "b"]);
         ledger.begin(&HASH, None);
         let peers = [
             Endpoint::V4([1; 6]),
@@ -288,23 +286,19 @@ mod tests {
 
     #[test]
     fn times_peers_and_ids_are_there_again_whatever_the_slots_are_called_now() {
-        let file = written(&ledger(), at(600, 10_000), &names(&["a", "b"]));
-        let after = Ledger::new(LIMITS, [3; 16]);
-        let mut slots = names(&["b"]);
+        let file = written(&ledger(), at(600, 10_000));
+        let after = empty(&["b"]);
         // Five minutes later, on a clock that has just begun.
-        let with_peers = after.restore(&file, at(0, 10_300), &mut slots).unwrap();
-        assert_eq!(with_peers, [HASH]);
-        assert_eq!(slots, names(&["b", "a"]));
-        assert_eq!(after.dues(&HASH, [0, 1].into_iter()), [901, 1]);
+        after.restore(&file, at(0, 10_300)).unwrap();
+        assert_eq!(*after.names.lock(), ["b", "a"]);
+        assert_eq!(dues(&after), [901, 1]);
         assert_eq!(after.peers(&HASH), 3);
         assert_eq!(after.totals(), (1, 3));
         assert_eq!(after.tracker_id(&HASH, 0).as_deref(), Some(&b"id"[..]));
-        let again = written(&after, at(0, 10_300), &slots);
-        let third = Ledger::new(LIMITS, [3; 16]);
-        third
-            .restore(&again, at(0, 10_300), &mut names(&[]))
-            .unwrap();
-        assert_eq!(third.dues(&HASH, [0, 1].into_iter()), [901, 1]);
+        let again = written(&after, at(0, 10_300));
+        let third = empty(&[]);
+        third.restore(&again, at(0, 10_300)).unwrap();
+        assert_eq!(dues(&third), [901, 1]);
         after.sweep(0, 1, 45 * 60, |_| {});
         assert_eq!(after.peers(&HASH), 3);
         after.sweep(0, 1, 46 * 60, |_| {});
@@ -328,7 +322,7 @@ mod tests {
             v6(0xfd00, 1),
             v6(0x2606, 1),
         ];
-        let ledger = Ledger::new(LIMITS, [3; 16]);
+        let ledger = empty(&["a", "b"]);
         for slot in 0..2 {
             ledger.begin(&HASH, None);
             let news = News {
@@ -341,13 +335,13 @@ mod tests {
             ledger.absorb(&HASH, slot, &news);
             ledger.end(&HASH, None);
         }
-        let new = written(&ledger, at(0, 0), &names(&["a", "b"]));
+        let new = written(&ledger, at(0, 0));
         let mut old = new[..new.len() - blake3::OUT_LEN].to_vec();
         old[..8].copy_from_slice(OLD);
         for (file, left) in [(new, [2, 2]), (sealed::seal(old), [1, 1])] {
-            let after = Ledger::new(LIMITS, [3; 16]);
-            let with_peers = after.restore(&file, at(0, 0), &mut Vec::new());
-            assert_eq!(with_peers, Ok(vec![HASH]));
+            let after = empty(&[]);
+            assert_eq!(after.restore(&file, at(0, 0)), Ok(()));
+            assert!(after.state(&HASH, [].into_iter()).peers);
             let groups = 0..crate::swarm::snapshot::GROUPS;
             let kept = groups
                 .flat_map(|group| after.tables_of(group))
@@ -366,11 +360,8 @@ mod tests {
 
     #[test]
     fn a_file_that_was_cut_or_changed_is_refused() {
-        let file = written(&ledger(), at(600, 10_000), &names(&["a", "b"]));
-        let read = |file: &[u8]| {
-            let after = Ledger::new(LIMITS, [3; 16]);
-            after.restore(file, at(0, 0), &mut Vec::new()).map(drop)
-        };
+        let file = written(&ledger(), at(600, 10_000));
+        let read = |file: &[u8]| empty(&[]).restore(file, at(0, 0));
         assert_eq!(read(&file), Ok(()));
         assert_eq!(read(&file[..file.len() - 1]), Err(BadFile::Checksum));
         let mut changed = file.clone();
@@ -389,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_hash_in_two_files_keeps_the_later_times_and_all_who_were_told() {
-        let later = Ledger::new(LIMITS, [3; 16]);
+        let later = empty(&["a", "b"]);
         later.begin(&HASH, None);
         let peers = [Endpoint::V4([3; 6]), Endpoint::V4([4; 6])];
         let news = News {
@@ -407,15 +398,14 @@ mod tests {
         let earlier = ledger();
         earlier.tell(1, Endpoint::V4([9; 6]), &announce);
         earlier.tell(1, Endpoint::V4([8; 6]), &announce);
-        let file = |ledger: &Ledger| written(ledger, at(0, 0), &names(&["a", "b"]));
+        let file = |ledger: &Ledger| written(ledger, at(0, 0));
         let (one, other) = (file(&earlier), file(&later));
         for order in [[&one, &other], [&other, &one]] {
-            let after = Ledger::new(LIMITS, [3; 16]);
+            let after = empty(&["a", "b"]);
             for file in order {
-                let mut slots = names(&["a", "b"]);
-                after.restore(file, at(0, 0), &mut slots).unwrap();
+                after.restore(file, at(0, 0)).unwrap();
             }
-            assert_eq!(after.dues(&HASH, [0, 1].into_iter()), [2000, 1800]);
+            assert_eq!(dues(&after), [2000, 1800]);
             // Two of each tracker, one of them known to both.
             assert_eq!(after.totals(), (1, 4));
             assert_eq!(after.tracker_id(&HASH, 1).as_deref(), Some(&b"id"[..]));
@@ -428,17 +418,17 @@ mod tests {
     #[test]
     fn nothing_is_written_where_nothing_changed() {
         let ledger = ledger();
-        written(&ledger, at(0, 0), &[]);
+        written(&ledger, at(0, 0));
         let groups = 0..crate::swarm::snapshot::GROUPS;
         assert!(
             groups
                 .clone()
-                .all(|group| ledger.capture(group, at(0, 0), &[]).is_none())
+                .all(|group| ledger.capture(group, at(0, 0)).is_none())
         );
         ledger.set_due(&HASH, 0, 9);
         assert_eq!(
             groups
-                .filter_map(|group| ledger.capture(group, at(0, 0), &[]))
+                .filter_map(|group| ledger.capture(group, at(0, 0)))
                 .count(),
             1
         );

@@ -1,13 +1,14 @@
 //! Announces and scrapes over HTTP and HTTPS.
 
-use weir_net::http::{Client, Request, Response};
+use weir_engine::Fault;
+use weir_net::http::{Client, Request};
 use weir_tracker_proto::http::{
     Answer, read_announce_reply, read_scrape_reply, scrape_url, write_announce_query,
     write_scrape_query,
 };
 use weir_tracker_proto::{Announce, InfoHash};
 
-use super::{Given, Options, Said, Target, Trouble, endpoints, said_no};
+use super::{Given, NoAnswer, Options, Said, Target, endpoints, said_no};
 
 pub(super) async fn announce(
     client: &Client,
@@ -15,13 +16,12 @@ pub(super) async fn announce(
     target: &Target,
     announce: &Announce,
     tracker_id: Option<&[u8]>,
-) -> Result<Said, Trouble> {
+) -> Result<Said, NoAnswer> {
     let mut query = String::new();
     write_announce_query(announce, tracker_id, &mut query);
     let query = query.trim_start_matches('?');
-    let response = client.get(&request(target, options, query)).await?;
-    let body = body(&response)?;
-    match read_announce_reply(body).map_err(Trouble::Unreadable)? {
+    let response = Fault::check(client.get(&request(target, options, query)).await?)?;
+    match read_announce_reply(&response.body).map_err(NoAnswer::Unreadable)? {
         Answer::Refused(failure) => Ok(said_no(&failure, target)),
         Answer::Given(answer) => Ok(Said::Given(Given {
             interval: answer.interval,
@@ -40,7 +40,7 @@ pub(super) async fn scrape(
     options: &Options,
     target: &Target,
     hash: InfoHash,
-) -> Result<(), Trouble> {
+) -> Result<(), NoAnswer> {
     let url = scrape_url(target.url.expose()).and_then(|url| weir_config::SecretUrl::parse(&url));
     if let Some(url) = url {
         let mut query = String::new();
@@ -49,20 +49,19 @@ pub(super) async fn scrape(
             url: &url,
             ..request(target, options, query.trim_start_matches('?'))
         };
-        let response = client.get(&request).await?;
-        match body(&response) {
-            Ok(body) => return readable(read_scrape_reply(body).map(drop)),
+        match Fault::check(client.get(&request).await?) {
+            Ok(response) => return readable(read_scrape_reply(&response.body).map(drop)),
             // It may be that it knows no scrapes.
-            Err(Trouble::Status(400..500)) => {}
-            Err(trouble) => return Err(trouble),
+            Err(Fault::Status(400..500)) => {}
+            Err(fault) => return Err(fault.into()),
         }
     }
-    let response = client.get(&request(target, options, "")).await?;
-    readable(read_announce_reply(body(&response)?).map(drop))
+    let response = Fault::check(client.get(&request(target, options, "")).await?)?;
+    readable(read_announce_reply(&response.body).map(drop))
 }
 
-fn readable(read: Result<(), weir_tracker_proto::ReplyError>) -> Result<(), Trouble> {
-    read.map_err(Trouble::Unreadable)
+fn readable(read: Result<(), weir_tracker_proto::ReplyError>) -> Result<(), NoAnswer> {
+    read.map_err(NoAnswer::Unreadable)
 }
 
 fn request<'a>(target: &'a Target, options: &Options, query: &'a str) -> Request<'a> {
@@ -75,16 +74,5 @@ fn request<'a>(target: &'a Target, options: &Options, query: &'a str) -> Request
         redirects: options.redirects,
         reach: options.reach(target),
         ..Request::new(&target.url)
-    }
-}
-
-fn body(response: &Response) -> Result<&[u8], Trouble> {
-    if let Some(overload) = response.overload() {
-        let retry_after = overload.retry_after;
-        return Err(Trouble::Overload { retry_after });
-    }
-    match response.status {
-        200..300 => Ok(&response.body),
-        status => Err(Trouble::Status(status)),
     }
 }

@@ -18,7 +18,7 @@ use weir_tracker_proto::udp::request::{
 use weir_tracker_proto::udp::{ConnectionId, TransactionId, reply};
 use weir_tracker_proto::{Announce, InfoHash, ReplyError};
 
-use super::{Given, Said, Target, Trouble, endpoints};
+use super::{Given, NoAnswer, Said, Target, endpoints};
 
 /// Longer answers are cut off: what a tracker may send at once fits into one packet.
 const PACKET: usize = 8 << 10;
@@ -84,7 +84,7 @@ impl Client {
         addresses: &[SocketAddr],
         announce: &Announce,
         within: Duration,
-    ) -> Result<Said, Trouble> {
+    ) -> Result<Said, NoAnswer> {
         let attempt = self.attempt(target, addresses, within).await?;
         let packet = |connection, transaction| {
             let mut packet = announce_packet(connection, transaction, announce).to_vec();
@@ -104,7 +104,7 @@ impl Client {
             })),
             Reply::Cut { .. } => Ok(refused(String::new())),
             Reply::Error { message, .. } => Ok(refused(target.secrets.words(&message.to_string()))),
-            _ => Err(Trouble::Unreadable(ReplyError::Empty)),
+            _ => Err(NoAnswer::Unreadable(ReplyError::Empty)),
         }
     }
 
@@ -115,7 +115,7 @@ impl Client {
         addresses: &[SocketAddr],
         hash: InfoHash,
         within: Duration,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), NoAnswer> {
         let attempt = self.attempt(target, addresses, within).await?;
         let packet = |connection, transaction| {
             let mut packet = Vec::new();
@@ -137,7 +137,7 @@ impl Client {
         target: &'a Target,
         addresses: &[SocketAddr],
         within: Duration,
-    ) -> Result<Attempt<'a>, Trouble> {
+    ) -> Result<Attempt<'a>, NoAnswer> {
         let turn = target.turn.load(Ordering::Relaxed);
         let to = addresses[turn % addresses.len()];
         Ok(Attempt {
@@ -207,7 +207,7 @@ impl Attempt<'_> {
     async fn ask(
         &self,
         packet: impl Fn(ConnectionId, TransactionId) -> Vec<u8>,
-    ) -> Result<Vec<u8>, Trouble> {
+    ) -> Result<Vec<u8>, NoAnswer> {
         let (connection, old) = self.connection(None).await?;
         let answer = self.exchange(|id| packet(connection, id)).await?;
         let complains = matches!(self.read(&answer), Ok(Reply::Error { .. }));
@@ -219,7 +219,10 @@ impl Attempt<'_> {
     }
 
     /// A connection id that is not `bad`, and whether it was used before.
-    async fn connection(&self, bad: Option<ConnectionId>) -> Result<(ConnectionId, bool), Trouble> {
+    async fn connection(
+        &self,
+        bad: Option<ConnectionId>,
+    ) -> Result<(ConnectionId, bool), NoAnswer> {
         let mut place = self.target.connection.0.lock().await;
         if let Some((id, to, since)) = *place
             && to == self.to
@@ -235,10 +238,10 @@ impl Attempt<'_> {
                 *place = Some((connection, self.to, Instant::now()));
                 Ok((connection, false))
             }
-            Reply::Error { message, .. } => {
-                Err(Trouble::No(self.target.secrets.words(&message.to_string())))
-            }
-            _ => Err(Trouble::Unreadable(ReplyError::Empty)),
+            Reply::Error { message, .. } => Err(NoAnswer::No(
+                self.target.secrets.words(&message.to_string()),
+            )),
+            _ => Err(NoAnswer::Unreadable(ReplyError::Empty)),
         }
     }
 
@@ -246,7 +249,7 @@ impl Attempt<'_> {
     async fn exchange(
         &self,
         packet: impl FnOnce(TransactionId) -> Vec<u8>,
-    ) -> Result<Vec<u8>, Trouble> {
+    ) -> Result<Vec<u8>, NoAnswer> {
         let mut transaction = self.client.begin(self.to);
         let packet = packet(transaction.id);
         self.socket.send(&packet, self.to).await?;
@@ -260,12 +263,12 @@ impl Attempt<'_> {
         answer.map_err(|_| Error::Cut.into())
     }
 
-    fn read<'b>(&self, answer: &'b [u8]) -> Result<Reply<'b>, Trouble> {
+    fn read<'b>(&self, answer: &'b [u8]) -> Result<Reply<'b>, NoAnswer> {
         let family = match self.to {
             SocketAddr::V4(_) => reply::Family::V4,
             SocketAddr::V6(_) => reply::Family::V6,
         };
-        Reply::parse(answer, family).map_err(Trouble::Unreadable)
+        Reply::parse(answer, family).map_err(NoAnswer::Unreadable)
     }
 
     fn answered(&self) {

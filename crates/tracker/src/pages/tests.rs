@@ -8,14 +8,14 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
 use weir_config::Secret;
-use weir_engine::{Engine, Options, Outward, Restored, Timeline, Weather};
+use weir_engine::{Engine, Options, Outward, Timeline, Weather};
 use weir_store::sqlite::File;
 use weir_web::{App, Front as _, Requests, System};
 
+use crate::Front;
 use crate::config::Config;
 use crate::policy::policy;
 use crate::swarm::{Arrival, Doing, Endpoint, Minute, Want};
-use crate::{Around, Front};
 
 struct Rig {
     front: Front,
@@ -29,11 +29,6 @@ const KEY: &str = "the-right-key";
 impl Rig {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let around = Around {
-            directory: directory.path().join("swarm"),
-            trusted: Vec::new(),
-            trusted_proxies: Vec::new(),
-        };
         let loopback: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let config = Config {
             http_listen: Some(loopback),
@@ -42,24 +37,18 @@ impl Rig {
         };
         let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
         let options = Options::new(timeline, Weather::default());
-        let outward = Outward {
-            engine: Engine::new(
-                "tracker",
-                policy(weir_testkit::policy::general(), &config),
-                options,
-            ),
-            rows: None,
-            restored: Restored::default(),
-            ground: Arc::new(weir_net::System::new()),
-        };
-        let front = Front::start(&config, &around, timeline, Some(outward)).unwrap();
-        let requests = Requests::default();
-        let contribution = front.contribution(&requests).unwrap();
-        let state = File::open(directory.path().join("state.db")).unwrap();
+        let policy = policy(weir_testkit::policy::general(), &config);
+        let engine = Engine::new("tracker", policy, options);
+        let outward = Outward::without_rows(engine, Arc::new(weir_net::System::new()));
         let web = weir_web::Config {
             api_key: Some(Secret::new(KEY)),
             ..weir_web::Config::default()
         };
+        let swarms = directory.path().join("swarm");
+        let front = Front::start(&config, &web, &swarms, outward).unwrap();
+        let requests = Requests::default();
+        let contribution = front.contribution(&requests).unwrap();
+        let state = File::open(directory.path().join("state.db")).unwrap();
         let app = App::open(web, &state, Arc::new(System), requests, vec![contribution]).unwrap();
         Self {
             front,
@@ -83,7 +72,7 @@ impl Rig {
             want: Want::V4(0),
         };
         let out = [&mut Vec::new(), &mut Vec::new()];
-        let swarms = &self.front.tracker.swarms;
+        let swarms = &self.front.answering.tracker.swarms;
         let mut random = fastrand::Rng::with_seed(1);
         swarms
             .announce(&arrival, (Minute::START, |_| true), &mut random, out)

@@ -27,7 +27,7 @@ pub(super) struct Record {
     /// The minute from which it is to be forwarded again, if it ever was.
     due: u16,
     /// What other trackers have to do with it.
-    upstream: Upstream,
+    flags: ForwardFlags,
 }
 
 #[derive(Debug)]
@@ -105,9 +105,9 @@ pub enum Forward {
 
 /// What other trackers have to do with a swarm, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Upstream(u8);
+pub struct ForwardFlags(u8);
 
-impl Upstream {
+impl ForwardFlags {
     /// An announce of this swarm went on.
     pub const FORWARDED: Self = Self(1);
     /// A call about it is queued, under way or to be made again.
@@ -124,14 +124,24 @@ impl Upstream {
     }
 
     /// The same with these bits set or not.
-    #[must_use]
-    pub fn with(self, bits: Self, set: bool) -> Self {
+    fn with(self, bits: Self, set: bool) -> Self {
         Self(if set {
             self.0 | bits.0
         } else {
             self.0 & !bits.0
         })
     }
+}
+
+/// What the ledger of other trackers says of a swarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mirrored {
+    /// A call about it is queued, under way or to be made again.
+    pub pending: bool,
+    /// Peers of other trackers are known.
+    pub peers: bool,
+    /// The minute from which somebody may be asked who is not being asked.
+    pub due: Minute,
 }
 
 /// How a peer describes itself.
@@ -164,7 +174,7 @@ impl Record {
             checked: now.short(),
             born: now.short(),
             due: 0,
-            upstream: Upstream::default(),
+            flags: ForwardFlags::default(),
         }
     }
 
@@ -370,15 +380,15 @@ impl Record {
     }
 
     /// Whether this swarm is to be forwarded with an announce that comes now. If it is, announces of the next minute
-    /// are not, until [`Record::set_forwarded`] says better. If `may_go` denies it to a first one, the next is the first.
+    /// are not, until [`Record::mirror`] says better. If `may_go` denies it to a first one, the next is the first.
     #[inline]
     pub(super) fn forward(&mut self, now: Minute, may_go: impl FnOnce() -> bool) -> Forward {
         let next = now.plus(1).short();
-        if !self.upstream.has(Upstream::FORWARDED) {
+        if !self.flags.has(ForwardFlags::FORWARDED) {
             if !may_go() {
                 return Forward::First;
             }
-            self.upstream = self.upstream.with(Upstream::FORWARDED, true);
+            self.flags = self.flags.with(ForwardFlags::FORWARDED, true);
             self.due = next;
             return Forward::First;
         }
@@ -392,25 +402,39 @@ impl Record {
 
     /// It is to be forwarded from a minute on; `None` as if it never was.
     pub(super) fn set_forwarded(&mut self, due: Option<Minute>) {
-        self.upstream = self.upstream.with(Upstream::FORWARDED, due.is_some());
+        self.flags = self.flags.with(ForwardFlags::FORWARDED, due.is_some());
         self.due = due.map_or(0, Minute::short);
+    }
+
+    /// Takes over what the ledger says. Says whether something changed that files tell.
+    pub(super) fn mirror(&mut self, mirrored: Mirrored, now: Minute) -> bool {
+        let flags = self.flags.with(ForwardFlags::PENDING, mirrored.pending);
+        self.flags = flags.with(ForwardFlags::PEERS, mirrored.peers);
+        let Some(left) = self.due_in(now) else {
+            return false; // its next announce is the first one, whatever the ledger remembers
+        };
+        let before = self.due;
+        if !mirrored.pending || mirrored.due > now {
+            self.due = mirrored.due.short();
+        } else if left > 1 {
+            // There was no place for all that are due, or one is new. Those of a minute go on together: the rest has its
+            // turn with the next.
+            self.due = now.plus(1).short();
+        }
+        self.due != before
     }
 
     /// Minutes until it is to be forwarded again, if it ever was.
     pub(super) fn due_in(&self, now: Minute) -> Option<u16> {
         let left = self.due.wrapping_sub(now.short());
         let left = if left > u16::MAX / 2 { 0 } else { left };
-        let forwarded = self.upstream.has(Upstream::FORWARDED);
+        let forwarded = self.flags.has(ForwardFlags::FORWARDED);
         forwarded.then_some(left)
     }
 
     #[inline]
-    pub(super) fn upstream(&self) -> Upstream {
-        self.upstream
-    }
-
-    pub(super) fn set_upstream(&mut self, bits: Upstream, set: bool) {
-        self.upstream = self.upstream.with(bits, set);
+    pub(super) fn flags(&self) -> ForwardFlags {
+        self.flags
     }
 
     fn find_v4(&mut self, entry: &Entry<V4>, seed: &Seed) -> Option<usize> {

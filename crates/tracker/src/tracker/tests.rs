@@ -1,4 +1,4 @@
-//! Full queues, and lists. The queue is that of a real engine whose crew is held.
+//! Full queues, and lists. Nobody empties the queue behind the gate.
 
 use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
@@ -6,16 +6,17 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
 use weir_engine::dispatch::Moment;
-use weir_engine::dispatch::policy::{ClassPolicy, FailurePolicy, OnRest, Overflow, Policy};
-use weir_engine::{Engine, Gate, Options, Rate, Timeline, Weather};
+use weir_engine::{Gate, Rate, Timeline};
 use weir_tracker_proto::PeerId;
 
 use super::*;
-use crate::config::OverloadReply;
-use crate::forwarding::Rules;
+use crate::config::{Config, OverloadReply};
 use crate::forwarding::allowance::Held;
+use crate::forwarding::{Kind, Rules, Sent};
 use crate::ledger::{Ledger, Limits};
-use crate::swarm::Minute;
+use crate::lists::Lists;
+use crate::swarm::{Endpoint, Minute, Mirrored};
+use crate::trust::Trust;
 
 struct Setup {
     tracker: Tracker,
@@ -23,32 +24,6 @@ struct Setup {
     sent: mpsc::Receiver<Sent>,
     events: mpsc::Receiver<Sent>,
     now: Now,
-}
-
-fn policy() -> Policy {
-    let second = Duration::from_secs(1);
-    let class = ClassPolicy {
-        gap_permille: 0,
-        max_wait: None,
-        on_rest: OnRest::End,
-        overflow: Overflow::Drop,
-    };
-    let general = weir_testkit::policy::general();
-    Policy {
-        classes: vec![class; 4],
-        capacity: 100,
-        agenda_capacity: 1000,
-        failure: FailurePolicy {
-            ladder: vec![second],
-            threshold: 10,
-            threshold_disables: true,
-            longest: second,
-            ..general.failure
-        },
-        retry_base: second,
-        records: 1,
-        ..general
-    }
 }
 
 /// A tracker with 30 forwarders, a queue of 100 and three tokens.
@@ -59,7 +34,7 @@ fn setup(config: Config) -> Setup {
 
 fn setup_with(config: Config, forwarding_rules: Rules) -> Setup {
     let config = Config {
-        forwarder_queue_size: NonZeroU32::new(100).unwrap(),
+        first_wait_replies: NonZeroU32::new(2).unwrap(),
         ..config
     };
     let timeline = Timeline::starting_at(SystemTime::UNIX_EPOCH);
@@ -67,34 +42,28 @@ fn setup_with(config: Config, forwarding_rules: Rules) -> Setup {
         per_second: 0,
         burst: 3,
     };
-    let options = Options {
-        rate,
-        ..Options::new(timeline, Weather::default())
-    };
-    let engine = Engine::new("tracker", policy(), options);
-    let gate = engine.gate();
+    let gate = Arc::new(Gate::new(100, rate));
     let limits = Limits {
         sheets: 100,
         peers: 1000,
         peers_of_one: 100,
     };
     let ledger = Ledger::new(limits, [1; 16]);
-    let (forwarding, (sent, events)) = Forwarding::new(Arc::clone(&gate), timeline, ledger, 2);
+    let (forwarding, rings) = Forwarding::new(Arc::clone(&gate), timeline, ledger, &config);
     forwarding.set_forwarders(30);
-    let swarms = Swarms::new(rules(&config), [1; 16]);
     let tracker = Tracker::new(
-        swarms,
-        Terms {
+        Arc::new(Swarms::new(rules(&config), [1; 16])),
+        forwarding,
+        ClientTerms {
             forwarding: forwarding_rules,
-            ..Terms::new(&config, Trust::default(), Lists::default())
+            ..ClientTerms::new(&config, Trust::default(), Lists::default())
         },
     );
-    tracker.set_forwarding(forwarding);
     Setup {
         tracker,
         gate,
-        sent,
-        events,
+        sent: rings.regular,
+        events: rings.events,
         now: Now {
             minute: Minute::START,
             seconds: 0,
@@ -104,15 +73,15 @@ fn setup_with(config: Config, forwarding_rules: Rules) -> Setup {
 }
 
 impl Setup {
-    fn announce(&mut self, swarm: u8) -> Result<Told, Refusal> {
+    fn announce(&mut self, swarm: u8) -> Result<AnnounceReply, Refusal> {
         self.event(swarm, Event::None)
     }
 
-    fn event(&mut self, swarm: u8, event: Event) -> Result<Told, Refusal> {
+    fn event(&mut self, swarm: u8, event: Event) -> Result<AnnounceReply, Refusal> {
         self.event_of(swarm, event, 1)
     }
 
-    fn event_of(&mut self, swarm: u8, event: Event, port: u16) -> Result<Told, Refusal> {
+    fn event_of(&mut self, swarm: u8, event: Event, port: u16) -> Result<AnnounceReply, Refusal> {
         let port = NonZeroU16::new(port).unwrap();
         let announce = Announce {
             event,
@@ -242,8 +211,8 @@ async fn a_full_queue_refuses_first_announces_and_drops_others() {
 async fn a_swarm_that_finds_no_place_was_never_forwarded() {
     let mut setup = setup(Config::default());
     let forwarded = |setup: &Setup, swarm: u8| {
-        let upstream = setup.tracker.swarms.upstream(&[swarm; 20]);
-        upstream.has(Upstream::FORWARDED)
+        let flags = setup.tracker.swarms.flags(&[swarm; 20]);
+        flags.has(ForwardFlags::FORWARDED)
     };
     setup.fill(100);
     for _ in 0..3 {
@@ -293,7 +262,7 @@ async fn an_operator_may_give_peers_instead_of_a_refusal() {
 async fn nothing_waits_where_there_is_nobody_to_ask() {
     let mut setup = setup(Config::default());
     setup.fill(100);
-    setup.tracker.forwarding().set_forwarders(0);
+    setup.tracker.forwarding.set_forwarders(0);
     assert_eq!(setup.announce(1).unwrap().interval, 1800);
 }
 
@@ -345,7 +314,7 @@ async fn a_completion_that_stays_here_is_like_any_announce() {
     setup.fill(100);
     let refused = setup.event(3, Event::Completed).unwrap_err();
     assert_eq!(refused, Refusal::QueueFull(1800), "a first announce");
-    let allowances = setup.tracker.forwarding().allowances();
+    let allowances = setup.tracker.forwarding.allowances();
     assert_eq!(Held::ALL.map(|why| allowances.total(why)), [1, 2, 0]);
 }
 
@@ -358,8 +327,13 @@ async fn the_short_interval_holds_while_trackers_are_asked_and_the_swarm_is_youn
         1800,
         "nothing is pending"
     );
+    let pending = Mirrored {
+        pending: true,
+        peers: false,
+        due: setup.now.minute.plus(30),
+    };
     let swarms = &setup.tracker.swarms;
-    swarms.set_upstream(&[1; 20], Upstream::PENDING, true);
+    swarms.mirror(&[1; 20], pending, setup.now.minute);
     setup.now.minute = setup.now.minute.plus(4);
     assert_eq!(setup.announce(1).unwrap().interval, 60);
     setup.now.minute = setup.now.minute.plus(1);
@@ -386,24 +360,24 @@ async fn replies_to_first_announces_are_held_until_something_happens() {
         first_wait: Duration::from_secs(5),
         ..Config::default()
     });
-    setup.tracker.forwarding().set_forwarders(1);
+    setup.tracker.forwarding.set_forwarders(1);
     let mut held = setup.announce(1).unwrap().held.unwrap();
     assert!(held.wake.try_recv().is_err(), "it waits");
     assert!(
         setup.announce(1).unwrap().held.is_none(),
         "the peer is not new"
     );
-    let forwarding = setup.tracker.forwarding();
-    forwarding.brought(&[2; 20]);
+    let forwarding = &setup.tracker.forwarding;
+    forwarding.wake(&[2; 20]);
     assert!(held.wake.try_recv().is_err(), "it is about another swarm");
-    forwarding.brought(&[1; 20]);
+    forwarding.wake(&[1; 20]);
     assert_eq!(held.wake.try_recv(), Ok(()));
     let kept = [2, 3].map(|swarm| setup.announce(swarm).unwrap().held.unwrap());
     assert!(setup.announce(4).unwrap().held.is_none(), "two at most");
     drop(kept);
-    setup.tracker.forwarding().brought(&[2; 20]);
+    setup.tracker.forwarding.wake(&[2; 20]);
     assert!(setup.announce(5).unwrap().held.is_some());
-    setup.tracker.forwarding().brought(&[5; 20]);
+    setup.tracker.forwarding.wake(&[5; 20]);
     setup.fill(100);
     assert_eq!(setup.announce(6).unwrap_err(), Refusal::QueueFull(1800));
     setup.gate.release(50);
@@ -421,18 +395,23 @@ async fn a_reply_is_not_sent_without_the_peers_of_an_answer_that_came_at_once() 
     });
     drop(setup.announce(1).unwrap());
     let (tracker, hash) = (&setup.tracker, [1; 20]);
-    let forwarding = tracker.forwarding();
+    let forwarding = &tracker.forwarding;
     let keep = |first| {
-        forwarding.brought(&hash);
+        forwarding.wake(&hash);
         let held = forwarding.hold(&hash, Endpoint::V4([1; 6])).unwrap();
-        tracker.keep_held(forwarding, &hash, first, held)
+        tracker.keep_held(&hash, first, held)
     };
     assert!(
         keep(true).unwrap().wake.try_recv().is_err(),
         "nobody answered"
     );
     assert!(keep(false).is_none(), "nobody is asked any more");
-    tracker.swarms.set_upstream(&hash, Upstream::PEERS, true);
+    let peers = Mirrored {
+        pending: false,
+        peers: true,
+        due: setup.now.minute,
+    };
+    tracker.swarms.mirror(&hash, peers, setup.now.minute);
     assert_eq!(keep(true).unwrap().wake.try_recv(), Ok(()));
     assert_eq!(keep(false).unwrap().wake.try_recv(), Ok(()));
 }
@@ -443,15 +422,15 @@ async fn a_held_announce_is_not_done_again_for_a_peer_that_left() {
         first_wait: Duration::from_secs(5),
         ..Config::default()
     });
-    setup.tracker.forwarding().set_forwarders(1);
+    setup.tracker.forwarding.set_forwarders(1);
     let held = setup.announce(1).unwrap().held.unwrap();
     assert!(
-        held.wait(&setup.tracker).await,
+        setup.tracker.wait_for(held).await,
         "its time is over, it is here"
     );
     let held = setup.announce(2).unwrap().held.unwrap();
     setup.event(2, Event::Stopped).unwrap();
-    assert!(!held.wait(&setup.tracker).await);
+    assert!(!setup.tracker.wait_for(held).await);
     assert!(setup.event(3, Event::Completed).unwrap().held.is_none());
     let held = [4, 5].map(|swarm| setup.announce(swarm).unwrap().held);
     assert!(

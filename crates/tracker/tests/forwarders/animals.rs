@@ -103,10 +103,10 @@ fn table() -> Vec<(Behaviour, Shows)> {
         (B::Interval(0), shows(1, "")),
         (B::Interval(-1), shows(1, "")),
         (B::Interval(i64::MAX), shows(1, "")),
-        (status(429), shows(0, "it is asked too often")),
+        (status(429), shows(0, "it says we ask too often")),
         (
             B::Status(503, RetryAfter::Seconds(9)),
-            shows(0, "it is asked too often"),
+            shows(0, "it says we ask too often"),
         ),
         (status(503), shows(0, "it answered 503")),
         (status(500), shows(0, "it answered 500")),

@@ -12,9 +12,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use weir_config::SecretUrl;
 use weir_engine::{Engine, Options, Outward, Timeline, UpstreamView, Weather};
+use weir_tracker::Front;
 use weir_tracker::config::Config;
 use weir_tracker::config::forwarder::{Family, Forwarder};
-use weir_tracker::{Around, Front};
 use weir_tracker_proto::udp::{self, ConnectionId, TransactionId, request};
 use weir_tracker_proto::{Announce, InfoHash, PeerId};
 use weir_web::Front as _;
@@ -42,22 +42,18 @@ impl Weir {
             ..Config::default()
         };
         let directory = tempfile::tempdir().expect("a directory");
-        let around = Around {
-            directory: directory.path().join("swarm"),
-            trusted: Vec::new(),
-            trusted_proxies: Vec::new(),
-        };
         let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
         let options = Options::new(timeline, Weather::default());
         let policy = weir_tracker::policy(weir_testkit::policy::general(), &config);
         let engine = Engine::new("tracker", policy, options);
-        let outward = Outward {
-            engine: engine.clone(),
-            rows: None,
-            restored: weir_engine::Restored::default(),
-            ground: Arc::new(weir_net::System::with_name_servers(Vec::new())),
-        };
-        let front = Front::start(&config, &around, timeline, Some(outward));
+        let ground = weir_net::System::with_name_servers(Vec::new());
+        let outward = Outward::without_rows(engine.clone(), Arc::new(ground));
+        let front = Front::start(
+            &config,
+            &weir_web::Config::default(),
+            &directory.path().join("swarm"),
+            outward,
+        );
         Self {
             front: Some(front.expect("a tracker")),
             engine,

@@ -1,6 +1,6 @@
 //! Starts the tracker front.
 
-use weir_tracker::{Around, Error, Front};
+use weir_tracker::{Error, Front};
 
 use super::fronts::Base;
 use super::listen;
@@ -13,12 +13,8 @@ pub(super) fn start(base: &Base<'_>) -> anyhow::Result<Front> {
         weir_tracker::rate(section),
         section.forwarder_never_probe,
     )?;
-    let around = Around {
-        directory: base.data.join("swarm"),
-        trusted: config.web.trusted.clone(),
-        trusted_proxies: config.web.trusted_proxies.clone(),
-    };
-    let front = Front::start(section, &around, base.engines.timeline, Some(outward));
+    let directory = base.data.join("swarm");
+    let front = Front::start(section, &config.web, &directory, outward);
     let front = front.map_err(|error| match error {
         Error::Listen {
             address,

@@ -71,14 +71,14 @@ fn write_old(path: &Path, content: &Content) {
                 .expect("there is room");
         }
     }
+    assert_eq!(ledger.slot_of("one", |_| true), 0);
     for (swarm, due) in &content.sheets {
         assert!(ledger.begin(&hash(*swarm), None));
         ledger.set_due(&hash(*swarm), 0, *due);
     }
     for group in 0..GROUPS {
         old.write_group(&swarms, group, now().0).unwrap();
-        old.write_sheets(&ledger, group, now().1, &["one".to_owned()])
-            .unwrap();
+        old.write_sheets(&ledger, group, now().1).unwrap();
     }
     old.write("key", &OLD_KEY).unwrap();
 }
@@ -88,7 +88,7 @@ fn content(directory: &Directory, whom: impl Iterator<Item = u8>) -> Content {
     let swarms = Swarms::new(RULES, directory.key());
     let ledger = Ledger::new(NO_LIMITS, directory.key());
     assert_eq!(directory.restore(&swarms, now().0).unwrap().bad, 0);
-    directory.restore_sheets(&ledger, &swarms, now().1).unwrap();
+    directory.restore_sheets(&ledger, now().1).unwrap();
     let mut found = Content::default();
     for swarm in whom {
         let peers = (0..=u8::MAX).filter(|who| swarms.has_peer(&hash(swarm), &peer(*who)));
@@ -96,7 +96,7 @@ fn content(directory: &Directory, whom: impl Iterator<Item = u8>) -> Content {
         if !peers.is_empty() {
             found.swarms.insert(swarm, peers);
         }
-        match ledger.dues(&hash(swarm), [0].into_iter())[0] {
+        match ledger.state(&hash(swarm), [0].into_iter()).dues[0] {
             0 => {}
             due => drop(found.sheets.insert(swarm, due)),
         }
@@ -127,18 +127,14 @@ fn assert_settled(directory: &Directory) {
                 swarms.restore(&bytes, now().0).unwrap();
             }
             Some("upstream") => {
-                let mut names = Vec::new();
-                ledger.restore(&bytes, now().1, &mut names).unwrap();
+                ledger.restore(&bytes, now().1).unwrap();
             }
             _ => panic!("{} was left behind", path.display()),
         }
         let own: usize = stem.parse().unwrap();
         for group in (0..GROUPS).filter(|group| *group != own) {
             assert!(swarms.capture(group, now().0).is_none(), "{own} {group}");
-            assert!(
-                ledger.capture(group, now().1, &[]).is_none(),
-                "{own} {group}"
-            );
+            assert!(ledger.capture(group, now().1).is_none(), "{own} {group}");
         }
     }
 }

@@ -138,7 +138,7 @@ fn answers() -> Vec<(Behaviour, Case)> {
     };
     let cut = "the connection was cut";
     let unreadable = "its answer cannot be read";
-    let often = "it is asked too often";
+    let often = "it says we ask too often";
     let silent = "it gave no answer within 30 s";
     let cases = vec![
         (good(900, &["198.51.100.7:1"]), well("good", 900)),

@@ -207,7 +207,7 @@ async fn stopped_is_sent_for_a_peer_that_went_silent() {
     for key in ["info_hash", "peer_id", "port", "key"] {
         assert_eq!(value(&queries[1], key), value(&queries[0], key), "{key}");
     }
-    let ledger = world.tracker.forwarding().ledger();
+    let ledger = world.tracker.forwarding.ledger();
     assert_eq!(
         ledger.peers(&[1; 20]),
         0,

@@ -1,6 +1,7 @@
 //! Clients that send events again and again: what trackers hear of it, and what is delivered all the same.
 
 use super::*;
+use crate::forwarding::allowance::Held;
 
 impl World {
     /// An announce of a peer by its port.
@@ -152,7 +153,7 @@ async fn a_client_that_stops_with_many_torrents_is_taken_leave_of() {
     for tracker in &trackers {
         assert_eq!(told(tracker, "stopped"), 250, "none is lost");
     }
-    assert_eq!(world.tracker.forwarding().ledger().totals().1, 0);
+    assert_eq!(world.tracker.forwarding.ledger().totals().1, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -214,7 +215,7 @@ async fn what_is_held_back_is_counted_and_explained() {
         world.ask(swarm, 3, Event::Stopped).expect("a reply");
     }
     world.until(SECOND).await;
-    let total = |why| world.tracker.forwarding().allowances().total(why);
+    let total = |why| world.tracker.forwarding.allowances().total(why);
     assert_eq!(Held::ALL.map(total), [999, 40, 139]);
     let decisions = world.engine.own_decisions();
     let mut told: Vec<_> = decisions
@@ -302,7 +303,7 @@ async fn a_delayed_goodbye_says_what_its_peer_said_and_outlives_a_restart() {
     let said = |uploaded| [Some(uploaded), Some("8"), Some("9")];
     assert_eq!(stopped, [said("71"), said("72")]);
     world.until(90 * MINUTE).await;
-    let (sheets, _) = world.tracker.forwarding().ledger().totals();
+    let (sheets, _) = world.tracker.forwarding.ledger().totals();
     assert_eq!(sheets, 0, "nothing of it stays");
 }
 
@@ -320,7 +321,7 @@ async fn a_goodbye_whose_turn_never_comes_is_forgotten_when_trackers_forget_the_
             world.event(swarm, 1, event).await;
         }
     }
-    let sheets = || world.tracker.forwarding().ledger().totals().0;
+    let sheets = || world.tracker.forwarding.ledger().totals().0;
     world.until(88 * MINUTE).await;
     assert!(sheets() > 100, "{}", sheets());
     // An interval and an hour after the last announce, and once more around.

@@ -14,8 +14,9 @@ use weir_web::seats::Seat;
 
 use super::{Desk, Http, Next};
 use crate::clock::Now;
+use crate::forwarding::HeldReply;
 use crate::inbound::proxy::{self, Preamble};
-use crate::tracker::{Held, Terms};
+use crate::tracker::ClientTerms;
 
 /// Seconds for which a client that was refused may go on sending.
 const LINGER: u32 = 2;
@@ -197,7 +198,7 @@ impl Connection {
     }
 
     /// Waits for what a request waits for; it is answered again then, unless its peer has left.
-    async fn hold(&mut self, held: Held) -> bool {
+    async fn hold(&mut self, held: HeldReply) -> bool {
         let wait = self.http.tracker.terms().forwarding.first_wait;
         let seconds = u32::try_from(wait.as_secs() + 1).unwrap_or(u32::MAX / 4);
         self.set_deadline(
@@ -209,7 +210,7 @@ impl Connection {
         if let Some(seat) = &self.seat {
             seat.works();
         }
-        let stays = held.wait(&self.http.tracker).await;
+        let stays = self.http.tracker.wait_for(held).await;
         if let Some(seat) = &self.seat {
             seat.waits(self.http.clock.now().moment.0);
         }
@@ -283,7 +284,12 @@ impl Connection {
     }
 
     /// Answers what is whole in the first `length` bytes of the input; says how many bytes that was.
-    fn answer_input(&mut self, desk: &mut Desk, length: usize, terms: &Terms) -> (Next, usize) {
+    fn answer_input(
+        &mut self,
+        desk: &mut Desk,
+        length: usize,
+        terms: &ClientTerms,
+    ) -> (Next, usize) {
         let mut used = 0;
         if !self.begun {
             match self.read_preamble(&desk.input[..length], terms) {
@@ -299,7 +305,7 @@ impl Connection {
     }
 
     /// How long the words of a proxy at the beginning are; `None` if they cannot be read.
-    fn read_preamble(&mut self, input: &[u8], terms: &Terms) -> Option<usize> {
+    fn read_preamble(&mut self, input: &[u8], terms: &ClientTerms) -> Option<usize> {
         self.begun = true;
         if !terms.trust.is_proxy(self.peer.ip()) {
             return Some(0);

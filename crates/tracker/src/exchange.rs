@@ -1,0 +1,173 @@
+//! What is exchanged with other trackers, and what all calls to them share: who they are, the way out, what is known
+//! there, and how answers are judged.
+
+mod farewells;
+mod foreign;
+mod mirror;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use weir_engine::dispatch::Moment;
+use weir_engine::{Engine, Outward, Reconciled, Roster};
+
+use self::farewells::Farewells;
+use self::foreign::Externals;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::forwarding::Forwarding;
+use crate::judge::Judge;
+use crate::ledger::Ledger;
+use crate::outbound::{Options, Outbound};
+use crate::policy;
+use crate::swarm::Swarms;
+use crate::upstreams::Forwarder;
+
+/// Percent of the queue from which it matters whose jobs fill it.
+const FILLING: u32 = 25;
+/// Bytes of an answer over HTTP.
+const BODY_LIMIT: usize = 256 << 10;
+/// Redirects that are followed.
+const REDIRECTS: u8 = 3;
+
+/// Shared by all calls.
+pub(crate) struct Exchange {
+    pub(crate) swarms: Arc<Swarms>,
+    pub(crate) forwarding: Arc<Forwarding>,
+    pub(crate) engine: Engine,
+    pub(crate) roster: Roster<Forwarder>,
+    pub(crate) outbound: Arc<Outbound>,
+    pub(crate) clock: Clock,
+    judge: ArcSwap<Judge>,
+    pub(crate) farewells: Farewells,
+    externals: Externals,
+}
+
+/// The forwarders as they are for a batch of announces.
+pub(crate) struct Lineup {
+    pub(crate) forwarders: Arc<Vec<Arc<Forwarder>>>,
+    /// Until when each of them is left alone.
+    pub(crate) cooldowns: Vec<Option<Moment>>,
+}
+
+impl Lineup {
+    /// Those that may be called.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &Arc<Forwarder>> {
+        let all = self.forwarders.iter().zip(&self.cooldowns);
+        all.filter(|(_, cooldown)| cooldown.is_none())
+            .map(|(forwarder, _)| forwarder)
+    }
+}
+
+impl Exchange {
+    /// Takes the restored upstreams out of `outward`; the agenda stays there.
+    ///
+    /// # Errors
+    /// When the way out cannot be made.
+    pub(crate) fn new(
+        config: &Config,
+        (swarms, forwarding): (Arc<Swarms>, Arc<Forwarding>),
+        clock: Clock,
+        outward: &mut Outward,
+    ) -> Result<Self, weir_net::Error> {
+        let options = Options {
+            private: config.allow_private_upstreams,
+            connection_life: config.udp_connection_life,
+            body_limit: BODY_LIMIT,
+            redirects: REDIRECTS,
+        };
+        let outbound = Outbound::new(Arc::clone(&outward.ground), options)?;
+        Ok(Self {
+            swarms,
+            forwarding,
+            engine: outward.engine.clone(),
+            roster: Roster::new(outward),
+            outbound: Arc::new(outbound),
+            clock,
+            judge: ArcSwap::from_pointee(Judge::new(config)),
+            farewells: Farewells::default(),
+            externals: Externals::default(),
+        })
+    }
+
+    /// Takes over a list of forwarders: those that stay keep their state. Says whether others are there now, so that all
+    /// swarms are to be mirrored.
+    pub(crate) fn set(&self, config: &Config) -> bool {
+        self.judge.store(Arc::new(Judge::new(config)));
+        let allowances = self.forwarding.allowances();
+        allowances.set_per_minute(config.forward_events_per_minute);
+        let before = self.roster.all();
+        let in_use = |name: &str| {
+            let mut configured = config.forwarders.iter();
+            configured.any(|entry| entry.name == name)
+                || before.iter().any(|running| running.config.name == name)
+        };
+        let Reconciled { gone, any_new } = self.roster.reconcile(
+            &config.forwarders,
+            |entry| {
+                let time_out = entry.timeout.unwrap_or(config.forward_timeout);
+                (policy::quota(config), time_out)
+            },
+            |entry, joining| {
+                let slot = self.ledger().slot_of(&entry.name, in_use);
+                Forwarder::new(entry, slot, &joining)
+            },
+        );
+        for forwarder in &gone {
+            self.ledger().forget_tracker(forwarder.slot);
+        }
+        let count = u32::try_from(config.forwarders.len()).unwrap_or(u32::MAX);
+        self.forwarding.set_forwarders(count);
+        any_new || !gone.is_empty()
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        self.forwarding.ledger()
+    }
+
+    pub(crate) fn judge(&self) -> Judge {
+        **self.judge.load()
+    }
+
+    /// The second of the clock after this time; never 0.
+    pub(crate) fn seconds_in(&self, time: Duration) -> u32 {
+        let now = self.engine.timeline().now();
+        // A started second is a whole one: nobody is asked early.
+        let then = now + time + Duration::from_nanos(999_999_999);
+        self.clock.seconds_at(then).max(1)
+    }
+
+    pub(crate) fn lineup(&self) -> Lineup {
+        let forwarders = self.roster.all();
+        Lineup {
+            cooldowns: self.cooldowns(&forwarders),
+            forwarders,
+        }
+    }
+
+    /// Until when each tracker is left alone.
+    fn cooldowns(&self, forwarders: &[Arc<Forwarder>]) -> Vec<Option<Moment>> {
+        let ids = forwarders.iter().map(|forwarder| forwarder.upstream);
+        self.engine.rests(ids)
+    }
+
+    /// How many further jobs each tracker takes. Those that answer slowly hold half of the queue together at most: so the
+    /// dead never keep the others out.
+    pub(crate) fn room(&self, forwarders: &[Arc<Forwarder>]) -> Vec<u32> {
+        let gate = self.engine.gate();
+        if gate.fill_percent() < FILLING {
+            return vec![u32::MAX; forwarders.len()];
+        }
+        let queued = |forwarder: &Arc<Forwarder>| {
+            let status = self.engine.upstream(forwarder.upstream)?.status;
+            status.slow.then_some(status.queued)
+        };
+        let slow: Vec<Option<u32>> = forwarders.iter().map(queued).collect();
+        let count = slow.iter().flatten().count().max(1) as u32;
+        let share = gate.capacity() / 2 / count;
+        let room =
+            |queued: Option<u32>| queued.map_or(u32::MAX, |queued| share.saturating_sub(queued));
+        slow.into_iter().map(room).collect()
+    }
+}

@@ -1,0 +1,204 @@
+//! Writes swarms to their files and forgets who is silent: one thread that has time.
+//!
+//! Within `snapshot_every` each group that changed is written once; a stop writes the rest.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use weir_engine::Vital;
+
+use super::{Directory, sheets};
+use crate::clock::{Clock, wall_seconds};
+use crate::error::Error;
+use crate::swarm::SHARDS;
+use crate::swarm::snapshot::{GROUPS, Written};
+use crate::threads::{Threads, join};
+use crate::tracker::Tracker;
+
+/// How often the thread wakes.
+const STEP: Duration = Duration::from_secs(1);
+/// All shards are looked through for silent peers in so many steps.
+const SWEEP_STEPS: usize = 64;
+
+/// The thread, running.
+pub(crate) struct FilesThread {
+    /// It ends when this is dropped.
+    goes_on: SyncSender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl FilesThread {
+    /// Starts it; each group is written once in `every`.
+    pub(crate) fn start(
+        tracker: &Arc<Tracker>,
+        directory: Directory,
+        clock: Clock,
+        every: Duration,
+        threads: &Threads,
+    ) -> Result<Self, Error> {
+        let tracker = Arc::clone(tracker);
+        let (goes_on, stop) = sync_channel(1);
+        let vital = threads.watch("swarms");
+        let watch = vital.clone();
+        let mut rounds = Rounds::new(every);
+        let thread = threads.start_apart(vital, move || {
+            run(&tracker, &directory, clock, &mut rounds, &watch, &stop);
+            Ok(())
+        })?;
+        Ok(Self { goes_on, thread })
+    }
+
+    /// Waits until what is left is written.
+    pub(crate) fn stop(self) {
+        drop(self.goes_on);
+        join(self.thread);
+    }
+}
+
+/// Sweeps and writes until `stop` is dropped, then writes what is left.
+///
+/// It may panic and be run again: `rounds` then go on with the step behind the one that panicked. Groups are guarded one
+/// by one, so that one that cannot be written keeps no other from its file; it is tried again in the next round.
+fn run(
+    tracker: &Tracker,
+    directory: &Directory,
+    clock: Clock,
+    rounds: &mut Rounds,
+    vital: &Vital,
+    stop: &Receiver<()>,
+) {
+    let ledger = tracker.forwarding.ledger();
+    let mut failing = false;
+    let mut told_by = i128::from(wall_seconds()) - i128::from(clock.elapsed().as_secs());
+    let mut next = clock.elapsed();
+    loop {
+        // By the clock, so that what a step takes does not add up to a longer round; a step that took longer than its
+        // time is made up for once, not after a night's sleep of the machine.
+        next = (next + STEP).max(clock.elapsed().saturating_sub(STEP));
+        let wait = next.saturating_sub(clock.elapsed());
+        let ended = !matches!(stop.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
+        let now = Written {
+            minute: clock.now().minute,
+            wall: wall_seconds(),
+        };
+        // What is told by the wall clock is written again when that was set.
+        let skew = i128::from(now.wall) - i128::from(clock.elapsed().as_secs());
+        if (skew - told_by).abs() > 1 {
+            told_by = skew;
+            for group in 0..GROUPS {
+                tracker.swarms.not_written(group);
+                ledger.not_written(group);
+            }
+        }
+        let groups = match ended {
+            true => 0..GROUPS,
+            false => rounds.next_groups(),
+        };
+        if !ended && tracker.swarms.totals().swarms > 0 {
+            for shard in rounds.next_shards() {
+                tracker.swarms.sweep(shard, now.minute);
+            }
+        }
+        let sheets_now = sheets::Written {
+            seconds: clock.now().seconds,
+            wall: now.wall,
+        };
+        #[cfg(test)]
+        crate::fault::once(&directory.path, "step");
+        for group in groups {
+            let written = vital.guard(|| {
+                #[cfg(test)]
+                crate::fault::once(&directory.path, "group");
+                let written = directory.write_group(&tracker.swarms, group, now);
+                let sheets = directory.write_sheets(ledger, group, sheets_now);
+                written.and(sheets)
+            });
+            let written = written.unwrap_or_else(|| {
+                // Nobody knows how far it came.
+                tracker.swarms.not_written(group);
+                ledger.not_written(group);
+                Err(io::Error::other("writing them panicked"))
+            });
+            match written {
+                Ok(()) if failing => {
+                    tracing::info!("swarms can be written again");
+                    failing = false;
+                }
+                Ok(()) => {}
+                Err(error) if failing && !ended => tracing::debug!(%error, group, "not written"),
+                Err(error) => {
+                    tracing::error!(%error, "swarms cannot be written; is the disk full? They are tried again, and lost if Weir ends before that");
+                    failing = true;
+                }
+            }
+        }
+        if ended {
+            return;
+        }
+    }
+}
+
+/// What is due in each step.
+struct Rounds {
+    /// Steps in which all groups are written.
+    steps: usize,
+    step: usize,
+    swept: usize,
+}
+
+impl Rounds {
+    fn new(every: Duration) -> Self {
+        let steps = every.as_secs() / STEP.as_secs();
+        Self {
+            steps: usize::try_from(steps).unwrap_or(usize::MAX).max(1),
+            step: 0,
+            swept: 0,
+        }
+    }
+
+    fn next_groups(&mut self) -> std::ops::Range<usize> {
+        let first = self.step * GROUPS / self.steps;
+        self.step += 1;
+        let end = self.step * GROUPS / self.steps;
+        if self.step == self.steps {
+            self.step = 0;
+        }
+        first..end
+    }
+
+    fn next_shards(&mut self) -> std::ops::Range<usize> {
+        let each = SHARDS / SWEEP_STEPS;
+        let first = self.swept * each;
+        self.swept = (self.swept + 1) % SWEEP_STEPS;
+        first..first + each
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_is_written_once_in_its_time() {
+        for seconds in [1, 7, 60, 64, 600] {
+            let mut rounds = Rounds::new(Duration::from_secs(seconds));
+            for _ in 0..3 {
+                let groups: Vec<_> = (0..seconds).flat_map(|_| rounds.next_groups()).collect();
+                assert_eq!(groups, (0..GROUPS).collect::<Vec<_>>(), "{seconds}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_shard_is_swept_in_turn() {
+        let mut rounds = Rounds::new(STEP);
+        let shards: Vec<_> = (0..SWEEP_STEPS)
+            .flat_map(|_| rounds.next_shards())
+            .collect();
+        assert_eq!(shards, (0..SHARDS).collect::<Vec<_>>());
+        assert_eq!(rounds.next_shards().start, 0);
+    }
+}

@@ -1,0 +1,115 @@
+//! Peers that go: trackers that were told of them are told so, by the peer's own `stopped` or in its place.
+
+use weir_tracker_proto::Announce;
+
+use super::task::ForwarderTask;
+use crate::call::{Announcing, Keys};
+use crate::exchange::Lineup;
+use crate::forwarding::Sent;
+use crate::forwarding::allowance::{Held, Network};
+use crate::ledger::sheet;
+use crate::swarm::Endpoint;
+
+impl ForwarderTask {
+    /// A peer said that it goes; `last` if nobody was left in its swarm then.
+    pub(super) fn take_leave(&self, lineup: &Lineup, sent: &Sent, last: bool) {
+        let exchange = &self.exchange;
+        let hash = &sent.announce.info_hash.0;
+        let gone = last && !exchange.swarms.holds(hash);
+        for at in [Some(sent.at), sent.also].into_iter().flatten() {
+            let keys = || self.keys(lineup);
+            let queued = keys().map(|keys| keys.peer(hash, &at));
+            let scheduled = keys().filter(|_| gone).map(|keys| keys.hash(hash));
+            exchange.engine.cancel_keys(queued, scheduled);
+            if !self.say_goodbye(lineup, hash, at, (sent.client, Some(&sent.announce))) {
+                exchange.ledger().leaves(&sent.announce, &at);
+                exchange.forwarding.hold_back(sent.client, Held::Delayed);
+            }
+        }
+        if gone {
+            self.forget(hash);
+        }
+    }
+
+    /// Forgets what is over in a part of the ledger, and tells trackers whose peers went without a word.
+    pub(super) fn sweep(&self, step: usize, steps: usize) {
+        let exchange = &self.exchange;
+        let now = exchange.clock.now().seconds;
+        let mut seen = Vec::new();
+        exchange.ledger().sweep(step, steps, now, |sheet| {
+            if sheet.emptied || sheet.over || sheet.pending || !sheet.told.is_empty() {
+                seen.push(sheet);
+            }
+        });
+        if seen.is_empty() {
+            return;
+        }
+        let lineup = exchange.lineup();
+        for sheet in seen {
+            if sheet.emptied {
+                exchange.mirror(&sheet.hash);
+            }
+            for at in sheet.told {
+                if !exchange.swarms.has_peer(&sheet.hash, &at) {
+                    let client = Network::of(at.address());
+                    self.say_goodbye(&lineup, &sheet.hash, at, (client, None));
+                }
+            }
+            if !exchange.swarms.holds(&sheet.hash) {
+                // Nobody is here for whom a call would be made again.
+                if sheet.pending {
+                    let scheduled = self.keys(&lineup).map(|keys| keys.hash(&sheet.hash));
+                    exchange.engine.cancel_keys([], scheduled);
+                }
+                self.forget(&sheet.hash);
+            }
+        }
+    }
+
+    /// Sends `stopped` to all who were told of a peer. `false` if its address has no event left: they stay told, and
+    /// the sweep comes back to it.
+    fn say_goodbye(
+        &self,
+        lineup: &Lineup,
+        hash: &[u8; 20],
+        at: Endpoint,
+        (client, announce): (Network, Option<&Announce>),
+    ) -> bool {
+        let (ledger, allowances) = (
+            self.exchange.ledger(),
+            self.exchange.forwarding.allowances(),
+        );
+        if !ledger.is_told(hash, &at) {
+            return true;
+        }
+        if !allowances.take(client, self.exchange.clock.now().moment) {
+            return false;
+        }
+        let Some(told) = ledger.untell(hash, &at) else {
+            return true;
+        };
+        let Some(announce) = announce.copied().or_else(|| sheet::farewell(&told, *hash)) else {
+            return true;
+        };
+        for forwarder in lineup.open() {
+            if told.slots.has(forwarder.slot) {
+                self.submit_event(Announcing::begin(&self.exchange, forwarder, &announce, at));
+            }
+        }
+        true
+    }
+
+    fn forget(&self, hash: &[u8; 20]) {
+        let now = self.exchange.clock.now().seconds;
+        self.exchange.ledger().forget(hash, now);
+        // Somebody may have come meanwhile.
+        self.exchange.mirror(hash);
+    }
+
+    /// The keys of jobs at each tracker.
+    fn keys<'a>(&'a self, lineup: &'a Lineup) -> impl Iterator<Item = Keys<'a>> {
+        let seed = self.exchange.swarms.seed();
+        let slots = lineup.forwarders.iter().map(|forwarder| forwarder.slot);
+        slots.map(move |slot| Keys { seed, slot })
+    }
+}

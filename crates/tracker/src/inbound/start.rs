@@ -1,0 +1,277 @@
+//! Opens the sockets of both listeners, and starts the threads that answer on them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use socket2::Socket;
+use tokio::runtime::Builder;
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+use weir_web::Guest;
+use weir_web::seats::{Seating, Seats};
+
+use super::connection_id::ConnectionIds;
+use super::http::{Http, Limits};
+use super::own::{self, Own};
+use super::socket::{self, Group, Kind};
+use super::system;
+use super::udp::{Desk, Udp, reply_late};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::error::Error;
+use crate::tally::Tallies;
+use crate::threads::Threads;
+use crate::tracker::Tracker;
+
+/// Packets of one socket on their way to where their replies are held.
+const LATE: usize = 1024;
+/// Connections that may wait for the ordinary router.
+const GUESTS: usize = 256;
+/// Listener threads where the configuration does not say how many: more take one another's time.
+const THREADS: usize = 4;
+
+/// Sockets that nobody answers yet. They are opened before anything runs, so that a port that is taken stops nothing.
+pub(crate) struct Sockets {
+    udp: Vec<Group>,
+    tcp: Vec<Group>,
+}
+
+/// The listeners, answering.
+pub(crate) struct RunningListeners {
+    /// Where they listen, by protocol.
+    pub(crate) addresses: Vec<(&'static str, SocketAddr)>,
+    /// The places of HTTP connections.
+    pub(crate) seats: Seats,
+    /// Connections for the ordinary router, until they are handed over.
+    pub(crate) guests: Mutex<Option<mpsc::Receiver<Guest>>>,
+    udp: Vec<Arc<Socket>>,
+    /// Replies over UDP that are held; they end with their threads.
+    late: JoinSet<()>,
+}
+
+/// What answers are made of.
+#[derive(Clone)]
+pub(crate) struct Answering {
+    pub(crate) tracker: Arc<Tracker>,
+    pub(crate) clock: Clock,
+    pub(crate) tallies: Tallies,
+}
+
+impl Sockets {
+    /// One socket of each kind and family for each core that this process may use.
+    pub(crate) fn open(config: &Config) -> Result<Self, Error> {
+        let cores = std::thread::available_parallelism().map_or(1, Into::into);
+        let threads = config
+            .listener_threads
+            .map_or(cores.min(THREADS), |threads| threads.get() as usize);
+        Ok(Self {
+            udp: open(Kind::Udp, config.udp_listen, threads)?,
+            tcp: open(Kind::Tcp, config.http_listen, threads)?,
+        })
+    }
+}
+
+fn open(kind: Kind, address: Option<SocketAddr>, threads: usize) -> Result<Vec<Group>, Error> {
+    let Some(address) = address else {
+        return Ok(Vec::new());
+    };
+    let (key, flag) = match kind {
+        Kind::Udp => ("tracker.udp_listen", "-u"),
+        Kind::Tcp => ("tracker.http_listen", "-l"),
+    };
+    socket::open(kind, address, threads).map_err(|source| Error::Listen {
+        address,
+        key,
+        flag,
+        source,
+    })
+}
+
+impl RunningListeners {
+    /// Answers from now on. Called within a runtime, which has the replies over UDP that are held.
+    pub(crate) fn start(
+        sockets: Sockets,
+        config: &Config,
+        answering: &Answering,
+        threads: &Threads,
+    ) -> Result<Self, Error> {
+        let seating = Seating::new(
+            config.http_connections.get() as usize,
+            config.http_connections_per_address,
+        );
+        let (guests, waiting) = mpsc::channel(GUESTS);
+        let mut listeners = Self {
+            addresses: Vec::new(),
+            seats: Seats::new(seating),
+            guests: Mutex::new(Some(waiting)),
+            udp: Vec::new(),
+            late: JoinSet::new(),
+        };
+        listeners.start_udp(sockets.udp, answering, threads)?;
+        listeners.start_http(sockets.tcp, limits(config), answering, &guests, threads)?;
+        Ok(listeners)
+    }
+
+    /// Wakes the threads that wait for packets; the others hear of a stop by themselves.
+    pub(crate) fn close(&self) {
+        for socket in &self.udp {
+            // It is not connected, says the system, and wakes the thread that waits on it all the same.
+            drop(socket.shutdown(std::net::Shutdown::Both));
+        }
+    }
+
+    fn start_udp(
+        &mut self,
+        groups: Vec<Group>,
+        answering: &Answering,
+        threads: &Threads,
+    ) -> Result<(), Error> {
+        let ids = ConnectionIds::new()?;
+        let own = Arc::<Own>::default();
+        let mut addresses = groups.iter().map(|group| group.address.ip());
+        if addresses.any(|address| address.is_unspecified()) {
+            watch_addresses(&own, threads)?;
+        }
+        for group in groups {
+            self.addresses.push(("udp", group.address));
+            for socket in group.sockets {
+                let socket = Arc::new(socket);
+                self.udp.push(Arc::clone(&socket));
+                let vital = threads.watch("udp");
+                let desk = Desk {
+                    tracker: Arc::clone(&answering.tracker),
+                    ids: ids.clone(),
+                    clock: answering.clock,
+                    own: Arc::clone(&own),
+                    vital: vital.clone(),
+                };
+                let (late, waiting) = mpsc::channel(LATE);
+                self.start_late(
+                    Arc::clone(&socket),
+                    desk.clone(),
+                    waiting,
+                    answering,
+                    threads,
+                );
+                let mut udp = Udp::new(desk, answering.tallies.add(), late);
+                let stopped = threads.stop_flag();
+                threads.start_watched(vital, move || udp.run(&socket, &stopped))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the task that sends the replies of a socket which are held.
+    fn start_late(
+        &mut self,
+        socket: Arc<Socket>,
+        desk: Desk,
+        waiting: mpsc::Receiver<super::udp::Late>,
+        answering: &Answering,
+        threads: &Threads,
+    ) {
+        // No reply is held twice, so nobody takes what it would hand on.
+        let nobody = mpsc::channel(1).0;
+        let udp = Udp::new(desk, answering.tallies.add(), nobody);
+        let vital = threads.watch("held replies");
+        let replies = vital.drive((udp, waiting), move |(udp, waiting)| {
+            let socket = Arc::clone(&socket);
+            Box::pin(async move { reply_late(udp, &socket, waiting).await })
+        });
+        self.late.spawn(replies);
+    }
+
+    fn start_http(
+        &mut self,
+        groups: Vec<Group>,
+        limits: Limits,
+        answering: &Answering,
+        guests: &mpsc::Sender<Guest>,
+        threads: &Threads,
+    ) -> Result<(), Error> {
+        // A thread has one socket of each family.
+        let mut by_thread: Vec<Vec<Socket>> = Vec::new();
+        for group in groups {
+            self.addresses.push(("http", group.address));
+            by_thread.resize_with(group.sockets.len(), Vec::new);
+            for (sockets, socket) in by_thread.iter_mut().zip(group.sockets) {
+                sockets.push(socket);
+            }
+        }
+        for sockets in by_thread {
+            let (tracker, clock) = (Arc::clone(&answering.tracker), answering.clock);
+            let tally = answering.tallies.add();
+            let vital = threads.watch("http");
+            let shared = (guests.clone(), self.seats.clone(), vital.clone());
+            let (limits, stop) = (limits.clone(), threads.stop_token());
+            let runtime = Builder::new_current_thread()
+                .enable_io()
+                .enable_time()
+                .build();
+            let runtime = runtime.map_err(Error::Thread)?;
+            threads.start_watched(vital, move || {
+                // A new one for each run, for it counts connections, and those of the run before were cut.
+                let (tracker, tally) = (Arc::clone(&tracker), Arc::clone(&tally));
+                let http = Http::new(tracker, clock, tally, limits.clone(), shared.clone());
+                runtime.block_on(serve(&Arc::new(http), &sockets, &stop))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Starts the thread that keeps what is known of the machine's addresses up to date. It may have to wait for the kernel,
+/// which listeners must not.
+fn watch_addresses(own: &Arc<Own>, threads: &Threads) -> Result<(), Error> {
+    own.look();
+    let (own, stop) = (Arc::clone(own), threads.stop_token());
+    let runtime = Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.map_err(Error::Thread)?;
+    threads.start("addresses", move || {
+        let look = async {
+            while let Err(_passed) = tokio::time::timeout(own::LOOK, stop.cancelled()).await {
+                own.look();
+            }
+        };
+        runtime.block_on(look);
+        Ok(())
+    })
+}
+
+/// Serves until `stop`. The sockets stay open whatever happens, so connections wait for the next run.
+async fn serve(
+    http: &Arc<Http>,
+    sockets: &[Socket],
+    stop: &CancellationToken,
+) -> Result<(), String> {
+    let mut listeners = JoinSet::new();
+    for socket in sockets {
+        let listener = socket
+            .set_nonblocking(true)
+            .and_then(|()| socket.try_clone());
+        let listener = listener.and_then(system::watch);
+        let listener = listener.map_err(|error| format!("a socket cannot be used: {error}"))?;
+        listeners.spawn(Arc::clone(http).run(listener, stop.clone()));
+    }
+    while let Some(ended) = listeners.join_next().await {
+        match ended.map_err(JoinError::try_into_panic) {
+            Ok(()) if stop.is_cancelled() => {}
+            Ok(()) => return Err("a listener ended".to_owned()),
+            Err(Ok(panic)) => std::panic::resume_unwind(panic),
+            Err(Err(error)) => return Err(error.to_string()),
+        }
+    }
+    Ok(())
+}
+
+fn limits(config: &Config) -> Limits {
+    let seconds = |time: Duration| u32::try_from(time.as_secs().max(1)).unwrap_or(u32::MAX / 2);
+    Limits {
+        idle: seconds(config.http_idle_timeout),
+        request: seconds(config.http_request_timeout),
+        bytes: config.http_request_bytes.len(),
+    }
+}

@@ -1,0 +1,145 @@
+//! What becomes of an announce that concerns other trackers, and what follows for its reply.
+
+use weir_tracker_proto::{Announce, Event};
+
+use super::{Tracker, is_event};
+use crate::forwarding::allowance::Network;
+use crate::forwarding::{self, HeldReply, Kind, Places, Sent, Stays};
+use crate::reply::{AnnounceReply, Refusal};
+use crate::swarm::{Arrival, Forward, ForwardFlags, Known};
+
+/// An announce that concerns other trackers.
+#[derive(Clone, Copy)]
+pub(super) struct Sending<'a> {
+    pub(super) rules: &'a forwarding::Rules,
+    pub(super) announce: &'a Announce,
+    pub(super) arrival: &'a Arrival,
+    pub(super) known: &'a Known,
+    pub(super) client: Network,
+    /// All trackers hear of it at once: `stopped`, and the `completed` that its address may still have sent on.
+    pub(super) event: bool,
+}
+
+impl Tracker {
+    /// Sends an announce on that found places, and says what follows for the reply.
+    #[inline(never)]
+    pub(super) fn send_on(
+        &self,
+        sending: &Sending<'_>,
+        places: Option<Result<Places, Stays>>,
+        random: &mut fastrand::Rng,
+        reply: &mut AnnounceReply,
+    ) -> Result<(), Refusal> {
+        let Sending {
+            rules,
+            announce,
+            arrival,
+            known,
+            client,
+            event,
+        } = *sending;
+        let forwarding = &*self.forwarding;
+        let sent = |kind| Sent {
+            announce: Announce {
+                // One that stays here is an announce like any other.
+                event: match announce.event {
+                    Event::Completed if !event => Event::None,
+                    event => event,
+                },
+                ..*announce
+            },
+            at: arrival.at,
+            also: arrival.also,
+            client,
+            kind,
+        };
+        let first = known.forward == Forward::First;
+        if let Some(Err(stays @ (Stays::Busy | Stays::Full))) = places
+            && first
+        {
+            return put_off(rules, stays, random, reply);
+        }
+        let mut pending = known.flags.has(ForwardFlags::PENDING);
+        // Before anybody is asked, so that no answer comes too soon to be noticed.
+        let waits =
+            known.new && !rules.first_wait.is_zero() && !known.flags.has(ForwardFlags::PEERS);
+        let waits = waits && (pending || first) && !is_event(announce);
+        let held = waits
+            .then(|| forwarding.hold(&arrival.hash, arrival.at))
+            .flatten();
+        match (announce.event, places) {
+            (Event::Stopped, _) => {
+                // Who is not here was taken leave of, or will be.
+                if known.left && known.flags.has(ForwardFlags::FORWARDED) {
+                    let last = known.last;
+                    forwarding.send_event(sent(Kind::Stopped { last }), rules);
+                }
+                return Ok(());
+            }
+            (Event::Completed, _) if event => forwarding.send_event(sent(Kind::Completed), rules),
+            (_, Some(Ok(places))) => {
+                if forwarding.send(sent, places) {
+                    pending |= first;
+                } else if first {
+                    drop(held);
+                    forwarding.tidy_held(&arrival.hash);
+                    self.swarms.set_forwarded(&arrival.hash, None);
+                    return put_off(rules, Stays::Full, random, reply);
+                } else {
+                    forwarding.log_dropped(rules);
+                }
+            }
+            (_, Some(Err(Stays::Full))) => forwarding.log_dropped(rules),
+            _ => {}
+        }
+        if pending {
+            if rules.first_interval > 0 && known.age < rules.first_window {
+                reply.interval = reply.interval.min(rules.first_interval);
+            }
+            reply.held = held.and_then(|held| self.keep_held(&arrival.hash, first, held));
+        } else if held.is_some() {
+            drop(held);
+            forwarding.tidy_held(&arrival.hash);
+        }
+        Ok(())
+    }
+
+    /// Whether a reply still waits now that its announce is on the way.
+    pub(super) fn keep_held(
+        &self,
+        hash: &[u8; 20],
+        first: bool,
+        held: HeldReply,
+    ) -> Option<HeldReply> {
+        let flags = self.swarms.flags(hash);
+        if flags.has(ForwardFlags::PEERS) {
+            // They came after those for this reply were picked: it ends at once and is answered again, with them.
+            self.forwarding.wake(hash);
+        } else if !first && !flags.has(ForwardFlags::PENDING) {
+            drop(held);
+            self.forwarding.tidy_held(hash);
+            return None;
+        }
+        Some(held)
+    }
+}
+
+/// What a first announce that cannot go on now is told: the peer is stored all the same, and comes back as the first
+/// one.
+fn put_off(
+    rules: &forwarding::Rules,
+    stays: Stays,
+    random: &mut fastrand::Rng,
+    reply: &mut AnnounceReply,
+) -> Result<(), Refusal> {
+    let refusal = match stays {
+        Stays::Busy => Refusal::Busy(rules.busy),
+        _ => Refusal::QueueFull(rules.full),
+    };
+    let Some(wait) = refusal.retry().filter(|_| rules.peers) else {
+        return Err(refusal);
+    };
+    // Not all at the same time, and not sooner.
+    reply.interval = wait.saturating_add(random.u32(..=wait / 10));
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! What clients are told and allowed, by the configuration.
+
+use weir_tracker_proto::Announce;
+
+use crate::config::Config;
+use crate::forwarding;
+use crate::lists::Lists;
+use crate::swarm::{self, Age, CountBy, Endpoint, Want};
+use crate::trust::Trust;
+
+/// The terms of one moment; a reload replaces all of them at once.
+#[derive(Debug)]
+pub(crate) struct ClientTerms {
+    /// Seconds between announces.
+    pub(crate) interval: u32,
+    /// Peers given to who does not say how many.
+    pub(crate) numwant: u32,
+    /// Peers given at most.
+    pub(crate) max_numwant: u32,
+    /// Info hashes in one scrape.
+    pub(crate) scrape_hashes: usize,
+    /// When announces are sent on, and what clients are told meanwhile.
+    pub(crate) forwarding: forwarding::Rules,
+    pub(crate) trust: Trust,
+    pub(crate) lists: Lists,
+}
+
+/// How a reply can carry peers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carries {
+    /// UDP over IPv4.
+    V4,
+    /// UDP over IPv6.
+    V6,
+    /// HTTP.
+    Both,
+}
+
+impl ClientTerms {
+    pub(crate) fn new(config: &Config, trust: Trust, lists: Lists) -> Self {
+        Self {
+            interval: u32::try_from(config.announce_interval.as_secs()).unwrap_or(u32::MAX),
+            numwant: config.numwant.min(config.max_numwant.get()),
+            max_numwant: config.max_numwant.get(),
+            scrape_hashes: config.scrape_hashes.get() as usize,
+            forwarding: forwarding::Rules::new(config),
+            trust,
+            lists,
+        }
+    }
+    #[inline]
+    pub(super) fn want(&self, announce: &Announce, at: &Endpoint, carries: Carries) -> Want {
+        let number = announce.numwant.unwrap_or(self.numwant);
+        let number = number.min(self.max_numwant) as usize;
+        let other_family = match at {
+            Endpoint::V4(_) => announce.ipv6.is_some(),
+            Endpoint::V6(_) => announce.ipv4.is_some(),
+        };
+        match carries {
+            Carries::V4 => Want::V4(number),
+            Carries::V6 => Want::V6(number),
+            // Whether or not we believe its other address, it has one.
+            Carries::Both if other_family => Want::Both(number),
+            Carries::Both => Want::OwnFirst(number),
+        }
+    }
+}
+
+/// What swarms may hold, by the configuration.
+pub(crate) fn rules(config: &Config) -> swarm::Rules {
+    let minutes = config.age.as_secs() / 60;
+    swarm::Rules {
+        age: u16::try_from(minutes).map_or(Age::MAX, Age),
+        count_by: match config.count_by {
+            crate::config::CountBy::Ip => CountBy::Address(config.count_by_ip_peers.get()),
+            crate::config::CountBy::Endpoint => CountBy::Endpoint,
+        },
+        max_swarms: config.max_swarms.get(),
+        max_peers: config.max_peers.get(),
+        max_peers_per_ip: config.max_peers_per_ip.map(Into::into),
+        forwards: true,
+    }
+}
