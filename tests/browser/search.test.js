@@ -82,7 +82,7 @@ test('search', async (t) => {
     // Who did not answer is named, with the reason and the time.
     const refused = await page.locator('li[data-indexer="harbor.example"]').innerText();
     assert.match(refused, /failed/);
-    assert.match(refused, /asked too often/);
+    assert.match(refused, /we ask too often/);
     assert.match(refused, /\d\d:\d\d\.$/);
     assert.equal(await page.locator('tbody tr').count(), 6);
     assert.equal(await page.getByRole('button', { name: 'Ask again' }).isVisible(), true);
@@ -112,7 +112,7 @@ test('search', async (t) => {
     // The one that rests was not asked again.
     const rests = await page.locator('li[data-indexer="harbor.example"]').innerText();
     assert.match(rests, /skipped/);
-    assert.match(rests, /Not asked: .*asked too often.*, at (\w+ \d+ \w+, )?\d\d:\d\d\./s);
+    assert.match(rests, /Not asked: .*we ask too often.*, at (\w+ \d+ \w+, )?\d\d:\d\d\./s);
     rules.quiet(page);
     await page.context().close();
   });
@@ -292,7 +292,7 @@ test('history and connect', async (t) => {
       assert.match(text, /3 of 4/);
       await row.getByText('What each indexer did').click();
       assert.match(await row.innerText(), /meadow\.example[\s\S]*Answered: 3 results/);
-      assert.match(await row.innerText(), /harbor\.example[\s\S]*Failed: .*asked too often/);
+      assert.match(await row.innerText(), /harbor\.example[\s\S]*Failed: .*we ask too often/);
       await rules.picture(page, `history-open-1280-${javaScriptEnabled ? '' : 'no-'}script`);
       const cost = searched()[0];
       await row.getByRole('button', { name: 'Search again' }).click();

@@ -1,7 +1,6 @@
 //! Calls to one indexer, as the engine runs them: a search, its caps, a file.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use weir_config::SecretUrl;
 use weir_engine::dispatch::UpstreamId;
@@ -11,14 +10,10 @@ use weir_net::BoxFuture;
 use crate::bill::Bill;
 use crate::cache::{Cache, Sent};
 use crate::indexer::{Indexer, Known, told};
-use crate::outbound::{File, Outbound, Trouble, outcome, outcome_of_file};
+use crate::judge::IndexerFault;
+use crate::outbound::{Fetched, Outbound};
 use crate::part::{Answer, Digest, Part, PartKey};
 use crate::words::unix;
-
-/// How long a host of files is left alone that is asked too often and does not say for how long.
-const TOO_OFTEN: Duration = Duration::from_secs(60);
-/// How long an indexer is taken to refuse us that says its limit is reached and not for how long.
-const LIMIT_REACHED: Duration = Duration::from_secs(60 * 60);
 
 /// What calls share.
 pub(crate) struct Office {
@@ -28,9 +23,9 @@ pub(crate) struct Office {
 }
 
 /// What came of asking for caps.
-pub(crate) type CapsAnswer = Result<Arc<Known>, Trouble>;
+pub(crate) type CapsAnswer = Result<Arc<Known>, IndexerFault>;
 /// What came of a link.
-pub(crate) type FileAnswer = Result<File, Trouble>;
+pub(crate) type FileAnswer = Result<Fetched, IndexerFault>;
 
 /// Asks an indexer a question.
 pub(crate) struct Searching {
@@ -69,23 +64,19 @@ impl Office {
         unix(self.timeline.now())
     }
 
-    /// What trouble means, told to the engine.
-    fn explain(&self, trouble: &Trouble, indexer: &Indexer, permit: &Permit) -> Outcome {
-        permit.explain(trouble.to_string());
-        let refused = match trouble {
-            Trouble::Overload { retry_after } => *retry_after,
-            Trouble::Limit(_) | Trouble::Downloads(_) => Some(LIMIT_REACHED),
-            _ => None,
-        };
-        if let Some(usage) = refused.and_then(|wait| indexer.learn(wait, self.timeline.now())) {
+    /// What a fault means; told to the engine, which may learn a limit from it.
+    fn explain(&self, fault: &IndexerFault, indexer: &Indexer, permit: &Permit) -> Outcome {
+        permit.explain(fault.to_string());
+        let learn = |wait| indexer.learn(wait, self.timeline.now());
+        if let Some(usage) = fault.refuses_for().and_then(learn) {
             permit.observe(usage);
         }
-        outcome(trouble, permit)
+        fault.outcome(permit)
     }
 
     async fn caps(&self, indexer: &Indexer) -> CapsAnswer {
         indexer.note_start(self.timeline.now());
-        let caps = self.outbound.caps(&indexer.target).await?;
+        let caps = self.outbound.caps(&indexer.endpoint).await?;
         let at = self.wall();
         self.cache
             .put_caps(indexer.name(), &indexer.source, at, &caps);
@@ -101,12 +92,12 @@ impl Searching {
         self.bill.called();
         indexer.note_start(office.timeline.now());
         let query = &self.landing.key().query;
-        let found = office.outbound.search(&indexer.target, query, self.limit);
+        let found = office.outbound.search(&indexer.endpoint, query, self.limit);
         let found = match found.await {
             Ok(found) => found,
-            Err(trouble) => {
-                let outcome = office.explain(&trouble, indexer, &permit);
-                self.landing.put_last(Arc::new(Err(trouble)));
+            Err(fault) => {
+                let outcome = office.explain(&fault, indexer, &permit);
+                self.landing.put_last(Arc::new(Err(fault)));
                 return outcome;
             }
         };
@@ -139,8 +130,8 @@ impl Call for Introducing {
             let answer = self.office.caps(&self.indexer).await;
             let outcome = match &answer {
                 Ok(_) => Outcome::Done,
-                Err(trouble) if trouble.is_no_caps() => Outcome::No,
-                Err(trouble) => self.office.explain(trouble, &self.indexer, &permit),
+                Err(fault) if fault.is_no_caps() => Outcome::No,
+                Err(fault) => self.office.explain(fault, &self.indexer, &permit),
             };
             tell(&self.landing, answer);
             outcome
@@ -148,8 +139,8 @@ impl Call for Introducing {
     }
 }
 
-/// An answer is for now; trouble is told when the engine knows of it, or whoever hears of it comes back too soon.
-fn tell<K, T>(landing: &Landing<K, Result<T, Trouble>>, answer: Result<T, Trouble>)
+/// An answer is for now; a fault is told when the engine knows of it, or whoever hears of it comes back too soon.
+fn tell<K, T>(landing: &Landing<K, Result<T, IndexerFault>>, answer: Result<T, IndexerFault>)
 where
     K: std::hash::Hash + Eq + Clone + Send + Sync + 'static,
     T: Send + Sync + 'static,
@@ -165,7 +156,7 @@ impl Call for Probing {
         Box::pin(async move {
             match self.office.caps(&self.indexer).await {
                 Ok(_) => Outcome::Done,
-                Err(trouble) => self.office.explain(&trouble, &self.indexer, &permit),
+                Err(fault) => self.office.explain(&fault, &self.indexer, &permit),
             }
         })
     }
@@ -175,30 +166,23 @@ impl Call for Fetching {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
             let office = &*self.office;
-            let fetched = office.outbound.fetch(&self.indexer.target, &self.url);
+            let fetched = office.outbound.fetch(&self.indexer.endpoint, &self.url);
             let answer = fetched.await;
-            if let Ok(File::Bytes(bytes)) = &answer {
+            if let Ok(Fetched::Bytes(bytes)) = &answer {
                 let (_, key) = self.landing.key();
                 office.cache.put_file(*key, office.wall(), bytes.clone());
             }
             let outcome = match &answer {
                 Ok(_) => Outcome::Done,
-                Err(trouble) => {
-                    permit.explain(trouble.to_string());
-                    let own_host = self.indexer.target.is_at(&self.url);
-                    let rest = match trouble {
-                        Trouble::Downloads(_) => Some(LIMIT_REACHED),
-                        Trouble::Overload { retry_after } if !own_host => {
-                            Some(retry_after.unwrap_or(TOO_OFTEN))
-                        }
-                        _ => None,
-                    };
-                    if let Some(rest) = rest {
-                        let until = office.timeline.now() + rest;
+                Err(fault) => {
+                    permit.explain(fault.to_string());
+                    let own_host = self.indexer.endpoint.is_at(&self.url);
+                    if let Some(wait) = fault.gives_no_files_for(own_host) {
+                        let until = office.timeline.now() + wait;
                         let calls = &mut *self.indexer.calls.lock();
                         calls.no_files_before = calls.no_files_before.max(until);
                     }
-                    outcome_of_file(trouble, own_host, &permit)
+                    fault.outcome_of_file(own_host, &permit)
                 }
             };
             tell(&self.landing, answer);

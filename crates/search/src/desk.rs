@@ -23,7 +23,7 @@ use crate::history::History;
 use crate::indexer::{Indexer, Known, Roster};
 use crate::links::Links;
 use crate::merge::List;
-use crate::outbound::{Options, Outbound};
+use crate::outbound::{Bounds, Outbound};
 use crate::part::{Answer, Digest, PartKey};
 use crate::policy;
 use crate::program::{PROGRAMS, Programs};
@@ -148,7 +148,7 @@ impl Desk {
             ground,
         } = outward;
         let Storage { state, cache } = files;
-        let options = Options {
+        let bounds = Bounds {
             private: config.allow_private_upstreams,
             private_links: config.allow_private_links,
             answer_limit: config.answer_bytes.len(),
@@ -162,7 +162,7 @@ impl Desk {
             config.answer_bytes.len(),
         );
         let office = Arc::new(Office {
-            outbound: Outbound::new(ground, options)?,
+            outbound: Outbound::new(ground, bounds)?,
             cache,
             timeline: engine.timeline(),
         });
@@ -217,7 +217,7 @@ impl Desk {
     /// The operator has looked at the configuration: what the names of indexers lead to now is right.
     pub(crate) fn look_up_anew(&self) {
         for indexer in &self.roster.load().all {
-            indexer.target.look_up_anew();
+            indexer.endpoint.look_up_anew();
         }
     }
 

@@ -16,7 +16,7 @@ use crate::call::{CapsAnswer, Introducing, Searching};
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::indexer::{Indexer, Known};
-use crate::outbound::Trouble;
+use crate::judge::IndexerFault;
 use crate::part::{Answer, Part, PartKey};
 use crate::plan::{Plan, plan};
 use crate::policy::{BACKGROUND, COMPLETION, INTERACTIVE, RSS, class_name};
@@ -34,7 +34,7 @@ const PANICKED: &str = "Weir failed to ask it; the log says why";
 
 /// Why there is no answer.
 enum NoAnswer {
-    Trouble(Trouble),
+    Fault(IndexerFault),
     Ended(Ended),
 }
 
@@ -232,7 +232,7 @@ impl Desk {
                     let part = part.clone();
                     return search.set(place, State::Answered { part, how });
                 }
-                Err(trouble) => NoAnswer::Trouble(trouble.clone()),
+                Err(fault) => NoAnswer::Fault(fault.clone()),
             },
             Err(ended) => {
                 if matches!(ended, Ended::Skipped(_)) {
@@ -265,7 +265,7 @@ impl Desk {
         indexer: &Indexer,
         config: &Config,
     ) -> Option<(Arc<Part>, bool)> {
-        let (digest, scrub) = (key.digest(), indexer.target.scrub());
+        let (digest, scrub) = (key.digest(), indexer.endpoint.scrub());
         let part = self.office.cache.part(&digest, scrub).await?;
         let age = part.age(self.office.wall());
         let oldest = seconds(config.cache.stale);
@@ -381,12 +381,12 @@ impl Desk {
         let answer = self.introduction(indexer, program, INTERACTIVE).await;
         match answer.as_deref() {
             Ok(Ok(known)) => Ok(known.clone()),
-            Ok(Err(trouble)) if trouble.is_no_caps() => {
+            Ok(Err(fault)) if fault.is_no_caps() => {
                 let known = Arc::new(Known::assumed(self.office.wall()));
                 indexer.known.store(Some(known.clone()));
                 Ok(known)
             }
-            Ok(Err(trouble)) => Err(NoAnswer::Trouble(trouble.clone())),
+            Ok(Err(fault)) => Err(NoAnswer::Fault(fault.clone())),
             Err(ended) => Err(NoAnswer::Ended(*ended)),
         }
     }
@@ -446,7 +446,7 @@ impl Desk {
             until: until(),
         };
         match why {
-            NoAnswer::Trouble(trouble) => failed(trouble.to_string()),
+            NoAnswer::Fault(fault) => failed(fault.to_string()),
             NoAnswer::Ended(Ended::Skipped(skip)) => self.skipped(indexer, &skip, class),
             NoAnswer::Ended(Ended::TimedOut) => {
                 let time = indexer.config.timeout;

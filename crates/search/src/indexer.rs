@@ -12,7 +12,7 @@ use weir_engine::dispatch::{Budget, Moment, UpstreamId};
 use weir_search_proto::{ApiLimits, Caps, Function, Mapping, Protocol, Term};
 
 use crate::config::indexer::{self, Kind};
-use crate::outbound::Target;
+use crate::outbound::Endpoint;
 
 /// Starts of calls that are remembered to learn a limit from.
 const STARTS: usize = 10_000;
@@ -25,7 +25,7 @@ pub(crate) struct Indexer {
     pub(crate) number: u32,
     pub(crate) upstream: UpstreamId,
     pub(crate) config: indexer::Indexer,
-    pub(crate) target: Target,
+    pub(crate) endpoint: Endpoint,
     /// Tells its address from others without showing it: what was kept from another is not its answer.
     pub(crate) source: Arc<str>,
     /// What it said it can do; written when it has said so.
@@ -108,7 +108,7 @@ impl Indexer {
         Self {
             number,
             upstream,
-            target: Target::new(&config),
+            endpoint: Endpoint::new(&config),
             source: source(&config.url),
             config,
             known: known.into(),

@@ -20,6 +20,7 @@ mod front;
 mod history;
 mod inbound;
 mod indexer;
+mod judge;
 mod links;
 mod merge;
 mod metrics;

@@ -6,7 +6,7 @@ use weir_engine::dispatch::UpstreamId;
 use weir_search_proto::{Query, Release};
 
 use crate::config;
-use crate::outbound::Trouble;
+use crate::judge::IndexerFault;
 use crate::words::seconds;
 
 /// What one indexer is asked; equal questions share an answer.
@@ -23,7 +23,7 @@ pub(crate) struct PartKey {
 pub(crate) type Digest = [u8; 16];
 
 /// What came of a call.
-pub(crate) type Answer = Result<Arc<Part>, Trouble>;
+pub(crate) type Answer = Result<Arc<Part>, IndexerFault>;
 
 /// An answer.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use weir_config::SecretUrl;
 use weir_engine::dispatch::Job;
 use weir_engine::dispatch::policy::Budget;
-use weir_engine::{Ended, span};
+use weir_engine::{Ended, Fault, span};
 use weir_search_proto::Protocol;
 use weir_web::Visitor;
 
@@ -23,8 +23,9 @@ use crate::desk::Desk;
 use crate::fanout::skip;
 use crate::history::Grabbed;
 use crate::indexer::Indexer;
+use crate::judge::IndexerFault;
 use crate::links::Link;
-use crate::outbound::File;
+use crate::outbound::Fetched;
 use crate::part::Digest;
 use crate::policy::INTERACTIVE;
 use crate::words::{seconds, unix};
@@ -214,19 +215,20 @@ fn cannot_wait(desk: &Desk, indexer: &Indexer, job: Job) -> Option<Refused> {
 
 fn given(desk: &Desk, indexer: &Indexer, answer: &FileAnswer) -> Given {
     match answer {
-        Ok(File::Bytes(bytes)) => Given::File {
+        Ok(Fetched::Bytes(bytes)) => Given::File {
             bytes: bytes.clone(),
             cached: false,
         },
-        Ok(File::Magnet(url)) => Given::Magnet(url.clone()),
-        Err(trouble) => {
-            use crate::outbound::Trouble;
-            let sentence = format!("{} gave no file: {trouble}.", indexer.name());
-            match trouble {
-                Trouble::Overload { .. } | Trouble::Limit(_) | Trouble::Downloads(_) => {
-                    Given::Not(busy(desk, indexer, sentence))
+        Ok(Fetched::Magnet(url)) => Given::Magnet(url.clone()),
+        Err(fault) => {
+            let sentence = format!("{} gave no file: {fault}.", indexer.name());
+            match fault {
+                IndexerFault::Common(Fault::Overload { .. })
+                | IndexerFault::Limit(_)
+                | IndexerFault::Downloads(_) => Given::Not(busy(desk, indexer, sentence)),
+                IndexerFault::Missing | IndexerFault::Common(Fault::Status(404 | 410)) => {
+                    Given::Not(not_found(&sentence))
                 }
-                Trouble::Missing | Trouble::Status(404 | 410) => Given::Not(not_found(&sentence)),
                 _ => Given::Not(Refused {
                     status: StatusCode::BAD_GATEWAY,
                     sentence,

@@ -29,7 +29,7 @@ fn table() -> Vec<Case> {
     let status = |status| B::Status(status, RetryAfter::None);
     let seconds = |status, seconds| B::Status(status, RetryAfter::Seconds(seconds));
     let said = |code, words: &str| B::Error(code, words.to_owned());
-    let often = "it answered that it is asked too often";
+    let often = "it says we ask too often";
     let large = "the answer is larger than 16777216 bytes";
     let unreadable = "its answer cannot be read";
     vec![
@@ -243,6 +243,18 @@ async fn failures_climb_the_ladder_and_a_success_comes_down() {
     indexers[0].set(Behaviour::Status(500, RetryAfter::None));
     world.get("/torznab/api?t=search&q=other").await;
     assert_eq!(world.state_of("a"), "cooldown 60", "from the first rung");
+}
+
+/// One that is just being started again is there soon, so it is not disabled like one whose address is wrong.
+#[tokio::test(start_paused = true)]
+async fn where_nobody_listens_there_may_be_somebody_soon() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let world = World::fleeting(network.ground(), &named(&indexers));
+    let fault = weir_testkit::memory::Fault::Refused;
+    network.set_fault(indexers[0].address(), fault);
+    world.get("/torznab/api?t=search&q=some").await;
+    assert_eq!(world.state_of("a"), "cooldown 60");
 }
 
 #[tokio::test(start_paused = true)]

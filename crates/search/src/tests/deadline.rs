@@ -94,7 +94,7 @@ async fn whose_turn_comes_within_five_minutes_is_waited_for_and_no_longer() {
         assert!(
             reply
                 .reason("a")
-                .starts_with("it rests: it answered that it is asked too often")
+                .starts_with("it rests: it says we ask too often")
         );
         world.until(10 * MINUTE).await;
         let asked = words(&indexers[0].searches());
@@ -148,9 +148,7 @@ async fn an_indexer_that_begins_to_rest_while_others_wait_for_it_is_named_then()
     }
     assert!(other.took <= 7 * SECOND, "{:?}", other.took);
     assert!(
-        other
-            .body
-            .contains("it rests: it answered that it is asked too often"),
+        other.body.contains("it rests: it says we ask too often"),
         "{}",
         other.body
     );

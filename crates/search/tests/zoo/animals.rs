@@ -9,7 +9,7 @@ fn table() -> Vec<(Behaviour, Option<&'static str>)> {
     use Behaviour as B;
     let status = |status, retry_after| B::Status(status, retry_after);
     let said = |code, words: &str| B::Error(code, words.to_owned());
-    let often = Some("it answered that it is asked too often");
+    let often = Some("it says we ask too often");
     let date = RetryAfter::Text("Fri, 06 Nov 2099 08:49:37 GMT".to_owned());
     let unreadable = Some("its answer cannot be read: ");
     let silent = Some("it did not answer within 0.4 s");

@@ -17,7 +17,7 @@ async fn a_link_gives_what_the_indexer_gives_or_says_why_not() {
         (
             status(429, RetryAfter::Seconds(77)),
             429,
-            "odd gave no file: it answered that it is asked too often.",
+            "odd gave no file: it says we ask too often.",
         ),
         (
             status(500, RetryAfter::None),

@@ -30,7 +30,7 @@ fn a_search_prints_a_table_and_who_was_skipped() {
         notes.contains("one: ") && notes.contains("two: "),
         "{notes}"
     );
-    assert!(notes.contains("asked too often"), "{notes}");
+    assert!(notes.contains("we ask too often"), "{notes}");
     assert!(
         !printed(&output).contains("passkey"),
         "{}",
