@@ -11,13 +11,13 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use weir_web::Failure;
 
-use crate::desk::Desk;
 use crate::search::{Search, SearchId};
+use crate::views::Views;
 
 pub(crate) use self::history::View;
 
 /// All of it.
-pub(crate) fn router(desk: &Arc<Desk>) -> Router {
+pub(crate) fn router(views: &Arc<Views>) -> Router {
     Router::new()
         .route(
             "/api/v1/searches",
@@ -30,11 +30,11 @@ pub(crate) fn router(desk: &Arc<Desk>) -> Router {
         .route("/api/v1/searches/{id}/events", get(events::of_search))
         .route("/api/v1/events", get(events::asked_for))
         .route("/api/v1/history", get(history::list))
-        .with_state(desk.clone())
+        .with_state(views.clone())
 }
 
 /// The search that an address names.
-pub(crate) fn find(desk: &Desk, id: &str) -> Result<Arc<Search>, Failure> {
+pub(crate) fn find(views: &Views, id: &str) -> Result<Arc<Search>, Failure> {
     let Some(known) = SearchId::parse(id) else {
         return Err(Failure::new(
             StatusCode::NOT_FOUND,
@@ -42,7 +42,7 @@ pub(crate) fn find(desk: &Desk, id: &str) -> Result<Arc<Search>, Failure> {
             "Take it from the answer that began the search.",
         ));
     };
-    desk.searches.find(known).ok_or_else(|| {
+    views.searches.find(known).ok_or_else(|| {
         Failure::new(
             StatusCode::NOT_FOUND,
             "This search is no longer kept.",

@@ -9,6 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -47,6 +48,9 @@ pub(crate) struct Cache {
     limit: i64,
     /// Bytes of one answer when unpacked.
     answer_limit: u64,
+    /// How often the cache had a fresh answer, and how often it had not.
+    hits: AtomicU64,
+    misses: AtomicU64,
 }
 
 /// Read answers, the least used of which go first.
@@ -86,7 +90,25 @@ impl Cache {
             writes: Mutex::new((LOOK, 0)),
             limit: i64::try_from(limit).unwrap_or(i64::MAX),
             answer_limit: answer_limit as u64,
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
         }
+    }
+
+    /// A question is answered from here. Only who asks knows whether what is kept is fresh enough.
+    pub(crate) fn count_hit(&self) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A question has no fresh answer here.
+    pub(crate) fn count_miss(&self) {
+        self.misses.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Hits and misses.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (read(&self.hits), read(&self.misses))
     }
 
     /// The answer with this key, however old. `scrub` is for what comes from the file, as an indexer sent it.

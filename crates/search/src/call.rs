@@ -3,24 +3,17 @@
 use std::sync::Arc;
 
 use weir_config::SecretUrl;
-use weir_engine::dispatch::UpstreamId;
-use weir_engine::{Call, Landing, Outcome, Permit, Timeline};
+use weir_engine::dispatch::{Moment, UpstreamId};
+use weir_engine::{Call, Landing, Outcome, Permit};
 use weir_net::BoxFuture;
 
 use crate::bill::Bill;
-use crate::cache::{Cache, Sent};
+use crate::cache::Sent;
 use crate::indexer::{Indexer, Known, told};
 use crate::judge::IndexerFault;
-use crate::outbound::{Fetched, Outbound};
+use crate::model::Model;
+use crate::outbound::Fetched;
 use crate::part::{Answer, Digest, Part, PartKey};
-use crate::words::unix;
-
-/// What calls share.
-pub(crate) struct Office {
-    pub(crate) outbound: Outbound,
-    pub(crate) cache: Cache,
-    pub(crate) timeline: Timeline,
-}
 
 /// What came of asking for caps.
 pub(crate) type CapsAnswer = Result<Arc<Known>, IndexerFault>;
@@ -29,7 +22,7 @@ pub(crate) type FileAnswer = Result<Fetched, IndexerFault>;
 
 /// Asks an indexer a question.
 pub(crate) struct Searching {
-    pub(crate) office: Arc<Office>,
+    pub(crate) model: Arc<Model>,
     pub(crate) indexer: Arc<Indexer>,
     /// Releases wanted at most.
     pub(crate) limit: u32,
@@ -40,63 +33,59 @@ pub(crate) struct Searching {
 
 /// Asks an indexer what it can do.
 pub(crate) struct Introducing {
-    pub(crate) office: Arc<Office>,
+    pub(crate) model: Arc<Model>,
     pub(crate) indexer: Arc<Indexer>,
     pub(crate) landing: Landing<UpstreamId, CapsAnswer>,
 }
 
 /// The same for an operator, who waits for nothing but the outcome.
 pub(crate) struct Probing {
-    pub(crate) office: Arc<Office>,
+    pub(crate) model: Arc<Model>,
     pub(crate) indexer: Arc<Indexer>,
 }
 
 /// Gets the file behind a link.
 pub(crate) struct Fetching {
-    pub(crate) office: Arc<Office>,
+    pub(crate) model: Arc<Model>,
     pub(crate) indexer: Arc<Indexer>,
     pub(crate) url: SecretUrl,
     pub(crate) landing: Landing<(UpstreamId, Digest), FileAnswer>,
 }
 
-impl Office {
-    pub(crate) fn wall(&self) -> i64 {
-        unix(self.timeline.now())
+/// What a fault means; told to the engine, which may learn a limit from it.
+fn explain(fault: &IndexerFault, indexer: &Indexer, permit: &Permit, now: Moment) -> Outcome {
+    permit.explain(fault.to_string());
+    let learn = |wait| indexer.learn(wait, now);
+    if let Some(usage) = fault.refuses_for().and_then(learn) {
+        permit.observe(usage);
     }
+    fault.outcome(permit)
+}
 
-    /// What a fault means; told to the engine, which may learn a limit from it.
-    fn explain(&self, fault: &IndexerFault, indexer: &Indexer, permit: &Permit) -> Outcome {
-        permit.explain(fault.to_string());
-        let learn = |wait| indexer.learn(wait, self.timeline.now());
-        if let Some(usage) = fault.refuses_for().and_then(learn) {
-            permit.observe(usage);
-        }
-        fault.outcome(permit)
-    }
-
-    async fn caps(&self, indexer: &Indexer) -> CapsAnswer {
-        indexer.note_start(self.timeline.now());
-        let caps = self.outbound.caps(&indexer.endpoint).await?;
-        let at = self.wall();
-        self.cache
-            .put_caps(indexer.name(), &indexer.source, at, &caps);
-        let known = Arc::new(Known::new(caps, at));
-        indexer.known.store(Some(known.clone()));
-        Ok(known)
-    }
+/// Asks for caps, and keeps them.
+async fn caps(model: &Model, indexer: &Indexer) -> CapsAnswer {
+    indexer.note_start(model.now());
+    let caps = model.outbound.caps(&indexer.endpoint).await?;
+    let at = model.wall();
+    model
+        .cache
+        .put_caps(indexer.name(), &indexer.source, at, &caps);
+    let known = Arc::new(Known::new(caps, at));
+    indexer.known.store(Some(known.clone()));
+    Ok(known)
 }
 
 impl Searching {
     async fn call(&self, permit: Permit) -> Outcome {
-        let (office, indexer) = (&*self.office, &*self.indexer);
+        let (model, indexer) = (&*self.model, &*self.indexer);
         self.bill.called();
-        indexer.note_start(office.timeline.now());
+        indexer.note_start(model.now());
         let query = &self.landing.key().query;
-        let found = office.outbound.search(&indexer.endpoint, query, self.limit);
+        let found = model.outbound.search(&indexer.endpoint, query, self.limit);
         let found = match found.await {
             Ok(found) => found,
             Err(fault) => {
-                let outcome = office.explain(&fault, indexer, &permit);
+                let outcome = explain(&fault, indexer, &permit, model.now());
                 self.landing.put_last(Arc::new(Err(fault)));
                 return outcome;
             }
@@ -104,7 +93,7 @@ impl Searching {
         for usage in found.feed.limits.iter().flat_map(told) {
             permit.observe(usage);
         }
-        let at = office.wall();
+        let at = model.wall();
         let part = Arc::new(Part::new(found.feed.releases, at));
         let sent = Sent {
             indexer: self.landing.key().indexer.clone(),
@@ -112,7 +101,7 @@ impl Searching {
             charset: found.charset,
             body: found.body,
         };
-        office.cache.put(self.landing.key().digest(), &part, sent);
+        model.cache.put(self.landing.key().digest(), &part, sent);
         self.landing.put(Arc::new(Ok(part)));
         Outcome::Done
     }
@@ -127,11 +116,11 @@ impl Call for Searching {
 impl Call for Introducing {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
-            let answer = self.office.caps(&self.indexer).await;
+            let answer = caps(&self.model, &self.indexer).await;
             let outcome = match &answer {
                 Ok(_) => Outcome::Done,
                 Err(fault) if fault.is_no_caps() => Outcome::No,
-                Err(fault) => self.office.explain(fault, &self.indexer, &permit),
+                Err(fault) => explain(fault, &self.indexer, &permit, self.model.now()),
             };
             tell(&self.landing, answer);
             outcome
@@ -154,9 +143,9 @@ where
 impl Call for Probing {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
-            match self.office.caps(&self.indexer).await {
+            match caps(&self.model, &self.indexer).await {
                 Ok(_) => Outcome::Done,
-                Err(fault) => self.office.explain(&fault, &self.indexer, &permit),
+                Err(fault) => explain(&fault, &self.indexer, &permit, self.model.now()),
             }
         })
     }
@@ -165,12 +154,12 @@ impl Call for Probing {
 impl Call for Fetching {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
-            let office = &*self.office;
-            let fetched = office.outbound.fetch(&self.indexer.endpoint, &self.url);
+            let model = &*self.model;
+            let fetched = model.outbound.fetch(&self.indexer.endpoint, &self.url);
             let answer = fetched.await;
             if let Ok(Fetched::Bytes(bytes)) = &answer {
                 let (_, key) = self.landing.key();
-                office.cache.put_file(*key, office.wall(), bytes.clone());
+                model.cache.put_file(*key, model.wall(), bytes.clone());
             }
             let outcome = match &answer {
                 Ok(_) => Outcome::Done,
@@ -178,9 +167,7 @@ impl Call for Fetching {
                     permit.explain(fault.to_string());
                     let own_host = self.indexer.endpoint.is_at(&self.url);
                     if let Some(wait) = fault.gives_no_files_for(own_host) {
-                        let until = office.timeline.now() + wait;
-                        let calls = &mut *self.indexer.calls.lock();
-                        calls.no_files_before = calls.no_files_before.max(until);
+                        self.indexer.note_no_files(wait, model.now());
                     }
                     fault.outcome_of_file(own_host, &permit)
                 }

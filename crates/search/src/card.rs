@@ -1,17 +1,18 @@
 //! The search front's card on the overview.
 
-use weir_engine::Standing;
+use weir_engine::{Engine, Standing};
 use weir_web::{Card, CardState, CardView, Figure};
-
-use crate::desk::Desk;
 
 /// What to write to have an indexer.
 const LINES: &str =
     "search:\n  indexers:\n    - { name: one, url: \"http://127.0.0.1:9117/api\", api_key: KEY }";
 
-impl Card for Desk {
+/// How well the front answers, at a glance.
+pub(crate) struct SearchCard(pub(crate) Engine);
+
+impl Card for SearchCard {
     fn view(&self) -> CardView {
-        let rows = self.engine.upstreams(0, usize::MAX);
+        let rows = self.0.upstreams(0, usize::MAX);
         if rows.is_empty() {
             return CardView {
                 state: CardState::Unconfigured,
@@ -23,7 +24,7 @@ impl Card for Desk {
         }
         let open = |standing| matches!(standing, Standing::Open | Standing::Probing);
         let open = rows.iter().filter(|row| open(row.standing)).count();
-        let counters = self.engine.status().counters;
+        let counters = self.0.status().counters;
         let figure = |label: &str, value: u64| Figure {
             label: label.into(),
             value: value.to_string(),

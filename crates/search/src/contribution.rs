@@ -2,31 +2,31 @@
 
 use std::sync::Arc;
 
-use weir_web::{Contribution, Icon};
+use weir_web::{Access, Contribution, Icon};
 
-use crate::front::Front;
+use crate::card::SearchCard;
+use crate::stats::SearchStats;
+use crate::upstreams::IndexerViews;
+use crate::views::Views;
 use crate::{api, inbound, metrics, pages};
 
-impl Front {
-    /// Pages, API, feeds, downloads, figures and metrics.
-    pub(crate) fn contribute(&self) -> Contribution {
-        let desk = &self.desk;
-        let (access, feeds) = inbound::feeds(desk);
-        let (key, lists) = inbound::lists(desk);
-        let shown: Arc<crate::desk::Desk> = desk.clone();
-        let counted = desk.clone();
-        let contribution = Contribution::new("search", "Search", Icon::Search)
-            .card(shown.clone())
-            .stats(shown.clone())
-            .upstreams(shown)
-            .router(pages::router(desk))
-            .router_for(access, feeds)
-            .router_for(key, lists)
-            .router_for(weir_web::Access::Api, api::router(desk))
-            .router_for(weir_web::Access::Open, inbound::downloads(desk))
-            .metrics(move |registry| metrics::register(counted, registry));
-        pages::nav()
-            .into_iter()
-            .fold(contribution, Contribution::nav)
-    }
+/// Pages, API, feeds, downloads, figures and metrics.
+pub(crate) fn contribution(views: &Arc<Views>) -> Contribution {
+    let model = &views.model;
+    let (access, feeds) = inbound::feeds(views);
+    let (key, lists) = inbound::lists(views);
+    let counted = model.clone();
+    let contribution = Contribution::new("search", "Search", Icon::Search)
+        .card(Arc::new(SearchCard(model.engine.clone())))
+        .stats(Arc::new(SearchStats(model.clone())))
+        .upstreams(Arc::new(IndexerViews(model.clone())))
+        .router(pages::router(views))
+        .router_for(access, feeds)
+        .router_for(key, lists)
+        .router_for(Access::Api, api::router(views))
+        .router_for(Access::Open, inbound::downloads(views))
+        .metrics(move |registry| metrics::register(counted, registry));
+    pages::nav()
+        .into_iter()
+        .fold(contribution, Contribution::nav)
 }

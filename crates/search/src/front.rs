@@ -8,11 +8,17 @@ use weir_net::BoxFuture;
 use weir_web::{Contribution, Refused, Reload, Requests, Staged};
 
 use crate::config::Config;
-use crate::desk::{Desk, Error, Storage};
+use crate::contribution::contribution;
+use crate::error::Error;
+use crate::model::{Model, Storage};
+use crate::views::Views;
+
+/// Time that tasks have to end at least, however short the drain is.
+const LAST: Duration = Duration::from_secs(1);
 
 /// The running front.
 pub struct Front {
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) views: Arc<Views>,
 }
 
 impl Front {
@@ -21,38 +27,46 @@ impl Front {
     /// # Errors
     /// When its files or its way out are not to be had.
     pub fn start(config: &Config, outward: Outward, files: Storage) -> Result<Self, Error> {
-        let desk = Desk::start(config, outward, files)?;
-        Ok(Self { desk })
+        let views = Arc::new(Views::new(Model::open(config, outward, files)?));
+        let vital = views.model.engine.vitals().add("search", "sweeper");
+        let sweep = vital.drive(views.clone(), |views| Box::pin(views.sweep()));
+        views.lifetime.spawn(sweep);
+        Ok(Self { views })
     }
 }
 
 impl weir_web::Front for Front {
     fn contribution(&self, _requests: &Requests) -> Result<Contribution, Refused> {
-        Ok(self.contribute())
+        Ok(contribution(&self.views))
     }
 
     fn look_up_anew(&self) {
-        self.desk.look_up_anew();
+        self.views.model.indexers.look_up_anew();
     }
 
     fn leave(&self) {
-        self.desk.leaving.cancel();
+        self.views.lifetime.leave();
     }
 
     fn stop(&self, drain: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(self.desk.stop(drain))
+        Box::pin(async move {
+            let lifetime = &self.views.lifetime;
+            lifetime.leave();
+            self.views.model.engine.shutdown(drain).await;
+            lifetime.close(drain.max(LAST)).await;
+        })
     }
 
     fn close(&self) {
-        self.desk.office.cache.close();
+        self.views.model.cache.close();
     }
 }
 
 impl<C: AsRef<Config>> Reload<C> for Front {
     fn stage(&self, config: &C) -> Result<Staged, Refused> {
         let config = config.as_ref().clone();
-        let numbers = self.desk.numbers(&config)?;
-        let desk = self.desk.clone();
-        Ok(Box::new(move || desk.reload(&config, &numbers)))
+        let numbers = self.views.model.numbers(&config)?;
+        let views = self.views.clone();
+        Ok(Box::new(move || views.apply(&config, &numbers)))
     }
 }

@@ -15,18 +15,18 @@ use weir_search_proto::Protocol;
 use weir_web::Access;
 
 use self::torznab::Arrival;
-use crate::desk::Desk;
 use crate::reply;
+use crate::views::Views;
 
 pub(crate) use self::scope::Scope;
 
 /// Routes that need a key, but for caps.
-pub(crate) fn feeds(desk: &Arc<Desk>) -> (Access, Router) {
+pub(crate) fn feeds(views: &Arc<Views>) -> (Access, Router) {
     let router = Router::new()
         .merge(of(Protocol::Torrent))
         .merge(of(Protocol::Nzb))
         .merge(aliases::feeds())
-        .with_state(desk.clone());
+        .with_state(views.clone());
     let access = Access::OpenFeed {
         refuse: reply::refusal,
         open: is_open,
@@ -35,13 +35,13 @@ pub(crate) fn feeds(desk: &Arc<Desk>) -> (Access, Router) {
 }
 
 /// Routes that always need a key: caps are open, but not who is there.
-pub(crate) fn lists(desk: &Arc<Desk>) -> (Access, Router) {
-    let router = aliases::lists().with_state(desk.clone());
+pub(crate) fn lists(views: &Arc<Views>) -> (Access, Router) {
+    let router = aliases::lists().with_state(views.clone());
     (Access::Feed(reply::refusal), router)
 }
 
 /// All indexers of a protocol, one of them, those with a tag.
-fn of(protocol: Protocol) -> Router<Arc<Desk>> {
+fn of(protocol: Protocol) -> Router<Arc<Views>> {
     let [all, one, tagged] = addresses_of(protocol);
     Router::new()
         .route(
@@ -77,10 +77,10 @@ pub(crate) fn addresses() -> Vec<String> {
 }
 
 /// Downloads, which carry their right in the link.
-pub(crate) fn downloads(desk: &Arc<Desk>) -> Router {
+pub(crate) fn downloads(views: &Arc<Views>) -> Router {
     Router::new()
         .route("/dl/{token}/{name}", get(download::show))
-        .with_state(desk.clone())
+        .with_state(views.clone())
 }
 
 /// What indexers can do is no secret, and some programs ask for it before they have a key. Who they are is one: without

@@ -1,25 +1,28 @@
-//! The indexers that are there, and what is known of each.
+//! One indexer, and what is known of it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use weir_config::SecretUrl;
 use weir_engine::dispatch::policy::{Usage, Window};
 use weir_engine::dispatch::{Budget, Moment, UpstreamId};
+use weir_engine::{Engine, Joining};
 use weir_search_proto::{ApiLimits, Caps, Function, Mapping, Protocol, Term};
 
 use crate::config::indexer::{self, Kind};
 use crate::outbound::Endpoint;
+use crate::policy;
 
 /// Starts of calls that are remembered to learn a limit from.
 const STARTS: usize = 10_000;
 /// From so few calls nothing is learned: who refuses them refuses bursts.
 const LEAST: usize = 10;
 
-/// One indexer.
+/// An upstream of this front. Replaced by another when its entry in the configuration changes.
 pub(crate) struct Indexer {
     /// The number that programs know it by which know Prowlarr; it stays with the name.
     pub(crate) number: u32,
@@ -40,10 +43,10 @@ pub(crate) struct Indexer {
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     /// Since when all are counted.
-    pub(crate) since: Moment,
+    since: Moment,
     starts: VecDeque<Moment>,
     /// It gives no files before then: it said so, or the host that has them.
-    pub(crate) no_files_before: Moment,
+    no_files_before: Moment,
 }
 
 /// What an indexer can do.
@@ -55,12 +58,6 @@ pub(crate) struct Known {
     pub(crate) at: i64,
     /// It did not say anything that can be read, so this is what any indexer can do.
     pub(crate) assumed: bool,
-}
-
-/// All of them, in the order of the configuration.
-#[derive(Default)]
-pub(crate) struct Roster {
-    pub(crate) all: Vec<Arc<Indexer>>,
 }
 
 impl Known {
@@ -117,6 +114,24 @@ impl Indexer {
         }
     }
 
+    /// One that takes its place in the roster. What was known of it stays with it where only its entry has changed.
+    pub(crate) fn join(
+        config: indexer::Indexer,
+        number: u32,
+        joining: Joining<'_, Self>,
+        now: Moment,
+    ) -> Self {
+        let known = joining.before.and_then(|same| same.known.load_full());
+        let mut indexer = Self::new(config, number, joining.upstream, known);
+        match joining.before {
+            Some(same) => indexer.calls = same.calls.clone(),
+            // It was called before, nobody knows how often.
+            None if joining.known => indexer.calls.lock().since = now,
+            None => {}
+        }
+        indexer
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.config.name
     }
@@ -134,6 +149,25 @@ impl Indexer {
         format!("{}://{}", url.scheme(), url.authority())
     }
 
+    /// How long the next download has to wait, if it does.
+    pub(crate) fn wait_for_files(&self, engine: &Engine) -> Option<Duration> {
+        let (wait, why) = engine.next_wait(self.upstream, policy::INTERACTIVE, Budget::Grab);
+        let allowed = self.no_files_for(engine.timeline().now());
+        let wait = why.map_or(allowed, |_| wait.max(allowed));
+        (!wait.is_zero()).then_some(wait)
+    }
+
+    /// For how long it gives no files, because it or the host that has them said so.
+    pub(crate) fn no_files_for(&self, now: Moment) -> Duration {
+        now.until(self.calls.lock().no_files_before)
+    }
+
+    /// It gives no files for so long, or longer if it said so before.
+    pub(crate) fn note_no_files(&self, wait: Duration, now: Moment) {
+        let before = &mut self.calls.lock().no_files_before;
+        *before = (*before).max(now + wait);
+    }
+
     /// Remembers that it is called now.
     pub(crate) fn note_start(&self, now: Moment) {
         let starts = &mut self.calls.lock().starts;
@@ -146,7 +180,7 @@ impl Indexer {
 
     /// What it seems to allow, given that it refuses us now and for so long: as many calls as were made before the
     /// refused one. Short waits say nothing, they are about bursts; nor does a time that was not counted whole.
-    pub(crate) fn learn(&self, retry_after: std::time::Duration, now: Moment) -> Option<Usage> {
+    pub(crate) fn learn(&self, retry_after: Duration, now: Moment) -> Option<Usage> {
         let window = if retry_after < Window::Minute.length() * 10 {
             return None;
         } else if retry_after <= Window::Hour.length() {
@@ -189,18 +223,4 @@ pub(crate) fn told(limits: &ApiLimits) -> impl Iterator<Item = Usage> {
     let query = usage(Budget::Query, limits.calls_allowed, limits.calls_made);
     let grab = usage(Budget::Grab, limits.grabs_allowed, limits.grabs_made);
     query.into_iter().chain(grab)
-}
-
-impl Roster {
-    pub(crate) fn named(&self, name: &str) -> Option<&Arc<Indexer>> {
-        self.all.iter().find(|indexer| indexer.name() == name)
-    }
-
-    pub(crate) fn numbered(&self, number: u32) -> Option<&Arc<Indexer>> {
-        self.all.iter().find(|indexer| indexer.number == number)
-    }
-
-    pub(crate) fn upstream(&self, upstream: UpstreamId) -> Option<&Arc<Indexer>> {
-        self.all.iter().find(|indexer| indexer.upstream == upstream)
-    }
 }

@@ -5,7 +5,7 @@
 //! `reply`). What comes later is kept for the next asker.
 
 mod api;
-mod asking;
+mod ask;
 #[cfg(feature = "bench")]
 pub mod bench;
 mod bill;
@@ -14,16 +14,21 @@ mod call;
 mod card;
 pub mod config;
 mod contribution;
-mod desk;
+mod downloads;
+mod error;
 mod fanout;
 mod front;
 mod history;
 mod inbound;
 mod indexer;
+mod introductions;
 mod judge;
+mod lifetime;
 mod links;
 mod merge;
 mod metrics;
+mod model;
+mod no_answer;
 mod outbound;
 mod pages;
 mod part;
@@ -31,20 +36,22 @@ mod plan;
 mod policy;
 mod program;
 mod progress;
-mod record;
 mod releases;
 mod reply;
 #[cfg(test)]
 mod rig;
 mod search;
+mod searches;
 mod session;
 mod stats;
 #[cfg(test)]
 mod tests;
 mod throttle;
 mod upstreams;
+mod views;
 mod words;
 
-pub use desk::{Error, Storage};
+pub use error::Error;
 pub use front::Front;
+pub use model::Storage;
 pub use policy::policy;

@@ -10,9 +10,9 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 
-use crate::desk::Desk;
+use crate::model::Model;
 
-struct Cached(Arc<Desk>);
+struct Cached(Arc<Model>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Front {
@@ -22,21 +22,21 @@ struct Front {
 const SEARCH: Front = Front { front: "search" };
 
 /// Registers it; names begin with `weir_` already.
-pub(crate) fn register(desk: Arc<Desk>, registry: &mut Registry) {
-    registry.register_collector(Box::new(Cached(desk)));
+pub(crate) fn register(model: Arc<Model>, registry: &mut Registry) {
+    registry.register_collector(Box::new(Cached(model)));
 }
 
 impl fmt::Debug for Cached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Cached")
-            .field(&self.0.counts.read())
+            .field(&self.0.cache.counts())
             .finish()
     }
 }
 
 impl Collector for Cached {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let (hits, misses) = self.0.counts.read();
+        let (hits, misses) = self.0.cache.counts();
         let counted = [
             ("cache_hits", "Questions answered from the cache", hits),
             (
@@ -50,7 +50,7 @@ impl Collector for Cached {
             let mut family = encoder.encode_descriptor(name, help, None, kind)?;
             ConstCounter::new(count).encode(family.encode_family(&SEARCH)?)?;
         }
-        let (_, bytes) = self.0.office.cache.in_memory();
+        let (_, bytes) = self.0.cache.in_memory();
         let bytes = ConstGauge::new(i64::try_from(bytes).unwrap_or(i64::MAX));
         let help = "Answers kept in memory";
         let unit = Some(&prometheus_client::registry::Unit::Bytes);

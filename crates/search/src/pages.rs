@@ -15,17 +15,17 @@ use axum::routing::{get, post};
 use jiff::tz::TimeZone;
 use weir_web::{Failure, Icon, NavEntry, NavGroup, Shown, Visitor};
 
-use crate::desk::Desk;
+use crate::views::Views;
 use crate::words::second;
 
 /// All of them.
-pub(crate) fn router(desk: &Arc<Desk>) -> Router {
+pub(crate) fn router(views: &Arc<Views>) -> Router {
     Router::new()
         .route("/search", get(search::show).post(ask::begin))
         .route("/search/stop", post(ask::stop))
         .route("/history", get(history::show))
         .route("/connect", get(connect::show))
-        .with_state(desk.clone())
+        .with_state(views.clone())
 }
 
 /// Their places in the navigation.

@@ -7,7 +7,6 @@ use tokio::time::Instant;
 use weir_engine::dispatch::Moment;
 
 use crate::bill::Cost;
-use crate::desk::Desk;
 use crate::merge::List;
 use crate::search::{How, Place, Search, State, Tally};
 use crate::words::{age, at, capital, counted, grouped, took};
@@ -52,7 +51,8 @@ pub(crate) struct Line {
 }
 
 impl Progress {
-    pub(crate) fn of(desk: &Desk, search: &Search, list: &List) -> Self {
+    /// `now` is the wall time in seconds since 1970.
+    pub(crate) fn of(search: &Search, list: &List, now: i64) -> Self {
         let places = search.places();
         let tally = search.tally();
         let stopped = search.stop.is_cancelled();
@@ -61,7 +61,6 @@ impl Progress {
         let finished = stopped || tally.asking == 0 || Instant::now() >= search.deadline();
         let last = places.iter().filter(|place| !place.late);
         let last = last.map(|place| place.took).max().unwrap_or_default();
-        let now = desk.office.wall();
         let costs = search.costs();
         let line = |(place, cost): (&Place, &Cost)| {
             let (releases, _) = list.counts_of(&place.indexer);

@@ -5,7 +5,7 @@ use std::cmp::{Ordering, Reverse};
 use serde_json::{Value, json};
 use weir_search_proto::{InfoHash, Protocol, Release, category};
 
-use crate::desk::Desk;
+use crate::links::Links;
 use crate::merge::{List, Merged, Source};
 use crate::reply;
 use crate::search::ours;
@@ -209,12 +209,12 @@ pub(crate) fn is_free(release: &Release) -> bool {
 }
 
 /// A release for programs; links begin with `origin`.
-pub(crate) fn json(desk: &Desk, list: &List, merged: &Merged, origin: &str) -> Value {
+pub(crate) fn json(links: &Links, list: &List, merged: &Merged, origin: &str) -> Value {
     let first = merged.sources[0];
     let release = list.at(first);
     let sources = merged.sources.iter();
     let sources: Vec<Value> = sources
-        .map(|source| source_json(desk, list, *source, origin))
+        .map(|source| source_json(links, list, *source, origin))
         .collect();
     json!({
         "title": release.title,
@@ -230,13 +230,13 @@ pub(crate) fn json(desk: &Desk, list: &List, merged: &Merged, origin: &str) -> V
         "leechers": leechers(list, merged),
         "grabs": release.grabs,
         "freeleech": is_free(release),
-        "download": reply::link(desk, list, first, origin),
+        "download": reply::link(links, list, first, origin),
         "magnet": magnet(list, merged),
         "sources": sources,
     })
 }
 
-fn source_json(desk: &Desk, list: &List, source: Source, origin: &str) -> Value {
+fn source_json(links: &Links, list: &List, source: Source, origin: &str) -> Value {
     let (release, of) = (list.at(source), &list.contributions[usize::from(source.of)]);
     json!({
         "indexer": of.indexer.name(),
@@ -247,7 +247,7 @@ fn source_json(desk: &Desk, list: &List, source: Source, origin: &str) -> Value 
         "peers": release.peers,
         "cached": of.cached,
         "asked": second(of.part.at).to_string(),
-        "download": reply::link(desk, list, source, origin),
+        "download": reply::link(links, list, source, origin),
         "magnet": release.magnet,
     })
 }

@@ -13,10 +13,9 @@ use weir_web::Refusal;
 
 use crate::config::Config;
 use crate::config::indexer::Download;
-use crate::desk::Desk;
 use crate::inbound::Scope;
 use crate::indexer::Indexer;
-use crate::links::file_name;
+use crate::links::{Links, file_name};
 use crate::merge::{List, Merged, Source};
 use crate::search::ours;
 use crate::session::Frozen;
@@ -179,7 +178,7 @@ pub(crate) fn indexers(indexers: &[Arc<Indexer>]) -> Response {
 
 /// A page of a list.
 pub(crate) fn feed(
-    desk: &Desk,
+    links: &Links,
     scope: &Scope,
     frozen: &Frozen,
     page: Page,
@@ -206,7 +205,7 @@ pub(crate) fn feed(
         .skip(page.offset as usize)
         .take(page.limit as usize);
     let shown: Vec<Shown<'_>> = shown
-        .map(|merged| Shown::new(desk, list, merged, origin))
+        .map(|merged| Shown::new(links, list, merged, origin))
         .collect();
     let items = || shown.iter().map(|shown| shown.item(scope.protocol));
     let mut response = document(
@@ -233,7 +232,7 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn new(desk: &Desk, list: &'a List, merged: &Merged, origin: &str) -> Self {
+    fn new(links: &Links, list: &'a List, merged: &Merged, origin: &str) -> Self {
         let first = merged.sources[0];
         let (release, indexer) = (list.at(first), list.indexer(first));
         let mut also: Vec<&str> = merged.sources[1..]
@@ -250,7 +249,7 @@ impl<'a> Shown<'a> {
         }
         Self {
             guid: guid(list, merged),
-            download: link(desk, list, first, origin),
+            download: link(links, list, first, origin),
             categories: ours(indexer, &release),
             number: indexer.number.to_string(),
             indexer: indexer.name(),
@@ -317,7 +316,7 @@ pub(crate) fn guid(list: &List, merged: &Merged) -> String {
 }
 
 /// Our link to a source's file, or its magnet link where there is no file or the operator prefers that.
-pub(crate) fn link(desk: &Desk, list: &List, source: Source, origin: &str) -> String {
+pub(crate) fn link(links: &Links, list: &List, source: Source, origin: &str) -> String {
     let (release, indexer) = (list.at(source), list.indexer(source));
     let magnet = release.magnet.as_deref();
     let prefers_magnet = indexer.config.download == Download::Magnet;
@@ -332,7 +331,7 @@ pub(crate) fn link(desk: &Desk, list: &List, source: Source, origin: &str) -> St
         Protocol::Torrent => "torrent",
         Protocol::Nzb => "nzb",
     };
-    let token = desk.links.seal(indexer.name(), target);
+    let token = links.seal(indexer.name(), target);
     let name = file_name(&release.title, ending);
     format!("{origin}/dl/{token}/{name}")
 }

@@ -20,6 +20,21 @@ use crate::words::unix;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SearchId(pub(crate) u64);
 
+impl SearchId {
+    /// Reads the 16 hex digits that an id is written in.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u64::from_str_radix(text, 16).ok()?;
+        digits.then_some(Self(number))
+    }
+}
+
+impl std::fmt::Display for SearchId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
 /// A question to some indexers.
 pub(crate) struct Question {
     pub(crate) query: Query,
@@ -225,6 +240,11 @@ impl Search {
             .iter()
             .filter(|place| !matches!(place.state, State::Nothing(_)));
         wanted.map(|place| place.indexer.clone()).collect()
+    }
+
+    /// Whether the answer at this place is still awaited.
+    pub(crate) fn is_asking(&self, place: usize) -> bool {
+        matches!(self.places.lock()[place].state, State::Asking)
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -457,5 +477,21 @@ mod tests {
         assert_eq!(left(None, Some(2)), ["new", "old", "undated"]);
         assert_eq!(left(Some(1), None), ["old", "ancient", "undated"]);
         assert_eq!(left(Some(1), Some(2)), ["old", "undated"]);
+    }
+
+    #[test]
+    fn an_id_is_16_hex_digits() {
+        let id = SearchId(0xab);
+        assert_eq!(id.to_string(), "00000000000000ab");
+        assert_eq!(SearchId::parse(&id.to_string()), Some(id));
+        for text in [
+            "",
+            "ab",
+            "+0000000000000ab",
+            "00000000000000abc",
+            "000000000000000g",
+        ] {
+            assert_eq!(SearchId::parse(text), None, "{text}");
+        }
     }
 }

@@ -1,18 +1,25 @@
 //! The search front's section of `/stats`.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use weir_web::{Section, Stats};
 
-use crate::desk::Desk;
+use crate::model::Model;
 use crate::policy;
+use crate::upstreams::IndexerViews;
 
-impl Stats for Desk {
+/// The front's figures.
+pub(crate) struct SearchStats(pub(crate) Arc<Model>);
+
+impl Stats for SearchStats {
     fn section(&self) -> Section {
-        let counters = self.engine.status().counters;
-        let (hits, misses) = self.counts.read();
-        let (parts, bytes) = self.office.cache.in_memory();
+        let model = &self.0;
+        let counters = model.engine.status().counters;
+        let (hits, misses) = model.cache.counts();
+        let (parts, bytes) = model.cache.in_memory();
         let fields = [
-            ("indexers", json!(self.roster.load().all.len())),
+            ("indexers", json!(model.indexers.all().len())),
             ("asked", json!(counters.asked)),
             ("from_cache", json!(counters.from_memory)),
             ("shared", json!(counters.shared)),
@@ -35,7 +42,7 @@ impl Stats for Desk {
             text,
             top_level: false,
         };
-        let workers = policy::workers(&self.config.load());
-        Section::of_engine(self, workers).and(own)
+        let workers = policy::workers(&model.config.load());
+        Section::of_engine(&IndexerViews(model.clone()), workers).and(own)
     }
 }

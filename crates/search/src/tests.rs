@@ -61,21 +61,21 @@ impl World {
         let Ok(Request::Search(asked)) = parse_request(query).request else {
             panic!("{query} is no search");
         };
-        let desk = &self.front.desk;
+        let model = &self.front.views.model;
         Question {
             query: asked.query,
-            scope: desk.all_of(Protocol::Torrent),
+            scope: model.all_of(Protocol::Torrent),
             class,
             max_wait: None,
             no_cache: false,
-            program: desk.programs.heard("test", self.timeline.now()),
+            program: model.programs.heard("test", self.timeline.now()),
             address: "192.0.2.200".to_owned(),
-            deadline: desk.config.load().deadline,
+            deadline: model.config.load().deadline,
         }
     }
 
     fn begin(&self, query: &str, class: Class) -> Arc<Search> {
-        self.front.desk.begin(self.question(query, class))
+        self.front.views.fanout.begin(self.question(query, class))
     }
 }
 

@@ -1,21 +1,49 @@
-//! Indexers as pages, API and metrics see them.
+//! Who the upstreams of this front are: the entries of its roster, and what is shown of them.
 
 use std::sync::Arc;
 
 use weir_engine::dispatch::{Asker, UpstreamId};
-use weir_engine::{Call, Engine};
+use weir_engine::{Call, Engine, Listed};
 use weir_web::Upstreams;
 
 use crate::call::Probing;
-use crate::config::indexer::{Download, Kind};
-use crate::desk::Desk;
+use crate::config::indexer::{self as config, Download, Kind};
+use crate::indexer::Indexer;
+use crate::model::Model;
 use crate::policy::CLASSES;
 
 const WEEK: i64 = 7 * 24 * 60 * 60;
 
-impl Upstreams for Desk {
+impl Listed for Indexer {
+    type Entry = config::Indexer;
+
+    fn entry(&self) -> &config::Indexer {
+        &self.config
+    }
+
+    fn upstream(&self) -> UpstreamId {
+        self.upstream
+    }
+
+    fn name(entry: &config::Indexer) -> &str {
+        &entry.name
+    }
+
+    fn leads_elsewhere(before: &config::Indexer, now: &config::Indexer) -> bool {
+        !before.leads_where(now)
+    }
+
+    fn look_up_anew(&self) {
+        self.endpoint.look_up_anew();
+    }
+}
+
+/// The indexers as pages, API and metrics see them.
+pub(crate) struct IndexerViews(pub(crate) Arc<Model>);
+
+impl Upstreams for IndexerViews {
     fn engine(&self) -> &Engine {
-        &self.engine
+        &self.0.engine
     }
 
     fn kind(&self) -> &'static str {
@@ -23,17 +51,15 @@ impl Upstreams for Desk {
     }
 
     fn place(&self, upstream: UpstreamId) -> String {
-        let roster = self.roster.load();
-        let indexer = roster.upstream(upstream);
+        let indexer = self.0.indexers.find(upstream);
         indexer.map_or_else(String::new, |indexer| indexer.place())
     }
 
     fn probe(&self, upstream: UpstreamId) -> Option<Arc<dyn Call>> {
-        let indexer = self.roster.load().upstream(upstream)?.clone();
-        Some(Arc::new(Probing {
-            office: self.office.clone(),
-            indexer,
-        }))
+        let model = self.0.clone();
+        self.0
+            .indexers
+            .probe(upstream, |indexer| Probing { model, indexer })
     }
 
     fn classes(&self) -> &'static [&'static str] {
@@ -41,7 +67,8 @@ impl Upstreams for Desk {
     }
 
     fn facts(&self, upstream: UpstreamId) -> Vec<(String, String)> {
-        let Some(indexer) = self.roster.load().upstream(upstream).cloned() else {
+        let model = &*self.0;
+        let Some(indexer) = model.indexers.find(upstream) else {
             return Vec::new();
         };
         let config = &indexer.config;
@@ -62,15 +89,14 @@ impl Upstreams for Desk {
         if !config.tags.is_empty() {
             facts.push(("Tags".to_owned(), config.tags.join(", ")));
         }
-        let now = self.engine.timeline().now();
-        let no_files = now.until(indexer.calls.lock().no_files_before);
+        let no_files = indexer.no_files_for(model.now());
         if !no_files.is_zero() {
             let left = weir_engine::span(no_files);
             let text = format!("none for {left}: it said so, or the host that has them");
             facts.push(("Files".to_owned(), text));
         }
-        let since = self.office.wall() - WEEK;
-        if let Ok(found) = self.history.yield_of(indexer.name(), since) {
+        let since = model.wall() - WEEK;
+        if let Ok(found) = model.history.yield_of(indexer.name(), since) {
             let found = format!(
                 "{} releases in {} searches, {} of them nowhere else; {} downloads",
                 found.releases, found.searches, found.alone, found.grabs
@@ -82,11 +108,11 @@ impl Upstreams for Desk {
     }
 
     fn asker(&self, asker: Asker) -> Option<String> {
-        self.programs.name(asker)
+        self.0.programs.name(asker)
     }
 }
 
-fn abilities(indexer: &crate::indexer::Indexer) -> String {
+fn abilities(indexer: &Indexer) -> String {
     let Some(known) = indexer.known.load_full() else {
         return "it has not said yet".to_owned();
     };

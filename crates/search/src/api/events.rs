@@ -14,9 +14,8 @@ use tokio::sync::watch;
 use weir_web::Failure;
 
 use super::{find, wrong};
-use crate::desk::Desk;
-use crate::progress::Progress;
 use crate::search::Search;
+use crate::views::Views;
 
 /// Changes within this time are told at once.
 const TOGETHER: Duration = Duration::from_millis(200);
@@ -33,16 +32,16 @@ pub(super) struct Topics {
 
 /// `GET /api/v1/searches/{id}/events`.
 pub(super) async fn of_search(
-    State(desk): State<Arc<Desk>>,
+    State(views): State<Arc<Views>>,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
-    let search = find(&desk, &id)?;
-    Ok(answer(desk, search))
+    let search = find(&views, &id)?;
+    Ok(answer(views, search))
 }
 
 /// `GET /api/v1/events?search={id}`.
 pub(super) async fn asked_for(
-    State(desk): State<Arc<Desk>>,
+    State(views): State<Arc<Views>>,
     Query(topics): Query<Topics>,
 ) -> Result<Response, Failure> {
     if topics.search.is_empty() {
@@ -51,12 +50,12 @@ pub(super) async fn asked_for(
             "Send search= with the id of a search.",
         ));
     }
-    let search = find(&desk, &topics.search)?;
-    Ok(answer(desk, search))
+    let search = find(&views, &topics.search)?;
+    Ok(answer(views, search))
 }
 
-fn answer(desk: Arc<Desk>, search: Arc<Search>) -> Response {
-    let events = Sse::new(events(desk, search));
+fn answer(views: Arc<Views>, search: Arc<Search>) -> Response {
+    let events = Sse::new(events(views, search));
     let events = events.keep_alive(KeepAlive::new().interval(PING).text("ping"));
     // A proxy that gathers would hold them back.
     let straight = [(HeaderName::from_static("x-accel-buffering"), "no")];
@@ -65,7 +64,7 @@ fn answer(desk: Arc<Desk>, search: Arc<Search>) -> Response {
 
 /// Where a reader of a search is.
 struct Reader {
-    desk: Arc<Desk>,
+    views: Arc<Views>,
     search: Arc<Search>,
     changes: watch::Receiver<u64>,
     next: Next,
@@ -81,10 +80,10 @@ enum Next {
     Nothing,
 }
 
-fn events(desk: Arc<Desk>, search: Arc<Search>) -> impl Stream<Item = Result<Event, Infallible>> {
+fn events(views: Arc<Views>, search: Arc<Search>) -> impl Stream<Item = Result<Event, Infallible>> {
     let changes = search.watch();
     let reader = Reader {
-        desk,
+        views,
         search,
         changes,
         next: Next::First,
@@ -107,8 +106,8 @@ impl Reader {
             Next::Nothing => return None,
         }
         let number = *self.changes.borrow_and_update();
-        let list = self.desk.list(&self.search);
-        let progress = Progress::of(&self.desk, &self.search, &list);
+        let list = self.views.list(&self.search);
+        let progress = self.views.progress(&self.search, &list);
         self.next = match progress.finished {
             true => Next::Done,
             false => Next::Change,
@@ -126,7 +125,7 @@ impl Reader {
             () = tokio::time::sleep_until(self.search.deadline()) => {}
             // What each indexer is then called takes a moment.
             () = self.search.stop.cancelled() => tokio::time::sleep(TOGETHER / 4).await,
-            () = self.desk.leaving.cancelled() => self.search.stop.cancel(),
+            () = self.views.lifetime.leaving() => self.search.stop.cancel(),
         }
     }
 }

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use weir_web::Failure;
 
 use super::wrong;
-use crate::desk::Desk;
 use crate::history::Filter;
+use crate::views::Views;
 use crate::words::second;
 
 /// Rows of a page.
@@ -87,7 +87,7 @@ fn day(text: &str) -> Option<(i64, i64)> {
 
 /// `GET /api/v1/history`.
 pub(super) async fn list(
-    State(desk): State<Arc<Desk>>,
+    State(views): State<Arc<Views>>,
     Query(view): Query<View>,
 ) -> Result<Json<Value>, Failure> {
     let filter = view.filter().map_err(|mistake| {
@@ -102,13 +102,13 @@ pub(super) async fn list(
     };
     let (name, rows, last) = match view.grabs() {
         true => {
-            let rows = desk.history.grabs(&filter).map_err(failed)?;
+            let rows = views.model.history.grabs(&filter).map_err(failed)?;
             let last = rows.last().map(|row| row.id);
             let rows: Vec<Value> = rows.iter().map(|row| dated(row, row.at)).collect();
             ("grabs", rows, last)
         }
         false => {
-            let rows = desk.history.searches(&filter).map_err(failed)?;
+            let rows = views.model.history.searches(&filter).map_err(failed)?;
             let last = rows.last().map(|row| row.id);
             let rows: Vec<Value> = rows.iter().map(|row| dated(row, row.at)).collect();
             ("searches", rows, last)

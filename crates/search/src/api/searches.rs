@@ -13,12 +13,11 @@ use serde_json::{Value, json};
 use weir_web::{Failure, Visitor};
 
 use super::{find, wrong};
-use crate::asking::Ask;
-use crate::desk::Desk;
+use crate::ask::Ask;
 use crate::inbound::text;
 use crate::program;
-use crate::progress::Progress;
 use crate::releases::{self, Order, Wanted};
+use crate::views::Views;
 
 /// Searches that are listed.
 const RECENT: usize = 50;
@@ -50,7 +49,7 @@ pub(super) struct View {
 
 /// `POST /api/v1/searches`.
 pub(super) async fn begin(
-    State(desk): State<Arc<Desk>>,
+    State(views): State<Arc<Views>>,
     visitor: Visitor,
     headers: HeaderMap,
     body: Bytes,
@@ -85,11 +84,11 @@ pub(super) async fn begin(
         whole: String::new(),
         no_cache: body.no_cache,
     };
-    let now = desk.engine.timeline().now();
+    let now = views.model.now();
     let name = program::name(text(&headers, "user-agent"));
-    let program = desk.programs.heard(&name, now);
+    let program = views.model.programs.heard(&name, now);
     let address = visitor.client.address.to_string();
-    let search = desk
+    let search = views
         .search_for(&ask, program, address)
         .map_err(|mistake| wrong(mistake, "Nothing was asked of anybody."))?;
     let url = format!("/api/v1/searches/{}", search.id);
@@ -110,14 +109,14 @@ fn read(body: &[u8]) -> serde_json::Result<Body> {
 }
 
 /// `GET /api/v1/searches`: the last ones, newest first, without their releases.
-pub(super) async fn list(State(desk): State<Arc<Desk>>) -> Json<Value> {
-    let all = desk.searches.all();
+pub(super) async fn list(State(views): State<Arc<Views>>) -> Json<Value> {
+    let all = views.searches.all();
     let all: Vec<Value> = all
         .iter()
         .take(RECENT)
         .map(|search| {
-            let list = desk.list(search);
-            Progress::of(&desk, search, &list).json(search)
+            let list = views.list(search);
+            views.progress(search, &list).json(search)
         })
         .collect();
     Json(json!({ "searches": all }))
@@ -125,21 +124,21 @@ pub(super) async fn list(State(desk): State<Arc<Desk>>) -> Json<Value> {
 
 /// `GET /api/v1/searches/{id}`.
 pub(super) async fn one(
-    State(desk): State<Arc<Desk>>,
+    State(views): State<Arc<Views>>,
     Path(id): Path<String>,
     Query(view): Query<View>,
     visitor: Visitor,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Failure> {
-    let wanted = view.wanted(&desk)?;
-    let search = find(&desk, &id)?;
-    let list = desk.list(&search);
-    let mut body = Progress::of(&desk, &search, &list).json(&search);
+    let wanted = view.wanted(&views)?;
+    let search = find(&views, &id)?;
+    let list = views.list(&search);
+    let mut body = views.progress(&search, &list).json(&search);
     let (part, matching) = releases::part(&list, &wanted);
     let origin = visitor.client.origin(&headers);
     let part: Vec<Value> = part
         .into_iter()
-        .map(|merged| releases::json(&desk, &list, merged, &origin))
+        .map(|merged| releases::json(&views.model.links, &list, merged, &origin))
         .collect();
     body["matching"] = matching.into();
     body["offset"] = wanted.offset.into();
@@ -150,15 +149,15 @@ pub(super) async fn one(
 
 /// `DELETE /api/v1/searches/{id}`: who has not answered is no longer waited for.
 pub(super) async fn stop(
-    State(desk): State<Arc<Desk>>,
+    State(views): State<Arc<Views>>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Failure> {
-    find(&desk, &id)?.stop.cancel();
+    find(&views, &id)?.stop.cancel();
     Ok(StatusCode::NO_CONTENT)
 }
 
 impl View {
-    fn wanted(&self, desk: &Desk) -> Result<Wanted, Failure> {
+    fn wanted(&self, views: &Views) -> Result<Wanted, Failure> {
         let number = |name: &str, text: &str, default: usize| match text {
             "" => Ok(default),
             text => text
@@ -174,7 +173,7 @@ impl View {
                 )
             })?,
         };
-        let most = usize::try_from(desk.config.load().page_max.get()).unwrap_or(usize::MAX);
+        let most = usize::try_from(views.model.config.load().page_max.get()).unwrap_or(usize::MAX);
         Ok(Wanted {
             filter: self.filter.clone(),
             order,

@@ -14,9 +14,9 @@ use weir_web::Visitor;
 
 use super::scope::Scope;
 use super::torznab::Arrival;
-use crate::desk::Desk;
 use crate::indexer::Indexer;
 use crate::reply;
+use crate::views::Views;
 
 /// Prowlarr's list, and one of it.
 const LIST: &str = "/prowlarr/api/v1/indexer";
@@ -36,7 +36,7 @@ const JACKETT: [&str; 3] = [
 ];
 
 /// Who is there.
-pub(super) fn lists() -> Router<Arc<Desk>> {
+pub(super) fn lists() -> Router<Arc<Views>> {
     Router::new()
         .route("/prowlarr/api/v1/system/status", get(status))
         .route(LIST, get(list))
@@ -45,7 +45,7 @@ pub(super) fn lists() -> Router<Arc<Desk>> {
 }
 
 /// What they have.
-pub(super) fn feeds() -> Router<Arc<Desk>> {
+pub(super) fn feeds() -> Router<Arc<Views>> {
     let router = Router::new();
     let router = NUMBERED
         .into_iter()
@@ -70,11 +70,14 @@ async fn status() -> Json<Value> {
     }))
 }
 
-async fn list(State(desk): State<Arc<Desk>>, visitor: Visitor, headers: HeaderMap) -> Json<Value> {
+async fn list(
+    State(views): State<Arc<Views>>,
+    visitor: Visitor,
+    headers: HeaderMap,
+) -> Json<Value> {
     let origin = visitor.client.origin(&headers);
-    let roster = desk.roster.load();
-    let all: Vec<Value> = roster
-        .all
+    let all = views.model.indexers.all();
+    let all: Vec<Value> = all
         .iter()
         .map(|indexer| prowlarr(indexer, &origin))
         .collect();
@@ -82,35 +85,38 @@ async fn list(State(desk): State<Arc<Desk>>, visitor: Visitor, headers: HeaderMa
 }
 
 async fn one(
-    State(desk): State<Arc<Desk>>,
+    State(views): State<Arc<Views>>,
     Path(id): Path<String>,
     visitor: Visitor,
     headers: HeaderMap,
 ) -> Response {
     let origin = visitor.client.origin(&headers);
-    match by_number(&desk, &id) {
+    match by_number(&views, &id) {
         Ok(indexer) => Json(prowlarr(&indexer, &origin)).into_response(),
         Err(error) => reply::not_there(&error, Format::Json),
     }
 }
 
 async fn numbered(Path(id): Path<String>, arrival: Arrival) -> Response {
-    let scope = by_number(&arrival.desk, &id).map(Scope::of);
+    let scope = by_number(&arrival.views, &id).map(Scope::of);
     arrival.answer(None, scope).await
 }
 
-fn by_number(desk: &Desk, id: &str) -> Result<Arc<Indexer>, ErrorDocument> {
-    let roster = desk.roster.load();
-    let number = id.parse().ok();
-    let indexer = number.and_then(|number| roster.numbered(number));
-    indexer.cloned().ok_or_else(|| {
+fn by_number(views: &Views, id: &str) -> Result<Arc<Indexer>, ErrorDocument> {
+    let number: Option<u32> = id.parse().ok();
+    let indexer = number.and_then(|number| {
+        let indexers = &views.model.indexers;
+        indexers.find_by(|indexer| indexer.number == number)
+    });
+    indexer.ok_or_else(|| {
         let text = format!("There is no indexer with the number {id:?}.");
         ErrorDocument::new(code::INCORRECT_PARAMETER, text)
     })
 }
 
-async fn jackett_list(State(desk): State<Arc<Desk>>) -> Json<Value> {
-    let all: Vec<Value> = desk
+async fn jackett_list(State(views): State<Arc<Views>>) -> Json<Value> {
+    let all: Vec<Value> = views
+        .model
         .all_of(Protocol::Torrent)
         .iter()
         .map(|indexer| {
@@ -133,8 +139,8 @@ async fn jackett_list(State(desk): State<Arc<Desk>>) -> Json<Value> {
 
 async fn jackett(Path(id): Path<String>, arrival: Arrival) -> Response {
     let scope = match id.as_str() {
-        "all" => Ok(Scope::all(&arrival.desk, Some(Protocol::Torrent))),
-        name => Scope::named(&arrival.desk, Protocol::Torrent, name),
+        "all" => Ok(Scope::all(&arrival.views.model, Some(Protocol::Torrent))),
+        name => Scope::named(&arrival.views.model, Protocol::Torrent, name),
     };
     arrival.answer(Some(Protocol::Torrent), scope).await
 }

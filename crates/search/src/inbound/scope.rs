@@ -5,8 +5,8 @@ use std::sync::Arc;
 use weir_search_proto::error::code;
 use weir_search_proto::{ErrorDocument, Protocol};
 
-use crate::desk::Desk;
 use crate::indexer::Indexer;
+use crate::model::Model;
 
 /// Some indexers of one protocol, under one address.
 pub(crate) struct Scope {
@@ -20,11 +20,11 @@ pub(crate) struct Scope {
 
 impl Scope {
     /// All indexers, of one protocol or of both.
-    pub(crate) fn all(desk: &Desk, protocol: Option<Protocol>) -> Self {
+    pub(crate) fn all(model: &Model, protocol: Option<Protocol>) -> Self {
         let (name, indexers) = match protocol {
-            Some(Protocol::Torrent) => ("all torrent indexers", desk.all_of(Protocol::Torrent)),
-            Some(Protocol::Nzb) => ("all Usenet indexers", desk.all_of(Protocol::Nzb)),
-            None => ("all indexers", desk.roster.load().all.clone()),
+            Some(Protocol::Torrent) => ("all torrent indexers", model.all_of(Protocol::Torrent)),
+            Some(Protocol::Nzb) => ("all Usenet indexers", model.all_of(Protocol::Nzb)),
+            None => ("all indexers", model.indexers.all().to_vec()),
         };
         Self {
             indexers,
@@ -36,10 +36,10 @@ impl Scope {
 
     /// What everybody may know without a key: what all indexers can do together. It is the same for every address, so
     /// that nobody learns from it which indexers and tags there are.
-    pub(crate) fn open(desk: &Desk, protocol: Option<Protocol>) -> Self {
+    pub(crate) fn open(model: &Model, protocol: Option<Protocol>) -> Self {
         Self {
             in_detail: false,
-            ..Self::all(desk, protocol)
+            ..Self::all(model, protocol)
         }
     }
 
@@ -53,11 +53,11 @@ impl Scope {
     }
 
     pub(crate) fn tagged(
-        desk: &Desk,
+        model: &Model,
         protocol: Protocol,
         tag: &str,
     ) -> Result<Self, ErrorDocument> {
-        let mut indexers = desk.all_of(protocol);
+        let mut indexers = model.all_of(protocol);
         indexers.retain(|indexer| indexer.config.tags.iter().any(|other| other == tag));
         if indexers.is_empty() {
             let text =
@@ -74,14 +74,14 @@ impl Scope {
 
     /// One by its name. What it says of a wrong one is for those who may know who is there.
     pub(crate) fn named(
-        desk: &Desk,
+        model: &Model,
         protocol: Protocol,
         name: &str,
     ) -> Result<Self, ErrorDocument> {
-        let roster = desk.roster.load();
         let refused = |text| Err(ErrorDocument::new(code::INCORRECT_PARAMETER, text));
-        let Some(indexer) = roster.named(name) else {
-            let names: Vec<&str> = roster.all.iter().map(|indexer| indexer.name()).collect();
+        let Some(indexer) = model.indexers.named(name) else {
+            let all = model.indexers.all();
+            let names: Vec<&str> = all.iter().map(|indexer| indexer.name()).collect();
             return refused(match names.is_empty() {
                 true => format!("There is no indexer {name:?}: none is configured."),
                 false => format!(
@@ -94,7 +94,7 @@ impl Scope {
             let path = path(indexer.protocol());
             return refused(format!("{name} is asked at /{path}/{name}/api."));
         }
-        Ok(Self::of(indexer.clone()))
+        Ok(Self::of(indexer))
     }
 }
 

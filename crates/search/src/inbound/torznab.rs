@@ -15,11 +15,11 @@ use weir_web::{Failure, Visitor};
 
 use super::scope::{self, Scope};
 use super::text;
-use crate::desk::Desk;
 use crate::program::{self, Program};
 use crate::reply::{self, Page};
 use crate::search::{Question, Search, State};
 use crate::session::{Frozen, SessionKey};
+use crate::views::Views;
 use crate::words::unix;
 
 /// Time that caps wait for indexers which have not said yet what they can do.
@@ -27,20 +27,20 @@ const CAPS_WAIT: Duration = Duration::from_secs(5);
 
 /// A request and what belongs to it.
 pub(super) struct Arrival {
-    pub(super) desk: Arc<Desk>,
+    pub(super) views: Arc<Views>,
     pub(super) visitor: Visitor,
     pub(super) headers: HeaderMap,
     path: String,
     query: String,
 }
 
-impl FromRequestParts<Arc<Desk>> for Arrival {
+impl FromRequestParts<Arc<Views>> for Arrival {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, desk: &Arc<Desk>) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, views: &Arc<Views>) -> Result<Self, Failure> {
         Ok(Self {
-            desk: desk.clone(),
-            visitor: Visitor::from_request_parts(parts, desk).await?,
+            views: views.clone(),
+            visitor: Visitor::from_request_parts(parts, views).await?,
             headers: parts.headers.clone(),
             path: parts.uri.path().to_owned(),
             query: parts.uri.query().unwrap_or_default().to_owned(),
@@ -50,17 +50,17 @@ impl FromRequestParts<Arc<Desk>> for Arrival {
 
 pub(super) async fn all(arrival: Arrival, protocol: Protocol) -> Response {
     let protocol = Some(protocol);
-    let scope = Scope::all(&arrival.desk, protocol);
+    let scope = Scope::all(&arrival.views.model, protocol);
     arrival.answer(protocol, Ok(scope)).await
 }
 
 pub(super) async fn one(arrival: Arrival, protocol: Protocol, name: &str) -> Response {
-    let scope = Scope::named(&arrival.desk, protocol, name);
+    let scope = Scope::named(&arrival.views.model, protocol, name);
     arrival.answer(Some(protocol), scope).await
 }
 
 pub(super) async fn tagged(arrival: Arrival, protocol: Protocol, tag: &str) -> Response {
-    let scope = Scope::tagged(&arrival.desk, protocol, tag);
+    let scope = Scope::tagged(&arrival.views.model, protocol, tag);
     arrival.answer(Some(protocol), scope).await
 }
 
@@ -77,16 +77,16 @@ impl Arrival {
         } = parse_request(&self.query);
         let scope = match self.visitor.identity.signed_in() {
             true => scope,
-            false => Ok(Scope::open(&self.desk, protocol)),
+            false => Ok(Scope::open(&self.views.model, protocol)),
         };
         let scope = match scope {
             Ok(scope) => scope,
             Err(error) => return reply::not_there(&error, format),
         };
         let user_agent = text(&self.headers, "user-agent");
-        let now = self.desk.engine.timeline().now();
+        let now = self.views.model.now();
         let name = program::name(user_agent);
-        let program = self.desk.programs.of(&self.visitor, &name, now);
+        let program = self.views.model.programs.of(&self.visitor, &name, now);
         match request {
             Err(refusal) => reply::error(&refusal, format),
             Ok(Request::Caps) => self.caps(&scope, &program, format).await,
@@ -97,8 +97,10 @@ impl Arrival {
                 configured: Some(false),
             }) => reply::indexers(&[]),
             Ok(Request::Indexers { .. }) => {
-                self.desk
-                    .introduced(&scope.indexers, &program, CAPS_WAIT)
+                self.views
+                    .fanout
+                    .introductions
+                    .with_all(&scope.indexers, program.asker, CAPS_WAIT)
                     .await;
                 reply::indexers(&scope.indexers)
             }
@@ -106,10 +108,12 @@ impl Arrival {
     }
 
     async fn caps(&self, scope: &Scope, program: &Program, format: Format) -> Response {
-        self.desk
-            .introduced(&scope.indexers, program, CAPS_WAIT)
+        self.views
+            .fanout
+            .introductions
+            .with_all(&scope.indexers, program.asker, CAPS_WAIT)
             .await;
-        let config = self.desk.config.load();
+        let config = self.views.model.config.load();
         reply::caps(scope, &config, format)
     }
 
@@ -120,7 +124,7 @@ impl Arrival {
         asked: Asked,
         format: Format,
     ) -> Response {
-        let (desk, config) = (&self.desk, self.desk.config.load_full());
+        let (views, config) = (&self.views, self.views.model.config.load_full());
         let page = Page {
             offset: asked.offset,
             limit: asked
@@ -142,10 +146,19 @@ impl Arrival {
             query: asked.query.clone(),
         };
         let origin = self.visitor.client.origin(&self.headers);
-        let link =
-            |frozen: &Frozen| reply::feed(desk, scope, frozen, page, &origin, &self.path, format);
+        let link = |frozen: &Frozen| {
+            reply::feed(
+                &views.model.links,
+                scope,
+                frozen,
+                page,
+                &origin,
+                &self.path,
+                format,
+            )
+        };
         if asked.offset > 0
-            && let Some(frozen) = desk.sessions.find(&key, config.session)
+            && let Some(frozen) = views.sessions.find(&key, config.session)
         {
             return link(&frozen);
         }
@@ -166,14 +179,14 @@ impl Arrival {
             address: key.address.clone(),
             deadline: config.deadline,
         };
-        let search = desk.begin(question);
-        desk.remember(&search, scope.name.clone());
-        desk.told_by(&search).await;
+        let search = views.fanout.begin(question);
+        views.fanout.remember(&search, scope.name.clone());
+        views.fanout.told_by(&search).await;
         let tally = search.tally();
-        let list = desk.list(&search);
+        let list = views.list(&search);
         let nobody = tally.answered == 0 && tally.stale == 0;
         if nobody && tally.nothing < tally.asked {
-            let seconds = desk.earliest(&search.wanted(), class);
+            let seconds = views.earliest(&search.wanted(), class);
             return reply::busy(seconds, &skipped(&search), format);
         }
         let frozen = Arc::new(Frozen {
@@ -181,7 +194,8 @@ impl Arrival {
             skipped: skipped(&search),
         });
         let most = config.cache.memory.len();
-        desk.sessions
+        views
+            .sessions
             .keep(key, frozen.clone(), config.session, most);
         link(&frozen)
     }

@@ -12,8 +12,8 @@ use weir_web::{Failure, Visitor};
 
 use super::search::{self, View};
 use crate::api::find;
-use crate::asking::{self, Ask, PAGE};
-use crate::desk::Desk;
+use crate::ask::{self, Ask, PAGE};
+use crate::views::Views;
 
 /// A reader without script waits so long at most for a first look.
 const FIRST_LOOK: Duration = Duration::from_secs(3);
@@ -50,15 +50,15 @@ impl Form {
 
 /// `POST /search`.
 pub(super) async fn begin(
-    State(desk): State<Arc<Desk>>,
+    State(views): State<Arc<Views>>,
     visitor: Visitor,
     body: Bytes,
 ) -> Response {
     let mut form = Form::read(&body);
-    let now = desk.engine.timeline().now();
-    let program = desk.programs.heard(PAGE, now);
+    let now = views.model.now();
+    let program = views.model.programs.heard(PAGE, now);
     let address = visitor.client.address.to_string();
-    match desk.search_for(&form.ask, program, address) {
+    match views.search_for(&form.ask, program, address) {
         Ok(search) => {
             if !form.live {
                 search.settled(Instant::now() + FIRST_LOOK).await;
@@ -66,11 +66,11 @@ pub(super) async fn begin(
             Redirect::to(&format!("/search?id={}", search.id)).into_response()
         }
         Err(mistake) => {
-            if let Ok(query) = asking::read(&form.ask.whole) {
+            if let Ok(query) = ask::read(&form.ask.whole) {
                 form.ask.words = search::typed(&query);
             }
             let mut response =
-                search::blank(&desk, &visitor, &View::default(), &form.ask, Some(mistake));
+                search::blank(&views, &visitor, &View::default(), &form.ask, Some(mistake));
             *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
             response
         }
@@ -78,9 +78,12 @@ pub(super) async fn begin(
 }
 
 /// `POST /search/stop`.
-pub(super) async fn stop(State(desk): State<Arc<Desk>>, body: Bytes) -> Result<Response, Failure> {
+pub(super) async fn stop(
+    State(views): State<Arc<Views>>,
+    body: Bytes,
+) -> Result<Response, Failure> {
     let form = Form::read(&body);
-    let search = find(&desk, &form.id)?;
+    let search = find(&views, &form.id)?;
     search.stop.cancel();
     search.settled(Instant::now() + SAY_SO).await;
     Ok(Redirect::to(&format!("/search?id={}", search.id)).into_response())

@@ -11,8 +11,8 @@ use weir_search_proto::Protocol;
 use weir_web::Visitor;
 
 use super::page;
-use crate::asking::PAGE;
-use crate::desk::Desk;
+use crate::ask::PAGE;
+use crate::views::Views;
 use crate::words::{age, counted, seconds};
 
 #[derive(Template)]
@@ -148,13 +148,13 @@ const KNOWN: [Known; 9] = [
 
 /// `GET /connect`.
 pub(super) async fn show(
-    State(desk): State<Arc<Desk>>,
+    State(views): State<Arc<Views>>,
     visitor: Visitor,
     headers: HeaderMap,
 ) -> Response {
     let origin = visitor.client.origin(&headers);
-    let now = desk.engine.timeline().now();
-    let heard = desk.programs.all();
+    let now = views.model.now();
+    let heard = views.model.programs.all();
     let heard = |name: &str| {
         let found = heard
             .iter()
@@ -162,8 +162,8 @@ pub(super) async fn show(
         found.map(|(_, at)| format!("{} ago", age(seconds(at.until(now)))))
     };
     let (torrents, usenet) = (
-        desk.all_of(Protocol::Torrent).is_empty(),
-        desk.all_of(Protocol::Nzb).is_empty(),
+        views.model.all_of(Protocol::Torrent).is_empty(),
+        views.model.all_of(Protocol::Nzb).is_empty(),
     );
     let empty = torrents && usenet;
     // What has no indexers behind it is not offered, as long as there are others.
@@ -182,7 +182,7 @@ pub(super) async fn show(
         heard: heard(known.name),
     });
     let template = ConnectPage {
-        opening: opening(&desk),
+        opening: opening(&views),
         programs: programs.collect(),
         local: is_local(&origin),
         empty,
@@ -207,8 +207,8 @@ fn fields(known: &Known, origin: &str, offered: &impl Fn(&str) -> bool) -> Vec<F
         .collect()
 }
 
-fn opening(desk: &Desk) -> String {
-    let heard = desk.programs.all();
+fn opening(views: &Views) -> String {
+    let heard = views.model.programs.all();
     let heard = heard
         .iter()
         .filter(|(name, _)| ![PAGE, "a browser", "unnamed"].contains(&&**name));

@@ -13,11 +13,10 @@ use weir_web::{Failure, Shown, Visitor};
 use super::search::plain;
 use super::{page, shown};
 use crate::api::View;
-use crate::asking::EVERYBODY;
-use crate::desk::Desk;
 use crate::history::{Filter, Grabbed, Outcome, Searched};
-use crate::indexer::Roster;
+use crate::indexer::Indexer;
 use crate::policy::class_name;
+use crate::views::{EVERYBODY, Views};
 use crate::words::{capital, counted, grouped, second, size, took};
 
 /// What becomes of an indexer's part in a search, and of a download.
@@ -99,7 +98,7 @@ struct Grab {
 
 /// `GET /history`.
 pub(super) async fn show(
-    State(desk): State<Arc<Desk>>,
+    State(views): State<Arc<Views>>,
     Query(view): Query<View>,
     visitor: Visitor,
 ) -> Result<Response, Failure> {
@@ -107,7 +106,7 @@ pub(super) async fn show(
         tracing::error!(front = "search", %error, "the history cannot be read");
         Failure::internal()
     };
-    let mut template = HistoryPage::new(&desk, &visitor, &view).map_err(failed)?;
+    let mut template = HistoryPage::new(&views, &visitor, &view).map_err(failed)?;
     let filter = match view.filter() {
         Ok(filter) => filter,
         Err(mistake) => {
@@ -117,12 +116,12 @@ pub(super) async fn show(
             return Ok(response);
         }
     };
-    template.fill(&desk, &view, &filter).map_err(failed)?;
+    template.fill(&views, &view, &filter).map_err(failed)?;
     Ok(page(&visitor, "History", &template))
 }
 
 impl<'a> HistoryPage<'a> {
-    fn new(desk: &Desk, visitor: &'a Visitor, view: &'a View) -> Result<Self, weir_store::Error> {
+    fn new(views: &Views, visitor: &'a Visitor, view: &'a View) -> Result<Self, weir_store::Error> {
         let choices = |values: Vec<String>, chosen: &str| -> Vec<Choice> {
             let values = values.into_iter();
             values
@@ -132,9 +131,9 @@ impl<'a> HistoryPage<'a> {
                 })
                 .collect()
         };
-        let programs = desk.history.programs()?;
-        let roster = desk.roster.load();
-        let indexers = roster.all.iter().map(|indexer| indexer.name().to_owned());
+        let programs = views.model.history.programs()?;
+        let indexers = views.model.indexers.all();
+        let indexers = indexers.iter().map(|indexer| indexer.name().to_owned());
         let outcomes = if view.grabs() {
             &GRABBED[..]
         } else {
@@ -144,7 +143,7 @@ impl<'a> HistoryPage<'a> {
         let tab = |kind| address(view, kind, "");
         Ok(Self {
             form_token: &visitor.form_token,
-            now: desk.office.wall() * 1000,
+            now: views.model.wall() * 1000,
             opening: String::new(),
             tabs: [
                 ("Searches", tab(""), !view.grabs()),
@@ -167,18 +166,23 @@ impl<'a> HistoryPage<'a> {
         })
     }
 
-    fn fill(&mut self, desk: &Desk, view: &View, filter: &Filter) -> Result<(), weir_store::Error> {
-        let now = desk.office.wall();
+    fn fill(
+        &mut self,
+        views: &Views,
+        view: &View,
+        filter: &Filter,
+    ) -> Result<(), weir_store::Error> {
+        let now = views.model.wall();
         let last = match view.grabs() {
             true => {
-                let rows = desk.history.grabs(filter)?;
+                let rows = views.model.history.grabs(filter)?;
                 self.grabs = rows.iter().map(|row| Grab::new(row, now)).collect();
                 rows.last().map(|row| row.id)
             }
             false => {
-                let rows = desk.history.searches(filter)?;
-                let roster = desk.roster.load();
-                let search = |row| Search::new(row, &roster, now);
+                let rows = views.model.history.searches(filter)?;
+                let indexers = views.model.indexers.all();
+                let search = |row| Search::new(row, &indexers, now);
                 self.searches = rows.iter().map(search).collect();
                 self.opening = opening(&rows);
                 rows.last().map(|row| row.id)
@@ -247,7 +251,7 @@ fn address(view: &View, kind: &str, before: &str) -> String {
 }
 
 impl Search {
-    fn new(row: &Searched, roster: &Roster, now: i64) -> Self {
+    fn new(row: &Searched, all: &[Arc<Indexer>], now: i64) -> Self {
         let cached = row.indexers.iter().any(|part| part.what == "cached");
         Self {
             id: row.id,
@@ -268,22 +272,22 @@ impl Search {
                 },
                 (calls, _) => grouped(calls as usize),
             },
-            again: Again::new(row, roster),
+            again: Again::new(row, all),
             outcomes: row.indexers.iter().map(Part::new).collect(),
         }
     }
 }
 
 impl Again {
-    fn new(row: &Searched, roster: &Roster) -> Option<Self> {
+    fn new(row: &Searched, all: &[Arc<Indexer>]) -> Option<Self> {
         // Those who were asked and are still there.
         let mut indexers: Vec<String> = row
             .indexers
             .iter()
             .map(|part| part.indexer.clone())
-            .filter(|name| roster.named(name).is_some())
+            .filter(|name| all.iter().any(|indexer| indexer.name() == *name))
             .collect();
-        if row.scope == EVERYBODY || indexers.len() == roster.all.len() {
+        if row.scope == EVERYBODY || indexers.len() == all.len() {
             indexers.clear();
         } else if indexers.is_empty() {
             return None;

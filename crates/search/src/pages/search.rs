@@ -12,11 +12,11 @@ use weir_web::{Shown, Visitor};
 
 use super::shelf::Shelf;
 use super::{page, shown, unwritable};
-use crate::asking::{self, Ask, PAGE};
+use crate::ask::{self, Ask, PAGE};
 use crate::config::indexer::Kind;
-use crate::desk::Desk;
 use crate::progress::{Line, Progress, millis};
 use crate::search::{Search, SearchId};
+use crate::views::Views;
 use crate::words::counted;
 use crate::words::unix;
 
@@ -96,36 +96,36 @@ struct Row {
 
 /// `GET /search`.
 pub(super) async fn show(
-    State(desk): State<Arc<Desk>>,
+    State(views): State<Arc<Views>>,
     Query(view): Query<View>,
     visitor: Visitor,
 ) -> Response {
-    let search = SearchId::parse(&view.id).and_then(|id| desk.searches.find(id));
+    let search = SearchId::parse(&view.id).and_then(|id| views.searches.find(id));
     let Some(search) = search else {
         let ask = Ask {
             words: view.q.clone(),
             ..Ask::default()
         };
-        let mut response = blank(&desk, &visitor, &view, &ask, None);
+        let mut response = blank(&views, &visitor, &view, &ask, None);
         if !view.id.is_empty() {
             *response.status_mut() = StatusCode::NOT_FOUND;
         }
         return response;
     };
-    let list = desk.list(&search);
-    let releases = match Shelf::new(&desk, &search, &list, &view).render() {
+    let list = views.list(&search);
+    let releases = match Shelf::new(&views, &search, &list, &view).render() {
         Ok(releases) => releases,
         Err(error) => return unwritable(&error),
     };
     if view.part == "releases" {
         return Html(releases).into_response();
     }
-    let progress = Progress::of(&desk, &search, &list);
+    let progress = views.progress(&search, &list);
     let question = &search.question;
-    let ask = asked(&desk, &search);
+    let ask = asked(&views, &search);
     let template = SearchPage {
-        running: Some(Running::new(&desk, &search, progress, releases)),
-        ..SearchPage::new(&desk, &visitor, &ask)
+        running: Some(Running::new(&views, &search, progress, releases)),
+        ..SearchPage::new(&views, &visitor, &ask)
     };
     let title = format!("{} · Search", question.query.words());
     page(&visitor, &title, &template)
@@ -133,32 +133,36 @@ pub(super) async fn show(
 
 /// The page without a search.
 pub(super) fn blank(
-    desk: &Desk,
+    views: &Views,
     visitor: &Visitor,
     view: &View,
     ask: &Ask,
     mistake: Option<String>,
 ) -> Response {
-    let last = desk.history.last_queries(PAGE, LAST).unwrap_or_default();
+    let last = views
+        .model
+        .history
+        .last_queries(PAGE, LAST)
+        .unwrap_or_default();
     let last = last
         .iter()
         .filter_map(|(words, question)| match &**question {
             "" => plain(words),
-            question => Some(typed(&asking::read(question).ok()?)).filter(|text| !text.is_empty()),
+            question => Some(typed(&ask::read(question).ok()?)).filter(|text| !text.is_empty()),
         });
     let template = SearchPage {
         last: last.collect(),
         mistake,
         gone: !view.id.is_empty(),
-        ..SearchPage::new(desk, visitor, ask)
+        ..SearchPage::new(views, visitor, ask)
     };
     page(visitor, "Search", &template)
 }
 
 /// The question of a search, to be asked again.
-fn asked(desk: &Desk, search: &Search) -> Ask {
+fn asked(views: &Views, search: &Search) -> Ask {
     let question = &search.question;
-    let all = question.scope.len() == desk.roster.load().all.len();
+    let all = views.asks_everybody(search);
     let names = question
         .scope
         .iter()
@@ -189,10 +193,9 @@ pub(super) fn plain(words: &str) -> Option<String> {
 }
 
 impl<'a> SearchPage<'a> {
-    fn new(desk: &Desk, visitor: &'a Visitor, ask: &'a Ask) -> Self {
-        let roster = desk.roster.load();
-        let indexers: Vec<Choice> = roster
-            .all
+    fn new(views: &Views, visitor: &'a Visitor, ask: &'a Ask) -> Self {
+        let indexers = views.model.indexers.all();
+        let indexers: Vec<Choice> = indexers
             .iter()
             .map(|indexer| Choice {
                 value: indexer.name().to_owned(),
@@ -206,7 +209,7 @@ impl<'a> SearchPage<'a> {
         let all = counted(indexers.len(), "indexer", "indexers");
         Self {
             form_token: &visitor.form_token,
-            now: desk.office.wall() * 1000,
+            now: views.model.wall() * 1000,
             q: &ask.words,
             categories: categories(&ask.categories),
             who: match ask.indexers.len() {
@@ -244,8 +247,8 @@ fn categories(chosen: &str) -> Vec<Group> {
 }
 
 impl Running {
-    fn new(desk: &Desk, search: &Search, mut progress: Progress, releases: String) -> Self {
-        let now = desk.office.wall();
+    fn new(views: &Views, search: &Search, mut progress: Progress, releases: String) -> Self {
+        let now = views.model.wall();
         let (headline, rest) = (progress.headline(), progress.rest());
         let mut lines = std::mem::take(&mut progress.lines);
         // Who answered, who is asked, who is not.
@@ -258,7 +261,7 @@ impl Running {
         let earliest = progress.earliest.filter(|_| none);
         Self {
             id: search.id,
-            again: asking::written(&search.question.query),
+            again: ask::written(&search.question.query),
             lines: lines
                 .into_iter()
                 .enumerate()

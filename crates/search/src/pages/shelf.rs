@@ -4,11 +4,11 @@ use askama::Template;
 use weir_web::Shown;
 
 use super::search::View;
-use crate::desk::Desk;
 use crate::merge::{List, Merged, Source};
 use crate::releases::{self, Column, Order, Wanted};
 use crate::reply;
 use crate::search::Search;
+use crate::views::Views;
 use crate::words::{UNKNOWN, age, counted, grouped, second, size};
 
 /// Releases on a page.
@@ -75,7 +75,7 @@ struct From {
 }
 
 impl Shelf {
-    pub(super) fn new(desk: &Desk, search: &Search, list: &List, view: &View) -> Self {
+    pub(super) fn new(views: &Views, search: &Search, list: &List, view: &View) -> Self {
         let order = Order::parse(&view.sort).unwrap_or_default();
         let number = view.page.parse::<usize>().unwrap_or(1).max(1);
         let mut wanted = Wanted {
@@ -90,10 +90,10 @@ impl Shelf {
             (number, wanted.offset) = (1, 0);
             part = releases::part(list, &wanted).0;
         }
-        let now = desk.office.wall();
+        let now = views.model.wall();
         let rows: Vec<Row> = part
             .into_iter()
-            .map(|merged| Row::new(desk, list, merged, now))
+            .map(|merged| Row::new(views, list, merged, now))
             .collect();
         let results: usize = list
             .releases
@@ -184,14 +184,14 @@ impl Head {
 }
 
 impl Row {
-    fn new(desk: &Desk, list: &List, merged: &Merged, now: i64) -> Self {
+    fn new(views: &Views, list: &List, merged: &Merged, now: i64) -> Self {
         let first = merged.sources[0];
         let release = list.at(first);
         let known = |number: Option<u32>| {
             number.map_or_else(|| UNKNOWN.to_owned(), |number| grouped(number as usize))
         };
         let magnet = releases::magnet(list, merged);
-        let download = reply::link(desk, list, first, "");
+        let download = reply::link(&views.model.links, list, first, "");
         let hash = releases::info_hash(list, merged).map(|hash| hash.to_string());
         Self {
             title: release.title.clone(),
@@ -225,14 +225,14 @@ impl Row {
             sources: merged
                 .sources
                 .iter()
-                .map(|source| From::new(desk, list, *source, now))
+                .map(|source| From::new(views, list, *source, now))
                 .collect(),
         }
     }
 }
 
 impl From {
-    fn new(desk: &Desk, list: &List, source: Source, now: i64) -> Self {
+    fn new(views: &Views, list: &List, source: Source, now: i64) -> Self {
         let release = list.at(source);
         let of = &list.contributions[usize::from(source.of)];
         let zone = jiff::tz::TimeZone::system();
@@ -248,7 +248,7 @@ impl From {
             },
             asked: (!of.cached).then(|| Shown::exactly(second(of.part.at), &zone)),
             cached: format!("from cache, {} old", age(of.part.age(now))),
-            download: reply::link(desk, list, source, ""),
+            download: reply::link(&views.model.links, list, source, ""),
         }
     }
 }

@@ -214,9 +214,8 @@ async fn asking_again_keeps_the_whole_question() {
     let (_, anew) = page.split_once("class=\"anew\"").unwrap();
     assert_eq!(value(anew, "again"), asked);
     assert_eq!(value(anew, "indexer"), "one");
-    let desk = &rig.front.desk;
-    let search = &desk.searches.all()[0];
-    assert_eq!(crate::asking::written(&search.question.query), asked);
+    let search = &rig.front.views.searches.all()[0];
+    assert_eq!(crate::ask::written(&search.question.query), asked);
     assert_eq!(search.question.scope.len(), 1);
     // What is typed makes the kind of search.
     let typed = encode("{imdbid:tt0133093}");
@@ -245,10 +244,8 @@ async fn connect_shows_addresses_and_who_was_heard() {
         !page.contains("on this machine only") && !page.contains("/newznab\""),
         "{page}"
     );
-    rig.front
-        .desk
-        .programs
-        .heard("Sonarr", rig.front.desk.engine.timeline().now());
+    let model = &rig.front.views.model;
+    model.programs.heard("Sonarr", model.now());
     let page = rig.page("/connect").await;
     assert!(page.contains("Weir heard from Sonarr"), "{page}");
     rig.end().await;

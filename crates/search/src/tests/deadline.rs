@@ -62,7 +62,7 @@ async fn whose_turn_comes_too_late_is_named_at_once_and_asked_for_the_next_one()
     world.get("/torznab/api?t=caps").await;
     let mut only = world.question("t=search&q=warm", INTERACTIVE);
     only.scope.truncate(1);
-    let warm = world.front.desk.begin(only);
+    let warm = world.front.views.fanout.begin(only);
     warm.settled(warm.deadline()).await;
     let target = "/torznab/api?t=search&q=some";
     let reply = world.get(target).await;

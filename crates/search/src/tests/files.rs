@@ -121,6 +121,7 @@ async fn forged_links_use_up_nobodys_downloads() {
 
 #[tokio::test(start_paused = true)]
 async fn that_there_are_no_files_for_a_while_is_shown() {
+    use crate::upstreams::IndexerViews;
     use weir_web::Upstreams;
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
@@ -128,7 +129,8 @@ async fn that_there_are_no_files_for_a_while_is_shown() {
     let links = world.get("/torznab/api?t=search").await.links();
     let upstream = world.view("a").figures.upstream;
     let files = || {
-        let facts = world.front.desk.facts(upstream);
+        let indexers = IndexerViews(world.front.views.model.clone());
+        let facts = indexers.facts(upstream);
         facts.into_iter().find(|(name, _)| name == "Files")
     };
     assert_eq!(files(), None);

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::history::{Filter, Searched};
-use crate::progress::Progress;
 
 const RADARR: (&str, &str) = ("user-agent", "Radarr/5.11 (linux)");
 
@@ -21,7 +20,7 @@ impl World {
             page: 50,
             ..Filter::default()
         };
-        let rows = self.front.desk.history.searches(&filter);
+        let rows = self.front.views.model.history.searches(&filter);
         rows.expect("rows")
     }
 }
@@ -42,10 +41,10 @@ async fn a_count_is_the_same_wherever_it_stands() {
     let row = &world.remembered().await[0];
     let counts = row.indexers.iter().map(|part| (part.releases, part.alone));
     assert_eq!((row.results, counts.collect()), (4, vec![(3, 2), (2, 1)]));
-    let (desk, search) = (&world.front.desk, world.begin(query, INTERACTIVE));
+    let search = world.begin(query, INTERACTIVE);
     search.settled(search.deadline()).await;
     let list = search.list(|_| true);
-    let progress = Progress::of(desk, &search, &list);
+    let progress = world.front.views.progress(&search, &list);
     let counts = progress.lines.iter().map(|line| line.releases);
     assert_eq!((progress.results, counts.collect()), (4, vec![3, 2]));
     assert_eq!(progress.headline(), "4 results from 2 indexers.");
@@ -70,7 +69,7 @@ async fn a_state_has_the_same_word_wherever_it_stands() {
     turn().await;
     assert_eq!(standings(&search), ["cached", "asking", "skipped"]);
     let list = search.list(|_| true);
-    let progress = Progress::of(&world.front.desk, &search, &list).json(&search);
+    let progress = world.front.views.progress(&search, &list).json(&search);
     let words = progress["indexers"].as_array().expect("a list").iter();
     let words: Vec<&str> = words.filter_map(|line| line["state"].as_str()).collect();
     assert_eq!(words, ["cached", "asking", "skipped"]);
@@ -128,9 +127,12 @@ async fn a_call_whose_leader_has_left_is_still_its_own() {
     let indexers = crowd(&network, 1).await;
     let world = World::new(network.ground(), &named(&indexers));
     world.get("/torznab/api?t=search&q=warm").await;
-    let desk = &world.front.desk;
     let leader = world.begin("t=search&q=some", INTERACTIVE);
-    desk.remember(&leader, "a test".to_owned());
+    world
+        .front
+        .views
+        .fanout
+        .remember(&leader, "a test".to_owned());
     turn().await;
     let target = "/torznab/api?t=search&q=some";
     let stop = async {
@@ -229,7 +231,7 @@ async fn strangers_fill_no_table() {
         assert_eq!(reply.status, 200);
     }
     let names = |world: &World| -> Vec<String> {
-        let heard = world.front.desk.programs.all();
+        let heard = world.front.views.model.programs.all();
         heard.iter().map(|(name, _)| name.to_string()).collect()
     };
     assert_eq!(names(&world), ["Sonarr"]);

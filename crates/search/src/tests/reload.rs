@@ -97,7 +97,10 @@ async fn a_reload_that_cannot_be_written_changes_nothing() {
         ..after
     };
     assert!(world.front.stage(&Whole(after)).is_err(), "no file");
-    assert_eq!(world.front.desk.config.load().deadline, before.deadline);
+    assert_eq!(
+        world.front.views.model.config.load().deadline,
+        before.deadline
+    );
     assert_eq!(world.engine.upstreams(0, usize::MAX).len(), 1);
     assert_eq!(world.get("/torznab/b/api?t=caps").await.status, 404);
 }

@@ -356,7 +356,7 @@ async fn stopping_a_search_cancels_what_waits_and_keeps_what_runs() {
     let search = {
         let mut question = world.question("t=search&q=warm", INTERACTIVE);
         question.scope.truncate(1);
-        world.front.desk.begin(question)
+        world.front.views.fanout.begin(question)
     };
     search.settled(search.deadline()).await;
     indexers[1].set(Behaviour::Slow(5 * SECOND));

@@ -1,21 +1,14 @@
-//! What people and the API ask: checked once, begun, kept for reloads and remembered.
+//! What people and the API ask, as they send it: checked once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_search_proto::{Function, Query, Request, Term, parse_request};
 
-use crate::desk::Desk;
 use crate::indexer::Indexer;
-use crate::policy::INTERACTIVE;
-use crate::program::Program;
-use crate::search::{Question, Search, SearchId};
 
 /// The name under which the search page asks.
 pub(crate) const PAGE: &str = "the search page";
-
-/// Whom those ask who name nobody, in words.
-pub(crate) const EVERYBODY: &str = "all indexers";
 
 /// A question as it was sent.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +50,7 @@ impl Ask {
     ///
     /// # Errors
     /// With a sentence that says what is wrong.
-    fn query(&self) -> Result<Query, String> {
+    pub(crate) fn query(&self) -> Result<Query, String> {
         if !self.whole.is_empty() {
             return read(&self.whole);
         }
@@ -85,15 +78,18 @@ impl Ask {
         read(&written.finish())
     }
 
-    fn scope(&self, desk: &Desk) -> Result<Vec<Arc<Indexer>>, String> {
-        let roster = desk.roster.load();
-        if roster.all.is_empty() {
+    /// Whom it asks of these: those it names, or all.
+    ///
+    /// # Errors
+    /// With a sentence that says what is wrong.
+    pub(crate) fn scope(&self, all: &[Arc<Indexer>]) -> Result<Vec<Arc<Indexer>>, String> {
+        if all.is_empty() {
             return Err("No indexer is configured, so there is nobody to ask.".to_owned());
         }
         let mut scope: Vec<Arc<Indexer>> = Vec::new();
         for name in &self.indexers {
-            let Some(indexer) = roster.named(name) else {
-                let names: Vec<&str> = roster.all.iter().map(|indexer| indexer.name()).collect();
+            let Some(indexer) = all.iter().find(|indexer| indexer.name() == name) else {
+                let names: Vec<&str> = all.iter().map(|indexer| indexer.name()).collect();
                 return Err(format!(
                     "There is no indexer {name:?}. There are: {}.",
                     names.join(", ")
@@ -104,7 +100,7 @@ impl Ask {
             }
         }
         match scope.is_empty() {
-            true => Ok(roster.all.clone()),
+            true => Ok(all.to_vec()),
             false => Ok(scope),
         }
     }
@@ -119,63 +115,6 @@ fn no_such_term(function: Function, name: &str) -> String {
             "The function {function} does not take {name:?}. It takes: {}.",
             terms.join(", ")
         ),
-    }
-}
-
-impl Desk {
-    /// Begins a search for a person or the API.
-    ///
-    /// # Errors
-    /// With a sentence that says what is wrong.
-    pub(crate) fn search_for(
-        self: &Arc<Self>,
-        ask: &Ask,
-        program: Program,
-        address: String,
-    ) -> Result<Arc<Search>, String> {
-        let query = ask.query()?;
-        let scope = ask.scope(self)?;
-        let config = self.config.load();
-        let search = self.begin(Question {
-            query,
-            scope,
-            class: INTERACTIVE,
-            max_wait: None,
-            no_cache: ask.no_cache,
-            program,
-            address,
-            deadline: config.deadline,
-        });
-        let kept = usize::try_from(config.kept_searches.get()).unwrap_or(usize::MAX);
-        let bytes = config.cache.memory.len();
-        self.searches.keep(&search, kept, bytes);
-        self.remember(&search, self.scope_of(&search));
-        Ok(search)
-    }
-
-    /// Who was asked, in words.
-    pub(crate) fn scope_of(&self, search: &Search) -> String {
-        let scope = &search.question.scope;
-        if scope.len() == self.roster.load().all.len() {
-            return EVERYBODY.to_owned();
-        }
-        let names: Vec<&str> = scope.iter().map(|indexer| indexer.name()).collect();
-        names.join(", ")
-    }
-}
-
-impl SearchId {
-    /// Reads the 16 hex digits that an id is written in.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let number = u64::from_str_radix(text, 16).ok()?;
-        digits.then_some(Self(number))
-    }
-}
-
-impl std::fmt::Display for SearchId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:016x}", self.0)
     }
 }
 
@@ -212,21 +151,5 @@ mod tests {
         assert!(said("", &[("season", "1")]).contains("takes words alone"));
         assert!(said("movie", &[("season", "1")]).contains("It takes: imdbid"));
         assert!(said("movie", &[("imdbid", "x")]).contains("imdbid"));
-    }
-
-    #[test]
-    fn an_id_is_16_hex_digits() {
-        let id = SearchId(0xab);
-        assert_eq!(id.to_string(), "00000000000000ab");
-        assert_eq!(SearchId::parse(&id.to_string()), Some(id));
-        for text in [
-            "",
-            "ab",
-            "+0000000000000ab",
-            "00000000000000abc",
-            "000000000000000g",
-        ] {
-            assert_eq!(SearchId::parse(text), None, "{text}");
-        }
     }
 }

@@ -1,48 +1,16 @@
-//! What the history is told of a search: all of it when its asker gets what is there, and its cost once more when no
-//! call can come of it any more.
+//! A search as the history keeps it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::asking;
-use crate::bill::{self, Cost};
-use crate::desk::Desk;
+use crate::ask;
+use crate::bill::Cost;
 use crate::history::{Outcome, Searched};
 use crate::merge::List;
 use crate::search::{How, Place, Search, State};
 use crate::words::unix;
 
-impl Desk {
-    /// Sees to it that a search is remembered, whether its asker waits for it or not. `scope` says who was asked, in
-    /// words.
-    pub(crate) fn remember(self: &Arc<Self>, search: &Arc<Search>, scope: String) {
-        let (desk, search) = (self.clone(), search.clone());
-        self.tasks.spawn(async move {
-            desk.told_by(&search).await;
-            let list = desk.list(&search);
-            let mut costs = search.costs();
-            let before = costs.borrow().clone();
-            let row = desk
-                .history
-                .note_search(searched(&search, &before, scope, &list));
-            let names = search.question.scope.iter();
-            let names: Vec<String> = names.map(|indexer| indexer.name().to_owned()).collect();
-            // What it found is not needed for its cost.
-            drop((list, search));
-            tokio::select! {
-                () = bill::closed(&mut costs) => {}
-                () = desk.closing.cancelled() => {}
-            }
-            let later = costs.borrow().clone();
-            if later != before {
-                let later = names.into_iter().zip(later).collect();
-                desk.history.note_cost(row, later);
-            }
-        });
-    }
-}
-
-fn searched(search: &Search, costs: &[Cost], scope: String, list: &List) -> Searched {
+/// A search as it is remembered, with what it cost so far. `scope` says who was asked, in words.
+pub(super) fn searched(search: &Search, costs: &[Cost], scope: String, list: &List) -> Searched {
     let tally = search.tally();
     let question = &search.question;
     Searched {
@@ -51,7 +19,7 @@ fn searched(search: &Search, costs: &[Cost], scope: String, list: &List) -> Sear
         address: question.address.clone(),
         class: question.class.0,
         query: question.query.words(),
-        question: asking::written(&question.query),
+        question: ask::written(&question.query),
         scope,
         asked: count(tally.asked),
         answered: count(tally.answered),

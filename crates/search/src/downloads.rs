@@ -1,0 +1,253 @@
+//! Files behind releases, by way of their indexers' own budget of downloads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use weir_config::SecretUrl;
+use weir_engine::dispatch::policy::Budget;
+use weir_engine::dispatch::{Asker, Job, UpstreamId};
+use weir_engine::{Ended, Fault, Flights, span};
+
+use crate::call::{Fetching, FileAnswer};
+use crate::config::indexer::Download;
+use crate::indexer::Indexer;
+use crate::judge::IndexerFault;
+use crate::links::Link;
+use crate::model::Model;
+use crate::no_answer::skip;
+use crate::outbound::Fetched;
+use crate::part::Digest;
+use crate::policy::INTERACTIVE;
+use crate::throttle::Throttle;
+use crate::words::seconds;
+
+/// Gets files, each of them once for all who ask for it at the same time.
+pub(crate) struct Downloads {
+    model: Arc<Model>,
+    files: Flights<(UpstreamId, Digest), FileAnswer>,
+    /// How many an address may make.
+    pub(crate) throttle: Throttle,
+}
+
+/// What a client gets for a link.
+pub(crate) enum Grab {
+    File {
+        bytes: Bytes,
+        cached: bool,
+    },
+    Magnet(String),
+    /// It is sent to this address and fetches the file itself.
+    Elsewhere(String),
+}
+
+/// Why there is no file.
+pub(crate) struct NoFile {
+    pub(crate) kind: NoFileKind,
+    /// For the client.
+    pub(crate) sentence: String,
+    /// Seconds after which it is worth to ask again, where that is known.
+    pub(crate) retry_after: Option<u64>,
+}
+
+/// What is to be done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoFileKind {
+    /// There is no such file.
+    Unknown,
+    /// It is to be asked for later.
+    Busy,
+    /// Its indexer did not answer in time.
+    TimedOut,
+    /// Its indexer gave something else.
+    Failed,
+}
+
+impl NoFile {
+    pub(crate) fn unknown(sentence: impl Into<String>) -> Self {
+        Self {
+            kind: NoFileKind::Unknown,
+            sentence: sentence.into(),
+            retry_after: None,
+        }
+    }
+}
+
+impl Downloads {
+    pub(crate) fn new(model: Arc<Model>, longest_call: Duration) -> Self {
+        Self {
+            files: Flights::new(model.engine.clone(), longest_call),
+            model,
+            throttle: Throttle::default(),
+        }
+    }
+
+    /// No call takes longer from now on.
+    pub(crate) fn set_longest_call(&self, time: Duration) {
+        self.files.set_max_age(time);
+    }
+
+    /// Gets what a link leads to.
+    pub(crate) async fn get(
+        &self,
+        indexer: &Arc<Indexer>,
+        link: &Link,
+        asker: Asker,
+    ) -> Result<Grab, NoFile> {
+        if link.url.starts_with("magnet:") {
+            return Ok(Grab::Magnet(link.url.clone()));
+        }
+        // A client that is sent on must not be sent to a file of its own, or to another program.
+        let url =
+            SecretUrl::parse(&link.url).filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = url.ok_or_else(|| NoFile::unknown("The indexer sent an invalid address."))?;
+        let job = Job {
+            budget: Budget::Grab,
+            asker,
+            ..Job::new(indexer.upstream, INTERACTIVE)
+        };
+        match indexer.config.download {
+            Download::Redirect => self.send_on(indexer, link, job).await,
+            Download::Proxy | Download::Magnet => self.fetch(indexer, link, url, job).await,
+        }
+    }
+
+    /// Lets the client fetch the file itself; its call counts as one of ours.
+    async fn send_on(&self, indexer: &Indexer, link: &Link, job: Job) -> Result<Grab, NoFile> {
+        self.check_wait(indexer, &job)?;
+        let turn = self.model.engine.take_turn(job);
+        match tokio::time::timeout(self.patience(indexer), turn).await {
+            Ok(Ended::Finished(_)) => Ok(Grab::Elsewhere(link.url.clone())),
+            Ok(ended) => Err(self.ended_without(indexer, ended)),
+            Err(_) => Err(self.no_turn(indexer)),
+        }
+    }
+
+    async fn fetch(
+        &self,
+        indexer: &Arc<Indexer>,
+        link: &Link,
+        url: SecretUrl,
+        job: Job,
+    ) -> Result<Grab, NoFile> {
+        let (model, key) = (&self.model, digest(link));
+        let life = seconds(model.config.load().cache.files);
+        let since = model.wall().saturating_sub(life);
+        if let Some(bytes) = model.cache.file(&key, since) {
+            model.engine.count_from_memory(1);
+            return Ok(Grab::File {
+                bytes,
+                cached: true,
+            });
+        }
+        self.check_wait(indexer, &job)?;
+        // What the host of the files said, the engine does not know.
+        tokio::time::sleep(indexer.no_files_for(model.now())).await;
+        let follower = self.files.join((indexer.upstream, key), job, |landing| {
+            Some(Arc::new(Fetching {
+                model: model.clone(),
+                indexer: indexer.clone(),
+                url,
+                landing,
+            }))
+        });
+        match tokio::time::timeout(self.patience(indexer), follower).await {
+            Ok(Ok(answer)) => self.given(indexer, &answer),
+            Ok(Err(ended)) => Err(self.ended_without(indexer, ended)),
+            Err(_) => Err(self.no_turn(indexer)),
+        }
+    }
+
+    /// How long a client waits for a turn and the call in it.
+    fn patience(&self, indexer: &Indexer) -> Duration {
+        self.model.config.load().deadline + indexer.config.timeout
+    }
+
+    /// A download that would wait longer than a client does is refused at once, with the time to come back.
+    fn check_wait(&self, indexer: &Indexer, job: &Job) -> Result<(), NoFile> {
+        let engine = &self.model.engine;
+        let most = self.model.config.load().deadline;
+        let Some(wait) = indexer.wait_for_files(engine).filter(|wait| *wait > most) else {
+            return Ok(());
+        };
+        let (turn, why) = engine.next_wait(indexer.upstream, INTERACTIVE, Budget::Grab);
+        // Where it is the host of the files that is left alone, the engine has nothing to skip.
+        if let Some(why) = why.filter(|_| turn > most) {
+            engine.note_skip(job, skip(why, turn, Some(most)));
+        }
+        let (name, wait) = (indexer.name(), span(wait));
+        let sentence = format!("{name} cannot be asked for a file now; its turn comes in {wait}.");
+        Err(self.busy(indexer, sentence))
+    }
+
+    fn given(&self, indexer: &Indexer, answer: &FileAnswer) -> Result<Grab, NoFile> {
+        let fault = match answer {
+            Ok(Fetched::Bytes(bytes)) => {
+                return Ok(Grab::File {
+                    bytes: bytes.clone(),
+                    cached: false,
+                });
+            }
+            Ok(Fetched::Magnet(url)) => return Ok(Grab::Magnet(url.clone())),
+            Err(fault) => fault,
+        };
+        let sentence = format!("{} gave no file: {fault}.", indexer.name());
+        Err(match fault {
+            IndexerFault::Common(Fault::Overload { .. })
+            | IndexerFault::Limit(_)
+            | IndexerFault::Downloads(_) => self.busy(indexer, sentence),
+            IndexerFault::Missing | IndexerFault::Common(Fault::Status(404 | 410)) => {
+                NoFile::unknown(sentence)
+            }
+            _ => NoFile {
+                kind: NoFileKind::Failed,
+                sentence,
+                retry_after: None,
+            },
+        })
+    }
+
+    fn ended_without(&self, indexer: &Indexer, ended: Ended) -> NoFile {
+        let name = indexer.name();
+        let (kind, sentence) = match ended {
+            Ended::Skipped(_) | Ended::Dropped(_) => {
+                let sentence = format!("{name} cannot be asked for a file now.");
+                return self.busy(indexer, sentence);
+            }
+            Ended::TimedOut => (
+                NoFileKind::TimedOut,
+                format!("{name} did not give the file in time."),
+            ),
+            _ => (NoFileKind::Failed, format!("{name} gave no file.")),
+        };
+        NoFile {
+            kind,
+            sentence,
+            retry_after: None,
+        }
+    }
+
+    fn no_turn(&self, indexer: &Indexer) -> NoFile {
+        let sentence = "The indexer's turn did not come in time.";
+        self.busy(indexer, sentence.to_owned())
+    }
+
+    fn busy(&self, indexer: &Indexer, sentence: String) -> NoFile {
+        let wait = indexer.wait_for_files(&self.model.engine);
+        let wait = wait.unwrap_or_default().as_secs() + 1;
+        NoFile {
+            kind: NoFileKind::Busy,
+            sentence,
+            retry_after: Some(wait.min(24 * 60 * 60)),
+        }
+    }
+}
+
+fn digest(link: &Link) -> Digest {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(link.indexer.as_bytes()).update(&[0]);
+    hasher.update(link.url.as_bytes());
+    let mut digest = Digest::default();
+    digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    digest
+}

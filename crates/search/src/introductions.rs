@@ -1,0 +1,124 @@
+//! What indexers can do: asked once, kept, and asked again by the way when it has become old.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use weir_engine::dispatch::policy::Budget;
+use weir_engine::dispatch::{Asker, Class, Job, UpstreamId};
+use weir_engine::{Ended, Flights, Follower};
+
+use crate::call::{CapsAnswer, Introducing};
+use crate::indexer::{Indexer, Known};
+use crate::lifetime::Lifetime;
+use crate::model::Model;
+use crate::no_answer::{NoAnswer, skip};
+use crate::policy::{BACKGROUND, INTERACTIVE};
+use crate::words::seconds;
+
+/// Asks indexers for their caps, each of them once for all who want to know.
+pub(crate) struct Introductions {
+    model: Arc<Model>,
+    flights: Flights<UpstreamId, CapsAnswer>,
+    lifetime: Lifetime,
+}
+
+impl Introductions {
+    pub(crate) fn new(model: Arc<Model>, lifetime: Lifetime, longest_call: Duration) -> Self {
+        Self {
+            flights: Flights::new(model.engine.clone(), longest_call),
+            model,
+            lifetime,
+        }
+    }
+
+    /// No call takes longer from now on.
+    pub(crate) fn set_longest_call(&self, time: Duration) {
+        self.flights.set_max_age(time);
+    }
+
+    /// What an indexer can do. Asks it if that is not known, unless its turn comes only after `until`; what is old is
+    /// asked for again by the way.
+    pub(crate) async fn with(
+        &self,
+        indexer: &Arc<Indexer>,
+        asker: Asker,
+        until: Option<Instant>,
+    ) -> Result<Arc<Known>, NoAnswer> {
+        if let Some(known) = indexer.known.load_full() {
+            self.refresh(indexer, &known);
+            return Ok(known);
+        }
+        let engine = &self.model.engine;
+        let (wait, why) = engine.next_wait(indexer.upstream, INTERACTIVE, Budget::Side);
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if let Some(why) = why.filter(|_| left.is_some_and(|left| wait > left)) {
+            engine.note_skip(&job(indexer, asker, INTERACTIVE), skip(why, wait, left));
+            return Err(NoAnswer::Ended(Ended::Skipped(skip(why, wait, None))));
+        }
+        let answer = self.ask(indexer, asker, INTERACTIVE).await;
+        match answer.as_deref() {
+            Ok(Ok(known)) => Ok(known.clone()),
+            Ok(Err(fault)) if fault.is_no_caps() => {
+                let known = Arc::new(Known::assumed(self.model.wall()));
+                indexer.known.store(Some(known.clone()));
+                Ok(known)
+            }
+            Ok(Err(fault)) => Err(NoAnswer::Fault(fault.clone())),
+            Err(ended) => Err(NoAnswer::Ended(*ended)),
+        }
+    }
+
+    /// Waits until these have said what they can do, at most so long.
+    pub(crate) async fn with_all(&self, indexers: &[Arc<Indexer>], asker: Asker, within: Duration) {
+        let until = Instant::now() + within;
+        let all = indexers
+            .iter()
+            .map(|indexer| self.with(indexer, asker, Some(until)));
+        let all = futures_util::future::join_all(all);
+        let _ = tokio::time::timeout_at(until, all).await;
+    }
+
+    /// Asks once more for what is old, for whoever comes next.
+    fn refresh(&self, indexer: &Arc<Indexer>, known: &Known) {
+        let (config, now) = (self.model.config.load(), self.model.wall());
+        let life = match known.assumed {
+            true => config.cache.nothing,
+            false => config.cache.caps,
+        };
+        // One that fails to say it again is not asked with every search.
+        let again = seconds(config.cache.nothing);
+        let last = indexer.introduced.load(Ordering::Relaxed);
+        if known.at.saturating_add(seconds(life)) < now && last.saturating_add(again) < now {
+            indexer.introduced.store(now, Ordering::Relaxed);
+            let follower = self.ask(indexer, Asker::default(), BACKGROUND);
+            self.lifetime.keep(follower, config.hold_max);
+        }
+    }
+
+    fn ask(
+        &self,
+        indexer: &Arc<Indexer>,
+        asker: Asker,
+        class: Class,
+    ) -> Follower<UpstreamId, CapsAnswer> {
+        let job = job(indexer, asker, class);
+        self.flights.join(indexer.upstream, job, |landing| {
+            Some(Arc::new(Introducing {
+                model: self.model.clone(),
+                indexer: indexer.clone(),
+                landing,
+            }))
+        })
+    }
+}
+
+/// The job that asks an indexer what it can do. It counts in the windows and does not start the spacing clock.
+fn job(indexer: &Indexer, asker: Asker, class: Class) -> Job {
+    Job {
+        budget: Budget::Side,
+        asker,
+        ..Job::new(indexer.upstream, class)
+    }
+}

@@ -1,0 +1,136 @@
+//! What the front knows: its indexers, what they answered, who asked for what. Calls and clients add to it; the fan-out,
+//! feeds, pages and API read it.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use weir_engine::dispatch::Moment;
+use weir_engine::{Engine, Outward, Roster};
+use weir_search_proto::Protocol;
+use weir_store::sqlite::File;
+
+use crate::cache::Cache;
+use crate::config::Config;
+use crate::error::Error;
+use crate::history::History;
+use crate::indexer::{Indexer, Known};
+use crate::links::Links;
+use crate::outbound::{Bounds, Outbound};
+use crate::policy;
+use crate::program::{PROGRAMS, Programs};
+use crate::words::unix;
+
+/// Where the search front keeps what it knows.
+pub struct Storage {
+    /// `state.db`: history, the key of links, the numbers of indexers.
+    pub state: File,
+    /// Where `search.db` is, the cache; without it, or when it cannot be used, answers are kept in memory alone.
+    pub cache: Option<PathBuf>,
+}
+
+/// What is known, and the way to learn more.
+pub(crate) struct Model {
+    pub(crate) engine: Engine,
+    /// Replaced as a whole by a reload.
+    pub(crate) config: ArcSwap<Config>,
+    pub(crate) indexers: Roster<Indexer>,
+    pub(crate) outbound: Outbound,
+    pub(crate) cache: Cache,
+    pub(crate) history: History,
+    pub(crate) programs: Programs,
+    pub(crate) links: Links,
+}
+
+/// The numbers of a configuration's indexers by their names. Giving new ones may fail, so they are had before anything
+/// else is changed.
+pub(crate) type Numbers = HashMap<String, u32>;
+
+impl Model {
+    pub(crate) fn open(
+        config: &Config,
+        mut outward: Outward,
+        files: Storage,
+    ) -> Result<Self, Error> {
+        let indexers = Roster::new(&mut outward);
+        let bounds = Bounds {
+            private: config.allow_private_upstreams,
+            private_links: config.allow_private_links,
+            answer_limit: config.answer_bytes.len(),
+            file_limit: config.file_bytes.len(),
+        };
+        let sizes = &config.cache;
+        let cache = Cache::open(
+            files.cache,
+            sizes.size.bytes(),
+            sizes.memory.len(),
+            config.answer_bytes.len(),
+        );
+        let history = History::open(files.state)?;
+        let model = Self {
+            engine: outward.engine,
+            config: ArcSwap::from_pointee(config.clone()),
+            indexers,
+            outbound: Outbound::new(outward.ground, bounds)?,
+            cache,
+            links: Links::new(&history.link_key()?),
+            programs: Programs::heard_before(history.heard(PROGRAMS)?),
+            history,
+        };
+        let numbers = model.numbers(config)?;
+        model.reconcile(config, &numbers);
+        Ok(model)
+    }
+
+    /// The numbers of a configuration's indexers; new ones are given and kept.
+    pub(crate) fn numbers(&self, config: &Config) -> Result<Numbers, Error> {
+        let all = config.indexers.iter();
+        let all = all.map(|entry| Ok((entry.name.clone(), self.history.number(&entry.name)?)));
+        all.collect()
+    }
+
+    /// Takes other settings over. Indexers that stay keep their state.
+    pub(crate) fn apply(&self, config: &Config, numbers: &Numbers) {
+        self.reconcile(config, numbers);
+        self.config.store(Arc::new(config.clone()));
+        let workers = policy::workers(config);
+        self.engine.set_crew(workers, workers);
+    }
+
+    fn reconcile(&self, config: &Config, numbers: &Numbers) {
+        let now = self.now();
+        self.indexers.reconcile(
+            &config.indexers,
+            |entry| (policy::quota(config, entry, now), entry.timeout),
+            |entry, joining| {
+                let number = numbers.get(&entry.name).copied();
+                let number = number.expect("all of this configuration have been given one");
+                let indexer = Indexer::join(entry.clone(), number, joining, now);
+                if indexer.known.load().is_none()
+                    && let Some((caps, at)) = self.cache.caps(&entry.name, &indexer.source)
+                {
+                    indexer.known.store(Some(Arc::new(Known::new(caps, at))));
+                }
+                indexer
+            },
+        );
+        self.indexers.settle();
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.engine.timeline().now()
+    }
+
+    /// The wall time in seconds since 1970.
+    pub(crate) fn wall(&self) -> i64 {
+        unix(self.now())
+    }
+
+    /// The indexers of a protocol, in the order of the configuration.
+    pub(crate) fn all_of(&self, protocol: Protocol) -> Vec<Arc<Indexer>> {
+        let all = self.indexers.all();
+        let all = all.iter().filter(|one| one.protocol() == protocol);
+        all.cloned().collect()
+    }
+}

@@ -1,0 +1,113 @@
+//! Why an indexer has no part in an answer, as it is told to whoever asked.
+
+use std::time::Duration;
+
+use weir_engine::dispatch::{Class, Moment, Skip, Wait, job};
+use weir_engine::{Ended, Engine, span};
+
+use crate::indexer::Indexer;
+use crate::judge::IndexerFault;
+use crate::policy::class_name;
+use crate::search::State;
+
+/// What is said of an indexer where our own code went wrong.
+pub(crate) const PANICKED: &str = "Weir failed to ask it; the log says why";
+
+/// Why there is no answer.
+pub(crate) enum NoAnswer {
+    /// It gave nothing that can be used.
+    Fault(IndexerFault),
+    /// Its call was not made, or did not end by itself.
+    Ended(Ended),
+}
+
+impl NoAnswer {
+    /// Whether all that is missing is its turn, and that comes within this time.
+    pub(crate) fn passes_within(&self, time: Duration) -> bool {
+        match self {
+            Self::Ended(Ended::Skipped(skip)) => skip.wait.is_some_and(|wait| wait <= time),
+            _ => false,
+        }
+    }
+
+    /// How far the indexer is then.
+    pub(crate) fn state(self, engine: &Engine, indexer: &Indexer, class: Class) -> State {
+        let failed = |reason: String| State::Failed {
+            reason,
+            until: cooldown_end(engine, indexer),
+        };
+        let skipped_for_good = |reason: &str| State::Skipped {
+            reason: reason.to_owned(),
+            until: None,
+        };
+        let ended = match self {
+            Self::Fault(fault) => return failed(fault.to_string()),
+            Self::Ended(ended) => ended,
+        };
+        match ended {
+            Ended::Skipped(skip) => skipped(engine, indexer, &skip, class),
+            Ended::TimedOut => {
+                let time = indexer.config.timeout;
+                failed(format!("it did not answer within {}", span(time)))
+            }
+            Ended::Panicked => failed(PANICKED.to_owned()),
+            Ended::Finished(_) => failed("it gave no answer that could be used".to_owned()),
+            Ended::Dropped(job::Drop::Gone) => skipped_for_good("it is no longer configured"),
+            Ended::Dropped(_) => skipped_for_good("too many questions wait already"),
+            Ended::Shutdown => skipped_for_good("Weir is stopping"),
+            Ended::Cancelled => skipped_for_good("nobody wanted its answer any more"),
+        }
+    }
+}
+
+/// Why a turn comes too late. One that is switched off has none, so there is no time to tell.
+pub(crate) fn skip(reason: Wait, wait: Duration, limit: Option<Duration>) -> Skip {
+    let has_turn = reason != Wait::Off;
+    Skip {
+        reason,
+        wait: has_turn.then_some(wait),
+        limit: limit.filter(|_| has_turn),
+    }
+}
+
+/// How far an indexer is whose turn comes too late.
+pub(crate) fn skipped(engine: &Engine, indexer: &Indexer, skip: &Skip, class: Class) -> State {
+    let view = engine.upstream(indexer.upstream);
+    let why = match skip.reason {
+        Wait::Off => {
+            let off = view.and_then(|view| view.off);
+            match off
+                .map(|off| off.reason)
+                .filter(|reason| !reason.is_empty())
+            {
+                Some(reason) => format!("switched off by an operator: {reason}"),
+                None => "switched off by an operator".to_owned(),
+            }
+        }
+        Wait::Rest => match view.and_then(|view| view.last_error) {
+            Some((_, error)) => format!("it rests: {error}"),
+            None => "it rests".to_owned(),
+        },
+        Wait::Window => "its quota is used up".to_owned(),
+        Wait::Gap => "it was asked a moment ago".to_owned(),
+    };
+    let class = class_name(class);
+    let reason = match (skip.wait, skip.limit) {
+        (Some(wait), Some(limit)) => format!(
+            "{why}; its turn would come in {}, {class} may wait {}",
+            span(wait),
+            span(limit)
+        ),
+        (Some(wait), None) => format!("{why}; its turn comes in {}", span(wait)),
+        (None, _) => why,
+    };
+    let until = skip.wait.map(|wait| engine.timeline().now() + wait);
+    State::Skipped { reason, until }
+}
+
+/// When an indexer that cools down may be asked again.
+fn cooldown_end(engine: &Engine, indexer: &Indexer) -> Option<Moment> {
+    let ends = engine.rests([indexer.upstream]);
+    let mut ends = ends.into_iter().flatten();
+    ends.find(|until| *until != Moment::NEVER)
+}

@@ -1,0 +1,158 @@
+//! What feeds, pages and API see of the front, and what they may ask of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::MissedTickBehavior;
+use weir_engine::dispatch::Class;
+use weir_engine::dispatch::policy::Budget;
+
+use crate::ask::Ask;
+use crate::config::Config;
+use crate::downloads::Downloads;
+use crate::fanout::Fanout;
+use crate::indexer::Indexer;
+use crate::lifetime::Lifetime;
+use crate::merge::List;
+use crate::model::{Model, Numbers};
+use crate::policy::INTERACTIVE;
+use crate::program::Program;
+use crate::progress::Progress;
+use crate::search::{Question, Search};
+use crate::searches::Searches;
+use crate::session::Sessions;
+use crate::words::seconds;
+
+/// How often old things are let go of.
+const SWEEP: Duration = Duration::from_secs(60);
+
+/// Whom those ask who name nobody, in words.
+pub(crate) const EVERYBODY: &str = "all indexers";
+
+/// All that a route is given.
+pub(crate) struct Views {
+    pub(crate) model: Arc<Model>,
+    pub(crate) fanout: Arc<Fanout>,
+    pub(crate) downloads: Downloads,
+    pub(crate) searches: Searches,
+    pub(crate) sessions: Sessions,
+    pub(crate) lifetime: Lifetime,
+}
+
+impl Views {
+    pub(crate) fn new(model: Model) -> Self {
+        let (model, lifetime) = (Arc::new(model), Lifetime::default());
+        let longest = longest_call(&model.config.load());
+        Self {
+            fanout: Arc::new(Fanout::new(model.clone(), lifetime.clone(), longest)),
+            downloads: Downloads::new(model.clone(), longest),
+            searches: Searches::default(),
+            sessions: Sessions::default(),
+            model,
+            lifetime,
+        }
+    }
+
+    /// Takes other settings over.
+    pub(crate) fn apply(&self, config: &Config, numbers: &Numbers) {
+        self.model.apply(config, numbers);
+        let longest = longest_call(config);
+        self.fanout.set_longest_call(longest);
+        self.downloads.set_longest_call(longest);
+    }
+
+    /// Begins a search for a person or the API; it is kept so that it can be looked at again.
+    ///
+    /// # Errors
+    /// With a sentence that says what is wrong.
+    pub(crate) fn search_for(
+        &self,
+        ask: &Ask,
+        program: Program,
+        address: String,
+    ) -> Result<Arc<Search>, String> {
+        let query = ask.query()?;
+        let scope = ask.scope(&self.model.indexers.all())?;
+        let config = self.model.config.load();
+        let search = self.fanout.begin(Question {
+            query,
+            scope,
+            class: INTERACTIVE,
+            max_wait: None,
+            no_cache: ask.no_cache,
+            program,
+            address,
+            deadline: config.deadline,
+        });
+        let kept = usize::try_from(config.kept_searches.get()).unwrap_or(usize::MAX);
+        let bytes = config.cache.memory.len();
+        self.searches.keep(&search, kept, bytes);
+        self.fanout.remember(&search, self.scope_of(&search));
+        Ok(search)
+    }
+
+    /// Whether a search goes to all indexers that there are.
+    pub(crate) fn asks_everybody(&self, search: &Search) -> bool {
+        search.question.scope.len() == self.model.indexers.all().len()
+    }
+
+    /// Who was asked, in words.
+    fn scope_of(&self, search: &Search) -> String {
+        if self.asks_everybody(search) {
+            return EVERYBODY.to_owned();
+        }
+        let scope = search.question.scope.iter();
+        let names: Vec<&str> = scope.map(|indexer| indexer.name()).collect();
+        names.join(", ")
+    }
+
+    /// All releases of a search that are there now.
+    pub(crate) fn list(&self, search: &Search) -> Arc<List> {
+        self.fanout.list(search)
+    }
+
+    /// How far a search is.
+    pub(crate) fn progress(&self, search: &Search, list: &List) -> Progress {
+        Progress::of(search, list, self.model.wall())
+    }
+
+    /// The earliest that any of these can be asked, in whole seconds from now.
+    pub(crate) fn earliest(&self, indexers: &[Arc<Indexer>], class: Class) -> u64 {
+        let engine = &self.model.engine;
+        let waits = indexers.iter().map(|indexer| {
+            let (wait, _) = engine.next_wait(indexer.upstream, class, Budget::Query);
+            wait
+        });
+        let wait = waits.min().unwrap_or_default();
+        // Never 0, which programs take for *at once*, and never more than a day, however long it is off.
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        seconds.clamp(1, 24 * 60 * 60)
+    }
+
+    /// Lets go of what is old, from time to time.
+    pub(crate) async fn sweep(&self) {
+        let mut tick = tokio::time::interval(SWEEP);
+        // After a machine has slept, once is enough.
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = self.lifetime.closing() => return,
+                _ = tick.tick() => {}
+            }
+            let (model, config) = (&self.model, self.model.config.load());
+            self.sessions.sweep(config.session);
+            self.downloads.throttle.sweep();
+            let stale = seconds(config.cache.stale);
+            model
+                .cache
+                .forget_before(model.wall().saturating_sub(stale));
+            model.history.trim(config.history.get());
+        }
+    }
+}
+
+/// No call takes longer.
+fn longest_call(config: &Config) -> Duration {
+    let longest = config.indexers.iter().map(|indexer| indexer.timeout).max();
+    longest.unwrap_or_default()
+}
