@@ -1,5 +1,7 @@
 //! Thousands of random histories: the dispatcher decides as the reference model does.
 
+#[path = "model/both.rs"]
+mod both;
 #[path = "history/pair.rs"]
 mod pair;
 #[path = "model/reference.rs"]

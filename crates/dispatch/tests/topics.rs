@@ -1,7 +1,13 @@
-//! What the dispatcher promises, topic by topic: each test's name is the promise, and time is made up.
+//! What the dispatcher promises, topic by topic: each test's name is the promise, and time is made up. Every story runs on
+//! the dispatcher and on its reference model, which must agree after each step.
 //!
 //! The topics are those of the schedulers that Weir replaces (priority, rate limits, suspension,
 //! deduplication, worker scaling, …) and those that it adds (aging bounds, probing, backlog share).
+
+#[path = "model/both.rs"]
+mod both;
+#[path = "model/reference.rs"]
+mod reference;
 
 #[path = "topics/agenda.rs"]
 mod agenda;
@@ -19,6 +25,8 @@ mod figures;
 mod front;
 #[path = "topics/keys.rs"]
 mod keys;
+#[path = "topics/lives.rs"]
+mod lives;
 #[path = "topics/max_wait.rs"]
 mod max_wait;
 #[path = "topics/operator.rs"]

@@ -1,13 +1,14 @@
-//! The dispatcher and the reference model, driven by the same history and compared after each step.
+//! One history, told to the dispatcher and the reference model together; `Both` compares them after each step. Watched
+//! from outside besides: whatever the model says, no window is over its limit and no call comes too early.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
 use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow};
 use weir_dispatch::*;
 
-use crate::reference::Model;
+use crate::both::Both;
 
 /// One thing that happens. Numbers are taken modulo what there is.
 #[derive(Clone, Debug)]
@@ -47,22 +48,15 @@ pub(crate) struct Ask {
 }
 
 pub(crate) struct Pair {
-    policy: Policy,
-    pub(crate) real: Dispatcher,
-    model: Model,
-    pub(crate) now: Moment,
+    both: Both,
+    now: Moment,
     upstreams: Vec<UpstreamId>,
-    /// Model ids by real ids of jobs that have not ended, and the other way.
-    to_model: HashMap<JobId, JobId>,
+    /// Jobs that have not ended.
     alive: Vec<JobId>,
     running: Vec<(JobId, u32)>,
     quotas: Vec<Quota>,
-    /// What was submitted, by real id.
-    jobs: HashMap<JobId, Job>,
     /// Start times that count in windows, by upstream and whether they are grabs.
     starts: HashMap<(u32, bool), Vec<Moment>>,
-    /// Model ids of jobs that ended.
-    ended: HashSet<JobId>,
     crew: u32,
     pub(crate) seen: Seen,
 }
@@ -184,18 +178,13 @@ impl Pair {
     pub(crate) fn new(policy: Policy, quotas: &[Quota]) -> Self {
         let now = Moment(1_000_000_000_000_000);
         let mut pair = Self {
-            real: Dispatcher::new(policy.clone(), now),
-            model: Model::new(policy.clone(), now),
-            policy,
+            both: Both::new(policy, now),
             now,
             upstreams: Vec::new(),
-            to_model: HashMap::new(),
             alive: Vec::new(),
             running: Vec::new(),
             quotas: Vec::new(),
-            jobs: HashMap::new(),
             starts: HashMap::new(),
-            ended: HashSet::new(),
             crew: 2,
             seen: Seen::default(),
         };
@@ -205,75 +194,56 @@ impl Pair {
         pair
     }
 
-    /// Lets one thing happen to both and compares all that can be seen.
+    /// Lets one thing happen, and whatever starts because of it.
     pub(crate) fn apply(&mut self, op: &Op) {
         let now = self.now;
+        let both = &mut self.both;
         match op {
             Op::Submit(ask) => self.submit(ask),
             Op::Burst(asks) => asks.iter().for_each(|ask| self.submit(ask)),
             Op::Cancel(at) => {
                 if let Some(id) = pick(&self.alive, *at) {
-                    let cancelled = self.real.cancel(now, id);
-                    assert_eq!(cancelled, self.model.cancel(now, self.to_model[&id]));
-                    self.seen.cancels += u32::from(cancelled);
+                    self.seen.cancels += u32::from(both.cancel(now, id));
                 }
             }
             Op::Raise(at, class) => {
                 if let Some(id) = pick(&self.alive, *at) {
-                    let class = Class(class % 4);
-                    let raised = self.real.raise(now, id, class);
-                    assert_eq!(raised, self.model.raise(now, self.to_model[&id], class));
-                    self.seen.raises += u32::from(raised);
+                    self.seen.raises += u32::from(both.raise(now, id, Class(class % 4)));
                 }
             }
             Op::Finish(at, finish, jitter) => {
                 if !self.running.is_empty() {
                     let (id, _) = self.running.remove(usize::from(*at) % self.running.len());
-                    let real = self.real.finish(now, id, *finish, *jitter);
-                    let model = self.model.finish(now, self.to_model[&id], *finish, *jitter);
-                    assert_eq!(real, model, "after {finish:?}");
-                    self.seen.retries += u32::from(matches!(real, After::Scheduled(_)));
+                    let after = both.finish(now, id, *finish, *jitter);
+                    self.seen.retries += u32::from(matches!(after, After::Scheduled(_)));
                 }
             }
             Op::Pass(span, stop) => return self.pass(*span, *stop),
             Op::SetQuota(at, quota) => {
                 if let Some(id) = pick(&self.upstreams, u16::from(*at)) {
-                    self.real.set_quota(now, id, quota.clone());
-                    self.model.set_quota(now, id, quota.clone());
+                    both.set_quota(now, id, quota.clone());
                     // What started under the old quota is not held against the new one.
                     self.quotas[id.0 as usize] = unlimited(quota.in_flight);
                 }
             }
             Op::Observe(at, usage) => {
                 if let Some(id) = pick(&self.upstreams, u16::from(*at)) {
-                    self.real.observe(now, id, *usage);
-                    self.model.observe(now, id, *usage);
+                    both.observe(now, id, *usage);
                 }
             }
-            Op::SetCrew(base, more) => {
-                self.real.set_crew(now, *base, base + more);
-                self.model.set_crew(now, *base, base + more);
-            }
-            Op::Clear(at) => self.operate(*at, Dispatcher::clear, Model::clear),
-            Op::SwitchOff(at) => self.operate(*at, Dispatcher::switch_off, Model::switch_off),
-            Op::SwitchOn(at) => self.operate(*at, Dispatcher::switch_on, Model::switch_on),
-            Op::Hold(held) => {
-                self.real.hold(now, *held);
-                self.model.hold(now, *held);
-            }
+            Op::SetCrew(base, more) => both.set_crew(now, *base, base + more),
+            Op::Clear(at) => self.operate(*at, Both::clear),
+            Op::SwitchOff(at) => self.operate(*at, Both::switch_off),
+            Op::SwitchOn(at) => self.operate(*at, Both::switch_on),
+            Op::Hold(held) => both.hold(now, *held),
             Op::Add(quota) => {
-                let id = self.real.add_upstream(now, quota.clone());
-                assert_eq!(id, self.model.add_upstream(now, quota.clone()));
-                self.upstreams.push(id);
+                self.upstreams.push(both.add_upstream(now, quota.clone()));
                 self.quotas.push(quota.clone());
             }
             Op::Remove(at) => {
                 if self.upstreams.len() > 1 {
-                    let id = self
-                        .upstreams
-                        .remove(usize::from(*at) % self.upstreams.len());
-                    self.real.remove_upstream(now, id);
-                    self.model.remove_upstream(now, id);
+                    let at = usize::from(*at) % self.upstreams.len();
+                    both.remove_upstream(now, self.upstreams.remove(at));
                 }
             }
             Op::Restart => {
@@ -286,16 +256,20 @@ impl Pair {
 
     fn submit(&mut self, ask: &Ask) {
         let job = self.job(ask);
-        let real = self.real.submit(self.now, job);
-        let model = self.model.submit(self.now, job);
-        self.compare_entry(job, real, model);
+        match self.both.submit(self.now, job) {
+            Entry::Queued(id) | Entry::Scheduled(id) => self.alive.push(id),
+            Entry::Duplicate(_) => self.seen.duplicates += 1,
+            Entry::Ended(End::Skipped(_)) => self.seen.skips += 1,
+            Entry::Ended(End::Dropped(_)) => self.seen.drops += 1,
+            Entry::Ended(_) => {}
+        }
     }
 
     fn pass(&mut self, span: Duration, stop: bool) {
         let target = self.now + span;
         if stop {
             for _ in 0..1000 {
-                let Next::Wait(at) = self.real.next(self.now) else {
+                let Next::Wait(at) = self.both.next(self.now) else {
                     break;
                 };
                 if at > target {
@@ -314,102 +288,30 @@ impl Pair {
         self.run();
     }
 
-    /// Starts what can start on both sides and compares.
+    /// Starts what can start.
     fn run(&mut self) {
-        loop {
-            let real = self.real.next(self.now);
-            let model = self.model.next(self.now);
-            let (Next::Start(start), Next::Start(expected)) = (real, model) else {
-                assert!(
-                    !matches!(real, Next::Start(_)) && !matches!(model, Next::Start(_)),
-                    "dispatcher says {real:?}, model says {model:?} at {:?}",
-                    self.now,
-                );
-                break;
-            };
-            let mapped = Start {
-                job: self.to_model[&start.job],
-                ..start
-            };
-            assert_eq!(mapped, expected, "at {:?}", self.now);
+        while let Next::Start(start) = self.both.next(self.now) {
             self.running.push((start.job, start.upstream.0));
             self.count_start(start);
             self.check_start(start);
         }
-        self.compare();
-    }
-
-    fn compare(&mut self) {
-        let mut real: Vec<(JobId, End)> = self
-            .real
-            .take_ended()
-            .into_iter()
-            .map(|(id, end)| (self.to_model[&id], end))
-            .collect();
-        let mut model = self.model.take_ended();
-        real.sort_by_key(|&(id, _)| id);
-        model.sort_by_key(|&(id, _)| id);
-        assert_eq!(real, model, "ends at {:?}", self.now);
-        for (id, end) in &real {
-            assert!(self.ended.insert(*id), "job {id:?} ended twice");
+        for (id, end) in self.both.take_ended() {
             self.seen.skips_in_line += u32::from(matches!(end, End::Skipped(_)));
+            self.alive.retain(|&other| other != id);
+            self.running.retain(|&(other, _)| other != id);
         }
-        let ended: Vec<JobId> = real.into_iter().map(|(id, _)| id).collect();
-        let to_model = &self.to_model;
-        self.alive.retain(|id| !ended.contains(&to_model[id]));
-        self.running
-            .retain(|(id, _)| !ended.contains(&to_model[id]));
-        let status = self.real.status(self.now);
+        let status = self.both.real.status(self.now);
         self.count_waits(status);
-        let seen = (
-            status.queued,
-            status.scheduled,
-            status.busy,
-            status.waiting,
-            status.crew,
-        );
-        let expected = (
-            self.model.queued() as u32,
-            self.model.scheduled() as u32,
-            self.model.running() as u32,
-            self.model.waiting() as u32,
-            self.model.crew(),
-        );
-        assert_eq!(
-            seen, expected,
-            "queued, scheduled, running, waiting, crew at {:?}",
-            self.now
-        );
-        for &id in &self.upstreams {
-            assert_eq!(
-                self.real.state(self.now, id),
-                Some(self.model.state(self.now, id)),
-                "state of {id:?}"
-            );
-            assert_eq!(
-                self.real.upstream(self.now, id).map(|up| up.rung),
-                Some(self.model.rung(id))
-            );
-        }
     }
 
     /// The dispatcher must not sleep past a moment at which something would start.
     pub(crate) fn check_wake(&mut self) {
-        if let Some(earliest) = self.model.earliest_start(self.now) {
-            match self.real.next(self.now) {
-                Next::Wait(at) => assert!(
-                    at <= earliest,
-                    "sleeps until {at:?}, a job could start at {earliest:?}"
-                ),
-                other => panic!("{other:?}, but a job could start at {earliest:?}"),
-            }
-        }
+        self.both.earliest_start(self.now);
     }
 
     /// Ends everything and checks that each job that was taken in has ended once.
     pub(crate) fn finish_all(&mut self) {
-        self.real.shutdown(self.now);
-        self.model.shutdown(self.now);
+        self.both.shutdown(self.now);
         self.run();
         for _ in 0..self.running.len() {
             self.apply(&Op::Finish(0, Finish::Unavailable, 0));
@@ -419,7 +321,7 @@ impl Pair {
             "jobs that never ended: {:?}",
             self.alive
         );
-        let status = self.real.status(self.now);
+        let status = self.both.real.status(self.now);
         assert_eq!(
             (status.queued, status.scheduled, status.busy, status.waiting),
             (0, 0, 0, 0)
@@ -428,89 +330,26 @@ impl Pair {
 
     /// Calls under way are cut off and stay counted, queued jobs are lost; rows and agenda are kept.
     fn restart(&mut self) {
-        let now = self.now;
-        self.model = Model::restore(
-            self.policy.clone(),
-            self.model.rows(),
-            self.model.agenda(),
-            now,
-        );
-        let agenda: Vec<Job> = self.real.agenda_rows().map(|row| self.kept(row)).collect();
-        let old = std::mem::replace(&mut self.real, Dispatcher::new(self.policy.clone(), now));
-        let upstreams = std::mem::take(&mut self.upstreams);
+        self.alive = self.both.restart(self.now);
+        self.running.clear();
+        // Upstreams are numbered anew in their order.
+        let old = std::mem::take(&mut self.upstreams);
         let mut starts = HashMap::new();
-        let mut quotas = Vec::new();
-        for (position, id) in (0u32..).zip(upstreams) {
-            let quota = old.quota(id).expect("it is present").clone();
-            let new = self.real.add_upstream(now, quota);
-            self.real
-                .restore(now, new, &old.row(id).expect("it is present"));
-            self.upstreams.push(new);
-            quotas.push(self.quotas[id.0 as usize].clone());
+        for (position, id) in (0u32..).zip(&old) {
+            self.upstreams.push(UpstreamId(position));
             for grab in [false, true] {
                 let times = self.starts.remove(&(id.0, grab)).unwrap_or_default();
                 starts.insert((position, grab), times);
             }
         }
-        self.quotas = quotas;
+        let quota = |id: &UpstreamId| self.quotas[id.0 as usize].clone();
+        self.quotas = old.iter().map(quota).collect();
         self.starts = starts;
-        self.to_model.clear();
-        self.alive.clear();
-        self.running.clear();
-        self.ended.clear();
-        self.jobs.clear();
-        for (model_id, mut job) in (1..).map(JobId).zip(agenda) {
-            let position = old_position(&old, job.upstream);
-            job.upstream = self.upstreams[position];
-            let Entry::Scheduled(id) = self.real.reschedule(now, job) else {
-                panic!("a kept job has its place on the agenda");
-            };
-            self.to_model.insert(id, model_id);
-            self.alive.push(id);
-            self.jobs.insert(id, job);
-        }
     }
 
-    /// What was submitted, as it stands on the agenda now.
-    fn kept(&self, row: AgendaRow) -> Job {
-        Job {
-            class: row.class,
-            not_before: row.due,
-            attempts_made: row.attempts_made,
-            ..self.jobs[&row.job]
-        }
-    }
-
-    fn operate(
-        &mut self,
-        at: u8,
-        real: fn(&mut Dispatcher, Moment, UpstreamId),
-        model: fn(&mut Model, Moment, UpstreamId),
-    ) {
+    fn operate(&mut self, at: u8, act: fn(&mut Both, Moment, UpstreamId)) {
         if let Some(id) = pick(&self.upstreams, u16::from(at)) {
-            real(&mut self.real, self.now, id);
-            model(&mut self.model, self.now, id);
-        }
-    }
-
-    fn compare_entry(&mut self, job: Job, real: Entry, model: Entry) {
-        match (real, model) {
-            (Entry::Queued(real), Entry::Queued(model))
-            | (Entry::Scheduled(real), Entry::Scheduled(model)) => {
-                self.to_model.insert(real, model);
-                self.alive.push(real);
-                self.jobs.insert(real, job);
-            }
-            (Entry::Duplicate(real), Entry::Duplicate(model)) => {
-                assert_eq!(self.to_model[&real], model)
-            }
-            (real, model) => assert_eq!(real, model, "entry of {job:?}"),
-        }
-        match real {
-            Entry::Duplicate(_) => self.seen.duplicates += 1,
-            Entry::Ended(End::Skipped(_)) => self.seen.skips += 1,
-            Entry::Ended(End::Dropped(_)) => self.seen.drops += 1,
-            _ => {}
+            act(&mut self.both, self.now, id);
         }
     }
 
@@ -518,13 +357,13 @@ impl Pair {
     fn count_start(&mut self, start: Start) {
         self.seen.starts += 1;
         let more_urgent = self.alive.iter().any(|id| {
-            let job = self.jobs[id];
+            let job = self.both.job(*id);
             let waits = !self.running.iter().any(|(other, _)| other == id)
-                && self.real.agenda_row(*id).is_none();
+                && self.both.real.agenda_row(*id).is_none();
             waits && job.upstream == start.upstream && job.class < start.class
         });
         self.seen.aged += u32::from(more_urgent);
-        let probing = self.real.state(self.now, start.upstream) == Some(State::Probing);
+        let probing = self.both.real.state(self.now, start.upstream) == Some(State::Probing);
         self.seen.probing += u32::from(probing);
     }
 
@@ -533,19 +372,23 @@ impl Pair {
         self.seen.given_back += status.waiting;
         self.seen.crew_steps += u32::from(status.crew != self.crew);
         self.crew = status.crew;
-        let mut calls = self.running.iter().map(|(id, _)| self.jobs[id].order);
-        let orders: Vec<_> = calls.by_ref().flatten().collect();
+        let calls = self.running.iter().map(|(id, _)| self.both.job(*id).order);
+        let orders: Vec<_> = calls.flatten().collect();
         for id in &self.alive {
             let running = self.running.iter().any(|(other, _)| other == id);
-            let order = self.jobs[id].order.filter(|key| orders.contains(key));
+            let job = self.both.job(*id);
+            let order = job.order.filter(|key| orders.contains(key));
             self.seen.aside += u32::from(!running && order.is_some());
-            let job = &self.jobs[id];
-            let due = self.real.agenda_row(*id).map(|row| row.due);
+            let due = self.both.real.agenda_row(*id).map(|row| row.due);
             let put_off = due.is_some_and(|due| due > job.not_before + Duration::from_secs(9));
             self.seen.put_off += u32::from(put_off && job.not_before > Moment(0));
         }
         for &id in &self.upstreams {
-            let up = self.real.upstream(self.now, id).expect("it is present");
+            let up = self
+                .both
+                .real
+                .upstream(self.now, id)
+                .expect("it is present");
             let resting = matches!(up.state, State::Cooldown { .. } | State::Disabled { .. });
             self.seen.rests += u32::from(resting && up.queued > 0);
             let used_up = up.query.iter().any(|window| window.next > self.now);
@@ -566,7 +409,7 @@ impl Pair {
             "{running} in flight at {:?}",
             start.upstream
         );
-        let job = self.jobs[&start.job];
+        let job = *self.both.job(start.job);
         assert!(job.not_before <= self.now, "started before its time");
         let grab = job.budget == Budget::Grab;
         let starts = self.starts.entry((start.upstream.0, grab)).or_default();
@@ -614,13 +457,6 @@ impl Pair {
             attempts_made: 0,
         }
     }
-}
-
-/// Which of the upstreams that are present this is.
-fn old_position(old: &Dispatcher, id: UpstreamId) -> usize {
-    (0..id.0)
-        .filter(|&other| old.quota(UpstreamId(other)).is_some())
-        .count()
 }
 
 fn unlimited(in_flight: u32) -> Quota {

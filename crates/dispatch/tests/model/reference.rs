@@ -165,6 +165,11 @@ impl Model {
 
     // The front.
 
+    /// Lets happen what time alone brings.
+    pub fn pass(&mut self, now: Moment) {
+        self.advance(now);
+    }
+
     pub fn set_crew(&mut self, now: Moment, base: u32, max: u32) {
         self.advance(now);
         self.policy.crew.base = base;
@@ -343,21 +348,11 @@ impl Model {
         self.crew
     }
 
-    /// How full the queue is, rounded down.
-    pub fn fill_percent(&self) -> u32 {
-        match self.policy.capacity as usize {
-            0 => 100,
-            capacity => (self.queued() * 100 / capacity) as u32,
-        }
-    }
-
-    pub fn state(&self, now: Moment, id: UpstreamId) -> State {
-        self.upstream(id)
-            .map_or(State::Off, |upstream| upstream.state(now.max(self.now)))
-    }
-
-    pub fn rung(&self, id: UpstreamId) -> u8 {
-        self.upstream(id).map_or(0, |upstream| upstream.rung)
+    /// State, rung, failures in a row and slowness of an upstream that is present.
+    pub fn seen(&self, now: Moment, id: UpstreamId) -> Option<(State, u8, u32, bool)> {
+        let upstream = self.upstream(id)?;
+        let state = upstream.state(now.max(self.now));
+        Some((state, upstream.rung, upstream.failures, upstream.slow))
     }
 
     /// How long until a job of this class and budget could start there, and what for.

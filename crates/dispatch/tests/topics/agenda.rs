@@ -48,7 +48,7 @@ fn a_due_job_that_finds_the_queue_full_is_put_off_ten_seconds_and_never_lost() {
         ..tracker()
     };
     let (mut front, up) = Front::with(policy, in_flight(1));
-    front.dispatcher.hold(front.now, true);
+    front.hold(true);
     let ids: Vec<JobId> = (0..6)
         .map(|_| {
             front.schedule(Job {
@@ -58,19 +58,15 @@ fn a_due_job_that_finds_the_queue_full_is_put_off_ten_seconds_and_never_lost() {
         })
         .collect();
     front.now = at(5);
-    let status = front.dispatcher.status(front.now);
+    let status = front.status();
     assert_eq!((status.queued, status.scheduled), (3, 3));
     for &id in &ids[3..] {
-        let row = front.dispatcher.agenda_row(id).expect("it was put off");
+        let row = front.both.real.agenda_row(id).expect("it was put off");
         assert_eq!(row.due, at(15));
     }
     front.now = at(100);
-    assert_eq!(
-        front.dispatcher.status(front.now).scheduled,
-        3,
-        "again and again"
-    );
-    front.dispatcher.hold(front.now, false);
+    assert_eq!(front.status().scheduled, 3, "again and again");
+    front.hold(false);
     let mut done = Vec::new();
     while front.now < at(200) {
         for id in front.starts() {
@@ -80,6 +76,21 @@ fn a_due_job_that_finds_the_queue_full_is_put_off_ten_seconds_and_never_lost() {
         front.pass(1);
     }
     assert_eq!(done, ids);
+}
+
+#[test]
+fn a_job_that_is_put_off_again_and_again_never_starts_by_itself() {
+    let policy = Policy {
+        capacity: 1,
+        ..of_crew(10, tracker())
+    };
+    let mut front = Front::new(policy);
+    let [up, other] = [0; 2].map(|_| front.add(in_flight(1)));
+    front.begin(job(up, INITIAL));
+    front.queue(job(up, INITIAL));
+    front.schedule(job(other, EVENT));
+    assert_eq!(front.wake(), Some(at(10)));
+    assert_eq!(front.earliest_start(), None, "the queue stays full");
 }
 
 #[test]
@@ -108,7 +119,7 @@ fn the_agenda_does_not_count_as_fill() {
             ..job(up, RETRY)
         });
     }
-    let status = front.dispatcher.status(front.now);
+    let status = front.status();
     assert_eq!((status.queued, status.scheduled), (0, 100));
 }
 
@@ -133,13 +144,13 @@ fn every_change_of_the_agenda_is_told() {
         not_before: at(5),
         ..job(up, RETRY)
     });
-    assert_eq!(front.dispatcher.take_agenda_changes(), [id]);
-    assert!(front.dispatcher.take_agenda_changes().is_empty());
+    assert_eq!(front.both.real.take_agenda_changes(), [id]);
+    assert!(front.both.real.take_agenda_changes().is_empty());
     front.now = at(5);
     assert_eq!(front.starts(), [id]);
     assert_eq!(
-        front.dispatcher.drain_agenda_changes().collect::<Vec<_>>(),
+        front.both.real.drain_agenda_changes().collect::<Vec<_>>(),
         [id]
     );
-    assert_eq!(front.dispatcher.agenda_row(id), None);
+    assert_eq!(front.both.real.agenda_row(id), None);
 }

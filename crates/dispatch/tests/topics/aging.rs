@@ -3,18 +3,23 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use weir_dispatch::{Class, Finish, Job, JobId, Moment, Next, Policy, UpstreamId};
+use weir_dispatch::{Budget, Class, Finish, Job, JobId, Moment, Quota, UpstreamId};
 
 use crate::front::*;
+
+/// A job that accepts any wait.
+fn patient(up: UpstreamId, class: Class) -> Job {
+    Job {
+        max_wait: Some(secs(DAY)),
+        ..job(up, class)
+    }
+}
 
 /// Sees to it that three jobs of each class wait.
 fn keep_waiting(front: &mut Front, up: UpstreamId, classes: &mut HashMap<JobId, Class>) {
     for class in (0..4).map(Class) {
         while classes.values().filter(|&&queued| queued == class).count() < 3 {
-            let id = front.queue(Job {
-                max_wait: Some(secs(DAY)),
-                ..job(up, class)
-            });
+            let id = front.queue(patient(up, class));
             classes.insert(id, class);
         }
     }
@@ -80,17 +85,59 @@ fn an_aged_class_takes_at_most_one_slot_per_aging_time_and_gap() {
 }
 
 #[test]
+fn an_aged_class_takes_the_next_slot_that_opens_for_another() {
+    let (mut front, up) = Front::with(search(), indexer());
+    let aged = front.queue(patient(up, BACKGROUND));
+    let mut took = Vec::new();
+    for second in 0..90 {
+        front.now = at(second);
+        // There is always an urgent one, with a gap of 6 s.
+        if front.queued() < 2 {
+            front.queue(job(up, INTERACTIVE));
+        }
+        for id in front.starts() {
+            took.extend((id == aged).then_some(second));
+            assert_eq!(second % 6, 0);
+            front.finish(id, Finish::Done);
+        }
+    }
+    assert_eq!(took, [72], "it is aged from 10 + 60 s on");
+}
+
+#[test]
+fn an_aged_query_does_not_take_the_slot_of_a_grab() {
+    let quota = Quota {
+        in_flight: 3,
+        ..indexer()
+    };
+    let (mut front, up) = Front::with(search(), quota);
+    front.hold(true);
+    let query = front.queue(patient(up, BACKGROUND));
+    front.now = at(69);
+    let urgent = front.queue(job(up, INTERACTIVE));
+    front.hold(false);
+    assert_eq!(front.starts(), [urgent]);
+    front.now = at(70);
+    let grab = front.queue(Job {
+        budget: Budget::Grab,
+        ..job(up, INTERACTIVE)
+    });
+    assert_eq!(
+        front.starts(),
+        [grab],
+        "the gap of the only query still runs"
+    );
+    front.now = at(69 + 60);
+    assert_eq!(front.starts(), [query]);
+}
+
+#[test]
 fn of_two_aged_classes_the_one_that_waited_longest_goes_first() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    let first = front.queue(job(up, INTERACTIVE));
-    assert_eq!(front.starts(), [first]);
-    let patient = |class| Job {
-        max_wait: Some(secs(DAY)),
-        ..job(up, class)
-    };
-    let background = front.queue(patient(BACKGROUND));
+    let first = front.begin(job(up, INTERACTIVE));
+    let background = front.queue(patient(up, BACKGROUND));
     front.pass(1);
-    let rss = front.queue(patient(RSS));
+    let rss = front.queue(patient(up, RSS));
     front.pass(20);
     let urgent = front.queue(job(up, INTERACTIVE));
     front.finish(first, Finish::Done);
@@ -102,10 +149,7 @@ fn of_two_aged_classes_the_one_that_waited_longest_goes_first() {
 
 #[test]
 fn low_requests_get_a_worker_every_aging_time_under_sustained_load() {
-    let mut policy: Policy = news();
-    policy.crew.base = 1;
-    policy.crew.max = 1;
-    let mut front = Front::new(policy);
+    let mut front = Front::new(of_crew(1, news()));
     let ups: Vec<UpstreamId> = (0..3).map(|_| front.add(in_flight(4))).collect();
     for _ in 0..20 {
         front.queue(job(ups[2], COMPLETION));
@@ -117,16 +161,14 @@ fn low_requests_get_a_worker_every_aging_time_under_sustained_load() {
             front.queue(job(ups[0], INTERACTIVE));
             front.queue(job(ups[1], INTERACTIVE));
         }
-        let Next::Start(start) = front.dispatcher.next(front.now) else {
-            panic!("there is always something to start");
-        };
+        let start = front.start();
         if start.class == COMPLETION {
             assert!(last.until(front.now) >= secs(10), "only one per aging time");
             assert!(last.until(front.now) <= Duration::from_millis(10_250));
             last = front.now;
             low += 1;
         }
-        front.now = front.now + Duration::from_millis(250);
+        front.pass_ms(250);
         front.finish(start.job, Finish::Done);
     }
     assert!(low >= 9, "{low} of 100 s");
@@ -134,12 +176,9 @@ fn low_requests_get_a_worker_every_aging_time_under_sustained_load() {
 
 /// A front with one worker and two upstreams, held until all is queued.
 fn short_of_workers() -> (Front, [UpstreamId; 2]) {
-    let mut policy = news();
-    policy.crew.base = 1;
-    policy.crew.max = 1;
-    let mut front = Front::new(policy);
+    let mut front = Front::new(of_crew(1, news()));
     let ups = [0; 2].map(|_| front.add(in_flight(1)));
-    front.dispatcher.hold(front.now, true);
+    front.hold(true);
     (front, ups)
 }
 
@@ -152,7 +191,7 @@ fn of_two_aged_classes_the_one_that_waited_longest_gets_the_worker() {
         front.pass(1);
         let second = front.queue(job(ups[1], shorter));
         front.pass(10);
-        front.dispatcher.hold(front.now, false);
+        front.hold(false);
         assert_eq!(front.starts(), [first], "{longest:?}");
         front.finish(first, Finish::Done);
         assert_eq!(front.starts(), [second]);
@@ -165,19 +204,19 @@ fn of_two_aged_classes_that_waited_equally_long_the_more_urgent_gets_the_worker(
     front.queue(job(ups[0], COMPLETION));
     let urgent = front.queue(job(ups[1], INTERACTIVE));
     front.pass(10);
-    front.dispatcher.hold(front.now, false);
+    front.hold(false);
     assert_eq!(front.starts(), [urgent]);
 }
 
 #[test]
 fn a_class_ages_at_its_upstream_while_no_worker_is_free() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    front.dispatcher.hold(front.now, true);
+    front.hold(true);
     let completion = front.queue(job(up, COMPLETION));
     front.pass(1);
     front.queue(job(up, INTERACTIVE));
     assert_eq!(front.wake(), Some(at(10)), "then the offer changes");
     front.now = at(10);
-    front.dispatcher.hold(front.now, false);
+    front.hold(false);
     assert_eq!(front.starts(), [completion]);
 }

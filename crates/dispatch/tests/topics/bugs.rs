@@ -37,14 +37,14 @@ fn putting_off_by_nothing_made_time_stand_still() {
         ..tracker()
     };
     let (mut front, up) = Front::with(policy, in_flight(1));
-    front.dispatcher.hold(front.now, true);
+    front.hold(true);
     front.queue(job(up, INITIAL));
     front.schedule(Job {
         not_before: front.now + Duration::from_nanos(5),
         ..job(up, RETRY)
     });
     front.now = front.now + Duration::from_nanos(9);
-    assert_eq!(front.dispatcher.status(front.now).scheduled, 1);
+    assert_eq!(front.status().scheduled, 1);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_crew_whose_maximum_is_below_its_base_shrank() {
     policy.crew.max = 3;
     let mut front = Front::new(policy);
     front.pass(60);
-    assert_eq!(front.dispatcher.status(front.now).crew, 10);
+    assert_eq!(front.status().crew, 10);
 }
 
 #[test]
@@ -68,24 +68,21 @@ fn crew_steps_of_no_length_were_made_every_nanosecond() {
     policy.capacity = 10;
     policy.crew.step = Duration::ZERO;
     let (mut front, up) = Front::with(policy, in_flight(1));
-    front.dispatcher.hold(front.now, true);
+    front.hold(true);
     for _ in 0..10 {
         front.queue(job(up, INITIAL));
     }
     front.pass(60);
-    assert_eq!(front.dispatcher.status(front.now).crew, 10);
+    assert_eq!(front.status().crew, 10);
     assert_eq!(front.wake(), None);
 }
 
 #[test]
 fn the_next_wait_of_an_upstream_that_is_gone_was_nothing() {
     let (mut front, up) = Front::with(tracker(), in_flight(1));
-    front.dispatcher.remove_upstream(front.now, up);
+    front.remove(up);
     for upstream in [up, UpstreamId(99)] {
-        let (wait, reason) =
-            front
-                .dispatcher
-                .next_wait(front.now, upstream, INITIAL, Budget::Query);
+        let (wait, reason) = front.wait(upstream, INITIAL, Budget::Query);
         assert_eq!(reason, Some(Wait::Off));
         assert!(wait > secs(365 * DAY));
     }
@@ -97,10 +94,10 @@ fn a_start_was_explained_by_the_wait_of_a_job_that_was_cancelled() {
     front.call(job(up, INTERACTIVE), Finish::Done);
     let cancelled = front.queue(job(up, INTERACTIVE));
     assert!(front.starts().is_empty());
-    assert!(front.dispatcher.cancel(front.now, cancelled));
+    assert!(front.cancel(cancelled));
     front.pass(HOUR);
     front.call(job(up, INTERACTIVE), Finish::Done);
-    let newest = front.dispatcher.decisions(up).next().expect("there is one");
+    let newest = front.both.real.decisions(up).next().expect("there is one");
     let expected = What::Started {
         waited: Duration::ZERO,
         reason: None,
@@ -111,7 +108,7 @@ fn a_start_was_explained_by_the_wait_of_a_job_that_was_cancelled() {
 
 #[test]
 fn a_kept_job_of_a_class_that_is_gone_stopped_the_clock() {
-    let mut front = Front::new(tracker());
+    let mut front = Front::alone(tracker());
     let up = front.add(in_flight(1));
     let kept = Job {
         not_before: front.now + Duration::from_secs(5),
@@ -119,10 +116,10 @@ fn a_kept_job_of_a_class_that_is_gone_stopped_the_clock() {
         ..job(up, Class(200))
     };
     let now = front.now;
-    let Entry::Scheduled(id) = front.dispatcher.reschedule(now, kept) else {
+    let Entry::Scheduled(id) = front.both.real.reschedule(now, kept) else {
         panic!("it has its place on the agenda");
     };
-    assert_eq!(front.dispatcher.reschedule(now, kept), Entry::Duplicate(id));
+    assert_eq!(front.both.real.reschedule(now, kept), Entry::Duplicate(id));
     front.now = now + Duration::from_secs(5);
     assert_eq!(front.starts(), [id]);
 }

@@ -13,7 +13,7 @@ fn fill_is_what_is_queued_in_percent_of_the_capacity() {
         ..search()
     };
     let (mut front, up) = Front::with(policy, in_flight(1));
-    let fill = |front: &mut Front| front.dispatcher.status(front.now).fill_percent();
+    let fill = |front: &mut Front| front.status().fill_percent();
     assert_eq!(fill(&mut front), 0);
     for percent in [12, 25, 37] {
         front.queue(job(up, COMPLETION));
@@ -28,7 +28,7 @@ fn a_pause_is_told_until_it_is_over() {
     front.call(job(up, INTERACTIVE), Finish::OurNetwork { pause });
     let paused = |front: &mut Front, seconds| {
         front.now = at(seconds);
-        front.dispatcher.status(front.now).paused_until
+        front.status().paused_until
     };
     assert_eq!(paused(&mut front, 0), Some(at(30)));
     assert_eq!(paused(&mut front, 29), Some(at(30)));
@@ -38,29 +38,30 @@ fn a_pause_is_told_until_it_is_over() {
 #[test]
 fn changes_are_there_until_they_are_taken() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    front.dispatcher.take_changed();
-    assert!(!front.dispatcher.has_changes());
+    front.both.real.take_changed();
+    assert!(!front.both.real.has_changes());
     front.call(job(up, INTERACTIVE), Finish::Done);
-    assert!(front.dispatcher.has_changes(), "a start");
-    assert_eq!(front.dispatcher.take_changed(), [up]);
-    assert!(!front.dispatcher.has_changes());
+    assert!(front.both.real.has_changes(), "a start");
+    assert_eq!(front.both.real.take_changed(), [up]);
+    assert!(!front.both.real.has_changes());
     front.schedule(Job {
         not_before: at(60),
         ..job(up, INTERACTIVE)
     });
-    assert!(front.dispatcher.has_changes(), "the agenda alone");
-    front.dispatcher.take_agenda_changes();
-    assert!(!front.dispatcher.has_changes());
+    assert!(front.both.real.has_changes(), "the agenda alone");
+    front.both.real.take_agenda_changes();
+    assert!(!front.both.real.has_changes());
 }
 
 #[test]
 fn ends_can_be_drained_once() {
     let (mut front, up) = Front::with(search(), in_flight(1));
     let first = front.queue(job(up, INTERACTIVE));
-    front.dispatcher.remove_upstream(front.now, up);
-    let ended: Vec<_> = front.dispatcher.drain_ended().collect();
+    let mut dispatcher = front.both.real;
+    dispatcher.remove_upstream(front.now, up);
+    let ended: Vec<_> = dispatcher.drain_ended().collect();
     assert_eq!(ended, [(first, End::Dropped(Drop::Gone))]);
-    assert_eq!(front.dispatcher.drain_ended().count(), 0);
+    assert_eq!(dispatcher.drain_ended().count(), 0);
 }
 
 #[test]
@@ -71,27 +72,8 @@ fn jobs_that_a_rest_ends_leave_their_records() {
     assert_eq!(front.starts(), [first]);
     front.finish(first, throttled(100));
     let skipped = |what: &What| matches!(what, What::Skipped(_));
-    let decisions = front.dispatcher.decisions(up).map(|decision| decision.what);
+    let decisions = front.both.real.decisions(up).map(|decision| decision.what);
     assert_eq!(decisions.filter(skipped).count(), 1);
-}
-
-#[test]
-fn an_upstream_that_is_taken_away_leaves_its_share_to_the_others() {
-    // Shares: max(4, min(50, 2 × 100 ÷ upstreams)); with one alone, all of it.
-    let policy = Policy {
-        capacity: 100,
-        backlog_floor: 4,
-        ..search()
-    };
-    let (mut front, up) = Front::with(policy, in_flight(1));
-    let others: Vec<_> = (0..9).map(|_| front.add(in_flight(1))).collect();
-    for other in others {
-        front.dispatcher.remove_upstream(front.now, other);
-    }
-    for _ in 0..100 {
-        front.queue(job(up, COMPLETION));
-    }
-    assert_eq!(front.queued(), 100);
 }
 
 #[test]
@@ -103,10 +85,9 @@ fn a_call_that_says_something_new_about_its_upstream_changes_its_row() {
         (throttled(60), true),
     ] {
         let (mut front, up) = Front::with(search(), in_flight(1));
-        let id = front.queue(job(up, INTERACTIVE));
-        assert_eq!(front.starts(), [id]);
-        front.dispatcher.take_changed();
+        let id = front.begin(job(up, INTERACTIVE));
+        front.both.real.take_changed();
         front.finish(id, finish);
-        assert_eq!(front.dispatcher.has_changes(), changes, "{finish:?}");
+        assert_eq!(front.both.real.has_changes(), changes, "{finish:?}");
     }
 }

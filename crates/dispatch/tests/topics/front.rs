@@ -1,13 +1,15 @@
-//! A front with made-up time: the dispatcher, the policies of the three fronts, and short words for both.
+//! A front with made-up time: the dispatcher and its model, the policies of the three fronts, and short words for them.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
 use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow};
 use weir_dispatch::{
-    After, Class, Dispatcher, End, Entry, Finish, Job, JobId, Key, Moment, Next, Policy, Quota,
-    Skip, State, UpstreamId, Wait, Windows,
+    After, Budget, Class, End, Entry, Finish, Job, JobId, Key, Moment, Next, Policy, Quota, Skip,
+    Start, State, Status, UpstreamId, UpstreamStatus, Usage, Wait, Windows,
 };
+
+use crate::both::Both;
 
 /// The search front's classes.
 pub(crate) const INTERACTIVE: Class = Class(0);
@@ -24,6 +26,13 @@ pub(crate) const RETRY: Class = Class(3);
 pub(crate) const MINUTE: u64 = 60;
 pub(crate) const HOUR: u64 = 3600;
 pub(crate) const DAY: u64 = 86_400;
+
+/// The same policy with a crew that keeps this size.
+pub(crate) fn of_crew(size: u32, mut policy: Policy) -> Policy {
+    policy.crew.base = size;
+    policy.crew.max = size;
+    policy
+}
 
 /// All rungs of the ladder, in seconds.
 pub(crate) const LADDER: [u64; 9] = [
@@ -51,16 +60,25 @@ pub(crate) fn key(number: u64) -> Option<Key> {
     NonZeroU64::new(number).map(Key)
 }
 
-/// A dispatcher and what time it is.
+/// The dispatcher and the model of it, and what time it is. Every step is taken by both and must come out the same.
+#[derive(Clone)]
 pub(crate) struct Front {
-    pub(crate) dispatcher: Dispatcher,
+    pub(crate) both: Both,
     pub(crate) now: Moment,
 }
 
 impl Front {
     pub(crate) fn new(policy: Policy) -> Self {
         Self {
-            dispatcher: Dispatcher::new(policy, at(0)),
+            both: Both::new(policy, at(0)),
+            now: at(0),
+        }
+    }
+
+    /// A front without the model: for what only the dispatcher has, or what is too much for lists and full scans.
+    pub(crate) fn alone(policy: Policy) -> Self {
+        Self {
+            both: Both::alone(policy, at(0)),
             now: at(0),
         }
     }
@@ -73,11 +91,15 @@ impl Front {
     }
 
     pub(crate) fn add(&mut self, quota: Quota) -> UpstreamId {
-        self.dispatcher.add_upstream(self.now, quota)
+        self.both.add_upstream(self.now, quota)
+    }
+
+    pub(crate) fn remove(&mut self, upstream: UpstreamId) {
+        self.both.remove_upstream(self.now, upstream);
     }
 
     pub(crate) fn entry(&mut self, job: Job) -> Entry {
-        self.dispatcher.submit(self.now, job)
+        self.both.submit(self.now, job)
     }
 
     /// Submits a job that is to be queued.
@@ -96,58 +118,171 @@ impl Front {
         }
     }
 
+    pub(crate) fn cancel(&mut self, job: JobId) -> bool {
+        self.both.cancel(self.now, job)
+    }
+
+    pub(crate) fn raise(&mut self, job: JobId, class: Class) -> bool {
+        self.both.raise(self.now, job, class)
+    }
+
+    pub(crate) fn next(&mut self) -> Next {
+        self.both.next(self.now)
+    }
+
+    /// The one job that starts next.
+    pub(crate) fn start(&mut self) -> Start {
+        match self.next() {
+            Next::Start(start) => start,
+            other => panic!("nothing starts but {other:?}"),
+        }
+    }
+
     /// All jobs that start now, in order.
     pub(crate) fn starts(&mut self) -> Vec<JobId> {
         let mut started = Vec::new();
-        while let Next::Start(start) = self.dispatcher.next(self.now) {
+        while let Next::Start(start) = self.next() {
             started.push(start.job);
         }
         started
     }
 
-    /// When the dispatcher wants to be asked again.
+    /// When the dispatcher wants to be asked again, which is not too late.
     pub(crate) fn wake(&mut self) -> Option<Moment> {
-        match self.dispatcher.next(self.now) {
+        self.earliest_start();
+        match self.next() {
             Next::Start(start) => panic!("{start:?} is ready"),
             Next::Wait(at) => Some(at),
             Next::Idle => None,
         }
     }
 
+    /// When the next job would start if nothing else happened.
+    pub(crate) fn earliest_start(&mut self) -> Option<Moment> {
+        self.both.earliest_start(self.now)
+    }
+
     pub(crate) fn finish(&mut self, job: JobId, finish: Finish) -> After {
-        self.dispatcher.finish(self.now, job, finish, 0)
+        self.finish_after(job, finish, 0)
+    }
+
+    /// Ends a call; another attempt waits for so many thousandths longer.
+    pub(crate) fn finish_after(&mut self, job: JobId, finish: Finish, jitter: u16) -> After {
+        self.both.finish(self.now, job, finish, jitter)
+    }
+
+    /// Submits a job that starts now, alone.
+    pub(crate) fn begin(&mut self, job: Job) -> JobId {
+        let id = self.queue(job);
+        assert_eq!(self.starts(), [id]);
+        id
+    }
+
+    /// Submits a job so many times, and all of them start now.
+    pub(crate) fn begin_all<const N: usize>(&mut self, job: Job) -> [JobId; N] {
+        let ids = [0; N].map(|_| self.queue(job));
+        assert_eq!(self.starts(), ids);
+        ids
     }
 
     /// Submits a job, starts it and ends its call like this.
     pub(crate) fn call(&mut self, job: Job, finish: Finish) -> After {
-        let id = self.queue(job);
-        assert_eq!(self.starts(), [id]);
+        let id = self.begin(job);
         self.finish(id, finish)
     }
 
     pub(crate) fn pass(&mut self, seconds: u64) {
-        self.now = self.now + secs(seconds);
+        self.pass_ms(1000 * seconds);
+    }
+
+    pub(crate) fn pass_ms(&mut self, millis: u64) {
+        self.now = self.now + Duration::from_millis(millis);
+    }
+
+    pub(crate) fn hold(&mut self, held: bool) {
+        self.both.hold(self.now, held);
+    }
+
+    pub(crate) fn clear(&mut self, upstream: UpstreamId) {
+        self.both.clear(self.now, upstream);
+    }
+
+    pub(crate) fn switch_off(&mut self, upstream: UpstreamId) {
+        self.both.switch_off(self.now, upstream);
+    }
+
+    pub(crate) fn switch_on(&mut self, upstream: UpstreamId) {
+        self.both.switch_on(self.now, upstream);
+    }
+
+    pub(crate) fn set_quota(&mut self, upstream: UpstreamId, quota: Quota) {
+        self.both.set_quota(self.now, upstream, quota);
+    }
+
+    pub(crate) fn set_crew(&mut self, base: u32, max: u32) {
+        self.both.set_crew(self.now, base, max);
+    }
+
+    pub(crate) fn observe(&mut self, upstream: UpstreamId, usage: Usage) {
+        self.both.observe(self.now, upstream, usage);
+    }
+
+    pub(crate) fn shutdown(&mut self) {
+        self.both.shutdown(self.now);
+    }
+
+    /// Restarts at a moment of the new clock, which may be an earlier one. Gives the jobs of the agenda.
+    pub(crate) fn restart(&mut self, now: Moment) -> Vec<JobId> {
+        self.now = now;
+        self.both.restart(now)
     }
 
     pub(crate) fn ended(&mut self) -> Vec<(JobId, End)> {
-        self.dispatcher.take_ended()
+        self.both.pass(self.now);
+        self.both.take_ended()
     }
 
-    pub(crate) fn state(&mut self, upstream: UpstreamId) -> State {
-        self.dispatcher
-            .state(self.now, upstream)
-            .expect("it is there")
+    pub(crate) fn status(&mut self) -> Status {
+        self.both.pass(self.now);
+        self.both.real.status(self.now)
     }
 
-    pub(crate) fn rung(&mut self, upstream: UpstreamId) -> u8 {
-        self.dispatcher
-            .upstream(self.now, upstream)
-            .expect("it is there")
-            .rung
+    /// Calls that hold a worker, and calls that wait.
+    pub(crate) fn counts(&mut self) -> (u32, u32) {
+        let status = self.status();
+        (status.busy, status.waiting)
     }
 
     pub(crate) fn queued(&mut self) -> u32 {
-        self.dispatcher.status(self.now).queued
+        self.status().queued
+    }
+
+    pub(crate) fn view(&mut self, upstream: UpstreamId) -> UpstreamStatus {
+        self.both.pass(self.now);
+        let view = self.both.real.upstream(self.now, upstream);
+        view.expect("it is there")
+    }
+
+    pub(crate) fn state(&mut self, upstream: UpstreamId) -> State {
+        self.view(upstream).state
+    }
+
+    pub(crate) fn rung(&mut self, upstream: UpstreamId) -> u8 {
+        self.view(upstream).rung
+    }
+
+    pub(crate) fn is_slow(&mut self, upstream: UpstreamId) -> bool {
+        self.view(upstream).slow
+    }
+
+    /// How long a job of this class and budget would wait, and for what.
+    pub(crate) fn wait(
+        &self,
+        upstream: UpstreamId,
+        class: Class,
+        budget: Budget,
+    ) -> (Duration, Option<Wait>) {
+        self.both.next_wait(self.now, upstream, class, budget)
     }
 }
 

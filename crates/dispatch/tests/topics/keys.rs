@@ -33,7 +33,7 @@ fn a_scheduled_job_is_pending_too() {
         ..retry
     };
     assert_eq!(front.entry(now), Entry::Duplicate(id));
-    assert!(front.dispatcher.cancel(front.now, id));
+    assert!(front.cancel(id));
     front.queue(now);
 }
 
@@ -53,7 +53,7 @@ fn a_job_that_was_skipped_dropped_or_cancelled_is_no_longer_pending() {
     assert_eq!(front.entry(keyed), full);
     assert_eq!(front.starts(), [first]);
     let queued = front.queue(keyed);
-    assert!(front.dispatcher.cancel(front.now, queued));
+    assert!(front.cancel(queued));
     front.queue(keyed);
     front.finish(first, throttled(60));
     assert_eq!(front.ended().len(), 3);
@@ -78,7 +78,7 @@ fn different_peers_are_pending_side_by_side_but_only_one_of_a_hash_is_scheduled(
     let id = front.schedule(later(3));
     let refused = Entry::Ended(End::Dropped(Drop::Scheduled));
     assert_eq!(front.entry(later(4)), refused);
-    assert!(front.dispatcher.cancel(front.now, id));
+    assert!(front.cancel(id));
     front.schedule(later(4));
 }
 
@@ -89,8 +89,7 @@ fn the_next_attempt_of_a_hash_that_is_scheduled_already_ends_the_job() {
         scheduled: key(100),
         ..job(up, INITIAL)
     };
-    let ids = [0; 2].map(|_| front.queue(keyed));
-    assert_eq!(front.starts(), ids);
+    let ids = front.begin_all::<2>(keyed);
     front.finish(ids[0], Finish::Unavailable);
     front.finish(ids[1], Finish::Unavailable);
     assert_eq!(front.ended(), [(ids[1], End::Dropped(Drop::Scheduled))]);
@@ -103,8 +102,7 @@ fn an_event_starts_after_the_call_under_way_for_the_same_peer_and_others_pass() 
         order: key(9),
         ..job(up, class)
     };
-    let started = front.queue(peer(INITIAL));
-    assert_eq!(front.starts(), [started]);
+    let started = front.begin(peer(INITIAL));
     let stopped = front.queue(peer(EVENT));
     let other = front.queue(job(up, EVENT));
     assert_eq!(front.starts(), [other], "lets others pass");
@@ -139,15 +137,14 @@ fn a_job_that_stands_aside_can_be_cancelled_raised_and_ended() {
         order: key(9),
         ..job(up, REANNOUNCE)
     };
-    let call = front.queue(peer);
-    assert_eq!(front.starts(), [call]);
+    let call = front.begin(peer);
     let [cancelled, raised, other] = [0; 3].map(|_| front.queue(peer));
     assert!(front.starts().is_empty());
-    assert!(front.dispatcher.cancel(front.now, cancelled));
-    assert!(front.dispatcher.raise(front.now, raised, EVENT));
+    assert!(front.cancel(cancelled));
+    assert!(front.raise(raised, EVENT));
     front.finish(call, Finish::Done);
     assert_eq!(front.starts(), [raised]);
-    front.dispatcher.switch_off(front.now, up);
+    front.switch_off(up);
     let ended: Vec<_> = front.ended().into_iter().map(|(id, _)| id).collect();
     assert_eq!(ended, [cancelled, call, other]);
     assert_eq!(front.queued(), 0);
@@ -156,20 +153,14 @@ fn a_job_that_stands_aside_can_be_cancelled_raised_and_ended() {
 #[test]
 fn a_raised_job_keeps_its_submit_number() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    front.dispatcher.hold(front.now, true);
+    front.hold(true);
     let raised = front.queue(job(up, BACKGROUND));
     let first = front.queue(job(up, INTERACTIVE));
-    assert!(front.dispatcher.raise(front.now, raised, INTERACTIVE));
-    assert!(
-        !front.dispatcher.raise(front.now, raised, RSS),
-        "never less urgent"
-    );
-    front.dispatcher.hold(front.now, false);
+    assert!(front.raise(raised, INTERACTIVE));
+    assert!(!front.raise(raised, RSS), "never less urgent");
+    front.hold(false);
     assert_eq!(front.starts(), [raised]);
-    assert!(
-        !front.dispatcher.raise(front.now, raised, INTERACTIVE),
-        "it has started"
-    );
+    assert!(!front.raise(raised, INTERACTIVE), "it has started");
     front.finish(raised, Finish::Done);
     assert_eq!(front.starts(), [first]);
 }
@@ -180,7 +171,7 @@ fn an_interactive_follower_of_a_queued_background_job_starts_it_within_its_own_g
     front.call(job(up, INTERACTIVE), Finish::Done);
     let shared = front.queue(job(up, BACKGROUND));
     front.pass(1);
-    assert!(front.dispatcher.raise(front.now, shared, INTERACTIVE));
+    assert!(front.raise(shared, INTERACTIVE));
     assert_eq!(front.wake(), Some(at(6)));
     front.now = at(6);
     assert_eq!(front.starts(), [shared]);
@@ -193,14 +184,15 @@ fn a_scheduled_job_can_be_raised() {
         not_before: at(5),
         ..job(up, RETRY)
     });
-    assert!(front.dispatcher.raise(front.now, id, EVENT));
-    let row = front.dispatcher.agenda_row(id).expect("it stays there");
+    assert!(front.raise(id, EVENT));
+    let row = front.both.real.agenda_row(id).expect("it stays there");
     assert_eq!(row.class, EVENT);
 }
 
 #[test]
 fn jobs_are_taken_back_by_their_keys() {
-    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    let mut front = Front::alone(tracker());
+    let up = front.add(in_flight(1));
     let keyed = |pending, scheduled| Job {
         pending: key(pending),
         scheduled: key(scheduled),
@@ -215,11 +207,11 @@ fn jobs_are_taken_back_by_their_keys() {
     assert_eq!(front.starts(), [running]);
     let key = |number| key(number).expect("not 0");
     for (number, was_queued) in [(1, false), (2, true), (2, false), (3, false), (4, false)] {
-        let cancelled = front.dispatcher.cancel_queued(front.now, key(number));
+        let cancelled = front.both.real.cancel_queued(front.now, key(number));
         assert_eq!(cancelled, was_queued, "{number}");
     }
     for (number, was_scheduled) in [(11, false), (12, false), (13, true), (13, false)] {
-        let cancelled = front.dispatcher.cancel_scheduled(front.now, key(number));
+        let cancelled = front.both.real.cancel_scheduled(front.now, key(number));
         assert_eq!(cancelled, was_scheduled, "{number}");
     }
     let cancelled = [queued, retry].map(|job| (job, End::Cancelled));
@@ -234,17 +226,11 @@ fn a_job_that_stood_aside_counts_once_at_its_upstream() {
         order: key(9),
         ..job(up, INITIAL)
     };
-    let call = front.queue(peer(ups[0]));
-    assert_eq!(front.starts(), [call]);
+    let call = front.begin(peer(ups[0]));
     for up in ups {
         front.queue(peer(up));
     }
-    let queued = |front: &mut Front| {
-        ups.map(|up| {
-            let status = front.dispatcher.upstream(front.now, up);
-            status.expect("it is there").queued
-        })
-    };
+    let queued = |front: &mut Front| ups.map(|up| front.view(up).queued);
     assert!(front.starts().is_empty());
     assert_eq!(queued(&mut front), [1, 1]);
     front.finish(call, Finish::Done);

@@ -32,8 +32,7 @@ fn a_wait_as_long_as_the_limit_is_accepted() {
 #[test]
 fn a_rest_as_long_as_the_limit_is_accepted_by_those_that_are_queued() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    let call = front.queue(job(up, INTERACTIVE));
-    assert_eq!(front.starts(), [call]);
+    let call = front.begin(job(up, INTERACTIVE));
     let held = front.queue(job(up, RSS));
     front.finish(call, throttled(15));
     front.pass(15);
@@ -61,8 +60,14 @@ fn a_skip_begins_no_cooldown() {
         front.entry(job(up, RSS)),
         Entry::Ended(skipped(Wait::Gap, 30, Some(15)))
     );
-    assert_eq!(front.state(up), State::Open);
-    assert_eq!(front.rung(up), 0);
+    assert_eq!((front.state(up), front.rung(up)), (State::Open, 0));
+    front.now = at(14);
+    assert_eq!(
+        front.entry(job(up, RSS)),
+        Entry::Ended(skipped(Wait::Gap, 16, Some(15)))
+    );
+    front.now = at(15);
+    front.queue(job(up, RSS));
 }
 
 #[test]
@@ -108,8 +113,7 @@ fn a_head_is_skipped_when_a_start_makes_it_wait_too_long_and_so_is_the_one_behin
 #[test]
 fn when_a_rest_begins_only_those_that_accept_it_stay() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    let first = front.queue(job(up, INTERACTIVE));
-    assert_eq!(front.starts(), [first]);
+    let first = front.begin(job(up, INTERACTIVE));
     let own = |limit| Job {
         max_wait: Some(secs(limit)),
         ..job(up, RSS)
@@ -146,12 +150,11 @@ fn when_a_rest_begins_only_those_that_accept_it_stay() {
 #[test]
 fn a_raised_job_has_the_max_wait_of_its_new_class() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    let first = front.queue(job(up, INTERACTIVE));
-    assert_eq!(front.starts(), [first]);
+    let first = front.begin(job(up, INTERACTIVE));
     let raised = front.queue(job(up, BACKGROUND));
     let lowered = front.queue(job(up, COMPLETION));
-    assert!(front.dispatcher.raise(front.now, raised, INTERACTIVE));
-    assert!(front.dispatcher.raise(front.now, lowered, RSS));
+    assert!(front.raise(raised, INTERACTIVE));
+    assert!(front.raise(lowered, RSS));
     front.finish(first, throttled(1_000));
     assert_eq!(
         front.ended(),
@@ -201,8 +204,7 @@ fn a_head_is_skipped_when_a_start_fills_its_window() {
 #[test]
 fn a_job_is_skipped_also_behind_a_more_patient_one_and_after_others_with_its_limit_have_gone() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    let call = front.queue(job(up, INTERACTIVE));
-    assert_eq!(front.starts(), [call]);
+    let call = front.begin(job(up, INTERACTIVE));
     let own = |limit| Job {
         max_wait: Some(secs(limit)),
         ..job(up, RSS)
@@ -210,7 +212,7 @@ fn a_job_is_skipped_also_behind_a_more_patient_one_and_after_others_with_its_lim
     let gone = front.queue(own(5));
     let patient = front.queue(own(100));
     let impatient = front.queue(own(5));
-    assert!(front.dispatcher.cancel(front.now, gone));
+    assert!(front.cancel(gone));
     front.ended();
     front.finish(call, throttled(40));
     let skip = skipped(Wait::Rest, 40, Some(5));

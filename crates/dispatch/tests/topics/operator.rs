@@ -18,7 +18,7 @@ fn clear_ends_a_rest_and_forgets_the_ladder() {
     front.call(job(up, INTERACTIVE), Finish::Unavailable);
     assert_eq!(front.rung(up), 2);
     let id = front.queue(job(up, INTERACTIVE));
-    front.dispatcher.clear(front.now, up);
+    front.clear(up);
     assert_eq!((front.state(up), front.rung(up)), (State::Open, 0));
     assert_eq!(front.starts(), [id]);
 }
@@ -26,16 +26,16 @@ fn clear_ends_a_rest_and_forgets_the_ladder() {
 #[test]
 fn switched_off_ends_queued_jobs_and_refuses_new_ones_until_switched_on() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    front.dispatcher.hold(front.now, true);
+    front.hold(true);
     let id = front.queue(job(up, INTERACTIVE));
-    front.dispatcher.switch_off(front.now, up);
+    front.switch_off(up);
     assert_eq!(front.ended(), [(id, OFF)]);
     assert_eq!(front.state(up), State::Off);
     assert_eq!(front.entry(job(up, INTERACTIVE)), Entry::Ended(OFF));
     front.pass(365 * DAY);
     assert_eq!(front.state(up), State::Off, "until an operator acts");
-    front.dispatcher.switch_on(front.now, up);
-    front.dispatcher.hold(front.now, false);
+    front.switch_on(up);
+    front.hold(false);
     front.call(job(up, INTERACTIVE), Finish::Done);
 }
 
@@ -43,9 +43,9 @@ fn switched_off_ends_queued_jobs_and_refuses_new_ones_until_switched_on() {
 fn a_rest_goes_on_while_switched_off() {
     let (mut front, up) = Front::with(search(), in_flight(1));
     front.call(job(up, INTERACTIVE), throttled(100));
-    front.dispatcher.switch_off(front.now, up);
+    front.switch_off(up);
     front.pass(40);
-    front.dispatcher.switch_on(front.now, up);
+    front.switch_on(up);
     assert_eq!(front.state(up), State::Cooldown { until: at(100) });
 }
 
@@ -63,7 +63,7 @@ fn a_probe_starts_during_a_rest_before_all_others_and_heals() {
 }
 
 #[test]
-fn a_probe_that_fails_during_a_rest_changes_nothing() {
+fn a_probe_that_fails_during_a_rest_changes_nothing_unless_a_later_end_is_named() {
     let (mut front, up) = Front::with(search(), in_flight(1));
     front.call(job(up, INTERACTIVE), Finish::Unavailable);
     for outcome in [
@@ -75,12 +75,14 @@ fn a_probe_that_fails_during_a_rest_changes_nothing() {
         assert_eq!(front.state(up), State::Cooldown { until: at(60) });
         assert_eq!(front.rung(up), 1);
     }
+    front.call(probe(up), throttled(200));
+    assert_eq!(front.state(up), State::Cooldown { until: at(200) });
 }
 
 #[test]
 fn a_probe_starts_although_switched_off() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    front.dispatcher.switch_off(front.now, up);
+    front.switch_off(up);
     front.call(probe(up), Finish::Done);
     assert_eq!(front.state(up), State::Off);
 }
@@ -88,8 +90,7 @@ fn a_probe_starts_although_switched_off() {
 #[test]
 fn only_the_limit_of_calls_in_flight_holds_a_probe() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    let call = front.queue(job(up, INTERACTIVE));
-    assert_eq!(front.starts(), [call]);
+    let call = front.begin(job(up, INTERACTIVE));
     let probed = front.queue(probe(up));
     assert!(front.starts().is_empty());
     front.finish(call, Finish::Done);
@@ -99,13 +100,12 @@ fn only_the_limit_of_calls_in_flight_holds_a_probe() {
 #[test]
 fn a_probe_stays_when_its_upstream_is_switched_off_or_begins_to_rest() {
     let (mut front, up) = Front::with(tracker(), in_flight(1));
-    let call = front.queue(job(up, INITIAL));
-    assert_eq!(front.starts(), [call]);
+    let call = front.begin(job(up, INITIAL));
     let probed = front.queue(Job {
         class: Class(3),
         ..probe(up)
     });
-    front.dispatcher.switch_off(front.now, up);
+    front.switch_off(up);
     front.finish(call, throttled(100));
     assert_eq!(front.starts(), [probed]);
 }
@@ -113,9 +113,7 @@ fn a_probe_stays_when_its_upstream_is_switched_off_or_begins_to_rest() {
 #[test]
 fn the_wait_of_an_upstream_that_is_off_has_no_end() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    front.dispatcher.switch_off(front.now, up);
-    let (_, reason) = front
-        .dispatcher
-        .next_wait(front.now, up, RSS, Budget::Query);
+    front.switch_off(up);
+    let (_, reason) = front.wait(up, RSS, Budget::Query);
     assert_eq!(reason, Some(Wait::Off));
 }

@@ -1,18 +1,31 @@
 //! The queue: order, priority, capacity, the share of one upstream.
 
-use weir_dispatch::{Budget, Drop, End, Entry, Finish, Job, JobId, UpstreamId};
+use weir_dispatch::{Budget, Drop, End, Entry, Finish, Job, JobId, Policy, Quota, UpstreamId};
 
 use crate::front::*;
 
 #[test]
 fn a_submission_starts_and_its_end_is_told_once() {
     let (mut front, up) = Front::with(search(), indexer());
-    let id = front.queue(job(up, INTERACTIVE));
-    assert_eq!(front.starts(), [id]);
+    let id = front.begin(job(up, INTERACTIVE));
     assert!(front.ended().is_empty());
     front.finish(id, Finish::Done);
     assert_eq!(front.ended(), [(id, End::Finished(Finish::Done))]);
     assert!(front.ended().is_empty());
+}
+
+#[test]
+fn a_moment_before_the_last_one_counts_as_the_last_one() {
+    let (mut front, up) = Front::with(search(), indexer());
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    front.now = at(15);
+    front.queue(job(up, INTERACTIVE));
+    front.now = at(0);
+    // Its gap of 6 s has passed at 15 s.
+    front.queue(Job {
+        max_wait: Some(secs(5)),
+        ..job(up, INTERACTIVE)
+    });
 }
 
 #[test]
@@ -27,18 +40,15 @@ fn jobs_of_one_upstream_and_class_start_in_the_order_of_submission() {
 
 #[test]
 fn across_upstreams_the_lowest_submit_number_of_the_most_urgent_class_goes_first() {
-    let mut policy = search();
-    policy.crew.base = 1;
-    policy.crew.max = 1;
-    let mut front = Front::new(policy);
+    let mut front = Front::new(of_crew(1, search()));
     let ups: Vec<UpstreamId> = (0..4).map(|_| front.add(in_flight(1))).collect();
-    front.dispatcher.hold(front.now, true);
+    front.hold(true);
     let last = front.queue(job(ups[0], BACKGROUND));
     let fourth = front.queue(job(ups[1], COMPLETION));
     let third = front.queue(job(ups[2], RSS));
     let second = front.queue(job(ups[3], INTERACTIVE));
     let first_two = [second, front.queue(job(ups[2], INTERACTIVE))];
-    front.dispatcher.hold(front.now, false);
+    front.hold(false);
     for id in first_two.into_iter().chain([third, fourth, last]) {
         assert_eq!(front.starts(), [id]);
         front.finish(id, Finish::Done);
@@ -48,10 +58,10 @@ fn across_upstreams_the_lowest_submit_number_of_the_most_urgent_class_goes_first
 #[test]
 fn high_goes_before_normal_and_normal_before_low() {
     let (mut front, up) = Front::with(news(), in_flight(1));
-    front.dispatcher.hold(front.now, true);
+    front.hold(true);
     let [low, normal, high] =
         [COMPLETION, RSS, INTERACTIVE].map(|class| front.queue(job(up, class)));
-    front.dispatcher.hold(front.now, false);
+    front.hold(false);
     for id in [high, normal, low] {
         assert_eq!(front.starts(), [id]);
         front.finish(id, Finish::Done);
@@ -60,18 +70,18 @@ fn high_goes_before_normal_and_normal_before_low() {
 
 #[test]
 fn a_full_queue_answers_at_once_and_has_room_again_after_a_start() {
-    let policy = weir_dispatch::Policy {
+    let policy = Policy {
         capacity: 2,
         ..search()
     };
     let (mut front, up) = Front::with(policy, in_flight(1));
-    front.dispatcher.hold(front.now, true);
+    front.hold(true);
     front.queue(job(up, INTERACTIVE));
     front.queue(job(up, INTERACTIVE));
     let full = Entry::Ended(End::Dropped(Drop::QueueFull));
     assert_eq!(front.entry(job(up, INTERACTIVE)), full);
     assert!(front.ended().is_empty(), "a refused job is not told twice");
-    front.dispatcher.hold(front.now, false);
+    front.hold(false);
     assert_eq!(front.starts().len(), 1);
     front.queue(job(up, INTERACTIVE));
     assert_eq!(front.entry(job(up, INTERACTIVE)), full);
@@ -79,9 +89,9 @@ fn a_full_queue_answers_at_once_and_has_room_again_after_a_start() {
 
 #[test]
 fn one_saturated_upstream_of_200_leaves_the_fill_under_ten_percent() {
-    let mut front = Front::new(tracker());
+    let mut front = Front::alone(tracker());
     let ups: Vec<UpstreamId> = (0..200).map(|_| front.add(in_flight(4))).collect();
-    front.dispatcher.hold(front.now, true);
+    front.hold(true);
     let mut dropped = 0;
     for _ in 0..5_000 {
         match front.entry(job(ups[0], REANNOUNCE)) {
@@ -90,7 +100,7 @@ fn one_saturated_upstream_of_200_leaves_the_fill_under_ten_percent() {
             other => panic!("{other:?}"),
         }
     }
-    let status = front.dispatcher.status(front.now);
+    let status = front.status();
     assert_eq!(status.queued, 100, "2 × 10,000 ÷ 200");
     assert_eq!(dropped, 4_900);
     assert!(status.fill_percent() < 10);
@@ -99,10 +109,11 @@ fn one_saturated_upstream_of_200_leaves_the_fill_under_ten_percent() {
 
 #[test]
 fn the_share_is_half_of_the_queue_for_few_upstreams_a_floor_for_many_and_all_for_one() {
-    for (upstreams, share) in [(1, 10_000), (2, 5_000), (4, 5_000), (5, 4_000), (1_000, 32)] {
-        let mut front = Front::new(tracker());
+    let shares = [(1, 10_000), (2, 5_000), (4, 5_000), (5, 4_000), (1_000, 32)];
+    for (upstreams, share) in shares {
+        let mut front = Front::alone(tracker());
         let ups: Vec<UpstreamId> = (0..upstreams).map(|_| front.add(in_flight(1))).collect();
-        front.dispatcher.hold(front.now, true);
+        front.hold(true);
         let queued = (0..10_001)
             .take_while(|_| matches!(front.entry(job(ups[0], INITIAL)), Entry::Queued(_)))
             .count();
@@ -111,29 +122,80 @@ fn the_share_is_half_of_the_queue_for_few_upstreams_a_floor_for_many_and_all_for
 }
 
 #[test]
+fn upstreams_that_are_taken_away_leave_their_share_to_the_others() {
+    // Of three: max(4, min(50, 2 × 100 ÷ 3)); of one alone, all of it.
+    let policy = Policy {
+        capacity: 100,
+        backlog_floor: 4,
+        ..search()
+    };
+    let (mut front, up) = Front::with(policy, in_flight(1));
+    let others = [0; 2].map(|_| front.add(in_flight(1)));
+    for _ in 0..50 {
+        front.queue(job(up, COMPLETION));
+    }
+    let full = |reason| Entry::Ended(End::Dropped(reason));
+    assert_eq!(front.entry(job(up, COMPLETION)), full(Drop::Backlog));
+    front.queue(job(others[0], COMPLETION));
+    for other in others {
+        front.remove(other);
+    }
+    for _ in 0..50 {
+        front.queue(job(up, COMPLETION));
+    }
+    assert_eq!(front.entry(job(up, COMPLETION)), full(Drop::QueueFull));
+    assert_eq!(front.status().fill_percent(), 100);
+}
+
+#[test]
 fn an_event_beyond_its_upstreams_share_goes_to_the_agenda() {
-    let mut front = Front::new(tracker());
-    let ups: Vec<UpstreamId> = (0..1_000).map(|_| front.add(in_flight(1))).collect();
-    front.dispatcher.hold(front.now, true);
+    let policy = Policy {
+        capacity: 100,
+        ..tracker()
+    };
+    let mut front = Front::new(policy);
+    let ups = [0; 10].map(|_| front.add(in_flight(1)));
+    front.hold(true);
+    // Twice an even share would be 20.
     for _ in 0..32 {
         front.queue(job(ups[0], EVENT));
     }
     let event = front.schedule(job(ups[0], EVENT));
-    let row = front.dispatcher.agenda_row(event).expect("it is scheduled");
+    let row = front.both.real.agenda_row(event).expect("it is scheduled");
     assert_eq!(row.due, front.now + secs(10));
+}
+
+#[test]
+fn an_event_that_finds_the_queue_full_is_put_off_until_there_is_room() {
+    let policy = Policy {
+        capacity: 1,
+        ..tracker()
+    };
+    let mut front = Front::new(policy);
+    let [up, other] = [0; 2].map(|_| front.add(in_flight(4)));
+    let first = front.queue(job(up, INITIAL));
+    let full = Entry::Ended(End::Dropped(Drop::QueueFull));
+    assert_eq!(front.entry(job(other, INITIAL)), full);
+    let event = front.schedule(job(other, EVENT));
+    front.now = at(10);
+    let status = front.status();
+    assert_eq!((status.queued, status.scheduled), (1, 1), "still full");
+    front.now = at(15);
+    assert_eq!(front.starts(), [first]);
+    front.now = at(20);
+    assert_eq!(front.starts(), [event]);
 }
 
 #[test]
 fn a_grab_does_not_wait_behind_a_query_that_waits_for_spacing() {
     let (mut front, up) = Front::with(
         search(),
-        weir_dispatch::Quota {
+        Quota {
             in_flight: 2,
             ..indexer()
         },
     );
-    let query = front.queue(job(up, INTERACTIVE));
-    assert_eq!(front.starts(), [query]);
+    front.begin(job(up, INTERACTIVE));
     front.queue(job(up, INTERACTIVE));
     let grab = front.queue(Job {
         budget: Budget::Grab,
@@ -145,10 +207,10 @@ fn a_grab_does_not_wait_behind_a_query_that_waits_for_spacing() {
 #[test]
 fn while_held_nothing_starts_and_then_everything_does() {
     let (mut front, up) = Front::with(search(), in_flight(4));
-    front.dispatcher.hold(front.now, true);
+    front.hold(true);
     let ids: Vec<JobId> = (0..4).map(|_| front.queue(job(up, RSS))).collect();
     assert!(front.starts().is_empty());
-    front.dispatcher.hold(front.now, false);
+    front.hold(false);
     assert_eq!(front.starts(), ids);
 }
 
@@ -159,11 +221,11 @@ fn the_most_urgent_class_goes_first_whatever_its_budget() {
         budget,
         ..job(up, class)
     };
-    front.dispatcher.hold(front.now, true);
+    front.hold(true);
     let query = front.queue(with(COMPLETION, Budget::Query));
     let grab = front.queue(with(INTERACTIVE, Budget::Grab));
     let side = front.queue(with(INTERACTIVE, Budget::Side));
-    front.dispatcher.hold(front.now, false);
+    front.hold(false);
     for id in [grab, side, query] {
         assert_eq!(front.starts(), [id]);
         front.finish(id, Finish::Done);

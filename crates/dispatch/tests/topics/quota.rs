@@ -1,7 +1,5 @@
 //! Quota: spacing by class, windows, calls in flight, limits that an upstream told.
 
-use std::time::Duration;
-
 use weir_dispatch::{Budget, Class, Finish, Job, Moment, Quota, Usage, Wait, Window, Windows};
 
 use crate::front::*;
@@ -37,14 +35,21 @@ fn the_gap_is_the_spacing_times_the_share_of_the_class() {
 }
 
 #[test]
-fn a_blocked_job_is_tried_again_exactly_when_its_upstream_opens() {
+fn the_gap_counts_from_the_last_start_of_whatever_class() {
     let (mut front, up) = Front::with(search(), indexer());
-    front.call(job(up, INTERACTIVE), Finish::Done);
-    let id = front.queue(job(up, COMPLETION));
-    let wake = front.wake().expect("it waits for the gap");
-    assert_eq!(wake, at(42));
-    front.now = wake;
-    assert_eq!(front.starts(), [id]);
+    front.call(job(up, BACKGROUND), Finish::Done);
+    let background = front.queue(job(up, BACKGROUND));
+    let interactive = front.queue(job(up, INTERACTIVE));
+    let wait = front.wait(up, BACKGROUND, Budget::Query);
+    assert_eq!(wait, (secs(60), Some(Wait::Gap)));
+    assert_eq!(front.earliest_start(), Some(at(6)));
+    front.now = at(6);
+    assert_eq!(front.starts(), [interactive]);
+    front.finish(interactive, Finish::Done);
+    front.now = at(65);
+    assert!(front.starts().is_empty());
+    front.now = at(66);
+    assert_eq!(front.starts(), [background]);
 }
 
 #[test]
@@ -87,43 +92,65 @@ fn a_call_is_counted_before_it_ends() {
         ..Windows::default()
     };
     let (mut front, up) = Front::with(search(), windows(limit));
-    let id = front.queue(job(up, INTERACTIVE));
-    assert_eq!(front.starts(), [id]);
+    front.begin(job(up, INTERACTIVE));
     front.queue(job(up, INTERACTIVE));
     assert!(front.starts().is_empty());
     assert_eq!(
-        front.dispatcher.take_changed(),
+        front.both.real.take_changed(),
         [up],
         "the row is to be kept before the call"
     );
-    let row = front.dispatcher.row(up).expect("it is there");
+    let row = front.both.real.row(up).expect("it is there");
     assert_eq!(row.query[Window::Hour as usize].starts, [(front.now, 1)]);
 }
 
 #[test]
 fn a_day_that_resets_is_empty_from_the_reset_on() {
+    // Whichever of them is given.
+    for reset in [at(HOUR), at(HOUR + 3 * DAY), at(HOUR) - secs(2 * DAY)] {
+        let limit = Windows {
+            day: Some(2),
+            day_reset: Some(reset),
+            ..Windows::default()
+        };
+        let (mut front, up) = Front::with(search(), windows(limit));
+        for _ in 0..4 {
+            front.queue(job(up, INTERACTIVE));
+        }
+        assert_eq!(front.starts().len(), 2);
+        assert_eq!(front.wake(), Some(at(HOUR)));
+        front.now = Moment(at(HOUR).0 - 1);
+        assert_eq!(front.view(up).query[0].used, 2);
+        front.now = at(HOUR);
+        assert_eq!(front.view(up).query[0].used, 0);
+        assert_eq!(front.starts().len(), 2);
+        front.queue(job(up, INTERACTIVE));
+        assert_eq!(front.wake(), Some(at(HOUR + DAY)));
+    }
+}
+
+#[test]
+fn a_start_leaves_a_sliding_window_exactly_its_length_after_it() {
     let limit = Windows {
-        day: Some(2),
-        day_reset: Some(at(HOUR)),
+        minute: Some(2),
         ..Windows::default()
     };
     let (mut front, up) = Front::with(search(), windows(limit));
-    let used = |front: &mut Front| {
-        let status = front.dispatcher.upstream(front.now, up);
-        status.expect("it is there").query[0].used
+    let side = Job {
+        budget: Budget::Side,
+        ..job(up, INTERACTIVE)
     };
-    for _ in 0..4 {
-        front.queue(job(up, INTERACTIVE));
-    }
-    assert_eq!(front.starts().len(), 2);
-    assert_eq!(front.wake(), Some(at(HOUR)));
-    front.now = Moment(at(HOUR).0 - 1);
-    assert_eq!(used(&mut front), 2);
-    front.now = at(HOUR);
-    assert_eq!(used(&mut front), 0);
-    assert_eq!(front.starts().len(), 2);
-    front.queue(job(up, INTERACTIVE));
-    assert_eq!(front.wake(), Some(at(HOUR + DAY)));
+    front.call(side, Finish::Done);
+    front.pass(10);
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    let third = front.queue(job(up, INTERACTIVE));
+    let full = (secs(50), Some(Wait::Window));
+    assert_eq!(front.wait(up, INTERACTIVE, Budget::Side), full);
+    assert_eq!(front.wait(up, INTERACTIVE, Budget::Grab), (secs(0), None));
+    front.now = Moment(at(60).0 - 1);
+    assert!(front.starts().is_empty());
+    front.now = at(60);
+    assert_eq!(front.starts(), [third]);
 }
 
 #[test]
@@ -138,10 +165,7 @@ fn never_more_calls_in_flight_than_allowed() {
     let started = front.starts();
     assert_eq!(started.len(), 7);
     for (up, limit) in ups {
-        let status = front
-            .dispatcher
-            .upstream(front.now, up)
-            .expect("it is there");
+        let status = front.view(up);
         assert_eq!(status.in_flight, limit);
     }
     front.finish(started[0], Finish::Done);
@@ -175,37 +199,27 @@ fn queries_and_grabs_have_separate_budgets() {
         });
     }
     assert_eq!(front.starts().len(), 3, "one query, two grabs");
-    let wait = |front: &mut Front, budget| {
-        front
-            .dispatcher
-            .next_wait(front.now, up, INTERACTIVE, budget)
-    };
-    assert_eq!(
-        wait(&mut front, Budget::Side),
-        (secs(DAY), Some(Wait::Window))
-    );
-    assert_eq!(
-        wait(&mut front, Budget::Grab),
-        (secs(DAY), Some(Wait::Window))
-    );
+    for budget in [Budget::Side, Budget::Grab] {
+        let wait = front.wait(up, INTERACTIVE, budget);
+        assert_eq!(wait, (secs(DAY), Some(Wait::Window)));
+    }
 }
 
 #[test]
-fn side_calls_count_in_the_windows_and_leave_the_spacing_clock_alone() {
-    let (mut front, up) = Front::with(search(), indexer());
-    let side = Job {
-        budget: Budget::Side,
-        ..job(up, BACKGROUND)
-    };
-    front.call(side, Finish::Done);
-    front.call(job(up, BACKGROUND), Finish::Done);
-    front.call(side, Finish::Done);
-    assert_eq!(
-        front
-            .dispatcher
-            .next_wait(front.now, up, BACKGROUND, Budget::Query),
-        (secs(60), Some(Wait::Gap))
-    );
+fn side_calls_and_grabs_neither_wait_for_nor_start_the_spacing_clock() {
+    for budget in [Budget::Side, Budget::Grab] {
+        let (mut front, up) = Front::with(search(), indexer());
+        let unspaced = Job {
+            budget,
+            ..job(up, BACKGROUND)
+        };
+        front.call(unspaced, Finish::Done);
+        front.call(job(up, BACKGROUND), Finish::Done);
+        front.pass(1);
+        front.call(unspaced, Finish::Done);
+        let wait = front.wait(up, BACKGROUND, Budget::Query);
+        assert_eq!(wait, (secs(59), Some(Wait::Gap)));
+    }
 }
 
 #[test]
@@ -217,15 +231,12 @@ fn a_limit_that_the_upstream_told_holds_where_none_is_configured() {
         limit: 10,
         used: Some(8),
     };
-    front.dispatcher.observe(front.now, up, usage);
+    front.observe(up, usage);
     for _ in 0..5 {
         front.queue(job(up, INTERACTIVE));
     }
     assert_eq!(front.starts().len(), 2, "8 of 10 were used elsewhere");
-    let status = front
-        .dispatcher
-        .upstream(front.now, up)
-        .expect("it is there");
+    let status = front.view(up);
     assert_eq!((status.query[0].used, status.query[0].limit), (10, 10));
     assert!(status.query[0].learned);
     front.pass(DAY);
@@ -242,13 +253,13 @@ fn a_limit_that_is_not_told_again_is_forgotten_after_two_windows() {
     };
     for (told_again, cleared) in [(false, false), (true, false), (false, true)] {
         let (mut front, up) = Front::with(search(), in_flight(100));
-        front.dispatcher.observe(front.now, up, usage);
+        front.observe(up, usage);
         front.pass(3599);
         if told_again {
-            front.dispatcher.observe(front.now, up, usage);
+            front.observe(up, usage);
         }
         if cleared {
-            front.dispatcher.clear(front.now, up);
+            front.clear(up);
         }
         for _ in 0..5 {
             front.queue(job(up, INTERACTIVE));
@@ -279,9 +290,9 @@ fn a_told_limit_does_not_replace_a_configured_one() {
         budget: Budget::Query,
         window: Window::Day,
         limit: 100,
-        used: None,
+        used: Some(100),
     };
-    front.dispatcher.observe(front.now, up, usage);
+    front.observe(up, usage);
     for _ in 0..5 {
         front.queue(job(up, INTERACTIVE));
     }
@@ -299,11 +310,9 @@ fn another_quota_counts_from_now_on_and_keeps_what_was_counted() {
         front.queue(job(up, INTERACTIVE));
     }
     assert_eq!(front.starts().len(), 2);
-    front.dispatcher.set_quota(front.now, up, windows(limit(3)));
+    front.set_quota(up, windows(limit(3)));
     assert_eq!(front.starts().len(), 1);
-    front
-        .dispatcher
-        .set_quota(front.now, up, windows(Windows::default()));
+    front.set_quota(up, windows(Windows::default()));
     assert_eq!(front.starts().len(), 3);
 }
 
@@ -324,7 +333,7 @@ fn two_starts_are_never_closer_than_the_smallest_gap_that_waits() {
             last = Some(front.now);
             front.finish(id, Finish::Done);
         }
-        front.now = front.now + Duration::from_millis(700);
+        front.pass_ms(700);
     }
 }
 
@@ -351,12 +360,9 @@ fn what_left_its_window_is_neither_shown_nor_kept_for_long() {
         ..Windows::default()
     };
     let (mut front, up) = Front::with(search(), windows(limit));
-    let used = |front: &mut Front| {
-        let status = front.dispatcher.upstream(front.now, up);
-        status.expect("it is there").query[0].used
-    };
+    let used = |front: &mut Front| front.view(up).query[0].used;
     let kept = |front: &Front| {
-        let row = front.dispatcher.row(up).expect("it is there");
+        let row = front.both.real.row(up).expect("it is there");
         row.query[Window::Minute as usize].starts.clone()
     };
     for _ in 0..2 {
@@ -391,11 +397,8 @@ fn when_a_limit_is_lowered_as_many_must_leave_as_are_too_many() {
     }
     front.now = at(70);
     for (lowered, opens) in [(3, 90), (2, 91), (1, 92)] {
-        let quota = windows(limit(lowered));
-        front.dispatcher.set_quota(front.now, up, quota);
-        let wait = front
-            .dispatcher
-            .next_wait(front.now, up, INTERACTIVE, Budget::Query);
+        front.set_quota(up, windows(limit(lowered)));
+        let wait = front.wait(up, INTERACTIVE, Budget::Query);
         assert_eq!(wait, (secs(opens - 70), Some(Wait::Window)));
     }
 }
@@ -411,8 +414,8 @@ fn a_told_use_counts_what_we_made_in_the_window_and_adds_only_the_rest() {
             limit: 10,
             used,
         };
-        front.dispatcher.observe(front.now, up, usage);
-        let row = front.dispatcher.row(up).expect("it is there");
+        front.observe(up, usage);
+        let row = front.both.real.row(up).expect("it is there");
         row.query[Window::Hour as usize].starts.clone()
     };
     assert_eq!(tell(0, None), [], "nothing is made up");

@@ -6,7 +6,8 @@ use crate::front::*;
 
 fn whats(front: &Front, up: weir_dispatch::UpstreamId) -> Vec<What> {
     front
-        .dispatcher
+        .both
+        .real
         .decisions(up)
         .map(|decision| decision.what)
         .collect()
@@ -23,7 +24,7 @@ fn a_start_says_how_long_it_waited_and_for_what() {
     });
     front.now = at(6);
     assert_eq!(front.starts(), [id]);
-    let newest = front.dispatcher.decisions(up).next().expect("there is one");
+    let newest = front.both.real.decisions(up).next().expect("there is one");
     assert_eq!(
         (newest.number, newest.asker, newest.at),
         (3, Asker(7), at(6))
@@ -47,7 +48,7 @@ fn only_the_last_records_are_kept_and_numbers_go_on() {
     for _ in 0..40 {
         front.call(job(up, INTERACTIVE), Finish::Done);
     }
-    let numbers: Vec<u64> = front.dispatcher.decisions(up).map(|d| d.number).collect();
+    let numbers: Vec<u64> = front.both.real.decisions(up).map(|d| d.number).collect();
     assert_eq!(numbers, (25..=40).rev().collect::<Vec<u64>>());
 }
 
@@ -65,15 +66,15 @@ fn rests_skips_drops_duplicates_raises_retries_and_operators_leave_records() {
     let id = front.queue(keyed);
     front.entry(keyed);
     front.entry(job(up, INITIAL));
-    assert!(front.dispatcher.raise(front.now, id, INITIAL));
+    assert!(front.raise(id, INITIAL));
     assert_eq!(front.starts(), [id]);
     front.finish(id, Finish::Unavailable);
     front.call(job(up, INITIAL), throttled(60));
     front.entry(job(up, INITIAL));
-    front.dispatcher.clear(front.now, up);
-    front.dispatcher.switch_off(front.now, up);
-    front.dispatcher.switch_on(front.now, up);
-    front.dispatcher.note_shared(front.now, &keyed, Asker(3));
+    front.clear(up);
+    front.switch_off(up);
+    front.switch_on(up);
+    front.both.real.note_shared(front.now, &keyed, Asker(3));
     let mut seen = whats(&front, up);
     seen.reverse();
     let names: Vec<String> = seen
@@ -138,14 +139,14 @@ fn a_start_names_no_wait_that_held_another_job() {
     };
     let (mut front, up) = Front::with(search(), quota);
     front.call(job(up, INTERACTIVE), Finish::Done);
-    front.dispatcher.hold(front.now, true);
+    front.hold(true);
     let grab = front.queue(Job {
         budget: Budget::Grab,
         ..job(up, COMPLETION)
     });
     front.queue(job(up, INTERACTIVE));
     front.pass(1);
-    front.dispatcher.hold(front.now, false);
+    front.hold(false);
     assert_eq!(front.starts(), [grab]);
     let newest = [
         What::Waits {
@@ -165,7 +166,7 @@ fn a_start_names_no_wait_that_held_another_job() {
 fn jobs_that_end_as_their_upstream_is_switched_off_leave_their_records() {
     let (mut front, up) = Front::with(search(), in_flight(1));
     front.queue(job(up, INTERACTIVE));
-    front.dispatcher.switch_off(front.now, up);
+    front.switch_off(up);
     let off = Skip {
         reason: Wait::Off,
         wait: None,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use weir_dispatch::{
-    After, Budget, Cause, Drop, End, Entry, Finish, Job, Moment, Next, Quota, State, Wait, Windows,
+    After, Budget, Cause, Drop, End, Entry, Finish, Job, Moment, Quota, State, Wait, Windows,
 };
 
 use crate::front::*;
@@ -82,10 +82,10 @@ fn failures_climb_one_rung_per_try_and_stay_on_the_last() {
         front.now = until;
         assert_eq!(front.state(up), State::Probing);
     }
-    front.call(job(up, INTERACTIVE), Finish::Done);
+    front.call(job(up, INTERACTIVE), Finish::No);
     assert_eq!((front.state(up), front.rung(up)), (State::Open, 0));
     front.call(job(up, INTERACTIVE), Finish::Unavailable);
-    assert_eq!(front.rung(up), 1, "a success forgets the ladder");
+    assert_eq!(front.rung(up), 1, "a healthy no forgets the ladder");
 }
 
 #[test]
@@ -108,6 +108,8 @@ fn a_tracker_is_disabled_after_so_many_failed_jobs_in_a_row() {
         State::Open,
         "a healthy no begins the row anew"
     );
+    front.call(job(up, INITIAL), Finish::Panicked);
+    assert_eq!(front.view(up).failures, 2, "a panic changes nothing");
     fail(&mut front);
     assert_eq!(front.state(up), State::Disabled { until: at(60) });
     front.now = at(60);
@@ -122,11 +124,7 @@ fn attempts_that_are_followed_by_another_are_no_failure() {
     for attempt in 1..=3 {
         assert_eq!(front.starts(), [id], "attempt {attempt}");
         front.finish(id, Finish::Unavailable);
-        let failures = front
-            .dispatcher
-            .upstream(front.now, up)
-            .map(|up| up.failures);
-        assert_eq!(failures, Some(u32::from(attempt == 3)));
+        assert_eq!(front.view(up).failures, u32::from(attempt == 3));
         front.pass(10);
     }
 }
@@ -145,11 +143,8 @@ fn what_trying_again_does_not_mend_disables_at_once() {
             until: at(60 + HOUR)
         }
     );
-    let rest = front
-        .dispatcher
-        .upstream(front.now, up)
-        .and_then(|up| up.rest);
-    assert_eq!(rest.map(|rest| rest.cause), Some(Cause::Rejected));
+    let cause = front.view(up).rest.map(|rest| rest.cause);
+    assert_eq!(cause, Some(Cause::Rejected));
     assert_eq!(front.rung(up), 2);
 }
 
@@ -175,8 +170,7 @@ fn the_failed_try_of_a_probing_upstream_ends_its_job_and_climbs() {
     let (mut front, up) = Front::with(tracker(), in_flight(4));
     front.call(job(up, INITIAL), throttled(100));
     front.pass(100);
-    let id = front.queue(job(up, INITIAL));
-    assert_eq!(front.starts(), [id]);
+    let id = front.begin(job(up, INITIAL));
     assert_eq!(front.finish(id, Finish::Unavailable), After::Ended);
     assert_eq!(front.rung(up), 1);
 }
@@ -184,8 +178,7 @@ fn the_failed_try_of_a_probing_upstream_ends_its_job_and_climbs() {
 #[test]
 fn a_shorter_rest_never_replaces_a_longer_one() {
     let (mut front, up) = Front::with(search(), in_flight(2));
-    let ids = [0; 2].map(|_| front.queue(job(up, INTERACTIVE)));
-    assert_eq!(front.starts(), ids);
+    let ids = front.begin_all::<2>(job(up, INTERACTIVE));
     front.finish(ids[0], throttled(500));
     front.finish(ids[1], throttled(499));
     assert_eq!(front.state(up), State::Cooldown { until: at(500) });
@@ -194,8 +187,7 @@ fn a_shorter_rest_never_replaces_a_longer_one() {
 #[test]
 fn calls_that_started_before_a_rest_neither_climb_nor_heal() {
     let (mut front, up) = Front::with(search(), in_flight(5));
-    let ids = [0; 5].map(|_| front.queue(job(up, INTERACTIVE)));
-    assert_eq!(front.starts(), ids);
+    let ids = front.begin_all::<5>(job(up, INTERACTIVE));
     front.finish(ids[0], Finish::Unavailable);
     for (id, finish) in [
         (ids[1], Finish::Unavailable),
@@ -211,25 +203,28 @@ fn calls_that_started_before_a_rest_neither_climb_nor_heal() {
 
 #[test]
 fn a_time_named_by_a_call_that_started_before_a_rest_is_kept_to_without_climbing() {
-    let (mut front, up) = Front::with(search(), in_flight(2));
-    let ids = [0; 2].map(|_| front.queue(job(up, INTERACTIVE)));
-    assert_eq!(front.starts(), ids);
-    front.finish(ids[0], Finish::Unavailable);
+    let until = at(HOUR);
     let at_least = Some(secs(HOUR));
-    front.finish(ids[1], Finish::Rejected { at_least });
-    assert_eq!(front.state(up), State::Disabled { until: at(HOUR) });
-    assert_eq!(front.rung(up), 1);
+    for (finish, state) in [
+        (Finish::Rejected { at_least }, State::Disabled { until }),
+        (throttled(HOUR), State::Cooldown { until }),
+    ] {
+        let (mut front, up) = Front::with(search(), in_flight(2));
+        let ids = front.begin_all::<2>(job(up, INTERACTIVE));
+        front.finish(ids[0], Finish::Unavailable);
+        front.finish(ids[1], finish);
+        assert_eq!((front.state(up), front.rung(up)), (state, 1));
+    }
 }
 
 #[test]
 fn a_rest_holds_a_job_that_only_a_worker_was_missing_for() {
     let (mut front, up) = Front::with(search(), in_flight(4));
-    let call = front.queue(job(up, INTERACTIVE));
-    assert_eq!(front.starts(), [call]);
-    front.dispatcher.hold(front.now, true);
+    let call = front.begin(job(up, INTERACTIVE));
+    front.hold(true);
     let offered = front.queue(job(up, INTERACTIVE));
     front.finish(call, throttled(100));
-    front.dispatcher.hold(front.now, false);
+    front.hold(false);
     assert_eq!(front.wake(), Some(at(100)));
     front.now = at(100);
     assert_eq!(front.starts(), [offered]);
@@ -237,10 +232,7 @@ fn a_rest_holds_a_job_that_only_a_worker_was_missing_for() {
 
 #[test]
 fn after_a_pause_nobody_is_woken_for_its_end() {
-    let mut policy = search();
-    policy.crew.base = 1;
-    policy.crew.max = 1;
-    let (mut front, up) = Front::with(policy, in_flight(2));
+    let (mut front, up) = Front::with(of_crew(1, search()), in_flight(2));
     front.call(job(up, INTERACTIVE), PAUSE);
     let ids = [0; 2].map(|_| front.queue(job(up, INTERACTIVE)));
     front.now = at(30);
@@ -256,8 +248,7 @@ fn after_a_pause_nobody_is_woken_for_its_end() {
 fn a_front_that_ends_on_rest_ends_its_queued_jobs_and_a_front_that_holds_keeps_them() {
     for (policy, ends) in [(tracker(), true), (search(), false)] {
         let (mut front, up) = Front::with(policy, in_flight(1));
-        let first = front.queue(job(up, INTERACTIVE));
-        assert_eq!(front.starts(), [first]);
+        let first = front.begin(job(up, INTERACTIVE));
         let other = front.queue(job(up, COMPLETION));
         front.finish(first, throttled(50));
         let skipped = (other, skipped(Wait::Rest, 50, None));
@@ -280,20 +271,23 @@ fn our_own_network_is_nobodys_fault_and_pauses_all_starts() {
 
 #[test]
 fn a_job_that_our_network_failed_is_tried_again_after_the_pause() {
-    let (mut front, up) = Front::with(tracker(), in_flight(1));
-    let id = front.queue(job(up, INITIAL));
-    assert_eq!(front.starts(), [id]);
-    assert_eq!(front.finish(id, PAUSE), After::Scheduled(at(30)));
-    front.now = at(30);
-    assert_eq!(front.starts(), [id]);
+    let (mut front, up) = Front::with(tracker(), in_flight(2));
+    let id = front.begin(job(up, INITIAL));
+    for end in [30, 60] {
+        assert_eq!(front.finish(id, PAUSE), After::Scheduled(at(end)));
+        front.pass(1);
+        let other = front.queue(job(up, RETRY));
+        front.now = at(end);
+        assert_eq!(front.starts(), [other, id], "in line since it is due");
+        front.finish(other, Finish::No);
+    }
+    assert_eq!(front.finish(id, PAUSE), After::Ended, "the last attempt");
+    assert_eq!(front.state(up), State::Open);
 }
 
 #[test]
 fn a_panic_ends_its_job_frees_its_worker_and_says_nothing_about_the_upstream() {
-    let mut policy = tracker();
-    policy.crew.base = 1;
-    policy.crew.max = 1;
-    let (mut front, up) = Front::with(policy, in_flight(4));
+    let (mut front, up) = Front::with(of_crew(1, tracker()), in_flight(4));
     let ids = [0; 2].map(|_| front.queue(job(up, INITIAL)));
     assert_eq!(front.starts(), [ids[0]]);
     assert_eq!(front.finish(ids[0], Finish::Panicked), After::Ended);
@@ -316,8 +310,7 @@ fn the_outcome_of_a_call_reaches_whoever_asked_as_it_is() {
     ];
     for outcome in outcomes {
         let (mut front, up) = Front::with(search(), in_flight(1));
-        let id = front.queue(job(up, INTERACTIVE));
-        assert_eq!(front.starts(), [id]);
+        let id = front.begin(job(up, INTERACTIVE));
         assert_eq!(front.finish(id, outcome), After::Ended);
         assert_eq!(front.ended(), [(id, End::Finished(outcome))]);
     }
@@ -326,48 +319,35 @@ fn the_outcome_of_a_call_reaches_whoever_asked_as_it_is() {
 #[test]
 fn waits_between_attempts_double_and_are_stretched_by_the_jitter() {
     let (mut front, up) = Front::with(tracker(), in_flight(1));
-    let id = front.queue(job(up, INITIAL));
-    assert_eq!(front.starts(), [id]);
-    let after = front
-        .dispatcher
-        .finish(front.now, id, Finish::Unavailable, 0);
-    assert_eq!(
-        after,
-        After::Scheduled(front.now + Duration::from_millis(500))
-    );
-    front.pass(1);
-    assert_eq!(front.starts(), [id]);
-    let after = front
-        .dispatcher
-        .finish(front.now, id, Finish::Unavailable, 500);
-    assert_eq!(
-        after,
-        After::Scheduled(front.now + Duration::from_millis(1_500))
-    );
-    front.pass(2);
-    assert_eq!(front.starts(), [id]);
+    let id = front.begin(job(up, INITIAL));
+    for (attempt, jitter, millis) in [(2, 0, 500), (3, 500, 1_500)] {
+        let due = front.now + Duration::from_millis(millis);
+        let after = front.finish_after(id, Finish::Unavailable, jitter);
+        assert_eq!(after, After::Scheduled(due));
+        front.pass(2);
+        let start = front.start();
+        let expected = (id, RETRY, attempt);
+        assert_eq!((start.job, start.class, start.attempt), expected);
+    }
     assert_eq!(front.finish(id, Finish::Unavailable), After::Ended);
+    let last = End::Finished(Finish::Unavailable);
+    assert_eq!(front.ended(), [(id, last)]);
 }
 
 #[test]
-fn a_wish_to_be_asked_again_uses_up_no_attempt() {
+fn a_wish_to_be_asked_again_uses_up_no_attempt_and_is_kept_to_exactly() {
     let (mut front, up) = Front::with(tracker(), in_flight(1));
-    let id = front.queue(job(up, INITIAL));
+    let id = front.begin(job(up, INITIAL));
+    let after = secs(600);
     for round in 0..10 {
-        assert_eq!(front.starts(), [id], "round {round}");
-        let after = secs(600);
         let due = front.now + after;
-        assert_eq!(
-            front.finish(id, Finish::Again { after }),
-            After::Scheduled(due)
-        );
+        let answer = front.finish_after(id, Finish::Again { after }, 500);
+        assert_eq!(answer, After::Scheduled(due));
         front.now = due;
+        let start = front.start();
+        assert_eq!((start.job, start.attempt), (id, 1), "round {round}");
     }
     assert_eq!(front.state(up), State::Open);
-    let Next::Start(start) = front.dispatcher.next(front.now) else {
-        panic!("it is due");
-    };
-    assert_eq!((start.job, start.attempt), (id, 1));
     for attempt in 1..=3 {
         let after = front.finish(id, Finish::Unavailable);
         assert_eq!(after == After::Ended, attempt == 3, "attempt {attempt}");
@@ -383,8 +363,7 @@ fn a_job_without_room_on_the_agenda_ends_instead_of_being_tried_again() {
         ..tracker()
     };
     let (mut front, up) = Front::with(policy, in_flight(1));
-    let id = front.queue(job(up, INITIAL));
-    assert_eq!(front.starts(), [id]);
+    let id = front.begin(job(up, INITIAL));
     assert_eq!(front.finish(id, Finish::Unavailable), After::Ended);
     assert_eq!(front.ended(), [(id, End::Dropped(Drop::AgendaFull))]);
 }
@@ -397,25 +376,17 @@ fn a_rest_hides_a_shorter_gap_and_shows_it_again_when_cleared() {
     };
     let (mut front, up) = Front::with(search(), quota);
     front.call(job(up, INTERACTIVE), throttled(40));
-    let wait = |front: &mut Front| {
-        front
-            .dispatcher
-            .next_wait(front.now, up, BACKGROUND, Budget::Query)
-    };
+    let wait = |front: &mut Front| front.wait(up, BACKGROUND, Budget::Query);
     assert_eq!(
         wait(&mut front),
         (secs(60), Some(Wait::Gap)),
         "the longest counts"
     );
     front.pass(1);
-    let interactive = front
-        .dispatcher
-        .next_wait(front.now, up, INTERACTIVE, Budget::Query);
+    let interactive = front.wait(up, INTERACTIVE, Budget::Query);
     assert_eq!(interactive, (secs(39), Some(Wait::Rest)));
-    front.dispatcher.clear(front.now, up);
-    let interactive = front
-        .dispatcher
-        .next_wait(front.now, up, INTERACTIVE, Budget::Query);
+    front.clear(up);
+    let interactive = front.wait(up, INTERACTIVE, Budget::Query);
     assert_eq!(interactive, (secs(5), Some(Wait::Gap)));
 }
 
@@ -459,11 +430,9 @@ fn of_waits_that_end_together_the_rest_is_named_before_the_window_and_that_befor
     ] {
         let (mut front, up) = Front::with(search(), minute(limit));
         front.call(job(up, INTERACTIVE), finish);
-        let wait = |now| {
-            let budget = Budget::Query;
-            front.dispatcher.next_wait(now, up, BACKGROUND, budget)
-        };
-        assert_eq!(wait(at(0)), (secs(60), Some(reason)));
-        assert_eq!(wait(at(60)), (secs(0), None), "nothing holds it any more");
+        let wait = |front: &Front| front.wait(up, BACKGROUND, Budget::Query);
+        assert_eq!(wait(&front), (secs(60), Some(reason)));
+        front.now = at(60);
+        assert_eq!(wait(&front), (secs(0), None), "nothing holds it any more");
     }
 }

@@ -1,8 +1,7 @@
 //! Restart: what was counted and planned is kept, also when the clock jumped.
 
 use weir_dispatch::{
-    Budget, Cause, Dispatcher, Entry, Finish, HealthRow, Job, Moment, Quota, Rest, State,
-    UpstreamId, UpstreamRow, Usage, Wait, Window, Windows,
+    After, Budget, Finish, Job, Policy, Quota, State, Usage, Wait, Window, Windows,
 };
 
 use crate::front::*;
@@ -18,149 +17,158 @@ fn limited() -> Quota {
     }
 }
 
-/// A front as the old one's rows make it, `now` being what the new clock says.
-fn restarted(old: &Front, up: UpstreamId, now: Moment) -> (Front, UpstreamId) {
-    let row = old.dispatcher.row(up).expect("it is there");
-    let quota = old.dispatcher.quota(up).expect("it is there").clone();
-    let mut front = Front {
-        dispatcher: Dispatcher::new(search(), now),
-        now,
-    };
-    let up = front.add(quota);
-    front.dispatcher.restore(now, up, &row);
-    (front, up)
-}
-
 #[test]
-fn windows_spacing_and_rest_are_as_they_were() {
-    let (mut old, up) = Front::with(search(), limited());
-    old.call(job(up, INTERACTIVE), Finish::Done);
-    old.pass(10);
-    old.call(job(up, INTERACTIVE), throttled(500));
-    let (mut new, up) = restarted(&old, up, at(20));
-    assert_eq!(new.state(up), State::Cooldown { until: at(510) });
-    let status = new.dispatcher.upstream(new.now, up).expect("it is there");
-    assert_eq!(status.last_start, Some(at(10)));
-    assert_eq!((status.query[0].used, status.query[0].next), (2, at(HOUR)));
+fn windows_spacing_and_cooldown_are_as_they_were() {
+    let (mut front, up) = Front::with(search(), limited());
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    front.pass(10);
+    front.call(job(up, INTERACTIVE), throttled(500));
+    front.queue(job(up, INTERACTIVE));
+    front.restart(at(20));
+    assert_eq!(front.queued(), 0, "what is queued is lost");
+    assert_eq!(front.state(up), State::Cooldown { until: at(510) });
+    let view = front.view(up);
+    assert_eq!(view.last_start, Some(at(10)));
+    assert_eq!((view.query[0].used, view.query[0].next), (2, at(HOUR)));
+    let wait = front.wait(up, INTERACTIVE, Budget::Query);
+    assert_eq!(wait, (secs(HOUR - 20), Some(Wait::Window)));
 }
 
 #[test]
 fn with_the_clock_jumped_back_a_start_in_the_future_counts_as_now() {
-    let (mut old, up) = Front::with(search(), limited());
-    old.now = at(DAY);
-    old.call(job(up, INTERACTIVE), Finish::Done);
-    let (mut new, up) = restarted(&old, up, at(5));
-    let status = new.dispatcher.upstream(new.now, up).expect("it is there");
-    assert_eq!(status.last_start, Some(at(5)));
-    assert_eq!(status.query[0].used, 1);
-    let wait = new
-        .dispatcher
-        .next_wait(new.now, up, INTERACTIVE, Budget::Query);
+    let (mut front, up) = Front::with(search(), limited());
+    front.now = at(DAY);
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    front.restart(at(5));
+    let view = front.view(up);
+    assert_eq!(view.last_start, Some(at(5)));
+    assert_eq!(view.query[0].used, 1);
+    let wait = front.wait(up, INTERACTIVE, Budget::Query);
     assert_eq!(wait, (secs(6), Some(Wait::Gap)));
 }
 
 #[test]
 fn with_the_clock_jumped_back_an_end_is_cut_to_the_longest_of_its_kind() {
-    let ends = |cause| UpstreamRow {
-        health: HealthRow {
-            rest: Some(Rest {
-                until: at(400 * DAY),
-                cause,
-            }),
-            rung: 3,
-            failures: 4,
-            off: false,
-        },
-        ..UpstreamRow::default()
-    };
-    for cause in [
-        Cause::Throttled,
-        Cause::Failed,
-        Cause::FailedOften,
-        Cause::Rejected,
+    let rejected = Finish::Rejected { at_least: None };
+    for (policy, finish, disables) in [
+        (search(), throttled(60), false),
+        (search(), Finish::Unavailable, false),
+        (disabling(), Finish::Unavailable, true),
+        (search(), rejected, true),
     ] {
-        let (mut front, up) = Front::with(search(), indexer());
-        front.dispatcher.restore(front.now, up, &ends(cause));
+        let (mut front, up) = Front::with(policy, in_flight(1));
+        front.now = at(400 * DAY);
+        front.call(job(up, INTERACTIVE), finish);
+        let rung = front.rung(up);
+        front.restart(at(0));
         let until = at(DAY);
-        let expected = if cause.disables() {
+        let expected = if disables {
             State::Disabled { until }
         } else {
             State::Cooldown { until }
         };
+        assert_eq!((front.state(up), front.rung(up)), (expected, rung));
+    }
+}
+
+/// One failure shows as disabled.
+fn disabling() -> Policy {
+    let mut policy = search();
+    policy.failure.threshold_disables = true;
+    policy
+}
+
+#[test]
+fn a_cooldown_of_the_fronts_own_may_be_longer_than_what_an_upstream_may_ask_for() {
+    let mut policy = tracker();
+    policy.failure.throttled = Some(secs(3 * DAY));
+    for (finish, expected) in [
+        (throttled(60), State::Cooldown { until: at(3 * DAY) }),
+        (
+            Finish::Rejected { at_least: None },
+            State::Disabled { until: at(DAY) },
+        ),
+    ] {
+        let (mut front, up) = Front::with(policy.clone(), in_flight(1));
+        front.now = at(400 * DAY);
+        front.call(job(up, INITIAL), finish);
+        front.restart(at(0));
         assert_eq!(front.state(up), expected);
-        assert_eq!(front.rung(up), 3);
     }
 }
 
 #[test]
-fn with_the_clock_jumped_ahead_windows_are_empty_and_rests_are_over() {
-    let (mut old, up) = Front::with(search(), limited());
-    old.call(job(up, INTERACTIVE), Finish::Unavailable);
-    let (mut new, up) = restarted(&old, up, at(10 * DAY));
-    assert_eq!(new.state(up), State::Probing, "a success has still to come");
-    let status = new.dispatcher.upstream(new.now, up).expect("it is there");
-    assert_eq!(status.query[0].used, 0);
-    new.call(job(up, INTERACTIVE), Finish::Unavailable);
-    assert_eq!(new.rung(up), 2, "the ladder goes on");
+fn with_the_clock_jumped_ahead_windows_are_empty_and_cooldowns_are_over() {
+    let (mut front, up) = Front::with(search(), limited());
+    front.call(job(up, INTERACTIVE), Finish::Unavailable);
+    front.restart(at(10 * DAY));
+    assert_eq!(
+        front.state(up),
+        State::Probing,
+        "a success has still to come"
+    );
+    assert_eq!(front.view(up).query[0].used, 0);
+    front.call(job(up, INTERACTIVE), Finish::Unavailable);
+    assert_eq!(front.rung(up), 2, "the ladder goes on");
 }
 
 #[test]
-fn a_limit_that_was_told_is_kept() {
-    let (mut old, up) = Front::with(search(), in_flight(5));
+fn a_limit_that_was_told_is_kept_for_half_a_window() {
+    let (mut front, up) = Front::with(search(), in_flight(5));
     let usage = Usage {
         budget: Budget::Grab,
         window: Window::Day,
         limit: 4,
         used: Some(3),
     };
-    old.dispatcher.observe(old.now, up, usage);
-    assert!(old.dispatcher.is_limited(up, Budget::Grab));
-    let (mut new, up) = restarted(&old, up, at(60));
-    assert!(new.dispatcher.is_limited(up, Budget::Grab));
-    assert!(!new.dispatcher.is_limited(up, Budget::Query));
-    let status = new.dispatcher.upstream(new.now, up).expect("it is there");
-    assert_eq!((status.grab[0].used, status.grab[0].limit), (3, 4));
+    front.observe(up, usage);
+    assert!(front.both.real.is_limited(up, Budget::Grab));
+    front.restart(at(60));
+    assert!(front.both.real.is_limited(up, Budget::Grab));
+    assert!(!front.both.real.is_limited(up, Budget::Query));
+    let view = front.view(up);
+    assert_eq!((view.grab[0].used, view.grab[0].limit), (3, 4));
+    front.now = at(60 + DAY / 2);
+    let grab = Job {
+        budget: Budget::Grab,
+        ..job(up, INTERACTIVE)
+    };
+    front.call(grab, Finish::Done);
+    assert!(!front.both.real.is_limited(up, Budget::Grab));
 }
 
 #[test]
 fn what_is_off_stays_off() {
-    let (mut old, up) = Front::with(search(), indexer());
-    old.dispatcher.switch_off(old.now, up);
-    let (mut new, up) = restarted(&old, up, at(1));
-    assert_eq!(new.state(up), State::Off);
+    let (mut front, up) = Front::with(search(), indexer());
+    front.switch_off(up);
+    front.restart(at(1));
+    assert_eq!(front.state(up), State::Off);
 }
 
 #[test]
 fn a_planned_job_goes_back_to_the_agenda_with_its_attempts_also_when_it_is_due() {
     for (now, due) in [(at(2), at(10)), (at(50), at(50))] {
-        let (mut old, up) = Front::with(tracker(), in_flight(1));
-        let id = old.queue(job(up, INITIAL));
-        assert_eq!(old.starts(), [id]);
-        old.finish(id, Finish::Unavailable);
-        let row = old.dispatcher.agenda_rows().next().expect("one is planned");
-        assert_eq!((row.class, row.attempts_made), (RETRY, 1));
-        let mut new = Front {
-            dispatcher: Dispatcher::new(tracker(), now),
-            now,
+        let policy = Policy {
+            retry_base: secs(10),
+            ..tracker()
         };
-        let up = new.add(in_flight(1));
-        let kept = Job {
-            class: row.class,
-            not_before: at(10),
-            attempts_made: row.attempts_made,
-            ..job(up, INITIAL)
+        let (mut front, up) = Front::with(policy, in_flight(1));
+        let id = front.begin(job(up, INITIAL));
+        assert_eq!(
+            front.finish(id, Finish::Unavailable),
+            After::Scheduled(at(10))
+        );
+        let [id] = front.restart(now)[..] else {
+            panic!("one job is planned");
         };
-        let entry = new.dispatcher.reschedule(now, kept);
-        let Entry::Scheduled(id) = entry else {
-            panic!("it has its place, but {entry:?}");
-        };
-        assert_eq!(new.dispatcher.agenda_row(id).map(|row| row.due), Some(due));
-        new.now = due;
-        assert_eq!(new.starts(), [id]);
-        new.finish(id, Finish::Unavailable);
-        new.pass(1);
-        assert_eq!(new.starts(), [id], "the third attempt");
-        new.finish(id, Finish::Unavailable);
-        assert_eq!(new.ended().len(), 1);
+        assert_eq!(front.earliest_start().unwrap_or(now), due);
+        front.now = due;
+        let start = front.start();
+        assert_eq!((start.job, start.class, start.attempt), (id, RETRY, 2));
+        front.finish(id, Finish::Unavailable);
+        front.pass(20);
+        assert_eq!(front.starts(), [id], "the third attempt");
+        front.finish(id, Finish::Unavailable);
+        assert_eq!(front.ended().len(), 1);
     }
 }
