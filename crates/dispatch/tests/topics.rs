@@ -15,6 +15,8 @@ mod agenda;
 mod aging;
 #[path = "topics/bugs.rs"]
 mod bugs;
+#[path = "topics/cooldown.rs"]
+mod cooldown;
 #[path = "topics/crew.rs"]
 mod crew;
 #[path = "topics/ends.rs"]
@@ -37,7 +39,5 @@ mod queue;
 mod quota;
 #[path = "topics/records.rs"]
 mod records;
-#[path = "topics/rest.rs"]
-mod rest;
 #[path = "topics/restart.rs"]
 mod restart;

@@ -27,7 +27,7 @@ pub(crate) enum Front {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) starts: u64,
-    pub(crate) rests: u64,
+    pub(crate) cooldowns: u64,
     pub(crate) skips: u64,
     pub(crate) retries: u64,
     pub(crate) cancels: u64,
@@ -246,8 +246,8 @@ impl Day {
             self.watch.moved(job, class);
         }
         let state = self.dispatcher.state(self.now, upstream);
-        let rests = matches!(state, Some(State::Cooldown { .. } | State::Disabled { .. }));
-        self.sum.rests += u64::from(rests && state != before);
+        let cooldowns = matches!(state, Some(State::Cooldown { .. } | State::Disabled { .. }));
+        self.sum.cooldowns += u64::from(cooldowns && state != before);
     }
 
     fn operate(&mut self) {

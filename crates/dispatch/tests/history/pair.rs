@@ -69,7 +69,7 @@ pub(crate) struct Seen {
     /// Starts that another class of the same upstream, more urgent, had to wait for.
     pub(crate) aged: u32,
     pub(crate) retries: u32,
-    pub(crate) rests: u32,
+    pub(crate) cooldowns: u32,
     pub(crate) probing: u32,
     pub(crate) skips: u32,
     pub(crate) skips_in_line: u32,
@@ -92,7 +92,7 @@ impl Seen {
             ("starts", self.starts),
             ("aged", self.aged),
             ("retries", self.retries),
-            ("rests", self.rests),
+            ("cooldowns", self.cooldowns),
             ("probing", self.probing),
             ("skips", self.skips),
             ("skips in line", self.skips_in_line),
@@ -389,8 +389,8 @@ impl Pair {
                 .real
                 .upstream(self.now, id)
                 .expect("it is present");
-            let resting = matches!(up.state, State::Cooldown { .. } | State::Disabled { .. });
-            self.seen.rests += u32::from(resting && up.queued > 0);
+            let cooling = matches!(up.state, State::Cooldown { .. } | State::Disabled { .. });
+            self.seen.cooldowns += u32::from(cooling && up.queued > 0);
             let used_up = up.query.iter().any(|window| window.next > self.now);
             self.seen.windows += u32::from(used_up && up.queued > 0);
         }

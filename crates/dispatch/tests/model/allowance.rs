@@ -20,10 +20,10 @@ pub struct Upstream {
     pub last_start: Option<Moment>,
     /// The last start of each queue, for aging.
     pub queue_starts: Vec<(Class, Budget, Moment)>,
-    /// The rest under way, or the one that is over and waits for a success.
-    pub rest: Option<Rest>,
-    /// How many rests have begun here.
-    pub rests: u64,
+    /// The cooldown under way, or the one that is over and waits for a success.
+    pub cooldown: Option<Cooldown>,
+    /// How many cooldowns have begun here.
+    pub cooldowns: u64,
     pub rung: u8,
     pub failures: u32,
     /// A call gave its worker back by age, and none has ended early since.
@@ -46,13 +46,13 @@ pub struct Counter {
 
 /// A time in which an upstream is left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rest {
-    pub kind: RestKind,
+pub struct Cooldown {
+    pub kind: CooldownKind,
     pub until: Moment,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RestKind {
+pub enum CooldownKind {
     Cooldown,
     Disabled,
 }
@@ -61,8 +61,8 @@ pub enum RestKind {
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     pub started: Moment,
-    /// How many rests its upstream had begun when it started.
-    pub rests: u64,
+    /// How many cooldowns its upstream had begun when it started.
+    pub cooldowns: u64,
 }
 
 impl Upstream {
@@ -86,8 +86,8 @@ impl Upstream {
             counters,
             last_start: None,
             queue_starts: Vec::new(),
-            rest: None,
-            rests: 0,
+            cooldown: None,
+            cooldowns: 0,
             rung: 0,
             failures: 0,
             slow: false,
@@ -98,19 +98,19 @@ impl Upstream {
         if self.off || self.gone {
             return State::Off;
         }
-        match self.rest {
+        match self.cooldown {
             None => State::Open,
-            Some(rest) if rest.until <= now => State::Probing,
-            Some(Rest { kind, until }) => match kind {
-                RestKind::Cooldown => State::Cooldown { until },
-                RestKind::Disabled => State::Disabled { until },
+            Some(cooldown) if cooldown.until <= now => State::Probing,
+            Some(Cooldown { kind, until }) => match kind {
+                CooldownKind::Cooldown => State::Cooldown { until },
+                CooldownKind::Disabled => State::Disabled { until },
             },
         }
     }
 
-    /// The rest that is under way now.
-    pub fn resting(&self, now: Moment) -> Option<Rest> {
-        self.rest.filter(|rest| rest.until > now)
+    /// The cooldown that is under way now.
+    pub fn cooling(&self, now: Moment) -> Option<Cooldown> {
+        self.cooldown.filter(|cooldown| cooldown.until > now)
     }
 
     /// How long until a job with this gap and budget could start here, and what for.
@@ -125,7 +125,7 @@ impl Upstream {
         } else {
             now
         };
-        let rest = self.resting(now).map_or(now, |rest| rest.until);
+        let cooldown = self.cooling(now).map_or(now, |cooldown| cooldown.until);
         let spaced = match self.last_start {
             Some(last) if budget == Budget::Query => last + gap,
             _ => now,
@@ -133,7 +133,7 @@ impl Upstream {
         let mut longest = (Duration::ZERO, None);
         for (moment, reason) in [
             (off, Wait::Off),
-            (rest, Wait::Rest),
+            (cooldown, Wait::Rest),
             (self.windows_free(now, budget), Wait::Window),
             (spaced, Wait::Gap),
         ] {
@@ -292,19 +292,22 @@ impl Upstream {
         (0..self.counters.len()).for_each(|index| self.forget_told(index));
     }
 
-    /// Ends a rest without a success, as an operator does.
+    /// Ends a cooldown without a success, as an operator does.
     pub fn clear(&mut self) {
-        self.rest = None;
+        self.cooldown = None;
         self.rung = 0;
         self.failures = 0;
     }
 
-    /// Whether this call is the try that follows a rest.
+    /// Whether this call is the try that follows a cooldown.
     pub fn probed_by(&self, call: Call) -> bool {
-        call.rests == self.rests && self.rest.is_some_and(|rest| rest.until <= call.started)
+        call.cooldowns == self.cooldowns
+            && self
+                .cooldown
+                .is_some_and(|cooldown| cooldown.until <= call.started)
     }
 
-    /// What an attempt's end says about its upstream; true if a rest began. `used_up`: its job has
+    /// What an attempt's end says about its upstream; true if a cooldown began. `used_up`: its job has
     /// no further attempt.
     pub fn judge(
         &mut self,
@@ -315,49 +318,49 @@ impl Upstream {
         used_up: bool,
     ) -> bool {
         let probed = self.probed_by(call);
-        let before_rest = call.rests < self.rests;
-        let during_rest = !before_rest && self.rest.is_some() && !probed;
+        let before_cooldown = call.cooldowns < self.cooldowns;
+        let during_cooldown = !before_cooldown && self.cooldown.is_some() && !probed;
         let named = match finish {
             Finish::Throttled {
                 retry_after: Some(time),
-            } if !time.is_zero() => Some((RestKind::Cooldown, time.min(rules.longest))),
+            } if !time.is_zero() => Some((CooldownKind::Cooldown, time.min(rules.longest))),
             Finish::Rejected {
                 at_least: Some(time),
-            } if !time.is_zero() => Some((RestKind::Disabled, time.min(rules.longest))),
+            } if !time.is_zero() => Some((CooldownKind::Disabled, time.min(rules.longest))),
             _ => None,
         };
         let healthy = matches!(finish, Finish::Done | Finish::No | Finish::Again { .. });
 
         if healthy {
-            if !before_rest {
+            if !before_cooldown {
                 self.clear();
             }
             return false;
         }
-        if before_rest || during_rest {
-            return named.is_some_and(|(kind, time)| self.begin_rest(now, kind, now + time));
+        if before_cooldown || during_cooldown {
+            return named.is_some_and(|(kind, time)| self.begin_cooldown(now, kind, now + time));
         }
         match finish {
             Finish::Throttled { .. } => match (named, rules.throttled) {
-                (Some((kind, time)), _) => self.begin_rest(now, kind, now + time),
-                (None, Some(time)) => self.begin_rest(now, RestKind::Cooldown, now + time),
-                (None, None) => self.climb(now, rules, RestKind::Cooldown, Duration::ZERO),
+                (Some((kind, time)), _) => self.begin_cooldown(now, kind, now + time),
+                (None, Some(time)) => self.begin_cooldown(now, CooldownKind::Cooldown, now + time),
+                (None, None) => self.climb(now, rules, CooldownKind::Cooldown, Duration::ZERO),
             },
             Finish::Rejected { .. } => {
                 let at_least = named.map_or(Duration::ZERO, |(_, time)| time);
-                self.climb(now, rules, RestKind::Disabled, at_least)
+                self.climb(now, rules, CooldownKind::Disabled, at_least)
             }
-            Finish::Unavailable | Finish::Broken => match self.rest {
-                Some(rest) => self.climb(now, rules, rest.kind, Duration::ZERO),
+            Finish::Unavailable | Finish::Broken => match self.cooldown {
+                Some(cooldown) => self.climb(now, rules, cooldown.kind, Duration::ZERO),
                 None if !used_up && finish == Finish::Unavailable => false,
                 None if self.failures.saturating_add(1) < rules.threshold => {
                     self.failures += 1;
                     false
                 }
                 None if rules.threshold_disables => {
-                    self.climb(now, rules, RestKind::Disabled, Duration::ZERO)
+                    self.climb(now, rules, CooldownKind::Disabled, Duration::ZERO)
                 }
-                None => self.climb(now, rules, RestKind::Cooldown, Duration::ZERO),
+                None => self.climb(now, rules, CooldownKind::Cooldown, Duration::ZERO),
             },
             _ => false,
         }
@@ -368,23 +371,26 @@ impl Upstream {
         &mut self,
         now: Moment,
         rules: &FailurePolicy,
-        kind: RestKind,
+        kind: CooldownKind,
         at_least: Duration,
     ) -> bool {
         self.failures = self.failures.saturating_add(1);
         let top = u8::try_from(rules.ladder.len()).unwrap_or(u8::MAX);
         self.rung = self.rung.saturating_add(1).min(top);
-        let rest = rules.ladder[usize::from(self.rung) - 1].max(at_least);
-        self.begin_rest(now, kind, now + rest)
+        let cooldown = rules.ladder[usize::from(self.rung) - 1].max(at_least);
+        self.begin_cooldown(now, kind, now + cooldown)
     }
 
-    /// A shorter rest never replaces a longer one.
-    fn begin_rest(&mut self, now: Moment, kind: RestKind, until: Moment) -> bool {
-        if self.resting(now).is_some_and(|rest| rest.until >= until) {
+    /// A shorter cooldown never replaces a longer one.
+    fn begin_cooldown(&mut self, now: Moment, kind: CooldownKind, until: Moment) -> bool {
+        if self
+            .cooling(now)
+            .is_some_and(|cooldown| cooldown.until >= until)
+        {
             return false;
         }
-        self.rest = Some(Rest { kind, until });
-        self.rests += 1;
+        self.cooldown = Some(Cooldown { kind, until });
+        self.cooldowns += 1;
         true
     }
 }

@@ -98,12 +98,12 @@ impl Model {
                 limit: None,
             });
         }
-        if let Some(rest) = upstream.resting(self.now)
+        if let Some(cooldown) = upstream.cooling(self.now)
             && self.class_policy(class).on_rest == OnRest::End
         {
             return Some(Skip {
                 reason: Wait::Rest,
-                wait: Some(self.now.until(rest.until)),
+                wait: Some(self.now.until(cooldown.until)),
                 limit: None,
             });
         }

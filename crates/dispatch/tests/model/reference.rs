@@ -23,7 +23,7 @@ use weir_dispatch::moment::Moment;
 use weir_dispatch::policy::{Budget, Class, ClassPolicy, Policy, Quota, Usage};
 
 use allowance::{Call, Upstream};
-pub use allowance::{Counter, Rest, RestKind};
+pub use allowance::{Cooldown, CooldownKind, Counter};
 pub use restart::{Planned, Row};
 
 /// The dispatcher as a list of jobs and a list of upstreams.
@@ -137,7 +137,7 @@ impl Model {
         self.skip_heads();
     }
 
-    /// Ends a rest; the upstream is open and nothing is held against it.
+    /// Ends a cooldown; the upstream is open and nothing is held against it.
     pub fn clear(&mut self, now: Moment, id: UpstreamId) {
         self.advance(now);
         if let Some(upstream) = self.upstream_mut(id) {
@@ -239,7 +239,7 @@ impl Model {
         upstream.count_start(now, held.class, held.job.budget);
         let call = Call {
             started: now,
-            rests: upstream.rests,
+            cooldowns: upstream.cooldowns,
         };
         let worker = !(upstream.slow && may_wait);
         self.class_starts[usize::from(held.class.0)] = Some(now);
@@ -274,7 +274,7 @@ impl Model {
 
         let wish = self.wish(&held, call, finish, jitter);
         let rules = self.policy.failure.clone();
-        let rest_began = self
+        let cooldown_began = self
             .upstream_mut(held.job.upstream)
             .is_some_and(|upstream| upstream.judge(now, &rules, call, finish, wish.is_none()));
         let early = now < call.started + self.policy.crew.slot_time;
@@ -301,7 +301,7 @@ impl Model {
             }
             Err(end) => self.end(id, end),
         }
-        if rest_began {
+        if cooldown_began {
             self.judge_queued(held.job.upstream);
         }
         self.give_back();
@@ -379,7 +379,7 @@ impl Model {
         self.next_wait(self.now, job.upstream, class, job.budget)
     }
 
-    /// Judges all queued jobs of an upstream that began to rest or was switched off.
+    /// Judges all queued jobs of an upstream that began to cool down or was switched off.
     fn judge_queued(&mut self, id: UpstreamId) {
         let mut skipped = Vec::new();
         for held in self.queued_at(id) {

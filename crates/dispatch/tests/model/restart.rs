@@ -4,7 +4,7 @@ use weir_dispatch::job::{Job, UpstreamId};
 use weir_dispatch::moment::Moment;
 use weir_dispatch::policy::{FailurePolicy, Policy, Quota};
 
-use super::allowance::{Counter, Rest, RestKind, Upstream, length};
+use super::allowance::{Cooldown, CooldownKind, Counter, Upstream, length};
 use super::{Model, Place};
 
 /// What is kept of one upstream.
@@ -17,7 +17,7 @@ pub struct Row {
     /// Window starts that still count, and learned limits.
     pub counters: Vec<Counter>,
     pub last_start: Option<Moment>,
-    pub rest: Option<Rest>,
+    pub cooldown: Option<Cooldown>,
     pub rung: u8,
     pub failures: u32,
     pub off: bool,
@@ -48,7 +48,7 @@ impl Model {
                 quota: upstream.quota.clone(),
                 counters,
                 last_start: upstream.last_start,
-                rest: upstream.rest,
+                cooldown: upstream.cooldown,
                 rung: upstream.rung,
                 failures: upstream.failures,
                 off: upstream.off,
@@ -103,7 +103,9 @@ impl Model {
             }
         }
         upstream.last_start = row.last_start.map(|start| start.min(now));
-        upstream.rest = row.rest.map(|rest| cut(&self.policy.failure, rest, now));
+        upstream.cooldown = row
+            .cooldown
+            .map(|cooldown| cut(&self.policy.failure, cooldown, now));
         upstream.rung = row.rung;
         upstream.failures = row.failures;
         upstream.off = row.off;
@@ -111,17 +113,17 @@ impl Model {
     }
 }
 
-/// A stored end is never later than the longest rest of its kind from now.
-fn cut(rules: &FailurePolicy, rest: Rest, now: Moment) -> Rest {
+/// A stored end is never later than the longest cooldown of its kind from now.
+fn cut(rules: &FailurePolicy, cooldown: Cooldown, now: Moment) -> Cooldown {
     let ladder = rules.ladder.iter().copied().max().unwrap_or_default();
-    let longest = match rest.kind {
-        RestKind::Cooldown => ladder
+    let longest = match cooldown.kind {
+        CooldownKind::Cooldown => ladder
             .max(rules.longest)
             .max(rules.throttled.unwrap_or_default()),
-        RestKind::Disabled => ladder.max(rules.longest),
+        CooldownKind::Disabled => ladder.max(rules.longest),
     };
-    Rest {
-        kind: rest.kind,
-        until: rest.until.min(now + longest),
+    Cooldown {
+        kind: cooldown.kind,
+        until: cooldown.until.min(now + longest),
     }
 }

@@ -124,7 +124,7 @@ fn the_agenda_does_not_count_as_fill() {
 }
 
 #[test]
-fn a_due_job_whose_upstream_rests_ends_where_its_class_ends_on_rest() {
+fn a_due_job_whose_upstream_cools_down_ends_where_its_class_ends_with_a_cooldown() {
     let (mut front, up) = Front::with(tracker(), in_flight(1));
     let id = front.schedule(Job {
         not_before: at(50),

@@ -65,7 +65,7 @@ fn ends_can_be_drained_once() {
 }
 
 #[test]
-fn jobs_that_a_rest_ends_leave_their_records() {
+fn jobs_that_a_cooldown_ends_leave_their_records() {
     let (mut front, up) = Front::with(tracker(), in_flight(1));
     let first = front.queue(job(up, INITIAL));
     front.queue(job(up, INITIAL));

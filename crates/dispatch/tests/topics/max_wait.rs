@@ -30,7 +30,7 @@ fn a_wait_as_long_as_the_limit_is_accepted() {
 }
 
 #[test]
-fn a_rest_as_long_as_the_limit_is_accepted_by_those_that_are_queued() {
+fn a_cooldown_as_long_as_the_limit_is_accepted_by_those_that_are_queued() {
     let (mut front, up) = Front::with(search(), in_flight(1));
     let call = front.begin(job(up, INTERACTIVE));
     let held = front.queue(job(up, RSS));
@@ -111,7 +111,7 @@ fn a_head_is_skipped_when_a_start_makes_it_wait_too_long_and_so_is_the_one_behin
 }
 
 #[test]
-fn when_a_rest_begins_only_those_that_accept_it_stay() {
+fn when_a_cooldown_begins_only_those_that_accept_it_stay() {
     let (mut front, up) = Front::with(search(), in_flight(1));
     let first = front.begin(job(up, INTERACTIVE));
     let own = |limit| Job {

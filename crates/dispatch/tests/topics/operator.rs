@@ -11,7 +11,7 @@ const OFF: End = End::Skipped(Skip {
 });
 
 #[test]
-fn clear_ends_a_rest_and_forgets_the_ladder() {
+fn clear_ends_a_cooldown_and_forgets_the_ladder() {
     let (mut front, up) = Front::with(search(), in_flight(1));
     front.call(job(up, INTERACTIVE), Finish::Unavailable);
     front.pass(60);
@@ -40,7 +40,7 @@ fn switched_off_ends_queued_jobs_and_refuses_new_ones_until_switched_on() {
 }
 
 #[test]
-fn a_rest_goes_on_while_switched_off() {
+fn a_cooldown_goes_on_while_switched_off() {
     let (mut front, up) = Front::with(search(), in_flight(1));
     front.call(job(up, INTERACTIVE), throttled(100));
     front.switch_off(up);
@@ -50,12 +50,16 @@ fn a_rest_goes_on_while_switched_off() {
 }
 
 #[test]
-fn a_probe_starts_during_a_rest_before_all_others_and_heals() {
+fn a_probe_starts_during_a_cooldown_before_all_others_and_heals() {
     let (mut front, up) = Front::with(search(), indexer());
     front.call(job(up, INTERACTIVE), Finish::Rejected { at_least: None });
     let waiting = front.queue(job(up, INTERACTIVE));
     let probed = front.queue(probe(up));
-    assert_eq!(front.starts(), [probed], "neither rest nor gap holds it");
+    assert_eq!(
+        front.starts(),
+        [probed],
+        "neither cooldown nor gap holds it"
+    );
     front.finish(probed, Finish::Done);
     assert_eq!(front.state(up), State::Open);
     front.pass(6);
@@ -63,7 +67,7 @@ fn a_probe_starts_during_a_rest_before_all_others_and_heals() {
 }
 
 #[test]
-fn a_probe_that_fails_during_a_rest_changes_nothing_unless_a_later_end_is_named() {
+fn a_probe_that_fails_during_a_cooldown_changes_nothing_unless_a_later_end_is_named() {
     let (mut front, up) = Front::with(search(), in_flight(1));
     front.call(job(up, INTERACTIVE), Finish::Unavailable);
     for outcome in [
@@ -98,7 +102,7 @@ fn only_the_limit_of_calls_in_flight_holds_a_probe() {
 }
 
 #[test]
-fn a_probe_stays_when_its_upstream_is_switched_off_or_begins_to_rest() {
+fn a_probe_stays_when_its_upstream_is_switched_off_or_begins_to_cool_down() {
     let (mut front, up) = Front::with(tracker(), in_flight(1));
     let call = front.begin(job(up, INITIAL));
     let probed = front.queue(Job {

@@ -53,7 +53,7 @@ fn only_the_last_records_are_kept_and_numbers_go_on() {
 }
 
 #[test]
-fn rests_skips_drops_duplicates_raises_retries_and_operators_leave_records() {
+fn cooldowns_skips_drops_duplicates_raises_retries_and_operators_leave_records() {
     let policy = weir_dispatch::Policy {
         capacity: 1,
         ..tracker()
@@ -110,7 +110,7 @@ fn rests_skips_drops_duplicates_raises_retries_and_operators_leave_records() {
 }
 
 #[test]
-fn a_success_after_a_rest_is_recorded() {
+fn a_success_after_a_cooldown_is_recorded() {
     let (mut front, up) = Front::with(search(), in_flight(1));
     front.call(job(up, INTERACTIVE), throttled(60));
     front.pass(60);

@@ -1,4 +1,4 @@
-//! Rests: suspension, the ladder, probing, what counts and what does not.
+//! Cooldowns: suspension, the ladder, probing, what counts and what does not.
 
 use std::time::Duration;
 
@@ -59,12 +59,12 @@ fn a_named_time_is_clamped_to_24_hours_and_one_of_zero_is_none() {
 #[test]
 fn without_a_default_a_throttled_call_that_names_no_time_climbs() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    for (rung, rest) in (1..).zip(LADDER) {
+    for (rung, span) in (1..).zip(LADDER) {
         front.call(
             job(up, INTERACTIVE),
             Finish::Throttled { retry_after: None },
         );
-        let until = front.now + secs(rest);
+        let until = front.now + secs(span);
         assert_eq!(front.state(up), State::Cooldown { until });
         assert_eq!(front.rung(up), rung);
         front.now = until;
@@ -74,9 +74,9 @@ fn without_a_default_a_throttled_call_that_names_no_time_climbs() {
 #[test]
 fn failures_climb_one_rung_per_try_and_stay_on_the_last() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    for (rung, rest) in (1..).zip(LADDER.into_iter().chain([DAY, DAY])) {
+    for (rung, span) in (1..).zip(LADDER.into_iter().chain([DAY, DAY])) {
         front.call(job(up, INTERACTIVE), Finish::Unavailable);
-        let until = front.now + secs(rest);
+        let until = front.now + secs(span);
         assert_eq!(front.state(up), State::Cooldown { until });
         assert_eq!(front.rung(up), rung.min(9));
         front.now = until;
@@ -143,7 +143,7 @@ fn what_trying_again_does_not_mend_disables_at_once() {
             until: at(60 + HOUR)
         }
     );
-    let cause = front.view(up).rest.map(|rest| rest.cause);
+    let cause = front.view(up).rest.map(|cooldown| cooldown.cause);
     assert_eq!(cause, Some(Cause::Rejected));
     assert_eq!(front.rung(up), 2);
 }
@@ -176,7 +176,7 @@ fn the_failed_try_of_a_probing_upstream_ends_its_job_and_climbs() {
 }
 
 #[test]
-fn a_shorter_rest_never_replaces_a_longer_one() {
+fn a_shorter_cooldown_never_replaces_a_longer_one() {
     let (mut front, up) = Front::with(search(), in_flight(2));
     let ids = front.begin_all::<2>(job(up, INTERACTIVE));
     front.finish(ids[0], throttled(500));
@@ -185,7 +185,7 @@ fn a_shorter_rest_never_replaces_a_longer_one() {
 }
 
 #[test]
-fn calls_that_started_before_a_rest_neither_climb_nor_heal() {
+fn calls_that_started_before_a_cooldown_neither_climb_nor_heal() {
     let (mut front, up) = Front::with(search(), in_flight(5));
     let ids = front.begin_all::<5>(job(up, INTERACTIVE));
     front.finish(ids[0], Finish::Unavailable);
@@ -202,7 +202,7 @@ fn calls_that_started_before_a_rest_neither_climb_nor_heal() {
 }
 
 #[test]
-fn a_time_named_by_a_call_that_started_before_a_rest_is_kept_to_without_climbing() {
+fn a_time_named_by_a_call_that_started_before_a_cooldown_is_kept_to_without_climbing() {
     let until = at(HOUR);
     let at_least = Some(secs(HOUR));
     for (finish, state) in [
@@ -218,7 +218,7 @@ fn a_time_named_by_a_call_that_started_before_a_rest_is_kept_to_without_climbing
 }
 
 #[test]
-fn a_rest_holds_a_job_that_only_a_worker_was_missing_for() {
+fn a_cooldown_holds_a_job_that_only_a_worker_was_missing_for() {
     let (mut front, up) = Front::with(search(), in_flight(4));
     let call = front.begin(job(up, INTERACTIVE));
     front.hold(true);
@@ -245,7 +245,7 @@ fn after_a_pause_nobody_is_woken_for_its_end() {
 }
 
 #[test]
-fn a_front_that_ends_on_rest_ends_its_queued_jobs_and_a_front_that_holds_keeps_them() {
+fn a_front_that_ends_jobs_on_a_cooldown_ends_its_queued_jobs_and_a_front_that_holds_keeps_them() {
     for (policy, ends) in [(tracker(), true), (search(), false)] {
         let (mut front, up) = Front::with(policy, in_flight(1));
         let first = front.begin(job(up, INTERACTIVE));
@@ -369,7 +369,7 @@ fn a_job_without_room_on_the_agenda_ends_instead_of_being_tried_again() {
 }
 
 #[test]
-fn a_rest_hides_a_shorter_gap_and_shows_it_again_when_cleared() {
+fn a_cooldown_hides_a_shorter_gap_and_shows_it_again_when_cleared() {
     let quota = Quota {
         in_flight: 2,
         ..indexer()
@@ -391,7 +391,7 @@ fn a_rest_hides_a_shorter_gap_and_shows_it_again_when_cleared() {
 }
 
 #[test]
-fn nobody_is_woken_at_the_end_of_a_rest_that_no_job_waits_for() {
+fn nobody_is_woken_at_the_end_of_a_cooldown_that_no_job_waits_for() {
     let (mut front, up) = Front::with(search(), in_flight(1));
     front.call(job(up, INTERACTIVE), throttled(100));
     assert_eq!(front.wake(), None);
@@ -414,7 +414,7 @@ fn an_answer_that_nobody_can_use_is_one_failure_and_not_tried_again() {
 }
 
 #[test]
-fn of_waits_that_end_together_the_rest_is_named_before_the_window_and_that_before_the_gap() {
+fn of_waits_that_end_together_the_cooldown_is_named_before_the_window_and_that_before_the_gap() {
     let minute = |minute| Quota {
         query: Windows {
             minute,
