@@ -8,12 +8,10 @@ mod shelf;
 
 use std::sync::Arc;
 
-use askama::Template;
 use axum::Router;
-use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use jiff::tz::TimeZone;
-use weir_web::{Failure, Icon, NavEntry, NavGroup, Shown, Visitor};
+use weir_web::{Icon, NavEntry, NavGroup, Shown};
 
 use crate::views::Views;
 use crate::words::second;
@@ -59,18 +57,6 @@ pub(crate) fn nav() -> [NavEntry; 3] {
             phone: false,
         },
     ]
-}
-
-fn page(visitor: &Visitor, title: &str, template: &impl Template) -> Response {
-    match template.render() {
-        Ok(body) => visitor.page(title, &body),
-        Err(error) => unwritable(&error),
-    }
-}
-
-fn unwritable(error: &askama::Error) -> Response {
-    tracing::error!(%error, "a page could not be written");
-    Failure::internal().into_response()
 }
 
 /// A time on a page, to the minute.

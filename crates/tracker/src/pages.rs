@@ -6,11 +6,8 @@ mod one;
 mod urls;
 mod wanted;
 
-use askama::Template;
 use axum::Router;
-use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use weir_web::{Failure, Visitor};
 
 use crate::look::Look;
 
@@ -30,16 +27,6 @@ pub(crate) fn api(look: Look) -> Router {
         .route("/api/v1/swarms", get(json::list))
         .route("/api/v1/swarms/{info_hash}", get(json::one))
         .with_state(look)
-}
-
-fn page(visitor: &Visitor, title: &str, template: &impl Template) -> Response {
-    match template.render() {
-        Ok(body) => visitor.page(title, &body),
-        Err(error) => {
-            tracing::error!(%error, "a page could not be written");
-            Failure::internal().into_response()
-        }
-    }
 }
 
 /// `12 min`, `5 h 12 min`, `3 days`.

@@ -19,6 +19,7 @@ mod forms;
 pub mod forwarded;
 mod front;
 mod guard;
+pub mod kit;
 mod metrics;
 mod pages;
 mod rules;

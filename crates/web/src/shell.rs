@@ -4,7 +4,7 @@ use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
 use jiff::tz::TimeZone;
 
-use crate::{Failure, Icon, Identity, NavEntry, NavGroup, Visitor, assets::Assets};
+use crate::{Icon, Identity, NavEntry, NavGroup, Visitor, assets::Assets, kit};
 
 /// What all pages share.
 pub(crate) struct Shell {
@@ -69,7 +69,7 @@ impl Shell {
         body: &str,
     ) -> Response {
         let version = env!("CARGO_PKG_VERSION");
-        html(&Frame {
+        let page = kit::render(&Frame {
             shell: self,
             title,
             body,
@@ -77,20 +77,21 @@ impl Shell {
             theme,
             path,
             version,
-        })
+        });
+        page.map(Html).into_response()
     }
 
     /// The page with what the bar of a phone has no room for.
     pub(crate) fn more(&self, visitor: &Visitor) -> Response {
         let entries = self.nav.iter().filter(|entry| !entry.phone).collect();
         let account = matches!(visitor.identity, Identity::Session(_));
-        body(
+        visitor.show(
+            "More",
             &More {
                 entries,
                 visitor,
                 account,
             },
-            |body| visitor.page("More", body),
         )
     }
 
@@ -117,24 +118,4 @@ impl NavEntry {
                     .strip_prefix(self.href)
                     .is_some_and(|rest| rest.starts_with('/')))
     }
-}
-
-/// Renders a template to be the body of a page.
-pub(crate) fn body(template: &impl Template, page: impl FnOnce(&str) -> Response) -> Response {
-    match template.render() {
-        Ok(body) => page(&body),
-        Err(error) => unwritable(&error),
-    }
-}
-
-fn html(template: &impl Template) -> Response {
-    match template.render() {
-        Ok(text) => Html(text).into_response(),
-        Err(error) => unwritable(&error),
-    }
-}
-
-fn unwritable(error: &askama::Error) -> Response {
-    tracing::error!(%error, "a page could not be written");
-    Failure::internal().into_response()
 }

@@ -2,11 +2,16 @@
 
 use std::{fmt, sync::Arc};
 
-use axum::{extract::FromRequestParts, http::request::Parts, response::Response};
+use askama::Template;
+use axum::{
+    extract::FromRequestParts,
+    http::request::Parts,
+    response::{IntoResponse, Response},
+};
 
 use weir_config::Secret;
 
-use crate::{Client, Failure, auth::secrets::Hash, shell::Shell};
+use crate::{Client, Failure, auth::secrets::Hash, kit, shell::Shell};
 
 /// Whoever makes the request. Extract it in a handler.
 #[derive(Clone)]
@@ -56,7 +61,15 @@ impl Visitor {
         self.key.as_ref()
     }
 
-    /// Shows a page in the shell. The body is the output of a template and goes in as it is.
+    /// Shows a page: the template within the shell.
+    pub fn show(&self, title: &str, template: &impl Template) -> Response {
+        match kit::render(template) {
+            Ok(body) => self.page(title, &body),
+            Err(failure) => failure.into_response(),
+        }
+    }
+
+    /// Shows a page whose body was rendered before: it goes in as it is.
     pub fn page(&self, title: &str, body: &str) -> Response {
         self.shell.page(self, title, body)
     }

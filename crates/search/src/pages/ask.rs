@@ -69,10 +69,8 @@ pub(super) async fn begin(
             if let Ok(query) = ask::read(&form.ask.whole) {
                 form.ask.words = search::typed(&query);
             }
-            let mut response =
-                search::blank(&views, &visitor, &View::default(), &form.ask, Some(mistake));
-            *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
-            response
+            let page = search::blank(&views, &visitor, &View::default(), &form.ask, Some(mistake));
+            (StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
         }
     }
 }

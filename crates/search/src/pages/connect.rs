@@ -10,7 +10,6 @@ use axum::response::Response;
 use weir_search_proto::Protocol;
 use weir_web::Visitor;
 
-use super::page;
 use crate::ask::PAGE;
 use crate::views::Views;
 use crate::words::{age, counted, seconds};
@@ -189,7 +188,7 @@ pub(super) async fn show(
         origin,
         key: visitor.key().map(|key| key.expose().to_owned()),
     };
-    page(&visitor, "Connect", &template)
+    visitor.show("Connect", &template)
 }
 
 fn fields(known: &Known, origin: &str, offered: &impl Fn(&str) -> bool) -> Vec<Field> {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use jiff::tz::TimeZone;
 use weir_engine::dispatch::Class;
 use weir_web::{Failure, Shown, Visitor};
 
 use super::search::plain;
-use super::{page, shown};
+use super::shown;
 use crate::api::View;
 use crate::history::{Filter, Grabbed, Outcome, Searched};
 use crate::indexer::Indexer;
@@ -111,13 +111,12 @@ pub(super) async fn show(
         Ok(filter) => filter,
         Err(mistake) => {
             template.mistake = Some(mistake);
-            let mut response = page(&visitor, "History", &template);
-            *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
-            return Ok(response);
+            let page = visitor.show("History", &template);
+            return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
         }
     };
     template.fill(&views, &view, &filter).map_err(failed)?;
-    Ok(page(&visitor, "History", &template))
+    Ok(visitor.show("History", &template))
 }
 
 impl<'a> HistoryPage<'a> {

@@ -8,10 +8,10 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 use serde::Deserialize;
 use weir_search_proto::category;
-use weir_web::{Shown, Visitor};
+use weir_web::{Failure, Shown, Visitor, kit};
 
 use super::shelf::Shelf;
-use super::{page, shown, unwritable};
+use super::shown;
 use crate::ask::{self, Ask, PAGE};
 use crate::config::indexer::Kind;
 use crate::progress::{Line, Progress, millis};
@@ -99,26 +99,24 @@ pub(super) async fn show(
     State(views): State<Arc<Views>>,
     Query(view): Query<View>,
     visitor: Visitor,
-) -> Response {
+) -> Result<Response, Failure> {
     let search = SearchId::parse(&view.id).and_then(|id| views.searches.find(id));
     let Some(search) = search else {
         let ask = Ask {
             words: view.q.clone(),
             ..Ask::default()
         };
-        let mut response = blank(&views, &visitor, &view, &ask, None);
-        if !view.id.is_empty() {
-            *response.status_mut() = StatusCode::NOT_FOUND;
-        }
-        return response;
+        let page = blank(&views, &visitor, &view, &ask, None);
+        let status = match view.id.is_empty() {
+            true => StatusCode::OK,
+            false => StatusCode::NOT_FOUND,
+        };
+        return Ok((status, page).into_response());
     };
     let list = views.list(&search);
-    let releases = match Shelf::new(&views, &search, &list, &view).render() {
-        Ok(releases) => releases,
-        Err(error) => return unwritable(&error),
-    };
+    let releases = kit::render(&Shelf::new(&views, &search, &list, &view))?;
     if view.part == "releases" {
-        return Html(releases).into_response();
+        return Ok(Html(releases).into_response());
     }
     let progress = views.progress(&search, &list);
     let question = &search.question;
@@ -128,7 +126,7 @@ pub(super) async fn show(
         ..SearchPage::new(&views, &visitor, &ask)
     };
     let title = format!("{} · Search", question.query.words());
-    page(&visitor, &title, &template)
+    Ok(visitor.show(&title, &template))
 }
 
 /// The page without a search.
@@ -156,7 +154,7 @@ pub(super) fn blank(
         gone: !view.id.is_empty(),
         ..SearchPage::new(views, visitor, ask)
     };
-    page(visitor, "Search", &template)
+    visitor.show("Search", &template)
 }
 
 /// The question of a search, to be asked again.

@@ -9,9 +9,9 @@ use axum::response::{IntoResponse, Redirect, Response};
 use weir_tracker_proto::InfoHash;
 use weir_web::{Failure, Visitor};
 
+use super::span;
 use super::urls::{announce_urls, host, is_local};
 use super::wanted::{View, Wanted, write_place};
-use super::{page, span};
 use crate::catalogue::{self, Busy, Page, Place};
 use crate::look::Look;
 use crate::swarm::Seen;
@@ -72,12 +72,11 @@ pub(super) async fn show(
         }
         Err(mistake) => {
             shown.mistake = Some(mistake);
-            let mut response = page(&visitor, "Swarms", &shown);
-            *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
-            return Ok(response);
+            let page = visitor.show("Swarms", &shown);
+            return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
         }
     }
-    Ok(page(&visitor, "Swarms", &shown))
+    Ok(visitor.show("Swarms", &shown))
 }
 
 /// What is said when too many look at once.

@@ -7,7 +7,7 @@ use axum::response::Response;
 use weir_tracker_proto::InfoHash;
 use weir_web::{Failure, Visitor};
 
-use super::{page, span};
+use super::span;
 use crate::look::Look;
 use crate::swarm::{Close, Endpoint, Peer};
 use weir_engine::words::{counted, grouped};
@@ -42,7 +42,7 @@ pub(super) async fn show(
 ) -> Result<Response, Failure> {
     let (hash, close) = find(&look, &hash)?;
     let title = format!("{}… · Swarms", &hash.to_string()[..8]);
-    Ok(page(&visitor, &title, &Swarm::new(hash, &close)))
+    Ok(visitor.show(&title, &Swarm::new(hash, &close)))
 }
 
 /// The swarm that an address names.

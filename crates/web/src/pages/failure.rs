@@ -1,9 +1,12 @@
 //! The page that says what happened, what to do, and under which id the log has it.
 
 use askama::Template;
-use axum::{http::StatusCode, response::Response};
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
 
-use crate::{App, Failure, RequestId, Visitor, shell};
+use crate::{App, Failure, RequestId, Visitor, kit};
 
 #[derive(Template)]
 #[template(path = "failure.html")]
@@ -30,14 +33,12 @@ pub(crate) fn bare(app: &App, id: &RequestId, theme: Option<&str>, failure: &Fai
 
 fn write(failure: &Failure, id: &RequestId, page: impl FnOnce(&str, &str) -> Response) -> Response {
     let heading = heading(failure.status);
-    shell::body(
-        &Page {
-            heading,
-            failure,
-            id: id.as_str(),
-        },
-        |body| page(heading, body),
-    )
+    let body = kit::render(&Page {
+        heading,
+        failure,
+        id: id.as_str(),
+    });
+    body.map(|body| page(heading, &body)).into_response()
 }
 
 fn heading(status: StatusCode) -> &'static str {

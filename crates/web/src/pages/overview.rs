@@ -3,9 +3,7 @@
 use askama::Template;
 use axum::{extract::State, response::Response};
 
-use crate::{
-    App, CardState, CardView, Icon, Visitor, pages::time::Shown, shell, upstreams::Glance,
-};
+use crate::{App, CardState, CardView, Icon, Visitor, pages::time::Shown, upstreams::Glance};
 
 #[derive(Template)]
 #[template(path = "overview.html")]
@@ -52,7 +50,7 @@ pub(crate) async fn show(State(app): State<App>, visitor: Visitor) -> Response {
         upstreams: Glance::look(&app),
         now: app.now().as_millisecond(),
     };
-    shell::body(&page, |body| visitor.page("Overview", body))
+    visitor.show("Overview", &page)
 }
 
 /// The answer in words: trouble first, by name; then what answers; then what is not set up.

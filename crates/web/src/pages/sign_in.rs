@@ -20,7 +20,6 @@ use crate::{
     auth::{Followed, NotTaken, cookie, site::Site},
     forms::{field, form_token, stale_form, too_large},
     pages::{local, time::Shown},
-    shell,
     visitor::SessionId,
 };
 
@@ -217,8 +216,7 @@ fn page(app: &App, visitor: &Visitor, next: &str, again: Option<Again>) -> Respo
         mistake,
         until: shown,
     };
-    let mut response = shell::body(&page, |body| visitor.page("Sign in", body));
-    *response.status_mut() = status;
+    let mut response = (status, visitor.show("Sign in", &page)).into_response();
     if let Some(until) = until {
         response
             .headers_mut()

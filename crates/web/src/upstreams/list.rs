@@ -19,7 +19,7 @@ use super::{
     reason,
     sight::{Limit, Sight},
 };
-use crate::{App, Visitor, shell};
+use crate::{App, Visitor};
 
 /// The shortest time after which a page may load itself again.
 const REFRESH: [u64; 3] = [10, 30, 60];
@@ -130,7 +130,7 @@ pub(super) async fn show(
         now: app.now().as_millisecond(),
         ..Upstreams::of(&view, view.page(all))
     };
-    let mut response = shell::body(&page, |body| visitor.page("Upstreams", body));
+    let mut response = visitor.show("Upstreams", &page);
     if let Some(after) = refresh {
         let headers = response.headers_mut();
         headers.insert(header::REFRESH, HeaderValue::from(after));

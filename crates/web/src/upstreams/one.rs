@@ -22,7 +22,7 @@ use super::{
     reason,
     sight::Sight,
 };
-use crate::{App, Failure, Visitor, pages::time::Shown, shell};
+use crate::{App, Failure, Visitor, pages::time::Shown};
 
 /// Decisions on a page.
 const PAGE: usize = 25;
@@ -118,7 +118,7 @@ pub(super) async fn show(
     let page = Page::new(&app, &sight, &asked, &visitor);
     let title = format!("{name} · Upstreams");
     let refresh = page.refresh;
-    let mut response = shell::body(&page, |body| visitor.page(&title, body));
+    let mut response = visitor.show(&title, &page);
     if refresh {
         let headers = response.headers_mut();
         headers.insert(header::REFRESH, HeaderValue::from_static("10"));
@@ -153,7 +153,7 @@ pub(super) fn ask(
         mistake,
     };
     let title = format!("Disable {name} · Upstreams");
-    shell::body(&page, |body| visitor.page(&title, body))
+    visitor.show(&title, &page)
 }
 
 /// What switching off would end.

@@ -9,7 +9,7 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::json;
 use weir_config::{Origin, Resolved};
-use weir_web::{Access, Contribution, Failure, Icon, NavEntry, NavGroup, Visitor};
+use weir_web::{Access, Contribution, Icon, NavEntry, NavGroup, Visitor};
 
 use super::reload::{Changes, Running};
 
@@ -102,9 +102,8 @@ async fn reload(State(running): State<Running>, visitor: Visitor) -> Response {
     match running.reload() {
         Ok(_) => Redirect::to("/settings?reloaded=1").into_response(),
         Err(mistakes) => {
-            let mut response = page(&running, View::default(), &visitor, mistakes);
-            *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
-            response
+            let page = page(&running, View::default(), &visitor, mistakes);
+            (StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
         }
     }
 }
@@ -137,8 +136,5 @@ fn page(running: &Running, view: View, visitor: &Visitor, mistakes: Vec<String>)
         all,
         mistakes,
     };
-    match page.render() {
-        Ok(body) => visitor.page("Settings", &body),
-        Err(_) => Failure::internal().into_response(),
-    }
+    visitor.show("Settings", &page)
 }
