@@ -37,6 +37,7 @@ pub use kinds::Percent;
 pub use layers::{Environment, Layers, ProcessEnvironment};
 pub use local_name::is_local_name;
 pub use mistake::{Mistake, Mistakes};
+pub use nearest::edits;
 pub use origin::Origin;
 pub use resolved::{Resolved, to_table, to_yaml};
 pub use sample::sample;

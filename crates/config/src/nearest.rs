@@ -6,14 +6,15 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     let furthest = (word.chars().count() / 3).max(2);
     known
         .into_iter()
-        .map(|candidate| (distance(&word, &candidate.to_lowercase()), candidate))
+        .map(|candidate| (edits(&word, &candidate.to_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= furthest && *distance < candidate.len())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
 
-/// Edits between two words: insert, remove, replace, or swap two neighbours.
-fn distance(a: &str, b: &str) -> usize {
+/// Edits between two words: insert, remove, replace, or swap two neighbours. Both are cut to a length that nobody types
+/// wrong.
+pub fn edits(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().take(100).collect();
     let b: Vec<char> = b.chars().take(100).collect();
     let mut older = vec![0; b.len() + 1];
@@ -40,10 +41,10 @@ mod tests {
 
     #[test]
     fn edits_are_counted() {
-        assert_eq!(distance("age", "age"), 0);
-        assert_eq!(distance("aeg", "age"), 1);
-        assert_eq!(distance("agee", "age"), 1);
-        assert_eq!(distance("", "age"), 3);
+        assert_eq!(edits("age", "age"), 0);
+        assert_eq!(edits("aeg", "age"), 1);
+        assert_eq!(edits("agee", "age"), 1);
+        assert_eq!(edits("", "age"), 3);
     }
 
     #[test]

@@ -28,10 +28,14 @@ impl Failure {
         }
     }
 
+    /// What an address names is not there, or not any more.
+    pub fn unknown(sentence: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, sentence, advice)
+    }
+
     /// Nothing stands at this address.
     pub fn not_found() -> Self {
-        Self::new(
-            StatusCode::NOT_FOUND,
+        Self::unknown(
             "There is nothing at this address.",
             "Check the address, or start again at the overview.",
         )

@@ -1,6 +1,18 @@
 //! What the pages of all fronts are made of, so that each looks and behaves like the others.
 
+mod address;
+mod head;
+mod near;
+mod pager;
+
 use askama::Template;
+
+pub use self::{
+    address::address,
+    head::{ColumnHead, Sorted},
+    near::nearest,
+    pager::{Pager, range},
+};
 
 use crate::Failure;
 

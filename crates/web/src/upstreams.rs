@@ -13,7 +13,6 @@ mod figures;
 mod glance;
 mod json;
 mod list;
-mod near;
 mod notice;
 mod numbers;
 mod one;

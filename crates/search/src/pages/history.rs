@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::tz::TimeZone;
 use weir_engine::dispatch::Class;
+use weir_web::kit::{self, Pager};
 use weir_web::{Failure, Shown, Visitor};
 
 use super::search::plain;
@@ -42,8 +43,7 @@ struct HistoryPage<'a> {
     grabs: Vec<Grab>,
     /// Nothing was ever asked.
     empty: bool,
-    newest: Option<String>,
-    older: Option<String>,
+    pager: Pager,
     here: String,
 }
 
@@ -158,8 +158,7 @@ impl<'a> HistoryPage<'a> {
             mistake: None,
             searches: Vec::new(),
             grabs: Vec::new(),
-            newest: None,
-            older: None,
+            pager: Pager::newest_first("history", None, None),
             here: address(view, &view.kind, &view.before),
             view,
         })
@@ -189,10 +188,12 @@ impl<'a> HistoryPage<'a> {
         };
         let shown = self.searches.len() + self.grabs.len();
         let full = u32::try_from(shown).is_ok_and(|shown| shown == filter.page);
-        self.older = last
-            .filter(|_| full)
-            .map(|last| address(view, &view.kind, &last.to_string()));
-        self.newest = filter.before.map(|_| address(view, &view.kind, ""));
+        self.pager = Pager::newest_first(
+            "history",
+            filter.before.map(|_| address(view, &view.kind, "")),
+            last.filter(|_| full)
+                .map(|last| address(view, &view.kind, &last.to_string())),
+        );
         if view.grabs() {
             self.opening = match self.grabs.len() {
                 0 => "No downloads here.".to_owned(),
@@ -224,29 +225,19 @@ fn opening(rows: &[Searched]) -> String {
 
 /// The address of another look at the history.
 fn address(view: &View, kind: &str, before: &str) -> String {
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
-    // An outcome of searches is none of downloads.
-    let outcome = if kind == view.kind {
-        view.outcome.as_str()
-    } else {
-        ""
-    };
-    for (name, value) in [
+    let kept = [
         ("kind", kind),
         ("program", &view.program),
         ("indexer", &view.indexer),
-        ("outcome", outcome),
+        // An outcome of searches is none of downloads.
+        (
+            "outcome",
+            if kind == view.kind { &view.outcome } else { "" },
+        ),
         ("day", &view.day),
         ("before", before),
-    ] {
-        if !value.is_empty() {
-            query.append_pair(name, value);
-        }
-    }
-    match query.finish() {
-        query if query.is_empty() => "/history".to_owned(),
-        query => format!("/history?{query}"),
-    }
+    ];
+    kit::address("/history", &kept, &[])
 }
 
 impl Search {

@@ -2,6 +2,7 @@
 
 use askama::Template;
 use weir_web::Shown;
+use weir_web::kit::{self, ColumnHead, Pager, Sorted};
 
 use super::search::View;
 use crate::merge::{List, Merged, Source};
@@ -25,22 +26,12 @@ pub(super) struct Shelf {
     merged: String,
     filter: String,
     sort: String,
-    heads: Vec<Head>,
+    heads: [ColumnHead; Column::ALL.len()],
     rows: Vec<Row>,
-    /// `1–50 of 117`.
-    range: String,
-    previous: Option<String>,
-    next: Option<String>,
+    pager: Pager,
     all: String,
     /// The view is as it comes, so that what arrives may come in by itself.
     plain: bool,
-}
-
-struct Head {
-    label: &'static str,
-    href: String,
-    direction: Option<&'static str>,
-    number: bool,
 }
 
 struct Row {
@@ -121,20 +112,13 @@ impl Shelf {
             },
             filter: view.filter.clone(),
             sort: view.sort.clone(),
-            heads: Column::ALL
-                .map(|column| Head::new(column, order, &link))
-                .into(),
-            range: match rows.len() {
-                0 => String::new(),
-                _ => format!(
-                    "{}–{} of {}",
-                    grouped(wanted.offset + 1),
-                    grouped(end),
-                    grouped(matching)
-                ),
-            },
-            previous: (number > 1).then(|| link(&view.sort, number - 1)),
-            next: (end < matching).then(|| link(&view.sort, number + 1)),
+            heads: Column::ALL.map(|column| head(column, order, &link)),
+            pager: Pager::new(
+                "releases",
+                kit::range(wanted.offset, rows.len(), matching),
+                (number > 1).then(|| link(&view.sort, number - 1)),
+                (end < matching).then(|| link(&view.sort, number + 1)),
+            ),
             all: format!("/search?id={}", search.id),
             plain: view.sort.is_empty() && view.filter.is_empty() && number == 1,
             rows,
@@ -144,43 +128,41 @@ impl Shelf {
 
 /// The address of another look at the same search.
 fn address(search: &Search, view: &View, sort: &str, page: usize) -> String {
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
-    query.append_pair("id", &search.id.to_string());
-    if !sort.is_empty() {
-        query.append_pair("sort", sort);
-    }
-    if !view.filter.is_empty() {
-        query.append_pair("filter", &view.filter);
-    }
-    if page > 1 {
-        query.append_pair("page", &page.to_string());
-    }
-    format!("/search?{}", query.finish())
+    let page = if page > 1 {
+        page.to_string()
+    } else {
+        String::new()
+    };
+    let kept = [
+        ("id", search.id.to_string()),
+        ("sort", sort.to_owned()),
+        ("filter", view.filter.clone()),
+        ("page", page),
+    ];
+    let kept = kept.each_ref().map(|(name, value)| (*name, value.as_str()));
+    kit::address("/search", &kept, &[])
 }
 
-impl Head {
-    fn new(column: Column, order: Order, link: &impl Fn(&str, usize) -> String) -> Self {
-        let here = order.column == column;
-        let next = Order {
-            column,
-            back: here && !order.back,
-        };
-        Self {
-            label: match column {
-                Column::Title => "Title",
-                Column::Category => "Category",
-                Column::Age => "Age",
-                Column::Size => "Size",
-                Column::Seeds => "Seeds / leech",
-            },
-            href: link(&next.name(), 1),
-            direction: here.then(|| match order.ascending() {
-                true => "ascending",
-                false => "descending",
-            }),
-            number: matches!(column, Column::Age | Column::Size | Column::Seeds),
-        }
-    }
+fn head(column: Column, order: Order, link: &impl Fn(&str, usize) -> String) -> ColumnHead {
+    let here = order.column == column;
+    let next = Order {
+        column,
+        back: here && !order.back,
+    };
+    let label = match column {
+        Column::Title => "Title",
+        Column::Category => "Category",
+        Column::Age => "Age",
+        Column::Size => "Size",
+        Column::Seeds => "Seeds / leech",
+    };
+    ColumnHead::new(label)
+        .number(matches!(column, Column::Age | Column::Size | Column::Seeds))
+        .leads_to(link(&next.name(), 1))
+        .sorted(here.then(|| match order.ascending() {
+            true => Sorted::Ascending,
+            false => Sorted::Descending,
+        }))
 }
 
 impl Row {

@@ -51,7 +51,9 @@ async fn a_search_is_shown_and_a_reload_asks_nobody() {
         .page(&format!("{place}&part=releases&sort=-title"))
         .await;
     assert!(
-        part.starts_with("<section") && part.contains("aria-sort=\"descending\""),
+        part.starts_with("<section")
+            && part.contains("aria-sort=\"descending\"")
+            && part.contains("Title</a> <span aria-hidden=\"true\">↓</span></th>"),
         "{part}"
     );
     let filtered = rig.page(&format!("{place}&filter=nothing+of+it")).await;

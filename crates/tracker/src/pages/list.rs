@@ -7,6 +7,7 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use weir_tracker_proto::InfoHash;
+use weir_web::kit::{self, ColumnHead, Pager, Sorted};
 use weir_web::{Failure, Visitor};
 
 use super::span;
@@ -25,10 +26,7 @@ struct Swarms {
     q: String,
     mistake: Option<String>,
     rows: Vec<Row>,
-    /// `1–50 of 1,204, largest first`.
-    range: String,
-    previous: Option<String>,
-    next: Option<String>,
+    pager: Option<Pager>,
     /// Nobody announced: where to.
     urls: Vec<Url>,
     /// Nothing matches, in a sentence.
@@ -102,9 +100,7 @@ impl Swarms {
             q: view.q.clone(),
             mistake: None,
             rows: Vec::new(),
-            range: String::new(),
-            previous: None,
-            next: None,
+            pager: None,
             urls: urls
                 .map(|(protocol, url)| Url {
                     label: if protocol == "udp" { "UDP" } else { "HTTP" },
@@ -126,22 +122,30 @@ impl Swarms {
             return;
         };
         self.rows = page.swarms.iter().map(Row::new).collect();
-        let end = page.before + page.swarms.len();
-        self.range = format!(
-            "{}–{} of {}, largest first",
-            grouped(page.before as u64 + 1),
-            grouped(end as u64),
-            grouped(page.all as u64)
-        );
+        let range = kit::range(page.before, page.swarms.len(), page.all);
         let link = |which: &str, seen: &Seen| {
-            let q = match q.trim() {
-                "" => String::new(),
-                q => format!("q={q}&"),
-            };
-            format!("/swarms?{q}{which}={}", write_place(Place::of(seen)))
+            let place = write_place(Place::of(seen));
+            kit::address("/swarms", &[("q", q.trim()), (which, &place)], &[])
         };
-        self.previous = (page.before > 0).then(|| link("before", first));
-        self.next = page.has_more().then(|| link("after", last));
+        self.pager = Some(Pager::new(
+            "swarms",
+            format!("{range}, largest first"),
+            (page.before > 0).then(|| link("before", first)),
+            page.has_more().then(|| link("after", last)),
+        ));
+    }
+
+    /// The catalogue knows one order, so no head leads anywhere.
+    fn heads() -> [ColumnHead; 6] {
+        let number = |label| ColumnHead::new(label).number(true);
+        [
+            ColumnHead::new("Hash"),
+            number("Peers").sorted(Some(Sorted::Descending)),
+            number("Seeders"),
+            number("Leechers"),
+            number("Finished"),
+            number("Here for"),
+        ]
     }
 
     fn all_are_local(&self) -> bool {

@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use weir_tracker_proto::InfoHash;
 use weir_web::{Failure, Visitor};
@@ -48,8 +47,7 @@ pub(super) async fn show(
 /// The swarm that an address names.
 pub(super) fn find(look: &Look, text: &str) -> Result<(InfoHash, Close), Failure> {
     let Ok(hash) = text.parse::<InfoHash>() else {
-        return Err(Failure::new(
-            StatusCode::NOT_FOUND,
+        return Err(Failure::unknown(
             format!(
                 "A hash is 40 hex digits; this has {}.",
                 text.chars().count()
@@ -63,8 +61,7 @@ pub(super) fn find(look: &Look, text: &str) -> Result<(InfoHash, Close), Failure
         .close(&hash.0, PEERS, look.clock().now().minute);
     match close {
         Some(close) => Ok((hash, close)),
-        None => Err(Failure::new(
-            StatusCode::NOT_FOUND,
+        None => Err(Failure::unknown(
             "Nobody has announced this hash here.",
             "A swarm is forgotten when its last peer leaves or is silent for too long.",
         )),

@@ -10,13 +10,15 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Redirect, Response},
 };
+use percent_encoding::utf8_percent_encode;
 use serde_json::{Value, json};
+use weir_config::ENCODED;
 use weir_engine::{
     Ended, Outcome, Standing,
     dispatch::{Budget, Class, Job, Key},
 };
 
-use super::{OPERATOR, asked::encode, json, notice, one, sight::Sight};
+use super::{OPERATOR, json, notice, one, sight::Sight};
 use crate::{App, Failure, Identity, Visitor, forms::field, pages::local};
 
 /// How long an answer waits for a probe; one that takes longer goes on by itself.
@@ -181,8 +183,7 @@ pub(super) async fn api(
 ) -> Result<Json<Value>, Failure> {
     let sight = Sight::find(&app, &front, &name)?;
     let action = Action::read(&action).ok_or_else(|| {
-        Failure::new(
-            StatusCode::NOT_FOUND,
+        Failure::unknown(
             "There is no such action.",
             "There are probe, clear, disable and enable.",
         )
@@ -311,7 +312,7 @@ fn back(sight: &Sight<'_>, action: Action, how: How, form: &[u8]) -> Response {
     let word = format!(
         "did={}&whom={}&how={}",
         action.name(),
-        encode(&whom),
+        utf8_percent_encode(&whom, ENCODED),
         how.name()
     );
     Redirect::to(&with(local(&next).unwrap_or(&path), &word)).into_response()

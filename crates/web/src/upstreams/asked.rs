@@ -1,13 +1,12 @@
 //! Which upstreams a reader wants to see, and in which order: all of it stands in the address.
 
-use std::{borrow::Cow, cmp::Reverse};
+use std::cmp::Reverse;
 
-use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
-use weir_config::ENCODED;
 use weir_engine::Standing;
 
 use super::sight::Sight;
+use crate::kit::{self, Sorted};
 
 /// Rows on a page.
 pub(super) const PAGE: usize = 50;
@@ -178,19 +177,7 @@ impl View {
             ("refresh", &self.refresh),
             ("page", ""),
         ];
-        let pairs: Vec<String> = kept
-            .into_iter()
-            .map(|(name, value)| {
-                let change = changes.iter().find(|(changed, _)| *changed == name);
-                (name, change.map_or(value, |(_, value)| *value))
-            })
-            .filter(|(_, value)| !value.is_empty())
-            .map(|(name, value)| format!("{name}={}", encode(value)))
-            .collect();
-        match pairs.as_slice() {
-            [] => "/upstreams".to_owned(),
-            pairs => format!("/upstreams?{}", pairs.join("&")),
-        }
+        kit::address("/upstreams", &kept, changes)
     }
 
     /// The address that orders by a column, or turns the order round.
@@ -204,12 +191,11 @@ impl View {
         self.link(&[("sort", &name)])
     }
 
-    /// For `aria-sort`, where the rows are ordered by this column.
-    pub(super) fn direction(&self, column: Column) -> Option<&'static str> {
+    /// How the rows are ordered by this column, if they are.
+    pub(super) fn sorted(&self, column: Column) -> Option<Sorted> {
         match self.order() {
-            (ordered, back) if ordered == column => {
-                Some(if back { "descending" } else { "ascending" })
-            }
+            (ordered, false) if ordered == column => Some(Sorted::Ascending),
+            (ordered, true) if ordered == column => Some(Sorted::Descending),
             _ => None,
         }
     }
@@ -225,11 +211,6 @@ fn ordered(value: Option<u128>, back: bool) -> u128 {
 
 pub(super) fn is_state(name: &str) -> bool {
     Standing::ALL.iter().any(|state| state.name() == name)
-}
-
-/// As a value in an address.
-pub(super) fn encode(value: &str) -> Cow<'_, str> {
-    utf8_percent_encode(value, ENCODED).into()
 }
 
 #[cfg(test)]
@@ -251,7 +232,7 @@ mod tests {
         );
         assert_eq!(view.sorted_by(Column::State), "/upstreams?q=a%26b");
         assert_eq!(view.sorted_by(Column::Name), "/upstreams?q=a%26b&sort=name");
-        assert_eq!(view.direction(Column::Name), Some("descending"));
+        assert_eq!(view.sorted(Column::Name), Some(Sorted::Descending));
         assert_eq!(View::default().link(&[]), "/upstreams");
         let odd = View {
             sort: "nonsense".into(),

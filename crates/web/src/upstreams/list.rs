@@ -19,7 +19,10 @@ use super::{
     reason,
     sight::{Limit, Sight},
 };
-use crate::{App, Visitor};
+use crate::{
+    App, Visitor,
+    kit::{self, ColumnHead, Pager},
+};
 
 /// The shortest time after which a page may load itself again.
 const REFRESH: [u64; 3] = [10, 30, 60];
@@ -36,15 +39,13 @@ struct Upstreams<'a> {
     fronts: Vec<Choice>,
     states: Vec<Choice>,
     rows: Vec<Row>,
-    heads: Vec<Head>,
+    heads: Vec<ColumnHead>,
     /// Some row has limits.
     limits: bool,
     /// There is something to probe.
     failing: bool,
     none_at_all: bool,
-    range: String,
-    previous: Option<String>,
-    next: Option<String>,
+    pager: Pager,
     here: String,
     refresh: Option<u64>,
     refresh_link: String,
@@ -60,14 +61,6 @@ struct Choice {
     icon: Option<&'static str>,
     name: &'static str,
     chosen: bool,
-}
-
-/// The head of a column that rows can be ordered by.
-struct Head {
-    label: &'static str,
-    href: String,
-    direction: Option<&'static str>,
-    number: bool,
 }
 
 struct Row {
@@ -141,15 +134,23 @@ pub(super) async fn show(
 impl<'a> Upstreams<'a> {
     fn of(view: &'a View, page: Page<'_>) -> Self {
         let rows: Vec<Row> = page.rows.iter().map(Row::new).collect();
-        let number = |number: usize| number.to_string();
-        let link = |page: usize| view.link(&[("page", &number(page))]);
-        let end = page.before + rows.len();
-        let heads = [
-            ("Upstream", Column::Name, false),
-            ("State and why", Column::State, false),
-            ("Latency p50 / p95", Column::Latency, true),
-            ("Success 24 h", Column::Success, true),
+        let limits = rows.iter().any(|row| !row.meters.is_empty());
+        let link = |page: usize| view.link(&[("page", &page.to_string())]);
+        let range = kit::range(page.before, rows.len(), page.matching);
+        let head = |label, column| {
+            ColumnHead::new(label)
+                .leads_to(view.sorted_by(column))
+                .sorted(view.sorted(column))
+        };
+        let mut heads = vec![
+            head("Upstream", Column::Name),
+            head("State and why", Column::State),
+            head("Latency p50 / p95", Column::Latency).number(true),
+            head("Success 24 h", Column::Success).number(true),
         ];
+        if limits {
+            heads.insert(2, ColumnHead::new("Quota used"));
+        }
         Self {
             view,
             form_token: "",
@@ -158,29 +159,18 @@ impl<'a> Upstreams<'a> {
             notice: None,
             fronts: Vec::new(),
             states: Vec::new(),
-            limits: rows.iter().any(|row| !row.meters.is_empty()),
+            limits,
             failing: false,
             none_at_all: false,
-            range: format!(
-                "{}–{} of {}, {}",
-                grouped(page.before as u64 + 1),
-                grouped(end as u64),
-                grouped(page.matching as u64),
-                view.order_in_words()
+            pager: Pager::new(
+                "upstreams",
+                format!("{range}, {}", view.order_in_words()),
+                (page.number > 1).then(|| link(page.number - 1)),
+                (page.number < page.pages).then(|| link(page.number + 1)),
             ),
-            previous: (page.number > 1).then(|| link(page.number - 1)),
-            next: (page.number < page.pages).then(|| link(page.number + 1)),
             here: link(page.number),
             rows,
-            heads: heads
-                .into_iter()
-                .map(|(label, column, number)| Head {
-                    label,
-                    href: view.sorted_by(column),
-                    direction: view.direction(column),
-                    number,
-                })
-                .collect(),
+            heads,
             refresh: None,
             refresh_link: String::new(),
             now: 0,

@@ -11,7 +11,6 @@ use weir_engine::{Standing, dispatch::Decision};
 
 use super::{
     act,
-    asked::encode,
     band::Band,
     chart::Chart,
     decisions::{Group, tell},
@@ -22,7 +21,11 @@ use super::{
     reason,
     sight::Sight,
 };
-use crate::{App, Failure, Visitor, pages::time::Shown};
+use crate::{
+    App, Failure, Visitor,
+    kit::{self, Pager},
+    pages::time::Shown,
+};
 
 /// Decisions on a page.
 const PAGE: usize = 25;
@@ -72,8 +75,7 @@ struct Page<'a> {
     decisions: Vec<Row>,
     /// Nothing is recorded, in a sentence.
     nothing: String,
-    newest: Option<String>,
-    older: Option<String>,
+    pager: Pager,
     chart: Chart,
     span_links: Vec<Choice>,
     refresh: bool,
@@ -209,8 +211,11 @@ impl<'a> Page<'a> {
             groups: groups(&all, group, asked, &path),
             decisions: rows(sight, &shown),
             nothing: nothing(app, sight, all.is_empty()),
-            newest: (!asked.before.is_empty()).then(|| link(&[("before", "")])),
-            older: older.map(|last| link(&[("before", &last.number.to_string())])),
+            pager: Pager::newest_first(
+                "decisions",
+                (!asked.before.is_empty()).then(|| link(&[("before", "")])),
+                older.map(|last| link(&[("before", &last.number.to_string())])),
+            ),
             span_links: chart
                 .spans
                 .iter()
@@ -248,19 +253,7 @@ impl Asked {
             ("span", self.span.as_str()),
             ("refresh", self.refresh.as_str()),
         ];
-        let pairs: Vec<String> = kept
-            .into_iter()
-            .map(|(name, value)| {
-                let change = changes.iter().find(|(changed, _)| *changed == name);
-                (name, change.map_or(value, |(_, value)| *value))
-            })
-            .filter(|(_, value)| !value.is_empty())
-            .map(|(name, value)| format!("{name}={}", encode(value)))
-            .collect();
-        match pairs.as_slice() {
-            [] => path.to_owned(),
-            pairs => format!("{path}?{}", pairs.join("&")),
-        }
+        kit::address(path, &kept, changes)
     }
 }
 

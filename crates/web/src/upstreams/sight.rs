@@ -2,14 +2,13 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use axum::http::StatusCode;
 use weir_engine::{
     Engine, Scene, Standing, UpstreamView,
     dispatch::{Asker, Class, Decision, Moment, State, UpstreamId, Window, WindowUse},
 };
 
-use super::{OPERATOR, Upstreams, day::Day, near::nearest, path, times::Times};
-use crate::{App, Failure, app::Contributed};
+use super::{OPERATOR, Upstreams, day::Day, path, times::Times};
+use crate::{App, Failure, app::Contributed, kit};
 
 /// One upstream, looked at once.
 pub(crate) struct Sight<'a> {
@@ -240,13 +239,12 @@ fn none(app: &App, front: &str, name: &str) -> Failure {
         .flat_map(|(_, upstreams)| upstreams.engine().upstreams(0, usize::MAX))
         .map(|row| row.name.to_string())
         .collect();
-    let near = nearest(name, names);
+    let near = kit::nearest(name, names);
     let advice = match near.as_slice() {
         [] => "All upstreams stand under Upstreams.".to_owned(),
         near => format!("Names like it: {}.", near.join(", ")),
     };
-    Failure::new(
-        StatusCode::NOT_FOUND,
+    Failure::unknown(
         format!("There is no upstream called “{name}” here."),
         advice,
     )

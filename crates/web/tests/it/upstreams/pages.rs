@@ -98,7 +98,8 @@ async fn filters_and_orders_stand_in_the_address() {
         .await
         .body;
     assert!(page.contains(
-        "aria-sort=\"ascending\"><a href=\"/upstreams?q=r&#38;front=search&#38;sort=-name\""
+        "aria-sort=\"ascending\"><a href=\"/upstreams?q=r&#38;front=search&#38;sort=-name\">Upstream</a> \
+         <span aria-hidden=\"true\">↑</span>"
     ));
     assert!(page.contains("<option value=\"\" selected>Any state (8)</option>"));
     assert!(page.contains("Trackers 4</a>") && page.contains("Indexers 4</a>"));
