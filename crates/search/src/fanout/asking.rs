@@ -214,7 +214,7 @@ impl<'a> Asking<'a> {
         let (wait, why) = engine.next_wait(self.indexer.upstream, class, Budget::Query);
         let left = self.search.deadline();
         let left = left.saturating_duration_since(Instant::now());
-        // IndexerQuestion last: whoever sees the slot used up sees the flight under way that used it.
+        // This is looked at last: whoever sees the slot used up sees the flight under way that used it.
         let shares = || self.fanout.parts.is_under_way(&asked.key);
         let why = why.filter(|_| wait > left && !shares())?;
         Some(Late { why, wait, left })
