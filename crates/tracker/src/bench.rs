@@ -24,6 +24,9 @@ use crate::trust::Trust;
 
 const SOURCE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 6881);
 
+/// Trackers that announces would go on to.
+const FORWARDERS: u32 = 100;
+
 /// What other trackers have to do with the swarms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
@@ -63,6 +66,9 @@ impl Listeners {
             Others::None => Forwarding::to_nobody(timeline),
             Others::Busy | Others::Asked => full(timeline),
         };
+        if others == Others::Busy {
+            forwarding.set_forwarders(FORWARDERS);
+        }
         let tracker = Arc::new(Tracker::new(
             Arc::new(Swarms::new(rules(&config), [1; 16])),
             forwarding,
@@ -103,15 +109,17 @@ impl Listeners {
             }
             if others == Others::Asked {
                 let hash = hash(swarm).0;
-                let later = Minute::START.plus(60);
-                listeners.swarms().set_forwarded(&hash, Some(later));
                 let mirrored = Mirrored {
                     pending: true,
                     peers: false,
-                    due: later,
+                    due: Minute::START.plus(60),
                 };
                 listeners.swarms().mirror(&hash, mirrored, Minute::START);
             }
+        }
+        if others == Others::Asked {
+            // Only now, or no announce had found a place and no swarm were forwarded.
+            listeners.tracker.forwarding.set_forwarders(FORWARDERS);
         }
         listeners
     }
@@ -172,7 +180,6 @@ fn full(timeline: Timeline) -> Arc<Forwarding> {
     };
     let ledger = Ledger::new(limits, [1; 16]);
     let (forwarding, _) = Forwarding::new(gate, timeline, ledger, &Config::default());
-    forwarding.set_forwarders(100);
     forwarding
 }
 

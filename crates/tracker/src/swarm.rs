@@ -220,14 +220,14 @@ impl Swarms {
         })
     }
 
-    /// A swarm is to be forwarded from a minute on; `None` as if it never was.
-    pub fn set_forwarded(&self, hash: &[u8; 20], due: Option<Minute>) {
+    /// The first announce of a swarm did not go on after all: the next is the first.
+    pub fn not_forwarded(&self, hash: &[u8; 20]) {
         let hashed = self.hash(hash);
         let mut shard = self.shard(hashed);
         let found = shard.find(hashed, hash);
         shard.changed = true;
         if let Some(record) = found.and_then(|found| shard.at_mut(found)) {
-            record.set_forwarded(due);
+            record.not_forwarded();
         }
     }
 

@@ -4,6 +4,7 @@ mod animals;
 mod events;
 mod faults;
 mod flood;
+mod mirror;
 mod outage;
 mod peers;
 mod queue;

@@ -400,10 +400,15 @@ impl Record {
         Forward::Due
     }
 
-    /// It is to be forwarded from a minute on; `None` as if it never was.
-    pub(super) fn set_forwarded(&mut self, due: Option<Minute>) {
-        self.flags = self.flags.with(ForwardFlags::FORWARDED, due.is_some());
-        self.due = due.map_or(0, Minute::short);
+    /// The next announce is the first one that goes on.
+    pub(super) fn not_forwarded(&mut self) {
+        self.flags = self.flags.with(ForwardFlags::FORWARDED, false);
+    }
+
+    /// It was forwarded before it was stored, and is again from a minute on.
+    pub(super) fn restore_due(&mut self, due: Minute) {
+        self.flags = self.flags.with(ForwardFlags::FORWARDED, true);
+        self.due = due.short();
     }
 
     /// Takes over what the ledger says. Says whether something changed that files tell.

@@ -204,7 +204,7 @@ impl Stored {
         let (v4, v6) = (self.v4, self.v6);
         let mut record = Record::restored(hash, self.completed, v4, v6, (now, born), seed);
         if let Some(left) = self.due {
-            record.set_forwarded(Some(now.plus(left)));
+            record.restore_due(now.plus(left));
         }
         record
     }

@@ -86,6 +86,16 @@ impl Tracker {
             .expect("there is room")
     }
 
+    /// The ledger says this of a swarm.
+    fn mirror(&self, swarm: u8, pending: bool, due: Minute) {
+        let mirrored = Mirrored {
+            pending,
+            peers: false,
+            due,
+        };
+        self.swarms.mirror(&[swarm; 20], mirrored, self.now);
+    }
+
     fn sweep(&self) {
         for shard in 0..SHARDS {
             self.swarms.sweep(shard, self.now);
@@ -445,7 +455,7 @@ fn a_swarm_is_forwarded_first_and_then_when_it_is_due() {
         Forward::NotDue,
         "the first one is on its way"
     );
-    tracker.swarms.set_forwarded(&[1; 20], Some(START.plus(30)));
+    tracker.mirror(1, false, START.plus(30));
     for (minutes, expected) in [
         (29, Forward::NotDue),
         (30, Forward::Due),
@@ -455,7 +465,7 @@ fn a_swarm_is_forwarded_first_and_then_when_it_is_due() {
         tracker.now = START.plus(minutes);
         assert_eq!(forward(&mut tracker, 1), expected, "{minutes}");
     }
-    tracker.swarms.set_forwarded(&[1; 20], None);
+    tracker.swarms.not_forwarded(&[1; 20]);
     assert_eq!(
         forward(&mut tracker, 1),
         Forward::First,
@@ -465,4 +475,30 @@ fn a_swarm_is_forwarded_first_and_then_when_it_is_due() {
         .announce(1, v4(1), Doing::Leaves, Want::V4(0))
         .unwrap();
     assert_eq!(left.forward, Forward::NotDue);
+}
+
+#[test]
+fn while_calls_are_pending_a_swarm_that_is_due_waits_for_the_next_minute_and_no_longer() {
+    let mut tracker = Tracker::new(RULES);
+    let forward = |tracker: &mut Tracker| tracker.comes(1, v4(1), false).forward;
+    tracker.mirror(1, true, START);
+    assert_eq!(forward(&mut tracker), Forward::First, "it is none yet");
+    tracker.mirror(1, true, START);
+    assert_eq!(forward(&mut tracker), Forward::NotDue);
+    tracker.mirror(1, true, START.plus(30));
+    tracker.now = START.plus(5);
+    assert_eq!(forward(&mut tracker), Forward::NotDue, "nobody is due");
+    for minutes in [0, 1] {
+        // Who comes later does not put it off again.
+        tracker.now = START.plus(5 + minutes);
+        tracker.mirror(1, true, START);
+    }
+    assert_eq!(forward(&mut tracker), Forward::Due);
+    tracker.mirror(1, false, START);
+    assert_eq!(forward(&mut tracker), Forward::Due, "nobody is asked");
+    let swarms = &tracker.swarms;
+    assert!(!swarms.flags(&[1; 20]).has(ForwardFlags::PENDING));
+    swarms.not_forwarded(&[1; 20]);
+    tracker.mirror(1, false, START.plus(90));
+    assert_eq!(forward(&mut tracker), Forward::First, "whatever it says");
 }

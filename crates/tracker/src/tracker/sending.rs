@@ -83,7 +83,7 @@ impl Tracker {
                 } else if first {
                     drop(held);
                     forwarding.tidy_held(&arrival.hash);
-                    self.swarms.set_forwarded(&arrival.hash, None);
+                    self.swarms.not_forwarded(&arrival.hash);
                     return put_off(rules, Stays::Full, random, reply);
                 } else {
                     forwarding.log_dropped(rules);

@@ -97,7 +97,7 @@ fn time_goes_on_while_nobody_runs() {
 fn a_restart_forwards_nothing_early() {
     let mut before = Tracker::new(RULES);
     before.comes(1, v4(1), false);
-    before.swarms.set_forwarded(&[1; 20], Some(START.plus(30)));
+    before.mirror(1, false, START.plus(30));
     let files = files(&before, 0);
     for (away, later, expected) in [
         (0, 29, Forward::NotDue),
@@ -116,7 +116,7 @@ fn a_restart_forwards_nothing_early() {
     }
     let mut never = Tracker::new(RULES);
     never.comes(2, v4(1), false);
-    never.swarms.set_forwarded(&[2; 20], None);
+    never.swarms.not_forwarded(&[2; 20]);
     let mut after = read_back(&super::files::files(&never, 0), RULES, 0);
     assert_eq!(after.comes(2, v4(1), false).forward, Forward::First);
 }
