@@ -1,5 +1,6 @@
 //! Faults that tests bring in: nothing here is part of a program.
 
+use std::cell::RefCell;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
@@ -16,6 +17,21 @@ pub(crate) const FORWARDED: u8 = 0xff;
 
 pub(crate) fn on_forward(hash: &[u8; 20]) {
     assert_ne!(*hash, [FORWARDED; 20], "on purpose");
+}
+
+thread_local! {
+    static IN_MIRROR: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+}
+
+/// Something happens once on this thread after the ledger was read for a mirror, and before its record is written.
+pub(crate) fn set_in_mirror(act: impl FnOnce() + 'static) {
+    IN_MIRROR.set(Some(Box::new(act)));
+}
+
+pub(crate) fn in_mirror() {
+    if let Some(act) = IN_MIRROR.take() {
+        act();
+    }
 }
 
 /// To accept a connection from here panics.

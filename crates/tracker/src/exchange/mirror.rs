@@ -46,6 +46,8 @@ impl Exchange {
                 peers: state.peers,
                 due: minute(next.clamp(now.seconds, now.seconds.saturating_add(FARTHEST))),
             };
+            #[cfg(test)]
+            crate::fault::in_mirror();
             self.swarms.mirror(hash, mirrored, now.minute);
             let after = read();
             if after == state {
