@@ -193,10 +193,10 @@ impl Downloads {
         };
         let sentence = format!("{} gave no file: {fault}.", indexer.name());
         Err(match fault {
-            IndexerFault::Common(Fault::Overload { .. })
+            IndexerFault::Fault(Fault::Overload { .. })
             | IndexerFault::Limit(_)
             | IndexerFault::Downloads(_) => self.busy(indexer, sentence),
-            IndexerFault::Missing | IndexerFault::Common(Fault::Status(404 | 410)) => {
+            IndexerFault::Missing | IndexerFault::Fault(Fault::Status(404 | 410)) => {
                 NoFile::unknown(sentence)
             }
             _ => NoFile {

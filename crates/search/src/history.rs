@@ -9,6 +9,7 @@ use weir_store::Error;
 use weir_store::sqlite::{File, Migrations};
 
 use crate::bill::Cost;
+use crate::search::Stage;
 
 const MIGRATIONS: Migrations = Migrations {
     owner: "search",
@@ -80,8 +81,7 @@ pub(crate) struct Searched {
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Outcome {
     pub(crate) indexer: String,
-    /// answered, shared, cached, nothing, skipped, failed or asking.
-    pub(crate) what: String,
+    pub(crate) what: Stage,
     pub(crate) reason: String,
     pub(crate) releases: u32,
     /// Releases that nobody else had.
@@ -102,11 +102,22 @@ pub(crate) struct Grabbed {
     pub(crate) address: String,
     pub(crate) indexer: String,
     pub(crate) title: String,
-    /// file, cached, magnet, redirect or failed.
-    pub(crate) what: String,
+    pub(crate) what: GrabKind,
     pub(crate) reason: String,
     pub(crate) bytes: i64,
     pub(crate) took_ms: u32,
+}
+
+/// What came of a download.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum GrabKind {
+    #[default]
+    File,
+    Cached,
+    Magnet,
+    Redirect,
+    Failed,
 }
 
 /// Which rows are wanted, newest first.
@@ -132,6 +143,27 @@ pub(crate) struct Yield {
 
 fn class_name<S: serde::Serializer>(class: &u8, out: S) -> Result<S::Ok, S::Error> {
     out.serialize_str(crate::policy::class_name(Class(*class)))
+}
+
+impl GrabKind {
+    /// All of them, in the order in which a form offers them.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::File,
+        Self::Cached,
+        Self::Magnet,
+        Self::Redirect,
+        Self::Failed,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Cached => "cached",
+            Self::Magnet => "magnet",
+            Self::Redirect => "redirect",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 impl History {
@@ -207,7 +239,7 @@ impl History {
                 insert.execute(params![
                     id,
                     outcome.indexer,
-                    outcome.what,
+                    outcome.what.name(),
                     outcome.reason,
                     outcome.releases,
                     outcome.alone,
@@ -248,7 +280,7 @@ impl History {
                 grabbed.address,
                 grabbed.indexer,
                 grabbed.title,
-                grabbed.what,
+                grabbed.what.name(),
                 grabbed.reason,
                 grabbed.bytes,
                 grabbed.took_ms,
@@ -432,7 +464,7 @@ fn searched(row: &Row<'_>) -> rusqlite::Result<Searched> {
 fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
     Ok(Outcome {
         indexer: row.get(0)?,
-        what: row.get(1)?,
+        what: stage(row, 1)?,
         reason: row.get(2)?,
         releases: row.get(3)?,
         alone: row.get(4)?,
@@ -440,6 +472,20 @@ fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
         calls: row.get(6)?,
         shared_with: row.get(7)?,
     })
+}
+
+/// A word that a newer Weir wrote and this one does not know is taken for a failure.
+fn stage(row: &Row<'_>, at: usize) -> rusqlite::Result<Stage> {
+    let word: String = row.get(at)?;
+    let known = Stage::ALL.into_iter().find(|stage| stage.name() == word);
+    Ok(known.unwrap_or(Stage::Failed))
+}
+
+/// As with [`stage`].
+fn kind(row: &Row<'_>, at: usize) -> rusqlite::Result<GrabKind> {
+    let word: String = row.get(at)?;
+    let known = GrabKind::ALL.into_iter().find(|kind| kind.name() == word);
+    Ok(known.unwrap_or(GrabKind::Failed))
 }
 
 fn grabbed(row: &Row<'_>) -> rusqlite::Result<Grabbed> {
@@ -450,7 +496,7 @@ fn grabbed(row: &Row<'_>) -> rusqlite::Result<Grabbed> {
         address: row.get(3)?,
         indexer: row.get(4)?,
         title: row.get(5)?,
-        what: row.get(6)?,
+        what: kind(row, 6)?,
         reason: row.get(7)?,
         bytes: row.get(8)?,
         took_ms: row.get(9)?,
@@ -514,7 +560,7 @@ mod tests {
             ..Filter::default()
         };
         let rows = history.searches(&filter).unwrap();
-        let words = rows[0].indexers.iter().map(|part| part.what.as_str());
+        let words = rows[0].indexers.iter().map(|part| part.what.name());
         assert_eq!(words.collect::<Vec<_>>(), ["answered", "asking"]);
     }
 }

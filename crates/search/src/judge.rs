@@ -23,7 +23,7 @@ const TOO_OFTEN: Duration = Duration::from_secs(60);
 pub(crate) enum IndexerFault {
     /// What any upstream may do.
     #[error(transparent)]
-    Common(#[from] Fault),
+    Fault(#[from] Fault),
     #[error("its limit is reached: {0}")]
     Limit(String),
     /// The limit of downloads alone.
@@ -60,7 +60,7 @@ impl IndexerFault {
             _ if limit => Self::Limit(words),
             200..300 => Self::Question(words),
             // The HTTP status, from those who know no other code for it.
-            429 => Self::Common(Fault::Overload { retry_after: None }),
+            429 => Self::Fault(Fault::Overload { retry_after: None }),
             other => Self::Said(format!("{words} (error {other})")),
         }
     }
@@ -72,14 +72,14 @@ impl IndexerFault {
             Self::Unreadable(_)
                 | Self::Question(_)
                 | Self::Missing
-                | Self::Common(Fault::Status(404))
+                | Self::Fault(Fault::Status(404))
         )
     }
 
     /// For how long it refuses us, from which a limit may be learned.
     pub(crate) fn refuses_for(&self) -> Option<Duration> {
         match self {
-            Self::Common(Fault::Overload { retry_after }) => *retry_after,
+            Self::Fault(Fault::Overload { retry_after }) => *retry_after,
             Self::Limit(_) | Self::Downloads(_) => Some(LIMIT_REACHED),
             _ => None,
         }
@@ -90,7 +90,7 @@ impl IndexerFault {
     pub(crate) fn gives_no_files_for(&self, own_host: bool) -> Option<Duration> {
         match self {
             Self::Downloads(_) => Some(LIMIT_REACHED),
-            Self::Common(Fault::Overload { retry_after }) if !own_host => {
+            Self::Fault(Fault::Overload { retry_after }) if !own_host => {
                 Some(retry_after.unwrap_or(TOO_OFTEN))
             }
             _ => None,
@@ -101,8 +101,8 @@ impl IndexerFault {
     pub(crate) fn outcome(&self, permit: &Permit) -> Outcome {
         match self {
             // An indexer is often a program of the operator's own, which refuses connections while it starts.
-            Self::Common(Fault::Net(Error::Refused)) => Outcome::Unavailable,
-            Self::Common(fault) => fault.outcome(permit),
+            Self::Fault(Fault::Net(Error::Refused)) => Outcome::Unavailable,
+            Self::Fault(fault) => fault.outcome(permit),
             Self::Limit(_) | Self::Downloads(_) => Outcome::Throttled { retry_after: None },
             Self::Key(_) => Outcome::Rejected {
                 reason: Reason::NotAllowed,
@@ -115,7 +115,7 @@ impl IndexerFault {
     /// The same for a file: that one link is dead says nothing of the indexer, nor does a host that is not its own.
     pub(crate) fn outcome_of_file(&self, own_host: bool, permit: &Permit) -> Outcome {
         match self {
-            Self::Common(Fault::Net(
+            Self::Fault(Fault::Net(
                 Error::Forbidden(_)
                 | Error::LocalName
                 | Error::TooLarge { .. }
@@ -124,9 +124,7 @@ impl IndexerFault {
                 | Error::Redirects
                 | Error::Unreadable,
             )) => Outcome::No,
-            Self::Common(Fault::Overload { .. } | Fault::Net(_))
-            | Self::Limit(_)
-            | Self::Key(_)
+            Self::Fault(Fault::Overload { .. } | Fault::Net(_)) | Self::Limit(_) | Self::Key(_)
                 if own_host =>
             {
                 self.outcome(permit)

@@ -8,7 +8,7 @@ use weir_engine::dispatch::Moment;
 
 use crate::bill::Cost;
 use crate::merge::List;
-use crate::search::{How, Place, Search, State, Tally};
+use crate::search::{How, Place, Search, Stage, State, Tally};
 use crate::words::{age, at, capital, counted, grouped, took};
 
 /// What takes less than this is there at once.
@@ -35,7 +35,7 @@ pub(crate) struct Progress {
 /// One indexer's part.
 pub(crate) struct Line {
     pub(crate) name: String,
-    pub(crate) state: &'static str,
+    pub(crate) stage: Stage,
     pub(crate) reason: String,
     pub(crate) until: Option<Moment>,
     pub(crate) releases: usize,
@@ -48,6 +48,28 @@ pub(crate) struct Line {
     /// It gives releases, fresh or old.
     pub(crate) gives: bool,
     finished: bool,
+}
+
+/// How the bar of an indexer is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineLook {
+    Runs,
+    Done,
+    Failed,
+    /// Nothing comes of it now.
+    Idle,
+}
+
+impl LineLook {
+    /// The class in the style sheet, and the word for script.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Idle => "rests",
+        }
+    }
 }
 
 impl Progress {
@@ -109,10 +131,10 @@ impl Progress {
 
     /// `2 still to answer, 1 skipped.`
     pub(crate) fn rest(&self) -> String {
-        let silent = |states: &[&str]| {
+        let silent = |stage| {
             let lines = self.lines.iter();
             lines
-                .filter(|line| !line.gives && states.contains(&line.state))
+                .filter(|line| !line.gives && line.stage == stage)
                 .count()
         };
         let asking = self.tally.asking;
@@ -123,9 +145,9 @@ impl Progress {
         };
         let parts = [
             (asking, to_come),
-            (silent(&["skipped"]), "skipped"),
-            (silent(&["failed"]), "failed"),
-            (silent(&["nothing"]), "with nothing to ask"),
+            (silent(Stage::Skipped), "skipped"),
+            (silent(Stage::Failed), "failed"),
+            (silent(Stage::Nothing), "with nothing to ask"),
         ];
         let parts: Vec<String> = parts
             .into_iter()
@@ -210,7 +232,7 @@ impl Line {
         };
         Self {
             name: place.indexer.name().to_owned(),
-            state: place.state.name(),
+            stage: place.state.stage(),
             reason,
             until: place.state.until(),
             releases,
@@ -226,28 +248,29 @@ impl Line {
     /// What stands beside its name.
     pub(crate) fn says(&self) -> String {
         let results = || counted(self.releases, "result", "results");
-        match (self.state, self.age) {
-            ("asking", None) if self.finished => "not in time".to_owned(),
-            ("asking", None) => "asking".to_owned(),
-            (_, Some(age_s)) => {
-                format!("{} from cache, {} old", grouped(self.releases), age(age_s))
-            }
-            ("answered" | "shared", _) if self.late => format!("{}, late", results()),
-            ("answered", _) => format!("{} · {}", results(), took(self.took)),
-            ("shared", _) => match &self.shared_with {
+        if let Some(age_s) = self.age {
+            return format!("{} from cache, {} old", grouped(self.releases), age(age_s));
+        }
+        match self.stage {
+            Stage::Asking if self.finished => "not in time".to_owned(),
+            Stage::Answered | Stage::Shared if self.late => format!("{}, late", results()),
+            Stage::Answered => format!("{} · {}", results(), took(self.took)),
+            Stage::Shared => match &self.shared_with {
                 Some(program) => format!("{} · shared with {program}", results()),
                 None => format!("{} · shared", results()),
             },
-            ("nothing", _) => "nothing to ask".to_owned(),
-            (state, _) => state.to_owned(),
+            Stage::Nothing => "nothing to ask".to_owned(),
+            Stage::Asking | Stage::Cached | Stage::Skipped | Stage::Failed => {
+                self.stage.name().to_owned()
+            }
         }
     }
 
     /// Why it has no answer of now, in a sentence that a time may follow.
     pub(crate) fn note(&self) -> String {
-        match self.state {
-            "skipped" => format!("Not asked: {}", self.reason),
-            "answered" | "shared" if self.late => {
+        match self.stage {
+            Stage::Skipped => format!("Not asked: {}", self.reason),
+            Stage::Answered | Stage::Shared if self.late => {
                 "It answered after the deadline; its results are kept for the next search"
                     .to_owned()
             }
@@ -257,32 +280,31 @@ impl Line {
 
     /// `at` before the time that ends the note.
     pub(crate) fn until_word(&self) -> &'static str {
-        match self.state {
-            "failed" => "; asked again from",
+        match self.stage {
+            Stage::Failed => "; asked again from",
             _ => ", at",
         }
     }
 
-    /// Its look: done, running, none of it, or in vain.
-    pub(crate) fn look(&self) -> &'static str {
-        match self.state {
-            "asking" if self.finished => "rests",
-            "asking" => "runs",
-            "failed" => "failed",
-            "skipped" => "rests",
-            _ => "done",
+    /// How it is drawn.
+    pub(crate) fn look(&self) -> LineLook {
+        match self.stage {
+            Stage::Asking if !self.finished => LineLook::Runs,
+            Stage::Asking | Stage::Skipped => LineLook::Idle,
+            Stage::Failed => LineLook::Failed,
+            Stage::Answered | Stage::Shared | Stage::Cached | Stage::Nothing => LineLook::Done,
         }
     }
 
-    /// How much of its bar is full, without the running part.
+    /// Whether its bar is full, without the running part.
     pub(crate) fn full(&self) -> bool {
-        self.gives || self.look() == "done"
+        self.gives || self.look() == LineLook::Done
     }
 
     fn json(&self) -> Value {
         json!({
             "name": self.name,
-            "state": self.state,
+            "state": self.stage.name(),
             "reason": (!self.reason.is_empty()).then_some(&self.reason),
             "until": self.until.map(|until| at(until).to_string()),
             "releases": self.releases,
@@ -293,7 +315,7 @@ impl Line {
             "says": self.says(),
             "note": self.note(),
             "until_word": self.until_word(),
-            "look": self.look(),
+            "look": self.look().name(),
             "full": self.full(),
         })
     }

@@ -106,19 +106,58 @@ pub(crate) enum State {
     },
 }
 
-impl State {
-    /// Its word for programs: in the API and in the history.
-    pub(crate) fn name(&self) -> &'static str {
+/// How far an indexer is, in a word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Stage {
+    Answered,
+    Shared,
+    Cached,
+    Nothing,
+    Skipped,
+    Failed,
+    #[default]
+    Asking,
+}
+
+impl Stage {
+    /// All of them, in the order in which a form offers them.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Answered,
+        Self::Shared,
+        Self::Cached,
+        Self::Nothing,
+        Self::Skipped,
+        Self::Failed,
+        Self::Asking,
+    ];
+
+    /// The word in the API and in the history.
+    pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::Answered => "answered",
+            Self::Shared => "shared",
+            Self::Cached => "cached",
+            Self::Nothing => "nothing",
+            Self::Skipped => "skipped",
+            Self::Failed => "failed",
             Self::Asking => "asking",
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn stage(&self) -> Stage {
+        match self {
+            Self::Asking => Stage::Asking,
             Self::Answered { how, .. } => match how {
-                How::Asked => "answered",
-                How::Shared => "shared",
-                How::Cached(_) => "cached",
+                How::Asked => Stage::Answered,
+                How::Shared => Stage::Shared,
+                How::Cached(_) => Stage::Cached,
             },
-            Self::Nothing(_) => "nothing",
-            Self::Skipped { .. } => "skipped",
-            Self::Failed { .. } => "failed",
+            Self::Nothing(_) => Stage::Nothing,
+            Self::Skipped { .. } => Stage::Skipped,
+            Self::Failed { .. } => Stage::Failed,
         }
     }
 

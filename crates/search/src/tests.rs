@@ -94,5 +94,8 @@ fn words(asked: &[Asked]) -> Vec<String> {
 /// How far each indexer is, in a word.
 fn standings(search: &Search) -> Vec<&'static str> {
     let places = search.places();
-    places.iter().map(|place| place.state.name()).collect()
+    places
+        .iter()
+        .map(|place| place.state.stage().name())
+        .collect()
 }

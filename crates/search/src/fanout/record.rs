@@ -42,7 +42,7 @@ fn outcome(place: &Place, cost: &Cost, list: &List) -> Outcome {
     let (releases, alone) = list.counts_of(&place.indexer);
     Outcome {
         indexer: place.indexer.name().to_owned(),
-        what: place.state.name().to_owned(),
+        what: place.state.stage(),
         reason: match &place.state {
             State::Answered {
                 how: How::Cached(age),

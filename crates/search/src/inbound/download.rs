@@ -13,7 +13,7 @@ use weir_web::Visitor;
 use super::text;
 use super::torznab::Arrival;
 use crate::downloads::{Grab, NoFile, NoFileKind};
-use crate::history::Grabbed;
+use crate::history::{GrabKind, Grabbed};
 use crate::indexer::Indexer;
 use crate::views::Views;
 use crate::words::unix;
@@ -76,12 +76,15 @@ async fn download(
     let grab = views.downloads.get(&indexer, &link, program.asker).await;
     let (what, reason, bytes) = match &grab {
         Ok(Grab::File { bytes, cached }) => {
-            let what = if *cached { "cached" } else { "file" };
+            let what = match cached {
+                true => GrabKind::Cached,
+                false => GrabKind::File,
+            };
             (what, String::new(), bytes.len())
         }
-        Ok(Grab::Magnet(_)) => ("magnet", String::new(), 0),
-        Ok(Grab::Elsewhere(_)) => ("redirect", String::new(), 0),
-        Err(no_file) => ("failed", no_file.sentence.clone(), 0),
+        Ok(Grab::Magnet(_)) => (GrabKind::Magnet, String::new(), 0),
+        Ok(Grab::Elsewhere(_)) => (GrabKind::Redirect, String::new(), 0),
+        Err(no_file) => (GrabKind::Failed, no_file.sentence.clone(), 0),
     };
     views.model.history.note_grab(Grabbed {
         id: 0,
@@ -90,7 +93,7 @@ async fn download(
         address: visitor.client.address.to_string(),
         indexer: indexer.name().to_owned(),
         title: title(name),
-        what: what.to_owned(),
+        what,
         reason,
         bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
         took_ms: u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX),

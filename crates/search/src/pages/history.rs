@@ -14,17 +14,12 @@ use weir_web::{Failure, Shown, Visitor};
 use super::search::plain;
 use super::shown;
 use crate::api::View;
-use crate::history::{Filter, Grabbed, Outcome, Searched};
+use crate::history::{Filter, GrabKind, Grabbed, Outcome, Searched};
 use crate::indexer::Indexer;
 use crate::policy::class_name;
+use crate::search::Stage;
 use crate::views::{EVERYBODY, Views};
 use crate::words::{capital, counted, grouped, second, size, took};
-
-/// What becomes of an indexer's part in a search, and of a download.
-const SEARCHED: [&str; 7] = [
-    "answered", "shared", "cached", "nothing", "skipped", "failed", "asking",
-];
-const GRABBED: [&str; 5] = ["file", "cached", "magnet", "redirect", "failed"];
 
 #[derive(Template)]
 #[template(path = "history.html")]
@@ -133,12 +128,10 @@ impl<'a> HistoryPage<'a> {
         let programs = views.model.history.programs()?;
         let indexers = views.model.indexers.all();
         let indexers = indexers.iter().map(|indexer| indexer.name().to_owned());
-        let outcomes = if view.grabs() {
-            &GRABBED[..]
-        } else {
-            &SEARCHED
+        let outcomes = match view.grabs() {
+            true => GrabKind::ALL.map(|kind| kind.name().to_owned()).into(),
+            false => Stage::ALL.map(|stage| stage.name().to_owned()).into(),
         };
-        let outcomes = outcomes.iter().map(|word| (*word).to_owned()).collect();
         let tab = |kind| address(view, kind, "");
         Ok(Self {
             form_token: &visitor.form_token,
@@ -242,7 +235,7 @@ fn address(view: &View, kind: &str, before: &str) -> String {
 
 impl Search {
     fn new(row: &Searched, all: &[Arc<Indexer>], now: i64) -> Self {
-        let cached = row.indexers.iter().any(|part| part.what == "cached");
+        let cached = row.indexers.iter().any(|part| part.what == Stage::Cached);
         Self {
             id: row.id,
             at: to_the_second(row.at, now),
@@ -301,33 +294,40 @@ impl Part {
             0 => String::new(),
             alone => format!(", {} of them nowhere else", grouped(alone as usize)),
         };
-        let said = match outcome.what.as_str() {
-            "answered" => format!("Answered: {results}{alone}."),
-            "shared" => {
+        let said = match outcome.what {
+            Stage::Answered => format!("Answered: {results}{alone}."),
+            Stage::Shared => {
                 let whose = outcome.shared_with.as_deref();
                 let whose = whose.map_or("was".to_owned(), |program| format!("{program} had"));
                 format!("Shared a call that {whose} under way: {results}{alone}.")
             }
-            "cached" => format!("From cache, {}: {results}{alone}.", outcome.reason),
-            "asking" => "Had not answered yet.".to_owned(),
-            "nothing" => format!("Not asked: {}.", outcome.reason),
-            "skipped" => format!("Skipped: {}.", outcome.reason),
-            _ => format!("Failed: {}.", outcome.reason),
+            Stage::Cached => format!("From cache, {}: {results}{alone}.", outcome.reason),
+            Stage::Asking => "Had not answered yet.".to_owned(),
+            Stage::Nothing => format!("Not asked: {}.", outcome.reason),
+            Stage::Skipped => format!("Skipped: {}.", outcome.reason),
+            Stage::Failed => format!("Failed: {}.", outcome.reason),
         };
-        let old = match (outcome.what.as_str(), outcome.releases) {
-            ("skipped" | "failed" | "asking", 1..) => format!(" An older answer gave {results}."),
+        let old = match (outcome.what, outcome.releases) {
+            (Stage::Skipped | Stage::Failed | Stage::Asking, 1..) => {
+                format!(" An older answer gave {results}.")
+            }
             _ => String::new(),
         };
         let shared = match &outcome.shared_with {
-            Some(program) if outcome.what != "shared" => format!(" Shared with {program}."),
+            Some(program) if outcome.what != Stage::Shared => format!(" Shared with {program}."),
             _ => String::new(),
         };
         Self {
             indexer: outcome.indexer.clone(),
-            look: look(&outcome.what),
+            look: match outcome.what {
+                Stage::Failed => "disabled",
+                Stage::Skipped | Stage::Asking => "cooldown",
+                Stage::Nothing => "manual",
+                Stage::Answered | Stage::Shared | Stage::Cached => "open",
+            },
             said: said + &old + &shared,
-            took: match outcome.what.as_str() {
-                "answered" | "shared" | "failed" => millis(outcome.took_ms),
+            took: match outcome.what {
+                Stage::Answered | Stage::Shared | Stage::Failed => millis(outcome.took_ms),
                 _ => String::new(),
             },
         }
@@ -342,13 +342,16 @@ impl Grab {
             program: row.program.clone(),
             title: row.title.clone(),
             indexer: row.indexer.clone(),
-            look: look(&row.what),
-            what: match row.what.as_str() {
-                "file" => "Fetched from the indexer".to_owned(),
-                "cached" => "From cache".to_owned(),
-                "magnet" => "A magnet link".to_owned(),
-                "redirect" => "Sent on to the indexer".to_owned(),
-                _ => capital(&row.reason),
+            look: match row.what {
+                GrabKind::Failed => "disabled",
+                _ => "open",
+            },
+            what: match row.what {
+                GrabKind::File => "Fetched from the indexer".to_owned(),
+                GrabKind::Cached => "From cache".to_owned(),
+                GrabKind::Magnet => "A magnet link".to_owned(),
+                GrabKind::Redirect => "Sent on to the indexer".to_owned(),
+                GrabKind::Failed => capital(&row.reason),
             },
             size: match u64::try_from(row.bytes) {
                 Ok(bytes) if bytes > 0 => size(bytes),
@@ -356,15 +359,6 @@ impl Grab {
             },
             took: millis(row.took_ms),
         }
-    }
-}
-
-fn look(what: &str) -> &'static str {
-    match what {
-        "failed" => "disabled",
-        "skipped" | "asking" => "cooldown",
-        "nothing" => "manual",
-        _ => "open",
     }
 }
 

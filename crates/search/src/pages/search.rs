@@ -14,7 +14,7 @@ use super::shelf::Shelf;
 use super::shown;
 use crate::ask::{self, Ask, PAGE};
 use crate::config::indexer::Kind;
-use crate::progress::{Line, Progress, millis};
+use crate::progress::{Line, LineLook, Progress, millis};
 use crate::search::{Search, SearchId};
 use crate::views::Views;
 use crate::words::counted;
@@ -252,7 +252,7 @@ impl Running {
         // Who answered, who is asked, who is not.
         lines.sort_by_key(|line| match line.look() {
             _ if line.gives => 0,
-            "runs" => 1,
+            LineLook::Runs => 1,
             _ => 2,
         });
         let none = progress.giving == 0 && progress.finished;
@@ -284,7 +284,7 @@ impl Running {
 
 impl Row {
     fn new(line: Line, place: usize, progress: &Progress, now: i64) -> Self {
-        let runs = line.look() == "runs";
+        let runs = line.look() == LineLook::Runs;
         let mut says = line.says();
         if runs && line.age.is_none() {
             says = format!("{says}, {}", progress.pace());

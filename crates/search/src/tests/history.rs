@@ -63,7 +63,7 @@ async fn a_state_has_the_same_word_wherever_it_stands() {
     let reply = world.get("/torznab/api?t=search&q=some").await;
     assert_eq!(reply.reason("b"), "it has not answered yet");
     let row = &world.remembered().await[0];
-    let words = row.indexers.iter().map(|part| part.what.as_str());
+    let words = row.indexers.iter().map(|part| part.what.name());
     assert_eq!(words.collect::<Vec<_>>(), ["answered", "asking", "failed"]);
     let search = world.begin("t=search&q=some", INTERACTIVE);
     turn().await;
@@ -108,13 +108,13 @@ async fn a_call_that_comes_after_the_reply_corrects_the_row() {
     world.get("/torznab/a/api?t=search&q=warm").await;
     world.get("/torznab/api?t=search&q=some").await;
     let row = &world.remembered().await[0];
-    assert_eq!(row.indexers[0].what, "skipped");
+    assert_eq!(row.indexers[0].what.name(), "skipped");
     assert_eq!(calls(row), (1, vec![0, 1]));
     world.until(50 * SECOND).await;
     assert_eq!(indexers[0].searches().len(), 2);
     let rows = world.remembered().await;
     assert_eq!((rows.len(), calls(&rows[0])), (2, (2, vec![1, 1])));
-    assert_eq!(rows[0].indexers[0].what, "skipped");
+    assert_eq!(rows[0].indexers[0].what.name(), "skipped");
     // All that was asked upstream is somebody's cost.
     let cost: u32 = rows.iter().map(|row| row.calls).sum();
     let asked = indexers[0].searches().len() + indexers[1].searches().len();
@@ -191,7 +191,7 @@ async fn one_that_fails_to_say_what_it_can_do_was_not_searched() {
     let world = World::new(network.ground(), &named(&indexers));
     world.get("/torznab/api?t=search&q=some").await;
     let row = &world.remembered().await[0];
-    assert_eq!(row.indexers[1].what, "failed");
+    assert_eq!(row.indexers[1].what.name(), "failed");
     assert_eq!(calls(row), (1, vec![1, 0]));
 }
 
