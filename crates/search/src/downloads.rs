@@ -8,6 +8,7 @@ use weir_config::SecretUrl;
 use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Asker, Job, UpstreamId};
 use weir_engine::{Ended, Fault, Flights, span};
+use weir_web::Throttle;
 
 use crate::call::{Fetching, FileAnswer};
 use crate::config::indexer::Download;
@@ -19,7 +20,6 @@ use crate::no_answer::skip;
 use crate::outbound::Fetched;
 use crate::part::Digest;
 use crate::policy::INTERACTIVE;
-use crate::throttle::Throttle;
 use crate::words::seconds;
 
 /// Gets files, each of them once for all who ask for it at the same time.

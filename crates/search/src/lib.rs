@@ -46,7 +46,6 @@ mod session;
 mod stats;
 #[cfg(test)]
 mod tests;
-mod throttle;
 mod upstreams;
 mod views;
 mod words;

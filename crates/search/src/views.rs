@@ -141,7 +141,6 @@ impl Views {
             }
             let (model, config) = (&self.model, self.model.config.load());
             self.sessions.sweep(config.session);
-            self.downloads.throttle.sweep();
             let stale = seconds(config.cache.stale);
             model
                 .cache

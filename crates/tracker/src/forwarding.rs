@@ -12,8 +12,9 @@ use tokio::sync::mpsc;
 use weir_engine::dispatch::Moment;
 use weir_engine::{Gate, Timeline};
 use weir_tracker_proto::Announce;
+use weir_web::Household;
 
-use self::allowance::{Allowances, Held as HeldBack, Network};
+use self::allowance::{Allowances, Held as HeldBack};
 use self::held::HeldReplies;
 use crate::config::{Config, OverloadReply};
 use crate::ledger::Ledger;
@@ -54,7 +55,7 @@ pub(crate) struct Sent {
     /// Where the peer is reached in the other family.
     pub(crate) also: Option<Endpoint>,
     /// Who sent it, and pays for it.
-    pub(crate) client: Network,
+    pub(crate) client: Household,
     pub(crate) kind: Kind,
 }
 
@@ -180,7 +181,7 @@ impl Forwarding {
     }
 
     /// An event stays here, or goes on later.
-    pub(crate) fn hold_back(&self, client: Network, why: HeldBack) {
+    pub(crate) fn hold_back(&self, client: Household, why: HeldBack) {
         if self.has_forwarders() {
             self.allowances.hold(client, why);
         }

@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use weir_tracker_proto::{Announce, Event, InfoHash};
+use weir_web::Household;
 
 use self::sending::Sending;
 use crate::clock::Now;
-use crate::forwarding::allowance::{Held as HeldBack, Network};
+use crate::forwarding::allowance::Held as HeldBack;
 use crate::forwarding::{Forwarding, HeldReply, Stays};
 use crate::ledger::Wish;
 use crate::reply::{AnnounceReply, Refusal};
@@ -79,7 +80,7 @@ impl Tracker {
         };
         let [v4, v6] = out;
         let starts = [v4.len(), v6.len()];
-        let (forwarding, client) = (&*self.forwarding, Network::of(source));
+        let (forwarding, client) = (&*self.forwarding, Household::of(source));
         let (mut places, mut completes) = (None, None);
         let may = |ask| match ask {
             Ask::Completed => {

@@ -5,7 +5,6 @@ pub(crate) mod link;
 pub(crate) mod secrets;
 pub(crate) mod session;
 pub(crate) mod site;
-pub(crate) mod throttle;
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -16,8 +15,8 @@ use subtle::ConstantTimeEq;
 use weir_config::Secret;
 use weir_store::{rusqlite, sqlite::File};
 
-use self::{secrets::Hash, session::Session, site::Site, throttle::Throttle};
-use crate::{Auth, Client, Clock, Error, rules::RequestRules};
+use self::{secrets::Hash, session::Session, site::Site};
+use crate::{Auth, Client, Clock, Error, Throttle, rules::RequestRules};
 
 /// Why a key was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,19 +117,19 @@ impl Keeper {
 
     fn counted(&self, client: &Client, site: Site, right: bool) -> Result<(), NotTaken> {
         let settings = self.settings.load();
-        let rule = settings.rules.wrong_keys;
+        let pace = settings.rules.wrong_keys;
         let throttle = match site {
             Site::Ours => &self.throttle,
             Site::Other => &self.foreign,
         };
         let now = self.clock.now();
-        if let Some(until) = throttle.blocked(client.address, now, rule) {
+        if let Some(until) = throttle.blocked(client.address, now, pace) {
             return Err(NotTaken::Throttled { until });
         }
         if right {
             return Ok(());
         }
-        throttle.wrong(client.address, now, rule);
+        throttle.count(client.address, now, pace);
         tracing::warn!(client = %client.address, "a wrong key was sent");
         Err(NotTaken::Wrong)
     }

@@ -19,6 +19,7 @@ mod forms;
 pub mod forwarded;
 mod front;
 mod guard;
+mod household;
 pub mod kit;
 mod metrics;
 mod pages;
@@ -28,6 +29,7 @@ mod server;
 mod shell;
 mod stats;
 mod streams;
+mod throttle;
 mod upstreams;
 mod visitor;
 
@@ -36,7 +38,6 @@ pub use app::App;
 pub use auth::{
     kept_key,
     link::{SignInLink, sign_in_link},
-    throttle::network,
 };
 pub use client::Client;
 pub use clock::{Clock, System};
@@ -47,8 +48,10 @@ pub use contribution::{
 pub use error::Error;
 pub use failure::Failure;
 pub use front::{Front, Refused, Reload, Staged};
+pub use household::Household;
 pub use metrics::Requests;
 pub use pages::time::Shown;
 pub use server::{Ended, Guest, run, run_guests};
+pub use throttle::{Pace, Throttle};
 pub use upstreams::Upstreams;
 pub use visitor::{Identity, RequestId, Visitor};

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use weir_config::{IpNet, Secret};
 
-use crate::auth::throttle::Rule;
-use crate::{Auth, Config, Limits};
+use crate::{Auth, Config, Limits, Pace};
 
 /// What each request is judged by; a reload replaces it.
 #[derive(Debug)]
@@ -19,7 +18,7 @@ pub(crate) struct RequestRules {
     pub(crate) trusted: Vec<IpNet>,
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) hosts: Vec<String>,
-    pub(crate) wrong_keys: Rule,
+    pub(crate) wrong_keys: Pace,
     pub(crate) session_lifetime: Duration,
     pub(crate) body_bytes: usize,
     pub(crate) request_timeout: Duration,
@@ -68,8 +67,8 @@ pub(crate) fn split(config: Config) -> (RequestRules, ListenerRules) {
         trusted,
         trusted_proxies,
         hosts,
-        wrong_keys: Rule {
-            tries: sign_in_tries.get(),
+        wrong_keys: Pace {
+            times: sign_in_tries.get(),
             window: sign_in_window,
         },
         session_lifetime,

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
 use weir_search_proto::Protocol;
-use weir_web::Visitor;
+use weir_web::{Pace, Visitor};
 
 use super::text;
 use super::torznab::Arrival;
@@ -16,7 +16,7 @@ use crate::downloads::{Grab, NoFile, NoFileKind};
 use crate::history::{GrabKind, Grabbed};
 use crate::indexer::Indexer;
 use crate::views::Views;
-use crate::words::unix;
+use crate::words::{second, unix};
 use crate::{program, reply};
 
 pub(super) async fn show(
@@ -55,11 +55,12 @@ async fn download(
         ));
     };
     let per_minute = views.model.config.load().downloads_per_minute;
-    if let Err(seconds) = views
-        .downloads
-        .throttle
-        .take(visitor.client.address, per_minute)
+    let (now, pace) = (second(views.model.wall()), Pace::per_minute(per_minute));
+    let (throttle, address) = (&views.downloads.throttle, visitor.client.address);
+    if per_minute > 0
+        && let Err(until) = throttle.take(address, now, pace)
     {
+        let seconds = until.duration_since(now).as_secs().unsigned_abs().max(1);
         return refused(&NoFile {
             kind: NoFileKind::Busy,
             sentence: format!("Too many downloads from this address; next one in {seconds} s."),

@@ -117,6 +117,21 @@ async fn forged_links_use_up_nobodys_downloads() {
     let forged = world.send("/dl/x/a.torrent", &[]).await;
     assert_eq!(forged.status, 404, "{}", forged.body);
     assert_eq!(indexers[0].grabs().len(), 2);
+    tokio::time::advance(60 * SECOND).await;
+    assert_eq!(world.send(&path(&links[2]), &[]).await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_limit_an_address_downloads_as_much_as_it_likes() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = named(&indexers);
+    config.downloads_per_minute = 0;
+    let world = World::new(network.ground(), &config);
+    let links = world.get("/torznab/api?t=search").await.links();
+    for _ in 0..200 {
+        assert_eq!(world.send(&path(&links[0]), &[]).await.status, 200);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,12 +1,13 @@
 //! Peers that go: trackers that were told of them are told so, by the peer's own `stopped` or in its place.
 
 use weir_tracker_proto::Announce;
+use weir_web::Household;
 
 use super::task::ForwarderTask;
 use crate::call::{Announcing, Keys};
 use crate::exchange::Lineup;
 use crate::forwarding::Sent;
-use crate::forwarding::allowance::{Held, Network};
+use crate::forwarding::allowance::Held;
 use crate::ledger::sheet;
 use crate::swarm::Endpoint;
 
@@ -51,7 +52,7 @@ impl ForwarderTask {
             }
             for at in sheet.told {
                 if !exchange.swarms.has_peer(&sheet.hash, &at) {
-                    let client = Network::of(at.address());
+                    let client = Household::of(at.address());
                     self.say_goodbye(&lineup, &sheet.hash, at, (client, None));
                 }
             }
@@ -73,7 +74,7 @@ impl ForwarderTask {
         lineup: &Lineup,
         hash: &[u8; 20],
         at: Endpoint,
-        (client, announce): (Network, Option<&Announce>),
+        (client, announce): (Household, Option<&Announce>),
     ) -> bool {
         let (ledger, allowances) = (
             self.exchange.ledger(),

@@ -1,20 +1,19 @@
 //! How many events of one client are sent on to other trackers.
 //!
 //! An event costs a call to every tracker, whatever is due there, so one client could make any number of calls by
-//! completing and stopping again and again, from new ports and for new info hashes. Each address (a /64 in IPv6, which
-//! one household has) therefore has a bucket of events: a minute's worth at most, filled evenly.
+//! completing and stopping again and again, from new ports and for new info hashes. Each [`Household`] therefore has a
+//! bucket of events: a minute's worth at most, filled evenly.
 //!
 //! The table has a fixed size. Each address has a place in one small set, chosen by a keyed hash, so nobody can choose
 //! whom to share a set with. In a full set the bucket that is nearest to full is forgotten, which costs its owner
 //! nothing; whoever has so many addresses that others are forgotten has as many buckets anyway.
 
-use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use weir_engine::dispatch::Moment;
+use weir_web::Household;
 
 /// Sets of addresses, and addresses in each: 16,384 in all, in less than a megabyte.
 const SETS: usize = 2048;
@@ -36,14 +35,6 @@ pub(crate) struct Allowances {
     any: AtomicBool,
 }
 
-/// Whose events count together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Network {
-    V4([u8; 4]),
-    /// The first half of the address.
-    V6([u8; 8]),
-}
-
 /// Why an event did not go on at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Held {
@@ -60,7 +51,7 @@ pub(crate) type Counts = [u64; Held::ALL.len()];
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
-    who: Option<Network>,
+    who: Option<Household>,
     /// When its bucket will be full again (GCRA).
     full_at: u64,
     /// Not noted yet, by [`Held::ALL`].
@@ -76,30 +67,6 @@ impl Held {
             Self::Repeated => ("completed", "repeated"),
             Self::Throttled => ("completed", "throttled"),
             Self::Delayed => ("stopped", "delayed"),
-        }
-    }
-}
-
-impl Network {
-    pub(crate) fn of(address: IpAddr) -> Self {
-        match address.to_canonical() {
-            IpAddr::V4(address) => Self::V4(address.octets()),
-            IpAddr::V6(address) => {
-                let [a, b, c, d, e, f, g, h, ..] = address.octets();
-                Self::V6([a, b, c, d, e, f, g, h])
-            }
-        }
-    }
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::V4(octets) => Ipv4Addr::from(*octets).fmt(f),
-            Self::V6(half) => {
-                let network = u128::from(u64::from_be_bytes(*half)) << 64;
-                write!(f, "{}/64", Ipv6Addr::from_bits(network))
-            }
         }
     }
 }
@@ -127,7 +94,7 @@ impl Allowances {
 
     /// Takes one event, if the address has one left. Waits for nothing but the few others of its set, so a swarm may be
     /// locked meanwhile.
-    pub(crate) fn take(&self, who: Network, now: Moment) -> bool {
+    pub(crate) fn take(&self, who: Household, now: Moment) -> bool {
         let Some(interval) = MINUTE.checked_div(self.per_minute().into()) else {
             return true;
         };
@@ -142,7 +109,7 @@ impl Allowances {
     }
 
     /// Counts an event that does not go on at once, and remembers whose it was until it is noted.
-    pub(crate) fn hold(&self, who: Network, why: Held) {
+    pub(crate) fn hold(&self, who: Household, why: Held) {
         self.totals[why as usize].fetch_add(1, Ordering::Relaxed);
         self.with(who, |account| {
             let held = &mut account.held[why as usize];
@@ -157,7 +124,7 @@ impl Allowances {
     }
 
     /// What was held back since this was last asked: by address for `most` of them, then all others together.
-    pub(crate) fn take_noted(&self, most: usize) -> (Vec<(Network, Counts)>, Counts) {
+    pub(crate) fn take_noted(&self, most: usize) -> (Vec<(Household, Counts)>, Counts) {
         let mut noted = Vec::new();
         let mut others = Counts::default();
         if !self.any.swap(false, Ordering::Acquire) {
@@ -180,7 +147,7 @@ impl Allowances {
         (noted, others)
     }
 
-    fn with<R>(&self, who: Network, act: impl FnOnce(&mut Account) -> R) -> R {
+    fn with<R>(&self, who: Household, act: impl FnOnce(&mut Account) -> R) -> R {
         let hashed = self.hasher.hash_one(who);
         let mut set = self.sets[hashed as usize % SETS].lock();
         let found = set.iter().position(|account| account.who == Some(who));
@@ -221,11 +188,11 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn network(text: &str) -> Network {
-        Network::of(text.parse().expect("an address"))
+    fn household(text: &str) -> Household {
+        Household::of(text.parse().expect("an address"))
     }
 
-    fn taken(all: &Allowances, who: Network, now: u64, per_minute: u32) -> usize {
+    fn taken(all: &Allowances, who: Household, now: u64, per_minute: u32) -> usize {
         all.set_per_minute(per_minute);
         let takes = (0..1000).map(|_| all.take(who, Moment(now)));
         takes.filter(|taken| *taken).count()
@@ -233,17 +200,17 @@ mod tests {
 
     #[test]
     fn an_address_has_a_minutes_worth_and_gets_it_back_evenly() {
-        let (all, who) = (Allowances::new(60), network("203.0.113.7"));
+        let (all, who) = (Allowances::new(60), household("203.0.113.7"));
         let now = 1000 * SECOND;
         assert_eq!(taken(&all, who, now, 60), 60);
         assert_eq!(taken(&all, who, now + SECOND - 1, 60), 0);
         assert_eq!(taken(&all, who, now + SECOND, 60), 1);
         assert_eq!(taken(&all, who, now + 31 * SECOND, 60), 30);
         assert_eq!(taken(&all, who, now + 3600 * SECOND, 60), 60, "never more");
-        assert_eq!(taken(&all, network("203.0.113.8"), now, 60), 60);
+        assert_eq!(taken(&all, household("203.0.113.8"), now, 60), 60);
         assert_eq!(taken(&all, who, now + 3600 * SECOND, 0), 1000, "no limit");
-        assert_eq!(taken(&all, network("203.0.113.9"), now, 7), 7);
-        let early = network("203.0.113.10");
+        assert_eq!(taken(&all, household("203.0.113.9"), now, 7), 7);
+        let early = household("203.0.113.10");
         assert_eq!(taken(&all, early, now, 60), 60);
         assert_eq!(
             taken(&all, early, now - SECOND, 60),
@@ -253,18 +220,9 @@ mod tests {
     }
 
     #[test]
-    fn a_household_is_one_however_it_writes_its_address() {
-        assert_eq!(network("203.0.113.7"), network("::ffff:203.0.113.7"));
-        assert_eq!(network("2001:db8:1:2::3"), network("2001:db8:1:2:ffff::"));
-        assert_ne!(network("2001:db8:1:2::3"), network("2001:db8:1:3::3"));
-        assert_eq!(network("203.0.113.7").to_string(), "203.0.113.7");
-        assert_eq!(network("2001:db8:1:2::3").to_string(), "2001:db8:1:2::/64");
-    }
-
-    #[test]
     fn what_is_held_back_is_noted_once_for_each_address() {
         let all = Allowances::new(60);
-        let (one, two) = (network("203.0.113.7"), network("2001:db8::1"));
+        let (one, two) = (household("203.0.113.7"), household("2001:db8::1"));
         for _ in 0..3 {
             all.hold(one, Held::Repeated);
         }
@@ -283,9 +241,9 @@ mod tests {
     #[test]
     fn the_table_stays_as_it_is_and_no_count_is_lost() {
         let all = Allowances::new(60);
-        let busy = network("203.0.113.7");
+        let busy = household("203.0.113.7");
         for number in 0..100_000_u32 {
-            let who = Network::V4(number.to_be_bytes());
+            let who = Household::V4(number.to_be_bytes());
             // A bucket that is far from full is not the one that is forgotten.
             all.take(busy, Moment(SECOND));
             assert!(all.take(who, Moment(0)));

@@ -5,6 +5,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use weir_web::Household;
+
 use super::Seed;
 use super::entry::Endpoint;
 
@@ -67,7 +69,7 @@ impl Sketch {
     }
 
     fn counters(&self, wire: &[u8]) -> impl Iterator<Item = &AtomicU32> {
-        let hash = self.seed.hash(network(wire));
+        let hash = self.seed.hash(household(wire));
         let (first, step) = (hash as u32 as usize, (hash >> 32) as usize | 1);
         (0..self.rows).map(move |row| {
             let column = first.wrapping_add(row.wrapping_mul(step)) % self.columns;
@@ -76,10 +78,8 @@ impl Sketch {
     }
 }
 
-/// The IPv4 address of a peer, or the /64 of an IPv6 one, which one household has.
-fn network(wire: &[u8]) -> &[u8] {
-    match wire.len() {
-        6 => &wire[..4],
-        _ => &wire[..8],
-    }
+/// Whose peer it is. The wire form ends with the port.
+fn household(wire: &[u8]) -> &[u8] {
+    let address = wire.len().saturating_sub(2);
+    Household::octets(&wire[..address])
 }

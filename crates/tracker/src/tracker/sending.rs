@@ -1,9 +1,9 @@
 //! What becomes of an announce that concerns other trackers, and what follows for its reply.
 
 use weir_tracker_proto::{Announce, Event};
+use weir_web::Household;
 
 use super::{Tracker, is_event};
-use crate::forwarding::allowance::Network;
 use crate::forwarding::{self, HeldReply, Kind, Places, Sent, Stays};
 use crate::reply::{AnnounceReply, Refusal};
 use crate::swarm::{Arrival, Forward, ForwardFlags, Known};
@@ -15,7 +15,7 @@ pub(super) struct Sending<'a> {
     pub(super) announce: &'a Announce,
     pub(super) arrival: &'a Arrival,
     pub(super) known: &'a Known,
-    pub(super) client: Network,
+    pub(super) client: Household,
     /// All trackers hear of it at once: `stopped`, and the `completed` that its address may still have sent on.
     pub(super) event: bool,
 }

@@ -2,10 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::Household;
 
 /// Times that a connection moved on since the table last looked at it; one more look is what each request pays for at
 /// most. It bounds how long the lock is held where all have.
@@ -42,26 +44,27 @@ impl Seating {
     }
 }
 
-/// Who holds places: a stranger's address, or one of those that have their own.
+/// Who holds places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Holder {
-    own: bool,
-    net: IpAddr,
+pub enum Holder {
+    /// A household that has a share of them.
+    Stranger(Household),
+    /// This machine or a proxy, which have places of their own.
+    Own(IpAddr),
 }
 
 impl Holder {
-    /// The holder at an address. An IPv6 network of 64 bits is one: whoever has an address there has all of them.
+    /// The holder at an address.
     pub fn at(address: IpAddr, is_proxy: impl Fn(IpAddr) -> bool) -> Self {
         let address = address.to_canonical();
-        let own = address.is_loopback() || is_proxy(address);
-        let net = match address {
-            IpAddr::V6(v6) if !own => {
-                let [a, b, c, d, ..] = v6.segments();
-                Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-            }
-            other => other,
-        };
-        Self { own, net }
+        match address.is_loopback() || is_proxy(address) {
+            true => Self::Own(address),
+            false => Self::Stranger(Household::of(address)),
+        }
+    }
+
+    fn is_own(self) -> bool {
+        matches!(self, Self::Own(_))
     }
 }
 
@@ -174,7 +177,7 @@ impl<E> Table<E> {
             queued: None,
             end: None,
         });
-        self.taken[usize::from(holder.own)] += 1;
+        self.taken[usize::from(holder.is_own())] += 1;
         self.holders.entry(holder).or_default().places += 1;
         let key = Key { place, turn };
         self.wait(key);
@@ -221,9 +224,9 @@ impl<E> Table<E> {
     /// Who gives up a place for a newcomer, if there is none left for it.
     fn who_goes(&mut self, newcomer: Holder) -> Result<Option<(usize, Leaves)>, Leaves> {
         let held = self.holders.get(&newcomer).map_or(0, |held| held.places);
-        let (goes, why) = if !newcomer.own && held >= self.seating.share {
+        let (goes, why) = if !newcomer.is_own() && held >= self.seating.share {
             (self.longest_of(newcomer), Leaves::Share)
-        } else if let Some(own) = self.crowded(newcomer.own) {
+        } else if let Some(own) = self.crowded(newcomer.is_own()) {
             (self.longest_among(own), Leaves::Room)
         } else {
             return Ok(None);
@@ -318,7 +321,7 @@ impl<E> Table<E> {
         let place = self.places[index].take()?;
         self.free.push(index);
         let holder = place.holder;
-        self.taken[usize::from(holder.own)] -= 1;
+        self.taken[usize::from(holder.is_own())] -= 1;
         self.change(holder, |held| {
             held.places -= 1;
             if let Some(since) = place.queued {
@@ -339,7 +342,7 @@ impl<E> Table<E> {
             self.holders.remove(&holder);
         }
         if before != rank {
-            let ranks = &mut self.ranks[usize::from(holder.own)];
+            let ranks = &mut self.ranks[usize::from(holder.is_own())];
             if let Some(before) = before {
                 ranks.remove(&before);
             }

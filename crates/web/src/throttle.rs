@@ -1,0 +1,226 @@
+//! How often a household may do something: send a wrong key, download a file.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
+
+use crate::Household;
+
+/// Households remembered at most; beyond it those longest quiet are forgotten.
+const HOUSEHOLDS: usize = 10_000;
+/// How many are forgotten at once, so that a full table is seldom looked through: whoever has many addresses could
+/// make each of their tries cost a walk through all of it.
+const FORGOTTEN: usize = HOUSEHOLDS / 10;
+/// Times of one household that are kept apart. Further ones join the last, which then counts for longer: nobody gets more
+/// than the pace allows, and a household costs the same memory whatever the pace is.
+const APART: usize = 32;
+
+/// Who did it how often and when, in memory only: a restart forgives.
+#[derive(Debug, Default)]
+pub struct Throttle(Mutex<Table>);
+
+/// What is allowed: so many times in any window of this length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// How often, at least once.
+    pub times: u32,
+    /// In which time.
+    pub window: Duration,
+}
+
+/// Some times close to each other.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    last: Timestamp,
+    count: u32,
+}
+
+type Table = HashMap<Household, VecDeque<Times>>;
+
+impl Throttle {
+    /// Counts one more time, if the household at an address may.
+    ///
+    /// # Errors
+    /// With the time from which on it may again.
+    pub fn take(&self, address: IpAddr, now: Timestamp, pace: Pace) -> Result<(), Timestamp> {
+        let mut table = self.0.lock();
+        let household = Household::of(address);
+        match blocked(&mut table, household, now, pace) {
+            Some(until) => Err(until),
+            None => {
+                count(&mut table, household, now, pace);
+                Ok(())
+            }
+        }
+    }
+
+    /// From when on the household may again, if not now.
+    pub fn blocked(&self, address: IpAddr, now: Timestamp, pace: Pace) -> Option<Timestamp> {
+        blocked(&mut self.0.lock(), Household::of(address), now, pace)
+    }
+
+    /// Counts one more time.
+    pub fn count(&self, address: IpAddr, now: Timestamp, pace: Pace) {
+        count(&mut self.0.lock(), Household::of(address), now, pace);
+    }
+}
+
+fn blocked(table: &mut Table, who: Household, now: Timestamp, pace: Pace) -> Option<Timestamp> {
+    let all = table.get_mut(&who)?;
+    all.retain(|times| now < pace.end(*times));
+    let most = u64::from(pace.times.max(1));
+    let mut left: u64 = all.iter().map(|times| u64::from(times.count)).sum();
+    // The first after whose end there is room for one.
+    all.iter().find_map(|times| {
+        let full = left >= most;
+        left -= u64::from(times.count);
+        (full && left < most).then(|| pace.end(*times))
+    })
+}
+
+fn count(table: &mut Table, who: Household, now: Timestamp, pace: Pace) {
+    if table.len() >= HOUSEHOLDS && !table.contains_key(&who) {
+        forget(table, now, pace);
+    }
+    let all = table.entry(who).or_default();
+    let joins = all.len() >= APART;
+    match all.back_mut() {
+        Some(times) if joins => {
+            times.last = now;
+            times.count = times.count.saturating_add(1);
+        }
+        _ => all.push_back(Times {
+            last: now,
+            count: 1,
+        }),
+    }
+}
+
+impl Pace {
+    /// So many times a minute.
+    pub fn per_minute(times: u32) -> Self {
+        let window = Duration::from_secs(60);
+        Self { times, window }
+    }
+
+    /// When these times no longer count.
+    fn end(self, times: Times) -> Timestamp {
+        let window = SignedDuration::try_from(self.window).unwrap_or(SignedDuration::MAX);
+        times.last.saturating_add(window).unwrap_or(Timestamp::MAX)
+    }
+}
+
+fn forget(table: &mut Table, now: Timestamp, pace: Pace) {
+    table.retain(|_, all| all.back().is_some_and(|last| now < pace.end(*last)));
+    if table.len() < HOUSEHOLDS {
+        return;
+    }
+    let last = |all: &VecDeque<Times>| all.back().map(|times| times.last);
+    let mut quiet: Vec<_> = table.iter().map(|(who, all)| (last(all), *who)).collect();
+    quiet.select_nth_unstable(FORGOTTEN);
+    for (_, household) in &quiet[..FORGOTTEN] {
+        table.remove(household);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACE: Pace = Pace {
+        times: 5,
+        window: Duration::from_secs(60),
+    };
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_000_000 + second).unwrap()
+    }
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn five_in_a_minute_block_until_the_first_is_a_minute_old() {
+        let throttle = Throttle::default();
+        for second in 0..5 {
+            assert_eq!(throttle.blocked(ip("192.0.2.1"), at(second), PACE), None);
+            throttle.count(ip("192.0.2.1"), at(second), PACE);
+        }
+        assert_eq!(
+            throttle.blocked(ip("192.0.2.1"), at(10), PACE),
+            Some(at(60))
+        );
+        assert_eq!(throttle.blocked(ip("192.0.2.2"), at(10), PACE), None);
+        assert_eq!(throttle.blocked(ip("192.0.2.1"), at(60), PACE), None);
+        throttle.count(ip("192.0.2.1"), at(60), PACE);
+        assert_eq!(
+            throttle.blocked(ip("192.0.2.1"), at(60), PACE),
+            Some(at(61))
+        );
+    }
+
+    #[test]
+    fn an_ipv6_network_counts_as_one_address() {
+        let throttle = Throttle::default();
+        for n in 0..5 {
+            throttle.count(ip(&format!("2001:db8::{n}")), at(0), PACE);
+        }
+        assert!(
+            throttle
+                .blocked(ip("2001:db8::ffff"), at(1), PACE)
+                .is_some()
+        );
+        assert!(
+            throttle
+                .blocked(ip("2001:db8:0:1::1"), at(1), PACE)
+                .is_none()
+        );
+        for _ in 0..5 {
+            throttle.count(ip("::ffff:192.0.2.9"), at(0), PACE);
+        }
+        assert!(throttle.blocked(ip("192.0.2.9"), at(1), PACE).is_some());
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_busy_stay() {
+        let throttle = Throttle::default();
+        for n in 0..HOUSEHOLDS as u32 + 50 {
+            throttle.count(IpAddr::from(n.to_be_bytes()), at(i64::from(n % 3)), PACE);
+            throttle.count(ip("203.0.113.1"), at(5), PACE);
+        }
+        let left = throttle.0.lock().len();
+        assert!(
+            (HOUSEHOLDS - FORGOTTEN..=HOUSEHOLDS).contains(&left),
+            "{left}"
+        );
+        assert!(throttle.0.lock().values().all(|times| times.len() <= APART));
+        assert!(throttle.blocked(ip("203.0.113.1"), at(6), PACE).is_some());
+    }
+
+    #[test]
+    fn a_pace_holds_in_every_window_however_many_times_it_allows() {
+        let pace = Pace::per_minute(120);
+        let throttle = Throttle::default();
+        let mut taken = Vec::new();
+        // Unevenly: some seconds three tries, some none.
+        for second in 0..600_i64 {
+            for _ in 0..(second * 7) % 10 / 3 * 2 {
+                if throttle.take(ip("192.0.2.1"), at(second), pace).is_ok() {
+                    taken.push(second);
+                }
+            }
+        }
+        for (index, from) in taken.iter().enumerate() {
+            let within = taken[index..].iter().take_while(|at| **at < from + 60);
+            assert!(within.count() <= 120, "from second {from}");
+        }
+        assert!(taken.len() > 600, "{} of about 1,200", taken.len());
+        assert_eq!(throttle.take(ip("192.0.2.2"), at(600), pace), Ok(()));
+        let until = throttle.take(ip("192.0.2.1"), at(599), Pace::per_minute(1));
+        assert_eq!(until, Err(at(taken[taken.len() - 1] + 60)));
+    }
+}
