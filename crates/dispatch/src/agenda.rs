@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::job::Key;
+use crate::job::JobKey;
 use crate::jobs::JobSlot;
 use crate::moment::Moment;
 use crate::spread::KeyTable;
@@ -16,7 +16,7 @@ pub(crate) struct Agenda {
     /// By due time, then by the serial number of the job (rule 20).
     entries: BTreeMap<(Moment, u64), JobSlot>,
     /// The jobs that have a scheduled key; each key is here at most once (rule 15).
-    keys: KeyTable<Key, JobSlot>,
+    keys: KeyTable<JobKey, JobSlot>,
 }
 
 impl Agenda {
@@ -24,23 +24,23 @@ impl Agenda {
         self.entries.len()
     }
 
-    pub(crate) fn holds(&self, key: Option<Key>) -> bool {
+    pub(crate) fn holds(&self, key: Option<JobKey>) -> bool {
         self.find(key).is_some()
     }
 
     /// The job with this key.
-    pub(crate) fn find(&self, key: Option<Key>) -> Option<JobSlot> {
+    pub(crate) fn find(&self, key: Option<JobKey>) -> Option<JobSlot> {
         key.and_then(|key| self.keys.get(&key).copied())
     }
 
-    pub(crate) fn insert(&mut self, place: (Moment, u64), key: Option<Key>, slot: JobSlot) {
+    pub(crate) fn insert(&mut self, place: (Moment, u64), key: Option<JobKey>, slot: JobSlot) {
         self.entries.insert(place, slot);
         if let Some(key) = key {
             self.keys.insert(key, slot);
         }
     }
 
-    pub(crate) fn remove(&mut self, place: (Moment, u64), key: Option<Key>) {
+    pub(crate) fn remove(&mut self, place: (Moment, u64), key: Option<JobKey>) {
         self.entries.remove(&place);
         if let Some(key) = key {
             self.keys.remove(&key);

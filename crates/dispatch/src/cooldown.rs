@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::job::State;
+use crate::job::Availability;
 use crate::moment::Moment;
 use crate::policy::FailurePolicy;
 
@@ -13,7 +13,7 @@ use crate::policy::FailurePolicy;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Health {
     /// Set when a cooldown begins and taken away by a success: past its end the upstream is probing.
-    cooldown: Option<Rest>,
+    cooldown: Option<Cooldown>,
     rung: u8,
     /// Failures in a row.
     failures: u32,
@@ -25,7 +25,7 @@ pub(crate) struct Health {
 
 /// A time in which an upstream is left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rest {
+pub struct Cooldown {
     /// The first moment at which it may be called again.
     pub until: Moment,
     /// What began it, which also decides whether it shows as disabled.
@@ -54,9 +54,9 @@ impl Cause {
 
 /// What is kept of an upstream's health across a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HealthRow {
+pub struct SavedHealth {
     /// A cooldown that no success has ended yet; it may be over, and the upstream probing.
-    pub rest: Option<Rest>,
+    pub cooldown: Option<Cooldown>,
     /// The rung on the ladder; 0 is healthy.
     pub rung: u8,
     /// Failures in a row, which a success sets to 0.
@@ -108,14 +108,14 @@ impl Health {
         self.is_probing(now) && call.number >= self.mark && !call.during_cooldown
     }
 
-    pub(crate) fn state(&self, now: Moment) -> State {
+    pub(crate) fn state(&self, now: Moment) -> Availability {
         match self.cooldown {
             // Rule 34: whatever goes on beneath it, off is all that shows.
-            _ if self.off => State::Off,
-            None => State::Open,
-            Some(cooldown) if cooldown.until <= now => State::Probing,
-            Some(Rest { until, cause }) if cause.disables() => State::Disabled { until },
-            Some(Rest { until, .. }) => State::Cooldown { until },
+            _ if self.off => Availability::Off,
+            None => Availability::Open,
+            Some(cooldown) if cooldown.until <= now => Availability::Probing,
+            Some(Cooldown { until, cause }) if cause.disables() => Availability::Disabled { until },
+            Some(Cooldown { until, .. }) => Availability::Cooldown { until },
         }
     }
 
@@ -127,7 +127,7 @@ impl Health {
         self.failures
     }
 
-    pub(crate) fn cooldown(&self) -> Option<Rest> {
+    pub(crate) fn cooldown(&self) -> Option<Cooldown> {
         self.cooldown
     }
 
@@ -170,7 +170,7 @@ impl Health {
             Cause::Failed
         };
         let until = now + self.climb(policy);
-        self.begin(Rest { until, cause }, call)
+        self.begin(Cooldown { until, cause }, call)
     }
 
     /// The upstream asked to be left alone. Says whether a cooldown began or grew.
@@ -189,7 +189,7 @@ impl Health {
             None => policy.throttled.unwrap_or_else(|| self.climb(policy)),
         };
         self.begin(
-            Rest {
+            Cooldown {
                 until: now + span,
                 cause: Cause::Throttled,
             },
@@ -213,7 +213,7 @@ impl Health {
             _ => self.climb(policy).max(at_least.unwrap_or_default()),
         };
         self.begin(
-            Rest {
+            Cooldown {
                 until: now + span,
                 cause: Cause::Rejected,
             },
@@ -221,9 +221,9 @@ impl Health {
         )
     }
 
-    pub(crate) fn row(&self) -> HealthRow {
-        HealthRow {
-            rest: self.cooldown,
+    pub(crate) fn row(&self) -> SavedHealth {
+        SavedHealth {
+            cooldown: self.cooldown,
             rung: self.rung,
             failures: self.failures,
             off: self.off,
@@ -231,17 +231,17 @@ impl Health {
     }
 
     /// Takes a stored row in.
-    pub(crate) fn restore(policy: &FailurePolicy, row: &HealthRow, now: Moment) -> Self {
+    pub(crate) fn restore(policy: &FailurePolicy, row: &SavedHealth, now: Moment) -> Self {
         let top = policy.ladder.iter().copied().max().unwrap_or_default();
         // Rule 52: stored ends are wall time. Where the wall clock was ahead when one was written, or the
         // ladder was longer then, the upstream would be left alone for longer than anything now allows.
-        let cooldown = row.rest.map(|cooldown| {
+        let cooldown = row.cooldown.map(|cooldown| {
             let own = match cooldown.cause {
                 Cause::Throttled | Cause::Failed => policy.throttled.unwrap_or_default(),
                 Cause::Rejected | Cause::FailedOften => Duration::ZERO,
             };
             let longest = own.max(top).max(policy.longest);
-            Rest {
+            Cooldown {
                 until: cooldown.until.min(now + longest),
                 ..cooldown
             }
@@ -273,7 +273,7 @@ impl Health {
     }
 
     /// Begins a cooldown, unless one that is as long or longer is under way (rule 27).
-    fn begin(&mut self, cooldown: Rest, call: CallStart) -> bool {
+    fn begin(&mut self, cooldown: Cooldown, call: CallStart) -> bool {
         if self.cooldown.is_some_and(|old| old.until >= cooldown.until) {
             return false;
         }

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use crate::agenda::Agenda;
 use crate::crew::Crew;
 use crate::heap::Heap;
-use crate::job::{End, JobId, Key, Next, Start, UpstreamId, Wait};
+use crate::job::{End, JobId, JobKey, Next, Start, UpstreamId, Wait};
 use crate::jobs::{JobSlot, Jobs};
 use crate::moment::Moment;
 use crate::policy::{Budget, MAX_CLASSES, Policy};
@@ -24,7 +24,7 @@ use crate::record::What;
 use crate::spread::KeyTable;
 use crate::upstream::Upstream;
 
-pub use look::{AgendaRow, Status, UpstreamRow, UpstreamStatus};
+pub use look::{SavedJob, SavedUpstream, Status, UpstreamStatus};
 
 /// Decides whose turn it is, for one front.
 #[derive(Clone, Debug)]
@@ -44,9 +44,9 @@ pub struct Dispatcher {
     /// When a job of each class last started on this front.
     last_starts: [Option<Moment>; MAX_CLASSES],
     /// The job that holds each pending key, from its submission to its end.
-    pending: KeyTable<Key, JobSlot>,
+    pending: KeyTable<JobKey, JobSlot>,
     /// The order keys of calls under way, with the jobs that stand aside for them.
-    under_way: KeyTable<Key, SmallVec<[JobSlot; 2]>>,
+    under_way: KeyTable<JobKey, SmallVec<[JobSlot; 2]>>,
     /// Jobs in queues, among the probes and standing aside: what `capacity` bounds.
     queued: u32,
     /// Jobs taken in so far.
@@ -376,7 +376,7 @@ impl Dispatcher {
         up.waits_for = Some(reason);
         // The beginning of a cooldown has left a record already. It is remembered all the same: the start that
         // follows it says what was waited for.
-        if reason != Wait::Rest {
+        if reason != Wait::Cooldown {
             let head = up.queues[first]
                 .head()
                 .expect("the bit of an empty queue is not set");

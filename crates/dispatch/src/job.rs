@@ -18,7 +18,7 @@ pub struct JobId(pub u64);
 /// What makes two jobs the same. Fronts make it with a keyed hash whose collisions cannot be made from outside: the
 /// dispatcher's tables take it as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(pub NonZeroU64);
+pub struct JobKey(pub NonZeroU64);
 
 /// One call to one upstream, as it is submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,14 +34,14 @@ pub struct Job {
     /// The longest next wait that it accepts, in place of its class's. `None` accepts what the class does.
     pub max_wait: Option<Duration>,
     /// While a job with this key is pending (scheduled, queued or under way), another is a duplicate.
-    pub pending: Option<Key>,
+    pub pending: Option<JobKey>,
     /// While a job with this key is on the agenda, another is not put there: neither a new one nor one that
     /// would have a further attempt.
-    pub scheduled: Option<Key>,
+    pub scheduled: Option<JobKey>,
     /// Calls with the same key never overlap: a job whose turn comes while such a call is under way
     /// stands aside, lets later jobs pass, and takes its place again (by submit number) when it ends.
     /// Meant for jobs of one upstream: at another one a job notices only when its own turn comes.
-    pub order: Option<Key>,
+    pub order: Option<JobKey>,
     /// An operator's probe: starts although the upstream cools down or is off, waits for neither spacing nor
     /// windows, and is the first of its upstream; only the in-flight limit holds it.
     pub probe: bool,
@@ -72,7 +72,7 @@ impl Job {
 
 /// What became of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum Admission {
     /// It is queued, and the next question to the dispatcher may start it.
     Queued(JobId),
     /// It is on the agenda: for its own time, or because there was no room.
@@ -91,7 +91,7 @@ pub enum End {
     /// Its turn would have come too late, or its upstream is left alone.
     Skipped(Skip),
     /// There was no room for it.
-    Dropped(Drop),
+    Dropped(DropReason),
     /// Whoever wanted it took it back before it started.
     Cancelled,
     /// The dispatcher was shut down before it started, or before it had another attempt.
@@ -116,7 +116,7 @@ pub enum Wait {
     /// An operator has switched it off.
     Off,
     /// It cools down, or is disabled.
-    Rest,
+    Cooldown,
     /// A window is used up.
     Window,
     /// The spacing since its last start, times the share of the class.
@@ -125,7 +125,7 @@ pub enum Wait {
 
 /// Why there was no room for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Drop {
+pub enum DropReason {
     /// The front's queue is full.
     QueueFull,
     /// Its upstream holds its share of the queue, so that one slow upstream cannot fill it (rule 17).
@@ -210,7 +210,7 @@ pub enum Next {
 
 /// Whether an upstream is called at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum Availability {
     /// It is called.
     Open,
     /// It is left alone for a while, as it asked or because it failed.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::job::{Job, JobId, Key};
+use crate::job::{Job, JobId, JobKey};
 use crate::moment::Moment;
 use crate::policy::{Budget, Class};
 use crate::record::Asker;
@@ -79,9 +79,9 @@ const _: () = assert!(size_of::<JobRecord>() == 64, "a record is one cache line"
 pub(crate) struct Extras {
     /// Its own max-wait.
     pub(crate) max_wait: Option<Duration>,
-    pub(crate) pending: Option<Key>,
-    pub(crate) scheduled: Option<Key>,
-    pub(crate) order: Option<Key>,
+    pub(crate) pending: Option<JobKey>,
+    pub(crate) scheduled: Option<JobKey>,
+    pub(crate) order: Option<JobKey>,
 }
 
 /// The neighbours of a job in a list.
@@ -227,7 +227,7 @@ impl Jobs {
     }
 
     #[inline]
-    pub(crate) fn order(&self, slot: JobSlot) -> Option<Key> {
+    pub(crate) fn order(&self, slot: JobSlot) -> Option<JobKey> {
         self.extras(slot).order
     }
 }

@@ -20,12 +20,13 @@ pub mod rules;
 mod spread;
 mod upstream;
 
-pub use cooldown::{Cause, HealthRow, Rest};
-pub use dispatcher::{AgendaRow, Dispatcher, Status, UpstreamRow, UpstreamStatus};
+pub use cooldown::{Cause, Cooldown, SavedHealth};
+pub use dispatcher::{Dispatcher, SavedJob, SavedUpstream, Status, UpstreamStatus};
 pub use job::{
-    After, Drop, End, Entry, Finish, Job, JobId, Key, Next, Skip, Start, State, UpstreamId, Wait,
+    Admission, After, Availability, DropReason, End, Finish, Job, JobId, JobKey, Next, Skip, Start,
+    UpstreamId, Wait,
 };
 pub use moment::Moment;
 pub use policy::{Budget, Class, MAX_CLASSES, Policy, Quota, Usage, Window, Windows};
-pub use quota::{WindowRow, WindowUse};
+pub use quota::{SavedWindow, WindowUse};
 pub use record::{Asker, Decision, What};

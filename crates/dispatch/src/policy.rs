@@ -49,14 +49,14 @@ pub struct ClassPolicy {
     /// The longest next wait of the upstream that a job of this class accepts; `None` accepts any.
     pub max_wait: Option<Duration>,
     /// What happens to queued jobs when their upstream begins to cool down.
-    pub on_rest: OnRest,
+    pub on_cooldown: OnCooldown,
     /// What happens to a job that finds no room in the queue.
     pub overflow: Overflow,
 }
 
 /// What happens to queued jobs of a class when their upstream begins to cool down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnRest {
+pub enum OnCooldown {
     /// They stay queued, if their max-wait allows.
     Hold,
     /// They end as skipped; so do jobs that are submitted or fall due during the cooldown.

@@ -85,7 +85,7 @@ impl Learned {
 
 /// What is kept of a window across a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WindowRow {
+pub struct SavedWindow {
     /// A limit that the upstream told.
     pub learned: Option<u32>,
     /// When starts were made, and how many at that moment; oldest first.
@@ -213,10 +213,10 @@ impl Allowance {
     }
 
     /// What to keep, in the order of [`Window::ALL`].
-    pub(crate) fn rows(&self) -> [WindowRow; 3] {
+    pub(crate) fn rows(&self) -> [SavedWindow; 3] {
         Window::ALL.map(|window| {
             let tally = &self.books.tallies[window as usize];
-            WindowRow {
+            SavedWindow {
                 learned: tally.learned.map(|learned| learned.limit),
                 starts: tally.starts.times().collect(),
             }
@@ -225,7 +225,7 @@ impl Allowance {
 
     /// Takes stored rows in. A start in the future counts as now; one that no longer counts is
     /// forgotten, also where another quota would count it again.
-    pub(crate) fn restore(&mut self, rows: &[WindowRow; 3], now: Moment) {
+    pub(crate) fn restore(&mut self, rows: &[SavedWindow; 3], now: Moment) {
         for (window, row) in Window::ALL.into_iter().zip(rows) {
             // The limit first: whether starts are taken in depends on there being one.
             let mut starts = Starts::default();

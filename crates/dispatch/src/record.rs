@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::cooldown::Rest;
-use crate::job::{Drop, Skip, Wait};
+use crate::cooldown::Cooldown;
+use crate::job::{DropReason, Skip, Wait};
 use crate::moment::Moment;
 use crate::policy::Class;
 
@@ -51,9 +51,9 @@ pub enum What {
         until: Moment,
     },
     /// A cooldown began or grew.
-    Rested {
+    CooldownBegan {
         /// Its end and what began it.
-        rest: Rest,
+        cooldown: Cooldown,
         /// The rung that the upstream stands on now; 0 for one that merely asked to be left alone.
         rung: u8,
     },
@@ -69,7 +69,7 @@ pub enum What {
     /// A job was not taken in because the same is pending already.
     Duplicate,
     /// A job was not taken in, or had no further attempt, for want of room.
-    Dropped(Drop),
+    Dropped(DropReason),
     /// A queued job became more urgent.
     Raised {
         /// Its class before.

@@ -46,7 +46,7 @@
 //!     later time, off, cooldown, max-wait, queue full, backlog full.
 //! 15. A job for later goes to the agenda whatever the state of its upstream, which is asked when the job is due.
 //!     The agenda refuses a scheduled key that it holds already, then every job while it is full.
-//! 16. A skip says why. Off has neither wait nor limit; a cooldown that ends the class ([`OnRest::End`]) has the
+//! 16. A skip says why. Off has neither wait nor limit; a cooldown that ends the class ([`OnCooldown::End`]) has the
 //!     time left and no limit, and comes before max-wait; max-wait has both, and skips a job whose upstream's next
 //!     wait is longer than the limit, not one whose wait equals it.
 //! 17. One upstream's share of the queue is twice an even share, but at most half of the queue and at least
@@ -145,7 +145,7 @@
 //! [`FailurePolicy::longest`]: crate::policy::FailurePolicy::longest
 //! [`FailurePolicy::threshold`]: crate::policy::FailurePolicy::threshold
 //! [`FailurePolicy::throttled`]: crate::policy::FailurePolicy::throttled
-//! [`OnRest::End`]: crate::policy::OnRest::End
+//! [`OnCooldown::End`]: crate::policy::OnCooldown::End
 //! [`Policy::again_class`]: crate::Policy::again_class
 //! [`Policy::aging`]: crate::Policy::aging
 //! [`Policy::backlog_floor`]: crate::Policy::backlog_floor

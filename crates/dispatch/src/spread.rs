@@ -1,6 +1,6 @@
 //! The hash of the dispatcher's tables, whose keys are numbers that nobody outside can choose.
 //!
-//! A [`Key`](crate::Key) is a keyed hash already: its maker has a secret, so its bits are as good as random and collisions
+//! A [`JobKey`](crate::JobKey) is a keyed hash already: its maker has a secret, so its bits are as good as random and collisions
 //! cannot be made. To hash it once more with a secret would cost time at every submission and protect nothing.
 //! The one multiplication stays because tests, benches and simulations count their keys 1, 2, 3.
 

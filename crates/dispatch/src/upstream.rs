@@ -168,7 +168,7 @@ impl Upstream {
         }
         let mut ready = (
             self.health.cooling_until(now).unwrap_or_default(),
-            Wait::Rest,
+            Wait::Cooldown,
         );
         // Only what ends later replaces what was named before, so of equal waits the first is named.
         let window = self.allowance(budget).next();

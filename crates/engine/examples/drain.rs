@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::{
-    Class, ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow, Policy, Quota, Windows,
+    Class, ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow, Policy, Quota, Windows,
 };
 use weir_engine::dispatch::{Job, UpstreamId};
 use weir_engine::{Call, Engine, Options, Outcome, Permit, Timeline, Weather};
@@ -179,7 +179,7 @@ fn policy(capacity: u32, workers: u32) -> Policy {
     let class = |gap_permille| ClassPolicy {
         gap_permille,
         max_wait: None,
-        on_rest: OnRest::Hold,
+        on_cooldown: OnCooldown::Hold,
         overflow: Overflow::Drop,
     };
     Policy {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use weir_dispatch::{Class, Drop, Finish, Skip, UpstreamId, Usage};
+use weir_dispatch::{Class, DropReason, Finish, Skip, UpstreamId, Usage};
 
 use crate::shared::Shared;
 use crate::weather::Trouble;
@@ -106,7 +106,7 @@ pub enum Ended {
     /// Its turn would have come too late, or its upstream is left alone.
     Skipped(Skip),
     /// There was no room for it.
-    Dropped(Drop),
+    Dropped(DropReason),
     /// Nobody wanted it any more.
     Cancelled,
     /// Its call panicked.

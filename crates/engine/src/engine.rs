@@ -10,7 +10,9 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use weir_dispatch::{Asker, Class, Dispatcher, Entry, Job, JobId, Key, Moment, Policy, Skip};
+use weir_dispatch::{
+    Admission, Asker, Class, Dispatcher, Job, JobId, JobKey, Moment, Policy, Skip,
+};
 
 use crate::call::{Call, Outcome, Permit};
 use crate::driver;
@@ -217,10 +219,10 @@ impl Engine {
                 effects.used += 1;
                 let entry = state.dispatcher.submit(now, job);
                 match entry {
-                    Entry::Queued(_) => intake.queued += 1,
-                    Entry::Scheduled(_) => intake.scheduled += 1,
-                    Entry::Duplicate(_) => intake.duplicates += 1,
-                    Entry::Ended(_) => intake.ended += 1,
+                    Admission::Queued(_) => intake.queued += 1,
+                    Admission::Scheduled(_) => intake.scheduled += 1,
+                    Admission::Duplicate(_) => intake.duplicates += 1,
+                    Admission::Ended(_) => intake.ended += 1,
                 }
                 state.take_in(entry, call, Asked::Nobody, effects);
             }
@@ -245,8 +247,8 @@ impl Engine {
     /// the agenda, by their keys there.
     pub fn cancel_keys(
         &self,
-        queued: impl IntoIterator<Item = Key>,
-        scheduled: impl IntoIterator<Item = Key>,
+        queued: impl IntoIterator<Item = JobKey>,
+        scheduled: impl IntoIterator<Item = JobKey>,
     ) {
         self.shared.with(|state, now, _| {
             for key in queued {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_dispatch::{AgendaRow, JobId, Moment, UpstreamId, UpstreamRow};
+use weir_dispatch::{JobId, Moment, SavedJob, SavedUpstream, UpstreamId};
 
 /// Takes changed rows, in the order of the changes. Called without any lock of the engine held that
 /// a submission needs; it must neither block nor call the engine: it hands the rows to a writer.
@@ -37,7 +37,7 @@ pub struct KeptUpstream {
     /// Its name, which lasts.
     pub name: Arc<str>,
     /// The dispatcher's row.
-    pub row: UpstreamRow,
+    pub row: SavedUpstream,
     /// Why it is off, while an operator has it off.
     pub off: Option<Off>,
 }
@@ -59,7 +59,7 @@ pub enum AgendaChange {
     /// It is there now, and its front wants it kept.
     Put {
         /// The dispatcher's row.
-        row: AgendaRow,
+        row: SavedJob,
         /// The name of the upstream that it calls.
         upstream: Arc<str>,
         /// The front's own bytes.

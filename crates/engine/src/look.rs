@@ -131,11 +131,12 @@ impl Engine {
         let now = self.shared.timeline.now();
         let state = self.shared.state.lock();
         let rest = |upstream| match state.dispatcher.state(now, upstream) {
-            Some(weir_dispatch::State::Open | weir_dispatch::State::Probing) => None,
+            Some(weir_dispatch::Availability::Open | weir_dispatch::Availability::Probing) => None,
             Some(
-                weir_dispatch::State::Cooldown { until } | weir_dispatch::State::Disabled { until },
+                weir_dispatch::Availability::Cooldown { until }
+                | weir_dispatch::Availability::Disabled { until },
             ) => Some(until),
-            Some(weir_dispatch::State::Off) | None => Some(Moment::NEVER),
+            Some(weir_dispatch::Availability::Off) | None => Some(Moment::NEVER),
         };
         upstreams.into_iter().map(rest).collect()
     }

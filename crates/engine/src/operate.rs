@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dispatch::{Asker, Budget, Class, Job, Quota, UpstreamId, UpstreamRow, Usage};
+use weir_dispatch::{Asker, Budget, Class, Job, Quota, SavedUpstream, UpstreamId, Usage};
 
 use crate::call::Call;
 use crate::engine::Engine;
@@ -22,7 +22,7 @@ impl Engine {
     }
 
     /// Takes a stored row in for an upstream that was just added.
-    pub fn restore(&self, upstream: UpstreamId, row: &UpstreamRow, off: Option<Off>) {
+    pub fn restore(&self, upstream: UpstreamId, row: &SavedUpstream, off: Option<Off>) {
         self.shared.with(|state, now, _| {
             state.dispatcher.restore(now, upstream, row);
             if let Some(side) = state.sides.get_mut(upstream.0 as usize) {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
-use weir_dispatch::{Budget, Class, JobId, Moment, UpstreamRow};
+use weir_dispatch::{Budget, Class, JobId, Moment, SavedUpstream};
 use weir_store::state::{self, Change, Payload, State, Wall};
 
 use crate::engine::Engine;
@@ -52,7 +52,7 @@ struct Book {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestoredUpstream {
     /// The dispatcher's row.
-    pub row: UpstreamRow,
+    pub row: SavedUpstream,
     /// Why it is off, if an operator had it off.
     pub off: Option<Off>,
 }

@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use weir_dispatch::{
-    Asker, Cause, Class, Decision, Drop, Moment, Rest, Skip, Wait, What, Window, WindowUse,
+    Asker, Cause, Class, Cooldown, Decision, DropReason, Moment, Skip, Wait, What, Window,
+    WindowUse,
 };
 
 use crate::keeper::Off;
@@ -42,10 +43,10 @@ pub fn sentence(decision: &Decision, scene: &Scene<'_>) -> String {
     let words = match decision.what {
         What::Started { waited, reason, .. } => started(waited, reason),
         What::Waits { reason, until } => waits(reason, until, scene),
-        What::Rested { rest, rung } if rest.cause.disables() => {
-            disabled(decision, rest, rung, scene)
+        What::CooldownBegan { cooldown, rung } if cooldown.cause.disables() => {
+            disabled(decision, cooldown, rung, scene)
         }
-        What::Rested { rest, rung } => cooling(decision, rest, rung, scene),
+        What::CooldownBegan { cooldown, rung } => cooling(decision, cooldown, rung, scene),
         What::Healed => healed(),
         What::Skipped(skip) => skipped(decision, skip, scene),
         What::Shared { with } => return shared(decision, with, scene),
@@ -96,20 +97,20 @@ fn waits(reason: Wait, until: Moment, scene: &Scene<'_>) -> String {
             format!("waits: its quota is used up, next slot {next}")
         }
         (Wait::Off, _) => "waits: an operator has it off".to_owned(),
-        (Wait::Rest | Wait::Gap, _) => {
+        (Wait::Cooldown | Wait::Gap, _) => {
             let next = (scene.clock)(until, true);
             format!("waits for {}, next slot {next}", name(reason))
         }
     }
 }
 
-fn cooling(decision: &Decision, rest: Rest, rung: u8, scene: &Scene<'_>) -> String {
-    let until = until(rest.until, scene);
-    let why = match rest.cause {
+fn cooling(decision: &Decision, cooldown: Cooldown, rung: u8, scene: &Scene<'_>) -> String {
+    let until = until(cooldown.until, scene);
+    let why = match cooldown.cause {
         Cause::Throttled => {
             let (at, asked) = (
                 (scene.clock)(decision.at, false),
-                decision.at.until(rest.until),
+                decision.at.until(cooldown.until),
             );
             let said = fault(decision, scene).unwrap_or("it was overloaded");
             format!("{said} at {at}, so it is left alone for {}", span(asked))
@@ -122,10 +123,10 @@ fn cooling(decision: &Decision, rest: Rest, rung: u8, scene: &Scene<'_>) -> Stri
     format!("is cooling down until {until}: {why}")
 }
 
-fn disabled(decision: &Decision, rest: Rest, rung: u8, scene: &Scene<'_>) -> String {
+fn disabled(decision: &Decision, cooldown: Cooldown, rung: u8, scene: &Scene<'_>) -> String {
     let since = (scene.clock)(decision.at, false);
     let why = fault(decision, scene).unwrap_or("it failed too often");
-    let probed = (scene.clock)(rest.until, false);
+    let probed = (scene.clock)(cooldown.until, false);
     let later = scene.ladder.get(usize::from(rung)).or(scene.ladder.last());
     let later = later.map_or_else(String::new, |rest| {
         format!("; if that fails, {} later", span(*rest))
@@ -163,13 +164,13 @@ fn shared(decision: &Decision, with: Asker, scene: &Scene<'_>) -> String {
     format!("{who} shared: {one} asked what {other} had asked.")
 }
 
-fn dropped(reason: Drop, scene: &Scene<'_>) -> String {
+fn dropped(reason: DropReason, scene: &Scene<'_>) -> String {
     match reason {
-        Drop::QueueFull => format!("dropped: queue full ({})", grouped(scene.capacity)),
-        Drop::Backlog => "dropped: its share of the queue is used up".to_owned(),
-        Drop::AgendaFull => "dropped: the agenda is full".to_owned(),
-        Drop::Scheduled => "dropped: the same is on the agenda".to_owned(),
-        Drop::Gone => "dropped: the upstream was taken away".to_owned(),
+        DropReason::QueueFull => format!("dropped: queue full ({})", grouped(scene.capacity)),
+        DropReason::Backlog => "dropped: its share of the queue is used up".to_owned(),
+        DropReason::AgendaFull => "dropped: the agenda is full".to_owned(),
+        DropReason::Scheduled => "dropped: the same is on the agenda".to_owned(),
+        DropReason::Gone => "dropped: the upstream was taken away".to_owned(),
     }
 }
 
@@ -240,7 +241,7 @@ fn until(moment: Moment, scene: &Scene<'_>) -> String {
 fn name(reason: Wait) -> &'static str {
     match reason {
         Wait::Off => "an operator",
-        Wait::Rest => "the end of its rest",
+        Wait::Cooldown => "the end of its rest",
         Wait::Window => "quota",
         Wait::Gap => "spacing",
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use weir_dispatch::{Moment, State, UpstreamId};
+use weir_dispatch::{Availability, Moment, UpstreamId};
 
 use crate::call::{Ended, Outcome};
 use crate::keeper::Off;
@@ -35,7 +35,7 @@ pub(crate) struct Side {
 
 /// A state without its times, as a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of `State`")]
+#[expect(missing_docs, reason = "the names are those of `Availability`")]
 pub enum Standing {
     Open,
     Cooldown,
@@ -66,14 +66,14 @@ impl Standing {
     }
 }
 
-impl From<State> for Standing {
-    fn from(state: State) -> Self {
+impl From<Availability> for Standing {
+    fn from(state: Availability) -> Self {
         match state {
-            State::Open => Self::Open,
-            State::Cooldown { .. } => Self::Cooldown,
-            State::Probing => Self::Probing,
-            State::Disabled { .. } => Self::Disabled,
-            State::Off => Self::Manual,
+            Availability::Open => Self::Open,
+            Availability::Cooldown { .. } => Self::Cooldown,
+            Availability::Probing => Self::Probing,
+            Availability::Disabled { .. } => Self::Disabled,
+            Availability::Off => Self::Manual,
         }
     }
 }
@@ -150,8 +150,10 @@ impl state::State {
         if let Some(before) = side.note(now, state.into(), self.history) {
             let (name, standing) = (&*side.name, Standing::from(state));
             let rest = match state {
-                State::Cooldown { until } | State::Disabled { until } => Some(now.until(until)),
-                State::Open | State::Probing | State::Off => None,
+                Availability::Cooldown { until } | Availability::Disabled { until } => {
+                    Some(now.until(until))
+                }
+                Availability::Open | Availability::Probing | Availability::Off => None,
             };
             let seconds = rest.map(|rest| rest.as_secs());
             let why = side.last_error.as_ref().filter(|_| rest.is_some());

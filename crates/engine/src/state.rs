@@ -4,7 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dispatch::{AgendaRow, Budget, Dispatcher, End, Entry, JobId, Moment, Start, UpstreamId};
+use weir_dispatch::{
+    Admission, Budget, Dispatcher, End, JobId, Moment, SavedJob, Start, UpstreamId,
+};
 
 use crate::call::{Call, Ended, KEPT_BYTES};
 use crate::keeper::{AgendaChange, Changes, KeptUpstream};
@@ -42,7 +44,7 @@ impl State {
     /// A submission was judged. Gives the job, also where it is somebody else's.
     pub(crate) fn take_in(
         &mut self,
-        entry: Entry,
+        entry: Admission,
         call: Arc<dyn Call>,
         asked: Asked,
         effects: &mut Effects,
@@ -51,11 +53,11 @@ impl State {
         // Jobs that ended leave the table first: the new one may have the place of one of them.
         self.reap(None, effects);
         match entry {
-            Entry::Queued(job) | Entry::Scheduled(job) => {
+            Admission::Queued(job) | Admission::Scheduled(job) => {
                 self.payloads.insert(job, Payload::new(call, asked));
                 Some(job)
             }
-            Entry::Duplicate(job) => {
+            Admission::Duplicate(job) => {
                 self.counters.duplicates += 1;
                 effects.unused.push(call);
                 if let Some(payload) = self.payloads.find(job) {
@@ -63,7 +65,7 @@ impl State {
                 }
                 Some(job)
             }
-            Entry::Ended(end) => {
+            Admission::Ended(end) => {
                 let ended = plain(end);
                 self.counters.end_unsent(ended);
                 effects.ended.push((Payload::new(call, asked), ended));
@@ -154,7 +156,7 @@ impl State {
         }
     }
 
-    fn kept(&mut self, row: AgendaRow) -> Option<AgendaChange> {
+    fn kept(&mut self, row: SavedJob) -> Option<AgendaChange> {
         let call = self.payloads.find(row.job)?.call.clone();
         // Under the lock: a front that panics here loses its own entry and nothing else.
         let kept = catch_unwind(AssertUnwindSafe(|| call.keep())).ok()??;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_dispatch::Drop;
+use weir_dispatch::DropReason;
 
 use crate::call::{Ended, Outcome};
 
@@ -134,7 +134,7 @@ impl Counters {
             Ended::Skipped(_) => self.skipped += 1,
             Ended::Dropped(reason) => {
                 self.dropped += 1;
-                self.dropped_full += u64::from(reason == Drop::QueueFull);
+                self.dropped_full += u64::from(reason == DropReason::QueueFull);
             }
             Ended::Shutdown => self.shut_down += 1,
             _ => self.cancelled += 1,

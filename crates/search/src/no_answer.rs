@@ -52,7 +52,7 @@ impl NoAnswer {
             }
             Ended::Panicked => failed(PANICKED.to_owned()),
             Ended::Finished(_) => failed("it gave no answer that could be used".to_owned()),
-            Ended::Dropped(job::Drop::Gone) => skipped_for_good("it is no longer configured"),
+            Ended::Dropped(job::DropReason::Gone) => skipped_for_good("it is no longer configured"),
             Ended::Dropped(_) => skipped_for_good("too many questions wait already"),
             Ended::Shutdown => skipped_for_good("Weir is stopping"),
             Ended::Cancelled => skipped_for_good("nobody wanted its answer any more"),
@@ -84,7 +84,7 @@ pub(crate) fn skipped(engine: &Engine, indexer: &Indexer, skip: &Skip, class: Cl
                 None => "switched off by an operator".to_owned(),
             }
         }
-        Wait::Rest => match view.and_then(|view| view.last_error) {
+        Wait::Cooldown => match view.and_then(|view| view.last_error) {
             Some((_, error)) => format!("it rests: {error}"),
             None => "it rests".to_owned(),
         },

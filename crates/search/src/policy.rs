@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_engine::dispatch::policy::{ClassPolicy, OnRest, Overflow};
+use weir_engine::dispatch::policy::{ClassPolicy, OnCooldown, Overflow};
 use weir_engine::dispatch::{Class, Moment, Policy, Quota, Windows};
 
 use crate::config::indexer::Indexer;
@@ -75,7 +75,7 @@ fn rules(share: f64, max_wait: Option<Duration>) -> ClassPolicy {
         gap_permille: permille(share),
         max_wait,
         // What has a max-wait is ended by it; the others wait for the end of the rest.
-        on_rest: OnRest::Hold,
+        on_cooldown: OnCooldown::Hold,
         overflow: Overflow::Drop,
     }
 }

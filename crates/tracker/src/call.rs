@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
-use weir_engine::dispatch::{Class, Job, Key};
+use weir_engine::dispatch::{Class, Job, JobKey};
 use weir_engine::{Call, Ended, Outcome, Permit};
 use weir_net::BoxFuture;
 use weir_tracker_proto::{Announce, Event, InfoHash, PeerId};
@@ -250,26 +250,26 @@ pub(crate) struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    pub(crate) fn hash(&self, hash: &[u8; 20]) -> Key {
+    pub(crate) fn hash(&self, hash: &[u8; 20]) -> JobKey {
         self.key(0, &[hash])
     }
 
-    pub(crate) fn peer(&self, hash: &[u8; 20], at: &Endpoint) -> Key {
+    pub(crate) fn peer(&self, hash: &[u8; 20], at: &Endpoint) -> JobKey {
         self.key(1, &[hash, at.wire()])
     }
 
-    fn event(&self, hash: &[u8; 20], at: &Endpoint, event: Event) -> Key {
+    fn event(&self, hash: &[u8; 20], at: &Endpoint, event: Event) -> JobKey {
         self.key(2, &[hash, at.wire(), &[event_number(event)]])
     }
 
     /// The keyed hash of all of it. Parts need no marks between them: of one kind, only the address has two lengths.
-    fn key(&self, kind: u8, parts: &[&[u8]]) -> Key {
+    fn key(&self, kind: u8, parts: &[&[u8]]) -> JobKey {
         let mut bytes: SmallVec<[u8; 48]> = SmallVec::new();
         bytes.extend_from_slice(&self.slot.to_le_bytes());
         bytes.push(kind);
         parts.iter().for_each(|part| bytes.extend_from_slice(part));
         let hashed = self.seed.hash(&bytes);
-        Key(NonZeroU64::new(hashed).unwrap_or(NonZeroU64::MAX))
+        JobKey(NonZeroU64::new(hashed).unwrap_or(NonZeroU64::MAX))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tracker's numbers for its engine.
 
 use weir_engine::Rate;
-use weir_engine::dispatch::policy::{ClassPolicy, FailurePolicy, OnRest, Overflow};
+use weir_engine::dispatch::policy::{ClassPolicy, FailurePolicy, OnCooldown, Overflow};
 use weir_engine::dispatch::{Class, Policy, Quota, Windows};
 
 use crate::config::Config;
@@ -23,7 +23,7 @@ pub fn policy(general: Policy, config: &Config) -> Policy {
     let class = |overflow| ClassPolicy {
         gap_permille: 1000,
         max_wait: None,
-        on_rest: OnRest::End,
+        on_cooldown: OnCooldown::End,
         overflow,
     };
     let mut policy = general;

@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow};
+use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow};
 use weir_dispatch::{
-    Class, Dispatcher, Entry, Finish, Job, JobId, Key, Moment, Next, Policy, Quota, UpstreamId,
-    Windows,
+    Admission, Class, Dispatcher, Finish, Job, JobId, JobKey, Moment, Next, Policy, Quota,
+    UpstreamId, Windows,
 };
 
 /// Calls that are kept under way while draining.
@@ -52,7 +52,7 @@ impl Load {
     /// Gives each job a pending, a scheduled and an order key of its own.
     pub(crate) fn give_keys(&mut self) {
         for (number, job) in (1..).zip(&mut self.jobs) {
-            let key = |kind: u64| NonZeroU64::new(number << 2 | kind).map(Key);
+            let key = |kind: u64| NonZeroU64::new(number << 2 | kind).map(JobKey);
             (job.pending, job.scheduled, job.order) = (key(1), key(2), key(3));
         }
     }
@@ -72,7 +72,7 @@ impl Load {
     pub(crate) fn submit(&mut self, job: Job) -> JobId {
         self.now = self.now + Duration::from_nanos(100);
         match self.dispatcher.submit(self.now, job) {
-            Entry::Queued(id) => id,
+            Admission::Queued(id) => id,
             other => panic!("there is room, but {job:?} is {other:?}"),
         }
     }
@@ -124,7 +124,7 @@ fn policy(jobs: u32) -> Policy {
     let class = |gap_permille, max_wait| ClassPolicy {
         gap_permille,
         max_wait,
-        on_rest: OnRest::Hold,
+        on_cooldown: OnCooldown::Hold,
         overflow: Overflow::Drop,
     };
     Policy {

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::job::{Drop, End, Entry, Job, Key, Skip, UpstreamId, Wait};
+use crate::job::{Admission, DropReason, End, Job, JobKey, Skip, UpstreamId, Wait};
 use crate::jobs::{JobPlace, JobSlot, Thread};
 use crate::moment::Moment;
 use crate::policy::{Budget, Class, Overflow};
@@ -33,13 +33,13 @@ enum Room {
 
 impl Dispatcher {
     /// Takes a job in, or says at once why not.
-    pub fn submit(&mut self, now: Moment, job: Job) -> Entry {
+    pub fn submit(&mut self, now: Moment, job: Job) -> Admission {
         let now = self.advance(now);
         let job = &self.fitting(&job);
         // Rule 14. Duplicates come before all that depends on the upstream's state: whoever asks for what is pending
         // is to share it, also when a new job would be skipped.
         if let Some(refusal) = self.never(job) {
-            return Entry::Ended(refusal);
+            return Admission::Ended(refusal);
         }
         if let Some(twin) = self.twin(job, now) {
             return twin;
@@ -52,7 +52,7 @@ impl Dispatcher {
                 let slot = self.add(job);
                 let id = self.jobs.id(slot);
                 self.join_queue(slot, now);
-                Entry::Queued(id)
+                Admission::Queued(id)
             }
             Ok(Room::Later(due)) => self.enter_agenda(job, due, now),
             Err(end) => self.refuse(job, end, now),
@@ -61,11 +61,11 @@ impl Dispatcher {
 
     /// Puts a job back on the agenda that was there before a restart, also when it is due already: it then falls due
     /// with the next operation. Its state is not asked before (rule 15), so upstreams may be restored later.
-    pub fn reschedule(&mut self, now: Moment, job: Job) -> Entry {
+    pub fn reschedule(&mut self, now: Moment, job: Job) -> Admission {
         let now = self.advance(now);
         let job = self.fitting(&job);
         if let Some(refusal) = self.never(&job) {
-            return Entry::Ended(refusal);
+            return Admission::Ended(refusal);
         }
         if let Some(twin) = self.twin(&job, now) {
             return twin;
@@ -83,40 +83,40 @@ impl Dispatcher {
     }
 
     /// The same job, if it is pending already.
-    fn twin(&mut self, job: &Job, now: Moment) -> Option<Entry> {
+    fn twin(&mut self, job: &Job, now: Moment) -> Option<Admission> {
         let &twin = job.pending.and_then(|key| self.pending.get(&key))?;
         self.note_of(job, now, What::Duplicate);
-        Some(Entry::Duplicate(self.jobs.id(twin)))
+        Some(Admission::Duplicate(self.jobs.id(twin)))
     }
 
     /// Why no job for this upstream is taken in at all.
     fn never(&self, job: &Job) -> Option<End> {
         let up = self.upstreams.get(job.upstream.0 as usize);
         if up.is_none_or(|up| up.gone) {
-            Some(End::Dropped(Drop::Gone))
+            Some(End::Dropped(DropReason::Gone))
         } else {
             self.stopped.then_some(End::Shutdown)
         }
     }
 
     /// Puts a new job on the agenda, if it has room for it.
-    fn enter_agenda(&mut self, job: &Job, due: Moment, now: Moment) -> Entry {
+    fn enter_agenda(&mut self, job: &Job, due: Moment, now: Moment) -> Admission {
         if let Some(reason) = self.agenda_refuses(job.scheduled) {
             return self.refuse(job, End::Dropped(reason), now);
         }
         let slot = self.add(job);
         self.schedule(slot, due);
-        Entry::Scheduled(self.jobs.id(slot))
+        Admission::Scheduled(self.jobs.id(slot))
     }
 
     /// Ends a job that was never in the table, and leaves a record of it.
-    fn refuse(&mut self, job: &Job, end: End, now: Moment) -> Entry {
+    fn refuse(&mut self, job: &Job, end: End, now: Moment) -> Admission {
         match end {
             End::Skipped(skip) => self.note_of(job, now, What::Skipped(skip)),
             End::Dropped(reason) => self.note_of(job, now, What::Dropped(reason)),
             End::Finished(_) | End::Cancelled | End::Shutdown => {}
         }
-        Entry::Ended(end)
+        Admission::Ended(end)
     }
 
     /// Gives a job that is let in its place in the table and its pending key.
@@ -176,9 +176,9 @@ impl Dispatcher {
         }
         // Rule 14: the whole queue before the upstream's share, so that a full front is not blamed on one upstream.
         let full = if self.queued >= self.policy.capacity {
-            Drop::QueueFull
+            DropReason::QueueFull
         } else if self.upstreams[demand.upstream as usize].queued >= self.backlog_share() {
-            Drop::Backlog
+            DropReason::Backlog
         } else {
             return Ok(Room::Queue);
         };
@@ -202,11 +202,11 @@ impl Dispatcher {
     }
 
     /// Why the agenda has no place for a job with this scheduled key (rule 15).
-    pub(super) fn agenda_refuses(&self, key: Option<Key>) -> Option<Drop> {
+    pub(super) fn agenda_refuses(&self, key: Option<JobKey>) -> Option<DropReason> {
         if self.agenda.holds(key) {
-            Some(Drop::Scheduled)
+            Some(DropReason::Scheduled)
         } else if self.agenda.len() >= self.policy.agenda_capacity as usize {
-            Some(Drop::AgendaFull)
+            Some(DropReason::AgendaFull)
         } else {
             None
         }
@@ -224,7 +224,7 @@ impl Dispatcher {
         }
         match health.cooling_until(now) {
             Some(until) if self.ends_on_cooldown(demand.class) => Some(Skip {
-                reason: Wait::Rest,
+                reason: Wait::Cooldown,
                 wait: Some(now.until(until)),
                 limit: None,
             }),

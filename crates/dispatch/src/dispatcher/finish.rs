@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::cooldown::CallStart;
-use crate::job::{After, Drop, End, Finish, JobId};
+use crate::job::{After, DropReason, End, Finish, JobId};
 use crate::jobs::{JobPlace, JobSlot};
 use crate::moment::Moment;
 use crate::record::{Asker, What};
@@ -130,9 +130,9 @@ impl Dispatcher {
         }
         if began {
             let health = &self.upstreams[upstream as usize].health;
-            if let Some(rest) = health.cooldown() {
+            if let Some(cooldown) = health.cooldown() {
                 let rung = health.rung();
-                self.note_health(upstream, now, What::Rested { rest, rung });
+                self.note_health(upstream, now, What::CooldownBegan { cooldown, rung });
             }
             self.end_on_cooldown(upstream, now);
         }
@@ -176,7 +176,7 @@ impl Dispatcher {
     fn try_again(&mut self, slot: JobSlot, due: Moment, now: Moment) -> After {
         let record = &self.jobs[slot];
         let refused = if self.upstreams[record.upstream as usize].gone {
-            Some(End::Dropped(Drop::Gone))
+            Some(End::Dropped(DropReason::Gone))
         } else if self.stopped {
             Some(End::Shutdown)
         } else {

@@ -3,10 +3,10 @@
 //! `leave_queue` and `rejoin_queue` are the only ways out of and back into a queue; both keep the counts of the front
 //! and of the upstream. Whoever uses them refreshes the upstream afterwards, when all else is in its place.
 
-use crate::job::{End, JobId, Key, Skip, Wait};
+use crate::job::{End, JobId, JobKey, Skip, Wait};
 use crate::jobs::{JobPlace, JobSlot};
 use crate::moment::Moment;
-use crate::policy::{Class, OnRest};
+use crate::policy::{Class, OnCooldown};
 use crate::queue;
 use crate::record::What;
 
@@ -32,7 +32,7 @@ impl Dispatcher {
 
     /// Takes the job back that is pending under a key, if it is queued. Says whether there was one. One on the agenda
     /// stays, which [`Self::cancel_scheduled`] takes back by the key that it has there.
-    pub fn cancel_queued(&mut self, now: Moment, pending: Key) -> bool {
+    pub fn cancel_queued(&mut self, now: Moment, pending: JobKey) -> bool {
         let Some(&slot) = self.pending.get(&pending) else {
             return false;
         };
@@ -40,7 +40,7 @@ impl Dispatcher {
     }
 
     /// Takes the job back that is on the agenda under a key. Says whether there was one.
-    pub fn cancel_scheduled(&mut self, now: Moment, scheduled: Key) -> bool {
+    pub fn cancel_scheduled(&mut self, now: Moment, scheduled: JobKey) -> bool {
         let Some(slot) = self.agenda.find(Some(scheduled)) else {
             return false;
         };
@@ -149,7 +149,7 @@ impl Dispatcher {
             return;
         };
         let cooldown = Skip {
-            reason: Wait::Rest,
+            reason: Wait::Cooldown,
             wait: Some(now.until(until)),
             limit: None,
         };
@@ -195,7 +195,7 @@ impl Dispatcher {
 
     /// Whether jobs of this class do not outlive the beginning of a cooldown.
     pub(super) fn ends_on_cooldown(&self, class: Class) -> bool {
-        self.policy.classes[usize::from(class.0)].on_rest == OnRest::End
+        self.policy.classes[usize::from(class.0)].on_cooldown == OnCooldown::End
     }
 
     /// Ends all jobs of an upstream that are queued, with what `end` says; probes stay if wanted.

@@ -3,12 +3,12 @@
 //! Questions whose answer depends on what time brings about (`status`, `upstream`) let it happen first and therefore take
 //! `&mut self`; the others only read.
 
-use crate::cooldown::{HealthRow, Rest};
-use crate::job::{JobId, State, UpstreamId};
+use crate::cooldown::{Cooldown, SavedHealth};
+use crate::job::{Availability, JobId, UpstreamId};
 use crate::jobs::{JobPlace, JobSlot};
 use crate::moment::Moment;
 use crate::policy::{Budget, Class, Quota};
-use crate::quota::{WindowRow, WindowUse};
+use crate::quota::{SavedWindow, WindowUse};
 use crate::record::Decision;
 use crate::upstream::Upstream;
 
@@ -46,9 +46,9 @@ impl Status {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamStatus {
     /// Whether it is called, and until when not.
-    pub state: State,
+    pub state: Availability,
     /// The cooldown that no success has ended yet; it may be over.
-    pub rest: Option<Rest>,
+    pub cooldown: Option<Cooldown>,
     /// Its rung on the ladder; 0 is healthy.
     pub rung: u8,
     /// Failures in a row, up to the threshold and beyond.
@@ -69,20 +69,20 @@ pub struct UpstreamStatus {
 
 /// What is kept of an upstream across a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UpstreamRow {
+pub struct SavedUpstream {
     /// Cooldown, rung, failures, and the operator's switch.
-    pub health: HealthRow,
+    pub health: SavedHealth,
     /// The spacing clock.
     pub last_start: Option<Moment>,
     /// The windows of queries: minute, hour, day.
-    pub query: [WindowRow; 3],
+    pub query: [SavedWindow; 3],
     /// The windows of grabs: minute, hour, day.
-    pub grab: [WindowRow; 3],
+    pub grab: [SavedWindow; 3],
 }
 
 /// What is kept of a scheduled job across a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AgendaRow {
+pub struct SavedJob {
     /// Its id in this run; after a restart it gets another.
     pub job: JobId,
     /// Whom it calls; an id of this run too.
@@ -118,7 +118,7 @@ impl Dispatcher {
         let up = self.seen(upstream)?;
         Some(UpstreamStatus {
             state: up.health.state(now),
-            rest: up.health.cooldown(),
+            cooldown: up.health.cooldown(),
             rung: up.health.rung(),
             failures: up.health.failures(),
             queued: up.queued,
@@ -131,7 +131,7 @@ impl Dispatcher {
     }
 
     /// Whether an upstream is called, unless it is gone.
-    pub fn state(&self, now: Moment, upstream: UpstreamId) -> Option<State> {
+    pub fn state(&self, now: Moment, upstream: UpstreamId) -> Option<Availability> {
         let now = now.max(self.clock);
         self.seen(upstream).map(|up| up.health.state(now))
     }
@@ -185,9 +185,9 @@ impl Dispatcher {
     }
 
     /// What to keep of an upstream, unless it is gone.
-    pub fn row(&self, upstream: UpstreamId) -> Option<UpstreamRow> {
+    pub fn row(&self, upstream: UpstreamId) -> Option<SavedUpstream> {
         let up = self.seen(upstream)?;
-        Some(UpstreamRow {
+        Some(SavedUpstream {
             health: up.health.row(),
             last_start: up.last_start,
             query: up.query.rows(),
@@ -196,18 +196,18 @@ impl Dispatcher {
     }
 
     /// What to keep of a job, if it is on the agenda.
-    pub fn agenda_row(&self, job: JobId) -> Option<AgendaRow> {
+    pub fn agenda_row(&self, job: JobId) -> Option<SavedJob> {
         let slot = self.jobs.find(job)?;
         (self.jobs[slot].place == JobPlace::Scheduled).then(|| self.row_of(slot))
     }
 
     /// All rows of the agenda, soonest first.
-    pub fn agenda_rows(&self) -> impl Iterator<Item = AgendaRow> + '_ {
+    pub fn agenda_rows(&self) -> impl Iterator<Item = SavedJob> + '_ {
         self.agenda.iter().map(|(_, slot)| self.row_of(slot))
     }
 
     /// Takes a stored row in for an upstream that was just added (rules 52 and 53).
-    pub fn restore(&mut self, now: Moment, upstream: UpstreamId, row: &UpstreamRow) {
+    pub fn restore(&mut self, now: Moment, upstream: UpstreamId, row: &SavedUpstream) {
         let now = self.advance(now);
         let health = crate::cooldown::Health::restore(&self.policy.failure, &row.health, now);
         let Some(up) = self.upstreams.get_mut(upstream.0 as usize) else {
@@ -222,9 +222,9 @@ impl Dispatcher {
         self.refresh(upstream.0, now);
     }
 
-    fn row_of(&self, slot: JobSlot) -> AgendaRow {
+    fn row_of(&self, slot: JobSlot) -> SavedJob {
         let record = &self.jobs[slot];
-        AgendaRow {
+        SavedJob {
             job: self.jobs.id(slot),
             upstream: UpstreamId(record.upstream),
             class: record.class,

@@ -1,7 +1,7 @@
 //! What an operator, a reload or an upstream's own word changes.
 
 use crate::cooldown::Health;
-use crate::job::{Drop, End, Job, Skip, UpstreamId, Wait};
+use crate::job::{DropReason, End, Job, Skip, UpstreamId, Wait};
 use crate::moment::Moment;
 use crate::policy::{Budget, Quota, Usage};
 use crate::record::{Asker, Ring, What};
@@ -31,8 +31,8 @@ impl Dispatcher {
         self.present -= 1;
         // What is left of it is its place and its calls under way. Its jobs and records are let go, since a reload that
         // renames upstreams may leave many behind.
-        self.end_queued(upstream.0, now, false, End::Dropped(Drop::Gone));
-        self.end_scheduled(upstream.0, End::Dropped(Drop::Gone));
+        self.end_queued(upstream.0, now, false, End::Dropped(DropReason::Gone));
+        self.end_scheduled(upstream.0, End::Dropped(DropReason::Gone));
         self.upstreams[upstream.0 as usize].ring = Ring::default();
         self.refresh(upstream.0, now);
     }

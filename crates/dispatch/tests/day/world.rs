@@ -5,10 +5,10 @@ use std::collections::BinaryHeap;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow};
+use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow};
 use weir_dispatch::{
-    After, Asker, Budget, Class, Dispatcher, End, Entry, Finish, Job, JobId, Key, Moment, Next,
-    Policy, State, UpstreamId,
+    Admission, After, Asker, Availability, Budget, Class, Dispatcher, End, Finish, Job, JobId,
+    JobKey, Moment, Next, Policy, UpstreamId,
 };
 
 use crate::upstreams::Nature;
@@ -148,16 +148,16 @@ impl Day {
             let entry = self.dispatcher.submit(self.now, job);
             self.trace(&entry);
             match entry {
-                Entry::Queued(id) | Entry::Scheduled(id) => {
-                    let queued = matches!(entry, Entry::Queued(_));
+                Admission::Queued(id) | Admission::Scheduled(id) => {
+                    let queued = matches!(entry, Admission::Queued(_));
                     // A job with an order key may let others pass.
                     let in_line = queued && job.order.is_none();
                     self.watch.taken_in(id, job, in_line, self.now);
                     self.follow(id);
                 }
-                Entry::Duplicate(_) => self.sum.duplicates += 1,
-                Entry::Ended(End::Skipped(_)) => self.sum.skips += 1,
-                Entry::Ended(_) => {}
+                Admission::Duplicate(_) => self.sum.duplicates += 1,
+                Admission::Ended(End::Skipped(_)) => self.sum.skips += 1,
+                Admission::Ended(_) => {}
             }
         }
     }
@@ -183,7 +183,7 @@ impl Day {
         let kind = numbers.below(10);
         let key = |kind: u32, number: u32| {
             let number = u64::from(upstream) << 16 | u64::from(kind) << 8 | u64::from(number);
-            NonZeroU64::new(number + 1).map(Key)
+            NonZeroU64::new(number + 1).map(JobKey)
         };
         let later = Duration::from_secs(u64::from(numbers.below(900)));
         Job {
@@ -246,7 +246,10 @@ impl Day {
             self.watch.moved(job, class);
         }
         let state = self.dispatcher.state(self.now, upstream);
-        let cooldowns = matches!(state, Some(State::Cooldown { .. } | State::Disabled { .. }));
+        let cooldowns = matches!(
+            state,
+            Some(Availability::Cooldown { .. } | Availability::Disabled { .. })
+        );
         self.sum.cooldowns += u64::from(cooldowns && state != before);
     }
 
@@ -302,25 +305,25 @@ impl Day {
 
 fn policy(front: Front) -> Policy {
     let secs = Duration::from_secs;
-    let class = |gap_permille, max_wait: Option<u64>, on_rest, overflow| ClassPolicy {
+    let class = |gap_permille, max_wait: Option<u64>, on_cooldown, overflow| ClassPolicy {
         gap_permille,
         max_wait: max_wait.map(secs),
-        on_rest,
+        on_cooldown,
         overflow,
     };
     let is_search = front == Front::Search;
     let classes = match front {
         Front::Search => vec![
-            class(100, None, OnRest::Hold, Overflow::Drop),
-            class(500, Some(15), OnRest::Hold, Overflow::Drop),
-            class(700, None, OnRest::Hold, Overflow::Drop),
-            class(1000, Some(60), OnRest::Hold, Overflow::Drop),
+            class(100, None, OnCooldown::Hold, Overflow::Drop),
+            class(500, Some(15), OnCooldown::Hold, Overflow::Drop),
+            class(700, None, OnCooldown::Hold, Overflow::Drop),
+            class(1000, Some(60), OnCooldown::Hold, Overflow::Drop),
         ],
         Front::Tracker => vec![
-            class(1000, None, OnRest::End, Overflow::Agenda),
-            class(1000, None, OnRest::End, Overflow::Drop),
-            class(1000, None, OnRest::End, Overflow::Drop),
-            class(1000, None, OnRest::End, Overflow::Drop),
+            class(1000, None, OnCooldown::End, Overflow::Agenda),
+            class(1000, None, OnCooldown::End, Overflow::Drop),
+            class(1000, None, OnCooldown::End, Overflow::Drop),
+            class(1000, None, OnCooldown::End, Overflow::Drop),
         ],
     };
     let minutes = [1, 5, 15, 30, 60, 180, 360, 720, 1440];

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow};
+use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow};
 use weir_dispatch::*;
 
 use crate::both::Both;
@@ -111,10 +111,10 @@ impl Seen {
 }
 
 pub(crate) fn policy(kind: u8) -> Policy {
-    let class = |gap_permille, max_wait: Option<u64>, on_rest, overflow| ClassPolicy {
+    let class = |gap_permille, max_wait: Option<u64>, on_cooldown, overflow| ClassPolicy {
         gap_permille,
         max_wait: max_wait.map(Duration::from_secs),
-        on_rest,
+        on_cooldown,
         overflow,
     };
     let crew = CrewPolicy {
@@ -129,10 +129,10 @@ pub(crate) fn policy(kind: u8) -> Policy {
     let ladder = [60, 300, 900, 1800].map(Duration::from_secs).to_vec();
     let search = Policy {
         classes: vec![
-            class(100, None, OnRest::Hold, Overflow::Drop),
-            class(500, Some(15), OnRest::Hold, Overflow::Drop),
-            class(700, None, OnRest::Hold, Overflow::Drop),
-            class(1000, Some(60), OnRest::Hold, Overflow::Drop),
+            class(100, None, OnCooldown::Hold, Overflow::Drop),
+            class(500, Some(15), OnCooldown::Hold, Overflow::Drop),
+            class(700, None, OnCooldown::Hold, Overflow::Drop),
+            class(1000, Some(60), OnCooldown::Hold, Overflow::Drop),
         ],
         capacity: 20,
         agenda_capacity: 10,
@@ -157,10 +157,10 @@ pub(crate) fn policy(kind: u8) -> Policy {
     }
     Policy {
         classes: vec![
-            class(1000, None, OnRest::End, Overflow::Agenda),
-            class(1000, None, OnRest::End, Overflow::Drop),
-            class(1000, None, OnRest::End, Overflow::Drop),
-            class(1000, None, OnRest::End, Overflow::Drop),
+            class(1000, None, OnCooldown::End, Overflow::Agenda),
+            class(1000, None, OnCooldown::End, Overflow::Drop),
+            class(1000, None, OnCooldown::End, Overflow::Drop),
+            class(1000, None, OnCooldown::End, Overflow::Drop),
         ],
         failure: FailurePolicy {
             threshold: 3,
@@ -257,11 +257,11 @@ impl Pair {
     fn submit(&mut self, ask: &Ask) {
         let job = self.job(ask);
         match self.both.submit(self.now, job) {
-            Entry::Queued(id) | Entry::Scheduled(id) => self.alive.push(id),
-            Entry::Duplicate(_) => self.seen.duplicates += 1,
-            Entry::Ended(End::Skipped(_)) => self.seen.skips += 1,
-            Entry::Ended(End::Dropped(_)) => self.seen.drops += 1,
-            Entry::Ended(_) => {}
+            Admission::Queued(id) | Admission::Scheduled(id) => self.alive.push(id),
+            Admission::Duplicate(_) => self.seen.duplicates += 1,
+            Admission::Ended(End::Skipped(_)) => self.seen.skips += 1,
+            Admission::Ended(End::Dropped(_)) => self.seen.drops += 1,
+            Admission::Ended(_) => {}
         }
     }
 
@@ -363,7 +363,7 @@ impl Pair {
             waits && job.upstream == start.upstream && job.class < start.class
         });
         self.seen.aged += u32::from(more_urgent);
-        let probing = self.both.real.state(self.now, start.upstream) == Some(State::Probing);
+        let probing = self.both.real.state(self.now, start.upstream) == Some(Availability::Probing);
         self.seen.probing += u32::from(probing);
     }
 
@@ -389,7 +389,10 @@ impl Pair {
                 .real
                 .upstream(self.now, id)
                 .expect("it is present");
-            let cooling = matches!(up.state, State::Cooldown { .. } | State::Disabled { .. });
+            let cooling = matches!(
+                up.state,
+                Availability::Cooldown { .. } | Availability::Disabled { .. }
+            );
             self.seen.cooldowns += u32::from(cooling && up.queued > 0);
             let used_up = up.query.iter().any(|window| window.next > self.now);
             self.seen.windows += u32::from(used_up && up.queued > 0);
@@ -434,7 +437,7 @@ impl Pair {
     fn job(&self, ask: &Ask) -> Job {
         let key = |kind: u64, key: Option<u8>| {
             key.and_then(|key| NonZeroU64::new(1 + u64::from(key) + 1000 * kind))
-                .map(Key)
+                .map(JobKey)
         };
         let upstream =
             pick(&self.upstreams, u16::from(ask.upstream)).expect("there is always an upstream");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_dispatch::job::{Finish, State, Wait};
+use weir_dispatch::job::{Availability, Finish, Wait};
 use weir_dispatch::moment::Moment;
 use weir_dispatch::policy::{Budget, Class, FailurePolicy, Quota, Usage, Window};
 
@@ -94,16 +94,16 @@ impl Upstream {
         }
     }
 
-    pub fn state(&self, now: Moment) -> State {
+    pub fn state(&self, now: Moment) -> Availability {
         if self.off || self.gone {
-            return State::Off;
+            return Availability::Off;
         }
         match self.cooldown {
-            None => State::Open,
-            Some(cooldown) if cooldown.until <= now => State::Probing,
+            None => Availability::Open,
+            Some(cooldown) if cooldown.until <= now => Availability::Probing,
             Some(Cooldown { kind, until }) => match kind {
-                CooldownKind::Cooldown => State::Cooldown { until },
-                CooldownKind::Disabled => State::Disabled { until },
+                CooldownKind::Cooldown => Availability::Cooldown { until },
+                CooldownKind::Disabled => Availability::Disabled { until },
             },
         }
     }
@@ -133,7 +133,7 @@ impl Upstream {
         let mut longest = (Duration::ZERO, None);
         for (moment, reason) in [
             (off, Wait::Off),
-            (cooldown, Wait::Rest),
+            (cooldown, Wait::Cooldown),
             (self.windows_free(now, budget), Wait::Window),
             (spaced, Wait::Gap),
         ] {

@@ -12,8 +12,8 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use weir_dispatch::{
-    After, AgendaRow, Budget, Class, Dispatcher, End, Entry, Finish, Job, JobId, Moment, Next,
-    Policy, Quota, Start, UpstreamId, Usage, Wait,
+    Admission, After, Budget, Class, Dispatcher, End, Finish, Job, JobId, Moment, Next, Policy,
+    Quota, SavedJob, Start, UpstreamId, Usage, Wait,
 };
 
 use crate::reference::Model;
@@ -64,21 +64,21 @@ impl Both {
         &self.jobs[&id]
     }
 
-    pub fn submit(&mut self, now: Moment, job: Job) -> Entry {
+    pub fn submit(&mut self, now: Moment, job: Job) -> Admission {
         let entry = self.real.submit(now, job);
         if let Some(model) = &mut self.model {
             match (entry, model.submit(now, job)) {
-                (Entry::Queued(real), Entry::Queued(model))
-                | (Entry::Scheduled(real), Entry::Scheduled(model)) => {
+                (Admission::Queued(real), Admission::Queued(model))
+                | (Admission::Scheduled(real), Admission::Scheduled(model)) => {
                     self.ids.insert(real, model);
                 }
-                (Entry::Duplicate(real), Entry::Duplicate(model)) => {
+                (Admission::Duplicate(real), Admission::Duplicate(model)) => {
                     assert_eq!(self.ids[&real], model);
                 }
                 (real, model) => assert_eq!(real, model, "entry of {job:?}"),
             }
         }
-        if let Entry::Queued(id) | Entry::Scheduled(id) = entry {
+        if let Admission::Queued(id) | Admission::Scheduled(id) = entry {
             self.jobs.insert(id, job);
         }
         self.compare(now);
@@ -253,7 +253,7 @@ impl Both {
             new.upstreams += 1;
             renumbered.insert(old, id);
         }
-        let kept: Vec<AgendaRow> = self.real.agenda_rows().collect();
+        let kept: Vec<SavedJob> = self.real.agenda_rows().collect();
         let agenda = (1..).map(JobId).zip(kept).map(|(model_id, row)| {
             let job = Job {
                 upstream: renumbered[&row.upstream],
@@ -262,7 +262,7 @@ impl Both {
                 attempts_made: row.attempts_made,
                 ..self.jobs[&row.job]
             };
-            let Entry::Scheduled(id) = new.real.reschedule(now, job) else {
+            let Admission::Scheduled(id) = new.real.reschedule(now, job) else {
                 panic!("{job:?} has its place on the agenda");
             };
             new.ids.insert(id, model_id);

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use weir_dispatch::job::{JobId, State, UpstreamId};
+use weir_dispatch::job::{Availability, JobId, UpstreamId};
 use weir_dispatch::moment::Moment;
 use weir_dispatch::policy::{Budget, Class};
 
@@ -68,8 +68,8 @@ impl Model {
             return probe;
         }
         match upstream.state(self.now) {
-            State::Open => {}
-            State::Probing if under_way == 0 => {}
+            Availability::Open => {}
+            Availability::Probing if under_way == 0 => {}
             _ => return None,
         }
 

@@ -2,34 +2,34 @@
 
 use std::time::Duration;
 
-use weir_dispatch::job::{Drop, End, Entry, Finish, Job, Skip, UpstreamId, Wait};
+use weir_dispatch::job::{Admission, DropReason, End, Finish, Job, Skip, UpstreamId, Wait};
 use weir_dispatch::moment::Moment;
-use weir_dispatch::policy::{Class, OnRest, Overflow};
+use weir_dispatch::policy::{Class, OnCooldown, Overflow};
 
 use super::allowance::Call;
 use super::{Held, Model, Place};
 
 impl Model {
-    pub(super) fn enter(&mut self, mut job: Job) -> Entry {
+    pub(super) fn enter(&mut self, mut job: Job) -> Admission {
         job.class = self.real_class(job.class);
         if self.upstream(job.upstream).is_none() {
-            return Entry::Ended(End::Dropped(Drop::Gone));
+            return Admission::Ended(End::Dropped(DropReason::Gone));
         }
         if self.shut {
-            return Entry::Ended(End::Shutdown);
+            return Admission::Ended(End::Shutdown);
         }
         let same = self
             .jobs
             .iter()
             .find(|held| job.pending.is_some() && held.job.pending == job.pending);
         if let Some(held) = same {
-            return Entry::Duplicate(held.id);
+            return Admission::Duplicate(held.id);
         }
         if job.not_before > self.now {
             return self.enter_agenda(job, job.not_before);
         }
         if let Some(skip) = self.refusal(&job, job.class) {
-            return Entry::Ended(End::Skipped(skip));
+            return Admission::Ended(End::Skipped(skip));
         }
         match (
             self.no_room(job.upstream),
@@ -37,41 +37,41 @@ impl Model {
         ) {
             (None, _) => {
                 let place = self.queue_place();
-                Entry::Queued(self.keep(job, place))
+                Admission::Queued(self.keep(job, place))
             }
             (Some(_), Overflow::Agenda) => self.enter_agenda(job, self.now + self.policy.put_off),
-            (Some(reason), Overflow::Drop) => Entry::Ended(End::Dropped(reason)),
+            (Some(reason), Overflow::Drop) => Admission::Ended(End::Dropped(reason)),
         }
     }
 
-    fn enter_agenda(&mut self, job: Job, due: Moment) -> Entry {
+    fn enter_agenda(&mut self, job: Job, due: Moment) -> Admission {
         match self.agenda_refusal(&job) {
-            Some(reason) => Entry::Ended(End::Dropped(reason)),
-            None => Entry::Scheduled(self.keep(job, Place::Scheduled { due })),
+            Some(reason) => Admission::Ended(End::Dropped(reason)),
+            None => Admission::Scheduled(self.keep(job, Place::Scheduled { due })),
         }
     }
 
     /// Why the agenda would not take this job.
-    pub(super) fn agenda_refusal(&self, job: &Job) -> Option<Drop> {
+    pub(super) fn agenda_refusal(&self, job: &Job) -> Option<DropReason> {
         let scheduled = || {
             self.jobs
                 .iter()
                 .filter(|held| matches!(held.place, Place::Scheduled { .. }))
         };
         if job.scheduled.is_some() && scheduled().any(|held| held.job.scheduled == job.scheduled) {
-            return Some(Drop::Scheduled);
+            return Some(DropReason::Scheduled);
         }
         let full = scheduled().count() >= self.policy.agenda_capacity as usize;
-        full.then_some(Drop::AgendaFull)
+        full.then_some(DropReason::AgendaFull)
     }
 
     /// Why the queue would not take a job of this upstream.
-    pub(super) fn no_room(&self, upstream: UpstreamId) -> Option<Drop> {
+    pub(super) fn no_room(&self, upstream: UpstreamId) -> Option<DropReason> {
         if self.queued() >= self.policy.capacity as usize {
-            return Some(Drop::QueueFull);
+            return Some(DropReason::QueueFull);
         }
         let backlog = self.queued_at(upstream).count();
-        (backlog >= self.share()).then_some(Drop::Backlog)
+        (backlog >= self.share()).then_some(DropReason::Backlog)
     }
 
     /// How many places of the queue one upstream may hold.
@@ -99,10 +99,10 @@ impl Model {
             });
         }
         if let Some(cooldown) = upstream.cooling(self.now)
-            && self.class_policy(class).on_rest == OnRest::End
+            && self.class_policy(class).on_cooldown == OnCooldown::End
         {
             return Some(Skip {
-                reason: Wait::Rest,
+                reason: Wait::Cooldown,
                 wait: Some(self.now.until(cooldown.until)),
                 limit: None,
             });

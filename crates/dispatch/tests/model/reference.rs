@@ -17,7 +17,8 @@ mod restart;
 use std::time::Duration;
 
 use weir_dispatch::job::{
-    After, Drop, End, Entry, Finish, Job, JobId, Next, Start, State, UpstreamId, Wait,
+    Admission, After, Availability, DropReason, End, Finish, Job, JobId, Next, Start, UpstreamId,
+    Wait,
 };
 use weir_dispatch::moment::Moment;
 use weir_dispatch::policy::{Budget, Class, ClassPolicy, Policy, Quota, Usage};
@@ -114,7 +115,9 @@ impl Model {
 
     pub fn remove_upstream(&mut self, now: Moment, id: UpstreamId) {
         self.advance(now);
-        self.end_all(End::Dropped(Drop::Gone), |held| held.job.upstream == id);
+        self.end_all(End::Dropped(DropReason::Gone), |held| {
+            held.job.upstream == id
+        });
         if let Some(upstream) = self.upstream_mut(id) {
             upstream.gone = true;
         }
@@ -191,7 +194,7 @@ impl Model {
 
     // Jobs.
 
-    pub fn submit(&mut self, now: Moment, job: Job) -> Entry {
+    pub fn submit(&mut self, now: Moment, job: Job) -> Admission {
         self.advance(now);
         self.enter(job)
     }
@@ -286,7 +289,9 @@ impl Model {
 
         let after = match wish {
             None => Err(End::Finished(finish)),
-            Some(_) if self.upstream(held.job.upstream).is_none() => Err(End::Dropped(Drop::Gone)),
+            Some(_) if self.upstream(held.job.upstream).is_none() => {
+                Err(End::Dropped(DropReason::Gone))
+            }
             Some(_) if self.shut => Err(End::Shutdown),
             Some(wait) => match self.agenda_refusal(&held.job) {
                 Some(reason) => Err(End::Dropped(reason)),
@@ -348,8 +353,8 @@ impl Model {
         self.crew
     }
 
-    /// State, rung, failures in a row and slowness of an upstream that is present.
-    pub fn seen(&self, now: Moment, id: UpstreamId) -> Option<(State, u8, u32, bool)> {
+    /// Availability, rung, failures in a row and slowness of an upstream that is present.
+    pub fn seen(&self, now: Moment, id: UpstreamId) -> Option<(Availability, u8, u32, bool)> {
         let upstream = self.upstream(id)?;
         let state = upstream.state(now.max(self.now));
         Some((state, upstream.rung, upstream.failures, upstream.slow))

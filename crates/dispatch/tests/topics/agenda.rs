@@ -1,6 +1,6 @@
 //! The agenda: exact times, nothing lost, a visible end.
 
-use weir_dispatch::{Drop, End, Entry, Finish, Job, JobId, Moment, Policy, Wait};
+use weir_dispatch::{Admission, DropReason, End, Finish, Job, JobId, Moment, Policy, Wait};
 
 use crate::front::*;
 
@@ -106,7 +106,7 @@ fn the_agenda_has_an_end_and_says_so() {
     };
     front.schedule(later);
     front.schedule(later);
-    let full = Entry::Ended(End::Dropped(Drop::AgendaFull));
+    let full = Admission::Ended(End::Dropped(DropReason::AgendaFull));
     assert_eq!(front.entry(later), full);
 }
 
@@ -134,7 +134,7 @@ fn a_due_job_whose_upstream_cools_down_ends_where_its_class_ends_with_a_cooldown
     front.ended();
     front.now = at(50);
     assert!(front.starts().is_empty());
-    assert_eq!(front.ended(), [(id, skipped(Wait::Rest, 250, None))]);
+    assert_eq!(front.ended(), [(id, skipped(Wait::Cooldown, 250, None))]);
 }
 
 #[test]

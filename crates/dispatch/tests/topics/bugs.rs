@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_dispatch::{Budget, Class, Entry, Finish, Job, Policy, UpstreamId, Wait, What};
+use weir_dispatch::{Admission, Budget, Class, Finish, Job, Policy, UpstreamId, Wait, What};
 
 use crate::front::*;
 
@@ -116,10 +116,13 @@ fn a_kept_job_of_a_class_that_is_gone_stopped_the_clock() {
         ..job(up, Class(200))
     };
     let now = front.now;
-    let Entry::Scheduled(id) = front.both.real.reschedule(now, kept) else {
+    let Admission::Scheduled(id) = front.both.real.reschedule(now, kept) else {
         panic!("it has its place on the agenda");
     };
-    assert_eq!(front.both.real.reschedule(now, kept), Entry::Duplicate(id));
+    assert_eq!(
+        front.both.real.reschedule(now, kept),
+        Admission::Duplicate(id)
+    );
     front.now = now + Duration::from_secs(5);
     assert_eq!(front.starts(), [id]);
 }

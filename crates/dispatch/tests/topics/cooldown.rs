@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use weir_dispatch::{
-    After, Budget, Cause, Drop, End, Entry, Finish, Job, Moment, Quota, State, Wait, Windows,
+    Admission, After, Availability, Budget, Cause, DropReason, End, Finish, Job, Moment, Quota,
+    Wait, Windows,
 };
 
 use crate::front::*;
@@ -16,14 +17,14 @@ const PAUSE: Finish = Finish::OurNetwork {
 fn a_suspension_expires_by_itself_and_skips_new_jobs_until_then() {
     let (mut front, up) = Front::with(tracker(), in_flight(4));
     front.call(job(up, INITIAL), Finish::Throttled { retry_after: None });
-    assert_eq!(front.state(up), State::Cooldown { until: at(300) });
+    assert_eq!(front.state(up), Availability::Cooldown { until: at(300) });
     front.now = at(299);
-    let skip = skipped(Wait::Rest, 1, None);
-    assert_eq!(front.entry(job(up, INITIAL)), Entry::Ended(skip));
+    let skip = skipped(Wait::Cooldown, 1, None);
+    assert_eq!(front.entry(job(up, INITIAL)), Admission::Ended(skip));
     front.now = at(300);
-    assert_eq!(front.state(up), State::Probing);
+    assert_eq!(front.state(up), Availability::Probing);
     front.call(job(up, INITIAL), Finish::Done);
-    assert_eq!(front.state(up), State::Open);
+    assert_eq!(front.state(up), Availability::Open);
 }
 
 #[test]
@@ -44,12 +45,12 @@ fn no_call_starts_before_the_time_that_an_upstream_gave() {
 fn a_named_time_is_clamped_to_24_hours_and_one_of_zero_is_none() {
     let (mut front, up) = Front::with(tracker(), in_flight(1));
     front.call(job(up, INITIAL), throttled(10 * DAY));
-    assert_eq!(front.state(up), State::Cooldown { until: at(DAY) });
+    assert_eq!(front.state(up), Availability::Cooldown { until: at(DAY) });
     front.now = at(DAY);
     front.call(job(up, INITIAL), throttled(0));
     assert_eq!(
         front.state(up),
-        State::Cooldown {
+        Availability::Cooldown {
             until: at(DAY + 300)
         }
     );
@@ -65,7 +66,7 @@ fn without_a_default_a_throttled_call_that_names_no_time_climbs() {
             Finish::Throttled { retry_after: None },
         );
         let until = front.now + secs(span);
-        assert_eq!(front.state(up), State::Cooldown { until });
+        assert_eq!(front.state(up), Availability::Cooldown { until });
         assert_eq!(front.rung(up), rung);
         front.now = until;
     }
@@ -77,13 +78,13 @@ fn failures_climb_one_rung_per_try_and_stay_on_the_last() {
     for (rung, span) in (1..).zip(LADDER.into_iter().chain([DAY, DAY])) {
         front.call(job(up, INTERACTIVE), Finish::Unavailable);
         let until = front.now + secs(span);
-        assert_eq!(front.state(up), State::Cooldown { until });
+        assert_eq!(front.state(up), Availability::Cooldown { until });
         assert_eq!(front.rung(up), rung.min(9));
         front.now = until;
-        assert_eq!(front.state(up), State::Probing);
+        assert_eq!(front.state(up), Availability::Probing);
     }
     front.call(job(up, INTERACTIVE), Finish::No);
-    assert_eq!((front.state(up), front.rung(up)), (State::Open, 0));
+    assert_eq!((front.state(up), front.rung(up)), (Availability::Open, 0));
     front.call(job(up, INTERACTIVE), Finish::Unavailable);
     assert_eq!(front.rung(up), 1, "a healthy no forgets the ladder");
 }
@@ -105,16 +106,16 @@ fn a_tracker_is_disabled_after_so_many_failed_jobs_in_a_row() {
     fail(&mut front);
     assert_eq!(
         front.state(up),
-        State::Open,
+        Availability::Open,
         "a healthy no begins the row anew"
     );
     front.call(job(up, INITIAL), Finish::Panicked);
     assert_eq!(front.view(up).failures, 2, "a panic changes nothing");
     fail(&mut front);
-    assert_eq!(front.state(up), State::Disabled { until: at(60) });
+    assert_eq!(front.state(up), Availability::Disabled { until: at(60) });
     front.now = at(60);
     fail(&mut front);
-    assert_eq!(front.state(up), State::Disabled { until: at(360) });
+    assert_eq!(front.state(up), Availability::Disabled { until: at(360) });
 }
 
 #[test]
@@ -133,17 +134,17 @@ fn attempts_that_are_followed_by_another_are_no_failure() {
 fn what_trying_again_does_not_mend_disables_at_once() {
     let (mut front, up) = Front::with(tracker(), in_flight(1));
     front.call(job(up, INITIAL), Finish::Rejected { at_least: None });
-    assert_eq!(front.state(up), State::Disabled { until: at(60) });
+    assert_eq!(front.state(up), Availability::Disabled { until: at(60) });
     front.now = at(60);
     let at_least = Some(secs(HOUR));
     front.call(job(up, INITIAL), Finish::Rejected { at_least });
     assert_eq!(
         front.state(up),
-        State::Disabled {
+        Availability::Disabled {
             until: at(60 + HOUR)
         }
     );
-    let cause = front.view(up).rest.map(|cooldown| cooldown.cause);
+    let cause = front.view(up).cooldown.map(|cooldown| cooldown.cause);
     assert_eq!(cause, Some(Cause::Rejected));
     assert_eq!(front.rung(up), 2);
 }
@@ -181,7 +182,7 @@ fn a_shorter_cooldown_never_replaces_a_longer_one() {
     let ids = front.begin_all::<2>(job(up, INTERACTIVE));
     front.finish(ids[0], throttled(500));
     front.finish(ids[1], throttled(499));
-    assert_eq!(front.state(up), State::Cooldown { until: at(500) });
+    assert_eq!(front.state(up), Availability::Cooldown { until: at(500) });
 }
 
 #[test]
@@ -196,7 +197,7 @@ fn calls_that_started_before_a_cooldown_neither_climb_nor_heal() {
         (ids[4], Finish::Done),
     ] {
         front.finish(id, finish);
-        assert_eq!(front.state(up), State::Cooldown { until: at(60) });
+        assert_eq!(front.state(up), Availability::Cooldown { until: at(60) });
         assert_eq!(front.rung(up), 1);
     }
 }
@@ -206,8 +207,11 @@ fn a_time_named_by_a_call_that_started_before_a_cooldown_is_kept_to_without_clim
     let until = at(HOUR);
     let at_least = Some(secs(HOUR));
     for (finish, state) in [
-        (Finish::Rejected { at_least }, State::Disabled { until }),
-        (throttled(HOUR), State::Cooldown { until }),
+        (
+            Finish::Rejected { at_least },
+            Availability::Disabled { until },
+        ),
+        (throttled(HOUR), Availability::Cooldown { until }),
     ] {
         let (mut front, up) = Front::with(search(), in_flight(2));
         let ids = front.begin_all::<2>(job(up, INTERACTIVE));
@@ -251,7 +255,7 @@ fn a_front_that_ends_jobs_on_a_cooldown_ends_its_queued_jobs_and_a_front_that_ho
         let first = front.begin(job(up, INTERACTIVE));
         let other = front.queue(job(up, COMPLETION));
         front.finish(first, throttled(50));
-        let skipped = (other, skipped(Wait::Rest, 50, None));
+        let skipped = (other, skipped(Wait::Cooldown, 50, None));
         assert_eq!(front.ended().contains(&skipped), ends);
         assert_eq!(front.queued(), u32::from(!ends));
     }
@@ -262,7 +266,10 @@ fn our_own_network_is_nobodys_fault_and_pauses_all_starts() {
     let mut front = Front::new(search());
     let ups = [0; 2].map(|_| front.add(in_flight(1)));
     front.call(job(ups[0], INTERACTIVE), PAUSE);
-    assert_eq!((front.state(ups[0]), front.rung(ups[0])), (State::Open, 0));
+    assert_eq!(
+        (front.state(ups[0]), front.rung(ups[0])),
+        (Availability::Open, 0)
+    );
     let other = front.queue(job(ups[1], INTERACTIVE));
     assert_eq!(front.wake(), Some(at(30)));
     front.now = at(30);
@@ -282,7 +289,7 @@ fn a_job_that_our_network_failed_is_tried_again_after_the_pause() {
         front.finish(other, Finish::No);
     }
     assert_eq!(front.finish(id, PAUSE), After::Ended, "the last attempt");
-    assert_eq!(front.state(up), State::Open);
+    assert_eq!(front.state(up), Availability::Open);
 }
 
 #[test]
@@ -292,7 +299,7 @@ fn a_panic_ends_its_job_frees_its_worker_and_says_nothing_about_the_upstream() {
     assert_eq!(front.starts(), [ids[0]]);
     assert_eq!(front.finish(ids[0], Finish::Panicked), After::Ended);
     assert_eq!(front.ended(), [(ids[0], End::Finished(Finish::Panicked))]);
-    assert_eq!(front.state(up), State::Open);
+    assert_eq!(front.state(up), Availability::Open);
     assert_eq!(front.starts(), [ids[1]]);
 }
 
@@ -347,7 +354,7 @@ fn a_wish_to_be_asked_again_uses_up_no_attempt_and_is_kept_to_exactly() {
         let start = front.start();
         assert_eq!((start.job, start.attempt), (id, 1), "round {round}");
     }
-    assert_eq!(front.state(up), State::Open);
+    assert_eq!(front.state(up), Availability::Open);
     for attempt in 1..=3 {
         let after = front.finish(id, Finish::Unavailable);
         assert_eq!(after == After::Ended, attempt == 3, "attempt {attempt}");
@@ -365,7 +372,7 @@ fn a_job_without_room_on_the_agenda_ends_instead_of_being_tried_again() {
     let (mut front, up) = Front::with(policy, in_flight(1));
     let id = front.begin(job(up, INITIAL));
     assert_eq!(front.finish(id, Finish::Unavailable), After::Ended);
-    assert_eq!(front.ended(), [(id, End::Dropped(Drop::AgendaFull))]);
+    assert_eq!(front.ended(), [(id, End::Dropped(DropReason::AgendaFull))]);
 }
 
 #[test]
@@ -384,7 +391,7 @@ fn a_cooldown_hides_a_shorter_gap_and_shows_it_again_when_cleared() {
     );
     front.pass(1);
     let interactive = front.wait(up, INTERACTIVE, Budget::Query);
-    assert_eq!(interactive, (secs(39), Some(Wait::Rest)));
+    assert_eq!(interactive, (secs(39), Some(Wait::Cooldown)));
     front.clear(up);
     let interactive = front.wait(up, INTERACTIVE, Budget::Query);
     assert_eq!(interactive, (secs(5), Some(Wait::Gap)));
@@ -404,13 +411,13 @@ fn an_answer_that_nobody_can_use_is_one_failure_and_not_tried_again() {
     let (mut front, up) = Front::with(tracker(), in_flight(4));
     for _ in 1..3 {
         assert_eq!(front.call(job(up, INITIAL), Finish::Broken), After::Ended);
-        assert_eq!(front.state(up), State::Open);
+        assert_eq!(front.state(up), Availability::Open);
     }
     assert_eq!(front.call(job(up, INITIAL), Finish::Broken), After::Ended);
-    assert_eq!(front.state(up), State::Disabled { until: at(60) });
+    assert_eq!(front.state(up), Availability::Disabled { until: at(60) });
     front.now = at(60);
     front.call(job(up, INITIAL), Finish::Broken);
-    assert_eq!(front.state(up), State::Disabled { until: at(360) });
+    assert_eq!(front.state(up), Availability::Disabled { until: at(360) });
 }
 
 #[test]
@@ -423,8 +430,8 @@ fn of_waits_that_end_together_the_cooldown_is_named_before_the_window_and_that_b
         ..indexer()
     };
     for (limit, finish, reason) in [
-        (Some(1), throttled(60), Wait::Rest),
-        (None, throttled(60), Wait::Rest),
+        (Some(1), throttled(60), Wait::Cooldown),
+        (None, throttled(60), Wait::Cooldown),
         (Some(1), Finish::Done, Wait::Window),
         (None, Finish::Done, Wait::Gap),
     ] {

@@ -1,6 +1,6 @@
 //! Ends: cancellation, shutdown, upstreams that go; every job ends exactly once.
 
-use weir_dispatch::{Drop, End, Entry, Finish, Job, JobId};
+use weir_dispatch::{Admission, DropReason, End, Finish, Job, JobId};
 
 use crate::front::*;
 
@@ -67,7 +67,10 @@ fn shutdown_ends_what_has_not_started_and_refuses_what_comes_later() {
         front.ended(),
         [(queued, End::Shutdown), (scheduled, End::Shutdown)]
     );
-    assert_eq!(front.entry(job(up, INITIAL)), Entry::Ended(End::Shutdown));
+    assert_eq!(
+        front.entry(job(up, INITIAL)),
+        Admission::Ended(End::Shutdown)
+    );
     front.finish(calls[0], Finish::Done);
     front.finish(calls[1], Finish::Unavailable);
     let expected = [
@@ -88,9 +91,9 @@ fn an_upstream_that_goes_takes_its_jobs_along_and_its_calls_end_by_themselves() 
         ..job(up, INITIAL)
     });
     front.remove(up);
-    let gone = End::Dropped(Drop::Gone);
+    let gone = End::Dropped(DropReason::Gone);
     assert_eq!(front.ended(), [(queued, gone), (scheduled, gone)]);
-    assert_eq!(front.entry(job(up, INITIAL)), Entry::Ended(gone));
+    assert_eq!(front.entry(job(up, INITIAL)), Admission::Ended(gone));
     assert_eq!(front.counts(), (2, 0));
     front.finish(calls[0], Finish::Done);
     front.finish(calls[1], Finish::Unavailable);

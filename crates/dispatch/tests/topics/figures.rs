@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_dispatch::{Drop, End, Finish, Job, Policy, What};
+use weir_dispatch::{DropReason, End, Finish, Job, Policy, What};
 
 use crate::front::*;
 
@@ -60,7 +60,7 @@ fn ends_can_be_drained_once() {
     let mut dispatcher = front.both.real;
     dispatcher.remove_upstream(front.now, up);
     let ended: Vec<_> = dispatcher.drain_ended().collect();
-    assert_eq!(ended, [(first, End::Dropped(Drop::Gone))]);
+    assert_eq!(ended, [(first, End::Dropped(DropReason::Gone))]);
     assert_eq!(dispatcher.drain_ended().count(), 0);
 }
 

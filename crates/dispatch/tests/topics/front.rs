@@ -3,10 +3,10 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow};
+use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow};
 use weir_dispatch::{
-    After, Budget, Class, End, Entry, Finish, Job, JobId, Key, Moment, Next, Policy, Quota, Skip,
-    Start, State, Status, UpstreamId, UpstreamStatus, Usage, Wait, Windows,
+    Admission, After, Availability, Budget, Class, End, Finish, Job, JobId, JobKey, Moment, Next,
+    Policy, Quota, Skip, Start, Status, UpstreamId, UpstreamStatus, Usage, Wait, Windows,
 };
 
 use crate::both::Both;
@@ -56,8 +56,8 @@ pub(crate) fn at(seconds: u64) -> Moment {
     Moment(1_000 * DAY * 1_000_000_000) + secs(seconds)
 }
 
-pub(crate) fn key(number: u64) -> Option<Key> {
-    NonZeroU64::new(number).map(Key)
+pub(crate) fn key(number: u64) -> Option<JobKey> {
+    NonZeroU64::new(number).map(JobKey)
 }
 
 /// The dispatcher and the model of it, and what time it is. Every step is taken by both and must come out the same.
@@ -98,14 +98,14 @@ impl Front {
         self.both.remove_upstream(self.now, upstream);
     }
 
-    pub(crate) fn entry(&mut self, job: Job) -> Entry {
+    pub(crate) fn entry(&mut self, job: Job) -> Admission {
         self.both.submit(self.now, job)
     }
 
     /// Submits a job that is to be queued.
     pub(crate) fn queue(&mut self, job: Job) -> JobId {
         match self.entry(job) {
-            Entry::Queued(id) => id,
+            Admission::Queued(id) => id,
             other => panic!("{job:?} is not queued but {other:?}"),
         }
     }
@@ -113,7 +113,7 @@ impl Front {
     /// Submits a job that is to be put on the agenda.
     pub(crate) fn schedule(&mut self, job: Job) -> JobId {
         match self.entry(job) {
-            Entry::Scheduled(id) => id,
+            Admission::Scheduled(id) => id,
             other => panic!("{job:?} is not scheduled but {other:?}"),
         }
     }
@@ -263,7 +263,7 @@ impl Front {
         view.expect("it is there")
     }
 
-    pub(crate) fn state(&mut self, upstream: UpstreamId) -> State {
+    pub(crate) fn state(&mut self, upstream: UpstreamId) -> Availability {
         self.view(upstream).state
     }
 
@@ -333,13 +333,13 @@ pub(crate) fn skipped(reason: Wait, wait: u64, limit: Option<u64>) -> End {
 fn class(
     gap_permille: u32,
     max_wait: Option<u64>,
-    on_rest: OnRest,
+    on_cooldown: OnCooldown,
     overflow: Overflow,
 ) -> ClassPolicy {
     ClassPolicy {
         gap_permille,
         max_wait: max_wait.map(secs),
-        on_rest,
+        on_cooldown,
         overflow,
     }
 }
@@ -348,10 +348,10 @@ fn class(
 pub(crate) fn search() -> Policy {
     Policy {
         classes: vec![
-            class(100, None, OnRest::Hold, Overflow::Drop),
-            class(500, Some(15), OnRest::Hold, Overflow::Drop),
-            class(700, None, OnRest::Hold, Overflow::Drop),
-            class(1000, Some(60), OnRest::Hold, Overflow::Drop),
+            class(100, None, OnCooldown::Hold, Overflow::Drop),
+            class(500, Some(15), OnCooldown::Hold, Overflow::Drop),
+            class(700, None, OnCooldown::Hold, Overflow::Drop),
+            class(1000, Some(60), OnCooldown::Hold, Overflow::Drop),
         ],
         capacity: 10_000,
         agenda_capacity: 100_000,
@@ -386,10 +386,10 @@ pub(crate) fn tracker() -> Policy {
     let search = search();
     Policy {
         classes: vec![
-            class(1000, None, OnRest::End, Overflow::Agenda),
-            class(1000, None, OnRest::End, Overflow::Drop),
-            class(1000, None, OnRest::End, Overflow::Drop),
-            class(1000, None, OnRest::End, Overflow::Drop),
+            class(1000, None, OnCooldown::End, Overflow::Agenda),
+            class(1000, None, OnCooldown::End, Overflow::Drop),
+            class(1000, None, OnCooldown::End, Overflow::Drop),
+            class(1000, None, OnCooldown::End, Overflow::Drop),
         ],
         crew: CrewPolicy {
             base: 10,
@@ -412,7 +412,7 @@ pub(crate) fn tracker() -> Policy {
 pub(crate) fn news() -> Policy {
     let search = search();
     Policy {
-        classes: vec![class(1000, None, OnRest::End, Overflow::Drop); 3],
+        classes: vec![class(1000, None, OnCooldown::End, Overflow::Drop); 3],
         ..search
     }
 }

@@ -1,6 +1,6 @@
 //! Keys: what is pending is not queued again, what is scheduled not scheduled again, what has an order keeps it.
 
-use weir_dispatch::{Drop, End, Entry, Finish, Job, Policy};
+use weir_dispatch::{Admission, DropReason, End, Finish, Job, Policy};
 
 use crate::front::*;
 
@@ -12,9 +12,9 @@ fn a_feed_that_is_pending_is_not_queued_again_until_it_ended() {
         ..job(up, RSS)
     };
     let id = front.queue(feed);
-    assert_eq!(front.entry(feed), Entry::Duplicate(id), "queued");
+    assert_eq!(front.entry(feed), Admission::Duplicate(id), "queued");
     assert_eq!(front.starts(), [id]);
-    assert_eq!(front.entry(feed), Entry::Duplicate(id), "under way");
+    assert_eq!(front.entry(feed), Admission::Duplicate(id), "under way");
     front.finish(id, Finish::Done);
     assert_ne!(front.queue(feed), id, "unmarked after execution");
 }
@@ -32,7 +32,7 @@ fn a_scheduled_job_is_pending_too() {
         not_before: at(0),
         ..retry
     };
-    assert_eq!(front.entry(now), Entry::Duplicate(id));
+    assert_eq!(front.entry(now), Admission::Duplicate(id));
     assert!(front.cancel(id));
     front.queue(now);
 }
@@ -49,7 +49,7 @@ fn a_job_that_was_skipped_dropped_or_cancelled_is_no_longer_pending() {
         ..job(up, INITIAL)
     };
     let first = front.queue(job(up, INITIAL));
-    let full = Entry::Ended(End::Dropped(Drop::QueueFull));
+    let full = Admission::Ended(End::Dropped(DropReason::QueueFull));
     assert_eq!(front.entry(keyed), full);
     assert_eq!(front.starts(), [first]);
     let queued = front.queue(keyed);
@@ -76,7 +76,7 @@ fn different_peers_are_pending_side_by_side_but_only_one_of_a_hash_is_scheduled(
         ..peer(pending)
     };
     let id = front.schedule(later(3));
-    let refused = Entry::Ended(End::Dropped(Drop::Scheduled));
+    let refused = Admission::Ended(End::Dropped(DropReason::Scheduled));
     assert_eq!(front.entry(later(4)), refused);
     assert!(front.cancel(id));
     front.schedule(later(4));
@@ -92,7 +92,10 @@ fn the_next_attempt_of_a_hash_that_is_scheduled_already_ends_the_job() {
     let ids = front.begin_all::<2>(keyed);
     front.finish(ids[0], Finish::Unavailable);
     front.finish(ids[1], Finish::Unavailable);
-    assert_eq!(front.ended(), [(ids[1], End::Dropped(Drop::Scheduled))]);
+    assert_eq!(
+        front.ended(),
+        [(ids[1], End::Dropped(DropReason::Scheduled))]
+    );
 }
 
 #[test]

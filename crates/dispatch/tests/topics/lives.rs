@@ -1,8 +1,8 @@
 //! Whole lives: whatever happens, every job ends once and no call comes early.
 
-use weir_dispatch::policy::{OnRest, Overflow};
+use weir_dispatch::policy::{OnCooldown, Overflow};
 use weir_dispatch::{
-    Budget, Class, Entry, Finish, Job, JobId, Moment, Next, Policy, Quota, UpstreamId, Windows,
+    Admission, Budget, Class, Finish, Job, JobId, Moment, Next, Policy, Quota, UpstreamId, Windows,
 };
 
 use crate::front::*;
@@ -24,7 +24,7 @@ impl Numbers {
         UpstreamId(self.below(4) as u32)
     }
 
-    fn key(&mut self) -> Option<weir_dispatch::Key> {
+    fn key(&mut self) -> Option<weir_dispatch::JobKey> {
         match self.below(9) {
             number @ 0..3 => key(number + 1),
             _ => None,
@@ -66,7 +66,7 @@ impl Numbers {
 fn narrow() -> Policy {
     let mut policy = search();
     policy.classes[1].overflow = Overflow::Agenda;
-    policy.classes[3].on_rest = OnRest::End;
+    policy.classes[3].on_cooldown = OnCooldown::End;
     policy.capacity = 12;
     policy.agenda_capacity = 8;
     policy.backlog_floor = 4;
@@ -125,7 +125,7 @@ fn one_life(numbers: &mut Numbers) {
                 front.finish_after(under_way.swap_remove(index), numbers.finish(), 250);
             }
             _ => {
-                if let Entry::Queued(id) | Entry::Scheduled(id) =
+                if let Admission::Queued(id) | Admission::Scheduled(id) =
                     front.entry(numbers.job(front.now))
                 {
                     taken_in.push(id);

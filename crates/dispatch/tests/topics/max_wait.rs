@@ -1,6 +1,8 @@
 //! Max-wait: skipped with upstream, wait, limit and reason; never a reason for a cooldown.
 
-use weir_dispatch::{Budget, Class, End, Entry, Finish, Job, Quota, State, Wait, Windows};
+use weir_dispatch::{
+    Admission, Availability, Budget, Class, End, Finish, Job, Quota, Wait, Windows,
+};
 
 use crate::front::*;
 
@@ -16,8 +18,11 @@ fn each_class_has_its_own_default() {
         front.call(job(up, INTERACTIVE), throttled(61));
         let entry = front.entry(job(up, class));
         match limit {
-            Some(limit) => assert_eq!(entry, Entry::Ended(skipped(Wait::Rest, 61, Some(limit)))),
-            None => assert!(matches!(entry, Entry::Queued(_))),
+            Some(limit) => assert_eq!(
+                entry,
+                Admission::Ended(skipped(Wait::Cooldown, 61, Some(limit)))
+            ),
+            None => assert!(matches!(entry, Admission::Queued(_))),
         }
     }
 }
@@ -48,8 +53,8 @@ fn a_max_wait_given_with_the_job_takes_precedence() {
         ..job(up, class)
     };
     front.queue(with(RSS, 30));
-    let skip = skipped(Wait::Rest, 30, Some(29));
-    assert_eq!(front.entry(with(INTERACTIVE, 29)), Entry::Ended(skip));
+    let skip = skipped(Wait::Cooldown, 30, Some(29));
+    assert_eq!(front.entry(with(INTERACTIVE, 29)), Admission::Ended(skip));
 }
 
 #[test]
@@ -58,13 +63,13 @@ fn a_skip_begins_no_cooldown() {
     front.call(job(up, INTERACTIVE), Finish::Done);
     assert_eq!(
         front.entry(job(up, RSS)),
-        Entry::Ended(skipped(Wait::Gap, 30, Some(15)))
+        Admission::Ended(skipped(Wait::Gap, 30, Some(15)))
     );
-    assert_eq!((front.state(up), front.rung(up)), (State::Open, 0));
+    assert_eq!((front.state(up), front.rung(up)), (Availability::Open, 0));
     front.now = at(14);
     assert_eq!(
         front.entry(job(up, RSS)),
-        Entry::Ended(skipped(Wait::Gap, 16, Some(15)))
+        Admission::Ended(skipped(Wait::Gap, 16, Some(15)))
     );
     front.now = at(15);
     front.queue(job(up, RSS));
@@ -82,7 +87,7 @@ fn a_window_counts_as_a_wait() {
     let (mut front, up) = Front::with(search(), quota);
     front.call(job(up, INTERACTIVE), Finish::Done);
     let skip = skipped(Wait::Window, HOUR, Some(60));
-    assert_eq!(front.entry(job(up, BACKGROUND)), Entry::Ended(skip));
+    assert_eq!(front.entry(job(up, BACKGROUND)), Admission::Ended(skip));
     front.queue(Job {
         budget: Budget::Grab,
         ..job(up, BACKGROUND)
@@ -135,7 +140,7 @@ fn when_a_cooldown_begins_only_those_that_accept_it_stay() {
     skips.sort_by_key(|&(id, _)| id);
     let mut expected: Vec<_> = ended
         .into_iter()
-        .map(|(id, limit)| (id, skipped(Wait::Rest, 40, Some(limit))))
+        .map(|(id, limit)| (id, skipped(Wait::Cooldown, 40, Some(limit))))
         .chain([(first, End::Finished(throttled(40)))])
         .collect();
     expected.sort_by_key(|&(id, _)| id);
@@ -159,7 +164,7 @@ fn a_raised_job_has_the_max_wait_of_its_new_class() {
     assert_eq!(
         front.ended(),
         [
-            (lowered, skipped(Wait::Rest, 1_000, Some(15))),
+            (lowered, skipped(Wait::Cooldown, 1_000, Some(15))),
             (first, End::Finished(throttled(1_000))),
         ]
     );
@@ -215,7 +220,7 @@ fn a_job_is_skipped_also_behind_a_more_patient_one_and_after_others_with_its_lim
     assert!(front.cancel(gone));
     front.ended();
     front.finish(call, throttled(40));
-    let skip = skipped(Wait::Rest, 40, Some(5));
+    let skip = skipped(Wait::Cooldown, 40, Some(5));
     assert_eq!(front.ended()[0], (impatient, skip));
     front.pass(40);
     assert_eq!(front.starts(), [patient]);

@@ -1,6 +1,6 @@
 //! What an operator does: clear, switch off and on, probe now.
 
-use weir_dispatch::{Budget, Class, End, Entry, Finish, Job, Skip, State, Wait};
+use weir_dispatch::{Admission, Availability, Budget, Class, End, Finish, Job, Skip, Wait};
 
 use crate::front::*;
 
@@ -19,7 +19,7 @@ fn clear_ends_a_cooldown_and_forgets_the_ladder() {
     assert_eq!(front.rung(up), 2);
     let id = front.queue(job(up, INTERACTIVE));
     front.clear(up);
-    assert_eq!((front.state(up), front.rung(up)), (State::Open, 0));
+    assert_eq!((front.state(up), front.rung(up)), (Availability::Open, 0));
     assert_eq!(front.starts(), [id]);
 }
 
@@ -30,10 +30,10 @@ fn switched_off_ends_queued_jobs_and_refuses_new_ones_until_switched_on() {
     let id = front.queue(job(up, INTERACTIVE));
     front.switch_off(up);
     assert_eq!(front.ended(), [(id, OFF)]);
-    assert_eq!(front.state(up), State::Off);
-    assert_eq!(front.entry(job(up, INTERACTIVE)), Entry::Ended(OFF));
+    assert_eq!(front.state(up), Availability::Off);
+    assert_eq!(front.entry(job(up, INTERACTIVE)), Admission::Ended(OFF));
     front.pass(365 * DAY);
-    assert_eq!(front.state(up), State::Off, "until an operator acts");
+    assert_eq!(front.state(up), Availability::Off, "until an operator acts");
     front.switch_on(up);
     front.hold(false);
     front.call(job(up, INTERACTIVE), Finish::Done);
@@ -46,7 +46,7 @@ fn a_cooldown_goes_on_while_switched_off() {
     front.switch_off(up);
     front.pass(40);
     front.switch_on(up);
-    assert_eq!(front.state(up), State::Cooldown { until: at(100) });
+    assert_eq!(front.state(up), Availability::Cooldown { until: at(100) });
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_probe_starts_during_a_cooldown_before_all_others_and_heals() {
         "neither cooldown nor gap holds it"
     );
     front.finish(probed, Finish::Done);
-    assert_eq!(front.state(up), State::Open);
+    assert_eq!(front.state(up), Availability::Open);
     front.pass(6);
     assert_eq!(front.starts(), [waiting]);
 }
@@ -76,11 +76,11 @@ fn a_probe_that_fails_during_a_cooldown_changes_nothing_unless_a_later_end_is_na
         Finish::Panicked,
     ] {
         front.call(probe(up), outcome);
-        assert_eq!(front.state(up), State::Cooldown { until: at(60) });
+        assert_eq!(front.state(up), Availability::Cooldown { until: at(60) });
         assert_eq!(front.rung(up), 1);
     }
     front.call(probe(up), throttled(200));
-    assert_eq!(front.state(up), State::Cooldown { until: at(200) });
+    assert_eq!(front.state(up), Availability::Cooldown { until: at(200) });
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_probe_starts_although_switched_off() {
     let (mut front, up) = Front::with(search(), in_flight(1));
     front.switch_off(up);
     front.call(probe(up), Finish::Done);
-    assert_eq!(front.state(up), State::Off);
+    assert_eq!(front.state(up), Availability::Off);
 }
 
 #[test]

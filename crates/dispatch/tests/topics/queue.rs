@@ -1,6 +1,8 @@
 //! The queue: order, priority, capacity, the share of one upstream.
 
-use weir_dispatch::{Budget, Drop, End, Entry, Finish, Job, JobId, Policy, Quota, UpstreamId};
+use weir_dispatch::{
+    Admission, Budget, DropReason, End, Finish, Job, JobId, Policy, Quota, UpstreamId,
+};
 
 use crate::front::*;
 
@@ -78,7 +80,7 @@ fn a_full_queue_answers_at_once_and_has_room_again_after_a_start() {
     front.hold(true);
     front.queue(job(up, INTERACTIVE));
     front.queue(job(up, INTERACTIVE));
-    let full = Entry::Ended(End::Dropped(Drop::QueueFull));
+    let full = Admission::Ended(End::Dropped(DropReason::QueueFull));
     assert_eq!(front.entry(job(up, INTERACTIVE)), full);
     assert!(front.ended().is_empty(), "a refused job is not told twice");
     front.hold(false);
@@ -95,8 +97,8 @@ fn one_saturated_upstream_of_200_leaves_the_fill_under_ten_percent() {
     let mut dropped = 0;
     for _ in 0..5_000 {
         match front.entry(job(ups[0], REANNOUNCE)) {
-            Entry::Queued(_) => {}
-            Entry::Ended(End::Dropped(Drop::Backlog)) => dropped += 1,
+            Admission::Queued(_) => {}
+            Admission::Ended(End::Dropped(DropReason::Backlog)) => dropped += 1,
             other => panic!("{other:?}"),
         }
     }
@@ -115,7 +117,7 @@ fn the_share_is_half_of_the_queue_for_few_upstreams_a_floor_for_many_and_all_for
         let ups: Vec<UpstreamId> = (0..upstreams).map(|_| front.add(in_flight(1))).collect();
         front.hold(true);
         let queued = (0..10_001)
-            .take_while(|_| matches!(front.entry(job(ups[0], INITIAL)), Entry::Queued(_)))
+            .take_while(|_| matches!(front.entry(job(ups[0], INITIAL)), Admission::Queued(_)))
             .count();
         assert_eq!(queued, share, "of {upstreams} upstreams");
     }
@@ -134,8 +136,8 @@ fn upstreams_that_are_taken_away_leave_their_share_to_the_others() {
     for _ in 0..50 {
         front.queue(job(up, COMPLETION));
     }
-    let full = |reason| Entry::Ended(End::Dropped(reason));
-    assert_eq!(front.entry(job(up, COMPLETION)), full(Drop::Backlog));
+    let full = |reason| Admission::Ended(End::Dropped(reason));
+    assert_eq!(front.entry(job(up, COMPLETION)), full(DropReason::Backlog));
     front.queue(job(others[0], COMPLETION));
     for other in others {
         front.remove(other);
@@ -143,7 +145,10 @@ fn upstreams_that_are_taken_away_leave_their_share_to_the_others() {
     for _ in 0..50 {
         front.queue(job(up, COMPLETION));
     }
-    assert_eq!(front.entry(job(up, COMPLETION)), full(Drop::QueueFull));
+    assert_eq!(
+        front.entry(job(up, COMPLETION)),
+        full(DropReason::QueueFull)
+    );
     assert_eq!(front.status().fill_percent(), 100);
 }
 
@@ -174,7 +179,7 @@ fn an_event_that_finds_the_queue_full_is_put_off_until_there_is_room() {
     let mut front = Front::new(policy);
     let [up, other] = [0; 2].map(|_| front.add(in_flight(4)));
     let first = front.queue(job(up, INITIAL));
-    let full = Entry::Ended(End::Dropped(Drop::QueueFull));
+    let full = Admission::Ended(End::Dropped(DropReason::QueueFull));
     assert_eq!(front.entry(job(other, INITIAL)), full);
     let event = front.schedule(job(other, EVENT));
     front.now = at(10);

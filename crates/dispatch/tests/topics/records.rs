@@ -1,6 +1,6 @@
 //! Decision records: each decision leaves one, newest first, at most so many.
 
-use weir_dispatch::{Asker, Budget, Drop, Finish, Job, Skip, Wait, What};
+use weir_dispatch::{Asker, Budget, DropReason, Finish, Job, Skip, Wait, What};
 
 use crate::front::*;
 
@@ -96,7 +96,7 @@ fn cooldowns_skips_drops_duplicates_raises_retries_and_operators_leave_records()
             "Started",
             "Retried",
             "Started",
-            "Rested",
+            "CooldownBegan",
             "Skipped",
             "Cleared",
             "SwitchedOff",
@@ -104,7 +104,7 @@ fn cooldowns_skips_drops_duplicates_raises_retries_and_operators_leave_records()
             "Shared",
         ]
     );
-    assert_eq!(seen[1], What::Dropped(Drop::QueueFull));
+    assert_eq!(seen[1], What::Dropped(DropReason::QueueFull));
     assert_eq!(seen[2], What::Raised { from: REANNOUNCE });
     assert_eq!(seen[11], What::Shared { with: Asker(3) });
 }

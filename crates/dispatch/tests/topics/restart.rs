@@ -1,7 +1,7 @@
 //! Restart: what was counted and planned is kept, also when the clock jumped.
 
 use weir_dispatch::{
-    After, Budget, Finish, Job, Policy, Quota, State, Usage, Wait, Window, Windows,
+    After, Availability, Budget, Finish, Job, Policy, Quota, Usage, Wait, Window, Windows,
 };
 
 use crate::front::*;
@@ -26,7 +26,7 @@ fn windows_spacing_and_cooldown_are_as_they_were() {
     front.queue(job(up, INTERACTIVE));
     front.restart(at(20));
     assert_eq!(front.queued(), 0, "what is queued is lost");
-    assert_eq!(front.state(up), State::Cooldown { until: at(510) });
+    assert_eq!(front.state(up), Availability::Cooldown { until: at(510) });
     let view = front.view(up);
     assert_eq!(view.last_start, Some(at(10)));
     assert_eq!((view.query[0].used, view.query[0].next), (2, at(HOUR)));
@@ -63,9 +63,9 @@ fn with_the_clock_jumped_back_an_end_is_cut_to_the_longest_of_its_kind() {
         front.restart(at(0));
         let until = at(DAY);
         let expected = if disables {
-            State::Disabled { until }
+            Availability::Disabled { until }
         } else {
-            State::Cooldown { until }
+            Availability::Cooldown { until }
         };
         assert_eq!((front.state(up), front.rung(up)), (expected, rung));
     }
@@ -83,10 +83,10 @@ fn a_cooldown_of_the_fronts_own_may_be_longer_than_what_an_upstream_may_ask_for(
     let mut policy = tracker();
     policy.failure.throttled = Some(secs(3 * DAY));
     for (finish, expected) in [
-        (throttled(60), State::Cooldown { until: at(3 * DAY) }),
+        (throttled(60), Availability::Cooldown { until: at(3 * DAY) }),
         (
             Finish::Rejected { at_least: None },
-            State::Disabled { until: at(DAY) },
+            Availability::Disabled { until: at(DAY) },
         ),
     ] {
         let (mut front, up) = Front::with(policy.clone(), in_flight(1));
@@ -104,7 +104,7 @@ fn with_the_clock_jumped_ahead_windows_are_empty_and_cooldowns_are_over() {
     front.restart(at(10 * DAY));
     assert_eq!(
         front.state(up),
-        State::Probing,
+        Availability::Probing,
         "a success has still to come"
     );
     assert_eq!(front.view(up).query[0].used, 0);
@@ -142,7 +142,7 @@ fn what_is_off_stays_off() {
     let (mut front, up) = Front::with(search(), indexer());
     front.switch_off(up);
     front.restart(at(1));
-    assert_eq!(front.state(up), State::Off);
+    assert_eq!(front.state(up), Availability::Off);
 }
 
 #[test]

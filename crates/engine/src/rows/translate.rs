@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_dispatch::{Budget, Cause, Class, HealthRow, Moment, Rest, UpstreamRow, WindowRow};
+use weir_dispatch::{
+    Budget, Cause, Class, Cooldown, Moment, SavedHealth, SavedUpstream, SavedWindow,
+};
 use weir_store::state::{self, Change, Ledger, Limit, Start, Wall, Window, Windows};
 
 use crate::keeper::{KeptUpstream, Off};
@@ -111,7 +113,7 @@ impl Translated {
 
     fn stored(&self, kept: &KeptUpstream, skew: Skew, now: Moment) -> state::UpstreamRow {
         let health = kept.row.health;
-        let rest = health.rest.map(|Rest { until, cause }| {
+        let rest = health.cooldown.map(|Cooldown { until, cause }| {
             let until = skew.wall(until);
             let same = self.row.rest.as_ref().filter(|old| old.until == until);
             state::Rest {
@@ -145,7 +147,7 @@ impl Translated {
         &mut self,
         at: usize,
         ledger: Ledger,
-        rows: &[WindowRow; 3],
+        rows: &[SavedWindow; 3],
         skew: Skew,
     ) -> Vec<Start> {
         let mut new: BTreeMap<Moment, [u32; 3]> = BTreeMap::new();
@@ -212,7 +214,7 @@ fn shared(mut times: [u32; 3], ledger: Ledger, at: Wall) -> Vec<Start> {
 
 /// An upstream's row out of the store.
 pub(super) fn restore(kept: &state::KeptUpstream, skew: Skew) -> (RestoredUpstream, Translated) {
-    let mut windows = [[(); 3]; 2].map(|ledger| ledger.map(|()| WindowRow::default()));
+    let mut windows = [[(); 3]; 2].map(|ledger| ledger.map(|()| SavedWindow::default()));
     let mut starts = kept.starts.clone();
     starts.sort_by_key(|start| start.at);
     for start in &starts {
@@ -235,8 +237,8 @@ pub(super) fn restore(kept: &state::KeptUpstream, skew: Skew) -> (RestoredUpstre
             .map(|ledger| ledger.each_ref().map(|row| row.learned)),
     };
     let [query, grab] = windows;
-    let health = HealthRow {
-        rest: kept.row.rest.as_ref().map(|rest| Rest {
+    let health = SavedHealth {
+        cooldown: kept.row.rest.as_ref().map(|rest| Cooldown {
             until: skew.moment(rest.until),
             cause: cause(rest.cause),
         }),
@@ -244,7 +246,7 @@ pub(super) fn restore(kept: &state::KeptUpstream, skew: Skew) -> (RestoredUpstre
         failures: kept.row.failures,
         off: kept.row.off.is_some(),
     };
-    let row = UpstreamRow {
+    let row = SavedUpstream {
         health,
         last_start: kept.row.last_start.map(|start| skew.moment(start)),
         query,

@@ -73,8 +73,8 @@ fn say_with<'a>(what: What, change: impl FnOnce(&mut Scene<'a>)) -> String {
 
 fn rested(cause: Cause, rest: u64, rung: u8) -> What {
     let until = at(NOW + rest);
-    What::Rested {
-        rest: Rest { until, cause },
+    What::CooldownBegan {
+        cooldown: Cooldown { until, cause },
         rung,
     }
 }
@@ -85,7 +85,7 @@ fn kind(what: &What) -> usize {
     match what {
         What::Started { .. } => 0,
         What::Waits { .. } => 1,
-        What::Rested { .. } => 2,
+        What::CooldownBegan { .. } => 2,
         What::Healed => 3,
         What::Skipped(_) => 4,
         What::Shared { .. } => 5,
@@ -159,7 +159,7 @@ fn samples() -> Vec<(What, &'static str)> {
             "harbor skipped: its turn would come in 74 s, background may wait 60 s. Next slot 14:18:14.",
         ),
         (
-            skip(Wait::Rest, Some(900), None),
+            skip(Wait::Cooldown, Some(900), None),
             "harbor skipped: it rests until 14:32, in 15 min.",
         ),
         (
@@ -176,23 +176,23 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (What::Duplicate, "harbor: the same is already queued."),
         (
-            What::Dropped(Drop::QueueFull),
+            What::Dropped(DropReason::QueueFull),
             "harbor dropped: queue full (10,000).",
         ),
         (
-            What::Dropped(Drop::Backlog),
+            What::Dropped(DropReason::Backlog),
             "harbor dropped: its share of the queue is used up.",
         ),
         (
-            What::Dropped(Drop::AgendaFull),
+            What::Dropped(DropReason::AgendaFull),
             "harbor dropped: the agenda is full.",
         ),
         (
-            What::Dropped(Drop::Scheduled),
+            What::Dropped(DropReason::Scheduled),
             "harbor dropped: the same is on the agenda.",
         ),
         (
-            What::Dropped(Drop::Gone),
+            What::Dropped(DropReason::Gone),
             "harbor dropped: the upstream was taken away.",
         ),
         (

@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use weir_engine::dispatch::{Drop, State};
+use weir_engine::dispatch::{Availability, DropReason};
 use weir_engine::{Call, Ended, Kind, Outcome, Permit};
 
 use crate::kit::*;
@@ -23,7 +23,7 @@ async fn a_panic_ends_its_job_and_frees_the_slot() {
     assert_eq!(bad.await, Ended::Panicked);
     assert_eq!(good.await, Ended::Finished(Outcome::Done));
     let view = desk.engine.upstream(one).expect("it is there");
-    assert_eq!(view.status.state, State::Open);
+    assert_eq!(view.status.state, Availability::Open);
     assert_eq!(view.figures.requests[Kind::Panicked as usize], 1);
     let (_, words) = view.last_error.expect("it is told");
     assert!(words.contains("as the test wished"), "{words}");
@@ -58,7 +58,7 @@ async fn a_call_that_takes_too_long_is_cut_and_counts_as_a_failure() {
     assert_eq!(begun.elapsed(), secs(30));
     let view = desk.engine.upstream(one).expect("it is there");
     let state = view.status.state;
-    assert!(matches!(state, State::Cooldown { .. }), "{state:?}");
+    assert!(matches!(state, Availability::Cooldown { .. }), "{state:?}");
     let (_, words) = view.last_error.expect("it is told");
     assert_eq!(words, "it gave no answer within 30 s");
 }
@@ -122,7 +122,7 @@ async fn an_upstream_that_goes_takes_its_jobs_along() {
     let queued = desk.engine.submit(job(one, RSS), desk.done("queued"));
     settle().await;
     desk.engine.remove_upstream(one);
-    assert_eq!(queued.await, Ended::Dropped(Drop::Gone));
+    assert_eq!(queued.await, Ended::Dropped(DropReason::Gone));
     call.answer();
     assert_eq!(running.await, Ended::Finished(Outcome::Done));
     assert!(desk.engine.upstream(one).is_none());
@@ -340,7 +340,7 @@ async fn every_call_hears_of_its_end_once_made_or_not() {
     desk.engine
         .submit_detached(job(two, RSS), noting("queued", &[]));
     desk.engine.remove_upstream(two);
-    let gone = Ended::Dropped(Drop::Gone);
+    let gone = Ended::Dropped(DropReason::Gone);
     assert_eq!(take_ends(), [("queued", gone)]);
     desk.engine
         .submit_detached(job(two, RSS), noting("late", &[]));

@@ -348,7 +348,7 @@ async fn a_follower_is_told_when_a_cooldown_puts_its_call_off() {
     let retry_after = Some(secs(3600));
     first.give(Step::Outcome(Outcome::Throttled { retry_after }));
     let told = tokio::time::timeout(millis(1), put_off).await;
-    assert_eq!(told, Ok((secs(3600), Wait::Rest)));
+    assert_eq!(told, Ok((secs(3600), Wait::Cooldown)));
     assert_eq!(follower.result(), None, "the flight goes on");
 }
 

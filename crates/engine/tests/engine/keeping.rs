@@ -166,7 +166,7 @@ async fn what_was_kept_comes_back() {
     after.engine.restore(again, &row.row, row.off);
     let (old, new) = (desk.engine.upstream(one), after.engine.upstream(again));
     let (old, new) = (old.expect("it is there"), new.expect("it is there"));
-    assert_eq!(old.status.rest, new.status.rest);
+    assert_eq!(old.status.cooldown, new.status.cooldown);
     assert_eq!(old.off, new.off);
     assert_eq!(new.status.query[0].used, 1);
 }

@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::{
-    Class, ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow, Policy, Quota, Windows,
+    Class, ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow, Policy, Quota, Windows,
 };
-use weir_engine::dispatch::{Job, Key, UpstreamId};
+use weir_engine::dispatch::{Job, JobKey, UpstreamId};
 use weir_engine::{Call, Engine, Options, Outcome, Permit, Timeline, Trouble, Weather};
 
 pub(crate) const INTERACTIVE: Class = Class(0);
@@ -39,7 +39,7 @@ pub(crate) fn policy() -> Policy {
     let class = |gap_permille, max_wait: Option<u64>| ClassPolicy {
         gap_permille,
         max_wait: max_wait.map(secs),
-        on_rest: OnRest::Hold,
+        on_cooldown: OnCooldown::Hold,
         overflow: Overflow::Drop,
     };
     Policy {
@@ -90,8 +90,8 @@ pub(crate) fn job(upstream: UpstreamId, class: Class) -> Job {
     Job::new(upstream, class)
 }
 
-pub(crate) fn key(number: u64) -> Option<Key> {
-    NonZeroU64::new(number).map(Key)
+pub(crate) fn key(number: u64) -> Option<JobKey> {
+    NonZeroU64::new(number).map(JobKey)
 }
 
 /// An engine and what its calls did.

@@ -1,7 +1,7 @@
 //! Spacing, windows, max-wait, calls in flight, workers.
 
 use crate::kit::*;
-use weir_engine::dispatch::{Asker, Budget, Drop, Job, Skip, State, Wait, What};
+use weir_engine::dispatch::{Asker, Availability, Budget, DropReason, Job, Skip, Wait, What};
 use weir_engine::{Ended, Outcome};
 
 #[tokio::test(start_paused = true)]
@@ -173,7 +173,7 @@ async fn a_full_queue_answers_at_once() {
         desk.engine.submit_detached(job(one, RSS), desk.done("a"));
     }
     let late = desk.engine.submit(job(one, RSS), desk.done("late"));
-    assert_eq!(late.ended(), Some(Ended::Dropped(Drop::QueueFull)));
+    assert_eq!(late.ended(), Some(Ended::Dropped(DropReason::QueueFull)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -239,7 +239,7 @@ async fn a_turn_that_somebody_else_uses_waits_and_counts_like_a_call() {
     );
     assert_eq!(next.elapsed(), secs(60));
     let view = desk.engine.upstream(one).expect("it is there");
-    assert_eq!(view.status.state, State::Open);
+    assert_eq!(view.status.state, Availability::Open);
     assert_eq!(desk.engine.status().counters.sent, 2);
 }
 

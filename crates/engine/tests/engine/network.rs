@@ -1,7 +1,7 @@
 //! Our own outage is nobody's fault.
 
 use crate::kit::*;
-use weir_engine::dispatch::State;
+use weir_engine::dispatch::Availability;
 use weir_engine::{Ended, Outcome, Trouble, Weather};
 
 const TROUBLE: Step = Step::Trouble(Trouble::NoRoute);
@@ -24,7 +24,10 @@ async fn nobody_climbs_while_our_network_is_down_and_calls_pause() {
     assert!(status.network_down && status.counts.paused_until.is_some());
     for upstream in [a, b] {
         let view = desk.engine.upstream(upstream).expect("it is there");
-        assert_eq!((view.status.state, view.status.rung), (State::Open, 0));
+        assert_eq!(
+            (view.status.state, view.status.rung),
+            (Availability::Open, 0)
+        );
     }
     let again = desk.engine.submit(job(a, INTERACTIVE), desk.done("again"));
     assert_eq!(again.await, Ended::Finished(Outcome::Done));
@@ -50,7 +53,7 @@ async fn in_the_first_seconds_nobody_is_blamed_and_nothing_pauses() {
     let ended = desk.engine.submit(job(b, RSS), call).await;
     assert_eq!(ended, Ended::Finished(Outcome::Unavailable));
     let view = desk.engine.upstream(b).expect("it is there");
-    assert!(matches!(view.status.state, State::Cooldown { .. }));
+    assert!(matches!(view.status.state, Availability::Cooldown { .. }));
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use weir_engine::dispatch::State;
+use weir_engine::dispatch::Availability;
 use weir_engine::dispatch::UpstreamId;
 use weir_engine::dispatch::policy::Quota;
 use weir_engine::{Joining, Listed, Outward, Reconciled, Restored, Roster, Rows};
@@ -98,7 +98,7 @@ async fn who_stays_keeps_its_state_and_only_a_changed_entry_is_made_anew() {
     assert!(!reconciled.any_new && reconciled.gone.is_empty());
     let after = roster.named("a").unwrap();
     assert_eq!((after.id, after.changes), (a.id, 1));
-    assert!(matches!(state(&desk, a.id), State::Cooldown { .. }));
+    assert!(matches!(state(&desk, a.id), Availability::Cooldown { .. }));
     assert!(Arc::ptr_eq(&b, &roster.find(b.id).unwrap()));
 }
 
@@ -119,10 +119,13 @@ async fn who_comes_back_has_windows_cooldown_and_switch_again() {
     let again = roster.named("a").unwrap();
     assert!(again.known && again.id != a.id);
     let left = desk.engine.upstream(again.id).unwrap().status;
-    assert!(matches!(left.state, State::Cooldown { .. }), "{left:?}");
+    assert!(
+        matches!(left.state, Availability::Cooldown { .. }),
+        "{left:?}"
+    );
     assert_eq!(left.query[0].used, 1);
     let b = roster.named("b").unwrap();
-    assert!(matches!(state(&desk, b.id), State::Off));
+    assert!(matches!(state(&desk, b.id), Availability::Off));
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,12 +142,12 @@ async fn who_leads_elsewhere_keeps_windows_and_switch_but_no_cooldown() {
     assert_eq!(moved.changes, 0, "it is another one");
     let status = desk.engine.upstream(moved.id).unwrap().status;
     assert!(
-        !matches!(status.state, State::Cooldown { .. }),
+        !matches!(status.state, Availability::Cooldown { .. }),
         "{status:?}"
     );
     assert_eq!(status.query[0].used, 1);
     let b = roster.named("b").unwrap();
-    assert!(matches!(state(&desk, b.id), State::Off));
+    assert!(matches!(state(&desk, b.id), Availability::Off));
 }
 
 #[tokio::test(start_paused = true)]
@@ -160,12 +163,12 @@ async fn what_an_earlier_run_kept_comes_back_at_the_start_alone() {
     set(&after, &[server("a", "x"), server("new", "y")], limited());
     let a = after.named("a").unwrap();
     assert!(a.known && !after.named("new").unwrap().known);
-    assert!(matches!(state(&desk, a.id), State::Cooldown { .. }));
+    assert!(matches!(state(&desk, a.id), Availability::Cooldown { .. }));
     desk.engine.clear(a.id);
     set(&after, &[], limited());
     set(&after, &[server("a", "x")], limited());
     let a = after.named("a").unwrap();
-    assert!(!matches!(state(&desk, a.id), State::Cooldown { .. }));
+    assert!(!matches!(state(&desk, a.id), Availability::Cooldown { .. }));
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::Quota;
-use weir_engine::dispatch::{State, UpstreamId, Usage, Window};
+use weir_engine::dispatch::{Availability, UpstreamId, Usage, Window};
 use weir_engine::{Outcome, Restored, Rows, Timeline};
 use weir_store::state::MemoryState;
 
@@ -78,7 +78,7 @@ pub(crate) async fn stop(desk: Desk) {
     desk.engine.shutdown(secs(1)).await;
 }
 
-pub(crate) fn state(desk: &Desk, id: UpstreamId) -> State {
+pub(crate) fn state(desk: &Desk, id: UpstreamId) -> Availability {
     let view = desk.engine.upstream(id);
     view.expect("it is there").status.state
 }
@@ -141,16 +141,19 @@ async fn rests_rungs_switches_and_learned_limits_come_back() {
     let cooling = add(&desk, &restored, "cooling", quota(secs(0), 1));
     let failing = add(&desk, &restored, "failing", quota(secs(0), 1));
     let off = add(&desk, &restored, "off", quota(secs(0), 1));
-    assert!(matches!(state(&desk, cooling), State::Cooldown { .. }));
-    assert_eq!(state(&desk, failing), State::Probing);
+    assert!(matches!(
+        state(&desk, cooling),
+        Availability::Cooldown { .. }
+    ));
+    assert_eq!(state(&desk, failing), Availability::Probing);
     assert_eq!(desk.engine.upstream(failing).unwrap().status.rung, 1);
-    assert_eq!(state(&desk, off), State::Off);
+    assert_eq!(state(&desk, off), Availability::Off);
     let view = desk.engine.upstream(off).unwrap();
     assert_eq!(view.off.unwrap().reason, "account renewal");
     let day = desk.engine.upstream(cooling).unwrap().status.query[0];
     assert_eq!((day.used, day.limit, day.learned), (40, 100, true));
     pass(secs(601)).await;
-    assert_eq!(state(&desk, cooling), State::Probing);
+    assert_eq!(state(&desk, cooling), Availability::Probing);
 }
 
 #[tokio::test(start_paused = true)]
@@ -219,11 +222,15 @@ async fn a_clock_that_is_set_while_running_moves_what_is_kept() {
         let one = add(&desk, &restored, "one", quota(secs(0), 1));
         pass(secs(980)).await;
         assert!(
-            matches!(state(&desk, one), State::Cooldown { .. }),
+            matches!(state(&desk, one), Availability::Cooldown { .. }),
             "{hours} h: too early"
         );
         pass(secs(20)).await;
-        assert_eq!(state(&desk, one), State::Probing, "{hours} h: too late");
+        assert_eq!(
+            state(&desk, one),
+            Availability::Probing,
+            "{hours} h: too late"
+        );
     }
 }
 
@@ -237,7 +244,7 @@ async fn a_clock_that_is_set_back_while_stopped_makes_no_rest_endless() {
     machine.set_clock(|now| now - secs(10 * 365 * 86_400));
     let (desk, _, restored) = machine.start(policy());
     let one = add(&desk, &restored, "one", limited());
-    let State::Cooldown { until } = state(&desk, one) else {
+    let Availability::Cooldown { until } = state(&desk, one) else {
         panic!("{:?}", state(&desk, one));
     };
     let now = desk.engine.timeline().now();

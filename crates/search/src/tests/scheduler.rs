@@ -153,7 +153,7 @@ async fn a_longer_wait_than_the_class_accepts_skips_with_the_reason() {
         assert_eq!(*until, Some(world.timeline.now() + wait));
         let decisions = world.engine.decisions(upstream, None, 10);
         let skip = Skip {
-            reason: Wait::Rest,
+            reason: Wait::Cooldown,
             wait: Some(wait),
             limit: Some(limit),
         };

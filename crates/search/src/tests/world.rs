@@ -13,7 +13,7 @@ use axum::http::Request;
 use tokio::time::Instant;
 use tower::ServiceExt;
 use weir_config::{Secret, SecretUrl};
-use weir_engine::dispatch::State;
+use weir_engine::dispatch::Availability;
 use weir_engine::{
     Engine, Options, Outward, Restored, Rows, Timeline, UpstreamView, WallClock, Weather,
 };
@@ -237,11 +237,11 @@ impl World {
         let now = self.timeline.now();
         let left = |until| now.until(until).as_millis().div_ceil(1000);
         match self.view(name).status.state {
-            State::Open => "open".to_owned(),
-            State::Cooldown { until } => format!("cooldown {}", left(until)),
-            State::Disabled { until } => format!("disabled {}", left(until)),
-            State::Probing => "probing".to_owned(),
-            State::Off => "off".to_owned(),
+            Availability::Open => "open".to_owned(),
+            Availability::Cooldown { until } => format!("cooldown {}", left(until)),
+            Availability::Disabled { until } => format!("disabled {}", left(until)),
+            Availability::Probing => "probing".to_owned(),
+            Availability::Off => "off".to_owned(),
         }
     }
 

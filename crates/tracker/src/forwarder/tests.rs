@@ -19,7 +19,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::time::SystemTime;
 
 use weir_config::SecretUrl;
-use weir_engine::dispatch::State;
+use weir_engine::dispatch::Availability;
 use weir_engine::{Options as EngineOptions, Rows, Timeline, UpstreamView, WallClock, Weather};
 use weir_store::state::MemoryState;
 use weir_testkit::memory::Network;
@@ -216,11 +216,11 @@ impl World {
         let now = self.timeline.now();
         let left = |until| now.until(until).as_millis().div_ceil(1000);
         match self.view(name).status.state {
-            State::Open => "open".to_owned(),
-            State::Cooldown { until } => format!("cooldown {}", left(until)),
-            State::Disabled { until } => format!("disabled {}", left(until)),
-            State::Probing => "probing".to_owned(),
-            State::Off => "off".to_owned(),
+            Availability::Open => "open".to_owned(),
+            Availability::Cooldown { until } => format!("cooldown {}", left(until)),
+            Availability::Disabled { until } => format!("disabled {}", left(until)),
+            Availability::Probing => "probing".to_owned(),
+            Availability::Off => "off".to_owned(),
         }
     }
 

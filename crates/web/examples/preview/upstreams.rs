@@ -7,7 +7,7 @@ use weir_engine::{
     Call, Engine, Options, Outcome, Permit, Reason, Timeline, Weather,
     dispatch::{
         Asker, Class, Job, Policy, Quota, UpstreamId, Windows,
-        policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow},
+        policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow},
     },
 };
 use weir_web::{Section, Stats, Upstreams};
@@ -133,7 +133,7 @@ fn policy(classes: usize) -> Policy {
     let class = ClassPolicy {
         gap_permille: 1000,
         max_wait: None,
-        on_rest: OnRest::End,
+        on_cooldown: OnCooldown::End,
         overflow: Overflow::Drop,
     };
     Policy {

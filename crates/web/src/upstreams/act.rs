@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use weir_config::ENCODED;
 use weir_engine::{
     Ended, Outcome, Standing,
-    dispatch::{Budget, Class, Job, Key},
+    dispatch::{Budget, Class, Job, JobKey},
 };
 
 use super::{OPERATOR, json, notice, one, sight::Sight};
@@ -263,7 +263,7 @@ async fn perform(sight: &Sight<'_>, action: Action, reason: &str, visitor: &Visi
 /// Whether there is anything for *clear cooldown* to end.
 pub(super) fn rests(sight: &Sight<'_>) -> bool {
     let status = &sight.view.status;
-    status.rest.is_some() || status.failures > 0
+    status.cooldown.is_some() || status.failures > 0
 }
 
 /// Asks the front's own question and waits a moment for the answer.
@@ -290,7 +290,7 @@ fn job(sight: &Sight<'_>) -> Job {
         budget: Budget::Side,
         probe: true,
         asker: OPERATOR,
-        pending: NonZeroU64::new(number).map(Key),
+        pending: NonZeroU64::new(number).map(JobKey),
         ..Job::new(sight.id(), Class(0))
     }
 }

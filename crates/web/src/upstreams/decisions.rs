@@ -69,7 +69,7 @@ impl Group {
             What::Waits { .. } => self == Self::Waited,
             What::Started { reason, .. } => self == Self::Waited && reason.is_some(),
             What::Shared { .. } | What::Duplicate => self == Self::Shared,
-            What::Rested { .. } | What::Retried { .. } => self == Self::Failed,
+            What::CooldownBegan { .. } | What::Retried { .. } => self == Self::Failed,
             What::Healed
             | What::Raised { .. }
             | What::Cleared
@@ -182,8 +182,10 @@ fn names(decision: &Decision) -> (&'static str, &'static str, &'static str) {
     match decision.what {
         What::Started { .. } => ("started", "Started", "open"),
         What::Waits { .. } => ("waits", "Waits", "cooldown"),
-        What::Rested { rest, .. } if rest.cause.disables() => ("disabled", "Disabled", "disabled"),
-        What::Rested { .. } => ("cooldown", "Cooldown", "cooldown"),
+        What::CooldownBegan { cooldown, .. } if cooldown.cause.disables() => {
+            ("disabled", "Disabled", "disabled")
+        }
+        What::CooldownBegan { .. } => ("cooldown", "Cooldown", "cooldown"),
         What::Healed => ("healed", "Healed", "open"),
         What::Skipped(_) => ("skipped", "Skipped", "cooldown"),
         What::Shared { .. } => ("shared", "Shared", "probing"),

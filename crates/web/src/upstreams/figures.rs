@@ -73,9 +73,9 @@ fn fields<'a>(
     let interval = upstreams.last_interval(upstream);
     let error = view.last_error.as_ref().map(|(_, words)| words);
     let reason = view.off.as_ref().map(|off| &off.reason);
-    let rests = view.status.rest.is_some();
+    let rests = view.status.cooldown.is_some();
     let reason = reason.or_else(|| error.filter(|_| rests));
-    let until = match view.status.rest {
+    let until = match view.status.cooldown {
         Some(rest) if view.off.is_none() && rest.until > times.moment => Some(rest.until),
         _ => None,
     };

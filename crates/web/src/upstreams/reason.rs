@@ -179,9 +179,9 @@ fn open(sight: &Sight<'_>) -> String {
 fn origin<'a>(sight: &Sight<'_>, decisions: &'a [Decision]) -> Option<&'a Decision> {
     let (standing, view) = (sight.standing(), &sight.view);
     decisions.iter().find(|decision| match decision.what {
-        What::Rested { rest, .. } => {
+        What::CooldownBegan { cooldown, .. } => {
             let rests = matches!(standing, Standing::Cooldown | Standing::Disabled);
-            rests && view.status.rest == Some(rest)
+            rests && view.status.cooldown == Some(cooldown)
         }
         What::SwitchedOff => {
             let at = view.off.as_ref().map(|off| off.at);
@@ -219,7 +219,7 @@ fn said(view: &UpstreamView) -> String {
     if let Some((_, words)) = &view.last_error {
         return words.clone();
     }
-    let words = match view.status.rest.map(|rest| rest.cause) {
+    let words = match view.status.cooldown.map(|rest| rest.cause) {
         Some(Cause::Throttled) => "it asked to be left alone",
         Some(Cause::FailedOften) => "it failed too often",
         Some(Cause::Rejected) => "it refused",

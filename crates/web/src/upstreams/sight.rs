@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use weir_engine::{
     Engine, Scene, Standing, UpstreamView,
-    dispatch::{Asker, Class, Decision, Moment, State, UpstreamId, Window, WindowUse},
+    dispatch::{Asker, Availability, Class, Decision, Moment, UpstreamId, Window, WindowUse},
 };
 
 use super::{OPERATOR, Upstreams, day::Day, path, times::Times};
@@ -96,8 +96,8 @@ impl<'a> Sight<'a> {
     /// When its state ends by itself.
     pub(super) fn until(&self) -> Option<Moment> {
         match self.view.status.state {
-            State::Cooldown { until } | State::Disabled { until } => Some(until),
-            State::Open | State::Probing | State::Off => None,
+            Availability::Cooldown { until } | Availability::Disabled { until } => Some(until),
+            Availability::Open | Availability::Probing | Availability::Off => None,
         }
     }
 

@@ -10,8 +10,9 @@ use parking_lot::Mutex;
 use weir_engine::{
     Call, Engine, Options, Outcome, Permit, Reason, Timeline, Trouble, Weather,
     dispatch::{
-        Asker, Cause, Class, HealthRow, Job, Policy, Quota, Rest, UpstreamId, UpstreamRow, Windows,
-        policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnRest, Overflow},
+        Asker, Cause, Class, Cooldown, Job, Policy, Quota, SavedHealth, SavedUpstream, UpstreamId,
+        Windows,
+        policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow},
     },
 };
 use weir_web::{Contribution, Icon, Section, Stats, Upstreams};
@@ -113,7 +114,7 @@ fn policy() -> Policy {
     let class = |max_wait: Option<u64>| ClassPolicy {
         gap_permille: 1000,
         max_wait: max_wait.map(secs),
-        on_rest: OnRest::Hold,
+        on_cooldown: OnCooldown::Hold,
         overflow: Overflow::Drop,
     };
     Policy {
@@ -191,8 +192,8 @@ impl Sample {
     /// A rest that is over, as after a restart.
     pub(super) fn let_probe(&self, upstream: UpstreamId) {
         let until = self.engine.timeline().now();
-        let health = HealthRow {
-            rest: Some(Rest {
+        let health = SavedHealth {
+            cooldown: Some(Cooldown {
                 until,
                 cause: Cause::Failed,
             }),
@@ -200,9 +201,9 @@ impl Sample {
             failures: 2,
             off: false,
         };
-        let row = UpstreamRow {
+        let row = SavedUpstream {
             health,
-            ..UpstreamRow::default()
+            ..SavedUpstream::default()
         };
         self.engine.restore(upstream, &row, None);
     }
