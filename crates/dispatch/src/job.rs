@@ -123,7 +123,7 @@ pub enum Wait {
     Gap,
 }
 
-/// Why there was no room for a job.
+/// Why a job was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
     /// The front's queue is full.

@@ -25,7 +25,7 @@ pub(super) struct Demand {
 }
 
 /// Where a job that is let in goes.
-enum Room {
+enum Destination {
     Queue,
     /// No room now; again at this moment.
     Later(Moment),
@@ -48,13 +48,13 @@ impl Dispatcher {
             return self.enter_agenda(job, job.not_before, now);
         }
         match self.room(&self.demand_of(job), now) {
-            Ok(Room::Queue) => {
+            Ok(Destination::Queue) => {
                 let slot = self.add(job);
                 let id = self.jobs.id(slot);
                 self.join_queue(slot, now);
                 Admission::Queued(id)
             }
-            Ok(Room::Later(due)) => self.enter_agenda(job, due, now),
+            Ok(Destination::Later(due)) => self.enter_agenda(job, due, now),
             Err(end) => self.refuse(job, end, now),
         }
     }
@@ -167,7 +167,7 @@ impl Dispatcher {
     }
 
     /// Whether there is room in the queue for a job that may start from now on.
-    fn room(&self, demand: &Demand, now: Moment) -> Result<Room, End> {
+    fn room(&self, demand: &Demand, now: Moment) -> Result<Destination, End> {
         // Rule 11: a probe is not refused by its upstream, but needs room like everybody else.
         if !demand.probe
             && let Some(skip) = self.refused_by_upstream(demand, now)
@@ -180,11 +180,11 @@ impl Dispatcher {
         } else if self.upstreams[demand.upstream as usize].queued >= self.backlog_share() {
             DropReason::Backlog
         } else {
-            return Ok(Room::Queue);
+            return Ok(Destination::Queue);
         };
         match self.policy.classes[usize::from(demand.class.0)].overflow {
             Overflow::Drop => Err(End::Dropped(full)),
-            Overflow::Agenda => Ok(Room::Later(now + self.policy.put_off)),
+            Overflow::Agenda => Ok(Destination::Later(now + self.policy.put_off)),
         }
     }
 
@@ -304,8 +304,8 @@ impl Dispatcher {
         self.unschedule(slot);
         // Rule 21. `now` is the due moment, not the moment of the operation (rule 5).
         match self.room(&self.demand(slot), now) {
-            Ok(Room::Queue) => self.join_queue(slot, now),
-            Ok(Room::Later(_)) | Err(End::Dropped(_)) => {
+            Ok(Destination::Queue) => self.join_queue(slot, now),
+            Ok(Destination::Later(_)) | Err(End::Dropped(_)) => {
                 // Rule 22: whatever its class does with overflow, a job that was taken in is not dropped for it.
                 // At least a moment later, or it would be due again at once and time stand still.
                 let put_off = self.policy.put_off.max(Duration::from_nanos(1));
