@@ -182,10 +182,10 @@ impl Announcing {
         if let Ok(Said::Given(given)) = said {
             let interval = judge.interval(given);
             current.note_interval(interval);
-            let expires = minute(exchange.seconds_in(judge.peers_live(interval))).0;
+            let expires = minute(exchange.seconds_in(judge.peers_live(interval)));
             let news = News {
                 due: exchange.seconds_in(interval),
-                expires: (expires & 0xffff) as u16,
+                expires: expires.short(),
                 peers,
                 tracker_id: given.tracker_id.as_deref(),
                 most: usize::MAX,

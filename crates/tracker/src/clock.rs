@@ -24,6 +24,21 @@ pub(crate) struct Now {
     pub(crate) moment: Moment,
 }
 
+/// When a file was or is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileTime {
+    /// Seconds since the clock began.
+    pub(crate) seconds: u32,
+    /// Seconds of the wall clock, by which the next process tells how long nobody ran.
+    pub(crate) wall: u64,
+}
+
+impl FileTime {
+    pub(crate) fn minute(self) -> Minute {
+        minute(self.seconds)
+    }
+}
+
 impl Clock {
     pub(crate) fn on(timeline: Timeline) -> Self {
         Self {
@@ -35,6 +50,13 @@ impl Clock {
     /// Time since it began.
     pub(crate) fn elapsed(&self) -> Duration {
         self.began.until(self.timeline.now())
+    }
+
+    pub(crate) fn file_time(&self) -> FileTime {
+        FileTime {
+            seconds: self.now().seconds,
+            wall: wall_seconds(),
+        }
     }
 
     pub(crate) fn now(&self) -> Now {

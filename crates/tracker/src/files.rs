@@ -10,10 +10,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::clock::{Clock, wall_seconds};
-use crate::ledger::{Ledger, snapshot as sheets};
+use crate::clock::{Clock, FileTime, wall_seconds};
+use crate::ledger::Ledger;
 use crate::sealed;
-use crate::swarm::snapshot::{GROUPS, Written};
+use crate::swarm::snapshot::GROUPS;
 use crate::swarm::{Swarms, seed};
 
 pub(crate) use self::thread::FilesThread;
@@ -81,19 +81,17 @@ impl Directory {
         ledger: &Ledger,
         clock: Clock,
     ) -> io::Result<()> {
-        let (now, wall) = (clock.now(), wall_seconds());
-        let minute = now.minute;
-        let Restored { peers, bad } = self.restore(swarms, Written { minute, wall })?;
+        let now = clock.file_time();
+        let Restored { peers, bad } = self.restore(swarms, now)?;
         if peers > 0 || bad > 0 {
             let swarms = swarms.totals().swarms;
             tracing::info!(swarms, peers, bad, "swarms are back");
         }
-        let seconds = now.seconds;
-        self.restore_sheets(ledger, sheets::Written { seconds, wall })
+        self.restore_sheets(ledger, now)
     }
 
     /// Reads the files of swarms. One that cannot be used is set aside; the others count.
-    pub(crate) fn restore(&self, swarms: &Swarms, now: Written) -> io::Result<Restored> {
+    pub(crate) fn restore(&self, swarms: &Swarms, now: FileTime) -> io::Result<Restored> {
         let mut restored = Restored::default();
         for name in (0..GROUPS).map(name) {
             let path = self.path.join(name);
@@ -116,7 +114,7 @@ impl Directory {
         &self,
         swarms: &Swarms,
         group: usize,
-        now: Written,
+        now: FileTime,
     ) -> io::Result<()> {
         let Some(file) = swarms.capture(group, now) else {
             return Ok(());
@@ -126,7 +124,7 @@ impl Directory {
     }
 
     /// Reads what other trackers said. A file that cannot be used is set aside.
-    fn restore_sheets(&self, ledger: &Ledger, now: sheets::Written) -> io::Result<()> {
+    fn restore_sheets(&self, ledger: &Ledger, now: FileTime) -> io::Result<()> {
         for name in (0..GROUPS).map(sheets_name) {
             let path = self.path.join(name);
             let Some(file) = read(&path)? else { continue };
@@ -144,7 +142,7 @@ impl Directory {
         &self,
         ledger: &Ledger,
         group: usize,
-        now: sheets::Written,
+        now: FileTime,
     ) -> io::Result<()> {
         let Some(file) = ledger.capture(group, now) else {
             return Ok(());
@@ -253,8 +251,8 @@ mod tests {
         assert_eq!(mode("key"), 0o600);
         let swarms = Swarms::new(crate::swarm::tests::RULES, directory.key());
         swarms.not_written(7);
-        let now = Written {
-            minute: crate::swarm::Minute::START,
+        let now = FileTime {
+            seconds: 0,
             wall: 0,
         };
         directory.write_group(&swarms, 7, now).unwrap();
@@ -273,8 +271,8 @@ mod tests {
         let directory = Directory::open(path.path()).unwrap();
         fs::write(path.path().join("07.swarm"), "weirswm1 but no more").unwrap();
         let swarms = Swarms::new(crate::swarm::tests::RULES, [1; 16]);
-        let now = Written {
-            minute: crate::swarm::Minute::START,
+        let now = FileTime {
+            seconds: 0,
             wall: 0,
         };
         let restored = directory.restore(&swarms, now).unwrap();

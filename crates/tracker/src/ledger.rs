@@ -269,7 +269,7 @@ impl Ledger {
     /// hashes nothing is known any more and which peers trackers were told of.
     pub(crate) fn sweep(&self, step: usize, steps: usize, now: u32, mut see: impl FnMut(Seen)) {
         let first = step * LOCKS / steps;
-        let short = (minute(now).0 & 0xffff) as u16;
+        let short = minute(now).short();
         for table in &self.tables[first..(step + 1) * LOCKS / steps] {
             let hashes: Vec<[u8; 20]> = table.lock().hashes();
             for slice in hashes.chunks(SLICE) {

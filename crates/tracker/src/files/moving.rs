@@ -8,10 +8,11 @@
 use std::fs::{self, File};
 use std::io;
 
-use super::{Directory, name, sheets, sheets_name};
+use super::{Directory, name, sheets_name};
+use crate::clock::FileTime;
 use crate::ledger::{Ledger, Limits};
-use crate::swarm::snapshot::{GROUPS, Written};
-use crate::swarm::{Age, CountBy, Minute, Rules, Swarms};
+use crate::swarm::snapshot::GROUPS;
+use crate::swarm::{Age, CountBy, Rules, Swarms};
 
 /// Behind the name of a file that waits for its place.
 const WAITS: &str = "moved";
@@ -49,15 +50,11 @@ impl Directory {
             goes()?;
             return self.write_key();
         }
-        let now = Written {
-            minute: Minute::START,
-            wall,
-        };
-        let sheets_now = sheets::Written { seconds: 0, wall };
+        let now = FileTime { seconds: 0, wall };
         let swarms = Swarms::new(ALL, self.key);
         let ledger = Ledger::new(NO_LIMITS, self.key);
         self.restore(&swarms, now)?;
-        self.restore_sheets(&ledger, sheets_now)?;
+        self.restore_sheets(&ledger, now)?;
         for group in 0..GROUPS {
             // Also where nothing is left: the old file of that name is to go.
             if self.path.join(name(group)).exists() {
@@ -70,7 +67,7 @@ impl Directory {
                 goes()?;
                 self.write(&waiting(&name(group)), &file)?;
             }
-            if let Some(file) = ledger.capture(group, sheets_now) {
+            if let Some(file) = ledger.capture(group, now) {
                 goes()?;
                 self.write(&waiting(&sheets_name(group)), &file)?;
             }

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use weir_engine::Vital;
 
-use super::{Directory, sheets};
+use super::Directory;
 use crate::clock::{Clock, wall_seconds};
 use crate::error::Error;
 use crate::swarm::SHARDS;
-use crate::swarm::snapshot::{GROUPS, Written};
+use crate::swarm::snapshot::GROUPS;
 use crate::threads::{Threads, join};
 use crate::tracker::Tracker;
 
@@ -80,10 +80,7 @@ fn run(
         next = (next + STEP).max(clock.elapsed().saturating_sub(STEP));
         let wait = next.saturating_sub(clock.elapsed());
         let ended = !matches!(stop.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
-        let now = Written {
-            minute: clock.now().minute,
-            wall: wall_seconds(),
-        };
+        let now = clock.file_time();
         // What is told by the wall clock is written again when that was set.
         let skew = i128::from(now.wall) - i128::from(clock.elapsed().as_secs());
         if (skew - told_by).abs() > 1 {
@@ -99,13 +96,9 @@ fn run(
         };
         if !ended && tracker.swarms.totals().swarms > 0 {
             for shard in rounds.next_shards() {
-                tracker.swarms.sweep(shard, now.minute);
+                tracker.swarms.sweep(shard, now.minute());
             }
         }
-        let sheets_now = sheets::Written {
-            seconds: clock.now().seconds,
-            wall: now.wall,
-        };
         #[cfg(test)]
         crate::fault::once(&directory.path, "step");
         for group in groups {
@@ -113,7 +106,7 @@ fn run(
                 #[cfg(test)]
                 crate::fault::once(&directory.path, "group");
                 let written = directory.write_group(&tracker.swarms, group, now);
-                let sheets = directory.write_sheets(ledger, group, sheets_now);
+                let sheets = directory.write_sheets(ledger, group, now);
                 written.and(sheets)
             });
             let written = written.unwrap_or_else(|| {

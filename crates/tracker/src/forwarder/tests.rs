@@ -28,9 +28,10 @@ use weir_testkit::zoo::{Place, Seen, http, udp};
 use weir_tracker_proto::{Announce, InfoHash, PeerId, compact};
 
 use super::*;
+use crate::clock::FileTime;
 use crate::config::forwarder;
 use crate::forwarding::Rules;
-use crate::ledger::{Ledger, Limits, snapshot};
+use crate::ledger::{Ledger, Limits};
 use crate::lists::Lists;
 use crate::policy;
 use crate::reply::Refusal;
@@ -118,12 +119,11 @@ impl World {
         };
         let ledger = Ledger::new(limits, [1; 16]);
         for (swarm, sheets) in &before.files {
-            let wall = before.away;
-            let minute = clock.now().minute;
-            let now = crate::swarm::snapshot::Written { minute, wall };
+            let now = FileTime {
+                seconds: clock.now().seconds,
+                wall: before.away,
+            };
             swarms.restore(swarm, now).expect("a whole file");
-            let seconds = clock.now().seconds;
-            let now = snapshot::Written { seconds, wall };
             ledger.restore(sheets, now).expect("a whole file");
         }
         let few = Config {

@@ -8,6 +8,7 @@ use weir_tracker_proto::PeerId;
 
 use super::sheet::{Kept, Line, Sheet, Slot, Slots, Told};
 use super::{Ledger, SLICE};
+use crate::clock::FileTime;
 use crate::sealed::{self, BadFile, Bytes};
 use crate::swarm::Endpoint;
 
@@ -17,24 +18,9 @@ const OLD: &[u8; 8] = b"weirsht1";
 /// In place of a slot without a name.
 const NOBODY: Slot = Slot::MAX;
 
-/// When a file was or is written.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Written {
-    /// Seconds since the clock began.
-    pub(crate) seconds: u32,
-    /// Seconds of the wall clock.
-    pub(crate) wall: u64,
-}
-
-impl Written {
-    fn minute(self) -> u16 {
-        (crate::clock::minute(self.seconds).0 & 0xffff) as u16
-    }
-}
-
 impl Ledger {
     /// The bytes of one group, if anything changed there since this was last asked.
-    pub(crate) fn capture(&self, group: usize, now: Written) -> Option<Vec<u8>> {
+    pub(crate) fn capture(&self, group: usize, now: FileTime) -> Option<Vec<u8>> {
         if !self.take_changed(group) {
             return None;
         }
@@ -56,7 +42,7 @@ impl Ledger {
     }
 
     /// Takes in what a file holds. Slots are those of the names here, to which those are added that the file has besides.
-    pub(crate) fn restore(&self, file: &[u8], now: Written) -> Result<(), BadFile> {
+    pub(crate) fn restore(&self, file: &[u8], now: FileTime) -> Result<(), BadFile> {
         let (mut content, old) = match sealed::open(file, MAGIC) {
             Err(BadFile::Foreign) => (sealed::open(file, OLD)?, true),
             content => (content?, false),
@@ -102,14 +88,14 @@ fn read_names(content: &mut Bytes<'_>, names: &mut Vec<String>) -> Option<Vec<Sl
     Some(slots)
 }
 
-fn write_sheet(hash: &[u8; 20], sheet: &Sheet, now: Written, file: &mut Vec<u8>) {
+fn write_sheet(hash: &[u8; 20], sheet: &Sheet, now: FileTime, file: &mut Vec<u8>) {
     file.extend_from_slice(hash);
     let asked = || sheet.split().filter(|(_, line, ..)| line.due > 0);
     file.extend_from_slice(&(asked().count() as u16).to_le_bytes());
     for (slot, line, v4, v6) in asked() {
         file.extend_from_slice(&slot.to_le_bytes());
         file.extend_from_slice(&line.due.saturating_sub(now.seconds).to_le_bytes());
-        let left = line.expires.wrapping_sub(now.minute());
+        let left = line.expires.wrapping_sub(now.minute().short());
         let left = if left > u16::MAX / 2 { 0 } else { left };
         file.extend_from_slice(&left.to_le_bytes());
         file.extend_from_slice(&[line.v4, line.v6]);
@@ -148,7 +134,7 @@ fn write_sheet(hash: &[u8; 20], sheet: &Sheet, now: Written, file: &mut Vec<u8>)
 fn read_sheet(
     content: &mut Bytes<'_>,
     slots: &[Slot],
-    (now, away): (Written, u32),
+    (now, away): (FileTime, u32),
     old: bool,
 ) -> Option<([u8; 20], Sheet)> {
     // Which tracker may have private peers is not known here; those of an old file come back with its next answer.
@@ -171,6 +157,7 @@ fn read_sheet(
             due: now.seconds.saturating_add(due.saturating_sub(away)).max(1),
             expires: now
                 .minute()
+                .short()
                 .wrapping_add(expires.saturating_sub(minutes(away))),
             v4,
             v6,
@@ -239,8 +226,8 @@ mod tests {
     };
     const HASH: [u8; 20] = [7; 20];
 
-    fn at(seconds: u32, wall: u64) -> Written {
-        Written { seconds, wall }
+    fn at(seconds: u32, wall: u64) -> FileTime {
+        FileTime { seconds, wall }
     }
 
     fn empty(names: &[&str]) -> Ledger {
@@ -255,7 +242,7 @@ mod tests {
         ledger.state(&HASH, [0, 1].into_iter()).dues
     }
 
-    fn written(ledger: &Ledger, now: Written) -> Vec<u8> {
+    fn written(ledger: &Ledger, now: FileTime) -> Vec<u8> {
         let groups = 0..crate::swarm::snapshot::GROUPS;
         let mut files = groups.filter_map(|group| ledger.capture(group, now));
         let file = files.next().expect("one group changed");
@@ -273,7 +260,7 @@ mod tests {
         ];
         let news = News {
             due: 1800,
-            expires: (crate::clock::minute(3600).0 & 0xffff) as u16,
+            expires: crate::clock::minute(3600).short(),
             peers: &peers,
             tracker_id: Some(b"id"),
             most: 100,
@@ -385,7 +372,7 @@ mod tests {
         let peers = [Endpoint::V4([3; 6]), Endpoint::V4([4; 6])];
         let news = News {
             due: 2000,
-            expires: (crate::clock::minute(3600).0 & 0xffff) as u16,
+            expires: crate::clock::minute(3600).short(),
             peers: &peers,
             tracker_id: None,
             most: 100,

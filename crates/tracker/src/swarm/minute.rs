@@ -60,7 +60,7 @@ impl Minute {
 
     /// The lowest sixteen bits, for what is visited more often than they wrap.
     #[inline]
-    pub(super) fn short(self) -> u16 {
+    pub(crate) fn short(self) -> u16 {
         (self.0 & 0xffff) as u16
     }
 

@@ -15,6 +15,7 @@ use super::record::Record;
 use super::shard::Shard;
 use super::sketch::Sketch;
 use super::{SHARDS, Seed, Swarms};
+use crate::clock::FileTime;
 use crate::sealed::{self, BadFile, Bytes};
 
 /// Shards are kept in so many files.
@@ -33,17 +34,9 @@ const NEVER: u16 = u16::MAX;
 
 const MAGIC: &[u8; 8] = b"weirswm1";
 
-/// When a file was or is written.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Written {
-    pub(crate) minute: Minute,
-    /// Seconds of the wall clock.
-    pub(crate) wall: u64,
-}
-
 impl Swarms {
     /// The bytes of one group of shards, if anything changed there since this was last asked.
-    pub(crate) fn capture(&self, group: usize, now: Written) -> Option<Vec<u8>> {
+    pub(crate) fn capture(&self, group: usize, now: FileTime) -> Option<Vec<u8>> {
         let shards = &self.shards[group * SHARDS_IN_GROUP..][..SHARDS_IN_GROUP];
         let mut changed = false;
         for shard in shards {
@@ -54,12 +47,12 @@ impl Swarms {
         }
         let mut file = MAGIC.to_vec();
         file.extend_from_slice(&now.wall.to_le_bytes());
-        file.extend_from_slice(&now.minute.0.to_le_bytes());
+        file.extend_from_slice(&now.minute().0.to_le_bytes());
         for shard in shards {
             let mut place = Place::default();
             // Room is made before the lock is taken.
             file.reserve(SLICE_ROOM);
-            while copy_slice(&shard.lock(), &mut place, now.minute, &mut file) {
+            while copy_slice(&shard.lock(), &mut place, now.minute(), &mut file) {
                 file.reserve(SLICE_ROOM);
             }
         }
@@ -72,7 +65,7 @@ impl Swarms {
     }
 
     /// Takes in what a file holds, without those who have been silent for too long by now; says how many peers.
-    pub(crate) fn restore(&self, file: &[u8], now: Written) -> Result<usize, BadFile> {
+    pub(crate) fn restore(&self, file: &[u8], now: FileTime) -> Result<usize, BadFile> {
         let mut content = sealed::open(file, MAGIC)?;
         let head = || {
             let wall = content.take().map(u64::from_le_bytes)?;
@@ -83,7 +76,7 @@ impl Swarms {
         let away = Duration::from_secs(now.wall.saturating_sub(wall)).as_secs() / 60;
         let clock = Moved {
             then: minute,
-            now: now.minute,
+            now: now.minute(),
             away: u32::try_from(away).unwrap_or(u32::MAX),
         };
         let mut peers = 0;

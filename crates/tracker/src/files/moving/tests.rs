@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::super::read_key;
 use super::*;
 use crate::swarm::tests::RULES;
-use crate::swarm::{Arrival, Doing, Endpoint, Want};
+use crate::swarm::{Arrival, Doing, Endpoint, Minute, Want};
 
 /// In the fixture, and far away, so that no clock makes its peers older.
 const WALL: u64 = 4_000_000_000;
@@ -36,11 +36,11 @@ fn peer(who: u8) -> Endpoint {
     }
 }
 
-fn now() -> (Written, sheets::Written) {
-    let minute = Minute::START;
-    let swarms = Written { minute, wall: WALL };
-    let (seconds, wall) = (0, WALL);
-    (swarms, sheets::Written { seconds, wall })
+fn now() -> FileTime {
+    FileTime {
+        seconds: 0,
+        wall: WALL,
+    }
 }
 
 /// Writes a directory as an earlier version did: swarms spread by another key, of eight bytes.
@@ -77,8 +77,8 @@ fn write_old(path: &Path, content: &Content) {
         ledger.set_due(&hash(*swarm), 0, *due);
     }
     for group in 0..GROUPS {
-        old.write_group(&swarms, group, now().0).unwrap();
-        old.write_sheets(&ledger, group, now().1).unwrap();
+        old.write_group(&swarms, group, now()).unwrap();
+        old.write_sheets(&ledger, group, now()).unwrap();
     }
     old.write("key", &OLD_KEY).unwrap();
 }
@@ -87,8 +87,8 @@ fn write_old(path: &Path, content: &Content) {
 fn content(directory: &Directory, whom: impl Iterator<Item = u8>) -> Content {
     let swarms = Swarms::new(RULES, directory.key());
     let ledger = Ledger::new(NO_LIMITS, directory.key());
-    assert_eq!(directory.restore(&swarms, now().0).unwrap().bad, 0);
-    directory.restore_sheets(&ledger, now().1).unwrap();
+    assert_eq!(directory.restore(&swarms, now()).unwrap().bad, 0);
+    directory.restore_sheets(&ledger, now()).unwrap();
     let mut found = Content::default();
     for swarm in whom {
         let peers = (0..=u8::MAX).filter(|who| swarms.has_peer(&hash(swarm), &peer(*who)));
@@ -124,17 +124,17 @@ fn assert_settled(directory: &Directory) {
                 continue;
             }
             Some("swarm") => {
-                swarms.restore(&bytes, now().0).unwrap();
+                swarms.restore(&bytes, now()).unwrap();
             }
             Some("upstream") => {
-                ledger.restore(&bytes, now().1).unwrap();
+                ledger.restore(&bytes, now()).unwrap();
             }
             _ => panic!("{} was left behind", path.display()),
         }
         let own: usize = stem.parse().unwrap();
         for group in (0..GROUPS).filter(|group| *group != own) {
-            assert!(swarms.capture(group, now().0).is_none(), "{own} {group}");
-            assert!(ledger.capture(group, now().1).is_none(), "{own} {group}");
+            assert!(swarms.capture(group, now()).is_none(), "{own} {group}");
+            assert!(ledger.capture(group, now()).is_none(), "{own} {group}");
         }
     }
 }

@@ -9,13 +9,14 @@ impl World {
     /// Stops, and gives what the next world begins with after so much time.
     async fn stop(self, away: Duration) -> Before {
         self.forwarders.stop(SECOND).await;
-        let (minute, seconds) = (self.clock.now().minute, self.clock.now().seconds);
+        let now = FileTime {
+            seconds: self.clock.now().seconds,
+            wall: 0,
+        };
         let ledger = self.tracker.forwarding.ledger();
         let mut files = Vec::new();
         for group in 0..GROUPS {
-            let now = crate::swarm::snapshot::Written { minute, wall: 0 };
             let swarm = self.tracker.swarms.capture(group, now);
-            let now = snapshot::Written { seconds, wall: 0 };
             let sheets = ledger.capture(group, now);
             files.extend(swarm.zip(sheets));
         }

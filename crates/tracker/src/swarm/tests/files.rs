@@ -1,11 +1,13 @@
 //! What the files of swarms bring back, and what they refuse.
 
 use super::*;
+use crate::clock::FileTime;
 use crate::sealed::BadFile;
-use crate::swarm::snapshot::{GROUPS, Written};
+use crate::swarm::snapshot::GROUPS;
 
-fn at(minute: Minute, wall: u64) -> Written {
-    Written { minute, wall }
+fn at(minute: Minute, wall: u64) -> FileTime {
+    let seconds = 60 * (minute.0 - START.0);
+    FileTime { seconds, wall }
 }
 
 fn files(tracker: &Tracker, wall: u64) -> Vec<Vec<u8>> {

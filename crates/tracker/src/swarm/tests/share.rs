@@ -103,8 +103,8 @@ fn what_an_address_had_before_a_restart_counts() {
         tracker.comes(2, v4(who), false);
     }
     let after = Tracker::new(CAPS);
-    let now = snapshot::Written {
-        minute: START,
+    let now = crate::clock::FileTime {
+        seconds: 0,
         wall: 0,
     };
     for group in 0..snapshot::GROUPS {
