@@ -52,6 +52,3 @@ pub(crate) fn find(views: &Views, id: &str) -> Result<Arc<Search>, Failure> {
 fn wrong(sentence: impl Into<String>, advice: &str) -> Failure {
     Failure::new(StatusCode::UNPROCESSABLE_ENTITY, sentence, advice)
 }
-
-#[cfg(test)]
-mod tests;

@@ -38,8 +38,6 @@ mod program;
 mod progress;
 mod releases;
 mod reply;
-#[cfg(test)]
-mod rig;
 mod search;
 mod searches;
 mod session;

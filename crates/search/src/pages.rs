@@ -63,6 +63,3 @@ pub(crate) fn nav() -> [NavEntry; 3] {
 fn shown(seconds: i64, now: i64) -> Shown {
     Shown::new(second(seconds), second(now), &TimeZone::system())
 }
-
-#[cfg(test)]
-mod tests;

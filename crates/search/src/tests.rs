@@ -2,6 +2,7 @@
 //! told?
 
 mod animals;
+mod api;
 mod budgets;
 mod cache;
 mod classes;
@@ -9,9 +10,11 @@ mod clients;
 mod deadline;
 mod files;
 mod history;
+mod pages;
 mod reload;
 mod scheduler;
 mod strangers;
+mod web;
 mod world;
 
 use std::net::SocketAddr;

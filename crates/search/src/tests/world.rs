@@ -9,7 +9,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
-use axum::http::Request;
+use axum::http::{Method, Request};
+use axum::response::Response;
 use tokio::time::Instant;
 use tower::ServiceExt;
 use weir_config::{Secret, SecretUrl};
@@ -177,16 +178,19 @@ impl World {
 
     /// What comes of exactly these headers, and of a host.
     pub(super) async fn send(&self, target: &str, headers: &[(&str, &str)]) -> Reply {
-        let mut request = Request::builder().uri(target).header("host", "weir:7070");
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let mut request = request.body(Body::empty()).expect("a request");
-        let peer = SocketAddr::from(([127, 0, 0, 1], 4000));
-        request.extensions_mut().insert(ConnectInfo(peer));
+        self.submit(Method::GET, target, headers, "").await
+    }
+
+    /// The same by another method, with a body.
+    pub(super) async fn submit(
+        &self,
+        method: Method,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Reply {
         let began = Instant::now();
-        let answer = self.router.clone().oneshot(request).await;
-        let answer = answer.expect("an answer");
+        let answer = self.respond(method, target, headers, body).await;
         let header = |name: &str| {
             let value = answer.headers().get(name)?;
             Some(value.to_str().expect("text").to_owned())
@@ -206,6 +210,27 @@ impl World {
             body: String::from_utf8_lossy(&bytes).into_owned(),
             took,
         }
+    }
+
+    /// An answer as it begins.
+    pub(super) async fn respond(
+        &self,
+        method: Method,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Response {
+        let request = Request::builder().method(method).uri(target);
+        let mut request = request.header("host", "weir:7070");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let body = Body::from(body.to_owned());
+        let mut request = request.body(body).expect("a request");
+        let peer = SocketAddr::from(([127, 0, 0, 1], 4000));
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let answer = self.router.clone().oneshot(request).await;
+        answer.expect("an answer")
     }
 
     /// Time since the beginning.

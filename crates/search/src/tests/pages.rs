@@ -1,30 +1,27 @@
 //! The pages as the web part serves them, with indexers on this machine.
 
-use std::time::Duration;
+use axum::http::Method;
 
-use axum::http::{Method, StatusCode};
-
-use crate::rig::{Rig, Small};
-
-const AT_ONCE: Duration = Duration::ZERO;
+use super::web::*;
+use super::*;
 
 /// Asks by the form and gives the address that it leads to.
-async fn ask(rig: &Rig, form: &str) -> String {
-    let (status, place) = rig.text(Method::POST, "/search", form).await;
-    assert_eq!(status, StatusCode::SEE_OTHER, "{place}");
+async fn ask(world: &World, form: &str) -> String {
+    let (status, place) = world.text(Method::POST, "/search", form).await;
+    assert_eq!(status, 303, "{place}");
     place
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_search_is_shown_and_a_reload_asks_nobody() {
-    let one = Small::start("one", &["Example A", "Example &lt;B&gt;"], AT_ONCE).await;
-    let two = Small::start("two", &["Example A"], AT_ONCE).await;
-    let rig = Rig::new(&[one.clone(), two.clone()]).await;
-    let blank = rig.page("/search").await;
+    let one = library(&["Example A", "Example &lt;B&gt;"]).await;
+    let two = library(&["Example A"]).await;
+    let world = World::on_loopback([("one", &one), ("two", &two)]);
+    let blank = world.page("/search").await;
     assert!(blank.contains("One question to all 2 indexers"), "{blank}");
-    let place = ask(&rig, "q=example&cat=4000").await;
+    let place = ask(&world, "q=example&cat=4000").await;
     for _ in 0..3 {
-        let page = rig.page(&place).await;
+        let page = world.page(&place).await;
         for text in [
             "<h1 id=\"found\">",
             "2 results from 2 indexers.",
@@ -46,8 +43,8 @@ async fn a_search_is_shown_and_a_reload_asks_nobody() {
         );
         assert!(!page.contains("secret"));
     }
-    assert_eq!((one.searched(), two.searched()), (1, 1));
-    let part = rig
+    assert_eq!((one.searches().len(), two.searches().len()), (1, 1));
+    let part = world
         .page(&format!("{place}&part=releases&sort=-title"))
         .await;
     assert!(
@@ -56,32 +53,32 @@ async fn a_search_is_shown_and_a_reload_asks_nobody() {
             && part.contains("Title</a> <span aria-hidden=\"true\">↓</span></th>"),
         "{part}"
     );
-    let filtered = rig.page(&format!("{place}&filter=nothing+of+it")).await;
+    let filtered = world.page(&format!("{place}&filter=nothing+of+it")).await;
     assert!(
         filtered.contains("No release here has these words."),
         "{filtered}"
     );
     // Asked once more, the answers come from the cache unless that is passed by.
-    ask(&rig, "q=example&cat=4000").await;
-    assert_eq!((one.searched(), two.searched()), (1, 1));
-    ask(&rig, "q=example&cat=4000&no_cache=1&indexer=two").await;
-    assert_eq!((one.searched(), two.searched()), (1, 2));
-    let blank = rig.page("/search").await;
+    ask(&world, "q=example&cat=4000").await;
+    assert_eq!((one.searches().len(), two.searches().len()), (1, 1));
+    ask(&world, "q=example&cat=4000&no_cache=1&indexer=two").await;
+    assert_eq!((one.searches().len(), two.searches().len()), (1, 2));
+    let blank = world.page("/search").await;
     assert!(
         blank.contains("<button name=\"q\" value=\"example\">"),
         "{blank}"
     );
-    rig.end().await;
+    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_finished_says_so_and_can_be_stopped() {
-    let fast = Small::start("fast", &["Example A"], AT_ONCE).await;
-    let slow = Small::start("slow", &["Example B"], Duration::from_secs(30)).await;
-    let rig = Rig::new(&[fast, slow]).await;
-    let place = ask(&rig, "q=example&live=1").await;
+    let fast = library(&["Example A"]).await;
+    let slow = slow_library(&["Example B"], Duration::from_secs(30)).await;
+    let world = World::on_loopback([("fast", &fast), ("slow", &slow)]);
+    let place = ask(&world, "q=example&live=1").await;
     let page = loop {
-        let page = rig.page(&place).await;
+        let page = world.page(&place).await;
         if page.contains("1 result from 1 of 2 indexers.") {
             break page;
         }
@@ -96,65 +93,66 @@ async fn what_is_not_finished_says_so_and_can_be_stopped() {
         assert!(page.contains(text), "{text} in {page}");
     }
     let id = place.split_once('=').unwrap().1;
-    let (status, again) = rig
+    let (status, again) = world
         .text(Method::POST, "/search/stop", &format!("id={id}"))
         .await;
-    assert_eq!((status, &again), (StatusCode::SEE_OTHER, &place));
-    let page = rig.page(&place).await;
+    assert_eq!((status, &again), (303, &place));
+    let page = world.page(&place).await;
     assert!(
         page.contains("Stopped after") && page.contains("Not asked: the search was stopped."),
         "{page}"
     );
-    rig.end().await;
+    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mistakes_keep_what_was_written() {
-    let rig = Rig::new(&[Small::start("one", &[], AT_ONCE).await]).await;
-    let (status, page) = rig
+    let one = library(&[]).await;
+    let world = World::on_loopback([("one", &one)]);
+    let (status, page) = world
         .text(Method::POST, "/search", "q=%3Cb%3E&indexer=none")
         .await;
-    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(status, 422);
     assert!(
         page.contains("There is no indexer") && page.contains("value=\"&#60;b&#62;\""),
         "{page}"
     );
-    let (status, page) = rig
+    let (status, page) = world
         .text(Method::GET, "/search?id=00000000000000ab", "")
         .await;
-    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert_eq!(status, 404);
     assert!(page.contains("This search is no longer kept."), "{page}");
-    let (status, page) = rig
+    let (status, page) = world
         .text(
             Method::POST,
             "/search",
             "again=t%3Dtvsearch%26q%3Dshow%26season%3D1&indexer=none",
         )
         .await;
-    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(status, 422);
     assert!(page.contains("value=\"show {season:1}\""), "{page}");
-    let place = ask(&rig, "q=none").await;
-    let page = rig.page(&place).await;
+    let place = ask(&world, "q=none").await;
+    let page = world.page(&place).await;
     assert!(page.contains("No results from 1 indexer."), "{page}");
-    let none = Rig::new(&[]).await;
+    let none = World::on_loopback([]);
     let page = none.page("/search").await;
     assert!(page.contains("No indexer is configured yet."), "{page}");
-    none.end().await;
-    rig.end().await;
+    none.stop().await;
+    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn history_names_what_each_indexer_did() {
-    let one = Small::start("one", &["Example A"], AT_ONCE).await;
-    let rig = Rig::new(&[one]).await;
-    let page = rig.page("/history").await;
+    let one = library(&["Example A"]).await;
+    let world = World::on_loopback([("one", &one)]);
+    let page = world.page("/history").await;
     assert!(
         page.contains("Programs show up here after their first search."),
         "{page}"
     );
-    ask(&rig, "q=example").await;
+    ask(&world, "q=example").await;
     let page = loop {
-        let page = rig.page("/history").await;
+        let page = world.page("/history").await;
         if page.contains("the search page") {
             break page;
         }
@@ -169,17 +167,17 @@ async fn history_names_what_each_indexer_did() {
     ] {
         assert!(page.contains(text), "{text} in {page}");
     }
-    let page = rig.page("/history?program=Sonarr").await;
+    let page = world.page("/history?program=Sonarr").await;
     assert!(page.contains("Nothing matches."), "{page}");
-    let (status, page) = rig.text(Method::GET, "/history?day=x", "").await;
-    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    let (status, page) = world.text(Method::GET, "/history?day=x", "").await;
+    assert_eq!(status, 422);
     assert!(page.contains("A day is written as"), "{page}");
-    let page = rig.page("/history?kind=grabs").await;
+    let page = world.page("/history?kind=grabs").await;
     assert!(
         page.contains("No program has downloaded anything"),
         "{page}"
     );
-    rig.end().await;
+    world.stop().await;
 }
 
 /// The value of a field or button.
@@ -193,14 +191,14 @@ fn value(page: &str, name: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn asking_again_keeps_the_whole_question() {
-    let one = Small::start("one", &["Example A"], AT_ONCE).await;
-    let two = Small::start("two", &["Example B"], AT_ONCE).await;
-    let rig = Rig::new(&[one, two]).await;
+    let one = library(&["Example A"]).await;
+    let two = library(&["Example B"]).await;
+    let world = World::on_loopback([("one", &one), ("two", &two)]);
     let asked = "t=movie&q=example&cat=4000%2C4020&imdbid=0133093&maxage=9&maxsize=7000000";
     let place = format!("/torznab/one/api?{asked}");
-    rig.page(&place).await;
+    world.page(&place).await;
     let history = loop {
-        let page = rig.page("/history").await;
+        let page = world.page("/history").await;
         if page.contains("Search again") {
             break page;
         }
@@ -212,33 +210,34 @@ async fn asking_again_keeps_the_whole_question() {
         |text: &str| -> String { url::form_urlencoded::byte_serialize(text.as_bytes()).collect() };
     // The search page offers the same once more.
     let form = format!("indexer=one&again={}", encode(&value(&history, "again")));
-    let page = rig.page(&ask(&rig, &form).await).await;
+    let page = world.page(&ask(&world, &form).await).await;
     let (_, anew) = page.split_once("class=\"anew\"").unwrap();
     assert_eq!(value(anew, "again"), asked);
     assert_eq!(value(anew, "indexer"), "one");
-    let search = &rig.front.views.searches.all()[0];
+    let search = &world.front.views.searches.all()[0];
     assert_eq!(crate::ask::written(&search.question.query), asked);
     assert_eq!(search.question.scope.len(), 1);
     // What is typed makes the kind of search.
     let typed = encode("{imdbid:tt0133093}");
-    let page = rig.page(&ask(&rig, &format!("q={typed}")).await).await;
+    let page = world.page(&ask(&world, &format!("q={typed}")).await).await;
     let (_, anew) = page.split_once("class=\"anew\"").unwrap();
     assert_eq!(value(anew, "again"), "t=movie&imdbid=0133093");
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let blank = rig.page("/search").await;
+    let blank = world.page("/search").await;
     assert!(
         blank.contains("value=\"{imdbid:0133093}\""),
         "asked before: {blank}"
     );
-    rig.end().await;
+    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connect_shows_addresses_and_who_was_heard() {
-    let rig = Rig::new(&[Small::start("one", &[], AT_ONCE).await]).await;
-    let page = rig.page("/connect").await;
+    let one = library(&[]).await;
+    let world = World::on_loopback([("one", &one)]);
+    let page = world.page("/connect").await;
     assert!(
-        page.contains("value=\"http://weir.example:7070/torznab\""),
+        page.contains("value=\"http://weir:7070/torznab\""),
         "{page}"
     );
     assert!(page.contains("Not heard from Sonarr yet."), "{page}");
@@ -246,23 +245,24 @@ async fn connect_shows_addresses_and_who_was_heard() {
         !page.contains("on this machine only") && !page.contains("/newznab\""),
         "{page}"
     );
-    let model = &rig.front.views.model;
+    let model = &world.front.views.model;
     model.programs.heard("Sonarr", model.now());
-    let page = rig.page("/connect").await;
+    let page = world.page("/connect").await;
     assert!(page.contains("Weir heard from Sonarr"), "{page}");
-    rig.end().await;
+    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn if_nobody_can_be_asked_the_first_slot_is_named() {
-    let one = Small::start("one", &["not <XML>"], AT_ONCE).await;
-    let rig = Rig::new(&[one]).await;
-    let page = rig.page(&ask(&rig, "q=first").await).await;
+    let one = library(&[]).await;
+    one.set(Behaviour::InvalidXml);
+    let world = World::on_loopback([("one", &one)]);
+    let page = world.page(&ask(&world, "q=first").await).await;
     assert!(
         page.contains("The indexer gave no answer.") && page.contains("1 failed."),
         "{page}"
     );
-    let page = rig.page(&ask(&rig, "q=second").await).await;
+    let page = world.page(&ask(&world, "q=second").await).await;
     for text in [
         "1 skipped.",
         "The first of them can be asked at <time",
@@ -270,5 +270,5 @@ async fn if_nobody_can_be_asked_the_first_slot_is_named() {
     ] {
         assert!(page.contains(text), "{text} in {page}");
     }
-    rig.end().await;
+    world.stop().await;
 }

@@ -1,25 +1,20 @@
 //! The API as the web part serves it, with indexers on this machine.
 
-use std::time::Duration;
+use axum::http::Method;
 
-use axum::http::{Method, StatusCode};
-
-use weir_web::Front as _;
-
-use crate::rig::{Rig, Small};
-
-const AT_ONCE: Duration = Duration::ZERO;
+use super::web::*;
+use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_search_is_begun_watched_and_read_in_parts() {
-    let one = Small::start("one", &["Example A", "Example B"], AT_ONCE).await;
-    let two = Small::start("two", &["Example B", "Example C"], AT_ONCE).await;
-    let rig = Rig::new(&[one.clone(), two.clone()]).await;
-    let id = rig
-        .begin(r#"{"query": "example", "categories": [4000]}"#)
+    let one = library(&["Example A", "Example B"]).await;
+    let two = library(&["Example B", "Example C"]).await;
+    let world = World::on_loopback([("one", &one), ("two", &two)]);
+    let id = world
+        .begin_by_api(r#"{"query": "example", "categories": [4000]}"#)
         .await;
     assert_eq!(id.len(), 16);
-    let body = rig.finished(&id).await;
+    let body = world.finished(&id).await;
     assert_eq!(body["results"], 3, "{body:#}");
     assert_eq!((&body["count"], &body["matching"]), (&3.into(), &3.into()));
     assert_eq!(body["headline"], "3 results from 2 indexers.");
@@ -38,11 +33,11 @@ async fn a_search_is_begun_watched_and_read_in_parts() {
     assert_eq!(both["sources"].as_array().unwrap().len(), 2);
     assert_eq!(both["category"], "PC / ISO");
     let link = both["download"].as_str().unwrap();
-    assert!(link.starts_with("http://weir.example:7070/dl/"), "{link}");
+    assert!(link.starts_with("http://weir:7070/dl/"), "{link}");
     assert!(!body.to_string().contains("key=secret"));
 
     let titles = async |view: &str| {
-        let body = rig.json(&format!("/api/v1/searches/{id}?{view}")).await;
+        let body = world.json(&format!("/api/v1/searches/{id}?{view}")).await;
         let releases = body["releases"].as_array().unwrap().iter();
         let titles: Vec<String> = releases
             .map(|release| release["title"].as_str().unwrap()[8..].to_owned())
@@ -56,17 +51,17 @@ async fn a_search_is_begun_watched_and_read_in_parts() {
     assert_eq!(titles("filter=two&sort=title").await, "BC");
 
     // Looking again asks nobody again.
-    assert_eq!((one.searched(), two.searched()), (1, 1));
-    let all = rig.json("/api/v1/searches").await;
+    assert_eq!((one.searches().len(), two.searches().len()), (1, 1));
+    let all = world.json("/api/v1/searches").await;
     assert_eq!(all["searches"][0]["id"], id.as_str());
     assert!(all["searches"][0].get("releases").is_none());
-    rig.end().await;
+    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mistakes_are_said_and_nobody_is_asked() {
-    let one = Small::start("one", &[], AT_ONCE).await;
-    let rig = Rig::new(std::slice::from_ref(&one)).await;
+    let one = library(&[]).await;
+    let world = World::on_loopback([("one", &one)]);
     for (body, said) in [
         ("", "The body cannot be read"),
         ("[]", "The body cannot be read"),
@@ -86,42 +81,36 @@ async fn mistakes_are_said_and_nobody_is_asked() {
             "season",
         ),
     ] {
-        let (status, text) = rig.text(Method::POST, "/api/v1/searches", body).await;
-        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{body}: {text}");
+        let (status, text) = world.text(Method::POST, "/api/v1/searches", body).await;
+        assert_eq!(status, 422, "{body}: {text}");
         assert!(text.contains(said), "{said} in {text}");
     }
     for (path, status) in [
-        ("/api/v1/searches/12", StatusCode::NOT_FOUND),
-        ("/api/v1/searches/00000000000000ab", StatusCode::NOT_FOUND),
-        (
-            "/api/v1/searches/00000000000000ab/events",
-            StatusCode::NOT_FOUND,
-        ),
-        ("/api/v1/events", StatusCode::UNPROCESSABLE_ENTITY),
-        (
-            "/api/v1/history?day=today",
-            StatusCode::UNPROCESSABLE_ENTITY,
-        ),
+        ("/api/v1/searches/12", 404),
+        ("/api/v1/searches/00000000000000ab", 404),
+        ("/api/v1/searches/00000000000000ab/events", 404),
+        ("/api/v1/events", 422),
+        ("/api/v1/history?day=today", 422),
     ] {
-        assert_eq!(rig.text(Method::GET, path, "").await.0, status, "{path}");
+        assert_eq!(world.text(Method::GET, path, "").await.0, status, "{path}");
     }
-    assert_eq!(one.searched(), 0);
-    let none = Rig::new(&[]).await;
+    assert_eq!(one.searches().len(), 0);
+    let none = World::on_loopback([]);
     let (status, text) = none.text(Method::POST, "/api/v1/searches", "{}").await;
-    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(status, 422);
     assert!(text.contains("No indexer is configured"), "{text}");
-    none.end().await;
-    rig.end().await;
+    none.stop().await;
+    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_tell_what_changes_and_end() {
-    let fast = Small::start("fast", &["Example A"], AT_ONCE).await;
-    let slow = Small::start("slow", &["Example B"], Duration::from_millis(700)).await;
-    let rig = Rig::new(&[fast, slow]).await;
-    let id = rig.begin(r#"{"query": "example"}"#).await;
-    let response = rig
-        .send(Method::GET, &format!("/api/v1/searches/{id}/events"), "")
+    let fast = library(&["Example A"]).await;
+    let slow = slow_library(&["Example B"], Duration::from_millis(700)).await;
+    let world = World::on_loopback([("fast", &fast), ("slow", &slow)]);
+    let id = world.begin_by_api(r#"{"query": "example"}"#).await;
+    let response = world
+        .open(Method::GET, &format!("/api/v1/searches/{id}/events"), "")
         .await;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     assert_eq!(response.headers()["x-accel-buffering"], "no");
@@ -151,42 +140,42 @@ async fn events_tell_what_changes_and_end() {
         .collect();
     assert!(counts.is_sorted() && counts.contains(&1), "{counts:?}");
     assert_eq!(counts.last(), Some(&2));
-    let again = rig.page(&format!("/api/v1/events?search={id}")).await;
+    let again = world.page(&format!("/api/v1/events?search={id}")).await;
     assert_eq!(again.matches("event: state").count(), 1, "{again}");
-    rig.end().await;
+    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_end_when_weir_stops() {
-    let slow = Small::start("slow", &["Example"], Duration::from_secs(3600)).await;
-    let rig = Rig::new(&[slow]).await;
-    let id = rig.begin(r#"{"query": "example"}"#).await;
+    let slow = slow_library(&["Example"], Duration::from_secs(3600)).await;
+    let world = World::on_loopback([("slow", &slow)]);
+    let id = world.begin_by_api(r#"{"query": "example"}"#).await;
     let path = format!("/api/v1/searches/{id}/events");
-    let stop = async { rig.front.leave() };
-    let (text, ()) = tokio::join!(rig.page(&path), stop);
+    let stop = async { world.front.leave() };
+    let (text, ()) = tokio::join!(world.page(&path), stop);
     assert!(text.contains("event: done"), "{text}");
-    rig.end().await;
+    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_search_waits_for_nobody_and_is_remembered_once() {
-    let fast = Small::start("fast", &["Example A"], AT_ONCE).await;
-    let slow = Small::start("slow", &["Example B"], Duration::from_secs(30)).await;
-    let rig = Rig::new(&[fast, slow]).await;
-    let id = rig.begin(r#"{"query": "example"}"#).await;
+    let fast = library(&["Example A"]).await;
+    let slow = slow_library(&["Example B"], Duration::from_secs(30)).await;
+    let world = World::on_loopback([("fast", &fast), ("slow", &slow)]);
+    let id = world.begin_by_api(r#"{"query": "example"}"#).await;
     let path = format!("/api/v1/searches/{id}");
     loop {
-        let body = rig.json(&path).await;
+        let body = world.json(&path).await;
         assert_eq!(body["finished"], false);
         if body["count"] == 1 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let (status, _) = rig.text(Method::DELETE, &path, "").await;
-    assert_eq!(status, StatusCode::NO_CONTENT);
+    let (status, _) = world.text(Method::DELETE, &path, "").await;
+    assert_eq!(status, 204);
     let history = loop {
-        let body = rig.json("/api/v1/history").await;
+        let body = world.json("/api/v1/history").await;
         if body["searches"]
             .as_array()
             .is_some_and(|rows| !rows.is_empty())
@@ -195,7 +184,7 @@ async fn a_stopped_search_waits_for_nobody_and_is_remembered_once() {
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
-    let body = rig.json(&path).await;
+    let body = world.json(&path).await;
     assert_eq!(
         (&body["finished"], &body["stopped"]),
         (&true.into(), &true.into())
@@ -213,25 +202,25 @@ async fn a_stopped_search_waits_for_nobody_and_is_remembered_once() {
         (&"interactive".into(), &"all indexers".into())
     );
     assert_eq!(rows[0]["indexers"].as_array().unwrap().len(), 2);
-    rig.end().await;
+    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn history_is_paged_and_filtered() {
-    let one = Small::start("one", &["Example A"], AT_ONCE).await;
-    let rig = Rig::new(&[one]).await;
+    let one = library(&["Example A"]).await;
+    let world = World::on_loopback([("one", &one)]);
     for number in 0..5 {
-        let id = rig
-            .begin(&format!("{{\"query\": \"example {number}\"}}"))
+        let id = world
+            .begin_by_api(&format!("{{\"query\": \"example {number}\"}}"))
             .await;
-        rig.finished(&id).await;
+        world.finished(&id).await;
     }
     let mut seen = Vec::new();
     let mut path = "/api/v1/history?limit=2".to_owned();
     // What is over is written a moment later.
     tokio::time::sleep(Duration::from_millis(300)).await;
     loop {
-        let body = rig.json(&path).await;
+        let body = world.json(&path).await;
         let rows = body["searches"].as_array().unwrap().clone();
         seen.extend(
             rows.iter()
@@ -252,14 +241,14 @@ async fn history_is_paged_and_filtered() {
         ("day=2001-01-01", 0),
         ("kind=searches", 5),
     ] {
-        let body = rig.json(&format!("/api/v1/history?{filter}")).await;
+        let body = world.json(&format!("/api/v1/history?{filter}")).await;
         assert_eq!(
             body["searches"].as_array().unwrap().len(),
             count,
             "{filter}"
         );
     }
-    let grabs = rig.json("/api/v1/history?kind=grabs").await;
+    let grabs = world.json("/api/v1/history?kind=grabs").await;
     assert_eq!(grabs["grabs"], serde_json::json!([]));
-    rig.end().await;
+    world.stop().await;
 }
