@@ -46,7 +46,7 @@ impl Backlog {
             self.load.dispatcher.cancel(self.load.now, self.ids[index]);
             self.ids[index] = self.load.submit(self.load.jobs[index]);
         }
-        self.load.dispatcher.drain_ended().for_each(drop);
+        drop(self.load.dispatcher.take_ended());
     }
 
     fn submit(&mut self) -> Duration {
@@ -60,7 +60,7 @@ impl Backlog {
         for id in added {
             load.dispatcher.cancel(load.now, id);
         }
-        load.dispatcher.drain_ended().for_each(drop);
+        drop(load.dispatcher.take_ended());
         spent
     }
 

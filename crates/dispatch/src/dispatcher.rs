@@ -10,6 +10,8 @@ mod leave;
 mod look;
 mod operate;
 
+use std::time::Duration;
+
 use smallvec::SmallVec;
 
 use crate::agenda::Agenda;
@@ -66,6 +68,13 @@ pub struct Dispatcher {
     agenda_changes: Vec<JobId>,
 }
 
+/// A job whose turn it is, out of its queue and not started yet.
+struct Chosen {
+    upstream: u32,
+    slot: JobSlot,
+    waited: Duration,
+}
+
 impl Dispatcher {
     /// A dispatcher without upstreams.
     ///
@@ -110,26 +119,17 @@ impl Dispatcher {
     /// What is to be done now. Asked until it no longer says [`Next::Start`].
     pub fn next(&mut self, now: Moment) -> Next {
         let now = self.advance(now);
-        while let Some(upstream) = self.turn(now) {
-            // A call with the same order key may have started at another upstream since this offer was worked out.
-            // Looking again makes the job stand aside, so each turn of this loop uses up one offer.
-            if self.offers_under_way(upstream) {
-                self.refresh(upstream, now);
-            } else {
-                return Next::Start(self.start(upstream, now));
-            }
+        // Whoever shares an upstream's allowance with others needs their permission between the two, while the job
+        // holds its place. A dispatcher that shares with nobody has it at once.
+        match self.choose(now) {
+            Some(chosen) => Next::Start(self.start(chosen, now)),
+            None => self.wake().map_or(Next::Idle, Next::Wait),
         }
-        self.wake().map_or(Next::Idle, Next::Wait)
     }
 
     /// The jobs that ended since the last call, each once. They are kept until they are taken.
     pub fn take_ended(&mut self) -> Vec<(JobId, End)> {
         std::mem::take(&mut self.ended)
-    }
-
-    /// Takes the jobs that ended as [`Self::take_ended`] does, and keeps the room for the next ones.
-    pub fn drain_ended(&mut self) -> impl Iterator<Item = (JobId, End)> + '_ {
-        self.ended.drain(..)
     }
 
     /// Lets happen what time alone brings until `now`, in order of time (rule 3). Every public operation begins
@@ -205,19 +205,42 @@ impl Dispatcher {
         aged.map(|(_, upstream)| upstream).or(urgent)
     }
 
-    /// Starts what `upstream` offers. It is counted before the call is made (rule 49): a crash in between then costs
-    /// one call of the allowance, never one too many.
-    fn start(&mut self, upstream: u32, now: Moment) -> Start {
-        let offer = self.upstreams[upstream as usize]
+    /// Takes the job whose turn it is out of its queue. From then on it holds one of its upstream's calls in flight.
+    fn choose(&mut self, now: Moment) -> Option<Chosen> {
+        let upstream = loop {
+            let upstream = self.turn(now)?;
+            if !self.offers_under_way(upstream) {
+                break upstream;
+            }
+            // A call with the same order key has started at another upstream since this offer was worked out.
+            // Looking again makes the job stand aside, so each turn of this loop uses up one offer.
+            self.refresh(upstream, now);
+        };
+        let up = &mut self.upstreams[upstream as usize];
+        let offer = up
             .offer
-            .expect("the turn goes to an upstream that offers a job");
+            .expect("the turn goes to an upstream with an offer");
+        up.in_flight += 1;
         let slot = offer.head.slot;
-        let waited = offer.head.at.until(now);
         self.leave_queue(slot);
+        Some(Chosen {
+            upstream,
+            slot,
+            waited: offer.head.at.until(now),
+        })
+    }
+
+    /// Starts a chosen job. It is counted before the call is made (rule 49): a crash in between then costs one call of
+    /// the allowance, never one too many.
+    fn start(&mut self, chosen: Chosen, now: Moment) -> Start {
+        let Chosen {
+            upstream,
+            slot,
+            waited,
+        } = chosen;
         let up = &mut self.upstreams[upstream as usize];
         let record = &mut self.jobs[slot];
         let index = queue::index(record.class, record.budget);
-        up.in_flight += 1;
         up.queues[index].last_start = now;
         up.allowance_mut(record.budget).record(now);
         // Side calls and grabs leave the spacing clock alone.

@@ -105,8 +105,8 @@ impl Load {
     /// Ends the call of a job well.
     pub(crate) fn finish(&mut self, job: JobId) {
         self.dispatcher.finish(self.now, job, Finish::Done, 0);
-        self.dispatcher.drain_ended().for_each(drop);
-        self.dispatcher.drain_changed().for_each(drop);
+        drop(self.dispatcher.take_ended());
+        drop(self.dispatcher.take_changed());
     }
 
     /// Starts the next job, which there is.

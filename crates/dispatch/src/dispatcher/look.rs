@@ -161,27 +161,16 @@ impl Dispatcher {
 
     /// The upstreams whose rows changed since the last call, each once. Their rows are read by [`Self::row`].
     pub fn take_changed(&mut self) -> Vec<UpstreamId> {
-        self.drain_changed().collect()
-    }
-
-    /// Takes the changed upstreams as [`Self::take_changed`] does, and keeps the room for the next ones.
-    pub fn drain_changed(&mut self) -> impl Iterator<Item = UpstreamId> + '_ {
         for upstream in &self.changed {
             self.upstreams[upstream.0 as usize].changed = false;
         }
-        self.changed.drain(..)
+        std::mem::take(&mut self.changed)
     }
 
     /// The jobs that came to the agenda or left it since the last call; some may have ended. They are
     /// kept until they are taken, so also who stores none takes them.
     pub fn take_agenda_changes(&mut self) -> Vec<JobId> {
         std::mem::take(&mut self.agenda_changes)
-    }
-
-    /// Takes the changes of the agenda as [`Self::take_agenda_changes`] does, and keeps the room for
-    /// the next ones.
-    pub fn drain_agenda_changes(&mut self) -> impl Iterator<Item = JobId> + '_ {
-        self.agenda_changes.drain(..)
     }
 
     /// What to keep of an upstream, unless it is gone.

@@ -272,8 +272,8 @@ impl Day {
             self.watch.ended(id, end);
             self.sum.skips += u64::from(matches!(end, End::Skipped(_)));
         }
-        self.dispatcher.drain_changed().for_each(drop);
-        self.dispatcher.drain_agenda_changes().for_each(drop);
+        drop(self.dispatcher.take_changed());
+        drop(self.dispatcher.take_agenda_changes());
     }
 
     /// Everything ends.

@@ -59,9 +59,9 @@ fn ends_can_be_drained_once() {
     let first = front.queue(job(up, INTERACTIVE));
     let mut dispatcher = front.both.real;
     dispatcher.remove_upstream(front.now, up);
-    let ended: Vec<_> = dispatcher.drain_ended().collect();
+    let ended: Vec<_> = dispatcher.take_ended();
     assert_eq!(ended, [(first, End::Dropped(DropReason::Gone))]);
-    assert_eq!(dispatcher.drain_ended().count(), 0);
+    assert_eq!(dispatcher.take_ended().len(), 0);
 }
 
 #[test]
