@@ -1,23 +1,23 @@
-//! Long computing, away from the threads that carry everybody's connections.
+//! Runs long computations away from the threads that serve all connections.
 
 use std::panic::resume_unwind;
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// Computations at once. Answers that need one are rare; a crowd of them waits within the time of its calls
-/// rather than take all processors.
+/// Maximum simultaneous computations. Answers that need one are rare; if many come at once, they wait, within the
+/// time of their calls, rather than take all processors.
 static PLACES: Semaphore = Semaphore::const_new(2);
 
-/// Work on fewer bytes is done where it comes up: it takes about a millisecond, and a change of threads is
-/// not free. So tests in paused time never leave their thread with the answers that they make up.
+/// Work on fewer bytes is done on the spot: it takes about a millisecond, and changing threads is not free.
+/// Tests in paused time use smaller answers, so they never leave their thread.
 pub const LONG: usize = 256 << 10;
 
-/// Runs work that takes long on a thread for it, when it is its turn.
+/// Runs long work on a thread of its own once there is room.
 ///
 /// # Cancel safety
-/// Work that has not begun is dropped along with the future; else it runs to its end, unheard, and keeps
-/// its place until then.
+/// Work that has not started is dropped with the future. Otherwise it runs to its end, its result is lost, and it
+/// keeps its place until then.
 pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let place = PLACES.acquire().await.expect("it is never closed");
     let mut task = JoinSet::new();

@@ -1,4 +1,4 @@
-//! From a host to an open stream: every address in turn, each with its share of the time.
+//! Opens a stream to a host: tries its addresses in turn, each with a share of the time.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,24 +7,24 @@ use tokio::time::{Instant, timeout};
 
 use crate::{Error, Family, Ground, Names, Reach, Stream};
 
-/// Addresses of one host that are tried at most: the rest would only make a dead host slower.
+/// Maximum addresses tried per host: more would only make an unreachable host slower.
 const TRIES: usize = 4;
 
-/// Where a stream should lead.
+/// What to connect to.
 #[derive(Clone, Copy, Debug)]
 pub struct Goal<'a> {
-    /// A name or an address; an IPv6 address may stand in brackets.
+    /// A name or an address; an IPv6 address may have brackets.
     pub host: &'a str,
     /// The port.
     pub port: u16,
-    /// Which addresses are wanted.
+    /// Which of its addresses may be used.
     pub family: Family,
     /// Which private addresses it may have.
     pub reach: Reach<'a>,
 }
 
-/// Opens a stream to the first address that takes it, and says which. `within` bounds connecting; names have their own
-/// bound. The error is that of the address that came furthest.
+/// Opens a stream to the first address that accepts one, and returns that address. `within` limits connecting;
+/// looking up names has its own limit. The error is that of the address that got furthest.
 pub async fn connect(
     ground: &dyn Ground,
     goal: Goal<'_>,
@@ -55,8 +55,8 @@ pub async fn connect(
     Err(told)
 }
 
-/// Both families by turns, beginning with that of the first address: a family that is broken here costs
-/// one share of the time, however many addresses of it there are.
+/// Alternates between the two families, starting with that of the first address: a family that does not work here
+/// delays the other by one share of the time, however many addresses it has.
 fn alternate(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let first_is_v4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
     let (first, second): (Vec<_>, Vec<_>) = addresses

@@ -1,31 +1,31 @@
-//! What keeps an upstream from being heard, in words that hold no secret.
+//! Why a call got no answer, in words that contain no secret.
 
 use std::io;
 use std::net::IpAddr;
 
-/// Why there is no answer.
+/// Why a call got no answer. Pages and logs show the text, so it never contains a URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The name servers know no such name, or no address under it.
+    /// The name servers know no such name, or no address for it.
     #[error("no such host")]
     NoSuchHost,
-    /// No name server answered, or none could find out.
+    /// No name server answered, or none could look up the name.
     #[error("the name servers do not answer")]
     SilentDns,
-    /// The host has addresses, none of them of the wanted family.
-    #[error("the host has no address of the wanted family")]
+    /// The host has addresses, but none of the wanted family.
+    #[error("the host has no address of the configured family")]
     NoAddress,
     /// A private address that nobody configured.
     #[error("the address {0} is private and was not configured")]
     Forbidden(IpAddr),
     /// A private address that the upstream's name did not have when it was first looked up.
     #[error(
-        "its name now leads to the private address {0}, which it did not have at first; reload the \
-         configuration if that is right"
+        "its name now resolves to the private address {0}, which is new; reload the configuration if that is \
+         correct"
     )]
     Moved(IpAddr),
-    /// A name of this network that nobody configured, and that a proxy should look up.
-    #[error("a local name that was not configured")]
+    /// A name in the local network that nobody configured and that a proxy would look up.
+    #[error("the host name is local and was not configured")]
     LocalName,
     /// Nobody listens there.
     #[error("connection refused")]
@@ -36,46 +36,46 @@ pub enum Error {
     /// The network cannot be reached.
     #[error("network unreachable")]
     Unreachable,
-    /// No connection came about in time.
+    /// No connection could be opened in time.
     #[error("timed out")]
     TimedOut,
-    /// Closed or reset before the answer was whole.
-    #[error("the connection was cut before the answer was whole")]
+    /// Closed or reset before the answer was complete.
+    #[error("the connection was closed before the answer was complete")]
     Cut,
-    /// More than the caller takes, packed or unpacked.
+    /// More than the caller accepts, compressed or not.
     #[error("the answer is larger than {limit} bytes")]
     TooLarge {
         /// What was allowed.
         limit: usize,
     },
-    /// In more parts than any honest answer, whatever their size.
+    /// In more parts than any honest answer has, whatever their size.
     #[error("the answer consists of too many {0}")]
     TooMany(&'static str),
-    /// Not HTTP, or packed in a way that cannot be unpacked.
+    /// Not HTTP, or a compressed body that cannot be decompressed.
     #[error("the answer is not readable as HTTP")]
     Unreadable,
-    /// TLS found no trust, or no common ground.
-    #[error("no trusted connection: {0}")]
+    /// The certificate is not trusted, or TLS could not be set up.
+    #[error("no secure connection: {0}")]
     Untrusted(String),
-    /// Sent on too often, or from a secure address to an insecure one.
+    /// Redirected too often, or from https to http.
     #[error("redirected too often or to an insecure address")]
     Redirects,
-    /// The proxy, not the upstream.
+    /// The proxy is the problem, not the upstream.
     #[error("proxy: {0}")]
     Proxy(String),
     /// A part of the request that cannot be written as HTTP.
-    #[error("not possible in a request: {0}")]
+    #[error("cannot be sent in a request: {0}")]
     Unsendable(&'static str),
-    /// The given certificates cannot be used.
+    /// The given root certificates cannot be used.
     #[error("unusable certificates: {0}")]
     Roots(String),
-    /// Any other trouble of the operating system.
+    /// Any other error of the operating system.
     #[error("{0}")]
     Other(io::ErrorKind),
 }
 
 impl Error {
-    /// Whether this may be our own network's fault: seen on several upstreams at once, it is.
+    /// Whether our own network may be the cause; it is if several upstreams fail like this at once.
     pub fn may_be_ours(&self) -> bool {
         matches!(self, Self::SilentDns | Self::NoRoute | Self::Unreachable)
     }
@@ -86,7 +86,7 @@ impl Error {
         match error.kind() {
             Kind::ConnectionRefused => Self::Refused,
             Kind::HostUnreachable => Self::NoRoute,
-            // No address of that family on this machine is the same trouble, told by `bind`.
+            // `AddrNotAvailable` is how `bind` says that this machine has no address of that family.
             Kind::NetworkUnreachable | Kind::NetworkDown | Kind::AddrNotAvailable => {
                 Self::Unreachable
             }
@@ -100,7 +100,7 @@ impl Error {
         }
     }
 
-    /// Which of several failures says most: a host that refused was reached, a missing network was not.
+    /// Which of several failures tells most: a host that refused was reached, an unreachable network was not.
     pub(crate) fn weight(&self) -> u8 {
         match self {
             Self::Refused => 5,

@@ -1,8 +1,8 @@
-//! HTTP/1.1 to upstreams: one question, one bounded answer.
+//! HTTP/1.1 to upstreams: one request, one answer of limited size.
 //!
-//! The fronts bring URLs and read bodies; this module knows connections, proxies, redirects, packed
-//! bodies and what an upstream says about being asked too often. It asks once: whether there is a
-//! further attempt is the engine's decision.
+//! The fronts provide URLs and read bodies; this module takes care of connections, proxies, redirects, compressed
+//! bodies and answers that mean "too many requests". It makes one attempt: whether there is another is up
+//! to the engine.
 
 mod body;
 mod client;
@@ -24,39 +24,39 @@ pub use crate::tls::Roots;
 use crate::{Family, Reach};
 pub use client::{Client, Clock};
 
-/// What one question consists of.
+/// One request and its limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Where to; a user and password in it are sent as Basic authorization.
+    /// The URL; a user name and password in it are sent as Basic authorization.
     pub url: &'a SecretUrl,
     /// Appended to the URL's own query, byte for byte; may be empty.
     pub query: &'a str,
-    /// In place of the URL's host in the `Host` header; TLS still asks for the URL's host.
+    /// The `Host` header, if not the URL's host; TLS still checks the URL's host.
     pub host: Option<&'a str>,
-    /// `http://` (absolute form for http, CONNECT for https) or `socks5://` (names are resolved by the
-    /// proxy), with user and password if it wants them.
+    /// `http://` (absolute form for http, CONNECT for https) or `socks5://` (the proxy resolves names), with user name
+    /// and password if it needs them.
     pub proxy: Option<&'a SecretUrl>,
     /// Which addresses of the host, or of the proxy, may be used.
     pub family: Family,
-    /// Bytes of the body at most, as they arrive and once more when they are unpacked.
+    /// Maximum size of the body, both as it arrives and decompressed.
     pub body_limit: usize,
-    /// How many redirects are followed. With none the redirect itself is the answer, as is always one
-    /// that leads to another scheme (`magnet:`).
+    /// How many redirects are followed. If 0, the redirect itself is the answer, as a redirect to another
+    /// scheme (`magnet:`) always is.
     pub redirects: u8,
-    /// Which private addresses the URL and whatever it redirects to may have.
+    /// Which private addresses the URL and its redirects may lead to.
     pub reach: Reach<'a>,
     /// The `Accept` header.
     pub accept: &'a str,
     /// The `User-Agent` header.
     pub user_agent: &'a str,
-    /// Further headers, sent to the URL's own host only.
+    /// More headers, sent only to the URL's own host.
     pub headers: &'a [(&'a str, &'a str)],
-    /// JSON that is sent by POST; without it the question is a GET. A redirect is then the answer.
+    /// JSON to send by POST, which follows no redirects; without it the request is a GET.
     pub post: Option<&'a str>,
 }
 
 impl<'a> Request<'a> {
-    /// A question with cautious choices: no private hosts, no redirects, one mebibyte.
+    /// A request with cautious defaults: no private hosts, no redirects, at most 1 MiB.
     pub fn new(url: &'a SecretUrl) -> Self {
         Self {
             url,
@@ -75,18 +75,18 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// The status, also if it means failure.
+    /// The status, even if it means failure.
     pub status: u16,
-    /// How long the upstream wants to be left alone, at most 24 hours.
+    /// How long the upstream asks us to wait, at most 24 hours.
     pub retry_after: Option<Duration>,
-    /// What the body is said to be.
+    /// The `Content-Type` header.
     pub content_type: Option<String>,
-    /// The body, unpacked.
+    /// The body, decompressed.
     pub body: Bytes,
-    /// The address that answered; not known through a proxy.
+    /// The address that answered; `None` behind a proxy.
     pub from: Option<IpAddr>,
     headers: HeaderMap,
 }
@@ -97,38 +97,38 @@ impl Response {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Whether this answer means that the upstream is asked too often.
+    /// Whether this answer means that we ask too often.
     pub fn overload(&self) -> Option<Overload> {
         overload(self.status, self.retry_after)
     }
 }
 
-/// The upstream is asked too often and should be left alone.
+/// The upstream says that we ask too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overload {
-    /// For how long, if it said so.
+    /// How long to leave it alone, if it said so.
     pub retry_after: Option<Duration>,
 }
 
-/// Whether an answer means "leave me alone": 429 always, 503 only with `Retry-After`, because without it
-/// that is any server whose back end is down. One rule for all fronts.
+/// Whether an answer means "leave me alone": 429 always does, 503 only with `Retry-After`, because any server whose
+/// back end is down answers 503. One rule for all fronts.
 pub fn overload(status: u16, retry_after: Option<Duration>) -> Option<Overload> {
     let asked_to = status == 429 || (status == 503 && retry_after.is_some());
     asked_to.then_some(Overload { retry_after })
 }
 
-/// What connections may cost.
+/// Limits on connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Time for all addresses of a host together, without names and TLS.
+    /// Time to connect, for all addresses of a host together; looking up names and TLS are not included.
     pub connect: Duration,
-    /// Connections kept open between requests, over all upstreams.
+    /// Maximum idle connections kept open, for all upstreams together.
     pub idle: usize,
-    /// Connections kept open to one upstream.
+    /// Maximum idle connections kept open to one upstream.
     pub idle_per_upstream: usize,
-    /// How long a connection is kept open without a request.
+    /// How long an idle connection is kept open.
     pub idle_time: Duration,
-    /// Bytes of an answer's head.
+    /// Maximum size of an answer's head.
     pub head: usize,
 }
 
@@ -138,7 +138,7 @@ impl Default for Limits {
             connect: Duration::from_secs(10),
             idle: 128,
             idle_per_upstream: 4,
-            // Most servers close after 60 to 75 s; a little less spares a futile try.
+            // Most servers close after 60 to 75 s; closing a little earlier avoids requests on a dying connection.
             idle_time: Duration::from_secs(55),
             head: 64 << 10,
         }

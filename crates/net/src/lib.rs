@@ -1,9 +1,9 @@
 //! Outbound connections: the only crate that opens a socket to an upstream.
 //!
-//! A front asks [`http::Client`] for a page or binds [`Datagrams`]; both stand on a [`Ground`], which is
-//! the machine's network in [`System`] and a network in memory in tests. Everything is bounded in size
-//! here; the time of a whole call is bounded by the caller, who drops the future. When and how often an
-//! upstream is called is decided elsewhere.
+//! A front asks [`http::Client`] for a page or binds [`Datagrams`]. Both use a [`Ground`]: in production
+//! the machine's network ([`System`]), in tests a network in memory. This crate limits sizes; the caller limits
+//! the time of a whole call by dropping its future. When and how often an upstream is called is decided
+//! elsewhere.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,8 @@
-//! Counts what is read from a connection, and ends what has no end.
+//! Counts what is read from a connection, and cuts off an endless answer.
 //!
-//! It stands on the wire, below TLS: whatever keeps a reader busy without giving it anything (informational
-//! replies, the framing of chunks, records without content) is made of bytes, and these are counted. The
-//! time of a call is bounded by its caller, who can only do so while a poll comes back; so reading also
-//! pauses now and then, however much there is to read.
+//! It counts below TLS, because whatever keeps a reader busy without giving it anything (informational
+//! replies, chunk framing, empty records) consists of bytes on the wire. The caller limits the time of a call,
+//! which only works if polls return; so reading also pauses now and then, however much there is to read.
 
 use std::io;
 use std::pin::Pin;
@@ -15,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::Stream;
 
-/// Reads in a row before others have their turn.
+/// Reads in a row before other tasks get a turn.
 const RUN: usize = 16;
 
 /// What may still be read from a connection; shared with the stream that is counted.
@@ -40,12 +39,12 @@ impl Meter {
         (Box::new(metered), meter)
     }
 
-    /// From now on so many bytes may be read, and one read's worth beyond.
+    /// Allows `most` more bytes from now on; the last read may exceed that by what it got at once.
     pub(crate) fn allow(&self, most: usize) {
         self.left.store(most, Ordering::Relaxed);
     }
 
-    /// Whether somebody tried to read more than was allowed.
+    /// Whether a read was refused because the allowance was used up.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }

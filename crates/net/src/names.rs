@@ -1,7 +1,7 @@
-//! From a host to addresses that may be called: literals, names, and which addresses are off limits.
+//! From a host to the addresses that may be called: literals, names, and which addresses are off limits.
 //!
 //! A URL found in an answer must not lead into the operator's own network, whatever the name servers
-//! say about it; so the addresses are judged, not the names, and exactly these are then connected to.
+//! say. So addresses are checked, not names, and the connection goes to exactly the address that was checked.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -9,13 +9,13 @@ use url::Host;
 
 use crate::{Error, Family, Ground, Reach};
 
-/// The policy of names; used for streams and datagrams alike.
+/// Looks up hosts, for streams and datagrams alike.
 #[derive(Clone, Copy, Debug)]
 pub struct Names;
 
 impl Names {
     /// The addresses of `host` (a name, an address, an IPv6 address in brackets) that may be called, in
-    /// the ground's order. Private ones count only as far as `reach` says that the operator meant them.
+    /// the ground's order. Private ones are included only if `reach` allows them.
     pub async fn addresses(
         ground: &dyn Ground,
         host: &str,
@@ -27,7 +27,7 @@ impl Names {
             Literal::Address(address) => vec![address],
             Literal::Name(name) => ground.resolve(&name).await?,
         };
-        // An address in IPv6's clothes is the one that is called.
+        // An IPv4 address written as IPv6 leads to the IPv4 address.
         let found = found.iter().map(IpAddr::to_canonical);
         let found: Vec<IpAddr> = found.filter(|address| family.has(*address)).collect();
         if found.is_empty() {
@@ -45,7 +45,7 @@ pub(crate) enum Literal {
     Name(String),
 }
 
-/// Reads a host as browsers do, so that `0x7f.1` is seen to be loopback and not taken for a name.
+/// Reads a host as browsers do, so that `0x7f.1` is recognised as loopback and not taken for a name.
 pub(crate) fn literal(host: &str) -> Result<Literal, Error> {
     let bare = host
         .strip_prefix('[')
@@ -60,8 +60,8 @@ pub(crate) fn literal(host: &str) -> Result<Literal, Error> {
     }
 }
 
-/// Whether an address leads to this machine, its neighbours or nowhere. Networks for documentation
-/// count as public: nobody is there.
+/// Whether an address leads to this machine, its local network or nowhere. Networks for documentation
+/// count as public: nothing answers there.
 pub fn is_private(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_private_v4(address),
@@ -69,8 +69,8 @@ pub fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// Whether an address leads to this machine, to its own link, to a group or to nobody: no other machine is to be found
-/// there on the word of a third. All of these are [private](is_private).
+/// Whether an address can only mean this machine, its own link, a multicast group or nobody: told by somebody else, it
+/// does not lead to any other machine. All of these are [private](is_private).
 pub fn is_nowhere(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_nowhere_v4(address),
@@ -108,8 +108,9 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
     match address.segments() {
         // Unspecified, loopback and the old v4-compatible form, none of which leave the machine.
         [0, 0, 0, 0, 0, 0, _, _] => true,
+        // NAT64 for local use (RFC 8215).
         [0x64, 0xff9b, 1, ..] => true,
-        // To be discarded (RFC 6666).
+        // Discard-only (RFC 6666).
         [0x100, 0, 0, 0, ..] => true,
         // Unique local, link local, the old site local, multicast.
         [first, ..] => {
@@ -121,8 +122,9 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// The v4 address that a v6 one carries (NAT64, SIIT, 6to4, Teredo): it leads where that one leads.
+/// The v4 address inside a v6 address (NAT64, SIIT, 6to4, Teredo), which is where it leads.
 fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    // Teredo stores the address with all bits inverted (RFC 4380 §4).
     let (high, low) = match address.segments() {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => (high, low),
         [0, 0, 0, 0, 0xffff, 0, high, low] => (high, low),

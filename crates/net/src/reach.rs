@@ -1,8 +1,9 @@
-//! Who may be reached at a private address: nobody, everybody, or one upstream where it always was.
+//! Who may be called at a private address: nobody, everybody, or one upstream at the addresses it first had.
 //!
 //! What an indexer or a tracker sends (links, redirects, the addresses of its own name) must not lead into
-//! the operator's network. An operator who configures a neighbour means that neighbour, so its addresses
-//! are remembered when its name is first looked up; what the name says later is not the operator's word.
+//! the operator's network. An operator who configures an upstream in the local network means that machine, so its
+//! addresses are remembered when its name is first looked up; whatever the name resolves to later is not what the
+//! operator chose.
 
 use std::net::IpAddr;
 
@@ -20,30 +21,30 @@ pub enum Reach<'a> {
     Public,
     /// Those of a configured upstream, at its own origin.
     Home(&'a Home),
-    /// All of them: the operator said so, or gave the address.
+    /// All of them, because the operator allowed it or gave the address.
     Everywhere,
 }
 
-/// A configured upstream: its origin (scheme, host and port), and the private addresses that it may have.
+/// A configured upstream: its origin (scheme, host and port) and the private addresses that it may have.
 #[derive(Debug)]
 pub struct Home {
     scheme: String,
     host: String,
     port: Option<u16>,
-    /// Whether the host is an address, or a name that no other network can give out, as routers and
-    /// containers do: these may be anywhere in this network, and move within it.
+    /// Whether the host is an address or a local name, such as routers and containers give out. No other
+    /// network can answer for those, so they may have any private address and change it.
     settled: bool,
-    /// Written by look-ups, each family by the first that had addresses of it.
+    /// Written by look-ups; for each family, only the first one that returned addresses counts.
     known: Mutex<Known>,
 }
 
-/// What the name said at first. Families count apart: a slow name server answers for one of them and not yet for the
-/// other, and what comes late is still a first word.
+/// What the name first resolved to, separately for each family: a slow name server may answer for one family before the
+/// other, and the late answer still counts as the first of its family.
 #[derive(Debug, Default)]
 struct Known {
-    /// The private addresses of IPv4 and IPv6; none of them where the name also led elsewhere by then.
+    /// The private addresses, IPv4 then IPv6; empty if the name had a public address by then.
     private: [Option<Vec<IpAddr>>; 2],
-    /// It has led to a public address: nothing private is added any more.
+    /// The name has had a public address, so no private ones are added any more.
     public: bool,
 }
 
@@ -69,7 +70,7 @@ impl Home {
         (self.scheme.as_str(), self.host.as_str(), self.port) == origin(url)
     }
 
-    /// The operator has looked at the configuration: what the name says next is right.
+    /// Trusts what the name resolves to next; called on a reload, because the operator has looked at the configuration.
     pub fn forget(&self) {
         *self.known.lock() = Known::default();
     }
@@ -86,7 +87,7 @@ impl Home {
         !is_private(address) || self.settled || known()
     }
 
-    /// Takes note of what the name says, for the families that it says something new about.
+    /// Remembers what the name resolved to, for families that have no addresses yet.
     fn note(&self, found: &[IpAddr]) {
         let mut known = self.known.lock();
         known.public |= found.iter().any(|address| !is_private(*address));
@@ -105,7 +106,7 @@ impl Home {
 }
 
 impl Reach<'_> {
-    /// What of this holds for one URL: an upstream's own addresses are for its own origin.
+    /// The same for one URL: an upstream's private addresses are allowed at its own origin only.
     pub(crate) fn at(self, url: &SecretUrl) -> Self {
         match self {
             Self::Home(home) if !home.is_at(url) => Self::Public,
@@ -122,7 +123,7 @@ impl Reach<'_> {
         }
     }
 
-    /// Those of a host's addresses that may be called; never an empty list.
+    /// The addresses that may be called, never an empty list.
     pub(crate) fn admit(self, mut found: Vec<IpAddr>) -> Result<Vec<IpAddr>, Error> {
         let first = found.first().copied().ok_or(Error::NoSuchHost)?;
         if let Self::Home(home) = self {

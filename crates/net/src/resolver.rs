@@ -1,7 +1,7 @@
-//! Names to addresses, by the machine's name servers and its hosts file.
+//! Resolves names with the machine's name servers and its hosts file.
 //!
-//! Both families are asked at once. Answers are kept for their time to live. What the machine's
-//! configuration says is read again when the file changes, for a daemon outlives its first network.
+//! Both families are looked up at once, and answers are cached for their time to live. The machine's configuration is
+//! read again when a file changes, because a daemon often outlives the network it was started in.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
@@ -23,18 +23,18 @@ use tokio::time::timeout;
 
 use crate::Error;
 
-/// For everything about one name, all servers and repetitions included.
+/// Time for one name, all servers and retries included.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// For one question to one server; small enough for a second try within the whole.
+/// Time for one question to one server; short enough for a second try within [`WITHIN`].
 const TRY: Duration = Duration::from_secs(2);
 
-/// How long addresses of one family wait for the other family's.
+/// How long the addresses of one family wait for those of the other.
 const OTHER_FAMILY: Duration = Duration::from_millis(250);
 
 const FILES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
 
-/// Asks name servers.
+/// Looks up names; cached answers are lost when the machine's configuration changes.
 pub(crate) struct Resolver {
     servers: Servers,
 }
@@ -45,7 +45,7 @@ enum Servers {
     Given(Option<TokioResolver>),
 }
 
-/// What changes when one of the files does.
+/// Time, size and inode of each file: something here changes when a file is edited or replaced.
 type Stamp = [Option<(SystemTime, u64, u64)>; 2];
 
 impl Resolver {
@@ -61,7 +61,7 @@ impl Resolver {
         Self { servers }
     }
 
-    /// All addresses of a name, v4 first: where v6 is broken, which is common, nothing waits for it.
+    /// All addresses of a name, v4 first: broken v6 is common, and then nothing has to wait for it.
     pub(crate) async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, Error> {
         let resolver = self.current().ok_or(Error::SilentDns)?;
         let both = both_families(&resolver, name);
@@ -75,7 +75,7 @@ impl Resolver {
                 let stamp = stamp();
                 let mut state = state.lock();
                 if state.0 != stamp {
-                    tracing::info!("the machine's name servers or hosts have changed");
+                    tracing::info!("/etc/resolv.conf or /etc/hosts changed and was read again");
                     *state = (stamp, from_machine());
                 }
                 state.1.clone()
@@ -123,8 +123,8 @@ fn is_found(answer: &Result<Lookup, NetError>) -> bool {
         .is_ok_and(|lookup| !addresses(lookup).is_empty())
 }
 
-/// Whether a server said that there is nothing. A server that failed to find out (SERVFAIL, REFUSED,
-/// as a home router says while its line is down) has said nothing about the name.
+/// Whether a server said that the name has no addresses. A server that could not find out (SERVFAIL or REFUSED,
+/// which home routers send while their line is down) has said nothing about the name.
 fn is_missing(error: &NetError) -> bool {
     match error {
         NetError::Dns(DnsError::NoRecordsFound(no)) => {
@@ -133,7 +133,7 @@ fn is_missing(error: &NetError) -> bool {
                 ResponseCode::NXDomain | ResponseCode::NoError
             )
         }
-        // The text is no domain name.
+        // The text is not a domain name.
         NetError::Proto(_) => true,
         _ => false,
     }
@@ -143,7 +143,7 @@ fn from_machine() -> Option<TokioResolver> {
     match read_system_conf() {
         Ok((config, options)) => build(config, options),
         Err(error) => {
-            tracing::warn!(%error, "no name servers: /etc/resolv.conf cannot be used");
+            tracing::warn!(%error, "cannot use /etc/resolv.conf; host names cannot be resolved");
             None
         }
     }

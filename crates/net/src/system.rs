@@ -1,4 +1,4 @@
-//! The machine's own network.
+//! The network of this machine.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,23 +11,23 @@ use tokio::net::{TcpStream, UdpSocket};
 use crate::resolver::Resolver;
 use crate::{Datagrams, Error, Family, Ground, Stream};
 
-/// Errors of earlier packets that one call passes over at most: what comes more often is not about packets.
+/// Errors about earlier packets that one call ignores at most; if there are more, the socket itself is broken.
 const PASSED_OVER: usize = 64;
 
-/// Sockets of the kernel, names from the machine's name servers.
+/// The kernel's sockets and the machine's name servers.
 pub struct System {
     resolver: Resolver,
 }
 
 impl System {
-    /// Uses `/etc/resolv.conf` and `/etc/hosts`, also after they change. Without them there are no
-    /// names, but everything else works.
+    /// Uses `/etc/resolv.conf` and `/etc/hosts`, and reads them again when they change. Without them names cannot be
+    /// resolved, but everything else works.
     pub fn new() -> Self {
         let resolver = Resolver::machine();
         Self { resolver }
     }
 
-    /// Asks these servers alone.
+    /// Asks only these name servers.
     pub fn with_name_servers(servers: Vec<SocketAddr>) -> Self {
         let resolver = Resolver::given(&servers);
         Self { resolver }
@@ -49,7 +49,7 @@ impl Ground for System {
         Box::pin(async move {
             let stream = TcpStream::connect(to).await;
             let stream = stream.map_err(|error| Error::of_system(&error))?;
-            // Requests are one write each; nothing is gained by waiting for more.
+            // Each request is a single write, so Nagle's algorithm would only add delay.
             stream
                 .set_nodelay(true)
                 .map_err(|error| Error::of_system(&error))?;
@@ -60,7 +60,7 @@ impl Ground for System {
     fn own(&self, to: SocketAddr) -> Option<IpAddr> {
         let domain = Domain::for_address(to);
         let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP)).ok()?;
-        // Sends nothing: the system only picks the way.
+        // `connect` sends nothing on UDP: the system only picks a route.
         socket.connect(&to.into()).ok()?;
         let own = socket.local_addr().ok()?.as_socket()?;
         Some(own.ip().to_canonical())
@@ -80,7 +80,7 @@ impl Ground for System {
     }
 }
 
-/// Linux takes IPv4 addresses on a socket for both families as they are, and gives them back mapped.
+/// A UDP socket. On one for both families, Linux sends to plain IPv4 addresses but reports senders as mapped IPv6.
 struct Udp(UdpSocket);
 
 fn open_v4() -> io::Result<Udp> {
@@ -111,7 +111,7 @@ impl Datagrams for Udp {
             for _ in 0..PASSED_OVER {
                 match self.0.send_to(packet, to).await {
                     Ok(_) => return Ok(()),
-                    // The kernel tells of an earlier packet before it takes this one.
+                    // The kernel reports an error about an earlier packet before it sends this one.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                     Err(error) => return Err(Error::of_system(&error)),
                 }

@@ -1,4 +1,4 @@
-//! TLS over any stream, and whom it trusts.
+//! TLS over any stream, and which certificates it trusts.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::{Error, Stream};
 
-/// Whose signatures are believed.
+/// Which root certificates are trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Roots {
     /// Those that the machine trusts.
@@ -19,14 +19,14 @@ pub enum Roots {
     System,
     /// Those that the machine trusts, and these, as PEM.
     SystemAnd(Vec<u8>),
-    /// These alone, as PEM.
+    /// Only these, as PEM.
     Pem(Vec<u8>),
 }
 
-/// Makes secure streams.
+/// Wraps streams in TLS.
 #[derive(Clone)]
 pub(crate) struct Tls {
-    /// A machine without certificates is told so when it needs them: plain upstreams work without.
+    /// An error if this machine has no certificates; returned only when a call needs TLS, so plain upstreams work.
     config: Result<Arc<ClientConfig>, Error>,
 }
 
@@ -62,7 +62,8 @@ impl Tls {
         let config = self.config.clone()?;
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(bare.to_owned());
-        let name = name.map_err(|_| Error::Untrusted("the host has no valid name".to_owned()))?;
+        let name =
+            name.map_err(|_| Error::Untrusted("the host name cannot be used for TLS".to_owned()))?;
         let secured = TlsConnector::from(config).connect(name, stream).await;
         let secured = secured.map_err(|error| {
             match error
@@ -91,7 +92,7 @@ fn system(
 fn builder(
     provider: Arc<CryptoProvider>,
 ) -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, Error> {
-    // The provider is named here rather than installed for the process, so that nothing else decides.
+    // Given explicitly instead of installed for the process, where another crate could install a different one.
     let builder = ClientConfig::builder_with_provider(provider);
     builder
         .with_safe_default_protocol_versions()

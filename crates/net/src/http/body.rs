@@ -1,4 +1,4 @@
-//! Unpacks bodies, never beyond what the caller takes, and long ones away from everybody's threads.
+//! Decompresses bodies, never beyond the caller's limit, and large ones away from the threads that serve connections.
 
 use std::io::Read;
 
@@ -7,13 +7,13 @@ use flate2::bufread::{DeflateDecoder, GzDecoder, ZlibDecoder};
 
 use crate::{Error, LONG, aside};
 
-/// What we ask for and can read.
+/// What we request and can decompress.
 pub(super) const ACCEPTED: &str = "gzip, deflate";
 
-/// Members of a gzip file at most. Each costs a new decoder, however few bytes it has; servers send one.
+/// Maximum members of a gzip file. Each needs a new decoder, however small it is; real servers send one.
 const MEMBERS: usize = 64;
 
-/// How a body is packed.
+/// How a body is compressed.
 #[derive(Clone, Copy)]
 enum Packing {
     Gzip,
@@ -21,7 +21,7 @@ enum Packing {
     Deflate,
 }
 
-/// Unpacks a body as its `Content-Encoding` says.
+/// Decompresses a body according to its `Content-Encoding`.
 pub(super) async fn unpack(
     encoding: Option<&str>,
     body: Bytes,
@@ -31,7 +31,7 @@ pub(super) async fn unpack(
         return Ok(body);
     };
     if body.len() <= LONG {
-        // How long it gets is only known afterwards. One that gets long is begun again elsewhere.
+        // A small body may still become large, which is only known once it does. Then it starts again elsewhere.
         match packing.unpack(&body, limit.min(LONG)) {
             Err(Error::TooLarge { .. }) if limit > LONG => {}
             unpacked => return unpacked,
@@ -40,14 +40,14 @@ pub(super) async fn unpack(
     aside(move || packing.unpack(&body, limit)).await
 }
 
-/// How a body is packed that is said to be; nothing if it is plain.
+/// How a body with this `Content-Encoding` is compressed; `None` if it is plain.
 fn packing(encoding: &str, body: &[u8]) -> Result<Option<Packing>, Error> {
     match encoding.trim().to_ascii_lowercase().as_str() {
         "" | "identity" => Ok(None),
-        // Servers that say gzip and send the plain text are common, and there is no doubt which it is.
+        // Servers that announce gzip and send plain text are common, and the first bytes leave no doubt.
         "gzip" | "x-gzip" => Ok(body.starts_with(&GZIP).then_some(Packing::Gzip)),
         "deflate" if body.is_empty() => Ok(None),
-        // The standard means zlib; some servers send the bare stream.
+        // By the standard, `deflate` is zlib; some servers send a raw deflate stream.
         "deflate" if is_zlib(body) => Ok(Some(Packing::Zlib)),
         "deflate" => Ok(Some(Packing::Deflate)),
         _ => Err(Error::Unreadable),
@@ -66,7 +66,7 @@ impl Packing {
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// All members of a gzip file; what follows them and is no member is ignored, as browsers do.
+/// All members of a gzip file; anything after them is ignored, as in browsers.
 fn gzip(mut packed: &[u8], limit: usize) -> Result<Bytes, Error> {
     let mut whole = Vec::new();
     for _ in 0..MEMBERS {
@@ -87,7 +87,7 @@ fn capped(decoder: impl Read, limit: usize) -> Result<Bytes, Error> {
     Ok(whole.into())
 }
 
-/// Stops one byte past the limit, whatever the packed bytes promise.
+/// Stops one byte past the limit, however large the content would become.
 fn append(decoder: impl Read, limit: usize, whole: &mut Vec<u8>) -> Result<(), Error> {
     let left = (limit - whole.len()) as u64;
     let unpacked = decoder.take(left + 1).read_to_end(whole);

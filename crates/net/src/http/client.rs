@@ -1,4 +1,4 @@
-//! Asks one question: finds or opens a connection, follows redirects, reads the answer.
+//! Makes one request: finds or opens a connection, follows redirects, reads the answer.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::meter::Meter;
 use crate::tls::Tls;
 use crate::{Error, Ground};
 
-/// What proxy and TLS may send before the first request; certificates take a few thousand bytes.
+/// Maximum bytes from proxy and TLS before the first request; certificates take a few thousand.
 const OPENING: usize = 256 << 10;
 
-/// Says what time it is, for `Retry-After` with a date.
+/// The wall clock, for `Retry-After` with a date.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Asks upstreams; a cheap handle whose clones share their connections.
+/// An HTTP client; a cheap handle whose clones share their connections.
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -45,13 +45,13 @@ struct Begun {
 }
 
 impl Client {
-    /// Fails if the roots are unusable. A machine without trusted certificates is no failure until
+    /// Fails if the given roots are unusable. A machine without trusted certificates is not an error until
     /// they are needed.
     pub fn new(ground: Arc<dyn Ground>, roots: Roots, limits: Limits) -> Result<Self, Error> {
         Self::with_clock(ground, roots, limits, Arc::new(Timestamp::now))
     }
 
-    /// Like [`new`](Self::new), with a wall clock of the caller's.
+    /// Like [`new`](Self::new), with the caller's wall clock.
     pub fn with_clock(
         ground: Arc<dyn Ground>,
         roots: Roots,
@@ -69,7 +69,7 @@ impl Client {
         Ok(Self { shared })
     }
 
-    /// Asks and waits for the whole answer; any status is an answer. The caller bounds the time:
+    /// Sends a request and waits for the complete answer; any status counts as an answer. The caller limits the time:
     /// dropping the future closes the connection.
     pub async fn get(&self, request: &Request<'_>) -> Result<Response, Error> {
         let mut target = Target::first(request)?;
@@ -79,7 +79,7 @@ impl Client {
             match redirect(&begun.answer, &target, request) {
                 Some(_) if left == 0 && request.redirects > 0 => return Err(Error::Redirects),
                 Some(next) if left > 0 && request.post.is_none() => {
-                    // Its connection is given up rather than its body read: nobody knows how long it is.
+                    // The connection is dropped instead of reading the body, which could be of any length.
                     target = next?;
                     left -= 1;
                 }
@@ -88,7 +88,7 @@ impl Client {
         }
     }
 
-    /// Connections that wait for a further request.
+    /// Idle connections kept open.
     pub fn idle(&self) -> usize {
         self.shared.pool.count()
     }
@@ -109,7 +109,7 @@ impl Client {
         if let Some(mut line) = self.shared.pool.take(&key, target.reach) {
             match line.ask(question()?).await {
                 Ok(answer) => return begun(line, key, answer, target, proxy.as_ref()),
-                // It was closed while our request was on its way. A question may be asked twice, an order not.
+                // It was closed while our request was on its way. A GET may be sent twice, a POST must not.
                 Err(_) if !line.was_heard() && request.post.is_none() => {}
                 Err(error) => return Err(error),
             }
@@ -187,7 +187,7 @@ impl Client {
     }
 }
 
-/// Takes an answer for the upstream's unless a proxy to which the request was handed over gave it.
+/// Counts an answer as the upstream's, unless it is the proxy that asks for a sign-in.
 fn begun(
     line: Line,
     key: Key,
@@ -201,7 +201,7 @@ fn begun(
     Ok(Begun { line, key, answer })
 }
 
-/// Where the answer sends us, if it does and the way is one of HTTP.
+/// Where the answer redirects to; `None` if it does not, or leaves HTTP.
 fn redirect<'a>(
     answer: &hyper::Response<Incoming>,
     target: &Target<'a>,
@@ -245,7 +245,7 @@ fn question(
         header::USER_AGENT,
         value(request.user_agent, "the user agent")?,
     );
-    headers.insert(header::ACCEPT, value(request.accept, "what is accepted")?);
+    headers.insert(header::ACCEPT, value(request.accept, "the accepted types")?);
     headers.insert(
         header::ACCEPT_ENCODING,
         HeaderValue::from_static(body::ACCEPTED),

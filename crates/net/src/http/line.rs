@@ -1,7 +1,7 @@
-//! One connection on which requests follow each other.
+//! One connection, used for one request after another.
 //!
-//! The connection is driven by whoever asks, not by a task of its own: a dropped request closes it, and
-//! nothing runs that nobody waits for.
+//! Whoever sends a request also drives the connection; there is no task for it. So a dropped request closes the
+//! connection, and nothing runs that nobody waits for.
 
 use std::error::Error as _;
 use std::future::{Future, poll_fn};
@@ -22,18 +22,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::meter::Meter;
 use crate::{Error, Stream};
 
-/// Headers of one answer at most.
+/// Maximum headers of one answer.
 const HEADERS: usize = 128;
 
-/// Replies before the answer (100, 102, 103) at most; servers send one or two.
+/// Maximum preliminary replies (100, 102, 103) before the answer; servers send one or two.
 const PRELIMINARY: usize = 8;
 
-/// What framing may add to a body, besides as much again as the body: the sizes of chunks, the records of
-/// TLS, what was read ahead.
+/// Bytes that framing may add to twice the size of a body: chunk sizes, TLS records, what was read ahead.
 const FRAMING: usize = 256 << 10;
 
-/// Pieces of a body at most, and one more for each [`PIECE`] bytes. Programs that write a feed word by word
-/// stay below; a piece for each byte costs us more than it costs the sender.
+/// Maximum pieces of a body, plus one for each [`PIECE`] bytes. Programs that write a feed word by word
+/// stay below; one piece per byte would cost us more than the sender.
 const PIECES: usize = 16 << 10;
 const PIECE: usize = 16;
 
@@ -41,14 +40,14 @@ const PIECE: usize = 16;
 pub(super) struct Line {
     sender: http1::SendRequest<String>,
     connection: http1::Connection<TokioIo<Listened>, String>,
-    /// The connection has come to its end and must not be driven any more.
+    /// The connection is finished and must not be polled again.
     ended: bool,
-    /// Set by the stream when the upstream says anything.
+    /// Set by the stream when anything arrives.
     heard: Arc<AtomicBool>,
-    /// What may still be read for the answer under way.
+    /// How much may still be read for the current answer.
     meter: Arc<Meter>,
     head_limit: usize,
-    /// The address at the other end; nothing where a proxy knows it.
+    /// The address at the other end; `None` behind a proxy.
     pub(super) to: Option<IpAddr>,
 }
 
@@ -65,7 +64,7 @@ impl Line {
             stream,
             heard: heard.clone(),
         };
-        // Lenient where servers err in ways that leave no doubt about what they mean.
+        // Lenient about mistakes of servers that leave no doubt about what is meant.
         let opened = http1::Builder::new()
             .title_case_headers(true)
             .allow_spaces_after_header_name_in_responses(true)
@@ -93,7 +92,7 @@ impl Line {
         mut request: Request<String>,
     ) -> Result<Response<Incoming>, Error> {
         self.heard.store(false, Ordering::Relaxed);
-        // All heads together, and what is read ahead of the body before somebody asks for it.
+        // All heads together, and the part of the body that hyper reads ahead.
         self.meter.allow(2 * buffer(self.head_limit) + FRAMING);
         let preliminary = Arc::new(AtomicUsize::new(0));
         let (counted, meter) = (preliminary.clone(), self.meter.clone());
@@ -112,7 +111,7 @@ impl Line {
             }
         });
         let answer = answer.await;
-        // Also where they all came at once, before the answer.
+        // They may all have arrived at once with the answer, before the meter could stop them.
         if preliminary.load(Ordering::Relaxed) > PRELIMINARY {
             return Err(Error::TooMany("preliminary replies"));
         }
@@ -135,7 +134,7 @@ impl Line {
         let mut whole = BytesMut::new();
         let mut pieces = 0;
         loop {
-            // Pieces that are there already must not keep a thread from everybody else.
+            // Pieces that have already arrived must not keep the thread from other tasks.
             tokio::task::consume_budget().await;
             let frame = poll_fn(|cx| {
                 drive(&mut self.connection, &mut self.ended, cx);
@@ -161,21 +160,20 @@ impl Line {
         }
     }
 
-    /// Whether the upstream has said anything since the last request was sent.
+    /// Whether anything has arrived since the last request was sent.
     pub(super) fn was_heard(&self) -> bool {
         self.heard.load(Ordering::Relaxed)
     }
 
-    /// Whether a further request can be sent: the last answer is over and the upstream has not closed.
+    /// Whether another request can be sent: the last answer is complete and the upstream has not closed.
     pub(super) fn is_open(&mut self) -> bool {
-        // Nobody is waiting: the next one who looks drives it again.
+        // Nothing needs to be woken: the next request polls it again.
         let mut context = Context::from_waker(Waker::noop());
         drive(&mut self.connection, &mut self.ended, &mut context);
         !self.ended && self.sender.is_ready()
     }
 
-    /// Why the connection failed; without an error it came to its end. `limit` is what the answer was
-    /// bounded by when it did.
+    /// Why the connection failed; without an error it was closed. `limit` is the limit in force at that time.
     fn told(&self, error: Option<&hyper::Error>, limit: usize) -> Error {
         if self.meter.is_over() {
             return Error::TooLarge { limit };
@@ -184,12 +182,12 @@ impl Line {
     }
 }
 
-/// Bytes that are read ahead at most.
+/// Maximum bytes read ahead; hyper panics below 8 KiB.
 fn buffer(head_limit: usize) -> usize {
     head_limit.max(8 << 10)
 }
 
-/// Lets the connection read and write. Why it ended is told to whoever waits for the answer.
+/// Lets the connection read and write. Its error is ignored here: whoever waits for the answer gets it too.
 fn drive(
     connection: &mut http1::Connection<TokioIo<Listened>, String>,
     ended: &mut bool,
@@ -215,7 +213,7 @@ fn told(error: &hyper::Error, head_limit: usize) -> Error {
         return Error::Cut;
     };
     match source.kind() {
-        // A body whose framing makes no sense, and TLS records that do not.
+        // The framing of the body or the TLS records make no sense.
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Error::Unreadable,
         _ => Error::of_system(source),
     }
@@ -239,8 +237,8 @@ impl AsyncRead for Listened {
             self.heard.store(true, Ordering::Relaxed);
         }
         match poll {
-            // TLS that ends without a goodbye, as many servers do. Whether something is missing is told
-            // by the answer's length, and where it has none, by whoever reads the body.
+            // Many servers end TLS without `close_notify`. Whether something is missing follows from the answer's
+            // length or, if it has none, from parsing the body.
             Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 Poll::Ready(Ok(()))
             }

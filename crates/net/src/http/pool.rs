@@ -11,8 +11,8 @@ use super::Limits;
 use super::line::Line;
 use crate::{Family, Reach};
 
-/// What two requests must have in common to share a connection. It is never printed: the proxy's URL
-/// holds its password.
+/// What two requests must have in common to share a connection. It is never printed, because the proxy's URL
+/// contains its password.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) secure: bool,
@@ -22,7 +22,7 @@ pub(super) struct Key {
     pub(super) family: Family,
 }
 
-/// Idle connections, bounded in count and time.
+/// Idle connections, limited in number and time.
 pub(super) struct Pool {
     limits: Limits,
     state: Mutex<State>,
@@ -31,7 +31,7 @@ pub(super) struct Pool {
 #[derive(Default)]
 struct State {
     idle: HashMap<Key, Vec<Idle>>,
-    /// Closes what has been idle for too long; there only while something is idle.
+    /// Closes connections that have been idle for too long; exists only while there are any.
     sweeper: JoinSet<()>,
 }
 
@@ -46,8 +46,8 @@ impl Pool {
         Arc::new(Self { limits, state })
     }
 
-    /// The connection that was used last, is still open and leads where this request may lead: what was
-    /// opened for a configured upstream must not serve a link that merely has its name.
+    /// The most recently used connection that is still open and leads to an address this request may use: one
+    /// opened for a configured upstream must not serve a link that merely has the same host name.
     pub(super) fn take(&self, key: &Key, reach: Reach<'_>) -> Option<Line> {
         let mut state = self.state.lock();
         let idle = state.idle.get_mut(key)?;
@@ -67,7 +67,7 @@ impl Pool {
         found
     }
 
-    /// Keeps a connection for the next request, if it is open and there is room or something older.
+    /// Keeps a connection for the next request if it is open; if there is no room, an older one is closed.
     pub(super) fn put(self: &Arc<Self>, key: Key, mut line: Line) {
         let Limits {
             idle,
@@ -95,7 +95,7 @@ impl Pool {
         }
     }
 
-    /// Closes what has been idle for too long and says when to look again.
+    /// Closes connections that have been idle for too long and returns when to look again.
     fn close_old(&self) -> Option<Instant> {
         let mut state = self.state.lock();
         let now = Instant::now();
@@ -106,8 +106,8 @@ impl Pool {
         });
         let oldest = state.idle.values().flatten().map(|idle| idle.since).min();
         if oldest.is_none() {
-            // The sweeper, which asks, is about to end. A connection that comes before it has ended must
-            // bring another.
+            // The sweeper, which is the caller, is about to end. Forgetting it under the lock makes a connection that
+            // arrives before it has ended start another.
             state.sweeper.detach_all();
         }
         oldest.map(|oldest| oldest + time)

@@ -10,7 +10,7 @@ use crate::dial::{self, Goal};
 use crate::names::{Literal, literal};
 use crate::{Error, Family, Ground, Reach, Stream};
 
-/// What a proxy may say before the tunnel begins.
+/// Maximum bytes of a proxy's answer before the tunnel begins.
 const HEAD: usize = 16 << 10;
 
 /// A proxy as configured.
@@ -26,11 +26,11 @@ enum Kind {
     Socks5,
 }
 
-/// Whom the proxy should connect to.
+/// What the proxy should connect to.
 pub(super) struct Ask<'a> {
     pub(super) host: &'a str,
     pub(super) port: u16,
-    /// User and password for the proxy.
+    /// User name and password for the proxy.
     pub(super) login: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -39,17 +39,17 @@ impl<'a> Proxy<'a> {
         let kind = match url.scheme() {
             "http" => Kind::Http,
             "socks5" | "socks5h" => Kind::Socks5,
-            _ => return Err(fault("only http:// and socks5:// are possible")),
+            _ => return Err(fault("only http:// and socks5:// are supported")),
         };
         Ok(Self { url, kind })
     }
 
-    /// Whether requests to a target are handed to the proxy as they are, with the whole URL.
+    /// Whether the proxy gets the request itself, with the whole URL, instead of opening a tunnel.
     pub(super) fn takes(&self, target: &Target<'_>) -> bool {
         self.kind == Kind::Http && !target.is_secure()
     }
 
-    /// `Proxy-Authorization` for requests that are handed over.
+    /// `Proxy-Authorization` for requests that the proxy gets itself.
     pub(super) fn credentials(&self) -> Option<HeaderValue> {
         basic(self.url.expose_url())
     }
@@ -71,7 +71,7 @@ impl<'a> Proxy<'a> {
         opened.map(|(stream, _)| stream).map_err(ours)
     }
 
-    /// Has the proxy at the other end connect to the target, unless requests are handed over.
+    /// Makes the proxy connect to the target, unless it gets the request itself.
     pub(super) async fn lead(
         &self,
         stream: &mut Box<dyn Stream>,
@@ -90,8 +90,8 @@ impl<'a> Proxy<'a> {
     }
 }
 
-/// Addresses behind a name are the proxy's to know, and its network the proxy's to guard; what is private
-/// in plain sight is judged here.
+/// Refuses targets that are visibly private. The proxy resolves names, so only it can check the addresses behind
+/// them, and its network is its own to protect.
 pub(super) fn judge(target: &Target<'_>) -> Result<(), Error> {
     match (target.reach, literal(target.host())?) {
         (Reach::Public, Literal::Name(name)) if is_local_name(&name) => Err(Error::LocalName),
@@ -100,8 +100,8 @@ pub(super) fn judge(target: &Target<'_>) -> Result<(), Error> {
     }
 }
 
-/// A proxy that cannot be reached is not an upstream that cannot be reached; a network that is away is
-/// away for both.
+/// An unreachable proxy must not count as an unreachable upstream; but if our own network is down, that is the
+/// cause for both.
 fn ours(error: Error) -> Error {
     if error.may_be_ours() {
         error
@@ -130,7 +130,7 @@ async fn tunnel(
     stream.flush().await.map_err(closed)?;
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {
-        // Byte by byte: what follows the head belongs to the host behind the proxy.
+        // Byte by byte, because what follows the head belongs to the host behind the proxy.
         answer.push(stream.read_u8().await.map_err(closed)?);
         if answer.len() > HEAD {
             return Err(fault("its answer is too long"));
@@ -151,7 +151,7 @@ fn status(head: &[u8]) -> Option<u16> {
 }
 
 pub(super) fn wants_login() -> Error {
-    fault("it wants another user or password")
+    fault("it requires a different user name or password")
 }
 
 pub(super) fn fault(what: &str) -> Error {

@@ -7,7 +7,7 @@ use jiff::civil::DateTime;
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 
-/// Nobody may silence us for longer.
+/// No upstream can keep us away for longer.
 const MOST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The three forms that a recipient must understand (RFC 9110 §5.6.7).
@@ -17,7 +17,7 @@ const DATES: [&str; 3] = [
     "%a %b %e %H:%M:%S %Y",
 ];
 
-/// How long to wait, nothing for what is neither a number nor a date. What is past is no time at all.
+/// How long to wait; `None` for what is neither a number nor a date. A date in the past is zero.
 pub(super) fn parse(text: &str, now: impl FnOnce() -> Timestamp) -> Option<Duration> {
     let text = text.trim();
     let wait = match seconds(text) {
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str, now: impl FnOnce() -> Timestamp) -> Option<Durat
     Some(wait.min(MOST))
 }
 
-/// Whole seconds; parts of one, which some servers send, are rounded up.
+/// Whole seconds; fractions, which some servers send, are rounded up.
 fn seconds(text: &str) -> Option<Duration> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -44,7 +44,7 @@ fn seconds(text: &str) -> Option<Duration> {
     if negative {
         return Some(Duration::ZERO);
     }
-    // Too long for a number is also too long for us.
+    // A number too large for `u64` is cut to `MOST` anyway.
     let seconds = whole.parse().unwrap_or(u64::MAX);
     let more = part.bytes().any(|byte| byte != b'0');
     Some(Duration::from_secs(seconds.saturating_add(u64::from(more))))

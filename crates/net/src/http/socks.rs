@@ -12,7 +12,7 @@ const VERSION: u8 = 5;
 const NO_LOGIN: u8 = 0;
 const LOGIN: u8 = 2;
 
-/// Has the proxy at the other end connect to the asked host.
+/// Makes the proxy at the other end connect to the host in `ask`.
 pub(super) async fn connect(stream: &mut Box<dyn Stream>, ask: &Ask<'_>) -> Result<(), Error> {
     let methods: &[u8] = match ask.login {
         Some(_) => &[VERSION, 2, NO_LOGIN, LOGIN],
@@ -22,7 +22,7 @@ pub(super) async fn connect(stream: &mut Box<dyn Stream>, ask: &Ask<'_>) -> Resu
     match (read::<2>(stream).await?, &ask.login) {
         ([VERSION, NO_LOGIN], _) => {}
         ([VERSION, LOGIN], Some((user, password))) => log_in(stream, user, password).await?,
-        ([VERSION, _], _) => return Err(fault("it wants another kind of sign-in")),
+        ([VERSION, _], _) => return Err(fault("it requires another kind of sign-in")),
         _ => return Err(fault("it does not speak SOCKS5")),
     }
     write(stream, &request(ask)?).await?;
@@ -31,7 +31,7 @@ pub(super) async fn connect(stream: &mut Box<dyn Stream>, ask: &Ask<'_>) -> Resu
         return Err(fault("it does not speak SOCKS5"));
     }
     granted(code)?;
-    // The address that the proxy connects from, which nobody needs.
+    // The address that the proxy connects from follows. Nobody needs it, but it must be read past.
     let length = match kind {
         1 => 4,
         4 => 16,
@@ -47,13 +47,13 @@ async fn log_in(stream: &mut Box<dyn Stream>, user: &[u8], password: &[u8]) -> R
     let mut message = vec![1];
     for text in [user, password] {
         let length = u8::try_from(text.len());
-        message.push(length.map_err(|_| fault("user or password is too long"))?);
+        message.push(length.map_err(|_| fault("the user name or password is too long"))?);
         message.extend_from_slice(text);
     }
     write(stream, &message).await?;
     match read::<2>(stream).await? {
         [_, 0] => Ok(()),
-        _ => Err(fault("it refuses user and password")),
+        _ => Err(fault("it rejected our user name and password")),
     }
 }
 
@@ -78,8 +78,8 @@ fn request(ask: &Ask<'_>) -> Result<Vec<u8>, Error> {
     Ok(request)
 }
 
-/// What the proxy says about the host. Only a refusal is the host's own word; what the proxy's network
-/// lacks must not be taken for a fault of ours.
+/// What the proxy says about the host. Only "refused" comes from the host itself; trouble in the proxy's network
+/// must not count as trouble in ours.
 fn granted(code: u8) -> Result<(), Error> {
     match code {
         0 => Ok(()),
@@ -87,7 +87,7 @@ fn granted(code: u8) -> Result<(), Error> {
         2 => Err(fault("it does not allow this host")),
         3 => Err(fault("it cannot reach the network")),
         4 => Err(fault("it cannot reach the host")),
-        6 => Err(fault("it waited for the host in vain")),
+        6 => Err(fault("the host did not answer it in time")),
         _ => Err(fault("it failed")),
     }
 }

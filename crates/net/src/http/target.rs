@@ -1,4 +1,4 @@
-//! Where one request of a chain of redirects goes, and how that is written.
+//! The target of one request in a chain of redirects, and how it is written.
 
 use data_encoding::BASE64;
 use hyper::header::HeaderValue;
@@ -22,7 +22,7 @@ pub(super) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// The configured URL with the question appended.
+    /// The configured URL with the query appended.
     pub(super) fn first(request: &Request<'a>) -> Result<Self, Error> {
         let mut path = path_of(request.url);
         if !request.query.is_empty() {
@@ -49,7 +49,7 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// Where a redirect leads; nothing if it leaves HTTP.
+    /// Where a redirect leads; `None` if it leaves HTTP.
     pub(super) fn redirected(
         &self,
         location: &str,
@@ -60,10 +60,10 @@ impl<'a> Target<'a> {
             return None;
         }
         if self.is_secure() && joined.scheme() == "http" {
-            // What was asked in secret would be repeated in the open.
+            // The request, and any passkey in it, would be repeated unencrypted.
             return Some(Err(Error::Redirects));
         }
-        // A location written in full is kept as it was written; a relative one has no such form.
+        // An absolute location is kept as written; a relative one has to be built from the URL.
         let url = match SecretUrl::parse(location) {
             Some(url) if url.expose_url() == &joined => url,
             _ => SecretUrl::parse(joined.as_str())?,
@@ -86,12 +86,12 @@ impl<'a> Target<'a> {
         self.url.port().unwrap_or(80)
     }
 
-    /// What stands in the `Host` header.
+    /// The value of the `Host` header.
     pub(super) fn authority(&self) -> String {
         self.url.authority()
     }
 
-    /// What stands in the request line; proxies are told the whole URL.
+    /// The target in the request line; proxies get the `whole` URL.
     pub(super) fn line(&self, whole: bool) -> String {
         if whole {
             format!("http://{}{}", self.authority(), self.path)
@@ -100,13 +100,13 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// User and password of the URL.
+    /// The URL's user name and password as an `Authorization` header.
     pub(super) fn credentials(&self) -> Option<HeaderValue> {
         basic(self.url.expose_url())
     }
 }
 
-/// `Basic …` of a URL's user and password, marked as secret.
+/// `Basic …` for a URL's user name and password, marked as sensitive.
 pub(super) fn basic(url: &Url) -> Option<HeaderValue> {
     let (user, password) = user_and_password(url)?;
     let text = [&user[..], b":", &password[..]].concat();
@@ -124,8 +124,8 @@ pub(super) fn user_and_password(url: &Url) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((decode(url.username()), decode(password)))
 }
 
-/// Path and query as they were written, because a passkey must arrive byte by byte; as the URL standard
-/// has them where the text is odd enough that the two could disagree about where the path begins.
+/// Path and query as written, because a passkey must arrive byte for byte. If the text is so unusual that it is not
+/// clear where the path begins, they are taken from the parsed URL.
 fn path_of(url: &SecretUrl) -> String {
     let written = as_written(url.expose(), url.scheme());
     let path = match written {
@@ -156,7 +156,7 @@ fn as_written<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
     Some(path.split('#').next().unwrap_or_default())
 }
 
-/// Encodes what cannot stand in a request line and leaves everything else alone.
+/// Encodes what a request line cannot contain and leaves everything else alone.
 fn sendable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -113,12 +113,12 @@ async fn what_a_proxy_refuses_is_its_own_fault() {
         (
             "407 No",
             "http://a.example/",
-            "it wants another user or password",
+            "it requires a different user name or password",
         ),
         (
             "407 No",
             "https://a.example/",
-            "it wants another user or password",
+            "it requires a different user name or password",
         ),
         ("502 Bad", "https://a.example/", "it answered 502"),
     ] {
@@ -307,9 +307,12 @@ async fn socks_wants_the_right_login() {
     for (proxy, expected) in [
         (
             "socks5://user:wrong@10.0.0.9:3128",
-            "it refuses user and password",
+            "it rejected our user name and password",
         ),
-        ("socks5://10.0.0.9:3128", "it wants another kind of sign-in"),
+        (
+            "socks5://10.0.0.9:3128",
+            "it requires another kind of sign-in",
+        ),
     ] {
         let error = through(&client, proxy, "http://a.example/").await;
         assert_eq!(error, Err(Error::Proxy(expected.to_owned())));
