@@ -1,7 +1,7 @@
 //! What must survive a restart.
 //!
-//! [`sqlite::File`] is one database file with one writer thread; every crate that keeps something brings its own
-//! tables to it. [`state::State`] keeps the engine's rows, in memory or in such a file. This crate knows neither the
+//! [`sqlite::File`] is one database file with one writer thread; every crate that stores something has its own
+//! tables in it. [`state::State`] keeps the engine's rows, in memory or in such a file. This crate knows neither the
 //! engine nor any front.
 
 mod error;
@@ -9,5 +9,5 @@ pub mod sqlite;
 pub mod state;
 
 pub use error::Error;
-/// The one copy of the binding, so that owners of tables write their closures against the same types.
+/// Re-exported so that owners of tables write their closures against the same version.
 pub use rusqlite;

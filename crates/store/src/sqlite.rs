@@ -3,18 +3,18 @@
 //! # Several owners in one file
 //!
 //! `state.db` holds tables of several crates (keys and sessions of `web`, rows of the engine, history of the
-//! fronts), and none may know another. So the version of a file is kept per *owner*, in the table
-//! `schema(owner, version)`: each owner brings its own [`Migrations`], whose n-th step leads to version n, and its
-//! table names start with its name (`web_session`). `PRAGMA user_version` numbers the layout of that bookkeeping
-//! itself and `PRAGMA application_id` says that the file is ours. Steps are only ever appended. A file whose owner
-//! is ahead of this program is refused; an owner that this program does not know is left alone.
+//! fronts), and none may know another. So versions are kept per *owner*, in the table
+//! `schema(owner, version)`: each owner has its own [`Migrations`], whose n-th step leads to version n, and its
+//! table names start with its name (`web_session`). `PRAGMA user_version` is the version of that bookkeeping
+//! itself, and `PRAGMA application_id` marks the file as ours. Steps are only ever appended. A file is refused if an
+//! owner's tables are newer than this program; an owner that this program does not know is left alone.
 //!
 //! # Writing
 //!
 //! One named thread per file owns the only connection that writes. Closures wait in a bounded queue; the thread
 //! takes all that wait, runs each in a savepoint of one transaction and commits once, so a closure that fails or
-//! panics undoes itself alone. Callers hear back after the commit. Commits survive `kill -9` at once; they survive
-//! a power cut when written with [`File::write_durable`], others after the next checkpoint.
+//! panics rolls back only its own changes. Callers get their answer after the commit. Every commit survives `kill -9`;
+//! one made with [`File::write_durable`] survives a power cut too, others only after the next checkpoint.
 
 mod backup;
 mod expendable;
@@ -42,13 +42,13 @@ use crate::Error;
 
 /// How many writes may wait for the writer thread.
 const QUEUE: usize = 4096;
-/// Places beyond those for [`File::post`]: its callers keep at most one write each in the queue.
+/// More places, kept free for [`File::post`], whose callers have at most one write each in the queue.
 const RESERVED: usize = 16;
 
-/// The tables of one owner and how they came to be: the n-th step leads from version n − 1 to version n.
+/// The tables of one owner: the n-th step leads from version n − 1 to version n.
 #[derive(Debug, Clone, Copy)]
 pub struct Migrations {
-    /// Who owns the tables; also the beginning of their names.
+    /// Who owns the tables; their names begin with it.
     pub owner: &'static str,
     /// SQL scripts in order. Never changed once released, only appended to.
     pub steps: &'static [&'static str],
@@ -61,17 +61,17 @@ pub struct File(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     health: Arc<Health>,
-    /// Taken by `close`, which is what ends the thread.
+    /// Taken by `close`; without a sender the thread ends.
     queue: Mutex<Option<mpsc::Sender<Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     reader: Mutex<Option<Connection>>,
 }
 
 impl File {
-    /// Opens the file, making it (readable by its owner alone) when there is none.
+    /// Opens the file; if there is none, it is created, readable only by its owner.
     ///
     /// # Errors
-    /// When the path cannot be used, or holds something that is not ours or newer than this program.
+    /// If the path cannot be used, or the file is not ours or newer than this program.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         let connection = open::writer(&path)?;
@@ -88,10 +88,10 @@ impl File {
         })))
     }
 
-    /// Looks into a file that another process has open. Changes nothing.
+    /// Reads a file that another process may have open.
     ///
     /// # Errors
-    /// When there is no such file, or what the closure said.
+    /// If there is no such file, or the closure's own error.
     pub fn peek<T>(
         path: &Path,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -99,17 +99,17 @@ impl File {
         query(&open::reader(path)?).map_err(|source| open::explain(path, source))
     }
 
-    /// Whether writes are still taken: not after [`File::close`], nor should the thread that makes them be gone.
+    /// Whether writes are still accepted: not after [`File::close`], nor if the writer thread has ended.
     pub fn is_writable(&self) -> bool {
         let thread = self.0.thread.lock();
         thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Changes a file of ours that another process may have open, in one transaction that is on the disk afterwards.
-    /// Makes and migrates nothing.
+    /// Changes one of our files that another process may have open, in one transaction that is on disk when this
+    /// returns. Creates no file and migrates no tables.
     ///
     /// # Errors
-    /// When there is no such file, it is not ours, or what the closure said.
+    /// If there is no such file or it is not ours, or the closure's own error.
     pub fn amend<T>(
         path: &Path,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
@@ -129,19 +129,19 @@ impl File {
         &self.0.path
     }
 
-    /// Brings one owner's tables to the newest version, each step in a transaction of its own. Blocks until done.
+    /// Migrates one owner's tables to the newest version, each step in its own transaction. Blocks.
     ///
     /// # Errors
-    /// When the file is newer than these steps, or a step does not run; steps before it stay.
+    /// If the file is newer than these steps, or a step fails; the steps before it stay.
     pub fn migrate(&self, migrations: Migrations) -> Result<(), Error> {
         let path = self.0.path.clone();
         self.exclusive(move |connection| schema::migrate(connection, &path, migrations))?
     }
 
-    /// Runs the closure on the writer thread; its answer comes after the commit.
+    /// Runs the closure on the writer thread and returns after the commit.
     ///
     /// # Errors
-    /// [`Error::Full`] at once when too many writes wait; otherwise what the closure or the commit said.
+    /// [`Error::Full`] at once if too many writes wait; otherwise the error of the closure or the commit.
     ///
     /// # Cancel safety
     /// A write that was queued happens even if nobody waits for its answer.
@@ -153,7 +153,7 @@ impl File {
         self.submit(false, work)?.await.map_err(|_| Error::Closed)?
     }
 
-    /// Like [`File::write`], and the commit is on the disk itself before the answer comes.
+    /// Like [`File::write`], but the commit is on disk when this returns.
     ///
     /// # Errors
     /// As [`File::write`].
@@ -174,7 +174,7 @@ impl File {
         T: Send + 'static,
         F: FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     {
-        // Not `oneshot::blocking_recv`: that panics on a thread of the runtime, and `main` opens files there.
+        // Not `oneshot::blocking_recv`, which panics on a thread of the runtime, where `main` opens files.
         let (tell, told) = sync_channel(1);
         let write = Write::new(true, work, move |result| {
             let _ = tell.send(result);
@@ -183,10 +183,10 @@ impl File {
         told.recv().map_err(|_| Error::Closed)?
     }
 
-    /// Queues a write that nobody waits for. What becomes of it is not told: it is for what may be lost.
+    /// Queues a write that nobody waits for. Its errors are lost, so it is only for data that may be lost too.
     ///
     /// # Errors
-    /// [`Error::Full`] at once when too many writes wait.
+    /// [`Error::Full`] at once if too many writes wait.
     pub fn write_later<F>(&self, work: F) -> Result<(), Error>
     where
         F: FnOnce(&Transaction<'_>) -> rusqlite::Result<()> + Send + 'static,
@@ -194,11 +194,11 @@ impl File {
         self.enqueue(Job::Write(Write::new(false, work, |_| {})))
     }
 
-    /// Runs a short query on the calling thread, over a connection that cannot write. It sees everything that was
-    /// answered before. Readers take turns: a query that may take long belongs on a thread and connection of its own.
+    /// Runs a short query on the calling thread, over a connection that cannot write. It sees every write that has
+    /// returned. Readers take turns: a query that may take long belongs on its own thread and connection.
     ///
     /// # Errors
-    /// What the closure said, or [`Error::Closed`].
+    /// The closure's own error, or [`Error::Closed`].
     pub fn read<T>(
         &self,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -208,7 +208,7 @@ impl File {
         query(connection).map_err(|source| self.0.health.heard(source))
     }
 
-    /// Whether a read or write has found the file to be damaged since it was opened.
+    /// Whether a read or write has found damage since the file was opened.
     pub fn is_damaged(&self) -> bool {
         self.0.health.is_damaged()
     }
@@ -216,18 +216,19 @@ impl File {
     /// Copies the file as it is now to a path that does not exist yet, while others read and write. Blocks.
     ///
     /// # Errors
-    /// When the copy cannot be made; nothing is left at the path then.
+    /// If the copy cannot be made; then nothing is left at the path.
     pub fn backup(&self, to: &Path) -> Result<(), Error> {
         backup::copy(&self.0.path, to)
     }
 
-    /// Writes what waits, folds the log into the file and ends the thread. Later calls get [`Error::Closed`]. Blocks.
+    /// Writes what waits, moves the write-ahead log into the file and ends the thread. Later calls get
+    /// [`Error::Closed`]. Blocks.
     pub fn close(&self) {
         self.0.close();
     }
 
-    /// Queues a write that is not refused when others have filled the queue, for a caller that gathers its changes
-    /// itself and has at most one such write waiting. The answer is given on the writer thread, after the commit.
+    /// Queues a write that is accepted even if others have filled the queue, for a caller that gathers its changes
+    /// itself and has at most one such write waiting. `answer` runs on the writer thread, after the commit.
     pub(crate) fn post<T, F, A>(&self, work: F, answer: A) -> Result<(), Error>
     where
         T: 'static,
@@ -271,7 +272,7 @@ impl File {
         self.enqueue_beyond(RESERVED, job)
     }
 
-    /// Every sender passes this lock, so the places that were free stay free until this job is in.
+    /// Every sender takes this lock, so places that are free here are still free when the job is sent.
     fn enqueue_beyond(&self, reserved: usize, job: Job) -> Result<(), Error> {
         let queue = self.0.queue.lock();
         let queue = queue.as_ref().ok_or(Error::Closed)?;
@@ -295,6 +296,7 @@ impl std::fmt::Debug for File {
 
 impl Inner {
     fn close(&self) {
+        // The lock waits for a running query, whose snapshot would keep the last checkpoint from completing.
         drop(self.reader.lock().take());
         drop(self.queue.lock().take());
         if let Some(thread) = self.thread.lock().take() {

@@ -10,8 +10,8 @@ use std::{
 use super::open;
 use crate::Error;
 
-/// `VACUUM INTO` reads one snapshot, however much is written meanwhile; the online backup would start over on each
-/// write. The copy gets its name when it is whole.
+/// `VACUUM INTO` reads one snapshot, however much is written meanwhile; SQLite's online backup would start over on
+/// each write. The copy gets its final name when it is complete.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<(), Error> {
     let refused = |source| Error::Refused {
         path: to.to_owned(),
@@ -23,7 +23,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<(), Error> {
     let mut part = to.as_os_str().to_owned();
     part.push(".part");
     let part = Path::new(&part);
-    // SQLite takes paths as text; another spelling would be another file.
+    // SQLite takes paths as text; a lossy conversion would name another file.
     let name = part.to_str().ok_or_else(|| {
         refused(io::Error::new(
             io::ErrorKind::InvalidFilename,

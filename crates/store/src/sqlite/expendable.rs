@@ -1,4 +1,4 @@
-//! Files that may be lost: what cannot be used is set aside, and a new one is made.
+//! Files that may be lost: one that cannot be used is set aside, and a new one is created.
 
 use std::{
     ffi::OsString,
@@ -11,8 +11,8 @@ use rusqlite::{Connection, ErrorCode};
 use super::{File, Migrations};
 use crate::Error;
 
-/// What SQLite keeps beside a file. They go before the file itself: were a log left alone, the next file of that name
-/// would take it for its own.
+/// The files that SQLite keeps next to a database. They are moved before the database itself: a log left behind would be
+/// taken for that of the next database with this name.
 const BESIDE: [&str; 4] = ["-wal", "-shm", "-journal", ""];
 
 /// A file that was set aside.
@@ -25,12 +25,12 @@ pub struct Aside {
 }
 
 impl File {
-    /// Opens a file that may be lost, with the tables of its one owner. If it is damaged, not ours, or this program cannot
-    /// use its tables, it is set aside as by [`File::set_aside`] and a new one is made. `check` looks at what must be readable; it
-    /// runs at each start, so it must not read everything.
+    /// Opens a file that may be lost, with the tables of its only owner. If it is damaged, not ours, or this program cannot
+    /// use its tables, it is set aside as by [`File::set_aside`] and a new one is created. `check` reads what must be
+    /// readable; it runs at each start, so it must not read everything.
     ///
     /// # Errors
-    /// When the path cannot be used at all: it is a directory, or not for us to write.
+    /// If the path cannot be used at all: it is a directory, or we may not write to it.
     pub fn open_expendable(
         path: &Path,
         migrations: Migrations,
@@ -46,11 +46,11 @@ impl File {
         Ok((file, Some(Aside { to, why })))
     }
 
-    /// Closes a file that may be lost, without writing what waits, and moves it away: `search.db` becomes `search.db.bad`
-    /// in place of the one that was set aside before it.
+    /// Closes a file that may be lost, without writing what waits, and moves it away: `search.db` becomes `search.db.bad`,
+    /// replacing the one that was set aside before.
     ///
     /// # Errors
-    /// When it cannot be moved; it is closed then too.
+    /// If it cannot be moved; it is closed even then.
     pub fn set_aside(&self) -> Result<PathBuf, Error> {
         self.abandon();
         set_aside(self.path())
@@ -79,9 +79,9 @@ fn open(
 
 fn is_unusable(error: &Error) -> bool {
     match error {
-        // A file with a damaged head may look like somebody else's.
+        // A file with a damaged header may look like that of another program.
         Error::NotADatabase { .. } | Error::Foreign { .. } | Error::Newer { .. } => true,
-        // A statement that does not fit the tables, not a disk that is full.
+        // A statement that does not match the tables; a full disk, for one, has a code of its own.
         Error::Migration { source, .. } => source.sqlite_error_code() == Some(ErrorCode::Unknown),
         _ => false,
     }

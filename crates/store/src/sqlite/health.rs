@@ -1,4 +1,4 @@
-//! Whether a file can still be read, as its connections find out.
+//! Whether a file is known to be damaged, as its connections notice.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,7 +12,7 @@ use rusqlite::{ErrorCode, ffi};
 
 use crate::Error;
 
-/// What is known of one open file; its reader and its writer thread share it.
+/// What is known about one open file; shared by its reader and its writer thread.
 pub(super) struct Health {
     path: PathBuf,
     damaged: AtomicBool,
@@ -28,13 +28,13 @@ impl Health {
         }
     }
 
-    /// Takes note of what SQLite said to a caller, and says it in our words.
+    /// Notes an error of SQLite if it means damage, and translates it.
     pub(super) fn heard(&self, source: rusqlite::Error) -> Error {
         self.note(&source);
         in_words(&self.path, source)
     }
 
-    /// The same for a transaction whose writes all hear of it.
+    /// The same for a failed commit, whose error every write of the transaction gets.
     pub(super) fn not_committed(&self, source: &Arc<rusqlite::Error>) -> Error {
         self.note(source);
         if is_damage(source) {
@@ -55,7 +55,7 @@ impl Health {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// Nothing of the file is wanted any more: what waits to be written is not, and nothing is put in order.
+    /// Gives the file up: waiting writes are dropped, and the log is not moved into the file.
     pub(super) fn abandon(&self) {
         self.abandoned.store(true, Ordering::Relaxed);
     }
@@ -65,7 +65,7 @@ impl Health {
     }
 }
 
-/// A damaged file is named, whoever met it first.
+/// Translates an error of SQLite; one that means damage names the file.
 pub(super) fn in_words(path: &Path, source: rusqlite::Error) -> Error {
     if is_damage(&source) {
         return Error::NotADatabase {
@@ -83,7 +83,7 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Damage, or a place on the disk that cannot be read.
+/// Damage, or a part of the disk that cannot be read.
 fn is_unreadable(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error().map(|error| error.extended_code);
     let io = matches!(

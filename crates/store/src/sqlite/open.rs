@@ -1,4 +1,4 @@
-//! Connections: how a file is made, recognised and set up. Left to others: what is in its tables.
+//! Connections: how a file is created, recognised and set up. What is in its tables is up to others.
 
 use std::{fs::OpenOptions, io, os::unix::fs::OpenOptionsExt, path::Path, time::Duration};
 
@@ -7,9 +7,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::{health, schema};
 use crate::Error;
 
-/// "Weir" in ASCII; `file(1)` and we ourselves recognise our databases by it.
+/// "Weir" in ASCII, by which `file(1)` and Weir itself recognise our databases.
 const APPLICATION_ID: i32 = 0x5765_6972;
-/// Another program may hold the file for a moment (a backup tool, `sqlite3`).
+/// How long to wait for another program that has locked the file (a backup tool, `sqlite3`).
 const BUSY: Duration = Duration::from_secs(5);
 
 /// The one connection that writes.
@@ -27,7 +27,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection, Error> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
-/// A connection that writes to a file which is there already, and which another process may write to as well.
+/// A connection that writes to an existing file, which another process may write to as well.
 pub(super) fn amender(path: &Path) -> Result<Connection, Error> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     recognise(&connection, path)?;
@@ -37,7 +37,7 @@ pub(super) fn amender(path: &Path) -> Result<Connection, Error> {
     Ok(connection)
 }
 
-/// SQLite would make the file with the mode of the umask; its log files take over the mode of the file.
+/// Creates the file readable by its owner only; SQLite would use the umask, and its log files copy the file's mode.
 fn create(path: &Path) -> Result<(), Error> {
     let made = OpenOptions::new()
         .write(true)
@@ -83,7 +83,7 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", "ON")
 }
 
-/// SQLite notices garbage at the first statement, not when opening.
+/// Translates an error of SQLite. Garbage is noticed at the first statement, not when opening, so all of them come here.
 pub(super) fn explain(path: &Path, source: rusqlite::Error) -> Error {
     match source.sqlite_error_code() {
         Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
@@ -97,8 +97,8 @@ pub(super) fn explain(path: &Path, source: rusqlite::Error) -> Error {
     }
 }
 
-/// What the operating system has against a file that SQLite could not open, which does not say. No connection to the
-/// file is open by now: closing it here would give up that connection's locks.
+/// The operating system's reason why a file cannot be opened, which SQLite does not tell. No connection to the file may
+/// be open here: closing a second descriptor would drop that connection's POSIX locks.
 fn refusal(path: &Path) -> Option<io::Error> {
     OpenOptions::new().read(true).write(true).open(path).err()
 }

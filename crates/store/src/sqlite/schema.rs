@@ -1,4 +1,4 @@
-//! Versions of tables, per owner, and the steps between them. See the module above for why.
+//! Versions of tables, per owner, and the steps between them. The parent module says why.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::Error;
 /// Version of the bookkeeping itself, in `user_version`.
 const LAYOUT: u32 = 1;
 
-/// Makes the bookkeeping table, or refuses a file whose bookkeeping is newer.
+/// Creates the bookkeeping table, or refuses a file whose bookkeeping is newer.
 pub(super) fn begin(connection: &Connection, path: &Path) -> Result<(), Error> {
     let explain = |source| in_words(path, source);
     let found: u32 = connection
@@ -29,7 +29,7 @@ pub(super) fn begin(connection: &Connection, path: &Path) -> Result<(), Error> {
         .map_err(explain)
 }
 
-/// Runs the steps that the owner's tables have not seen yet.
+/// Runs the steps that are still missing in the owner's tables.
 pub(super) fn migrate(
     connection: &mut Connection,
     path: &Path,

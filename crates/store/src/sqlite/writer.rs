@@ -1,4 +1,4 @@
-//! The writer thread of a file: takes all writes that wait, runs them in one transaction, answers after the commit.
+//! The writer thread of a file: takes all waiting writes, runs them in one transaction and answers after the commit.
 
 use std::{
     any::Any,
@@ -14,14 +14,14 @@ use tokio::sync::mpsc;
 use super::health::Health;
 use crate::Error;
 
-/// Writes that share one commit at most, so that the first of them never waits long.
+/// Maximum writes per commit, so that the first of them never waits long.
 const GROUP: usize = 256;
 
-/// What waits in the queue.
+/// A job in the queue.
 pub(super) enum Job {
     /// Shares a transaction with its neighbours.
     Write(Write),
-    /// Has the connection to itself, for what manages its own transactions.
+    /// Gets the connection itself, because it manages its own transactions.
     Exclusive(Exclusive),
 }
 
@@ -31,7 +31,7 @@ type Run = Box<
     dyn FnOnce(Result<&Transaction<'_>, &Arc<rusqlite::Error>>, &Health) -> Option<Answer> + Send,
 >;
 
-/// One closure of a caller, with the way back to that caller.
+/// A caller's closure, and the callback for its result.
 pub(super) struct Write {
     durable: bool,
     run: Run,
@@ -88,7 +88,7 @@ pub(super) fn start(
 fn work(mut connection: Connection, mut waiting: mpsc::Receiver<Job>, health: &Health) {
     while let Some(first) = waiting.blocking_recv() {
         if health.is_abandoned() {
-            // Whoever waits for what is dropped here hears that the file is closed.
+            // Whoever waits for the dropped job gets `Error::Closed`.
             continue;
         }
         let mut next = Some(first);
@@ -99,8 +99,8 @@ fn work(mut connection: Connection, mut waiting: mpsc::Receiver<Job>, health: &H
                 next = waiting.try_recv().ok();
             }
         }
-        // A transaction that was open is undone as it is dropped; the thread goes on, for without it nothing would be
-        // kept any more.
+        // Dropping an open transaction rolls it back. The thread goes on, because without it nothing would be stored
+        // any more.
         let done = catch_unwind(AssertUnwindSafe(|| {
             if !group.is_empty() {
                 commit(&mut connection, group, health);
@@ -119,7 +119,7 @@ fn work(mut connection: Connection, mut waiting: mpsc::Receiver<Job>, health: &H
         return;
     }
     if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
-        tracing::warn!(%error, "the store keeps its log until the next start");
+        tracing::warn!(%error, "the write-ahead log of the store remains until the next start");
     }
 }
 
@@ -133,7 +133,7 @@ fn commit(connection: &mut Connection, group: Vec<Write>, health: &Health) {
         Ok(transaction) => transaction,
         Err(error) => {
             let error = Arc::new(error);
-            tracing::error!(%error, "the store cannot begin to write");
+            tracing::error!(%error, "the store cannot begin a transaction");
             group
                 .into_iter()
                 .for_each(|write| drop((write.run)(Err(&error), health)));
@@ -149,24 +149,27 @@ fn commit(connection: &mut Connection, group: Vec<Write>, health: &Health) {
         tracing::error!(%error, "the store cannot commit");
     }
     for answer in answers {
-        // One that panics must not keep the others from theirs.
+        // If one panics, the others must still get their answers.
         let told = catch_unwind(AssertUnwindSafe(|| {
             answer(committed.as_ref().copied(), health)
         }));
         if let Err(panic) = told {
-            tracing::error!(panic = text(&*panic), "an answer of the store panicked");
+            tracing::error!(
+                panic = text(&*panic),
+                "the callback of a write to the store panicked"
+            );
         }
     }
 }
 
-/// Runs one closure so that its failure or panic undoes nothing but itself.
+/// Runs one closure so that a failure or panic rolls back only its own changes.
 fn isolated<T>(
     transaction: &Transaction<'_>,
     work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     health: &Health,
 ) -> Result<T, Error> {
     if transaction.is_autocommit() {
-        // The transaction is gone already; a savepoint would now begin, and commit, one of its own.
+        // The transaction is already gone; a savepoint would now start, and commit, a transaction of its own.
         return Err(Error::GivenUp);
     }
     transaction.execute_batch("SAVEPOINT one")?;
@@ -181,7 +184,7 @@ fn isolated<T>(
             Ok(value)
         }
         Err(error) => {
-            // A full disk ends the whole transaction; there is no savepoint to go back to then, and the commit
+            // A full disk ends the whole transaction. Then there is no savepoint left, and the failing commit
             // tells everyone else.
             let _ = transaction.execute_batch("ROLLBACK TO one; RELEASE one");
             Err(error)

@@ -1,5 +1,5 @@
-//! Changes that wait for the next commit, at most one per row, so that what waits stays small however long the disk
-//! takes. Pure: no file, no thread.
+//! Changes waiting for the next commit, at most one per row, so that they stay few however long the disk
+//! takes. No files, no threads.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -9,32 +9,32 @@ use super::{
 };
 use crate::Error;
 
-/// Starts that wait one by one; further ones are folded.
+/// Starts that are kept one by one while they wait; further ones are added up.
 pub(super) const STARTS: usize = 8192;
-/// Agenda entries whose changes may wait before further calls are refused theirs. Two batches of that size, one being
-/// committed and one waiting, are written well within a second. A single call always fits, so that the one after a
-/// restart is never torn.
+/// Waiting agenda entries at which further agenda changes are refused. Two batches of that size, one being committed and
+/// one waiting, are written well within a second. A single call is never cut in two, because the one after a restart
+/// must be complete.
 pub(super) const ENTRIES: usize = 1 << 16;
 
-/// What waits, by front.
+/// Waiting changes, by front.
 #[derive(Debug, Default)]
 pub(super) struct Batch(pub(super) HashMap<String, FrontBatch>);
 
-/// What waits of one front.
+/// Waiting changes of one front.
 #[derive(Debug, Default)]
 pub(super) struct FrontBatch {
     pub(super) upstreams: HashMap<Arc<str>, UpstreamRow>,
     pub(super) limits: HashMap<(Arc<str>, Ledger, Window), Option<u32>>,
     starts: Vec<(Arc<str>, Start)>,
-    /// Where starts go when too many wait: the latest time and the sum. Counting some of them later than they were is
-    /// on the safe side of every quota.
+    /// Starts beyond [`STARTS`], added up: their latest time and their sum. Counting some of them later than they were
+    /// is on the safe side of every quota.
     folded: HashMap<(Arc<str>, Ledger, Windows), (Wall, u32)>,
-    /// The row, or nothing if it was taken.
+    /// The row, or `None` if it left the agenda.
     pub(super) agenda: HashMap<u64, Option<AgendaRow>>,
 }
 
 impl Batch {
-    /// Takes changes in, in their order. Agenda changes are left out when too many wait already.
+    /// Adds changes, in their order. Agenda changes are dropped if too many already wait.
     pub(super) fn absorb(&mut self, front: &str, changes: Vec<Change>) -> Result<(), Error> {
         let waiting: usize = self.0.values().map(|front| front.agenda.len()).sum();
         let batch = self.0.entry(front.to_owned()).or_default();
@@ -48,7 +48,7 @@ impl Batch {
         if refused { Err(Error::Full) } else { Ok(()) }
     }
 
-    /// Puts back what could not be written, below what came since.
+    /// Puts back what could not be written; changes made since then override it.
     pub(super) fn put_back(&mut self, older: Self) {
         for (front, older) in older.0 {
             let batch = self.0.entry(front).or_default();
@@ -59,7 +59,7 @@ impl Batch {
 }
 
 impl FrontBatch {
-    /// All starts that wait, the folded ones last.
+    /// All waiting starts, the added-up ones last.
     pub(super) fn starts(&self) -> impl Iterator<Item = (&Arc<str>, Start)> {
         let folded = self
             .folded

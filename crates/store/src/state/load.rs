@@ -1,4 +1,4 @@
-//! Rows read back. What cannot be read is left out and counted; only a file that fails as a whole is an error.
+//! Reads rows back. One that cannot be read is skipped and counted; only a file that cannot be read at all is an error.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{
     value::{Budget, Cause, Ledger, Payload, Wall, Window, Windows},
 };
 
-/// Everything of one front.
+/// Everything stored for one front.
 pub(super) fn kept(connection: &Connection, front: &str, now: Wall) -> Result<Kept> {
     let mut reader = Reader {
         connection,
@@ -42,7 +42,7 @@ impl Reader<'_> {
                 limits: Vec::new(),
                 starts: Vec::new(),
             };
-            // Its name is in before the rest is read: its starts count even if the rest cannot be.
+            // Inserted before the other columns are read: its starts count even if those cannot be read.
             let kept = upstreams.entry(row.get("id")?).or_insert(kept);
             kept.row = upstream(row)?;
             Ok(())
@@ -82,7 +82,7 @@ impl Reader<'_> {
         Ok(agenda)
     }
 
-    /// Reads each row of a query; those that cannot be read are counted and told once per table.
+    /// Reads each row of a query; those that cannot be read are counted, and logged once per table.
     fn each(
         &mut self,
         table: &str,
@@ -99,7 +99,7 @@ impl Reader<'_> {
             }
         }
         if let Some(error) = first {
-            tracing::warn!(front = self.front, table, skipped, %error, "rows that cannot be read are left out");
+            tracing::warn!(front = self.front, table, skipped, %error, "rows that cannot be read were skipped");
         }
         self.unreadable += skipped;
         Ok(())

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::Error;
 
-/// Keeps rows as long as it lives.
+/// Keeps rows until it is dropped.
 #[derive(Debug, Default)]
 pub struct MemoryState(Mutex<HashMap<String, Front>>);
 
@@ -32,7 +32,7 @@ struct Upstream {
 }
 
 impl MemoryState {
-    /// Nothing kept yet.
+    /// An empty state.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,29 +1,29 @@
-//! The rows as plain values, what can change of them, and what is kept of a front.
+//! The rows as plain values, the changes to them, and everything stored for a front.
 
 use std::sync::Arc;
 
 use super::value::{Budget, Cause, Ledger, Payload, Wall, Window, Windows};
 
-/// What is kept of one upstream's health and spacing. Written as a whole.
+/// One upstream's health and spacing. Always written as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamRow {
-    /// The operator's switch, when it is off.
+    /// Set while an operator has it switched off.
     pub off: Option<Off>,
-    /// A rest that no success has ended yet.
+    /// The cooldown that no success has ended yet.
     pub rest: Option<Rest>,
-    /// The rung on the ladder; 0 is healthy.
+    /// The step on the ladder of cooldowns; 0 is healthy.
     pub rung: u8,
     /// Failures in a row.
     pub failures: u32,
-    /// The spacing clock.
+    /// When it was last called, for spacing.
     pub last_start: Option<Wall>,
-    /// Since when it is gone from the configuration. The engine sets it when it loads a row that it has no upstream
-    /// for and takes it away when the upstream is back; [`super::State::forget`] goes by it.
+    /// When it was found missing from the configuration. The engine sets this when it loads a row without an upstream and
+    /// clears it when the upstream is back; [`super::State::forget`] uses it.
     pub gone: Option<Wall>,
 }
 
 impl UpstreamRow {
-    /// Past events cannot lie ahead: where the wall clock was set back, they count as now.
+    /// Moves past events that lie in the future, because the wall clock was set back, to now.
     pub(super) fn settle(&mut self, now: Wall) {
         let times = [
             self.off.as_mut().map(|off| &mut off.since),
@@ -37,31 +37,31 @@ impl UpstreamRow {
     }
 }
 
-/// Why and since when an operator has an upstream off.
+/// Why and since when an upstream is switched off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Off {
     /// Since when.
     pub since: Wall,
     /// Who did it.
     pub by: String,
-    /// What they gave as the reason; may be empty.
+    /// The reason they gave; may be empty.
     pub reason: String,
 }
 
-/// A time in which an upstream is left alone.
+/// A cooldown: a time in which an upstream is left alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rest {
     /// When it began.
     pub since: Wall,
     /// When it ends.
     pub until: Wall,
-    /// What began it.
+    /// What caused it.
     pub cause: Cause,
-    /// The same for a person, such as "no such host"; may be empty.
+    /// The cause in words, such as "no such host"; may be empty.
     pub reason: String,
 }
 
-/// Calls that count in windows.
+/// Calls that count against the limits of windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     /// Whose windows.
@@ -75,20 +75,20 @@ pub struct Start {
 }
 
 impl Start {
-    /// Whether it counts in no window any more.
+    /// Whether it no longer counts in any window.
     pub(super) fn is_over(&self, now: Wall) -> bool {
         self.at <= now.before(self.windows.length())
     }
 }
 
-/// A limit that an upstream told.
+/// A limit that an upstream told us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Of whose windows.
+    /// Which ledger it applies to.
     pub ledger: Ledger,
-    /// Of which one.
+    /// Which window it applies to.
     pub window: Window,
-    /// How many calls it may hold.
+    /// How many calls are allowed in the window.
     pub calls: u32,
 }
 
@@ -96,9 +96,9 @@ pub struct Limit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgendaRow {
     /// The engine's number for it. Numbers of an earlier run mean nothing to the next one, so after a restart the engine
-    /// takes all old ones and schedules its new ones in one `save`.
+    /// removes all old entries and schedules its new ones in one `save`.
     pub id: u64,
-    /// Whom it calls.
+    /// The upstream it calls.
     pub upstream: Arc<str>,
     /// Its class, as the front numbers them.
     pub class: u8,
@@ -108,68 +108,68 @@ pub struct AgendaRow {
     pub due: Wall,
     /// Attempts made so far.
     pub attempts: u8,
-    /// From which the front builds the call again.
+    /// What the front needs to build the call again.
     pub payload: Payload,
 }
 
-/// One change of what is kept of a front.
+/// One change to what is stored for a front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// An upstream's row is now this.
+    /// Replaces an upstream's row.
     Upstream {
         /// Its name.
         name: Arc<str>,
-        /// All of the row.
+        /// The whole row.
         row: UpstreamRow,
     },
-    /// Calls started, or the upstream told of calls that we did not know.
+    /// Calls were started, or the upstream reported calls that we did not know about.
     Started {
-        /// Whom.
+        /// Who was called.
         upstream: Arc<str>,
-        /// When and how many; added to what is kept.
+        /// When and how many; added to what is stored.
         start: Start,
     },
-    /// The upstream told a limit.
+    /// The upstream told us a limit.
     Learned {
-        /// Who.
+        /// Its name.
         upstream: Arc<str>,
-        /// Which; replaces an earlier one of the same window.
+        /// The limit; replaces an earlier one of the same window.
         limit: Limit,
     },
-    /// A told limit does not hold any more.
+    /// Such a limit no longer applies.
     Unlearned {
-        /// Whose.
+        /// The upstream that told it.
         upstream: Arc<str>,
-        /// Of whose windows.
+        /// Which ledger it applied to.
         ledger: Ledger,
-        /// Of which one.
+        /// Which window it applied to.
         window: Window,
     },
-    /// An agenda entry is now this.
+    /// Adds or replaces an agenda entry.
     Scheduled(AgendaRow),
-    /// This agenda entry has left the agenda.
+    /// Removes the agenda entry with this number.
     Taken(u64),
 }
 
-/// What was kept of a front.
+/// Everything stored for a front.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// By name.
+    /// In order of their names.
     pub upstreams: Vec<KeptUpstream>,
-    /// By due time, then number.
+    /// In order of due time, then number.
     pub agenda: Vec<AgendaRow>,
     /// How many rows could not be read and are missing here.
     pub unreadable: u64,
 }
 
-/// What was kept of an upstream.
+/// Everything stored for an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptUpstream {
     /// Its name.
     pub name: Arc<str>,
-    /// Its row; the default when only starts or limits were kept.
+    /// Its row; the default if only starts or limits are stored.
     pub row: UpstreamRow,
-    /// What it told.
+    /// The limits it told us.
     pub limits: Vec<Limit>,
     /// The starts that still count, oldest first.
     pub starts: Vec<Start>,

@@ -1,8 +1,8 @@
-//! The state in an SQLite file. Saved changes gather in a [`Batch`]; one write in the file's queue takes all of it.
+//! The state in an SQLite file. Saved changes gather in a [`Batch`]; a single write in the file's queue takes all of it.
 //!
-//! That write is queued by the first change after the last one began, so there is never more than one, it never finds
-//! the queue full, and whatever gathers during a commit shares the next. The batch is kept until its commit is
-//! answered: if that fails it goes back below what came since.
+//! That write is queued by the first change after the previous one began. So there is never more than one, it never finds
+//! the queue full, and whatever gathers during a commit shares the next one. The batch is kept until its commit has
+//! succeeded: if it fails, the batch is put back, and changes made since then override it.
 
 use std::sync::{
     Arc,
@@ -31,14 +31,15 @@ pub const MIGRATIONS: Migrations = Migrations {
     steps: &[include_str!("engine-1.sql"), include_str!("engine-2.sql")],
 };
 
-/// Upstreams that one transaction forgets at most.
+/// Maximum upstreams deleted per transaction, so that other writes do not wait long.
 const FORGET: u32 = 64;
 
-/// Keeps rows in a file that others use too. Dropping the last handle of the file writes what waits.
+/// Keeps rows in a file that others use too. Dropping the file's last handle writes what still waits.
 #[derive(Debug)]
 pub struct SqliteState {
     file: File,
-    /// Shared with the write in the queue, which must not own the file: the thread that ends with the file runs it.
+    /// Shared with the write in the queue. That write must not own the file: it runs on the writer thread, and dropping
+    /// the last handle there would make the thread wait for itself.
     waiting: Arc<Mutex<Waiting>>,
 }
 
@@ -51,14 +52,14 @@ struct Waiting {
     queued: bool,
     /// Set from the moment the writer took a batch until its commit is answered.
     taken: Option<(Arc<Batch>, Vec<Flusher>)>,
-    /// Whether the last commit failed, so that a full disk is told once.
+    /// Whether the last commit failed, so that a full disk is logged only once.
     failing: bool,
 }
 
 type Flusher = SyncSender<Result<(), String>>;
 
 impl SqliteState {
-    /// Brings the engine's tables in the file to their newest version. Blocks.
+    /// Migrates the engine's tables in the file. Blocks.
     ///
     /// # Errors
     /// As [`File::migrate`].
@@ -70,7 +71,7 @@ impl SqliteState {
         })
     }
 
-    /// Sees to it that a write is queued which takes the batch.
+    /// Makes sure that a write which takes the batch is queued. Called with `waiting` locked, so that only one is.
     fn queue(&self, waiting: &mut Waiting) -> Result<(), Error> {
         if waiting.queued {
             return Ok(());
@@ -87,7 +88,7 @@ impl SqliteState {
 
 impl State for SqliteState {
     fn load(&self, front: &str, now: Wall) -> Result<Kept, Error> {
-        // On the writer thread: it comes after everything that was saved before.
+        // On the writer thread, so that it comes after everything saved before.
         let front = front.to_owned();
         self.file.write_blocking(move |transaction| {
             write::settle(transaction, &front, now)?;
@@ -128,7 +129,7 @@ impl State for SqliteState {
 }
 
 impl Drop for SqliteState {
-    /// What a failed commit left behind gets a last try.
+    /// Tries once more to write what a failed commit left behind.
     fn drop(&mut self) {
         let mut waiting = self.waiting.lock();
         if !waiting.batch.0.is_empty() {
@@ -137,15 +138,15 @@ impl Drop for SqliteState {
     }
 }
 
-/// On the writer thread, inside its transaction.
+/// Writes the batch; runs on the writer thread, inside its transaction.
 fn drain(waiting: &Mutex<Waiting>, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let batch = waiting.lock().take();
-    // Not under the lock: callers go on saving meanwhile.
+    // Not under the lock, so that callers can go on saving meanwhile.
     write::apply(transaction, &batch)
 }
 
 impl Waiting {
-    /// Begins a commit.
+    /// Takes the batch for a commit.
     fn take(&mut self) -> Arc<Batch> {
         self.queued = false;
         let batch = Arc::new(std::mem::take(&mut self.batch));
@@ -156,7 +157,7 @@ impl Waiting {
     /// Ends a commit, on the writer thread.
     fn answered(&mut self, result: Result<(), Error>) {
         if self.taken.is_none() {
-            // There was not even a transaction to begin with.
+            // No transaction could be started, so `drain` never ran.
             self.take();
         }
         let Some((batch, flushing)) = self.taken.take() else {
@@ -164,11 +165,11 @@ impl Waiting {
         };
         let told = result.map_err(|error| error.to_string());
         match &told {
-            Ok(()) if self.failing => tracing::info!("the state is written again"),
+            Ok(()) if self.failing => tracing::info!("the state can be written again"),
             Err(error) if !self.failing => {
                 tracing::error!(
                     error,
-                    "the state cannot be written; it is kept in memory until it can"
+                    "the state cannot be written; it is kept in memory until it can be"
                 );
             }
             _ => {}

@@ -1,16 +1,16 @@
-//! The small types that rows are made of, and the words by which they are stored.
+//! The small types that rows consist of, and the words they are stored as.
 
 use std::time::Duration;
 
 use crate::Error;
 
-/// A wall time: nanoseconds since 1970. Nanoseconds, because the engine counts in them: a time that an upstream gave
-/// comes back exact and is never rounded to an earlier one.
+/// A wall time in nanoseconds since 1970, the engine's unit: a time that an upstream gave comes back exactly and
+/// is never rounded to an earlier one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wall(pub i64);
 
 impl Wall {
-    /// That long before.
+    /// The time `span` earlier.
     pub fn before(self, span: Duration) -> Self {
         Self(
             self.0
@@ -19,7 +19,7 @@ impl Wall {
     }
 }
 
-/// Declares an enum together with the word by which each value is stored.
+/// Declares an enum together with the word that each value is stored as.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $value:ident = $word:literal,)* }) => {
         $(#[$about])*
@@ -39,21 +39,21 @@ macro_rules! words {
 }
 
 words! {
-    /// What began a rest.
+    /// What caused a cooldown.
     Cause {
         /// The upstream asked to be left alone.
         Throttled = "throttled",
-        /// It failed; shows as a cooldown.
+        /// It failed; shown as a cooldown.
         Failed = "failed",
-        /// It failed too often; shows as disabled.
+        /// It failed too often; shown as disabled.
         FailedOften = "failed often",
-        /// It refused in a way that trying again does not mend.
+        /// It refused in a way that another try would not change.
         Rejected = "rejected",
     }
 }
 
 words! {
-    /// Which of its upstream's allowances a job uses.
+    /// Which of an upstream's limits a job counts against.
     Budget {
         /// An ordinary call.
         Query = "query",
@@ -65,7 +65,7 @@ words! {
 }
 
 words! {
-    /// Whose windows a start counts in; calls of [`Budget::Side`] count as queries.
+    /// Which limits a start counts against; calls of [`Budget::Side`] count as queries.
     Ledger {
         /// Queries and side calls.
         Query = "query",
@@ -86,7 +86,7 @@ words! {
     }
 }
 
-/// A set of windows, at least one: those in which a start counts.
+/// The windows in which a start counts, at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Windows(u8);
 
@@ -94,23 +94,23 @@ impl Windows {
     /// Every window.
     pub const ALL: Self = Self(0b111);
 
-    /// One window alone, for what an upstream told about it.
+    /// Only this window, for what an upstream reported about it.
     pub fn only(window: Window) -> Self {
         Self(1 << window as u8)
     }
 
-    /// With this one too.
+    /// These windows and this one.
     #[must_use]
     pub fn and(self, window: Window) -> Self {
         Self(self.0 | Self::only(window).0)
     }
 
-    /// Whether this one is among them.
+    /// Whether this window is one of them.
     pub fn contains(self, window: Window) -> bool {
         self.0 & Self::only(window).0 != 0
     }
 
-    /// How long a start counts: the length of the longest.
+    /// How long a start counts: the length of the longest window.
     pub fn length(self) -> Duration {
         Duration::from_secs(match self.0 {
             0b1 => 60,
@@ -119,10 +119,10 @@ impl Windows {
         })
     }
 
-    /// Before every other in order.
+    /// The first in their order.
     pub(super) const LEAST: Self = Self(1);
 
-    /// Each set there is.
+    /// All possible sets.
     pub(super) fn every() -> impl Iterator<Item = Self> {
         (1..=0b111).map(Self)
     }
@@ -141,13 +141,13 @@ impl Windows {
 pub struct Payload(Box<[u8]>);
 
 impl Payload {
-    /// How long one may be.
+    /// Maximum length in bytes; the store's memory and commits stay bounded by it.
     pub const MOST: usize = 256;
 
-    /// Takes the bytes over.
+    /// Wraps the bytes.
     ///
     /// # Errors
-    /// [`Error::PayloadTooLong`].
+    /// [`Error::PayloadTooLong`] beyond [`Payload::MOST`] bytes.
     pub fn new(bytes: impl Into<Box<[u8]>>) -> Result<Self, Error> {
         let bytes = bytes.into();
         if bytes.len() > Self::MOST {

@@ -1,4 +1,4 @@
-//! Changes as SQL. Runs inside a transaction of the writer thread.
+//! Changes as SQL; runs inside a transaction of the writer thread.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,8 +10,8 @@ use super::{
     value::{Wall, Windows},
 };
 
-/// Starts that one transaction deletes at most, on top of two for each that it inserts: so deleting keeps up without
-/// ever taking long.
+/// Old starts that a transaction may delete besides two for each that it inserts, so that deleting keeps up and
+/// never takes long.
 const PRUNE: u32 = 64;
 
 /// Writes all changes of a batch.
@@ -35,7 +35,7 @@ pub(super) fn apply(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::R
     }
 }
 
-/// Moves past events of a front that lie ahead of `now` to it.
+/// Moves past events of a front that lie in the future to `now`.
 pub(super) fn settle(
     transaction: &Transaction<'_>,
     front: &str,
@@ -64,7 +64,7 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// Deletes some upstreams that were gone before that time, with all that is kept of them.
+/// Deletes at most `most` upstreams that were gone before that time, with everything stored about them.
 pub(super) fn forget(
     transaction: &Transaction<'_>,
     before: Wall,
@@ -87,7 +87,7 @@ pub(super) fn forget(
     Ok(gone.len())
 }
 
-/// Deletes some of the starts that count no more.
+/// Deletes at most `most` starts that no longer count.
 fn prune(transaction: &Transaction<'_>, now: Wall, most: u32) -> rusqlite::Result<()> {
     let mut left = most;
     for windows in Windows::every() {
@@ -106,7 +106,7 @@ fn prune(transaction: &Transaction<'_>, now: Wall, most: u32) -> rusqlite::Resul
 struct Writer<'a> {
     transaction: &'a Transaction<'a>,
     front: &'a str,
-    /// Upstreams met in this batch.
+    /// Row numbers of the upstreams seen in this batch.
     ids: HashMap<Arc<str>, i64>,
 }
 
@@ -211,7 +211,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The upstream's row number; made when there is none yet.
+    /// The upstream's row number; a row is inserted if there is none yet.
     fn id(&mut self, name: &Arc<str>) -> rusqlite::Result<i64> {
         if let Some(id) = self.ids.get(name) {
             return Ok(*id);
