@@ -51,7 +51,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
             "ms" => Duration::from_millis(1),
             _ => return None,
         };
-        // `30m1h` and `5m5m` are slips of the hand.
+        // `30m1h` and `5m5m` are typing mistakes.
         if unit >= last_unit {
             return None;
         }
@@ -73,7 +73,7 @@ fn show_duration(duration: Duration) -> String {
     if seconds == 0 && millis > 0 {
         return format!("{millis}ms");
     }
-    // A day is how people think from two days on; below that they say 24h.
+    // Days are used from two days on; 24h reads better than 1d.
     let days = if seconds >= 2 * DAY { seconds / DAY } else { 0 };
     let rest = seconds - days * DAY;
     let parts = [
@@ -115,12 +115,12 @@ impl Size {
         self.0
     }
 
-    /// The bytes as a length in memory; more than that is all there can be.
+    /// The bytes as a length in memory, at most `usize::MAX`.
     pub fn len(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 
-    /// Whether it is no byte at all.
+    /// Whether it is zero.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -1,43 +1,43 @@
-//! The field table: each key is defined once, and reader, sample file and explanations use it.
+//! The field table: each key is defined once, for the reader, the sample file and messages.
 
 use std::marker::PhantomData;
 
 use crate::Setting;
 
-/// One key of a section: its name, type, default and manual. Kept as a `const` beside the section's struct.
+/// One key of a section: its name, type, default and documentation. A `const` next to the section's struct.
 pub struct Field<T> {
     about: About,
     check: Option<Check<T>>,
     kind: PhantomData<fn() -> T>,
 }
 
-/// Refuses a value that has the right type but cannot be; the text follows "write".
+/// Refuses a value of the right type that makes no sense; the text follows the word "write".
 pub type Check<T> = fn(&T) -> Result<(), &'static str>;
 
-/// What the table knows of a key without its type.
+/// A key's row in the table, without its type.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// The key.
     pub key: &'static str,
-    /// The default in YAML; `None` means that the key must be written.
+    /// The default in YAML; `None` if the key is required.
     pub default: Option<&'static str>,
-    /// The manual, one or more sentences.
+    /// The documentation, one or more sentences.
     pub doc: &'static str,
-    /// A second environment name besides `WEIR_` and the path, which has precedence over it.
+    /// A second environment variable; the one made from the path overrides it.
     pub variable: Option<&'static str>,
-    /// Whether it is read once, at the start, so that a reload only notes that it changed.
+    /// Whether it is read only at start; a reload then only logs that it changed.
     pub at_start: bool,
-    /// What to write, from the type.
+    /// What to write, as the type says it.
     pub wanted: fn() -> String,
 }
 
 impl<T: Setting> Field<T> {
-    /// A key with a default, written as in a YAML file.
+    /// A key with a default; `default` is written as in a YAML file.
     pub const fn new(key: &'static str, default: &'static str, doc: &'static str) -> Self {
         Self::with(key, Some(default), doc)
     }
 
-    /// A key that must be written.
+    /// A required key.
     pub const fn needed(key: &'static str, doc: &'static str) -> Self {
         Self::with(key, None, doc)
     }
@@ -57,25 +57,25 @@ impl<T: Setting> Field<T> {
         }
     }
 
-    /// The same key with a condition.
+    /// Adds a condition that values must meet.
     pub const fn check(mut self, check: Check<T>) -> Self {
         self.check = Some(check);
         self
     }
 
-    /// The same key with a second environment name.
+    /// Adds a second environment variable.
     pub const fn variable(mut self, name: &'static str) -> Self {
         self.about.variable = Some(name);
         self
     }
 
-    /// The same key, read once at the start or also by a reload.
+    /// Says whether the key is read only at start, or by a reload too.
     pub const fn at_start(mut self, at_start: bool) -> Self {
         self.about.at_start = at_start;
         self
     }
 
-    /// This key as a line of a table.
+    /// This key as a row of a table.
     pub const fn row(&self) -> Row {
         Row::Field(self.about)
     }
@@ -97,31 +97,31 @@ impl<T: Setting> Field<T> {
 /// A section, or the shape of a list's entries.
 #[derive(Debug)]
 pub struct Table {
-    /// The key under which it stands; empty for the whole file.
+    /// Its key in the section around it; empty for the whole file.
     pub key: &'static str,
-    /// The manual.
+    /// The documentation.
     pub doc: &'static str,
-    /// Whether all of it is read once, at the start.
+    /// Whether all of it is read only at start.
     pub at_start: bool,
     /// Its keys, in the order of the sample file.
     pub rows: &'static [Row],
-    /// Keys that an earlier version had, each with what to do about it.
+    /// Keys of earlier versions, each with what to do about it.
     pub gone: &'static [(&'static str, &'static str)],
 }
 
-/// One line of a table.
+/// One row of a table.
 #[derive(Clone, Copy, Debug)]
 pub enum Row {
     /// A value.
     Field(About),
     /// A section inside this one.
     Section(&'static Table),
-    /// A list of entries that look like the table.
+    /// A list whose entries have the keys of this table.
     List(&'static Table),
 }
 
 impl Row {
-    /// The key of this line.
+    /// The key of this row.
     pub fn key(&self) -> &'static str {
         match self {
             Self::Field(about) => about.key,
@@ -131,7 +131,7 @@ impl Row {
 }
 
 impl Table {
-    /// Calls `visit` with the path of each line in this table and the sections inside, not inside lists.
+    /// Calls `visit` with the path of each row of this table and of the sections in it; entries of lists are left out.
     pub fn walk(&self, visit: &mut dyn FnMut(&str, &Row)) {
         self.walk_below("", visit);
     }
@@ -160,7 +160,7 @@ pub mod check {
 
     use crate::SecretUrl;
 
-    /// Proxies are spoken to by HTTP or SOCKS.
+    /// A proxy must speak HTTP or SOCKS 5.
     pub fn proxy(url: &Option<SecretUrl>) -> Result<(), &'static str> {
         match url.as_ref().map(SecretUrl::scheme) {
             None | Some("http" | "socks5" | "socks5h") => Ok(()),
@@ -168,7 +168,7 @@ pub mod check {
         }
     }
 
-    /// A wait of nothing would spin.
+    /// More than zero: a loop that waits for no time would spin.
     pub fn some_time(duration: &Duration) -> Result<(), &'static str> {
         if duration.is_zero() {
             Err("more than 0s")
@@ -177,7 +177,7 @@ pub mod check {
         }
     }
 
-    /// Protocols that count in seconds lose the rest.
+    /// Whole seconds, for protocols that would cut off the fraction.
     pub fn whole_seconds(duration: &Duration) -> Result<(), &'static str> {
         match (duration.as_secs(), duration.subsec_nanos()) {
             (1.., 0) => Ok(()),
@@ -185,7 +185,7 @@ pub mod check {
         }
     }
 
-    /// A word that can stand in a path and as a metric's label.
+    /// A word that fits into a path and a metric's label as it is.
     pub fn path_word(word: &str) -> Result<(), &'static str> {
         let fits = |c: char| c.is_alphanumeric() || "._-".contains(c);
         if word.chars().all(fits) && word.chars().count() <= 64 {
@@ -194,7 +194,7 @@ pub mod check {
         Err("a word of at most 64 letters, digits, dots, dashes and underscores")
     }
 
-    /// What a browser could open.
+    /// An http or https URL.
     pub fn web_url(url: &SecretUrl) -> Result<(), &'static str> {
         match url.scheme() {
             "http" | "https" => Ok(()),
@@ -202,7 +202,7 @@ pub mod check {
         }
     }
 
-    /// A list that must say something.
+    /// A list with at least one entry.
     pub fn not_empty<T>(list: &[T]) -> Result<(), &'static str> {
         if list.is_empty() {
             Err("at least one entry")

@@ -1,4 +1,4 @@
-//! A section that is being read: field by field, each by the `const` that defines it.
+//! A section being read, key by key, each by the [`Field`] that defines it.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use crate::{
     Value, Wrong, unknown, yaml,
 };
 
-/// A section that is being read.
+/// A section being read. Each key of its table must be taken once.
 pub struct Fields<'a> {
     table: &'static Table,
     pub(crate) path: String,
     pub(crate) origin: Origin,
     pub(crate) written: BTreeMap<String, Node>,
     taken: Vec<&'static str>,
-    /// Whether there are keys here; if not, none of them is missed.
+    /// Whether this is a map at all; if not, that is the mistake, and missing keys are not reported.
     readable: bool,
-    /// Whether a section or list around these keys is read at the start as a whole.
+    /// Whether the section or list around these keys is read only at start.
     at_start: bool,
     pub(crate) layers: &'a Layers,
     pub(crate) report: &'a mut Report,
@@ -50,7 +50,7 @@ impl<'a> Fields<'a> {
             Some(Value::Map(entries)) => entries.into_iter().for_each(|entry| fields.accept(entry)),
             Some(_) => {
                 let (origin, path) = (fields.origin.clone(), fields.path.clone());
-                let text = format!("write keys and values here; {}", unknown::known(table));
+                let text = format!("write keys and values; {}", unknown::known(table));
                 fields.readable = false;
                 fields.report.mistakes.push(origin, path, text);
             }
@@ -91,11 +91,11 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Takes a key that must be written.
+    /// Takes a required key; `None` after a mistake.
     pub fn need<T: Setting>(&mut self, field: &Field<T>) -> Option<T> {
         let node = self.take(field.about());
         if node.is_none() && self.readable {
-            let text = format!("write this key too: {}", T::wanted());
+            let text = format!("this key is required; write {}", T::wanted());
             self.report
                 .mistakes
                 .push(self.origin.clone(), join(&self.path, field.key()), text);
@@ -122,7 +122,7 @@ impl<'a> Fields<'a> {
         self.list_from(node)
     }
 
-    /// Takes a list of sections that was read from elsewhere, in place of what is written here.
+    /// Takes a list of sections that was read from elsewhere, instead of the one written here.
     pub fn list_from<I: Item>(&mut self, node: Option<Node>) -> Vec<I> {
         self.mark(I::TABLE.key);
         self.written.remove(I::TABLE.key);
@@ -211,12 +211,12 @@ impl<'a> Fields<'a> {
         self.taken.push(key);
     }
 
-    /// Reader and table cannot drift: in every test a key that nobody reads is found here.
+    /// Keeps reader and table in step: any test fails here if a key of the table is never read.
     pub(crate) fn close(self) {
         let unread = self.known().find(|key| !self.taken.contains(key));
         debug_assert!(
             unread.is_none(),
-            "{unread:?} stands in the table of {:?} but is never read",
+            "{unread:?} is in the table of {:?} but is never read",
             self.table.key
         );
     }

@@ -1,4 +1,4 @@
-//! Reads a file into the tree: picks the format by its ending and keeps hostile sizes out.
+//! Reads a file into a tree: picks the format by the file name and limits size and depth.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use crate::{Mistakes, Node, Origin, toml_file, yaml};
 
-/// The largest file that is read.
+/// The largest file that is read. A list of a few thousand forwarders is well below it.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
-/// The deepest nesting that is followed.
+/// The deepest nesting that is read, so that a file cannot overflow the stack. Real ones have four levels.
 pub(crate) const DEPTH: usize = 32;
 
-/// Reads a YAML (`.yaml`, `.yml`) or TOML (`.toml`) file. `None` means that `mistakes` says why.
+/// Reads a YAML (`.yaml`, `.yml`) or TOML (`.toml`) file. On `None`, `mistakes` has the reason.
 pub fn read_file(path: &Path, mistakes: &mut Mistakes) -> Option<Node> {
     let name: Arc<str> = path.to_string_lossy().into();
     let top = |text: String, mistakes: &mut Mistakes| {
@@ -28,11 +28,11 @@ pub fn read_file(path: &Path, mistakes: &mut Mistakes) -> Option<Node> {
     let mut bytes = Vec::new();
     let file = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
     if let Err(error) = file {
-        return top(format!("this file cannot be read: {error}"), mistakes);
+        return top(format!("cannot read this file: {error}"), mistakes);
     }
     if bytes.len() as u64 > LARGEST {
         return top(
-            "make this file smaller; 4 MiB is the most that is read".to_owned(),
+            "make this file smaller; Weir reads at most 4 MiB".to_owned(),
             mistakes,
         );
     }
@@ -43,13 +43,13 @@ pub fn read_file(path: &Path, mistakes: &mut Mistakes) -> Option<Node> {
         Some("toml") => read_text(&text, Format::Toml, &name, mistakes),
         Some("yaml" | "yml") => read_text(&text, Format::Yaml, &name, mistakes),
         _ => top(
-            "let the name of this file end in .yaml, .yml or .toml".to_owned(),
+            "rename this file so that it ends in .yaml, .yml or .toml".to_owned(),
             mistakes,
         ),
     }
 }
 
-/// The two formats of files.
+/// The format of a configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// YAML 1.2.
@@ -58,7 +58,7 @@ pub enum Format {
     Toml,
 }
 
-/// Reads text that came from `name`. `None` means that `mistakes` says why.
+/// Reads text; mistakes name `name` as its file. On `None`, `mistakes` has the reason.
 pub fn read_text(text: &str, format: Format, name: &str, mistakes: &mut Mistakes) -> Option<Node> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let before = mistakes.len();
@@ -66,7 +66,7 @@ pub fn read_text(text: &str, format: Format, name: &str, mistakes: &mut Mistakes
         Format::Yaml => yaml::parse(text, &name.into(), mistakes),
         Format::Toml => toml_file::parse(text, &name.into(), mistakes),
     };
-    // A duplicate key leaves a tree that can still be checked; anything else does not.
+    // After a duplicate key there is still a tree to check; after any other mistake there is none.
     node.or_else(|| {
         debug_assert!(mistakes.len() > before, "a file without tree has a mistake");
         None

@@ -1,4 +1,4 @@
-//! Settings of plain types: numbers, words, paths, addresses, networks.
+//! Settings of simple types: numbers, words, paths, addresses, networks.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
@@ -8,7 +8,7 @@ use ipnet::IpNet;
 
 use crate::{Node, Secret, Setting, Value, Wrong, from_text, show_text};
 
-/// A share of a whole in percent, 0 to 100.
+/// A percentage, 0 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percent(u8);
 
@@ -76,7 +76,7 @@ impl Setting for f64 {
         let number = match &node.value {
             Value::Float(value) => Some(*value),
             Value::Raw(text) => text.trim().parse().ok(),
-            // Exact for every number a person writes here.
+            // Exact up to 2^53, more than any factor or rate here.
             _ => integer(node).map(|n| n as Self),
         };
         number
@@ -108,7 +108,7 @@ impl Setting for bool {
     }
 }
 
-/// Text with something in it.
+/// Text that is not empty.
 impl Setting for String {
     fn wanted() -> String {
         "text (in quotes if it looks like a number)".to_owned()
@@ -190,7 +190,7 @@ impl Setting for IpNet {
     fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
         from_text(node, |text| {
             let one = || text.parse::<IpAddr>().ok().map(Self::from);
-            // Host bits are dropped, or 10.1.2.3/8 would not compare equal to the network it means.
+            // Host bits are dropped, or 10.1.2.3/8 would not equal the network it stands for.
             text.parse::<Self>()
                 .ok()
                 .map(|net| net.trunc())

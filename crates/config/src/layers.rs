@@ -1,4 +1,4 @@
-//! What lies over the file: environment, and flags over that.
+//! What overrides the file: the environment, which flags override in turn.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::nearest::nearest;
 use crate::{Mistakes, Node, Origin, Row, Table};
 
-/// Where environment variables come from; tests pass a map.
+/// A source of environment variables; tests pass a map.
 pub trait Environment {
-    /// All variables; `None` is a value that is not UTF-8.
+    /// All variables; a value that is not UTF-8 is `None`.
     fn variables(&self) -> Vec<(String, Option<String>)>;
 }
 
@@ -32,7 +32,7 @@ impl Environment for BTreeMap<String, String> {
     }
 }
 
-/// Values by path that take precedence over the file.
+/// Values by path that override the file.
 #[derive(Debug)]
 pub struct Layers {
     root: &'static Table,
@@ -40,13 +40,13 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Nothing over the file yet.
+    /// No overrides yet; `root` is the table of the whole configuration.
     pub fn new(root: &'static Table) -> Self {
         let values = BTreeMap::new();
         Self { root, values }
     }
 
-    /// Lays the environment over the file. Every `WEIR_…` name must be a key's or one of `others`;
+    /// Adds the environment. A variable that begins with `WEIR_` must belong to a key or be one of `others`;
     /// an empty variable counts as not set.
     pub fn environment(
         &mut self,
@@ -56,7 +56,7 @@ impl Layers {
     ) {
         let names = Names::of(self.root);
         let mut variables = environment.variables();
-        // A key's second name first, so that the name with `WEIR_` and the path wins.
+        // A key's second name comes first, so that the name made from its path overwrites it.
         variables.sort_by_key(|(name, _)| {
             (
                 names
@@ -70,7 +70,7 @@ impl Layers {
             let origin = Origin::Environment(Arc::from(name.as_str()));
             match (names.paths.get(&name), value) {
                 (_, Some(value)) if value.is_empty() => {}
-                (Some(path), None) => mistakes.push(origin, path, "write this variable in UTF-8"),
+                (Some(path), None) => mistakes.push(origin, path, "set this variable in UTF-8"),
                 (Some(path), Some(value)) => {
                     self.values.insert(path.clone(), Node::raw(value, origin));
                 }
@@ -80,7 +80,8 @@ impl Layers {
         }
     }
 
-    /// Lays a flag over everything; `flag` is how the operator wrote it, such as `--web`.
+    /// Adds a flag, which overrides the environment too, so it must come after it; `flag` is how the operator
+    /// wrote it, such as `--web`.
     pub fn flag(&mut self, path: &str, flag: &str, value: &str) {
         let node = Node::raw(value, Origin::Flag(flag.into()));
         self.values.insert(path.to_owned(), node);
@@ -95,12 +96,12 @@ impl Layers {
     }
 }
 
-/// The environment name of a path.
+/// The environment variable of a path.
 fn variable(path: &str) -> String {
     format!("WEIR_{}", path.replace('.', "__").to_uppercase())
 }
 
-/// All environment names of a table.
+/// All environment variables of a table.
 struct Names {
     paths: BTreeMap<String, String>,
     files_only: Vec<String>,
@@ -126,7 +127,7 @@ impl Names {
 
     fn explain(&self, name: &str, others: &[&str]) -> String {
         if self.files_only.iter().any(|section| section == name) {
-            return "write this in the file; the environment sets single values and lists of words"
+            return "set this in the file; the environment takes only single values and lists of words"
                 .to_owned();
         }
         let known = self

@@ -1,9 +1,9 @@
-//! Which names belong to this network alone.
+//! Which host names can only exist in a local network.
 
 /// Names below these are never given out by public DNS, so no other site can have one.
 const LOCAL: [&str; 5] = [".localhost", ".local", ".lan", ".internal", ".home.arpa"];
 
-/// Whether a host name, in any case and with or without a dot at its end, can only be one of this network.
+/// Whether a host name can only belong to a local network, in any case and with or without a dot at its end.
 pub fn is_local_name(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     !name.is_empty() && (!name.contains('.') || LOCAL.iter().any(|end| name.ends_with(end)))

@@ -1,11 +1,11 @@
-//! Shorthand for what is the same in every section: each key is written once.
+//! Macros for sections and choices, so that each key is written only once.
 
-/// Defines a section's struct whose fields are its keys: name, type, default and doc comment stand in one place.
+/// Defines a section's struct, with one field per key: name, type, default and documentation in one place.
 ///
-/// A key that a reload does not take over says `at start`, and so does a section of which that is true of every key.
-/// `sections` are sections inside this one. `lists` says how a list of sections is read; it sees the keys
-/// read above. `gone` has keys of earlier versions and what to do about each. `then` is a function that looks at
-/// keys together.
+/// `at start` marks a key that a reload does not apply, or a section where that is true of every key.
+/// `sections` are sections inside this one. `lists` says how a list of sections is read; it can use the keys
+/// read above. `gone` has keys of earlier versions and what to do about each. `then` checks keys against
+/// each other.
 ///
 /// ```
 /// use std::time::Duration;
@@ -90,7 +90,7 @@ macro_rules! section {
     };
 }
 
-/// Whether `start` stands after `at`; any other word there does not compile.
+/// Whether a key was marked `at start`; any other word after `at` does not compile.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! is_at_start {
@@ -102,7 +102,7 @@ macro_rules! is_at_start {
     };
 }
 
-/// Defines an enum whose choices are words in the file.
+/// Defines an enum whose variants are words in the file.
 ///
 /// ```
 /// weir_config::choices! {

@@ -1,18 +1,18 @@
-//! The collector: reading goes on after a mistake, so that all of them are told at once.
+//! The collector of mistakes: reading continues after one, so that all are reported at once.
 
 use std::error::Error;
 use std::fmt;
 
 use crate::Origin;
 
-/// One thing the operator has to change.
+/// One thing the operator has to fix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mistake {
     /// Where it was written.
     pub origin: Origin,
     /// The key's path, such as `tracker.forwarders[0].uri`; empty when it is about a whole file.
     pub path: String,
-    /// A sentence that says what to do.
+    /// What to do about it.
     pub text: String,
 }
 
@@ -28,12 +28,12 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// All mistakes of one reading, in the order of their places.
+/// All mistakes found so far; [`Mistakes::or`] sorts them by file and line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mistakes(Vec<Mistake>);
 
 impl Mistakes {
-    /// Notes one.
+    /// Adds one.
     pub fn push(&mut self, origin: Origin, path: impl Into<String>, text: impl Into<String>) {
         self.0.push(Mistake {
             origin,
@@ -42,12 +42,12 @@ impl Mistakes {
         });
     }
 
-    /// Takes over what another reader found.
+    /// Adds what another reader found.
     pub fn append(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// Whether there is nothing to change.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -57,12 +57,12 @@ impl Mistakes {
         self.0.len()
     }
 
-    /// Each of them, in order.
+    /// Each of them.
     pub fn iter(&self) -> impl Iterator<Item = &Mistake> {
         self.0.iter()
     }
 
-    /// `value` if nothing is wrong, else the mistakes in order of file and line, each once.
+    /// `value` if there are none, else all of them in order of file and line, each once.
     pub fn or<T>(mut self, value: T) -> Result<T, Self> {
         if self.0.is_empty() {
             return Ok(value);

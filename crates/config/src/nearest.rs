@@ -1,6 +1,6 @@
-//! The known word nearest to one that was mistyped.
+//! Finds the known word closest to a mistyped one.
 
-/// The nearest of `known`, if one is near enough to be what was meant.
+/// The closest of `known`, if it is close enough to be what was meant.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let furthest = (word.chars().count() / 3).max(2);

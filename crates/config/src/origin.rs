@@ -1,9 +1,9 @@
-//! Where a value came from: every node of a tree and every resolved value carries one.
+//! Where a value came from; every node of a tree and every resolved value has one.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The place a value was written. Places sort as they are reported: file lines first, in order.
+/// The place where a value was written. The variants are in the order of reports: file lines first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// A place in a file, counted from 1.
@@ -19,7 +19,7 @@ pub enum Origin {
     Environment(Arc<str>),
     /// A flag of the command line, with its dashes.
     Flag(Arc<str>),
-    /// Nobody wrote it; the field table says so.
+    /// Not written anywhere: the default of the field table.
     Default,
 }
 

@@ -1,4 +1,4 @@
-//! What keys say about each other: refusals across keys, and values that follow from other keys.
+//! Checks across keys, and values that follow from other keys.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::field::join;
 use crate::{Fields, Item, Mistakes, Origin, Resolved, Setting};
 
 impl Fields<'_> {
-    /// Refuses entries of a list that show the same value for a key, such as two of one name.
+    /// Refuses entries of a list that have the same value for a key, such as two with one name.
     pub fn distinct<I: Item>(&mut self, key: &str) {
         let list = join(&self.path, I::TABLE.key) + "[";
         let end = format!("].{key}");
@@ -30,7 +30,7 @@ impl Fields<'_> {
         }
     }
 
-    /// Where a key that was not taken yet is written: over the file, else in the file.
+    /// Where a key that was not taken yet is written: in a layer over the file, else in the file.
     pub fn origin_of(&self, key: &str) -> Option<Origin> {
         let over = self.layers.value(&join(&self.path, key));
         over.or_else(|| self.written.get(key))
@@ -42,7 +42,7 @@ impl Fields<'_> {
         self.row(key).map(|row| row.origin.clone())
     }
 
-    /// Refuses the value of a key that was taken, because of what another key says.
+    /// Refuses the value of a key that was taken, because of another key.
     pub fn refuse(&mut self, key: &str, text: impl Into<String>) {
         let written = self.source(key).filter(|origin| *origin != Origin::Default);
         let origin = written.unwrap_or_else(|| self.origin.clone());
@@ -51,7 +51,7 @@ impl Fields<'_> {
             .push(origin, join(&self.path, key), text);
     }
 
-    /// Shows `value` for a key that was taken, when other keys decide what its default is.
+    /// Shows `value` for a key that was taken, because other keys decide its default.
     pub fn settle<T: Setting>(&mut self, key: &str, value: &T) {
         let shown = value.show();
         if let Some(row) = self.row(key) {
@@ -59,7 +59,7 @@ impl Fields<'_> {
         }
     }
 
-    /// Keeps a key that was taken out of the printed configuration, because what it led to is printed.
+    /// Prints a key that was taken as a comment only, because its effect is printed elsewhere.
     pub fn set_aside(&mut self, key: &str) {
         if let Some(row) = self.row(key) {
             row.aside = true;
@@ -71,7 +71,7 @@ impl Fields<'_> {
         &mut self.report.mistakes
     }
 
-    /// The row of a key that was taken, of this section or with its path of one within; none after a mistake in it.
+    /// The row of a key that was taken, in this section or (given as a path) in one inside it; `None` after a mistake.
     fn row(&mut self, key: &str) -> Option<&mut Resolved> {
         let first = key.split_once('.').map_or(key, |(section, _)| section);
         debug_assert!(self.knows(first), "{key} is missing from the table");
@@ -84,7 +84,7 @@ impl Fields<'_> {
     }
 }
 
-/// Where a row's value was written, or the entry it belongs to when the value follows from other keys.
+/// Where a row's value was written, or its entry if the value follows from other keys.
 fn place(rows: &[Resolved], row: &Resolved) -> Origin {
     let entry = row.path.rfind('.').map_or("", |dot| &row.path[..=dot]);
     let written = rows

@@ -1,21 +1,21 @@
-//! Each value with its source, and the whole as a file that can be read back.
+//! Each value with its source, and all of them as a file that can be read back.
 
 use crate::{Node, Origin, Secret, Setting, Value};
 
-/// One value as it is in force.
+/// One value that is in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
     /// The key's path.
     pub path: String,
     /// The value as YAML; secrets are masked.
     pub shown: String,
-    /// What the mask hides, so that a change of it can be told.
+    /// The text behind the mask, so that a reload notices a change.
     pub secret: Option<Secret>,
     /// Where it came from.
     pub origin: Origin,
-    /// Whether it is printed as a comment: a secret, or a key whose effect is printed already.
+    /// Whether it is printed as a comment: a secret, or a key whose effect is printed elsewhere.
     pub aside: bool,
-    /// Whether it is read once, at the start: a reload that finds it changed leaves what runs as it is.
+    /// Whether it is read only at start, so that a reload does not apply a change.
     pub at_start: bool,
 }
 
@@ -42,15 +42,15 @@ impl Resolved {
         row
     }
 
-    /// Whether both have the same value, wherever it came from.
+    /// Whether both have the same value, whatever their sources.
     pub fn same_value(&self, other: &Self) -> bool {
         self.shown == other.shown && self.secret == other.secret
     }
 }
 
-/// The values as a YAML file that can be read back, but for secrets.
+/// The values as a YAML file that can be read back, except for secrets.
 pub fn to_yaml(rows: &[Resolved]) -> String {
-    let mut out = String::from("# Secrets are left out and URLs end at their host.\n");
+    let mut out = String::from("# Secrets are left out, and URLs are cut off after the host.\n");
     let mut open: Vec<&str> = Vec::new();
     for row in rows {
         let steps: Vec<&str> = row.path.split(['.', '[']).collect();
@@ -77,7 +77,7 @@ pub fn to_yaml(rows: &[Resolved]) -> String {
     out
 }
 
-/// The values as a table of path, value and source, and which of them a reload does not take over.
+/// The values as a table of path, value and source; those that a reload does not apply are marked.
 pub fn to_table(rows: &[Resolved]) -> String {
     let width = |of: fn(&Resolved) -> &str| {
         rows.iter()

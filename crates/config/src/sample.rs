@@ -1,4 +1,4 @@
-//! The commented sample file, made from the field tables.
+//! The commented sample file, generated from the field tables.
 
 use std::fmt::Write;
 
@@ -47,7 +47,7 @@ fn section(out: &mut String, indent: usize, table: &Table) {
     }
 }
 
-/// The manual of a section or list; its keys do not repeat that all of them are read at start.
+/// The documentation of a section or list. If all of it is read at start, its keys do not repeat that.
 fn whole(table: &Table) -> String {
     let when = if table.at_start {
         " All of it is read at start."
@@ -57,14 +57,14 @@ fn whole(table: &Table) -> String {
     format!("{}{when}", table.doc)
 }
 
-/// The keys of a list's entries, as text: there is no entry by default.
+/// The keys of a list's entries, as text, because lists are empty by default.
 fn entry(out: &mut String, indent: usize, table: &Table) {
     paragraph(out, indent, "Keys of each entry:");
     for row in table.rows {
         let Row::Field(about) = row else { continue };
-        let default = about
-            .default
-            .map_or("needed".to_owned(), |default| format!("default {default}"));
+        let default = about.default.map_or("required".to_owned(), |default| {
+            format!("default {default}")
+        });
         paragraph(
             out,
             indent,

@@ -7,12 +7,12 @@ use std::fmt;
 pub struct Secret(Box<str>);
 
 impl Secret {
-    /// Takes the text in.
+    /// Wraps the text.
     pub fn new(text: impl Into<Box<str>>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself. Every caller is a place to look at in a review.
+    /// The text itself. A review looks at every caller.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! A URL that may carry a passkey: it prints its scheme and host, never the rest.
+//! A URL that may contain a passkey: it prints its scheme and host, never the rest.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use url::{Host, Url};
 
 use crate::{Node, Setting, Wrong, from_text};
 
-/// An upstream's URL. The text is kept as it was written, because a passkey must reach the upstream byte by byte.
+/// An upstream's URL. The text is kept as written, because a passkey must reach the upstream byte for byte.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretUrl {
     text: Box<str>,
@@ -14,7 +14,7 @@ pub struct SecretUrl {
 }
 
 impl SecretUrl {
-    /// Takes a URL with a host.
+    /// Parses a URL; `None` if it is not one or has no host.
     pub fn parse(text: &str) -> Option<Self> {
         let url = Url::parse(text).ok()?;
         url.host_str().filter(|host| !host.is_empty())?;
@@ -22,7 +22,7 @@ impl SecretUrl {
         Some(Self { text, url })
     }
 
-    /// The URL as written. Every caller is a place to look at in a review.
+    /// The URL as written. A review looks at every caller.
     pub fn expose(&self) -> &str {
         &self.text
     }
@@ -37,12 +37,12 @@ impl SecretUrl {
         self.url.scheme()
     }
 
-    /// The host, which a URL taken in always has.
+    /// The host; [`parse`](Self::parse) makes sure that there is one.
     pub fn host(&self) -> Option<Host<&str>> {
         self.url.host()
     }
 
-    /// The port, also where the scheme implies it.
+    /// The port, or the scheme's default.
     pub fn port(&self) -> Option<u16> {
         self.url.port_or_known_default()
     }
@@ -70,7 +70,7 @@ impl fmt::Debug for SecretUrl {
 }
 
 impl Setting for SecretUrl {
-    // What is shown is masked already; but a text that is no URL may still hold a passkey.
+    // `show` masks a URL, but a text that is not a URL may still contain a passkey.
     const SECRET: bool = true;
 
     fn wanted() -> String {

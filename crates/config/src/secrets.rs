@@ -1,15 +1,15 @@
-//! What an upstream knows of us and must not be shown, also where it repeats it in words of its own.
+//! Our secrets at an upstream, which must not be shown even where the upstream repeats them in its answers.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::{Secret, SecretUrl};
 
-/// Shorter ones are left: they would be found in every other sentence.
+/// Shorter secrets are not hidden: they would match ordinary words.
 const SHORTEST: usize = 6;
-/// Characters that are kept of an upstream's words.
+/// Characters kept of an upstream's message.
 const WORDS: usize = 200;
 
-/// What is encoded in a part of a URL: all but what no URL gives a meaning to.
+/// What is percent-encoded in a part of a URL: all but the unreserved characters of RFC 3986.
 pub const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -21,7 +21,7 @@ pub const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 pub struct Secrets(Vec<Secret>);
 
 impl Secrets {
-    /// Those of a URL and the key that goes with it. `in_path` says which parts of the path may be one.
+    /// The secrets in a URL, and its API key. `in_path` says which parts of the path may be secret.
     pub fn of(url: &SecretUrl, key: Option<&Secret>, in_path: impl Fn(&str) -> bool) -> Self {
         let url = url.expose_url();
         let raw = url.query().unwrap_or_default().split('&');
@@ -37,13 +37,13 @@ impl Secrets {
         all.extend(all.iter().map(encode).collect::<Vec<_>>());
         all.extend(all.iter().map(|secret| lower(secret)).collect::<Vec<_>>());
         all.retain(|secret| secret.len() >= SHORTEST);
-        // The longest first: what is part of another must not break it up.
+        // The longest first: replacing one that is part of another would leave the rest of it readable.
         all.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
         all.dedup();
         Self(all.into_iter().map(Secret::new).collect())
     }
 
-    /// An upstream's words without them, on one line and short enough for a page.
+    /// An upstream's message without the secrets, on one line and short enough for a page.
     pub fn words(&self, text: &str) -> String {
         let mut words: String = text.chars().filter(|letter| !letter.is_control()).collect();
         for secret in &self.0 {
@@ -52,13 +52,13 @@ impl Secrets {
         words.chars().take(WORDS).collect()
     }
 
-    /// Whether a text tells one of them.
+    /// Whether a text contains one of them.
     pub fn tells(&self, text: &str) -> bool {
         self.0.iter().any(|secret| text.contains(secret.expose()))
     }
 }
 
-/// The same with escapes as other programs write them: `%2f` for `%2F`.
+/// The same text with escapes in lower case, as some programs write them: `%2f` for `%2F`.
 fn lower(text: &str) -> String {
     let mut rest = 0_u8;
     let low = text.chars().map(|letter| {

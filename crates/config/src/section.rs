@@ -1,35 +1,35 @@
-//! A part of the configuration: its table, its struct, and how a whole is read from parts.
+//! A section of the configuration: its table of keys, its struct, and how a whole configuration is read.
 
 use crate::{Fields, Layers, Mistakes, Node, Resolved, Table};
 
-/// A part of the configuration with its own struct.
+/// A section of the configuration with its own struct, usually made by [`section!`](crate::section).
 pub trait Section: Sized {
-    /// Its keys.
+    /// Its keys, in the order of the sample file.
     const TABLE: &'static Table;
 
-    /// Takes every key of the table once. Reading goes on after a mistake with the default in its place.
+    /// Takes every key of the table exactly once. After a mistake, reading continues with the default.
     fn read(fields: &mut Fields<'_>) -> Self;
 }
 
-/// An entry of a list of sections. Unlike a section it may have keys that must be written.
+/// An entry in a list of sections. Unlike a section, it may have required keys.
 pub trait Item: Sized {
-    /// Its keys, and the key of the list.
+    /// Its keys; `key` is the key of the list.
     const TABLE: &'static Table;
 
-    /// Takes every key of the table once; `None` after a mistake in a key that has no default.
+    /// Takes every key of the table exactly once; `None` after a mistake in a required key.
     fn read(fields: &mut Fields<'_>) -> Option<Self>;
 }
 
-/// What a reading brought besides the struct.
+/// What [`read()`] returns besides the struct.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Everything the operator has to change.
+    /// Everything the operator has to fix.
     pub mistakes: Mistakes,
     /// Each value with its source, in the order of the tables.
     pub resolved: Vec<Resolved>,
 }
 
-/// Reads a whole configuration: `file` with `layers` over it.
+/// Reads a whole configuration: `file`, overridden by `layers`.
 pub fn read<S: Section>(file: Option<Node>, layers: &Layers) -> (S, Report) {
     let mut report = Report::default();
     let value = {
@@ -41,7 +41,7 @@ pub fn read<S: Section>(file: Option<Node>, layers: &Layers) -> (S, Report) {
     (value, report)
 }
 
-/// A section with nothing written: what `Default` of a section's struct is.
+/// A section with every key at its default; `Default` of its struct calls this.
 pub fn defaults<S: Section>() -> S {
     read(None, &Layers::new(S::TABLE)).0
 }

@@ -1,25 +1,25 @@
-//! What a field can hold: how a type is read from a node and how it is shown again.
+//! How a value of a type is read from a node and shown again.
 //!
-//! Real types stand in `Config` structs; this trait is all that a new one needs.
+//! A new type in a `Config` struct only needs to implement [`Setting`].
 
 use crate::{Node, Origin, Value};
 
-/// A type that a field of a section can have.
+/// A type that a key of a section can have.
 pub trait Setting: Sized {
-    /// Whether the value must never be shown.
+    /// Whether messages must not quote what was written.
     const SECRET: bool = false;
 
-    /// What to write, as it follows "write", such as `a duration such as 30m`.
+    /// What to write, to follow the word "write", such as `a duration such as 30m`.
     fn wanted() -> String;
 
-    /// Reads the value, or says everything that is wrong with it.
+    /// Reads the value, or returns everything that is wrong with it.
     fn read(node: &Node) -> Result<Self, Vec<Wrong>>;
 
     /// The value as YAML on one line; a secret shows a mask.
     fn show(&self) -> String;
 }
 
-/// A value that does not fit its field, and where it stands.
+/// A value that its key cannot take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
     /// Where it was written.
@@ -29,7 +29,7 @@ pub struct Wrong {
 }
 
 impl Wrong {
-    /// The usual sentence: write what the type wants, not what is there.
+    /// The usual sentence: "write (what the type wants), not (what is there)".
     pub fn kind<T: Setting>(node: &Node) -> Vec<Self> {
         let found = if T::SECRET {
             node.describe_kind().to_owned()
@@ -43,7 +43,7 @@ impl Wrong {
     }
 }
 
-/// Reads by `parse` from text, whatever source it came from.
+/// Reads text with `parse`, whether it comes from a file, the environment or a flag.
 pub fn from_text<T: Setting>(
     node: &Node,
     parse: impl FnOnce(&str) -> Option<T>,
@@ -57,9 +57,9 @@ pub fn from_text<T: Setting>(
         .ok_or_else(|| Wrong::kind::<T>(node))
 }
 
-/// Text as a YAML scalar, quoted only where that is needed.
+/// Text as a YAML scalar, quoted only if necessary.
 pub fn show_text(text: &str) -> String {
-    // Fewer characters than YAML allows, so that the text can also stand in a list on one line.
+    // Fewer characters than YAML allows, so that the text can also be part of a list on one line.
     let safe = |c: char| {
         c.is_ascii_alphanumeric() || "-_./: ".contains(c) || !c.is_ascii() && c.is_alphabetic()
     };
@@ -70,7 +70,7 @@ pub fn show_text(text: &str) -> String {
     if plain && read_back == Some(Value::Text(text.to_owned())) {
         return text.to_owned();
     }
-    // JSON's escapes are YAML's too.
+    // JSON's escapes are valid in YAML too.
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {
@@ -82,7 +82,7 @@ pub fn show_text(text: &str) -> String {
     quoted + "\""
 }
 
-/// `null` (or the word `null` where a source has no null) switches off.
+/// `null` is `None`, and so is the word `null`, because TOML, the environment and flags have no null.
 impl<T: Setting> Setting for Option<T> {
     const SECRET: bool = T::SECRET;
 

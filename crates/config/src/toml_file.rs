@@ -1,4 +1,4 @@
-//! TOML into the same tree.
+//! Reads TOML into the same tree as YAML.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use crate::file::DEPTH;
 use crate::{Entry, Mistakes, Node, Origin, Value};
 
-/// Reads the document; the parser goes on after a mistake, so several may be told.
+/// Reads the document; the parser continues after a mistake, so several may be reported.
 pub(crate) fn parse(text: &str, file: &Arc<str>, mistakes: &mut Mistakes) -> Option<Node> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut builder = Builder {
@@ -20,7 +20,7 @@ pub(crate) fn parse(text: &str, file: &Arc<str>, mistakes: &mut Mistakes) -> Opt
     };
     for error in &errors {
         let at = builder.origin(error.span().unwrap_or_default());
-        let text = format!("this is not readable as TOML: {}", error.message());
+        let text = format!("this cannot be read as TOML: {}", error.message());
         builder.mistakes.push(at, "", text);
     }
     if !errors.is_empty() {
@@ -90,7 +90,7 @@ impl Builder<'_> {
     }
 }
 
-/// Where each line begins: places are looked up for every key, and files may be large.
+/// Where each line begins. Counting lines from the top for every key would be quadratic in a large file.
 fn line_starts(text: &str) -> Vec<usize> {
     let newlines = text.match_indices('\n').map(|(newline, _)| newline + 1);
     std::iter::once(0).chain(newlines).collect()

@@ -1,4 +1,4 @@
-//! The one tree that YAML, TOML, environment and flags are read into.
+//! The tree that YAML, TOML, environment and flags are all read into.
 
 use crate::Origin;
 
@@ -11,10 +11,10 @@ pub struct Node {
     pub origin: Origin,
 }
 
-/// What can be written.
+/// A value as its source wrote it, before any key has given it a type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// YAML's `null`, or a key with nothing behind it.
+    /// YAML's `null`, or a key without a value.
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -24,11 +24,11 @@ pub enum Value {
     Float(f64),
     /// Text; in YAML 1.2 that includes `no` and `on`.
     Text(String),
-    /// Text of a flag or of the environment, which have no types: the field decides what it is.
+    /// Text from a flag or the environment, which have no types: the field decides what it is.
     Raw(String),
     /// A list.
     List(Vec<Node>),
-    /// Keys and values in the order of the file; no key comes twice.
+    /// Keys and values in the order of the file; no key occurs twice.
     Map(Vec<Entry>),
 }
 
@@ -52,7 +52,7 @@ impl Node {
         }
     }
 
-    /// Words of a message for what was written here, cut if it is long.
+    /// What was written here, for a message; cut if it is long.
     pub(crate) fn describe(&self) -> String {
         match &self.value {
             Value::Null => "nothing".to_owned(),

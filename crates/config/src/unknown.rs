@@ -1,16 +1,16 @@
-//! What is said about a key that no table has.
+//! The message about a key that is not in the table.
 
 use crate::nearest::nearest;
 use crate::{Row, Table};
 
-/// More keys than this are looked up in the sample file rather than read in a message.
+/// A message lists at most this many keys; for more, the sample file is easier to read.
 const MANY: usize = 10;
 
-/// The longest key that is told in full.
+/// Characters of a key that are shown.
 const LONGEST: usize = 64;
 
-/// Names the key that was meant: a sibling that looks or ends alike, or the same key in another section.
-/// At the top the sections are no likely siblings of a key, so there the other sections come first.
+/// Guesses which key was meant: a sibling with a similar name or the same ending, or the same key in another section.
+/// At the top level, where the siblings are sections, other sections are searched first.
 pub(crate) fn explain(key: &str, here: &Table, root: &Table) -> String {
     if key
         .split_once(':')
@@ -23,7 +23,7 @@ pub(crate) fn explain(key: &str, here: &Table, root: &Table) -> String {
     }
     let at_the_top = std::ptr::eq(here, root);
     let elsewhere =
-        elsewhere(key, root).map(|path| format!("this key stands elsewhere; write {path}"));
+        elsewhere(key, root).map(|path| format!("this key belongs elsewhere; write {path}"));
     let sibling =
         sibling(key, here).map(|near| format!("there is no such key; did you mean {near}?"));
     let meant = if at_the_top {
@@ -54,21 +54,21 @@ fn elsewhere(key: &str, root: &Table) -> Option<String> {
     found
 }
 
-/// A key as it is told: up to where it stops looking like one, because a slip such as `password:word` makes
-/// a key of a secret.
+/// A key as messages show it: cut off where it stops looking like a key, because a slip such as `password:word`
+/// makes a secret part of the key.
 pub(crate) fn shown(key: &str) -> String {
     let word = |c: &char| c.is_alphanumeric() || "_-".contains(*c);
     let start: String = key.chars().take_while(word).take(LONGEST).collect();
     if start == key { start } else { start + "…" }
 }
 
-/// Says which keys a table has.
+/// Lists the keys of a table.
 pub(crate) fn known(table: &Table) -> String {
     let keys: Vec<&str> = table.rows.iter().map(Row::key).collect();
     match keys.get(..MANY) {
         Some(first) if keys.len() > MANY => {
-            format!("known here are {} and others", first.join(", "))
+            format!("the keys here are {} and others", first.join(", "))
         }
-        _ => format!("known here are {}", keys.join(", ")),
+        _ => format!("the keys here are {}", keys.join(", ")),
     }
 }

@@ -1,4 +1,4 @@
-//! YAML 1.2 into the tree. Anchors, aliases and tags are refused: nothing can grow by reference.
+//! Reads YAML 1.2 into a tree. Anchors, aliases and tags are refused, so that a small file cannot grow large in memory.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput, Tag};
 use crate::file::DEPTH;
 use crate::{Entry, Mistakes, Node, Origin, Value, unknown};
 
-/// Reads one document; on a mistake the rest of the file is not looked at, unless it stays readable.
+/// Reads one document. Only a duplicate key lets reading continue; any other mistake ends it.
 pub(crate) fn parse(text: &str, file: &Arc<str>, mistakes: &mut Mistakes) -> Option<Node> {
     let mut builder = Builder {
         events: Parser::new_from_str(text),
@@ -19,7 +19,7 @@ pub(crate) fn parse(text: &str, file: &Arc<str>, mistakes: &mut Mistakes) -> Opt
     builder.document().ok()
 }
 
-/// Reads the text of a default in a field table.
+/// Reads a default of a field table.
 pub(crate) fn parse_default(text: &str) -> Option<Node> {
     let mut mistakes = Mistakes::default();
     let mut node = parse(text, &Arc::from("default"), &mut mistakes)?;
@@ -34,7 +34,7 @@ fn forget_places(node: &mut Node) {
     }
 }
 
-/// The mistake is in the collector already.
+/// Reading ends; the mistake is already in the collector.
 struct Stop;
 
 struct Builder<'a> {
@@ -109,13 +109,13 @@ impl<'a> Builder<'a> {
             let (key, span) = match self.next()? {
                 (Event::MappingEnd, _) => return Ok(Value::Map(entries)),
                 (Event::Scalar(key, _, 0, None), span) => (key.into_owned(), span),
-                (_, span) => return Err(self.stop(&span, "write a plain word as key")),
+                (_, span) => return Err(self.stop(&span, "use a plain word as the key")),
             };
             let step = self.next()?;
             let node = self.node(step, depth + 1)?;
             let origin = self.origin(&span);
             if let Some(first) = places.insert(key.clone(), origin.clone()) {
-                let text = format!("this key was written already at {first}; keep one of them");
+                let text = format!("this key is already set at {first}; keep one of them");
                 self.mistakes.push(origin, unknown::shown(&key), text);
                 continue;
             }
@@ -123,15 +123,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether a tag makes this scalar text.
+    /// Whether a tag marks this scalar as text.
     fn tag(&mut self, tag: Option<&Tag>, span: &Span) -> Result<bool, Stop> {
         match tag {
             None => Ok(false),
             Some(tag) if tag.core_suffix() == Some("str") => Ok(true),
-            Some(_) => Err(self.stop(
-                span,
-                "remove the tag; tags other than !!str are not used here",
-            )),
+            Some(_) => Err(self.stop(span, "remove the tag; only !!str is supported here")),
         }
     }
 
@@ -140,7 +137,7 @@ impl<'a> Builder<'a> {
             Some(Ok(step)) => Ok(step),
             Some(Err(error)) => {
                 let at = self.origin_at(error.marker().line(), error.marker().col());
-                let text = format!("this is not readable as YAML: {}", error.info());
+                let text = format!("this cannot be read as YAML: {}", error.info());
                 self.mistakes.push(at, "", text);
                 Err(Stop)
             }
@@ -171,7 +168,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-const ALIASES: &str = "write the value out; anchors and aliases are not used here";
+const ALIASES: &str = "write the value out; anchors and aliases are not supported here";
 
 /// The core schema of YAML 1.2.
 fn plain(text: Cow<'_, str>) -> Value {

@@ -159,7 +159,8 @@ fn a_key_that_is_gone_says_what_to_do_rather_than_what_looks_alike() {
 #[test]
 fn a_key_without_default_is_missed() {
     assert!(
-        told("books: [{}]\n").starts_with("shelf.yaml:1:9: books[0].title: write this key too")
+        told("books: [{}]\n")
+            .starts_with("shelf.yaml:1:9: books[0].title: this key is required; write")
     );
 }
 

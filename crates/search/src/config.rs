@@ -10,67 +10,67 @@ pub mod indexer;
 use self::indexer::Indexer;
 
 section! {
-    /// The search front: Torznab and Newznab over many indexers.
+    /// The search front: many indexers behind one Torznab and Newznab API.
     pub struct Config in "search" {
-        /// An answer is given after this time at the latest, with what has arrived.
+        /// A search is answered after this time at the latest, with what has arrived by then.
         deadline: Duration = "15s", check check::some_time;
-        /// Workers: auto is one per indexer, from workers_min to workers_max.
+        /// Number of workers; auto is one per indexer, from workers_min to workers_max.
         workers: Workers = "auto";
-        /// Least workers of auto.
+        /// Minimum workers in auto mode.
         workers_min: NonZeroU32 = "10";
-        /// Most workers of auto.
+        /// Maximum workers in auto mode.
         workers_max: NonZeroU32 = "200";
-        /// Jobs that may wait.
+        /// Maximum queued jobs.
         queue_size: NonZeroU32 = "10000", at start;
-        /// Waiting this long makes a job of any class the next one.
+        /// A job that has waited this long goes next, whatever its class.
         aging: Duration = "10s", at start, check check::some_time;
-        /// Time between two calls to an indexer; 0s for none.
+        /// Minimum time between two calls to an indexer; 0s for none.
         min_request_interval: Duration = "60s";
-        /// Calls to one indexer at once.
+        /// Maximum simultaneous calls to one indexer.
         indexer_calls: NonZeroU32 = "1";
-        /// Class of a request that nothing else decides: interactive, rss, completion or background.
+        /// Class of requests that match no other rule: interactive, rss, completion or background.
         default_class: Class = "completion";
-        /// A client that hangs up may come back within this time and find its search going on.
+        /// How long indexers may still answer after the reply, so that a client that asks again finds their releases.
         keep_after_reply: Duration = "5m";
-        /// An indexer that cannot answer in time is still asked for the next asker if its turn comes within this time.
+        /// An indexer that cannot answer in time is still asked, for the next request, if it can be called within this time.
         hold_max: Duration = "5m";
-        /// Requests an hour and program that go in as interactive because nothing is cached.
+        /// Requests per hour and program that count as interactive because nothing is cached for them.
         first_asks_per_hour: u32 = "30";
-        /// Releases of an answer where a request names no number.
+        /// Releases per answer if the request gives no limit.
         page_default: NonZeroU32 = "500";
-        /// Releases of an answer at most.
+        /// Maximum releases per answer.
         page_max: NonZeroU32 = "1000";
-        /// Time in which the next pages of an answer are what they were when its first page was asked for.
+        /// How long the further pages of an answer stay consistent with its first page.
         session: Duration = "10m", check check::some_time;
-        /// Searches of the page that are kept for a reload.
+        /// Maximum searches from the Search page that are kept, to be shown again on a reload.
         kept_searches: NonZeroU32 = "200";
-        /// Searches and grabs that are remembered.
+        /// Maximum searches and grabs kept in the history.
         history: NonZeroU32 = "10000";
-        /// Downloads a minute that one address may make; 0 sets no limit.
+        /// Maximum downloads per minute and client address; 0 for no limit.
         downloads_per_minute: u32 = "120";
-        /// Bytes of an indexer's answer at most.
+        /// Maximum size of an indexer's answer.
         answer_bytes: Size = "16MiB", at start;
-        /// Bytes of a downloaded file at most.
+        /// Maximum size of a downloaded file.
         file_bytes: Size = "32MiB", at start;
-        /// How long an indexer that answered 429 without a time is left alone; null climbs the ladder.
+        /// Cooldown of an indexer that answered 429 without saying how long to wait; null follows engine.ladder.
         throttled: Option<Duration> = "null", at start;
         /// Whether indexers may have private addresses.
         allow_private_upstreams: bool = "true", at start;
-        /// Whether links in results may lead to private addresses other than at the indexer's own scheme, host and port.
+        /// Whether links in results may lead to private addresses other than the indexer's own scheme, host and port.
         allow_private_links: bool = "false", at start;
     }
     sections {
-        /// How much of min_request_interval each class keeps.
+        /// How much of min_request_interval applies to each class.
         spacing: Spacing;
-        /// How long each class waits for an indexer's turn.
+        /// How long each class waits for an indexer.
         max_wait: MaxWait;
         /// How long answers are served from the cache.
         cache: Cache;
-        /// Programs by their user agent.
+        /// Which class a program's requests get, by its user agent.
         user_agents: UserAgents;
     }
     lists |fields| {
-        /// The indexers.
+        /// The indexers that are searched.
         indexers: Vec<Indexer> = {
             let list = fields.list();
             fields.distinct::<Indexer>("name");
@@ -88,29 +88,29 @@ section! {
 }
 
 section! {
-    /// How much of min_request_interval each class keeps, as a factor.
+    /// How much of min_request_interval applies to each class, as a factor.
     pub struct Spacing in "spacing", at start {
         /// A person is waiting.
         interactive: f64 = "0.1";
         /// Recent releases.
         rss: f64 = "0.5";
-        /// A program completes its library.
+        /// A program is completing its library.
         completion: f64 = "0.7";
-        /// Nobody waits.
+        /// Nobody is waiting.
         background: f64 = "1.0";
     }
 }
 
 section! {
-    /// A class whose wait for an indexer is longer than this is skipped there; null waits as long as it takes.
+    /// An indexer is skipped if a class would wait longer than this for it; null waits as long as it takes.
     pub struct MaxWait in "max_wait", at start {
         /// A person is waiting.
         interactive: Option<Duration> = "null";
         /// Recent releases.
         rss: Option<Duration> = "15s";
-        /// A program completes its library.
+        /// A program is completing its library.
         completion: Option<Duration> = "null";
-        /// Nobody waits.
+        /// Nobody is waiting.
         background: Option<Duration> = "60s";
     }
 }
@@ -120,31 +120,31 @@ section! {
     pub struct Cache in "cache" {
         /// Recent releases.
         rss: Duration = "10m";
-        /// Searches by text or id.
+        /// Searches by text or ID.
         search: Duration = "60m";
         /// Searches that found nothing.
         nothing: Duration = "15m";
-        /// What an indexer can do.
+        /// Capabilities of an indexer.
         caps: Duration = "24h";
         /// Downloaded files.
         files: Duration = "24h";
-        /// An answer that is older than this is not served any more, whatever happens.
+        /// An answer older than this is never served, whatever happens.
         stale: Duration = "7d";
-        /// Bytes of answers and files in search.db at most; a quarter of them for files.
+        /// Maximum size of answers and files in search.db, a quarter of it for files.
         size: Size = "256MiB", at start;
-        /// Bytes of read answers in memory at most.
+        /// Maximum size of parsed answers in memory.
         memory: Size = "64MiB", at start;
     }
 }
 
 section! {
-    /// Programs by a word of their user agent; the first class that fits holds.
+    /// The class of a program's requests, by a word in its user agent; the first match counts.
     pub struct UserAgents in "user_agents" {
-        /// Programs a person waits at.
+        /// Programs with a person waiting.
         interactive: Vec<String> = "[]";
         /// Programs that complete a library.
         completion: Vec<String> = "[Sonarr, Radarr, Lidarr, Readarr, Whisparr, Prowlarr]";
-        /// Programs nobody waits at.
+        /// Programs with nobody waiting.
         background: Vec<String> = "[CrossSeed, cross-seed, autobrr, FlexGet]";
     }
 }
@@ -156,9 +156,9 @@ choices! {
         Interactive = "interactive",
         /// Recent releases.
         Rss = "rss",
-        /// A program completes its library.
+        /// A program is completing its library.
         Completion = "completion",
-        /// Nobody waits.
+        /// Nobody is waiting.
         Background = "background",
     }
 }
@@ -166,9 +166,9 @@ choices! {
 /// How many workers there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workers {
-    /// One per indexer within bounds.
+    /// One per indexer, from `workers_min` to `workers_max`.
     Auto,
-    /// As many as written.
+    /// This many.
     Count(NonZeroU32),
 }
 

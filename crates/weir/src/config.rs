@@ -1,6 +1,6 @@
-//! The configuration of the whole program: the sections put together, and how they are loaded.
+//! The configuration of the whole program: all sections together, and how they are loaded.
 //!
-//! A reload calls [`load()`] again with the same [`Sources`]; a mistake leaves what is running as it is.
+//! A reload calls [`load()`] again with the same [`Sources`]; after a mistake, the old configuration stays in use.
 
 pub mod engine;
 mod load;
@@ -35,22 +35,22 @@ impl AsRef<weir_search::config::Config> for Config {
 }
 
 section! {
-    /// Weir's configuration. Every key stands here with its default; remove the # before a key to
-    /// change it. null switches off or sets no limit; in TOML and in the environment write the word null.
+    /// Weir's configuration. Every key is listed with its default; remove the # before a key to
+    /// change it. null switches a feature off or removes a limit; in TOML and in the environment, write the word null.
     /// Durations are written as 30m, 90s, 1h30m, 500ms or plain seconds. Paths are relative
-    /// to the directory that Weir is started in. Each key can also be set in the environment by WEIR_
-    /// and its path with two underscores between the steps, as in WEIR_TRACKER__AGE=180m, and some by a
-    /// flag. Flags win over the environment, the environment over this file. An empty variable counts as
-    /// not set. Where a key has a second variable, the one with WEIR_ and the path wins. A reload takes over
-    /// every key that is not read at start.
+    /// to the directory that Weir is started in. Every key can also be set by an environment variable: WEIR_ and the
+    /// key's path with two underscores for each dot, as in WEIR_TRACKER__AGE=180m. Some can be set by a flag.
+    /// Flags override the environment, and the environment overrides this file. An empty variable counts as
+    /// not set. Where a key has a second variable, the one made from its path wins. A reload applies
+    /// all keys except those that are read at start.
     pub struct Config in "" {
-        /// Directory of all state.
+        /// Directory that holds all state.
         data: PathBuf = "./weir-data", at start;
-        /// On a stop, what is queued already may take this long.
+        /// How long queued work may still take when Weir stops.
         drain: Duration = "10s", at start;
     }
     sections {
-        /// What is logged.
+        /// What Weir writes to standard error.
         log: log::Config;
         /// The pages and the API.
         web: weir_web::config::Config;
@@ -68,7 +68,7 @@ section! {
     then |config, fields| {
         let (deadline, limit) = (config.search.deadline, config.web.limits.request_timeout);
         if deadline >= limit {
-            let text = format!("make this shorter than web.limits.request_timeout, {}, which ends every request", weir_engine::span(limit));
+            let text = format!("make this shorter than web.limits.request_timeout ({}), which cuts off every request", weir_engine::span(limit));
             fields.refuse("search.deadline", text);
         }
     }

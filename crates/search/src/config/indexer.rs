@@ -8,36 +8,36 @@ use weir_config::{Field, Fields, Item, Secret, SecretUrl, Table, check, choices}
 /// A search upstream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Indexer {
-    /// How it is called in pages, paths, logs and metrics.
+    /// Its name in pages, paths, logs and metrics.
     pub name: String,
     /// Where its API is.
     pub url: SecretUrl,
     /// Its API key.
     pub api_key: Option<Secret>,
-    /// What it speaks.
+    /// Its protocol.
     pub kind: Kind,
     /// Lower comes first when releases are merged.
     pub priority: u32,
     /// Time between two calls, instead of the section's.
     pub min_request_interval: Option<Duration>,
-    /// What it allows in a window of time; none sets no limit.
+    /// What it allows per minute, hour and day.
     pub limits: Limits,
-    /// The hour of the day (UTC) when its daily counts begin anew.
+    /// The hour of the day (UTC) when its daily counts start again at 0.
     pub reset_hour: Option<u32>,
-    /// Categories that are asked for; none asks for all.
+    /// Categories to search; empty for all.
     pub categories: Vec<u32>,
-    /// Words by which several indexers share a path.
+    /// Indexers with the same tag share a path.
     pub tags: Vec<String>,
-    /// Time for one call.
+    /// Timeout of one call.
     pub timeout: Duration,
-    /// A proxy to reach it by.
+    /// The proxy it is called through.
     pub proxy: Option<SecretUrl>,
-    /// How clients get what was found.
+    /// How clients download releases.
     pub download: Download,
 }
 
 impl Indexer {
-    /// An indexer of which nothing else is said.
+    /// An indexer with all other keys at their defaults.
     pub fn new(name: &str, url: SecretUrl) -> Self {
         Self {
             name: name.to_owned(),
@@ -56,13 +56,13 @@ impl Indexer {
         }
     }
 
-    /// Whether another entry leads to the same place in the same way, as the same user.
+    /// Whether both entries call the same URL with the same key through the same proxy.
     pub(crate) fn leads_where(&self, other: &Self) -> bool {
         self.url == other.url && self.api_key == other.api_key && self.proxy == other.proxy
     }
 }
 
-/// Calls that an indexer allows.
+/// How many calls an indexer allows; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Queries in a minute.
@@ -78,7 +78,7 @@ pub struct Limits {
 }
 
 choices! {
-    /// What an indexer speaks.
+    /// The protocol of an indexer.
     pub enum Kind {
         /// Torrents.
         Torznab = "torznab",
@@ -88,13 +88,13 @@ choices! {
 }
 
 choices! {
-    /// How clients get what was found.
+    /// How clients download releases.
     pub enum Download {
         /// Through Weir.
         Proxy = "proxy",
         /// From the indexer itself.
         Redirect = "redirect",
-        /// By magnet link where there is one.
+        /// By magnet link if there is one.
         Magnet = "magnet",
     }
 }
@@ -112,43 +112,48 @@ const KIND: Field<Kind> = Field::new("kind", "torznab", "torznab or newznab.");
 const PRIORITY: Field<u32> = Field::new(
     "priority",
     "25",
-    "The lower comes first when releases are merged.",
+    "Lower numbers come first when releases are merged.",
 );
 const MIN_REQUEST_INTERVAL: Field<Option<Duration>> = Field::new(
     "min_request_interval",
     "null",
-    "Time between two calls; null takes the section's.",
+    "Minimum time between two calls; null for search.min_request_interval.",
 );
-const PER_MINUTE: Limit = Field::new("per_minute", "null", "Queries a minute that it allows.");
-const PER_HOUR: Limit = Field::new("per_hour", "null", "Queries an hour that it allows.");
-const PER_DAY: Limit = Field::new("per_day", "null", "Queries a day that it allows.");
+const PER_MINUTE: Limit = Field::new("per_minute", "null", "Queries that it allows per minute.");
+const PER_HOUR: Limit = Field::new("per_hour", "null", "Queries that it allows per hour.");
+const PER_DAY: Limit = Field::new("per_day", "null", "Queries that it allows per day.");
 const GRABS_PER_HOUR: Limit = Field::new(
     "grabs_per_hour",
     "null",
-    "Downloads an hour that it allows.",
+    "Downloads that it allows per hour.",
 );
-const GRABS_PER_DAY: Limit = Field::new("grabs_per_day", "null", "Downloads a day that it allows.");
-const RESET_HOUR: Field<Option<u32>> = Field::new("reset_hour", "null", "Hour of the day (UTC, 0 to 23) when its daily counts begin anew; null counts the last 24 hours.")
+const GRABS_PER_DAY: Limit =
+    Field::new("grabs_per_day", "null", "Downloads that it allows per day.");
+const RESET_HOUR: Field<Option<u32>> = Field::new("reset_hour", "null", "Hour of the day (UTC, 0 to 23) when its daily counts start again at 0; null counts the last 24 hours.")
     .check(|hour| if hour.is_some_and(|hour| hour > 23) { Err("an hour from 0 to 23") } else { Ok(()) });
 const CATEGORIES: Field<Vec<u32>> = Field::new(
     "categories",
     "[]",
-    "Categories to ask for; none asks for all.",
+    "Categories to search; leave empty for all.",
 );
 const TAGS: Field<Vec<String>> = Field::new(
     "tags",
     "[]",
-    "Words by which several indexers share a path.",
+    "Indexers with the same tag share a path: /torznab/tag/TAG or /newznab/tag/TAG.",
 )
 .check(|tags| tags.iter().try_for_each(|tag| check::path_word(tag)));
 const TIMEOUT: Field<Duration> =
-    Field::new("timeout", "12s", "Time for one call.").check(check::some_time);
-const PROXY: Field<Option<SecretUrl>> =
-    Field::new("proxy", "null", "Proxy to reach it by: http or socks5 URL.").check(check::proxy);
+    Field::new("timeout", "12s", "Timeout of one call.").check(check::some_time);
+const PROXY: Field<Option<SecretUrl>> = Field::new(
+    "proxy",
+    "null",
+    "Proxy to call it through: http or socks5 URL.",
+)
+.check(check::proxy);
 const DOWNLOAD: Field<Download> = Field::new(
     "download",
     "proxy",
-    "How clients get what was found: proxy, redirect or magnet.",
+    "How clients download releases: proxy (through Weir), redirect (from the indexer) or magnet (a magnet link if there is one).",
 );
 
 impl Item for Indexer {

@@ -8,20 +8,20 @@ use weir_config::{
     Field, Fields, Item, Node, Origin, SecretUrl, Table, Value, check, choices, read_file,
 };
 
-/// A tracker that announces are sent on to.
+/// An upstream tracker that announces are forwarded to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forwarder {
     /// Its announce URL.
     pub uri: SecretUrl,
-    /// How it is called in pages, logs and metrics.
+    /// Its name in pages, logs and metrics.
     pub name: String,
-    /// The address it is told for our clients.
+    /// The address announced to it for our clients.
     pub ip: Option<IpAddr>,
-    /// What the Host header says instead of the URL's host.
+    /// The `Host` header, if not the URL's host.
     pub host: Option<String>,
-    /// A proxy to reach it by.
+    /// The proxy it is called through.
     pub proxy: Option<SecretUrl>,
-    /// Time for one attempt, instead of `forward_timeout`.
+    /// Timeout of one attempt, instead of `forward_timeout`.
     pub timeout: Option<Duration>,
     /// Which addresses of its host are used.
     pub family: Family,
@@ -43,29 +43,36 @@ const URI: Field<SecretUrl> = Field::needed("uri", "Announce URL: http, https or
 const NAME: Field<Option<String>> = Field::new(
     "name",
     "null",
-    "Name in pages, logs and metrics; null takes the URL's host and port.",
+    "Name in pages, logs and metrics; null for the URL's host and port.",
 );
 const IP: Field<Option<IpAddr>> = Field::new(
     "ip",
     "null",
-    "Address that this tracker is told for our clients.",
+    "Address to announce to this tracker for our clients.",
 );
-const HOST: Field<Option<String>> =
-    Field::new("host", "null", "Host header instead of the URL's host.");
-const PROXY: Field<Option<SecretUrl>> =
-    Field::new("proxy", "null", "Proxy to reach it by: http or socks5 URL.").check(check::proxy);
+const HOST: Field<Option<String>> = Field::new(
+    "host",
+    "null",
+    "Host header to send instead of the URL's host.",
+);
+const PROXY: Field<Option<SecretUrl>> = Field::new(
+    "proxy",
+    "null",
+    "Proxy to call it through: http or socks5 URL.",
+)
+.check(check::proxy);
 const TIMEOUT: Field<Option<Duration>> = Field::new(
     "timeout",
     "null",
-    "Time for one attempt, instead of forward_timeout.",
+    "Timeout of one attempt, instead of forward_timeout.",
 )
 .check(|timeout| timeout.as_ref().map_or(Ok(()), check::some_time));
-const FAMILY: Field<Family> = Field::new("family", "any", "any, ipv4 or ipv6.");
+const FAMILY: Field<Family> = Field::new("family", "any", "Addresses to use: any, ipv4 or ipv6.");
 
 impl Item for Forwarder {
     const TABLE: &'static Table = &Table {
         key: "forwarders",
-        doc: "Trackers that announces are sent on to.",
+        doc: "Trackers that announces are forwarded to.",
         at_start: false,
         rows: &[
             URI.row(),
@@ -92,7 +99,10 @@ impl Item for Forwarder {
         let uri = uri?;
         check_uri(&uri, fields);
         if uri.scheme() == "udp" && rest.2.is_some() {
-            fields.refuse("proxy", "leave this out: no proxy reaches a UDP tracker");
+            fields.refuse(
+                "proxy",
+                "leave this out: UDP trackers cannot be called through a proxy",
+            );
         }
         let name = name.unwrap_or_else(|| uri.authority());
         fields.settle("name", &name);
@@ -113,18 +123,18 @@ fn check_uri(uri: &SecretUrl, fields: &mut Fields<'_>) {
     match uri.scheme() {
         "http" | "https" => {}
         "udp" if uri.port().is_none_or(|port| port == 0) => {
-            fields.refuse("uri", "write a port; a UDP tracker has no usual one")
+            fields.refuse("uri", "write a port; UDP trackers have no default one")
         }
         "udp" => {}
         other => fields.refuse(
             "uri",
-            format!("begin this with http, https or udp, not {other}"),
+            format!("write a URL that begins with http, https or udp, not {other}"),
         ),
     }
 }
 
-/// Reads the list from the file if one is named, else from the key. A name given by flag or environment
-/// replaces a list in the configuration file; both in one file contradict each other.
+/// Reads the list from `forwarders_file` if that is set, else from the key. A file named by a flag or the environment
+/// replaces a list in the configuration file; both in the configuration file are a mistake.
 pub(super) fn read_all(fields: &mut Fields<'_>, file: Option<&Path>) -> Vec<Forwarder> {
     let Some(file) = file else {
         let list = fields.list();
@@ -141,7 +151,7 @@ pub(super) fn read_all(fields: &mut Fields<'_>, file: Option<&Path>) -> Vec<Forw
     if both_in_file {
         fields.refuse(
             "forwarders_file",
-            "keep either this or forwarders; both say which trackers are asked",
+            "keep either this or forwarders, not both",
         );
     }
     let node = read_file(file, fields.mistakes()).map(inner_list);
@@ -151,7 +161,7 @@ pub(super) fn read_all(fields: &mut Fields<'_>, file: Option<&Path>) -> Vec<Forw
     list
 }
 
-/// The file is a list, or has one under `forwarders` because a TOML file cannot be a list.
+/// The file is a list, or has one under `forwarders`, because a TOML file cannot be a list.
 fn inner_list(node: Node) -> Node {
     match node.value {
         Value::Map(mut entries) if entries.len() == 1 && entries[0].key == "forwarders" => {

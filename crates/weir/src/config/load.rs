@@ -1,4 +1,4 @@
-//! Finds the file, lays environment and flags over it, reads and checks it all.
+//! Finds the file, applies environment and flags on top of it, then reads and checks the result.
 
 use std::path::{Path, PathBuf};
 
@@ -8,21 +8,21 @@ use weir_config::{
 
 use super::Config;
 
-/// Names of the environment that are no keys: the file, and what commands need to reach a running Weir.
+/// `WEIR_` variables that are not keys: the file, and what commands need to reach a running Weir.
 const OTHER_VARIABLES: [&str; 3] = ["WEIR_CONFIG", "WEIR_KEY", "WEIR_URL"];
 
-/// Names that are looked for in each place.
+/// File names looked for in each place.
 const FILE_NAMES: [&str; 3] = ["weir.yaml", "weir.yml", "weir.toml"];
 
-/// Where the configuration comes from. Kept for the life of the process, so that a reload looks at the same sources.
+/// Where the configuration comes from. Kept for the life of the process, so that a reload reads the same sources.
 pub struct Sources {
-    /// The file that was asked for; else `WEIR_CONFIG` or the first one found counts.
+    /// The file given with `-c`; without it, `WEIR_CONFIG` or the first file found is used.
     pub file: Option<PathBuf>,
-    /// Directories that are looked into for a file, the first that has one wins.
+    /// Directories searched for a file; the first that has one wins.
     pub places: Vec<PathBuf>,
     /// The environment.
     pub environment: Box<dyn Environment + Send + Sync>,
-    /// Flags, which win over everything.
+    /// Flags, which override everything else.
     pub flags: Vec<Flag>,
 }
 
@@ -48,7 +48,7 @@ pub struct Loaded {
     pub file: Option<PathBuf>,
 }
 
-/// Reads and checks everything, or says everything that is wrong.
+/// Reads and checks everything; on failure, reports all mistakes at once.
 pub fn load(sources: &Sources) -> Result<Loaded, Mistakes> {
     let mut mistakes = Mistakes::default();
     let mut layers = Layers::new(Config::TABLE);
@@ -63,7 +63,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, Mistakes> {
     let file = choose(sources, &mut mistakes);
     let tree = file.as_deref().map(|file| read_file(file, &mut mistakes));
     if matches!(tree, Some(None)) {
-        // Without the file's values, what the others say cannot be judged.
+        // Without the file's values, checks across keys would report mistakes that are not there.
         return Err(mistakes
             .or(())
             .expect_err("an unreadable file is a mistake"));
@@ -107,7 +107,7 @@ fn find_in(place: &Path, mistakes: &mut Mistakes) -> Option<PathBuf> {
     let mut there: Vec<PathBuf> = there.collect();
     if let [first, .., last] = &there[..] {
         let text = format!(
-            "keep one of {} and {}, or choose with -c",
+            "keep only one of {} and {}, or choose one with -c",
             first.display(),
             last.display()
         );

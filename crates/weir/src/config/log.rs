@@ -1,4 +1,4 @@
-//! The section `log`: how much is said, and in which form.
+//! The section `log`: how much is logged, and in which form.
 
 use tracing_subscriber::EnvFilter;
 use weir_config::{choices, section};
@@ -6,7 +6,7 @@ use weir_config::{choices, section};
 section! {
     /// What Weir writes to standard error.
     pub struct Config in "log" {
-        /// error, warn, info, debug or trace; parts may differ, as in info,weir_tracker=debug.
+        /// error, warn, info, debug or trace; parts of Weir may have their own, as in info,weir_tracker=debug.
         level: String = "info", check |text| level(text), variable "WEIR_LOG";
         /// text for people, json for programs.
         format: Format = "text", at start, variable "WEIR_LOG_FORMAT";
@@ -30,7 +30,7 @@ fn level(text: &str) -> Result<(), &'static str> {
         let level = part.rsplit_once('=').map_or(part, |(_, level)| level);
         LEVELS.contains(&level.trim())
     };
-    // The filter takes any single word for the name of a part, so both must agree.
+    // `EnvFilter` alone would take a mistyped level for the name of a crate.
     if text.split(',').all(known) && EnvFilter::try_new(text).is_ok() {
         return Ok(());
     }

@@ -16,27 +16,27 @@ section! {
         public: bool = "false";
         /// Address of the NNTP server; null switches it off.
         nntp_listen: Option<SocketAddr> = "127.0.0.1:1119";
-        /// Address of the NNTP server with TLS; needs tls_cert and tls_key.
+        /// Address of the NNTP server with TLS; needs tls_cert and tls_key, null switches it off.
         nntps_listen: Option<SocketAddr> = "null";
         /// File with the certificate chain (PEM).
         tls_cert: Option<PathBuf> = "null";
         /// File with the private key (PEM).
         tls_key: Option<PathBuf> = "null";
-        /// Waiting this long makes a job of any class the next one.
+        /// A job that has waited this long goes next, whatever its class.
         aging: Duration = "10s", check check::some_time;
         /// How overviews are fetched: auto, over, hdr or head.
         overview: Overview = "auto";
-        /// A page is given after this time at the latest, with what has arrived.
+        /// A page is sent after this time at the latest, with what has arrived by then.
         deadline: Duration = "10s", check check::some_time;
-        /// Jobs that may wait.
+        /// Maximum queued jobs.
         queue_size: NonZeroU32 = "10000";
-        /// Commands on their way on one connection.
+        /// Maximum unanswered commands per connection.
         pipeline_depth: NonZeroU32 = "4";
-        /// Overview lines fetched at once.
+        /// Overview lines fetched per request.
         overview_lines: NonZeroU32 = "500";
-        /// A cached answer that was checked longer ago is served and checked again.
+        /// A cached answer older than this is served, and checked again meanwhile.
         refresh_after: Duration = "30s";
-        /// Overview and articles kept on disk at most.
+        /// Maximum size of overviews and articles on disk.
         disk: Size = "2GiB";
         /// Whether news servers may have private addresses.
         allow_private_upstreams: bool = "true";
@@ -46,7 +46,7 @@ section! {
         cache: Cache;
     }
     lists |fields| {
-        /// The news servers.
+        /// The news servers that are read.
         servers: Vec<Server> = {
             let list = fields.list();
             fields.distinct::<Server>("name");
@@ -69,9 +69,9 @@ section! {
         thread: Duration = "5m";
         /// The list of newsgroups.
         groups: Duration = "1h";
-        /// Count and newest article of a newsgroup.
+        /// Article count and newest article of a newsgroup.
         group_stats: Duration = "5m";
-        /// Memory for all of it.
+        /// Memory for all of them.
         memory: Size = "64MiB";
     }
 }
@@ -79,7 +79,7 @@ section! {
 choices! {
     /// How overviews are fetched.
     pub enum Overview {
-        /// The first that the server can, in the order below.
+        /// The first of the following that the server supports.
         Auto = "auto",
         /// By OVER: one command for all headers.
         Over = "over",
@@ -111,7 +111,7 @@ impl Config {
             .nntps_listen
             .is_some_and(|tls| tls.port() != 0 && Some(tls) == self.nntp_listen)
         {
-            fields.refuse("nntps_listen", "choose another address than nntp_listen");
+            fields.refuse("nntps_listen", "choose an address other than nntp_listen");
         }
     }
 }

@@ -8,7 +8,7 @@ use weir_config::{Field, Fields, Item, Secret, Table, check, choices};
 /// A news server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// How it is called in pages, logs and metrics.
+    /// Its name in pages, logs and metrics.
     pub name: String,
     /// Its host name or address.
     pub host: String,
@@ -16,26 +16,26 @@ pub struct Server {
     pub port: NonZeroU16,
     /// Whether the connection is encrypted.
     pub tls: Tls,
-    /// The name to sign in with.
+    /// The user name to sign in with.
     pub username: Option<String>,
     /// The password to sign in with.
     pub password: Option<Secret>,
-    /// Connections at once.
+    /// Maximum open connections.
     pub connections: NonZeroU32,
-    /// The lower is asked first.
+    /// Lower numbers are asked first.
     pub priority: u32,
-    /// Time for one call.
+    /// Timeout of one call.
     pub timeout: Duration,
 }
 
 choices! {
     /// Whether a connection is encrypted.
     pub enum Tls {
-        /// TLS first; plain only where nothing secret is sent.
+        /// TLS if possible; plain only if no password is sent.
         Auto = "auto",
         /// TLS from the first byte.
         Tls = "tls",
-        /// TLS after a first command.
+        /// TLS after a `STARTTLS` command.
         Starttls = "starttls",
         /// Never.
         Off = "off",
@@ -51,7 +51,7 @@ const HOST: Field<String> = Field::needed("host", "Host name or address.").check
 const PORT: Field<Option<NonZeroU32>> = Field::new(
     "port",
     "null",
-    "Port; null is 119 with tls off or starttls, else 563.",
+    "Port; null for 119 with tls off or starttls, else 563.",
 )
 .check(|port| {
     if port.is_some_and(|port| port.get() > 65535) {
@@ -60,13 +60,14 @@ const PORT: Field<Option<NonZeroU32>> = Field::new(
         Ok(())
     }
 });
-const TLS: Field<Tls> = Field::new("tls", "auto", "auto, tls, starttls or off.");
-const USERNAME: Field<Option<String>> = Field::new("username", "null", "Name to sign in with.");
+const TLS: Field<Tls> = Field::new("tls", "auto", "Encryption: auto, tls, starttls or off.");
+const USERNAME: Field<Option<String>> =
+    Field::new("username", "null", "User name to sign in with.");
 const PASSWORD: Field<Option<Secret>> = Field::new("password", "null", "Password to sign in with.");
-const CONNECTIONS: Field<NonZeroU32> = Field::new("connections", "4", "Connections at once.");
-const PRIORITY: Field<u32> = Field::new("priority", "1", "The lower is asked first.");
+const CONNECTIONS: Field<NonZeroU32> = Field::new("connections", "4", "Maximum open connections.");
+const PRIORITY: Field<u32> = Field::new("priority", "1", "Lower numbers are asked first.");
 const TIMEOUT: Field<Duration> =
-    Field::new("timeout", "30s", "Time for one call.").check(check::some_time);
+    Field::new("timeout", "30s", "Timeout of one call.").check(check::some_time);
 
 impl Item for Server {
     const TABLE: &'static Table = &Table {
@@ -102,13 +103,13 @@ impl Item for Server {
             (Some(_), Some(_)) if tls == Tls::Off => {
                 fields.refuse(
                     "tls",
-                    "choose auto, tls or starttls; a password is never sent in the clear",
+                    "choose auto, tls or starttls; passwords are never sent unencrypted",
                 );
             }
             _ => {}
         }
         if password.is_some() {
-            // The password is not printed, and a name without one could not be read back.
+            // Passwords are not printed, and a user name without a password could not be read back.
             fields.set_aside("username");
         }
         let usual = if matches!(tls, Tls::Off | Tls::Starttls) {
@@ -136,7 +137,7 @@ impl Item for Server {
 
 fn host(text: &str) -> Result<(), &'static str> {
     if text.contains(['/', ' ', '@']) {
-        return Err("a host name or address without scheme and port");
+        return Err("a host name or address, without scheme and port");
     }
     Ok(())
 }

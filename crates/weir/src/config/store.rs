@@ -9,7 +9,7 @@ section! {
     pub struct Config in "store", at start {
         /// Reserved for several nodes that share one Valkey or Redis; keep null.
         redis: Option<SecretUrl> = "null";
-        /// Changed rows are written at least this often; a crash loses no more.
+        /// How often changed rows are written; a crash loses at most what changed in this time.
         write_every: Duration = "1s", check check::some_time;
     }
     gone {
