@@ -8,7 +8,7 @@ use weir_config::{Section, sample, to_table, to_yaml};
 use crate::cli::{Check, Cli};
 use crate::config::{Config, Loaded, load};
 
-/// Prints the resolved configuration, its explanation or the sample to `out`, and the verdict to `notes`.
+/// Prints the configuration in use, each value with its source, or the sample to `out`, and the verdict to `notes`.
 pub fn check(check: Check, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow::Result<()> {
     if check.sample {
         out.write_all(sample(Config::TABLE).as_bytes())?;
@@ -24,10 +24,13 @@ pub fn check(check: Check, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow
     match file {
         Some(file) => writeln!(
             notes,
-            "weir: the configuration is good ({})",
+            "weir: the configuration is correct ({})",
             file.display()
         )?,
-        None => writeln!(notes, "weir: the configuration is good (no file; defaults)")?,
+        None => writeln!(
+            notes,
+            "weir: the configuration is correct (no file; defaults)"
+        )?,
     }
     Ok(())
 }

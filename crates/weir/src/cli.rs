@@ -1,4 +1,4 @@
-//! The command line: what can be asked of `weir`, and which flags set which keys.
+//! The command line: the commands of `weir`, and which flags set which keys.
 
 use std::path::PathBuf;
 
@@ -16,10 +16,10 @@ use crate::config::{Flag, Sources};
     max_term_width = 100
 )]
 pub struct Cli {
-    /// What to do; `serve` if nothing is said.
+    /// The command; `serve` by default.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// Flags of `serve`, which also work without the word.
+    /// The flags of `serve`, for when no command is given.
     #[command(flatten)]
     pub settings: Settings,
 }
@@ -29,17 +29,17 @@ pub struct Cli {
 pub enum Command {
     /// Run Weir (the default)
     Serve(Settings),
-    /// Check the configuration and print what is in force
+    /// Check the configuration and print the values in use
     Check(Check),
     /// Search the indexers of the running Weir
     Search(Search),
-    /// Print a link that signs a browser in, once, within an hour
+    /// Print a sign-in link, which works once within an hour
     SignIn(Settings),
-    /// Print the configuration of the indexers that another program has
+    /// Print the indexers of another program as configuration
     Import {
-        /// Which program it is
+        /// The program
         from: From,
-        /// Its address, as a browser opens it
+        /// Its address, as opened in a browser
         url: String,
         /// Its API key
         key: String,
@@ -53,7 +53,7 @@ pub enum Command {
     Man,
 }
 
-/// A program whose indexers can be taken over.
+/// A program whose indexers can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum From {
     /// Prowlarr
@@ -62,10 +62,10 @@ pub enum From {
     Jackett,
 }
 
-/// What is searched for, and where.
+/// What to search for, and where.
 #[derive(Debug, Args)]
 pub struct Search {
-    /// What to search for; nothing gives the latest releases
+    /// Search terms; leave out for the latest releases
     #[arg(default_value = "")]
     pub query: String,
     /// Only these categories, by number
@@ -74,24 +74,24 @@ pub struct Search {
     /// Only these indexers
     #[arg(long = "indexer", value_name = "NAME", value_delimiter = ',')]
     pub indexers: Vec<String>,
-    /// Ask again what is known already
+    /// Ignore the cache
     #[arg(long)]
     pub no_cache: bool,
     /// Print the whole answer as JSON
     #[arg(long)]
     pub json: bool,
-    /// Releases to print at most
+    /// Maximum releases to print
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     pub limit: usize,
-    /// Where Weir is.
+    /// Which Weir to ask.
     #[command(flatten)]
     pub remote: Remote,
 }
 
-/// How the running Weir is reached.
+/// How to reach the running Weir.
 #[derive(Debug, Args)]
 pub struct Remote {
-    /// Address of the running Weir [default: WEIR_URL, else as configured, on this machine]
+    /// Address of the running Weir [default: WEIR_URL, else this machine, as configured]
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
     /// Its key [default: WEIR_KEY, else as configured, else from the data directory]
@@ -102,13 +102,13 @@ pub struct Remote {
     pub settings: Settings,
 }
 
-/// What `check` is asked to print.
+/// What `check` prints.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Print each value with the place it came from
+    /// Print each value with its source
     #[arg(long)]
     pub explain: bool,
-    /// Print a commented sample file with all keys and defaults, and check nothing
+    /// Print a commented sample file with all keys and defaults, without checking anything
     #[arg(long, conflicts_with = "explain")]
     pub sample: bool,
     /// The same flags as `serve`.
@@ -116,13 +116,14 @@ pub struct Check {
     pub settings: Settings,
 }
 
-/// Flags that set keys. Values are checked with the rest of the configuration, so that all mistakes come at once.
+/// Flags that set keys. Their values are checked with the rest of the configuration, so that all mistakes are reported
+/// together.
 #[derive(Debug, Default, Args)]
 pub struct Settings {
     /// Configuration file, YAML or TOML [default: ./weir.yaml or ./weir.toml, then /etc/weir/]
     #[arg(short = 'c', long = "config", value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Directory of all state
+    /// Directory that holds all state
     #[arg(long, value_name = "DIR")]
     data: Option<String>,
     /// Address of the pages and the API
@@ -137,46 +138,46 @@ pub struct Settings {
     /// File with the list of forwarders
     #[arg(short = 'f', long = "forwarders", value_name = "FILE")]
     forwarders: Option<String>,
-    /// Announces that may wait to be forwarded
+    /// Maximum announces waiting to be forwarded
     #[arg(short = 'Q', long = "queue-size", value_name = "COUNT")]
     queue_size: Option<String>,
-    /// Forwarder workers that are always there
+    /// Minimum forwarder workers
     #[arg(short = 'w', long = "workers", value_name = "COUNT")]
     workers: Option<String>,
-    /// Forwarder workers at most
+    /// Maximum forwarder workers
     #[arg(short = 'W', long = "max-workers", value_name = "COUNT")]
     max_workers: Option<String>,
-    /// Queue fill from which workers are added
+    /// Queue fill at which workers are added
     #[arg(long, value_name = "PERCENT")]
     queue_scale_threshold: Option<String>,
-    /// Queue fill from which fewer forwarders are asked per announce
+    /// Queue fill at which fewer forwarders are asked per announce
     #[arg(long, value_name = "PERCENT")]
     queue_throttle_threshold: Option<String>,
     /// How many forwarders are asked then; 0 switches throttling off
     #[arg(long, value_name = "COUNT")]
     queue_throttle_top: Option<String>,
-    /// Queue fill from which first announces are limited; 0 switches the limit off
+    /// Queue fill at which first announces are limited; 0 switches the limit off
     #[arg(long, value_name = "PERCENT")]
     queue_rate_limit_threshold: Option<String>,
-    /// First announces a second, once limited
+    /// First announces per second while they are limited
     #[arg(long, value_name = "COUNT")]
     rate_limit_initial_ps: Option<String>,
-    /// First announces at once, once limited
+    /// First announces in one burst while they are limited
     #[arg(long, value_name = "COUNT")]
     rate_limit_initial_burst: Option<String>,
-    /// How long an overloaded forwarder is left alone
+    /// Cooldown of an overloaded forwarder
     #[arg(long, value_name = "DURATION")]
     forwarder_suspend: Option<String>,
-    /// What is logged: error, warn, info, debug or trace
+    /// Log level: error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
-    /// Form of the log: text or json
+    /// Log format: text or json
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<String>,
 }
 
 impl Settings {
-    /// These flags over this process's environment over the usual files.
+    /// These flags, this process's environment and the usual places for a file.
     pub fn sources(self) -> Sources {
         Sources {
             file: self.config.clone(),

@@ -1,4 +1,4 @@
-//! `weir import`: takes over the indexers of Prowlarr or Jackett as lines of configuration.
+//! `weir import`: prints the indexers of Prowlarr or Jackett as lines of configuration.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -11,14 +11,14 @@ use weir_search_proto::{ListedIndexer, read_indexers};
 use crate::cli::From;
 use crate::remote::Remote;
 
-/// One indexer as it is written.
+/// One indexer, as it will be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Entry {
     name: String,
     url: String,
     usenet: bool,
     priority: Option<u64>,
-    /// The key of a limit and the limit.
+    /// The keys and values of its limits.
     limits: Vec<(&'static str, u64)>,
     tags: Vec<String>,
     enabled: bool,
@@ -27,7 +27,7 @@ struct Entry {
 /// Asks the program and prints its indexers as configuration.
 ///
 /// # Errors
-/// When it cannot be asked, or has none.
+/// If it cannot be reached, or has no indexers.
 pub fn run(
     from: From,
     url: &str,
@@ -47,18 +47,21 @@ pub fn run(
         }
     })?;
     if entries.is_empty() {
-        bail!("{url} has no indexers that are set up");
+        bail!("{url} has no configured indexers");
     }
     out.write_all(text(&entries, key).as_bytes())?;
+    let count = match entries.len() {
+        1 => "1 indexer".to_owned(),
+        count => format!("{count} indexers"),
+    };
     let off = entries.iter().filter(|entry| !entry.enabled).count();
     let off = match off {
         0 => String::new(),
-        off => format!("; {off} that are switched off there are commented out"),
+        off => format!("; {off} disabled there, commented out here"),
     };
     writeln!(
         notes,
-        "weir: {} indexers{off}. Put the lines into weir.yaml, then `weir check`",
-        entries.len()
+        "weir: {count}{off}. Add the lines to weir.yaml, then run `weir check`"
     )?;
     Ok(())
 }
@@ -68,7 +71,7 @@ async fn prowlarr(remote: &Remote) -> anyhow::Result<Vec<Entry>> {
     let list = list
         .as_array()
         .context("this is not Prowlarr's list of indexers")?;
-    // Older ones have none; tags are a comfort.
+    // Older versions have no tags, and indexers work without them.
     let tags = remote.get("/api/v1/tag").await.unwrap_or_default();
     let entries = list.iter().filter_map(|indexer| {
         let id = indexer["id"].as_u64()?;
@@ -85,7 +88,7 @@ async fn prowlarr(remote: &Remote) -> anyhow::Result<Vec<Entry>> {
     Ok(distinct(entries.collect()))
 }
 
-/// What its owner allowed it to be asked, per day or per hour.
+/// The limits its owner set, per day or per hour.
 fn limits(fields: &Value) -> Vec<(&'static str, u64)> {
     let field = |name: &str| {
         let all = fields.as_array()?;
@@ -141,7 +144,7 @@ async fn jackett(remote: &Remote, key: &str) -> anyhow::Result<Vec<Entry>> {
     Ok(distinct(entries.collect()))
 }
 
-/// A name as it can stand in a path.
+/// A name that `check::path_word` accepts.
 fn word(name: &str) -> String {
     let mut word = String::new();
     for letter in name.trim().chars().take(60) {
@@ -157,7 +160,7 @@ fn word(name: &str) -> String {
     }
 }
 
-/// Gives each a name of its own.
+/// Makes the names distinct.
 fn distinct(mut entries: Vec<Entry>) -> Vec<Entry> {
     for place in 0..entries.len() {
         let (before, rest) = entries.split_at_mut(place);
@@ -172,7 +175,7 @@ fn distinct(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-/// The lines.
+/// The lines of configuration.
 fn text(entries: &[Entry], key: &str) -> String {
     let mut text = "search:\n  indexers:\n".to_owned();
     for entry in entries {

@@ -37,14 +37,14 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The reader of our output has seen enough, as in `weir man | head`.
+/// Whether the reader of our output has closed the pipe, as in `weir man | head`; that is not an error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
     kind == Some(io::ErrorKind::BrokenPipe)
 }
 
-/// Exit code 2 for what the operator wrote, 1 for everything else. The last words go to standard error;
-/// if that is gone too there is nobody to tell.
+/// Exit code 2 for mistakes in the configuration, 1 for everything else. Errors of writing to standard error are
+/// ignored: there is nobody left to tell.
 fn report(error: &anyhow::Error) -> ExitCode {
     let mut notes = io::stderr().lock();
     let Some(mistakes) = error.downcast_ref::<Mistakes>() else {

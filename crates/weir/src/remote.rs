@@ -1,4 +1,4 @@
-//! Speaks to a running Weir, or to another program's API, from the terminal.
+//! Talks to a running Weir, or to another program's API, for commands in the terminal.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use weir_net::{Reach, Roots, System};
 use crate::cli;
 use crate::config::{Config, load};
 
-/// Bytes of an answer at most.
+/// Maximum size of an answer.
 const ANSWER: usize = 64 << 20;
-/// The variables that hold key and address.
+/// The environment variables with key and address.
 const KEY: &str = "WEIR_KEY";
 const URL: &str = "WEIR_URL";
-/// Time for one answer.
+/// Timeout of one request.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An API and the key to it.
+/// An API and its key.
 pub struct Remote {
     client: Client,
     base: String,
@@ -29,10 +29,10 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// An API at this address.
+    /// The API at this address.
     ///
     /// # Errors
-    /// When there is no way out.
+    /// If the HTTP client cannot be set up.
     pub fn new(base: &str, key: Secret) -> anyhow::Result<Self> {
         let client = Client::new(Arc::new(System::new()), Roots::System, Limits::default())?;
         Ok(Self {
@@ -42,10 +42,10 @@ impl Remote {
         })
     }
 
-    /// The running Weir that these flags, the environment and the configuration mean.
+    /// The running Weir that flags, environment or configuration point to.
     ///
     /// # Errors
-    /// When the configuration has mistakes, or no key is to be had.
+    /// If the configuration has mistakes, or there is no key.
     pub fn running(flags: cli::Remote) -> anyhow::Result<Self> {
         let cli::Remote { url, key, settings } = flags;
         let given = key.or_else(|| variable(KEY));
@@ -67,21 +67,21 @@ impl Remote {
         Self::new(&base, key)
     }
 
-    /// Where it is.
+    /// Its address, without a slash at the end.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// Asks for JSON.
+    /// Gets JSON.
     ///
     /// # Errors
-    /// When there is no answer, or one that says no.
+    /// If there is no answer, or an error status.
     pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
         let body = self.ask(path, None).await?;
         serde_json::from_slice(&body).with_context(|| self.not_its_api())
     }
 
-    /// Asks for bytes.
+    /// Gets bytes.
     ///
     /// # Errors
     /// As [`Remote::get`].
@@ -101,7 +101,7 @@ impl Remote {
     async fn ask(&self, path: &str, post: Option<&str>) -> anyhow::Result<Vec<u8>> {
         let url = format!("{}{path}", self.base);
         let url = SecretUrl::parse(&url).filter(|url| matches!(url.scheme(), "http" | "https"));
-        let url = url.with_context(|| format!("{} is not the address of a web page", self.base))?;
+        let url = url.with_context(|| format!("{} is not an http or https address", self.base))?;
         let request = Request {
             body_limit: ANSWER,
             reach: Reach::Everywhere,
@@ -118,14 +118,14 @@ impl Remote {
         match answer.status {
             200..300 => Ok(answer.body.to_vec()),
             401 | 403 => {
-                bail!("{base} does not accept the key; give the right one with --key or WEIR_KEY")
+                bail!("{base} rejected the key; give the right one with --key or WEIR_KEY")
             }
             status => bail!("{base} answered {status}: {}", said(&answer.body)),
         }
     }
 
     fn not_its_api(&self) -> String {
-        format!("what answers at {} is something else", self.base)
+        format!("{} did not send JSON; check the address", self.base)
     }
 }
 
@@ -135,7 +135,7 @@ fn variable(name: &str) -> Option<String> {
     value.filter(|value| !value.is_empty())
 }
 
-/// What an error says.
+/// The message of an error.
 fn said(body: &[u8]) -> String {
     let json: Option<Value> = serde_json::from_slice(body).ok();
     let error = json.as_ref().and_then(|json| json["error"].as_str());
@@ -155,13 +155,13 @@ fn configured(config: &Config) -> anyhow::Result<Secret> {
     let kept = weir_web::kept_key(&state).ok().flatten();
     kept.with_context(|| {
         format!(
-            "there is no key in {}. Is Weir running here? Else give --url and --key (or WEIR_KEY)",
+            "there is no key in {}. If Weir does not run on this machine, give --url and --key (or WEIR_KEY)",
             state.display()
         )
     })
 }
 
-/// The address as a program on this machine reaches it.
+/// The address at which a program on this machine can connect.
 pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -1,4 +1,4 @@
-//! `weir search`: asks the indexers of a running Weir and shows how that goes.
+//! `weir search`: searches the indexers of a running Weir and shows the progress.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -12,19 +12,19 @@ use weir_engine::words;
 use crate::cli::Search;
 use crate::remote::Remote;
 
-/// How often a running search is looked at.
+/// How often a running search is polled.
 const LOOK: Duration = Duration::from_millis(250);
-/// A search ends by its own deadline; this is for one that nobody ends.
+/// A search ends at its own deadline; this is in case that never happens.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// Cells of a bar.
 const BAR: u64 = 20;
 /// Characters of a title in the table.
 const TITLE: usize = 70;
 
-/// Runs it. The exit code is 1 if nothing could be asked.
+/// Runs the command. The exit code is 1 if no indexer answered, not even from the cache.
 ///
 /// # Errors
-/// When Weir cannot be reached or does not take the question.
+/// If Weir cannot be reached or refuses the search.
 pub fn run(args: Search) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -42,7 +42,9 @@ async fn search(args: Search) -> anyhow::Result<ExitCode> {
     });
     let remote = Remote::running(args.remote)?;
     let begun = remote.post("/api/v1/searches", &question).await?;
-    let id = begun["id"].as_str().context("Weir gave the search no id")?;
+    let id = begun["id"]
+        .as_str()
+        .context("the answer has no search ID")?;
     let path = format!("/api/v1/searches/{id}?limit={}", args.limit);
     let mut notes = Notes::new(args.json);
     let until = Instant::now() + PATIENCE;
@@ -66,7 +68,7 @@ async fn search(args: Search) -> anyhow::Result<ExitCode> {
     Ok(code(&last))
 }
 
-/// Whether anybody was asked and answered, now or before.
+/// Success if any indexer answered, now or from the cache.
 fn code(state: &Value) -> ExitCode {
     let given = indexers(state).any(|indexer| {
         let state = indexer["state"].as_str().unwrap_or_default();
@@ -83,13 +85,13 @@ fn indexers(state: &Value) -> impl Iterator<Item = &Value> {
     list.into_iter().flatten()
 }
 
-/// What goes on meanwhile, on standard error: bars on a terminal, else a line for each that is done.
+/// The progress on standard error: bars on a terminal, otherwise a line for each indexer that is done.
 struct Notes {
     quiet: bool,
     terminal: bool,
-    /// Lines that stand there and are written over.
+    /// Lines drawn so far, which the next ones overwrite.
     drawn: usize,
-    /// Who was told of already.
+    /// Indexers that already have a line.
     told: Vec<String>,
 }
 
@@ -126,7 +128,7 @@ impl Notes {
         err.flush()
     }
 
-    /// A line for each that was not done before.
+    /// A line for each indexer that is newly done.
     fn news(&mut self, state: &Value) -> Vec<String> {
         let finished = state["finished"] == true;
         let done = indexers(state).filter(|indexer| finished || indexer["state"] != "asking");
@@ -164,7 +166,7 @@ fn bar(indexer: &Value, state: &Value) -> String {
     format!("{:<20} {cells} {}", text(&indexer["name"]), said(indexer))
 }
 
-/// What became of an indexer, and why.
+/// The state of an indexer, with the reason.
 fn said(indexer: &Value) -> String {
     let (says, reason) = (text(&indexer["says"]), text(&indexer["reason"]));
     let until = match &indexer["until"] {
@@ -177,7 +179,7 @@ fn said(indexer: &Value) -> String {
     }
 }
 
-/// The releases, one a line, and the sentence that closes them.
+/// The releases, one per line, and the closing sentence.
 fn table(state: &Value) -> String {
     let releases = state["releases"].as_array();
     let mut rows = vec![["TITLE", "SIZE", "SEEDS", "DATE", "FROM"].map(str::to_owned)];
@@ -208,7 +210,7 @@ fn table(state: &Value) -> String {
     text += &self::text(&state["sentence"]);
     let (shown, all) = (rows.len() - 1, state["count"].as_u64().unwrap_or(0));
     if (shown as u64) < all {
-        text += &format!(" {shown} of {all} releases are shown; --limit shows more.");
+        text += &format!(" Showing {shown} of {all} releases; --limit shows more.");
     }
     text.push('\n');
     text
@@ -243,7 +245,7 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A value as plain text; what an indexer wrote moves no cursor.
+/// A value as plain text. Control characters are dropped, so that an indexer cannot move the cursor.
 fn text(value: &Value) -> String {
     let text = value.as_str().unwrap_or_default();
     text.chars().filter(|letter| !letter.is_control()).collect()
@@ -260,7 +262,7 @@ mod tests {
             "indexers": [
                 { "name": "one", "state": "answered", "says": "2 results · 0.8 s", "reason": null, "full": true,
                   "until": null, "cached_seconds": null },
-                { "name": "two", "state": "skipped", "says": "skipped", "reason": "it rests: it answered 500",
+                { "name": "two", "state": "skipped", "says": "skipped", "reason": "it is cooling down: it answered 500",
                   "until": "2026-11-16T07:00:00Z", "full": false, "cached_seconds": null },
             ],
             "releases": [
@@ -279,7 +281,7 @@ TITLE           SIZE  SEEDS        DATE  FROM
 A[2Jb         658 MB      7  2026-11-15  one
 Longer title       –      –           –  one, two
 
-2 results from 1 of 2 indexers. 1 skipped. Finished in 0.8 s. 2 of 3 releases are shown; --limit shows more.
+2 results from 1 of 2 indexers. 1 skipped. Finished in 0.8 s. Showing 2 of 3 releases; --limit shows more.
 ";
         assert_eq!(table(&state()), expected);
     }
@@ -290,7 +292,7 @@ Longer title       –      –           –  one, two
         let lines = notes.news(&state());
         assert_eq!(lines[0], "one: 2 results · 0.8 s");
         assert!(
-            lines[1].starts_with("two: skipped: it rests"),
+            lines[1].starts_with("two: skipped: it is cooling down"),
             "{}",
             lines[1]
         );

@@ -32,13 +32,13 @@ use self::logs::Logs;
 use self::reload::Running;
 use self::signals::{Signal, Signals};
 
-/// How often the file of forwarders is looked at.
+/// How often the file of forwarders is checked for changes.
 const WATCH: Duration = Duration::from_secs(2);
 
 /// Runs until stopped. `sources` is kept for reloads.
 ///
 /// # Errors
-/// When something that Weir needs (its directory, a port) is not to be had; the error says what to do.
+/// If something that Weir needs (its directory, a port) is not available; the error says what to do.
 pub fn run(loaded: Loaded, sources: Sources) -> anyhow::Result<ExitCode> {
     let logs = Logs::start(&loaded.config.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -47,19 +47,19 @@ pub fn run(loaded: Loaded, sources: Sources) -> anyhow::Result<ExitCode> {
         .build()
         .context("cannot start the worker threads")?;
     let outcome = runtime.block_on(serve(loaded, sources, logs));
-    // Threads of the runtime that still wait for something must not keep the process.
+    // Blocking threads that still wait for something must not keep the process alive.
     runtime.shutdown_background();
     outcome
 }
 
-/// Lets `/readyz` and `/metrics` say what became of all that must not end.
+/// Lets `/readyz` and `/metrics` report whether everything that must run is still running.
 fn watch(contribution: Contribution, vitals: &Vitals, state: &File) -> Contribution {
     let (missing, counted, state) = (vitals.clone(), vitals.clone(), state.clone());
     contribution
         .missing(move || {
             let mut all = missing.missing();
             if !state.is_writable() {
-                all.push("state.db is not written any more: restart Weir".to_owned());
+                all.push("state.db is no longer written: restart Weir".to_owned());
             }
             all
         })
@@ -118,7 +118,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
             }
             _ = look.tick() => running.reload_if_changed(&mut forwarders_file),
             signal = signals.next() => match signal {
-                Signal::Reload => drop(running.reload()), // the log has what came of it
+                Signal::Reload => drop(running.reload()), // the log has the result
                 Signal::Stop { name, .. } if !stop.is_cancelled() => {
                     tracing::info!(signal = name, drain = ?config.drain, "stopping; a second signal stops at once");
                     stop.cancel();
@@ -131,7 +131,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
             },
         }
     };
-    // A stop at once waits for nobody, also if it is asked for only now.
+    // After a second signal nothing is waited for, even if it only arrives now.
     let drain = match code == ExitCode::SUCCESS {
         true => config.drain,
         false => Duration::ZERO,

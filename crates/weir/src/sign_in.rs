@@ -1,5 +1,5 @@
-//! `weir sign-in`: a new sign-in link, made in the data directory itself, whether Weir runs or not. Whoever may write there
-//! may do everything anyway, so nothing else is asked for.
+//! `weir sign-in`: makes a new sign-in link directly in the data directory, whether Weir is running or not. Whoever can
+//! write there can do everything anyway, so no key is needed.
 
 use std::io::Write;
 
@@ -11,10 +11,10 @@ use crate::cli::Settings;
 use crate::config::load;
 use crate::remote::reachable;
 
-/// Prints the link alone to `out`, for scripts, and what is to be known about it to `notes`.
+/// Prints only the link to `out`, for scripts, and an explanation to `notes`.
 ///
 /// # Errors
-/// When the configuration has mistakes, or the data directory cannot be used.
+/// If the configuration has mistakes, or the data directory cannot be used.
 pub fn run(settings: Settings, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow::Result<()> {
     let config = load(&settings.sources())?.config;
     let state = config.data.join("state.db");
@@ -24,16 +24,16 @@ pub fn run(settings: Settings, out: &mut dyn Write, notes: &mut dyn Write) -> an
     };
     let SignInLink { path, address } = made.with_context(|| {
         format!(
-            "no Weir was started with {} yet. Start it, its first start prints a link; or give the right directory with --data DIR or -c FILE",
+            "Weir has never been started with {}. Start it: the first start prints a link. Or give the right directory with --data DIR or -c FILE",
             state.display()
         )
     })?;
-    // Flags of the running Weir are not in our configuration, but where it listens is in its file.
+    // We do not know the flags of the running Weir, but it has noted its address in the file.
     let address = reachable(address.unwrap_or(config.web.listen));
     writeln!(out, "http://{address}{path}")?;
     writeln!(
         notes,
-        "weir: this link signs in once, within an hour, and replaces the one before. From another machine, put the address by which you reach Weir in place of {address}"
+        "weir: this link works once, within an hour, and replaces the one before it. From another machine, replace {address} with the address where you reach Weir"
     )?;
     Ok(())
 }
@@ -41,7 +41,7 @@ pub fn run(settings: Settings, out: &mut dyn Write, notes: &mut dyn Write) -> an
 fn in_words(error: Error) -> anyhow::Error {
     match error {
         Error::Store(error @ Store::Refused { .. }) => anyhow::Error::from(error)
-            .context("cannot make a link; run this as the user that Weir runs as"),
+            .context("cannot make a link; run this as the same user as Weir"),
         Error::Store(error) => anyhow::Error::from(error).context("cannot make a link"),
         other => other.into(),
     }

@@ -41,7 +41,7 @@ fn check_prints_the_configuration_and_a_verdict() {
     );
     assert_eq!(
         notes(&output),
-        "weir: the configuration is good (weir.yaml)\n"
+        "weir: the configuration is correct (weir.yaml)\n"
     );
 }
 
@@ -98,7 +98,7 @@ fn no_configuration_is_good() {
     assert!(output.status.success());
     assert_eq!(
         notes(&output),
-        "weir: the configuration is good (no file; defaults)\n"
+        "weir: the configuration is correct (no file; defaults)\n"
     );
 }
 

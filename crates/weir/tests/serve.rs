@@ -314,11 +314,11 @@ fn the_settings_page_says_what_a_reload_changed_and_when_it_holds() {
     );
     let page = ask(address, "GET /settings?reloaded=look+elsewhere", key);
     assert!(
-        page.contains("Now in force: web.sign_in_tries. With the next start: web.limits.headers."),
+        page.contains("Now in use: web.sign_in_tries. At the next start: web.limits.headers."),
         "{page}"
     );
     assert!(!page.contains("elsewhere"), "{page}");
-    assert!(!ask(address, "GET /settings", key).contains("Now in force"));
+    assert!(!ask(address, "GET /settings", key).contains("Now in use"));
 }
 
 #[test]

@@ -14,16 +14,16 @@ const LOCK: &str = "weir.lock";
 #[derive(Debug)]
 pub(super) struct Data {
     path: PathBuf,
-    /// The operating system lets go of the lock with the file, also when the process is killed.
+    /// The operating system releases the lock with the file, even if the process is killed.
     _lock: File,
 }
 
 impl Data {
-    /// Makes the directory if there is none, and takes it.
+    /// Creates the directory if there is none, and locks it.
     pub(super) fn lock(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
         DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(|| {
-            format!("cannot make the data directory {shown}. Choose one that Weir may write to with --data DIR or `data:`")
+            format!("cannot create the data directory {shown}. Choose one that Weir can write to, with --data DIR or `data:`")
         })?;
         let file = path.join(LOCK);
         let mut lock = OpenOptions::new()
@@ -34,12 +34,12 @@ impl Data {
             .mode(0o600)
             .open(&file)
             .with_context(|| {
-                format!("cannot write to the data directory {shown}. Give Weir the right to, or choose another with --data DIR")
+                format!("cannot write to the data directory {shown}. Give Weir permission, or choose another directory with --data DIR")
             })?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => bail!(
-                "the data directory {shown} is in use by another Weir{}. Stop that one, or give this one a directory of its own with --data DIR",
+                "the data directory {shown} is in use by another Weir{}. Stop that one, or give this one its own directory with --data DIR",
                 holder(&mut lock),
             ),
             Err(TryLockError::Error(error)) => {
@@ -61,7 +61,7 @@ impl Data {
     }
 }
 
-/// Which process holds the lock, as far as it said so.
+/// The process that holds the lock, if it has written its id yet.
 fn holder(lock: &mut File) -> String {
     let mut text = String::new();
     let read = lock

@@ -1,7 +1,7 @@
-//! How many connections and files the process may have open: as many as the system lets it, and each part its own.
+//! Divides the limit on open files among the parts of Weir.
 //!
-//! All parts draw on one limit. Without a division, connections to the tracker would take the last descriptor, and
-//! pages, databases and calls to upstreams would fail with it.
+//! All parts share one limit. Without a division, connections to the tracker could take the last descriptor, and
+//! pages, databases and calls to upstreams would fail.
 
 use std::num::NonZeroU32;
 
@@ -9,13 +9,13 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::Config;
 
-/// Databases, files, sockets of listeners, logs, connections on their way from one listener to the other, and those
-/// that are ended for others but not closed yet.
+/// Databases, files, listening sockets, logs, connections being passed from one listener to the other, and those
+/// that were ended to make room but are not closed yet.
 const FILES: u64 = 768;
-/// For each call to an upstream: its connection, and one kept for the next.
+/// For each call to an upstream: its connection, and one kept open for the next.
 const PER_CALL: u64 = 2;
 
-/// Connections that each listener may keep.
+/// Connections that each listener may have open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shares {
     web: u64,
@@ -23,11 +23,11 @@ struct Shares {
 }
 
 impl Shares {
-    /// What `limit` leaves of the wanted connections, with so many calls to upstreams under way: what is missing is
-    /// missing to the tracker, down to half of what listeners have together.
+    /// How many of the wanted connections fit within `limit`, next to this many calls to upstreams. The tracker gives up
+    /// connections first, until it has half of what is left for listeners.
     fn of(self, limit: u64, calls: u64) -> Self {
         let others = FILES.saturating_add(calls.saturating_mul(PER_CALL));
-        // A limit this low is not meant for many upstreams either.
+        // A limit this low is not meant for many upstreams, so listeners get at least half.
         let others = others.min(limit / 2);
         let connections = limit - others;
         let web = self.web.min(connections.div_ceil(2));
@@ -38,7 +38,7 @@ impl Shares {
     }
 }
 
-/// Raises the limit to the highest that is allowed; says what it is then, `None` if there is none.
+/// Raises the limit to the highest allowed and returns it; `None` if there is no limit.
 fn raise() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit {
@@ -51,8 +51,8 @@ fn raise() -> Option<u64> {
     limit.maximum
 }
 
-/// Raises the limit. If it stays below what the configuration promises, listeners get fewer connections, and the log
-/// says so.
+/// Raises the limit. If it is still too low for the configured connections, listeners get fewer, and a warning is
+/// logged.
 pub(super) fn divide(config: &mut Config) {
     let Some(limit) = raise() else {
         return;
@@ -71,7 +71,7 @@ pub(super) fn divide(config: &mut Config) {
         limit,
         tracker = given.tracker,
         web = given.web,
-        "fewer files may be open than connections are configured, so listeners keep fewer; raise the limit (LimitNOFILE= in systemd, ulimit -n) or lower tracker.http_connections"
+        "the limit on open files is too low for the configured connections, so listeners accept fewer; raise the limit (LimitNOFILE= in systemd, ulimit -n) or lower tracker.http_connections"
     );
     let at_least_one = |given| {
         u32::try_from(given)

@@ -12,21 +12,21 @@ use weir_store::state::{SqliteState, State};
 
 use crate::config::{engine, store};
 
-/// Makes engines.
+/// Builds the engine of each front.
 pub(super) struct Engines {
     pub(super) timeline: Timeline,
-    /// All that must not end, of all fronts.
+    /// The tasks that must never end, of all fronts.
     pub(super) vitals: Vitals,
     weather: Weather,
     state: Arc<dyn State>,
-    /// The numbers that hold for all fronts. Classes, crew and capacity are each front's own.
+    /// The settings that all fronts share. Each front replaces classes, crew and capacity.
     general: Policy,
     history: Duration,
     write_every: Duration,
 }
 
 impl Engines {
-    /// Takes the sections `engine` and `store` apart.
+    /// Destructures both sections without `..`, so that a new key does not compile until it is used.
     pub(super) fn new(
         engine: engine::Config,
         store: store::Config,
@@ -52,7 +52,7 @@ impl Engines {
         let store::Config { redis, write_every } = store;
         if redis.is_some() {
             tracing::warn!(
-                "store.redis is not part of this build yet: this Weir shares nothing with others"
+                "store.redis is not implemented yet: this Weir shares nothing with others"
             );
         }
         let general = Policy {
@@ -95,12 +95,12 @@ impl Engines {
         })
     }
 
-    /// The policy that a front makes its own of.
+    /// The policy that each front adapts.
     pub(super) fn general(&self) -> Policy {
         self.general.clone()
     }
 
-    /// Makes the engine of a front, with what was kept of it.
+    /// Builds the engine of a front, with its stored rows.
     pub(super) fn build(
         &self,
         front: &'static str,
@@ -110,7 +110,7 @@ impl Engines {
     ) -> anyhow::Result<Outward> {
         let state = Arc::clone(&self.state);
         let (rows, restored) = Rows::load(front, state, self.timeline, Arc::new(wall))
-            .with_context(|| format!("cannot read what was kept of the front {front}"))?;
+            .with_context(|| format!("cannot read the stored state of the front {front}"))?;
         let options = Options {
             rate,
             keeper: Some(rows.clone()),

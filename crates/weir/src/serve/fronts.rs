@@ -1,4 +1,4 @@
-//! The fronts of this build, all treated alike from their start to their end.
+//! The fronts of this build, all started, reloaded and stopped in the same way.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use super::engine::Engines;
 use super::{search, tracker};
 use crate::config::Config;
 
-/// A front that takes over our configuration.
+/// A front that can reload its part of the configuration.
 type Front = Arc<dyn Reload<Config>>;
 
-/// How each of them is started.
+/// How each front is started.
 const STARTS: [fn(&Base<'_>) -> anyhow::Result<Front>; 2] = [
     |base| Ok(Arc::new(tracker::start(base)?)),
     |base| Ok(Arc::new(search::start(base)?)),
 ];
 
-/// What fronts are started on.
+/// What a front needs to start.
 pub(super) struct Base<'a> {
     pub(super) config: &'a Config,
     /// The data directory.
@@ -50,7 +50,7 @@ impl Fronts {
         self.0.iter().map(|front| front.greeting()).collect()
     }
 
-    /// Does what may be refused, for all of them; nothing changes yet.
+    /// Prepares a reload of all fronts, which any of them may refuse; nothing changes yet.
     pub(super) fn stage(&self, config: &Config) -> Result<Vec<Staged>, Refused> {
         self.0.iter().map(|front| front.stage(config)).collect()
     }

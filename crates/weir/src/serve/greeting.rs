@@ -1,4 +1,4 @@
-//! What a person sees first: where to go, and what to do next.
+//! What the operator sees first: where the pages are, and what to do next.
 
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
@@ -10,10 +10,10 @@ use weir_web::config::Auth;
 use crate::config::Loaded;
 use crate::remote::reachable;
 
-/// Prints where the pages are as the first URL, the key if this start made it, where to announce, and the next step.
+/// Prints the URL of the pages, the key if this start made one, where to announce, and the next step.
 ///
-/// The URL is a sign-in link where somebody reads it: on a terminal, and at the very first start, when there is no other
-/// way in yet. Elsewhere it would only stand in a log, at each start anew.
+/// The URL is a sign-in link if somebody will read it: on a terminal, and at the very first start, when there is no other
+/// way in yet. Otherwise each start would only leave another link in a log.
 pub(super) fn print(
     web: &App,
     address: SocketAddr,
@@ -25,11 +25,11 @@ pub(super) fn print(
     let is_read = io::stdout().is_terminal() || web.is_first_start();
     let mut text = match loaded.config.web.auth {
         Auth::Required if is_read => format!(
-            "Weir is running. Sign in with this link, once, within an hour (`weir sign-in` prints another):\n  {origin}{}\n",
+            "Weir is running. This link signs you in; it works once, within an hour (`weir sign-in` prints another):\n  {origin}{}\n",
             web.sign_in_link()?
         ),
         Auth::Required => format!(
-            "Weir is running. Sign in with the key, or with a link that `weir sign-in` prints:\n  {origin}/\n"
+            "Weir is running. Sign in with the key, or with a link from `weir sign-in`:\n  {origin}/\n"
         ),
         Auth::None => {
             format!("Weir is running, and nobody has to sign in (`web.auth: none`):\n  {origin}/\n")
@@ -51,12 +51,12 @@ pub(super) fn print_key(key: &Secret) {
 
 fn about_key(key: &Secret) -> String {
     format!(
-        "A key was made. It opens the pages and is what programs send; it is not shown again.\n  key: {}\n",
+        "This is your key, for the pages and for programs. You can also find it under Connect.\n  key: {}\n",
         key.expose()
     )
 }
 
-/// Whoever started us may have closed the pipe: the log has the address too.
+/// Errors are ignored: whoever started us may have closed the pipe, and the log has the address too.
 fn write(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -65,12 +65,12 @@ fn write(text: &str) {
 fn next_step(loaded: &Loaded) -> String {
     match &loaded.file {
         Some(file) => format!(
-            "Configured by {}. Send SIGHUP after changing it.\n",
+            "Configuration: {}. Send SIGHUP to reload it.\n",
             file.display()
         ),
-        None => "No configuration file, so defaults hold. To change them:\n  \
+        None => "No configuration file, so the defaults are used. To change them:\n  \
                  weir check --sample > weir.yaml    # every key with its default\n  \
-                 weir check                         # says what is wrong, if anything\n"
+                 weir check                         # reports mistakes, if any\n"
             .to_owned(),
     }
 }

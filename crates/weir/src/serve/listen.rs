@@ -1,4 +1,4 @@
-//! Opens listeners; a refusal says what to do.
+//! Opens listeners; errors say what to do.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -6,13 +6,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use anyhow::anyhow;
 use tokio::net::TcpListener;
 
-/// Listens on `address`, which came from `key` (or `flag`).
+/// Listens on `address`, which was set by `key` or `flag`.
 pub(super) async fn tcp(address: SocketAddr, key: &str, flag: &str) -> anyhow::Result<TcpListener> {
     let bound = any_family(address, key, TcpListener::bind).await;
     bound.map_err(|error| refused(address, key, flag, &error))
 }
 
-/// Says what to do when a port is not to be had.
+/// Explains why a port cannot be opened, and what to do.
 pub(super) fn refused(
     address: SocketAddr,
     key: &str,
@@ -21,7 +21,7 @@ pub(super) fn refused(
 ) -> anyhow::Error {
     let advice = match error.kind() {
         ErrorKind::AddrInUse => format!(
-            "port {} is taken by another program. Stop that one, or choose another port with {flag} or `{key}`",
+            "port {} is taken by another program. Stop that program, or choose another port with {flag} or `{key}`",
             address.port()
         ),
         ErrorKind::AddrNotAvailable => format!(
@@ -29,14 +29,14 @@ pub(super) fn refused(
             address.ip()
         ),
         ErrorKind::PermissionDenied => format!(
-            "ports below 1024 need a right that Weir does not have. Choose a higher port with {flag} or `{key}`"
+            "Weir has no permission to use ports below 1024. Choose a higher port with {flag} or `{key}`"
         ),
         _ => format!("{error}. Choose another address with {flag} or `{key}`"),
     };
     anyhow!("cannot listen on {address}: {advice}")
 }
 
-/// Binds; `[::]` on a machine without IPv6 means all that it has, which is IPv4.
+/// Binds; on a machine without IPv6, `[::]` means all IPv4 addresses.
 async fn any_family<L, F>(
     address: SocketAddr,
     key: &str,
@@ -61,7 +61,7 @@ where
     let Ok(listener) = bind(v4).await else {
         return Err(error);
     };
-    tracing::warn!(key, %error, "this machine has no IPv6: listening on {v4} alone");
+    tracing::warn!(key, %error, "this machine has no IPv6: listening on {v4} only");
     Ok(listener)
 }
 

@@ -9,13 +9,13 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
 use crate::config::log::{Config, Format};
 
-/// The log's level, which a reload may change.
+/// The log level, which a reload can change.
 pub(super) struct Logs {
     filter: reload::Handle<EnvFilter, Registry>,
 }
 
 impl Logs {
-    /// Begins to log. Once in a process.
+    /// Starts logging; works only once per process.
     pub(super) fn start(config: &Config) -> anyhow::Result<Self> {
         let Config { level, format } = config;
         let (filter, handle) = reload::Layer::new(filter(level)?);
@@ -28,7 +28,7 @@ impl Logs {
             .with(filter)
             .with(lines)
             .try_init()
-            .context("the log was started already")?;
+            .context("the log was already started")?;
         Ok(Self { filter: handle })
     }
 
@@ -36,18 +36,18 @@ impl Logs {
     #[cfg(test)]
     pub(super) fn unheard() -> Self {
         let (filter, handle) = reload::Layer::new(EnvFilter::new("off"));
-        // The handle is good as long as the layer is.
+        // The handle works only as long as the layer exists.
         std::mem::forget(filter);
         Self { filter: handle }
     }
 
-    /// Takes another level, made by [`filter`]; another format needs a restart.
+    /// Sets another level, made by [`filter`]; another format needs a restart.
     pub(super) fn reload(&self, filter: EnvFilter) -> anyhow::Result<()> {
         self.filter.reload(filter).context("the log is gone")
     }
 }
 
-/// What the configured level lets through.
+/// The filter for a configured level.
 pub(super) fn filter(level: &str) -> anyhow::Result<EnvFilter> {
     EnvFilter::try_new(level).with_context(|| {
         format!("`log.level: {level}` is not a level; use error, warn, info, debug or trace")

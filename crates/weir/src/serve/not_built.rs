@@ -1,4 +1,4 @@
-//! Fronts that are not built yet, as the web listener sees them: each says so.
+//! Fronts that are not implemented yet: each says so on the pages and in the log.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use weir_web::{Card, CardState, CardView, Contribution, Figure, Icon, Section, S
 
 use crate::config::Config;
 
-/// A front whose section is read and checked, but which is not part of this build.
+/// A front whose section is read and checked, but which is not implemented yet.
 #[derive(Clone)]
 struct NotBuilt {
     name: &'static str,
@@ -29,7 +29,7 @@ fn missing(config: &Config) -> [NotBuilt; 1] {
     }]
 }
 
-/// What the web listener shows of the fronts.
+/// What the pages show about these fronts.
 pub(super) fn contributions(config: &Config) -> Vec<Contribution> {
     missing(config)
         .into_iter()
@@ -42,7 +42,7 @@ pub(super) fn contributions(config: &Config) -> Vec<Contribution> {
         .collect()
 }
 
-/// Says in the log which fronts do not run; louder where upstreams wait for them.
+/// Logs which fronts do not run; as a warning if they have upstreams configured.
 pub(super) fn say_what_is_missing(config: &Config) {
     for NotBuilt {
         name,
@@ -54,13 +54,13 @@ pub(super) fn say_what_is_missing(config: &Config) {
         if configured == 0 {
             tracing::info!(
                 front = name,
-                "not part of this build yet; its configuration is read and checked"
+                "not implemented yet; its configuration is read and checked"
             );
         } else {
             tracing::warn!(
                 front = name,
                 configured,
-                "not part of this build yet: its {upstreams} are not called"
+                "not implemented yet: its {upstreams} are not called"
             );
         }
     }
@@ -72,7 +72,7 @@ impl Card for NotBuilt {
         CardView {
             state: CardState::Off,
             sentence: format!(
-                "{title} is not part of this build yet. Its configuration is read and checked."
+                "{title} is not implemented yet. Its configuration is read and checked."
             ),
             figures: vec![Figure {
                 label: format!("Configured {}", self.upstreams),

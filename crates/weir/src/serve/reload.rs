@@ -1,4 +1,4 @@
-//! A reload: all of it, or nothing.
+//! Reloads: either everything is applied, or nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::fronts::Fronts;
 use super::greeting;
 use super::logs::{self, Logs};
 
-/// What runs and what it was built from; a handle that signals, pages and the API share.
+/// What is running and the configuration it was built from; a handle shared by signals, pages and the API.
 #[derive(Clone)]
 pub(super) struct Running(Arc<Mutex<Inner>>);
 
@@ -22,13 +22,13 @@ struct Inner {
     loaded: Loaded,
     sources: Sources,
     logs: Logs,
-    /// Set once they are there.
+    /// Set once they have started.
     parts: Option<(App, Fronts)>,
-    /// What the last good reload changed.
+    /// What the last successful reload changed.
     last: Option<Changes>,
 }
 
-/// Which file it is, and in which state.
+/// Identifies a version of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     path: PathBuf,
@@ -52,7 +52,7 @@ impl Stamp {
 pub(super) struct Changes {
     /// The keys whose values changed.
     pub(super) changed: Vec<String>,
-    /// Those of them that take effect with the next start.
+    /// Those of them that take effect at the next start.
     pub(super) at_next_start: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ impl Running {
         self.0.lock().parts = Some((web, fronts));
     }
 
-    /// Each value in force with its source.
+    /// Each value in use, with its source.
     pub(super) fn resolved(&self) -> Vec<Resolved> {
         self.0.lock().loaded.resolved.clone()
     }
@@ -86,25 +86,26 @@ impl Running {
             .map(|file| file.display().to_string())
     }
 
-    /// What the last good reload changed, if there was one.
+    /// What the last successful reload changed, if there was one.
     pub(super) fn last_changes(&self) -> Option<Changes> {
         self.0.lock().last.clone()
     }
 
-    /// Reloads if the file of forwarders is another one than it was.
+    /// Reloads if the file of forwarders has changed since the last call.
     pub(super) fn reload_if_changed(&self, seen: &mut Option<Stamp>) {
         let file = self.0.lock().loaded.config.tracker.forwarders_file.clone();
         let Some(stamp) = file.and_then(|file| Stamp::of(&file)) else {
-            return; // it may be on its way
+            return; // an editor may be about to replace it
         };
         let before = seen.replace(stamp.clone());
         if before.is_some_and(|before| before != stamp) {
             tracing::info!("the file of forwarders changed");
-            drop(self.read_again()); // the log has what came of it
+            drop(self.read_again()); // the log has the result
         }
     }
 
-    /// What the operator asks for: [`Running::read_again`], after which names may lead elsewhere.
+    /// A reload requested by the operator: [`Running::read_again`], after which the names of upstreams may resolve to
+    /// new private addresses.
     pub(super) fn reload(&self) -> Result<Changes, Vec<String>> {
         let changes = self.read_again()?;
         if let Some((_, fronts)) = &self.0.lock().parts {
@@ -113,8 +114,8 @@ impl Running {
         Ok(changes)
     }
 
-    /// Reads everything again and takes it over. On any mistake everything stays as it is, and all of
-    /// them are told; either way the log has it too.
+    /// Reads everything again and applies it. After any mistake everything stays as it is, and all
+    /// mistakes are returned; either way they are logged too.
     fn read_again(&self) -> Result<Changes, Vec<String>> {
         let mut inner = self.0.lock();
         let new = match load(&inner.sources) {
@@ -132,7 +133,7 @@ impl Running {
         }
         let changes = changes(&inner.loaded.resolved, &new.resolved);
         for key in &changes.at_next_start {
-            tracing::warn!(key, "reload: takes effect with the next start");
+            tracing::warn!(key, "reload: takes effect at the next start");
         }
         tracing::info!(changed = changes.changed.join(", "), "reload: done");
         inner.loaded = new;
@@ -142,7 +143,7 @@ impl Running {
 }
 
 impl Inner {
-    /// Stages everything that may be refused, and only then applies all of it: a refusal leaves everything as it was.
+    /// Stages everything that may be refused, and only then applies all of it, so that a refusal changes nothing.
     fn take_over(&self, new: &Loaded) -> anyhow::Result<()> {
         let filter = logs::filter(&new.config.log.level)?;
         let Some((web, fronts)) = &self.parts else {
@@ -150,9 +151,9 @@ impl Inner {
         };
         let staged = fronts.stage(&new.config);
         let staged = staged.map_err(anyhow::Error::from_boxed)?;
-        // Last, because it may make a key and keep it.
+        // Last, because it may make a key and store it.
         let web = web.stage(new.config.web.clone())?;
-        // Fails only if the log was never started, and then at once.
+        // Fails only if the log is gone, and then before anything was applied.
         self.logs.reload(filter)?;
         staged.into_iter().for_each(|apply| apply());
         if let Some(key) = web() {

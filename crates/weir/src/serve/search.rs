@@ -22,5 +22,5 @@ pub(super) fn start(base: &Base<'_>) -> anyhow::Result<Front> {
         state: base.state.clone(),
         cache: Some(base.data.join("search.db")),
     };
-    Front::start(section, outward, files).context("the search front does not start")
+    Front::start(section, outward, files).context("cannot start the search front")
 }

@@ -1,4 +1,4 @@
-//! `/settings` and `/api/v1/reload`: what is in force, where each value comes from, and reading it again.
+//! `/settings` and `/api/v1/reload`: the values in use, their sources, and reloading them.
 
 use askama::Template;
 use axum::extract::{Query, State};
@@ -13,7 +13,7 @@ use weir_web::{Access, Contribution, Icon, NavEntry, NavGroup, Visitor};
 
 use super::reload::{Changes, Running};
 
-/// What the web listener shows of the configuration.
+/// The pages and routes of the configuration.
 pub(super) fn contribution(running: &Running) -> Contribution {
     let pages = Router::new()
         .route("/settings", get(show))
@@ -36,12 +36,12 @@ pub(super) fn contribution(running: &Running) -> Contribution {
         })
 }
 
-/// What of the table is asked for, and what to say about a reload just made.
+/// The filter of the table, and whether the page was opened by a reload.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct View {
     filter: String,
-    /// Present: only values that somebody set.
+    /// If present, only values that were set are shown.
     changed: Option<String>,
     /// Present after a reload.
     reloaded: Option<String>,
@@ -55,9 +55,9 @@ struct Page<'a> {
     file: Option<String>,
     rows: Vec<Resolved>,
     all: usize,
-    /// What a reload just changed.
+    /// What the reload just made has changed.
     reloaded: Option<Changes>,
-    /// What kept a reload from happening.
+    /// Why nothing was reloaded.
     mistakes: Vec<String>,
 }
 
@@ -76,15 +76,15 @@ impl Page<'_> {
             .filter(|key| !at_next_start.contains(key))
             .map(String::as_str)
             .collect();
-        let mut text = "Read again. ".to_owned();
+        let mut text = "Configuration reloaded. ".to_owned();
         if changed.is_empty() {
-            text += "Nothing has changed.";
+            text += "No value has changed.";
         }
         if !now.is_empty() {
-            text += &format!("Now in force: {}. ", now.join(", "));
+            text += &format!("Now in use: {}. ", now.join(", "));
         }
         if !at_next_start.is_empty() {
-            text += &format!("With the next start: {}.", at_next_start.join(", "));
+            text += &format!("At the next start: {}.", at_next_start.join(", "));
         }
         Some(text)
     }

@@ -1,9 +1,9 @@
-//! What the operating system asks of us.
+//! Signals from the operating system.
 
 use anyhow::Context;
 use tokio::signal::unix::{self, SignalKind};
 
-/// One wish.
+/// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signal {
     /// Read the configuration again.
@@ -12,12 +12,12 @@ pub(super) enum Signal {
     Stop {
         /// The signal's name.
         name: &'static str,
-        /// The exit code of a stop at once: 128 and the signal's number, as shells have it.
+        /// The exit code if Weir stops at once: 128 plus the signal's number, as in shells.
         code: u8,
     },
 }
 
-/// The signals we listen to. From [`Signals::catch`] on, none of them ends the process by itself.
+/// The signals we listen to. After [`Signals::catch`], none of them ends the process by itself.
 pub(super) struct Signals {
     hangup: unix::Signal,
     interrupt: unix::Signal,
@@ -34,10 +34,10 @@ impl Signals {
         })
     }
 
-    /// The next one.
+    /// The next signal.
     ///
     /// # Cancel safety
-    /// A signal that arrived is given by the next call.
+    /// Dropping the future loses no signal.
     pub(super) async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.hangup.recv() => Signal::Reload,
@@ -46,7 +46,7 @@ impl Signals {
         }
     }
 
-    /// Waits for one that asks for the end.
+    /// Waits for a signal to stop.
     pub(super) async fn stop(&mut self) {
         while let Signal::Reload = self.next().await {}
     }
