@@ -7,12 +7,12 @@ use crate::Setting;
 /// One key of a section: its name, type, default and documentation. A `const` next to the section's struct.
 pub struct Field<T> {
     about: About,
-    check: Option<Check<T>>,
+    check: Option<Condition<T>>,
     kind: PhantomData<fn() -> T>,
 }
 
 /// Refuses a value of the right type that makes no sense; the text follows the word "write".
-pub type Check<T> = fn(&T) -> Result<(), &'static str>;
+pub type Condition<T> = fn(&T) -> Result<(), &'static str>;
 
 /// A key's row in the table, without its type.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ impl<T: Setting> Field<T> {
     }
 
     /// Adds a condition that values must meet.
-    pub const fn check(mut self, check: Check<T>) -> Self {
+    pub const fn check(mut self, check: Condition<T>) -> Self {
         self.check = Some(check);
         self
     }
@@ -89,7 +89,7 @@ impl<T: Setting> Field<T> {
         &self.about
     }
 
-    pub(crate) fn condition(&self) -> Option<Check<T>> {
+    pub(crate) fn condition(&self) -> Option<Condition<T>> {
         self.check
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::field::{About, join};
 use crate::{
-    Entry, Field, Item, Layers, Node, Origin, Report, Resolved, Row, Section, Setting, Table,
+    Field, Item, Layers, Node, Origin, Report, Resolved, Row, Section, Setting, Table, TreeEntry,
     Value, Wrong, unknown, yaml,
 };
 
@@ -58,7 +58,7 @@ impl<'a> Fields<'a> {
         fields
     }
 
-    fn accept(&mut self, entry: Entry) {
+    fn accept(&mut self, entry: TreeEntry) {
         if self.knows(&entry.key) {
             self.written.insert(entry.key, entry.node);
             return;

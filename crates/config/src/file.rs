@@ -40,8 +40,8 @@ pub fn read_file(path: &Path, mistakes: &mut Mistakes) -> Option<Node> {
         return top("save this file as UTF-8".to_owned(), mistakes);
     };
     match path.extension().and_then(|ending| ending.to_str()) {
-        Some("toml") => read_text(&text, Format::Toml, &name, mistakes),
-        Some("yaml" | "yml") => read_text(&text, Format::Yaml, &name, mistakes),
+        Some("toml") => read_text(&text, FileFormat::Toml, &name, mistakes),
+        Some("yaml" | "yml") => read_text(&text, FileFormat::Yaml, &name, mistakes),
         _ => top(
             "rename this file so that it ends in .yaml, .yml or .toml".to_owned(),
             mistakes,
@@ -51,7 +51,7 @@ pub fn read_file(path: &Path, mistakes: &mut Mistakes) -> Option<Node> {
 
 /// The format of a configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum FileFormat {
     /// YAML 1.2.
     Yaml,
     /// TOML 1.1.
@@ -59,12 +59,17 @@ pub enum Format {
 }
 
 /// Reads text; mistakes name `name` as its file. On `None`, `mistakes` has the reason.
-pub fn read_text(text: &str, format: Format, name: &str, mistakes: &mut Mistakes) -> Option<Node> {
+pub fn read_text(
+    text: &str,
+    format: FileFormat,
+    name: &str,
+    mistakes: &mut Mistakes,
+) -> Option<Node> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let before = mistakes.len();
     let node = match format {
-        Format::Yaml => yaml::parse(text, &name.into(), mistakes),
-        Format::Toml => toml_file::parse(text, &name.into(), mistakes),
+        FileFormat::Yaml => yaml::parse(text, &name.into(), mistakes),
+        FileFormat::Toml => toml_file::parse(text, &name.into(), mistakes),
     };
     // After a duplicate key there is still a tree to check; after any other mistake there is none.
     node.or_else(|| {

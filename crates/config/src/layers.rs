@@ -54,7 +54,7 @@ impl Layers {
         others: &[&str],
         mistakes: &mut Mistakes,
     ) {
-        let names = Names::of(self.root);
+        let names = VariableNames::of(self.root);
         let mut variables = environment.variables();
         // A key's second name comes first, so that the name made from its path overwrites it.
         variables.sort_by_key(|(name, _)| {
@@ -102,12 +102,12 @@ fn variable(path: &str) -> String {
 }
 
 /// All environment variables of a table.
-struct Names {
+struct VariableNames {
     paths: BTreeMap<String, String>,
     files_only: Vec<String>,
 }
 
-impl Names {
+impl VariableNames {
     fn of(root: &Table) -> Self {
         let mut names = Self {
             paths: BTreeMap::new(),

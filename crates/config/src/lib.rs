@@ -29,9 +29,9 @@ mod unknown;
 mod yaml;
 
 pub use duration::Size;
-pub use field::{About, Check, Field, Row, Table, check};
+pub use field::{About, Condition, Field, Row, Table, check};
 pub use fields::Fields;
-pub use file::{Format, read_file, read_text};
+pub use file::{FileFormat, read_file, read_text};
 pub use ipnet::IpNet;
 pub use kinds::Percent;
 pub use layers::{Environment, Layers, ProcessEnvironment};
@@ -46,4 +46,4 @@ pub use secret_url::SecretUrl;
 pub use secrets::{ENCODED, Secrets};
 pub use section::{Item, Report, Section, defaults, read};
 pub use setting::{Setting, Wrong, from_text, show_text};
-pub use tree::{Entry, Node, Value};
+pub use tree::{Node, TreeEntry, Value};

@@ -7,12 +7,12 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use crate::file::DEPTH;
-use crate::{Entry, Mistakes, Node, Origin, Value};
+use crate::{Mistakes, Node, Origin, TreeEntry, Value};
 
 /// Reads the document; the parser continues after a mistake, so several may be reported.
 pub(crate) fn parse(text: &str, file: &Arc<str>, mistakes: &mut Mistakes) -> Option<Node> {
     let (table, errors) = DeTable::parse_recoverable(text);
-    let mut builder = Builder {
+    let mut builder = TomlBuilder {
         text,
         lines: line_starts(text),
         file,
@@ -32,14 +32,14 @@ pub(crate) fn parse(text: &str, file: &Arc<str>, mistakes: &mut Mistakes) -> Opt
     })
 }
 
-struct Builder<'a> {
+struct TomlBuilder<'a> {
     text: &'a str,
     lines: Vec<usize>,
     file: &'a Arc<str>,
     mistakes: &'a mut Mistakes,
 }
 
-impl Builder<'_> {
+impl TomlBuilder<'_> {
     fn node(&mut self, value: Spanned<DeValue<'_>>, depth: usize) -> Node {
         let origin = self.origin(value.span());
         let value = match value.into_inner() {
@@ -65,7 +65,7 @@ impl Builder<'_> {
     }
 
     fn map(&mut self, table: DeTable<'_>, depth: usize) -> Value {
-        let entries = table.into_iter().map(|(key, value)| Entry {
+        let entries = table.into_iter().map(|(key, value)| TreeEntry {
             origin: self.origin(key.span()),
             key: key.into_inner().into_owned(),
             node: self.node(value, depth + 1),

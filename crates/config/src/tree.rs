@@ -29,12 +29,12 @@ pub enum Value {
     /// A list.
     List(Vec<Node>),
     /// Keys and values in the order of the file; no key occurs twice.
-    Map(Vec<Entry>),
+    Map(Vec<TreeEntry>),
 }
 
 /// One key of a map with its value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct TreeEntry {
     /// The key.
     pub key: String,
     /// Where the key was written.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput, Tag};
 
 use crate::file::DEPTH;
-use crate::{Entry, Mistakes, Node, Origin, Value, unknown};
+use crate::{Mistakes, Node, Origin, TreeEntry, Value, unknown};
 
 /// Reads one document. Only a duplicate key lets reading continue; any other mistake ends it.
 pub(crate) fn parse(text: &str, file: &Arc<str>, mistakes: &mut Mistakes) -> Option<Node> {
-    let mut builder = Builder {
+    let mut builder = YamlBuilder {
         events: Parser::new_from_str(text),
         file,
         mistakes,
@@ -37,15 +37,15 @@ fn forget_places(node: &mut Node) {
 /// Reading ends; the mistake is already in the collector.
 struct Stop;
 
-struct Builder<'a> {
+struct YamlBuilder<'a> {
     events: Parser<'a, StrInput<'a>>,
     file: &'a Arc<str>,
     mistakes: &'a mut Mistakes,
 }
 
-type Step<'a> = (Event<'a>, Span);
+type YamlStep<'a> = (Event<'a>, Span);
 
-impl<'a> Builder<'a> {
+impl<'a> YamlBuilder<'a> {
     fn document(&mut self) -> Result<Node, Stop> {
         let mut root = None;
         loop {
@@ -68,7 +68,7 @@ impl<'a> Builder<'a> {
         }))
     }
 
-    fn node(&mut self, (event, span): Step<'a>, depth: usize) -> Result<Node, Stop> {
+    fn node(&mut self, (event, span): YamlStep<'a>, depth: usize) -> Result<Node, Stop> {
         if depth > DEPTH {
             return Err(self.stop(&span, &format!("nest at most {DEPTH} levels deep")));
         }
@@ -103,7 +103,7 @@ impl<'a> Builder<'a> {
     }
 
     fn map(&mut self, depth: usize) -> Result<Value, Stop> {
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<TreeEntry> = Vec::new();
         let mut places: BTreeMap<String, Origin> = BTreeMap::new();
         loop {
             let (key, span) = match self.next()? {
@@ -119,7 +119,7 @@ impl<'a> Builder<'a> {
                 self.mistakes.push(origin, unknown::shown(&key), text);
                 continue;
             }
-            entries.push(Entry { key, origin, node });
+            entries.push(TreeEntry { key, origin, node });
         }
     }
 
@@ -132,7 +132,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn next(&mut self) -> Result<Step<'a>, Stop> {
+    fn next(&mut self) -> Result<YamlStep<'a>, Stop> {
         match self.events.next() {
             Some(Ok(step)) => Ok(step),
             Some(Err(error)) => {

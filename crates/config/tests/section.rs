@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use weir_config::{
-    Field, Fields, Format, Item, Layers, Mistakes, Report, Row, Section, Table, defaults, read,
+    Field, Fields, FileFormat, Item, Layers, Mistakes, Report, Row, Section, Table, defaults, read,
     read_text, sample, section, to_table,
 };
 
@@ -104,7 +104,7 @@ impl Item for Book {
 
 fn shelf(text: &str) -> (Shelf, Report) {
     let mut mistakes = Mistakes::default();
-    let tree = read_text(text, Format::Yaml, "shelf.yaml", &mut mistakes);
+    let tree = read_text(text, FileFormat::Yaml, "shelf.yaml", &mut mistakes);
     assert!(mistakes.is_empty(), "{mistakes}");
     read(tree, &Layers::new(Shelf::TABLE))
 }
@@ -212,7 +212,7 @@ section! {
 fn a_value_knows_whether_it_or_what_is_around_it_is_read_at_start() {
     let mut mistakes = Mistakes::default();
     let text = "books: [{ title: a }]";
-    let tree = read_text(text, Format::Yaml, "library.yaml", &mut mistakes);
+    let tree = read_text(text, FileFormat::Yaml, "library.yaml", &mut mistakes);
     let (_, report) = read::<Library>(tree, &Layers::new(Library::TABLE));
     let rows = report.resolved.iter();
     let rows: Vec<(&str, bool)> = rows.map(|row| (&*row.path, row.at_start)).collect();

@@ -65,7 +65,7 @@ section! {
         /// How long each class waits for an indexer.
         max_wait: MaxWait;
         /// How long answers are served from the cache.
-        cache: Cache;
+        cache: CacheConfig;
         /// Which class a program's requests get, by its user agent.
         user_agents: UserAgents;
     }
@@ -117,7 +117,7 @@ section! {
 
 section! {
     /// How long answers are served from the cache.
-    pub struct Cache in "cache" {
+    pub struct CacheConfig in "cache" {
         /// Recent releases.
         rss: Duration = "10m";
         /// Searches by text or ID.

@@ -62,7 +62,7 @@ impl Part {
     }
 
     /// How long this answer to this question is served without asking again, in seconds.
-    pub(crate) fn life(&self, query: &Query, cache: &config::Cache) -> i64 {
+    pub(crate) fn life(&self, query: &Query, cache: &config::CacheConfig) -> i64 {
         let life = match (query.recent(), self.releases.is_empty()) {
             (true, false) => cache.rss,
             (true, true) => cache.rss.min(cache.nothing),

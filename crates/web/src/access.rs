@@ -11,7 +11,7 @@ use axum::{
 };
 use jiff::Timestamp;
 
-use self::arrival::Arrival;
+use self::arrival::ArrivedVisitor;
 use crate::{
     App, Auth, Client, Failure, Identity, RequestId, Visitor,
     auth::NotTaken,
@@ -79,7 +79,7 @@ impl Access {
 
 /// A rule with the front it belongs to.
 #[derive(Clone)]
-pub(crate) struct Gate {
+pub(crate) struct AccessRule {
     pub(crate) app: App,
     pub(crate) access: Access,
     pub(crate) front: &'static str,
@@ -87,7 +87,11 @@ pub(crate) struct Gate {
 }
 
 /// The layer around every route.
-pub(crate) async fn enforce(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+pub(crate) async fn enforce(
+    State(gate): State<AccessRule>,
+    request: Request,
+    next: Next,
+) -> Response {
     gate.app.requests().count(gate.front, gate.kind);
     let client = request
         .extensions()
@@ -127,9 +131,13 @@ pub(crate) async fn enforce(State(gate): State<Gate>, request: Request, next: Ne
     arrival.leave(&gate, response)
 }
 
-impl Gate {
+impl AccessRule {
     /// Lets the request through or says why not.
-    async fn admit(&self, request: Request, arrival: &Arrival) -> Result<Request, Box<Response>> {
+    async fn admit(
+        &self,
+        request: Request,
+        arrival: &ArrivedVisitor,
+    ) -> Result<Request, Box<Response>> {
         let Visitor {
             client, identity, ..
         } = arrival.visitor;
@@ -155,7 +163,7 @@ impl Gate {
     async fn check_form(
         &self,
         request: Request,
-        arrival: &Arrival,
+        arrival: &ArrivedVisitor,
     ) -> Result<Request, Box<Response>> {
         let safe = matches!(
             *request.method(),

@@ -24,9 +24,9 @@ use weir_store::sqlite::File;
 use crate::{
     Access, Card, Clock, Config, Contribution, Error, Failure, Icon, NavEntry, NavGroup, Requests,
     Stats, Upstreams,
-    access::{self, Gate},
+    access::{self, AccessRule},
     assets::{self, Assets},
-    auth::Keeper,
+    auth::Doorkeeper,
     contribution::{Guests, Missing},
     guard,
     metrics::{self, Connections},
@@ -45,7 +45,7 @@ use crate::{
 pub struct App(Arc<Inner>);
 
 struct Inner {
-    keeper: Keeper,
+    keeper: Doorkeeper,
     key_made: Option<Secret>,
     shell: Arc<Shell>,
     fronts: Vec<Contributed>,
@@ -93,7 +93,7 @@ impl App {
         let seating = Seating::new(listener.connections, listener.connections_per_address);
         let seats = Seats::new(seating);
         let guest_seats = Seats::new(Seating::new(GUESTS, None));
-        let (keeper, key_made) = Keeper::open(rules, state.clone(), clock)?;
+        let (keeper, key_made) = Doorkeeper::open(rules, state.clone(), clock)?;
         let connections = Connections::default();
         let mut registry = metrics::registry(
             &requests,
@@ -261,7 +261,7 @@ impl App {
             .route("/theme", post(pages::theme::choose))
             .route("/sign-out", post(pages::sign_in::sign_out))
             .merge(upstreams::pages());
-        let gate = Gate {
+        let gate = AccessRule {
             app: self.clone(),
             access: Access::Open,
             front: "web",
@@ -287,7 +287,7 @@ impl App {
         kind: &'static str,
         router: Router,
     ) -> Router {
-        let gate = Gate {
+        let gate = AccessRule {
             app: self.clone(),
             access,
             front,
@@ -301,7 +301,7 @@ impl App {
         }
     }
 
-    pub(crate) fn keeper(&self) -> &Keeper {
+    pub(crate) fn keeper(&self) -> &Doorkeeper {
         &self.0.keeper
     }
 

@@ -16,7 +16,7 @@ use crate::{App, Failure};
 
 #[derive(RustEmbed)]
 #[folder = "assets"]
-struct Files;
+struct EmbeddedFiles;
 
 /// All assets, ready to be sent.
 pub(crate) struct Assets {
@@ -38,8 +38,8 @@ impl Assets {
             by_name: HashMap::new(),
             paths: HashMap::new(),
         };
-        for name in Files::iter() {
-            if let Some(file) = Files::get(&name) {
+        for name in EmbeddedFiles::iter() {
+            if let Some(file) = EmbeddedFiles::get(&name) {
                 assets.add(&name, file.data.into_owned());
             }
         }

@@ -36,10 +36,10 @@ pub(crate) enum Followed {
 }
 
 /// Everything that decides who someone is.
-pub(crate) struct Keeper {
+pub(crate) struct Doorkeeper {
     pub(crate) file: File,
     pub(crate) clock: Arc<dyn Clock>,
-    settings: ArcSwap<Settings>,
+    settings: ArcSwap<SignInSettings>,
     /// Wrong keys of programs and of our own pages.
     throttle: Throttle,
     /// Wrong keys that another site may have made a browser send. Counted apart, or any page could shut out the
@@ -50,7 +50,7 @@ pub(crate) struct Keeper {
 }
 
 /// What a reload swaps.
-pub(crate) struct Settings {
+pub(crate) struct SignInSettings {
     pub(crate) rules: RequestRules,
     key: Secret,
     /// Weir made the key itself, of 160 random bits.
@@ -59,7 +59,7 @@ pub(crate) struct Settings {
     print: Hash,
 }
 
-impl Keeper {
+impl Doorkeeper {
     /// Opens the tables; the key comes back if it was made just now.
     pub(crate) fn open(
         rules: RequestRules,
@@ -70,7 +70,7 @@ impl Keeper {
         let now = clock.now().as_second();
         let (form, first_start) =
             secrets::kept(&file, "form", secrets::random::<32>()?.to_vec(), now)?;
-        let (settings, made) = Settings::new(rules, &file, now)?;
+        let (settings, made) = SignInSettings::new(rules, &file, now)?;
         let form = *blake3::hash(&form).as_bytes();
         let keeper = Self {
             file,
@@ -84,17 +84,20 @@ impl Keeper {
         Ok((keeper, made))
     }
 
-    /// Makes new settings, for [`Keeper::set`]. The key comes back if it was made just now.
-    pub(crate) fn stage(&self, rules: RequestRules) -> Result<(Settings, Option<Secret>), Error> {
-        Settings::new(rules, &self.file, self.clock.now().as_second())
+    /// Makes new settings, for [`Doorkeeper::set`]. The key comes back if it was made just now.
+    pub(crate) fn stage(
+        &self,
+        rules: RequestRules,
+    ) -> Result<(SignInSettings, Option<Secret>), Error> {
+        SignInSettings::new(rules, &self.file, self.clock.now().as_second())
     }
 
     /// Takes new settings. Sessions made under another key end.
-    pub(crate) fn set(&self, settings: Settings) {
+    pub(crate) fn set(&self, settings: SignInSettings) {
         self.settings.store(Arc::new(settings));
     }
 
-    pub(crate) fn settings(&self) -> Arc<Settings> {
+    pub(crate) fn settings(&self) -> Arc<SignInSettings> {
         self.settings.load_full()
     }
 
@@ -141,7 +144,7 @@ impl Keeper {
 
     /// Makes a sign-in link in place of the one before and gives its path.
     pub(crate) fn link(&self) -> Result<String, Error> {
-        let new = link::New::make()?;
+        let new = link::NewLink::make()?;
         let path = new.path.clone();
         let now = self.clock.now().as_second();
         self.file.write_blocking(move |tx| new.put(tx, now))?;
@@ -205,9 +208,9 @@ impl Keeper {
         Followed::Not(counted.err().unwrap_or(NotTaken::Wrong))
     }
 
-    fn new_session(&self, agent: &str) -> Result<session::New, Error> {
+    fn new_session(&self, agent: &str) -> Result<session::NewSession, Error> {
         let settings = self.settings.load();
-        Ok(session::New {
+        Ok(session::NewSession {
             token: secrets::token()?,
             key: settings.print,
             agent: agent.to_owned(),
@@ -263,7 +266,7 @@ impl Keeper {
     }
 }
 
-impl Settings {
+impl SignInSettings {
     /// The key in force.
     pub(crate) fn key(&self) -> &Secret {
         &self.key

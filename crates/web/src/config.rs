@@ -29,14 +29,14 @@ section! {
         session_lifetime: Duration = "30d", check check::some_time;
     }
     sections {
-        /// Limits of the web listener.
-        limits: Limits;
+        /// WebLimits of the web listener.
+        limits: WebLimits;
     }
 }
 
 section! {
-    /// Limits of the web listener.
-    pub struct Limits in "limits" {
+    /// WebLimits of the web listener.
+    pub struct WebLimits in "limits" {
         /// Maximum size of a request's head, 8KiB or more.
         header_bytes: Size = "16KiB", at start, check room_for_a_head;
         /// Maximum headers in a request.

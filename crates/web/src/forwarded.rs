@@ -32,7 +32,7 @@ where
         address: peer,
         sure: false,
     };
-    let readers: [(&str, Reader); 3] = [
+    let readers: [(&str, EntryReader); 3] = [
         ("x-forwarded-for", address),
         ("forwarded", |element| address(pair(element, "for")?)),
         ("x-real-ip", address),
@@ -63,7 +63,7 @@ where
 }
 
 /// Reads the address in one entry of a header.
-type Reader = fn(&str) -> Option<IpAddr>;
+type EntryReader = fn(&str) -> Option<IpAddr>;
 
 /// Whether a header of this name is put in by those who forward requests.
 pub fn forwards(name: &str) -> bool {

@@ -41,7 +41,7 @@ pub use auth::{
 };
 pub use client::Client;
 pub use clock::{Clock, System};
-pub use config::{Auth, Config, Limits};
+pub use config::{Auth, Config, WebLimits};
 pub use contribution::{
     Card, CardState, CardView, Contribution, Figure, Icon, NavEntry, NavGroup, Section, Stats,
 };
@@ -51,7 +51,7 @@ pub use front::{Front, Refused, Reload, Staged};
 pub use household::Household;
 pub use metrics::Requests;
 pub use pages::time::Shown;
-pub use server::{Ended, Guest, run, run_guests};
+pub use server::{Guest, ListenerEnd, run, run_guests};
 pub use throttle::{Pace, Throttle};
 pub use upstreams::Upstreams;
 pub use visitor::{Identity, RequestId, Visitor};

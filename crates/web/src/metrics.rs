@@ -20,20 +20,20 @@ const TICKS: f64 = 100.0;
 
 /// `weir_requests_total{front,kind}`, one family for all fronts. Clones share it.
 #[derive(Clone, Default)]
-pub struct Requests(Arc<Counted>);
+pub struct Requests(Arc<CountedRequests>);
 
 #[derive(Default)]
-struct Counted {
-    counters: RwLock<BTreeMap<Labels, Counter>>,
+struct CountedRequests {
+    counters: RwLock<BTreeMap<RequestLabels, Counter>>,
     /// Fronts that count elsewhere, because their threads must not write to one place.
-    sources: RwLock<Vec<(&'static str, Source)>>,
+    sources: RwLock<Vec<(&'static str, RequestSource)>>,
 }
 
 /// Gives what a front has counted by itself, by kind.
-type Source = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
+type RequestSource = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
-struct Labels {
+struct RequestLabels {
     front: &'static str,
     kind: &'static str,
 }
@@ -41,7 +41,7 @@ struct Labels {
 impl Requests {
     /// The counter of one kind; keep it where counting must be cheap.
     pub fn counter(&self, front: &'static str, kind: &'static str) -> Counter {
-        let labels = Labels { front, kind };
+        let labels = RequestLabels { front, kind };
         if let Some(counter) = self.0.counters.read().get(&labels) {
             return counter.clone();
         }
@@ -62,15 +62,15 @@ impl Requests {
     }
 
     /// Everything that was counted, wherever that was.
-    fn totals(&self) -> BTreeMap<Labels, u64> {
+    fn totals(&self) -> BTreeMap<RequestLabels, u64> {
         let counters = self.0.counters.read();
-        let mut totals: BTreeMap<Labels, u64> = counters
+        let mut totals: BTreeMap<RequestLabels, u64> = counters
             .iter()
             .map(|(labels, counter)| (*labels, counter.get()))
             .collect();
         for (front, read) in self.0.sources.read().iter() {
             for (kind, count) in read() {
-                *totals.entry(Labels { front, kind }).or_default() += count;
+                *totals.entry(RequestLabels { front, kind }).or_default() += count;
             }
         }
         totals

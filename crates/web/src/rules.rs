@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use weir_config::{IpNet, Secret};
 
-use crate::{Auth, Config, Limits, Pace};
+use crate::{Auth, Config, Pace, WebLimits};
 
 /// What each request is judged by; a reload replaces it.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(crate) fn split(config: Config) -> (RequestRules, ListenerRules) {
         session_lifetime,
         limits,
     } = config;
-    let Limits {
+    let WebLimits {
         header_bytes,
         headers,
         body_bytes,

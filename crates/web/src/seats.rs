@@ -19,17 +19,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
-use self::table::{Key, Table};
+use self::table::{SeatKey, SeatTable};
 
 pub use self::metrics::register;
 pub use self::table::{Holder, Leaves, Seating};
 
 /// The places of one listener; clones share them.
 #[derive(Clone)]
-pub struct Seats(Arc<Inner>);
+pub struct Seats(Arc<SharedSeats>);
 
-struct Inner {
-    table: Mutex<Table<AbortHandle>>,
+struct SharedSeats {
+    table: Mutex<SeatTable<AbortHandle>>,
     /// By [`Leaves`].
     ended: [AtomicU64; Leaves::ALL.len()],
 }
@@ -37,7 +37,7 @@ struct Inner {
 /// A place that is taken; given back when dropped.
 pub struct Seat {
     seats: Seats,
-    key: Key,
+    key: SeatKey,
     /// Since when the client has the next move; read by the table.
     since: Arc<AtomicU64>,
 }
@@ -45,8 +45,8 @@ pub struct Seat {
 impl Seats {
     /// As many as `seating` says.
     pub fn new(seating: Seating) -> Self {
-        Self(Arc::new(Inner {
-            table: Mutex::new(Table::new(seating)),
+        Self(Arc::new(SharedSeats {
+            table: Mutex::new(SeatTable::new(seating)),
             ended: Default::default(),
         }))
     }

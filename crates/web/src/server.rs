@@ -19,7 +19,7 @@ pub(crate) use self::watch::Patience;
 
 /// How the listener ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
+pub struct ListenerEnd {
     /// Connections that had to be cut because their requests did not finish in time.
     pub cut: usize,
 }
@@ -32,7 +32,7 @@ pub async fn run(
     app: App,
     shutdown: CancellationToken,
     drain: Duration,
-) -> Ended {
+) -> ListenerEnd {
     let guests = app.take_guests().into_iter().map(|(front, guests)| {
         let (waiting, router) = guests;
         let (app, shutdown) = (app.clone(), shutdown.clone());
@@ -54,7 +54,7 @@ async fn listen(
     app: App,
     shutdown: CancellationToken,
     drain: Duration,
-) -> Ended {
+) -> ListenerEnd {
     let seats = app.seats().clone();
     let service = Service::new(&app, (app.router(), seats), shutdown.clone());
     let mut open = JoinSet::new();
@@ -90,13 +90,13 @@ fn passing(error: &io::Error) -> bool {
     )
 }
 
-async fn finish(mut open: JoinSet<()>, drain: Duration) -> Ended {
+async fn finish(mut open: JoinSet<()>, drain: Duration) -> ListenerEnd {
     let all = async { while open.join_next().await.is_some() {} };
     if tokio::time::timeout(drain, all).await.is_ok() {
-        return Ended { cut: 0 };
+        return ListenerEnd { cut: 0 };
     }
     let cut = open.len();
     tracing::warn!(cut, "connections were cut at the end of the drain time");
     open.shutdown().await;
-    Ended { cut }
+    ListenerEnd { cut }
 }

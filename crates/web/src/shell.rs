@@ -28,7 +28,7 @@ struct Frame<'a> {
 
 #[derive(Template)]
 #[template(path = "more.html")]
-struct More<'a> {
+struct MorePage<'a> {
     entries: Vec<&'a NavEntry>,
     visitor: &'a Visitor,
     account: bool,
@@ -87,7 +87,7 @@ impl Shell {
         let account = matches!(visitor.identity, Identity::Session(_));
         visitor.show(
             "More",
-            &More {
+            &MorePage {
                 entries,
                 visitor,
                 account,

@@ -13,12 +13,12 @@ use crate::{App, Failure, metrics};
 
 /// What `/stats` may be asked.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct StatsQuery {
     format: Option<String>,
 }
 
 /// `GET /stats`.
-pub(crate) async fn stats(State(app): State<App>, Query(asked): Query<Asked>) -> Response {
+pub(crate) async fn stats(State(app): State<App>, Query(asked): Query<StatsQuery>) -> Response {
     match asked.format.as_deref() {
         Some("json") => Json(as_json(&app)).into_response(),
         None | Some("text") => as_text(&app).into_response(),

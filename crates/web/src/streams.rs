@@ -41,7 +41,7 @@ impl Streams {
         Ok(response.map(|body| keeping(body, open)))
     }
 
-    fn open(&self, holder: Holder, per_address: usize) -> Option<Open> {
+    fn open(&self, holder: Holder, per_address: usize) -> Option<OpenStream> {
         let mut open = self.open.lock();
         let all: usize = open.values().sum();
         let own = open.get(&holder).copied().unwrap_or(0);
@@ -50,7 +50,7 @@ impl Streams {
         }
         open.insert(holder, own + 1);
         let streams = self.clone();
-        Some(Open { streams, holder })
+        Some(OpenStream { streams, holder })
     }
 }
 
@@ -64,12 +64,12 @@ fn too_many() -> Failure {
 }
 
 /// One open stream; counted until it is dropped.
-struct Open {
+struct OpenStream {
     streams: Streams,
     holder: Holder,
 }
 
-impl Drop for Open {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         let mut open = self.streams.open.lock();
         if let Some(own) = open.get_mut(&self.holder) {

@@ -20,7 +20,7 @@ const APART: usize = 32;
 
 /// Who did it how often and when, in memory only: a restart forgives.
 #[derive(Debug, Default)]
-pub struct Throttle(Mutex<Table>);
+pub struct Throttle(Mutex<Households>);
 
 /// What is allowed: so many times in any window of this length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,12 +33,12 @@ pub struct Pace {
 
 /// Some times close to each other.
 #[derive(Debug, Clone, Copy)]
-struct Times {
+struct Occasions {
     last: Timestamp,
     count: u32,
 }
 
-type Table = HashMap<Household, VecDeque<Times>>;
+type Households = HashMap<Household, VecDeque<Occasions>>;
 
 impl Throttle {
     /// Counts one more time, if the household at an address may.
@@ -68,7 +68,12 @@ impl Throttle {
     }
 }
 
-fn blocked(table: &mut Table, who: Household, now: Timestamp, pace: Pace) -> Option<Timestamp> {
+fn blocked(
+    table: &mut Households,
+    who: Household,
+    now: Timestamp,
+    pace: Pace,
+) -> Option<Timestamp> {
     let all = table.get_mut(&who)?;
     all.retain(|times| now < pace.end(*times));
     let most = u64::from(pace.times.max(1));
@@ -81,7 +86,7 @@ fn blocked(table: &mut Table, who: Household, now: Timestamp, pace: Pace) -> Opt
     })
 }
 
-fn count(table: &mut Table, who: Household, now: Timestamp, pace: Pace) {
+fn count(table: &mut Households, who: Household, now: Timestamp, pace: Pace) {
     if table.len() >= HOUSEHOLDS && !table.contains_key(&who) {
         forget(table, now, pace);
     }
@@ -92,7 +97,7 @@ fn count(table: &mut Table, who: Household, now: Timestamp, pace: Pace) {
             times.last = now;
             times.count = times.count.saturating_add(1);
         }
-        _ => all.push_back(Times {
+        _ => all.push_back(Occasions {
             last: now,
             count: 1,
         }),
@@ -107,18 +112,18 @@ impl Pace {
     }
 
     /// When these times no longer count.
-    fn end(self, times: Times) -> Timestamp {
+    fn end(self, times: Occasions) -> Timestamp {
         let window = SignedDuration::try_from(self.window).unwrap_or(SignedDuration::MAX);
         times.last.saturating_add(window).unwrap_or(Timestamp::MAX)
     }
 }
 
-fn forget(table: &mut Table, now: Timestamp, pace: Pace) {
+fn forget(table: &mut Households, now: Timestamp, pace: Pace) {
     table.retain(|_, all| all.back().is_some_and(|last| now < pace.end(*last)));
     if table.len() < HOUSEHOLDS {
         return;
     }
-    let last = |all: &VecDeque<Times>| all.back().map(|times| times.last);
+    let last = |all: &VecDeque<Occasions>| all.back().map(|times| times.last);
     let mut quiet: Vec<_> = table.iter().map(|(who, all)| (last(all), *who)).collect();
     quiet.select_nth_unstable(FORGOTTEN);
     for (_, household) in &quiet[..FORGOTTEN] {

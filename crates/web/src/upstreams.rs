@@ -3,7 +3,6 @@
 //! A front hands over its engine through [`Upstreams`]; pages, API, metrics and figures are the same for all.
 
 mod act;
-mod asked;
 mod band;
 mod chart;
 mod day;
@@ -16,6 +15,7 @@ mod list;
 mod notice;
 mod numbers;
 mod one;
+mod query;
 mod reason;
 mod sight;
 mod times;

@@ -21,7 +21,7 @@ pub struct Indexer {
     /// Time between two calls, instead of the section's.
     pub min_request_interval: Option<Duration>,
     /// What it allows per minute, hour and day.
-    pub limits: Limits,
+    pub limits: IndexerLimits,
     /// The hour of the day (UTC) when its daily counts start again at 0.
     pub reset_hour: Option<u32>,
     /// Categories to search; empty for all.
@@ -46,7 +46,7 @@ impl Indexer {
             kind: Kind::Torznab,
             priority: 25,
             min_request_interval: None,
-            limits: Limits::default(),
+            limits: IndexerLimits::default(),
             reset_hour: None,
             categories: Vec::new(),
             tags: Vec::new(),
@@ -64,7 +64,7 @@ impl Indexer {
 
 /// How many calls an indexer allows; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct IndexerLimits {
     /// Queries in a minute.
     pub per_minute: Option<NonZeroU32>,
     /// Queries in an hour.
@@ -191,7 +191,7 @@ impl Item for Indexer {
             fields.get(&PRIORITY),
         );
         let min_request_interval = fields.get(&MIN_REQUEST_INTERVAL);
-        let limits = Limits {
+        let limits = IndexerLimits {
             per_minute: fields.get(&PER_MINUTE),
             per_hour: fields.get(&PER_HOUR),
             per_day: fields.get(&PER_DAY),

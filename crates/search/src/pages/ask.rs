@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use tokio::time::Instant;
 use weir_web::{Failure, Visitor};
 
-use super::search::{self, View};
+use super::search::{self, SearchPageQuery};
 use crate::api::find;
 use crate::ask::{self, Ask, PAGE};
 use crate::views::Views;
@@ -22,14 +22,14 @@ const SAY_SO: Duration = Duration::from_millis(200);
 
 /// What a form sent.
 #[derive(Default)]
-struct Form {
+struct AskForm {
     ask: Ask,
     /// Script shows what arrives, so nobody has to wait.
     live: bool,
     id: String,
 }
 
-impl Form {
+impl AskForm {
     fn read(body: &[u8]) -> Self {
         let mut form = Self::default();
         for (name, value) in url::form_urlencoded::parse(body) {
@@ -54,7 +54,7 @@ pub(super) async fn begin(
     visitor: Visitor,
     body: Bytes,
 ) -> Response {
-    let mut form = Form::read(&body);
+    let mut form = AskForm::read(&body);
     let now = views.model.now();
     let program = views.model.programs.heard(PAGE, now);
     let address = visitor.client.address.to_string();
@@ -69,7 +69,13 @@ pub(super) async fn begin(
             if let Ok(query) = ask::read(&form.ask.whole) {
                 form.ask.words = search::typed(&query);
             }
-            let page = search::blank(&views, &visitor, &View::default(), &form.ask, Some(mistake));
+            let page = search::blank(
+                &views,
+                &visitor,
+                &SearchPageQuery::default(),
+                &form.ask,
+                Some(mistake),
+            );
             (StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
         }
     }
@@ -80,7 +86,7 @@ pub(super) async fn stop(
     State(views): State<Arc<Views>>,
     body: Bytes,
 ) -> Result<Response, Failure> {
-    let form = Form::read(&body);
+    let form = AskForm::read(&body);
     let search = find(&views, &form.id)?;
     search.stop.cancel();
     search.settled(Instant::now() + SAY_SO).await;

@@ -18,7 +18,7 @@ use crate::words::{age, counted, seconds};
 #[template(path = "connect.html")]
 struct ConnectPage {
     opening: String,
-    programs: Vec<Program>,
+    programs: Vec<ProgramCard>,
     /// This machine alone reaches the address.
     local: bool,
     origin: String,
@@ -29,25 +29,25 @@ struct ConnectPage {
 }
 
 /// A program and what to paste into it.
-struct Program {
+struct ProgramCard {
     name: &'static str,
     anchor: &'static str,
     /// Where in it.
     path: &'static str,
-    fields: Vec<Field>,
+    fields: Vec<PasteField>,
     /// What else to know.
     note: &'static str,
     heard: Option<String>,
 }
 
-struct Field {
+struct PasteField {
     id: String,
     label: &'static str,
     value: String,
 }
 
 /// A program as it stands in the table below.
-struct Known {
+struct KnownProgram {
     name: &'static str,
     anchor: &'static str,
     path: &'static str,
@@ -56,8 +56,8 @@ struct Known {
     note: &'static str,
 }
 
-const KNOWN: [Known; 9] = [
-    Known {
+const KNOWN: [KnownProgram; 9] = [
+    KnownProgram {
         name: "Sonarr",
         anchor: "sonarr",
         path: "Settings, Indexers, +, Torznab (or Newznab for Usenet)",
@@ -68,7 +68,7 @@ const KNOWN: [Known; 9] = [
         ],
         note: "",
     },
-    Known {
+    KnownProgram {
         name: "Radarr",
         anchor: "radarr",
         path: "Settings, Indexers, +, Torznab (or Newznab for Usenet)",
@@ -79,7 +79,7 @@ const KNOWN: [Known; 9] = [
         ],
         note: "",
     },
-    Known {
+    KnownProgram {
         name: "Lidarr",
         anchor: "lidarr",
         path: "Settings, Indexers, +, Torznab (or Newznab for Usenet)",
@@ -90,7 +90,7 @@ const KNOWN: [Known; 9] = [
         ],
         note: "",
     },
-    Known {
+    KnownProgram {
         name: "Prowlarr",
         anchor: "prowlarr",
         path: "Indexers, Add indexer, Generic Torznab (or Generic Newznab)",
@@ -101,14 +101,14 @@ const KNOWN: [Known; 9] = [
         ],
         note: "To put Weir in Prowlarr’s own place, give programs that know Prowlarr the address with /prowlarr.",
     },
-    Known {
+    KnownProgram {
         name: "cross-seed",
         anchor: "cross-seed",
         path: "config.js, torznab: put the key in place of KEY",
         fields: &[("torznab", "/torznab/api?apikey=KEY")],
         note: "",
     },
-    Known {
+    KnownProgram {
         name: "FlexGet",
         anchor: "flexget",
         path: "config.yml, discover, from, torznab: url and apikey",
@@ -118,14 +118,14 @@ const KNOWN: [Known; 9] = [
         ],
         note: "",
     },
-    Known {
+    KnownProgram {
         name: "autobrr",
         anchor: "autobrr",
         path: "Settings, Feeds or Indexers, Add new, Torznab (or Newznab)",
         fields: &[("URL", "/torznab/api"), ("URL, Usenet", "/newznab/api")],
         note: "",
     },
-    Known {
+    KnownProgram {
         name: "qui",
         anchor: "qui",
         path: "Settings, Indexers, discover from Prowlarr or Jackett, or add one",
@@ -136,7 +136,7 @@ const KNOWN: [Known; 9] = [
         ],
         note: "",
     },
-    Known {
+    KnownProgram {
         name: "qBittorrent",
         anchor: "qbittorrent",
         path: "RSS, New subscription: put the key in place of KEY",
@@ -172,7 +172,7 @@ pub(super) async fn show(
         path if path.starts_with("/newznab") => !usenet,
         _ => true,
     };
-    let programs = KNOWN.iter().map(|known| Program {
+    let programs = KNOWN.iter().map(|known| ProgramCard {
         name: known.name,
         anchor: known.anchor,
         path: known.path,
@@ -191,11 +191,11 @@ pub(super) async fn show(
     visitor.show("Connect", &template)
 }
 
-fn fields(known: &Known, origin: &str, offered: &impl Fn(&str) -> bool) -> Vec<Field> {
+fn fields(known: &KnownProgram, origin: &str, offered: &impl Fn(&str) -> bool) -> Vec<PasteField> {
     let fields = known.fields.iter().enumerate();
     fields
         .filter(|(_, (_, text))| offered(text))
-        .map(|(place, (label, text))| Field {
+        .map(|(place, (label, text))| PasteField {
             id: format!("{}-{place}", known.anchor),
             label,
             value: match text.strip_prefix('=') {

@@ -29,25 +29,25 @@ struct HistoryPage<'a> {
     view: &'a View,
     opening: String,
     tabs: [(&'static str, String, bool); 2],
-    programs: Vec<Choice>,
-    indexers: Vec<Choice>,
-    outcomes: Vec<Choice>,
+    programs: Vec<HistoryChoice>,
+    indexers: Vec<HistoryChoice>,
+    outcomes: Vec<HistoryChoice>,
     filtered: bool,
     mistake: Option<String>,
-    searches: Vec<Search>,
-    grabs: Vec<Grab>,
+    searches: Vec<SearchRow>,
+    grabs: Vec<GrabRow>,
     /// Nothing was ever asked.
     empty: bool,
     pager: Pager,
     here: String,
 }
 
-struct Choice {
+struct HistoryChoice {
     value: String,
     chosen: bool,
 }
 
-struct Search {
+struct SearchRow {
     id: i64,
     at: Shown,
     program: String,
@@ -61,7 +61,7 @@ struct Search {
     calls: String,
     /// To be asked again.
     again: Option<Again>,
-    outcomes: Vec<Part>,
+    outcomes: Vec<IndexerPart>,
 }
 
 /// A search as a form asks it again: the name and value of its question, and who is asked if that is not everybody.
@@ -72,14 +72,14 @@ struct Again {
 }
 
 /// What one indexer had to do with a search.
-struct Part {
+struct IndexerPart {
     indexer: String,
     look: &'static str,
     said: String,
     took: String,
 }
 
-struct Grab {
+struct GrabRow {
     id: i64,
     at: Shown,
     program: String,
@@ -116,10 +116,10 @@ pub(super) async fn show(
 
 impl<'a> HistoryPage<'a> {
     fn new(views: &Views, visitor: &'a Visitor, view: &'a View) -> Result<Self, weir_store::Error> {
-        let choices = |values: Vec<String>, chosen: &str| -> Vec<Choice> {
+        let choices = |values: Vec<String>, chosen: &str| -> Vec<HistoryChoice> {
             let values = values.into_iter();
             values
-                .map(|value| Choice {
+                .map(|value| HistoryChoice {
                     chosen: value == chosen,
                     value,
                 })
@@ -167,13 +167,13 @@ impl<'a> HistoryPage<'a> {
         let last = match view.grabs() {
             true => {
                 let rows = views.model.history.grabs(filter)?;
-                self.grabs = rows.iter().map(|row| Grab::new(row, now)).collect();
+                self.grabs = rows.iter().map(|row| GrabRow::new(row, now)).collect();
                 rows.last().map(|row| row.id)
             }
             false => {
                 let rows = views.model.history.searches(filter)?;
                 let indexers = views.model.indexers.all();
-                let search = |row| Search::new(row, &indexers, now);
+                let search = |row| SearchRow::new(row, &indexers, now);
                 self.searches = rows.iter().map(search).collect();
                 self.opening = opening(&rows);
                 rows.last().map(|row| row.id)
@@ -233,7 +233,7 @@ fn address(view: &View, kind: &str, before: &str) -> String {
     kit::address("/history", &kept, &[])
 }
 
-impl Search {
+impl SearchRow {
     fn new(row: &Searched, all: &[Arc<Indexer>], now: i64) -> Self {
         let cached = row.indexers.iter().any(|part| part.what == Stage::Cached);
         Self {
@@ -256,7 +256,7 @@ impl Search {
                 (calls, _) => grouped(calls as usize),
             },
             again: Again::new(row, all),
-            outcomes: row.indexers.iter().map(Part::new).collect(),
+            outcomes: row.indexers.iter().map(IndexerPart::new).collect(),
         }
     }
 }
@@ -287,7 +287,7 @@ impl Again {
     }
 }
 
-impl Part {
+impl IndexerPart {
     fn new(outcome: &Outcome) -> Self {
         let results = counted(outcome.releases as usize, "result", "results");
         let alone = match outcome.alone {
@@ -334,7 +334,7 @@ impl Part {
     }
 }
 
-impl Grab {
+impl GrabRow {
     fn new(row: &Grabbed, now: i64) -> Self {
         Self {
             id: row.id,

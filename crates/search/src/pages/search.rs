@@ -10,7 +10,7 @@ use serde::Deserialize;
 use weir_search_proto::category;
 use weir_web::{Failure, Shown, Visitor, kit};
 
-use super::shelf::Shelf;
+use super::shelf::ReleaseShelf;
 use super::shown;
 use crate::ask::{self, Ask, PAGE};
 use crate::config::indexer::Kind;
@@ -26,7 +26,7 @@ const LAST: u32 = 10;
 /// What the address holds. What cannot be read counts as not there.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct View {
+pub(super) struct SearchPageQuery {
     pub(super) id: String,
     /// Words to begin with.
     q: String,
@@ -43,31 +43,31 @@ struct SearchPage<'a> {
     form_token: &'a str,
     now: i64,
     q: &'a str,
-    categories: Vec<Group>,
-    indexers: Vec<Choice>,
+    categories: Vec<CategoryGroup>,
+    indexers: Vec<SearchChoice>,
     /// `All 7 indexers`.
     who: String,
     some: bool,
     last: Vec<String>,
     mistake: Option<String>,
     gone: bool,
-    running: Option<Running>,
+    running: Option<ShownSearch>,
 }
 
 /// A kind of releases and its own kinds.
-struct Group {
+struct CategoryGroup {
     label: &'static str,
-    options: Vec<Choice>,
+    options: Vec<SearchChoice>,
 }
 
-struct Choice {
+struct SearchChoice {
     value: String,
     label: String,
     chosen: bool,
 }
 
 /// A search on the page.
-struct Running {
+struct ShownSearch {
     id: SearchId,
     /// The whole question, to be asked again.
     again: String,
@@ -75,7 +75,7 @@ struct Running {
     headline: String,
     rest: String,
     pace: String,
-    lines: Vec<Row>,
+    lines: Vec<IndexerRow>,
     /// When somebody can be asked, if nobody could be.
     earliest: Option<Shown>,
     releases: String,
@@ -84,7 +84,7 @@ struct Running {
 }
 
 /// An indexer's line.
-struct Row {
+struct IndexerRow {
     line: Line,
     says: String,
     until: Option<Shown>,
@@ -97,7 +97,7 @@ struct Row {
 /// `GET /search`.
 pub(super) async fn show(
     State(views): State<Arc<Views>>,
-    Query(view): Query<View>,
+    Query(view): Query<SearchPageQuery>,
     visitor: Visitor,
 ) -> Result<Response, Failure> {
     let search = SearchId::parse(&view.id).and_then(|id| views.searches.find(id));
@@ -114,7 +114,7 @@ pub(super) async fn show(
         return Ok((status, page).into_response());
     };
     let list = views.list(&search);
-    let releases = kit::render(&Shelf::new(&views, &search, &list, &view))?;
+    let releases = kit::render(&ReleaseShelf::new(&views, &search, &list, &view))?;
     if view.part == "releases" {
         return Ok(Html(releases).into_response());
     }
@@ -122,7 +122,7 @@ pub(super) async fn show(
     let question = &search.question;
     let ask = asked(&views, &search);
     let template = SearchPage {
-        running: Some(Running::new(&views, &search, progress, releases)),
+        running: Some(ShownSearch::new(&views, &search, progress, releases)),
         ..SearchPage::new(&views, &visitor, &ask)
     };
     let title = format!("{} · Search", question.query.words());
@@ -133,7 +133,7 @@ pub(super) async fn show(
 pub(super) fn blank(
     views: &Views,
     visitor: &Visitor,
-    view: &View,
+    view: &SearchPageQuery,
     ask: &Ask,
     mistake: Option<String>,
 ) -> Response {
@@ -193,9 +193,9 @@ pub(super) fn plain(words: &str) -> Option<String> {
 impl<'a> SearchPage<'a> {
     fn new(views: &Views, visitor: &'a Visitor, ask: &'a Ask) -> Self {
         let indexers = views.model.indexers.all();
-        let indexers: Vec<Choice> = indexers
+        let indexers: Vec<SearchChoice> = indexers
             .iter()
-            .map(|indexer| Choice {
+            .map(|indexer| SearchChoice {
                 value: indexer.name().to_owned(),
                 label: match indexer.config.kind {
                     Kind::Torznab => "torrents".to_owned(),
@@ -224,8 +224,8 @@ impl<'a> SearchPage<'a> {
     }
 }
 
-fn categories(chosen: &str) -> Vec<Group> {
-    let choice = |id: u32, label: String| Choice {
+fn categories(chosen: &str) -> Vec<CategoryGroup> {
+    let choice = |id: u32, label: String| SearchChoice {
         value: id.to_string(),
         label,
         chosen: chosen == id.to_string(),
@@ -236,7 +236,7 @@ fn categories(chosen: &str) -> Vec<Group> {
         let below = below.iter();
         let below = below.map(|(id, name)| choice(*id, format!("{label} / {name}")));
         let all = choice(*id, format!("{label}, all"));
-        Group {
+        CategoryGroup {
             label,
             options: std::iter::once(all).chain(below).collect(),
         }
@@ -244,7 +244,7 @@ fn categories(chosen: &str) -> Vec<Group> {
     .collect()
 }
 
-impl Running {
+impl ShownSearch {
     fn new(views: &Views, search: &Search, mut progress: Progress, releases: String) -> Self {
         let now = views.model.wall();
         let (headline, rest) = (progress.headline(), progress.rest());
@@ -263,7 +263,7 @@ impl Running {
             lines: lines
                 .into_iter()
                 .enumerate()
-                .map(|(place, line)| Row::new(line, place, &progress, now))
+                .map(|(place, line)| IndexerRow::new(line, place, &progress, now))
                 .collect(),
             finished: progress.finished,
             headline,
@@ -282,7 +282,7 @@ impl Running {
     }
 }
 
-impl Row {
+impl IndexerRow {
     fn new(line: Line, place: usize, progress: &Progress, now: i64) -> Self {
         let runs = line.look() == LineLook::Runs;
         let mut says = line.says();

@@ -4,7 +4,7 @@ use askama::Template;
 use weir_web::Shown;
 use weir_web::kit::{self, ColumnHead, Pager, Sorted};
 
-use super::search::View;
+use super::search::SearchPageQuery;
 use crate::merge::{List, Merged, Source};
 use crate::releases::{self, Column, Order, Wanted};
 use crate::reply;
@@ -17,7 +17,7 @@ const PAGE: usize = 50;
 
 #[derive(Template)]
 #[template(path = "search_releases.html")]
-pub(super) struct Shelf {
+pub(super) struct ReleaseShelf {
     id: String,
     /// All of the search.
     total: usize,
@@ -27,14 +27,14 @@ pub(super) struct Shelf {
     filter: String,
     sort: String,
     heads: [ColumnHead; Column::ALL.len()],
-    rows: Vec<Row>,
+    rows: Vec<ReleaseRow>,
     pager: Pager,
     all: String,
     /// The view is as it comes, so that what arrives may come in by itself.
     plain: bool,
 }
 
-struct Row {
+struct ReleaseRow {
     title: String,
     free: bool,
     files: String,
@@ -50,23 +50,23 @@ struct Row {
     download: Option<String>,
     magnet: Option<String>,
     count: String,
-    sources: Vec<From>,
+    sources: Vec<ReleaseSource>,
 }
 
 /// One source of a release.
-struct From {
+struct ReleaseSource {
     indexer: String,
     seeders: String,
     age: String,
     /// Fresh, with the time it was asked.
     asked: Option<Shown>,
-    /// From the cache, this old.
+    /// ReleaseSource the cache, this old.
     cached: String,
     download: String,
 }
 
-impl Shelf {
-    pub(super) fn new(views: &Views, search: &Search, list: &List, view: &View) -> Self {
+impl ReleaseShelf {
+    pub(super) fn new(views: &Views, search: &Search, list: &List, view: &SearchPageQuery) -> Self {
         let order = Order::parse(&view.sort).unwrap_or_default();
         let number = view.page.parse::<usize>().unwrap_or(1).max(1);
         let mut wanted = Wanted {
@@ -82,9 +82,9 @@ impl Shelf {
             part = releases::part(list, &wanted).0;
         }
         let now = views.model.wall();
-        let rows: Vec<Row> = part
+        let rows: Vec<ReleaseRow> = part
             .into_iter()
-            .map(|merged| Row::new(views, list, merged, now))
+            .map(|merged| ReleaseRow::new(views, list, merged, now))
             .collect();
         let results: usize = list
             .releases
@@ -127,7 +127,7 @@ impl Shelf {
 }
 
 /// The address of another look at the same search.
-fn address(search: &Search, view: &View, sort: &str, page: usize) -> String {
+fn address(search: &Search, view: &SearchPageQuery, sort: &str, page: usize) -> String {
     let page = if page > 1 {
         page.to_string()
     } else {
@@ -165,7 +165,7 @@ fn head(column: Column, order: Order, link: &impl Fn(&str, usize) -> String) -> 
         }))
 }
 
-impl Row {
+impl ReleaseRow {
     fn new(views: &Views, list: &List, merged: &Merged, now: i64) -> Self {
         let first = merged.sources[0];
         let release = list.at(first);
@@ -207,13 +207,13 @@ impl Row {
             sources: merged
                 .sources
                 .iter()
-                .map(|source| From::new(views, list, *source, now))
+                .map(|source| ReleaseSource::new(views, list, *source, now))
                 .collect(),
         }
     }
 }
 
-impl From {
+impl ReleaseSource {
     fn new(views: &Views, list: &List, source: Source, now: i64) -> Self {
         let release = list.at(source);
         let of = &list.contributions[usize::from(source.of)];

@@ -39,11 +39,11 @@ async fn queries_and_downloads_have_budgets_of_their_own() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
     let mut config = quick(&indexers);
-    config.indexers[0].limits = entries::Limits {
+    config.indexers[0].limits = entries::IndexerLimits {
         // Caps count with the queries.
         per_day: limit(2),
         grabs_per_day: limit(1),
-        ..entries::Limits::default()
+        ..entries::IndexerLimits::default()
     };
     let world = World::new(network.ground(), &config);
     let reply = world.get("/torznab/api?t=search").await;

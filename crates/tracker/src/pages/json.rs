@@ -9,7 +9,7 @@ use weir_web::Failure;
 
 use super::list::busy;
 use super::one::{family, find};
-use super::wanted::{View, Wanted, write_place};
+use super::wanted::{SwarmsQuery, SwarmsWanted, write_place};
 use crate::catalogue::{Page, Place};
 use crate::look::Look;
 use crate::swarm::Seen;
@@ -17,7 +17,7 @@ use crate::swarm::Seen;
 /// `GET /api/v1/swarms`.
 pub(super) async fn list(
     State(look): State<Look>,
-    Query(view): Query<View>,
+    Query(view): Query<SwarmsQuery>,
 ) -> Result<Json<Value>, Failure> {
     let wanted = view.wanted().map_err(|mistake| {
         Failure::new(
@@ -27,8 +27,8 @@ pub(super) async fn list(
         )
     })?;
     let page = match wanted {
-        Wanted::Some(question) => look.catalogue().page(question).await.map_err(busy)?,
-        Wanted::One(hash) => {
+        SwarmsWanted::Many(question) => look.catalogue().page(question).await.map_err(busy)?,
+        SwarmsWanted::One(hash) => {
             let found = look
                 .tracker()
                 .swarms

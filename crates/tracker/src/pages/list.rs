@@ -12,7 +12,7 @@ use weir_web::{Failure, Visitor};
 
 use super::span;
 use super::urls::{announce_urls, host, is_local};
-use super::wanted::{View, Wanted, write_place};
+use super::wanted::{SwarmsQuery, SwarmsWanted, write_place};
 use crate::catalogue::{self, Busy, Page, Place};
 use crate::look::Look;
 use crate::swarm::Seen;
@@ -20,21 +20,21 @@ use weir_engine::words::{counted, grouped};
 
 #[derive(Template)]
 #[template(path = "swarms.html")]
-struct Swarms {
+struct SwarmsPage {
     /// What is here, in a sentence.
     opening: String,
     q: String,
     mistake: Option<String>,
-    rows: Vec<Row>,
+    rows: Vec<SwarmRow>,
     pager: Option<Pager>,
     /// Nobody announced: where to.
-    urls: Vec<Url>,
+    urls: Vec<AnnounceUrl>,
     /// Nothing matches, in a sentence.
     nothing: Option<String>,
     empty: bool,
 }
 
-struct Row {
+struct SwarmRow {
     hash: InfoHash,
     peers: String,
     seeders: String,
@@ -43,7 +43,7 @@ struct Row {
     age: String,
 }
 
-struct Url {
+struct AnnounceUrl {
     label: &'static str,
     url: String,
     local: bool,
@@ -52,17 +52,19 @@ struct Url {
 /// `GET /swarms`.
 pub(super) async fn show(
     State(look): State<Look>,
-    Query(view): Query<View>,
+    Query(view): Query<SwarmsQuery>,
     headers: HeaderMap,
     visitor: Visitor,
 ) -> Result<Response, Failure> {
-    let mut shown = Swarms::new(&look, &view, &headers);
+    let mut shown = SwarmsPage::new(&look, &view, &headers);
     match view.wanted() {
-        Ok(Wanted::One(hash)) if look.tracker().swarms.holds(&hash.0) => {
+        Ok(SwarmsWanted::One(hash)) if look.tracker().swarms.holds(&hash.0) => {
             return Ok(Redirect::to(&format!("/swarms/{hash}")).into_response());
         }
-        Ok(Wanted::One(_)) => shown.nothing = Some("Nobody has announced this hash here.".into()),
-        Ok(Wanted::Some(question)) => {
+        Ok(SwarmsWanted::One(_)) => {
+            shown.nothing = Some("Nobody has announced this hash here.".into())
+        }
+        Ok(SwarmsWanted::Many(question)) => {
             if !shown.empty {
                 let found = look.catalogue().page(question).await;
                 shown.fill(&found.map_err(busy)?, &view.q);
@@ -87,8 +89,8 @@ pub(super) fn busy(Busy: Busy) -> Failure {
     .retry_after(2)
 }
 
-impl Swarms {
-    fn new(look: &Look, view: &View, headers: &HeaderMap) -> Self {
+impl SwarmsPage {
+    fn new(look: &Look, view: &SwarmsQuery, headers: &HeaderMap) -> Self {
         let name = headers
             .get(header::HOST)
             .and_then(|host| host.to_str().ok())
@@ -102,7 +104,7 @@ impl Swarms {
             rows: Vec::new(),
             pager: None,
             urls: urls
-                .map(|(protocol, url)| Url {
+                .map(|(protocol, url)| AnnounceUrl {
                     label: if protocol == "udp" { "UDP" } else { "HTTP" },
                     local: is_local(&url),
                     url,
@@ -121,7 +123,7 @@ impl Swarms {
             });
             return;
         };
-        self.rows = page.swarms.iter().map(Row::new).collect();
+        self.rows = page.swarms.iter().map(SwarmRow::new).collect();
         let range = kit::range(page.before, page.swarms.len(), page.all);
         let link = |which: &str, seen: &Seen| {
             let place = write_place(Place::of(seen));
@@ -157,7 +159,7 @@ impl Swarms {
     }
 }
 
-impl Row {
+impl SwarmRow {
     fn new(seen: &Seen) -> Self {
         Self {
             hash: InfoHash(seen.hash),

@@ -16,17 +16,17 @@ pub(super) const PEERS: usize = 200;
 
 #[derive(Template)]
 #[template(path = "swarm.html")]
-struct Swarm {
+struct SwarmPage {
     hash: InfoHash,
     opening: String,
     /// What clients are told, where that differs.
     told: Option<String>,
     figures: [(&'static str, String); 6],
-    rows: Vec<Row>,
+    rows: Vec<PeerRow>,
     shown: String,
 }
 
-struct Row {
+struct PeerRow {
     at: String,
     family: &'static str,
     seeder: bool,
@@ -41,7 +41,7 @@ pub(super) async fn show(
 ) -> Result<Response, Failure> {
     let (hash, close) = find(&look, &hash)?;
     let title = format!("{}… · Swarms", &hash.to_string()[..8]);
-    Ok(visitor.show(&title, &Swarm::new(hash, &close)))
+    Ok(visitor.show(&title, &SwarmPage::new(hash, &close)))
 }
 
 /// The swarm that an address names.
@@ -68,7 +68,7 @@ pub(super) fn find(look: &Look, text: &str) -> Result<(InfoHash, Close), Failure
     }
 }
 
-impl Swarm {
+impl SwarmPage {
     fn new(hash: InfoHash, close: &Close) -> Self {
         let Close { seen, v4, v6, .. } = close;
         let counts = seen.counts;
@@ -102,12 +102,12 @@ impl Swarm {
                 }
                 _ => counted(seen.peers, "peer", "peers"),
             },
-            rows: close.peers.iter().map(Row::new).collect(),
+            rows: close.peers.iter().map(PeerRow::new).collect(),
         }
     }
 }
 
-impl Row {
+impl PeerRow {
     fn new(peer: &Peer) -> Self {
         Self {
             at: peer.at.socket().to_string(),

@@ -8,7 +8,7 @@ use crate::catalogue::{From, Place, Prefix, Question};
 /// What the address of a page says.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct View {
+pub(super) struct SwarmsQuery {
     /// An info hash or its first digits.
     pub(super) q: String,
     /// The last swarm of the page before, as [`write_place`] writes it.
@@ -19,24 +19,24 @@ pub(super) struct View {
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    Some(Question),
+pub(super) enum SwarmsWanted {
+    Many(Question),
     One(InfoHash),
 }
 
-impl View {
+impl SwarmsQuery {
     /// # Errors
     /// With a sentence that says what is wrong.
-    pub(super) fn wanted(&self) -> Result<Wanted, String> {
+    pub(super) fn wanted(&self) -> Result<SwarmsWanted, String> {
         let text = self.q.trim();
         let length = text.chars().count();
         // 32 digits of base 32, as old magnet links have it, may also be 32 digits of a longer hash.
         if let Some(of) = Prefix::new(text).filter(|_| length < 40) {
             let from = self.from()?;
-            return Ok(Wanted::Some(Question { of, from }));
+            return Ok(SwarmsWanted::Many(Question { of, from }));
         }
         if let Ok(hash) = text.parse() {
-            return Ok(Wanted::One(hash));
+            return Ok(SwarmsWanted::One(hash));
         }
         match text.chars().find(|letter| !letter.is_ascii_hexdigit()) {
             Some(letter) => Err(format!(
@@ -75,11 +75,11 @@ fn read_place(text: &str) -> Option<Place> {
 mod tests {
     use super::*;
 
-    fn wanted(q: &str) -> Result<Wanted, String> {
+    fn wanted(q: &str) -> Result<SwarmsWanted, String> {
         let q = q.to_owned();
-        let view = View {
+        let view = SwarmsQuery {
             q,
-            ..View::default()
+            ..SwarmsQuery::default()
         };
         view.wanted()
     }
@@ -87,12 +87,15 @@ mod tests {
     #[test]
     fn hashes_and_first_digits_are_told_apart() {
         let hash = "4BE19C07".repeat(5);
-        assert_eq!(wanted(&hash), Ok(Wanted::One(hash.parse().unwrap())));
+        assert_eq!(wanted(&hash), Ok(SwarmsWanted::One(hash.parse().unwrap())));
         assert_eq!(wanted(&format!(" {hash}\n")), wanted(&hash));
         let base32 = "JPQZYB2L4GOAOS7BTQDUXYM4A5F6DHAH";
-        assert!(matches!(wanted(base32), Ok(Wanted::One(_))));
+        assert!(matches!(wanted(base32), Ok(SwarmsWanted::One(_))));
         for prefix in ["", "4", "4be19c07", &hash[..39]] {
-            assert!(matches!(wanted(prefix), Ok(Wanted::Some(_))), "{prefix}");
+            assert!(
+                matches!(wanted(prefix), Ok(SwarmsWanted::Many(_))),
+                "{prefix}"
+            );
         }
     }
 
@@ -118,9 +121,9 @@ mod tests {
             "7-ab",
             "x-abababababababababababababababababababab",
         ] {
-            let view = View {
+            let view = SwarmsQuery {
                 after: Some(wrong.into()),
-                ..View::default()
+                ..SwarmsQuery::default()
             };
             assert!(view.wanted().is_err(), "{wrong}");
         }

@@ -6,7 +6,7 @@ use axum::{
     response::Response,
 };
 
-use super::{Access, Gate};
+use super::{Access, AccessRule};
 use crate::{
     Auth, Client, Failure, Identity, RequestId, Visitor,
     auth::{self, NotTaken, cookie, secrets::Hash, site::Site},
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A visitor together with what must be done about their cookies.
-pub(super) struct Arrival {
+pub(super) struct ArrivedVisitor {
     pub(super) visitor: Visitor,
     pub(super) refused: Option<NotTaken>,
     pub(super) bound_to: Vec<u8>,
@@ -25,13 +25,13 @@ pub(super) struct Arrival {
     pub(super) renewed: Option<(Hash, String)>,
 }
 
-impl Gate {
+impl AccessRule {
     pub(super) fn arrive(
         &self,
         request: &Request,
         client: Client,
         id: RequestId,
-    ) -> Result<Arrival, Failure> {
+    ) -> Result<ArrivedVisitor, Failure> {
         let keeper = self.app.keeper();
         let headers = request.headers();
         let session = keeper.session(headers)?;
@@ -69,7 +69,7 @@ impl Gate {
             theme: pages::theme::chosen(headers),
             shell: self.app.shell(),
         };
-        Ok(Arrival {
+        Ok(ArrivedVisitor {
             visitor,
             refused,
             bound_to,
@@ -110,9 +110,9 @@ impl Gate {
     }
 }
 
-impl Arrival {
+impl ArrivedVisitor {
     /// Adds the cookies that the visit made necessary.
-    pub(super) fn leave(self, gate: &Gate, mut response: Response) -> Response {
+    pub(super) fn leave(self, gate: &AccessRule, mut response: Response) -> Response {
         let lifetime = gate.app.keeper().settings().rules.session_lifetime;
         let https = self.visitor.client.https;
         let html = response

@@ -17,12 +17,12 @@ use crate::{Clock, Error, System};
 const VALID: Range<i64> = -60..3600;
 
 /// A new link: its secret is in the path, and nowhere else.
-pub(super) struct New {
+pub(super) struct NewLink {
     pub(super) path: String,
     hash: Hash,
 }
 
-impl New {
+impl NewLink {
     pub(super) fn make() -> Result<Self, Error> {
         let token = secrets::token()?;
         Ok(Self {
@@ -71,7 +71,7 @@ pub struct SignInLink {
 /// # Errors
 /// When there is no such file, or it cannot be written.
 pub fn sign_in_link(state: &Path) -> Result<Option<SignInLink>, Error> {
-    let new = New::make()?;
+    let new = NewLink::make()?;
     let now = System.now().as_second();
     let amended = File::amend(state, |tx| {
         // Tables are for the Weir that runs to make: it may be another version.

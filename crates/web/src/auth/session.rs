@@ -23,7 +23,7 @@ pub(crate) struct Session {
 }
 
 /// What a new session is made of.
-pub(crate) struct New {
+pub(crate) struct NewSession {
     pub(crate) token: String,
     pub(crate) key: Hash,
     pub(crate) agent: String,
@@ -31,7 +31,7 @@ pub(crate) struct New {
     pub(crate) lifetime: Duration,
 }
 
-impl New {
+impl NewSession {
     pub(crate) fn insert(&self, tx: &Transaction<'_>) -> rusqlite::Result<()> {
         let now = self.now.as_second();
         tx.execute("DELETE FROM web_session WHERE expires <= ?1", [now])?;

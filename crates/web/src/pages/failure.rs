@@ -10,7 +10,7 @@ use crate::{App, Failure, RequestId, Visitor, kit};
 
 #[derive(Template)]
 #[template(path = "failure.html")]
-struct Page<'a> {
+struct FailurePage<'a> {
     heading: &'static str,
     failure: &'a Failure,
     id: &'a str,
@@ -33,7 +33,7 @@ pub(crate) fn bare(app: &App, id: &RequestId, theme: Option<&str>, failure: &Fai
 
 fn write(failure: &Failure, id: &RequestId, page: impl FnOnce(&str, &str) -> Response) -> Response {
     let heading = heading(failure.status);
-    let body = kit::render(&Page {
+    let body = kit::render(&FailurePage {
         heading,
         failure,
         id: id.as_str(),

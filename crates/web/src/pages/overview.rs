@@ -7,7 +7,7 @@ use crate::{App, CardState, CardView, Icon, Visitor, pages::time::Shown, upstrea
 
 #[derive(Template)]
 #[template(path = "overview.html")]
-struct Overview {
+struct OverviewPage {
     headline: String,
     started: Shown,
     cards: Vec<OfFront>,
@@ -43,7 +43,7 @@ pub(crate) async fn show(State(app): State<App>, visitor: Visitor) -> Response {
         .iter()
         .map(|card| (card.title, card.view.state))
         .collect();
-    let page = Overview {
+    let page = OverviewPage {
         headline: headline(&states),
         started: Shown::new(app.started(), app.now(), &app.shell().zone),
         cards,

@@ -40,7 +40,7 @@ const FORM: usize = 16 * 1024;
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
-struct Page<'a> {
+struct SignInPage<'a> {
     token: &'a str,
     next: &'a str,
     mistake: Option<&'a str>,
@@ -49,14 +49,14 @@ struct Page<'a> {
 
 /// What the address may hold.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct SignInQuery {
     link: Option<String>,
     #[serde(default)]
     next: String,
 }
 
 /// Why the page is shown again.
-enum Again {
+enum WhyAgain {
     WrongKey,
     WrongLink,
     Expired,
@@ -86,7 +86,7 @@ pub(crate) fn path_back_to(request: &Request) -> String {
 pub(crate) async fn show(
     State(app): State<App>,
     visitor: Visitor,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<SignInQuery>,
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
@@ -110,9 +110,9 @@ pub(crate) async fn show(
             tracing::info!(client = %visitor.client.address, "signed in by link");
             return Ok(signed_in(&app, &visitor, &token, next));
         }
-        Followed::Expired => Again::Expired,
-        Followed::Not(NotTaken::Wrong) => Again::WrongLink,
-        Followed::Not(NotTaken::Throttled { until }) => Again::Throttled(until),
+        Followed::Expired => WhyAgain::Expired,
+        Followed::Not(NotTaken::Wrong) => WhyAgain::WrongLink,
+        Followed::Not(NotTaken::Throttled { until }) => WhyAgain::Throttled(until),
     };
     Ok(page(&app, &visitor, next, Some(again)))
 }
@@ -152,9 +152,9 @@ pub(crate) async fn submit(
             tracing::info!(client = %visitor.client.address, "signed in by key");
             Ok(signed_in(&app, &visitor, &token, next))
         }
-        Err(NotTaken::Wrong) => Ok(page(&app, &visitor, next, Some(Again::WrongKey))),
+        Err(NotTaken::Wrong) => Ok(page(&app, &visitor, next, Some(WhyAgain::WrongKey))),
         Err(NotTaken::Throttled { until }) => {
-            Ok(page(&app, &visitor, next, Some(Again::Throttled(until))))
+            Ok(page(&app, &visitor, next, Some(WhyAgain::Throttled(until))))
         }
     }
 }
@@ -185,32 +185,32 @@ fn add_cookie(response: &mut Response, token: &str, lifetime: Duration, https: b
     }
 }
 
-fn page(app: &App, visitor: &Visitor, next: &str, again: Option<Again>) -> Response {
+fn page(app: &App, visitor: &Visitor, next: &str, again: Option<WhyAgain>) -> Response {
     let (status, mistake, until) = match again {
         None => (StatusCode::OK, None, None),
-        Some(Again::WrongKey) => (
+        Some(WhyAgain::WrongKey) => (
             StatusCode::UNPROCESSABLE_ENTITY,
             Some("That is not the key."),
             None,
         ),
-        Some(Again::WrongLink) => (
+        Some(WhyAgain::WrongLink) => (
             StatusCode::FORBIDDEN,
             Some(
                 "That link was used already, or a newer one has replaced it. Run `weir sign-in` for a new one.",
             ),
             None,
         ),
-        Some(Again::Expired) => (
+        Some(WhyAgain::Expired) => (
             StatusCode::FORBIDDEN,
             Some(
                 "That link has expired: links are valid for an hour. Run `weir sign-in` for a new one.",
             ),
             None,
         ),
-        Some(Again::Throttled(until)) => (StatusCode::TOO_MANY_REQUESTS, None, Some(until)),
+        Some(WhyAgain::Throttled(until)) => (StatusCode::TOO_MANY_REQUESTS, None, Some(until)),
     };
     let shown = until.map(|until| Shown::exactly(until, &app.shell().zone));
-    let page = Page {
+    let page = SignInPage {
         token: &visitor.form_token,
         next,
         mistake,

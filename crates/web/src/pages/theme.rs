@@ -15,7 +15,7 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// What the form sends.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Choice {
+pub(crate) struct ThemeForm {
     theme: String,
     #[serde(default)]
     next: String,
@@ -34,7 +34,7 @@ pub(crate) fn chosen(headers: &HeaderMap) -> Option<&'static str> {
 pub(crate) async fn choose(
     State(_): State<App>,
     visitor: Visitor,
-    Form(choice): Form<Choice>,
+    Form(choice): Form<ThemeForm>,
 ) -> Response {
     let (theme, lifetime) = match choice.theme.as_str() {
         "light" => ("light", YEAR),

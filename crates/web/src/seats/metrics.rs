@@ -11,13 +11,13 @@ use prometheus_client::{
 
 use super::Seats;
 
-struct Ended {
+struct EndedSeats {
     name: &'static str,
     listeners: Vec<(&'static str, Seats)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labels {
+struct SeatLabels {
     listener: &'static str,
     reason: &'static str,
 }
@@ -29,16 +29,16 @@ pub fn register(
     listeners: impl IntoIterator<Item = (&'static str, Seats)>,
 ) {
     let listeners = listeners.into_iter().collect();
-    registry.register_collector(Box::new(Ended { name, listeners }));
+    registry.register_collector(Box::new(EndedSeats { name, listeners }));
 }
 
-impl fmt::Debug for Ended {
+impl fmt::Debug for EndedSeats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Ended").field(&self.name).finish()
     }
 }
 
-impl Collector for Ended {
+impl Collector for EndedSeats {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut family = encoder.encode_descriptor(
             self.name,
@@ -48,7 +48,7 @@ impl Collector for Ended {
         )?;
         for (listener, seats) in &self.listeners {
             for (reason, count) in seats.ended() {
-                let labels = Labels { listener, reason };
+                let labels = SeatLabels { listener, reason };
                 ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
             }
         }

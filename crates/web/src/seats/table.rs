@@ -94,7 +94,7 @@ impl Leaves {
 
 /// A place that is taken, for as long as the same connection has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct SeatKey {
     place: usize,
     /// Which of the connections that had the place.
     turn: u64,
@@ -104,18 +104,18 @@ pub(super) struct Key {
 type Leaver<E> = (Option<E>, Leaves);
 
 /// The places. `E` is what ends a connection.
-pub(super) struct Table<E> {
+pub(super) struct SeatTable<E> {
     seating: Seating,
-    places: Vec<Option<Place<E>>>,
+    places: Vec<Option<SeatPlace<E>>>,
     free: Vec<usize>,
     turns: u64,
-    holders: HashMap<Holder, Held>,
+    holders: HashMap<Holder, Holding>,
     /// Holders of whom one waits, strangers and own: first to go last.
     ranks: [BTreeSet<Rank>; 2],
     taken: [usize; 2],
 }
 
-struct Place<E> {
+struct SeatPlace<E> {
     turn: u64,
     holder: Holder,
     /// Written without the lock whenever the client has asked.
@@ -127,7 +127,7 @@ struct Place<E> {
 
 /// What one holder has.
 #[derive(Default)]
-struct Held {
+struct Holding {
     places: usize,
     /// Places whose client has the next move: since when, whose turn it is there, and which.
     waiting: BTreeSet<(u64, u64, usize)>,
@@ -138,7 +138,7 @@ struct Held {
 /// Most places first, then the longest wait.
 type Rank = (usize, Reverse<u64>, Holder);
 
-impl<E> Table<E> {
+impl<E> SeatTable<E> {
     pub(super) fn new(seating: Seating) -> Self {
         Self {
             seating,
@@ -156,7 +156,7 @@ impl<E> Table<E> {
         &mut self,
         holder: Holder,
         since: Arc<AtomicU64>,
-    ) -> Result<(Key, Option<Leaver<E>>), Leaves> {
+    ) -> Result<(SeatKey, Option<Leaver<E>>), Leaves> {
         let leaver = match self.who_goes(holder)? {
             Some((place, why)) => {
                 let end = self.remove(place).and_then(|place| place.end);
@@ -170,7 +170,7 @@ impl<E> Table<E> {
             self.places.push(None);
             self.places.len() - 1
         });
-        self.places[place] = Some(Place {
+        self.places[place] = Some(SeatPlace {
             turn,
             holder,
             since,
@@ -179,13 +179,13 @@ impl<E> Table<E> {
         });
         self.taken[usize::from(holder.is_own())] += 1;
         self.holders.entry(holder).or_default().places += 1;
-        let key = Key { place, turn };
+        let key = SeatKey { place, turn };
         self.wait(key);
         Ok((key, leaver))
     }
 
     /// Notes what ends a connection; gives it back if the connection has lost its place already.
-    pub(super) fn ended_by(&mut self, key: Key, end: E) -> Option<E> {
+    pub(super) fn ended_by(&mut self, key: SeatKey, end: E) -> Option<E> {
         match self.at(key) {
             Some(place) => {
                 place.end = Some(end);
@@ -196,27 +196,27 @@ impl<E> Table<E> {
     }
 
     /// The client has the next move, since the time that stands in its cell.
-    pub(super) fn wait(&mut self, key: Key) {
+    pub(super) fn wait(&mut self, key: SeatKey) {
         if self.at(key).is_some() {
             self.queue(key.place);
         }
     }
 
     /// We have the next move.
-    pub(super) fn work(&mut self, key: Key) {
+    pub(super) fn work(&mut self, key: SeatKey) {
         if self.at(key).is_some() {
             self.unqueue(key.place);
         }
     }
 
     /// The connection has ended.
-    pub(super) fn give_back(&mut self, key: Key) {
+    pub(super) fn give_back(&mut self, key: SeatKey) {
         if self.at(key).is_some() {
             self.remove(key.place);
         }
     }
 
-    fn at(&mut self, key: Key) -> Option<&mut Place<E>> {
+    fn at(&mut self, key: SeatKey) -> Option<&mut SeatPlace<E>> {
         let place = self.places.get_mut(key.place)?.as_mut();
         place.filter(|place| place.turn == key.turn)
     }
@@ -317,7 +317,7 @@ impl<E> Table<E> {
         }
     }
 
-    fn remove(&mut self, index: usize) -> Option<Place<E>> {
+    fn remove(&mut self, index: usize) -> Option<SeatPlace<E>> {
         let place = self.places[index].take()?;
         self.free.push(index);
         let holder = place.holder;
@@ -332,7 +332,7 @@ impl<E> Table<E> {
     }
 
     /// Changes what a holder has, and with it its rank.
-    fn change(&mut self, holder: Holder, change: impl FnOnce(&mut Held)) {
+    fn change(&mut self, holder: Holder, change: impl FnOnce(&mut Holding)) {
         let held = self.holders.entry(holder).or_default();
         change(held);
         let oldest = held.waiting.first();

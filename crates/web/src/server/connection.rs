@@ -19,7 +19,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use super::watch::{Arriving, Leaving, Patience, Watch, Watched};
+use super::watch::{Arriving, Leaving, Patience, Watch, WatchedStream};
 use crate::{
     App,
     body::keeping,
@@ -107,9 +107,9 @@ impl Service {
         seat: Seat,
     ) {
         self.connections.inc();
-        let _counted = Counted(&self.connections);
+        let _counted = OpenConnection(&self.connections);
         let watch = Arc::new(Watch::new(seat, self.began));
-        let io = TokioIo::new(Watched::new(stream, Arc::clone(&watch)));
+        let io = TokioIo::new(WatchedStream::new(stream, Arc::clone(&watch)));
         let service = service_fn(|request| self.answer(request, peer, Arc::clone(&watch)));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -183,9 +183,9 @@ pub(super) fn millis(began: Instant) -> u64 {
     u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-struct Counted<'a>(&'a Connections);
+struct OpenConnection<'a>(&'a Connections);
 
-impl Drop for Counted<'_> {
+impl Drop for OpenConnection<'_> {
     fn drop(&mut self) {
         self.0.dec();
     }

@@ -7,7 +7,7 @@ use axum::Router;
 use tokio::{net::TcpStream, sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::{Ended, connection::Service, finish};
+use super::{ListenerEnd, connection::Service, finish};
 use crate::App;
 
 /// Guests that are served at once.
@@ -32,7 +32,7 @@ pub async fn run_guests<G: Into<Guest>>(
     router: Router,
     shutdown: CancellationToken,
     drain: Duration,
-) -> Ended {
+) -> ListenerEnd {
     let seats = app.guest_seats().clone();
     let service = Service::new(app, (router, seats), shutdown.clone()).once();
     let mut open = JoinSet::new();

@@ -39,14 +39,14 @@ enum Phase {
 
 pub(super) struct Watch {
     /// Written by the service and by the socket; read by the connection's loop.
-    state: Mutex<State>,
+    state: Mutex<WatchState>,
     changed: Notify,
     seat: Seat,
     /// When the seats' time began.
     began: Instant,
 }
 
-struct State {
+struct WatchState {
     phase: Phase,
     since: Instant,
     /// The next request has begun to arrive while the answer was given.
@@ -58,7 +58,7 @@ struct State {
 impl Watch {
     pub(super) fn new(seat: Seat, began: Instant) -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(WatchState {
                 phase: Phase::Head,
                 since: Instant::now(),
                 ahead: false,
@@ -145,7 +145,7 @@ impl Watch {
         written
     }
 
-    fn set(&self, state: &mut State, phase: Phase) {
+    fn set(&self, state: &mut WatchState, phase: Phase) {
         (state.phase, state.since) = (phase, Instant::now());
         self.changed.notify_one();
     }
@@ -239,18 +239,18 @@ impl Drop for Leaving {
 }
 
 /// A socket that tells its watch when bytes arrive and go.
-pub(super) struct Watched<S> {
+pub(super) struct WatchedStream<S> {
     stream: S,
     watch: Arc<Watch>,
 }
 
-impl<S> Watched<S> {
+impl<S> WatchedStream<S> {
     pub(super) fn new(stream: S, watch: Arc<Watch>) -> Self {
         Self { stream, watch }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -265,7 +265,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -64,7 +64,7 @@ impl Action {
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum Effect {
     Done,
     /// There was nothing to do.
     Nothing,
@@ -75,7 +75,7 @@ pub(super) enum How {
     NoProbe,
 }
 
-impl How {
+impl Effect {
     pub(super) const ALL: [Self; 6] = [
         Self::Done,
         Self::Nothing,
@@ -230,23 +230,23 @@ fn reason(given: &str) -> Result<String, &'static str> {
     }
 }
 
-async fn perform(sight: &Sight<'_>, action: Action, reason: &str, visitor: &Visitor) -> How {
+async fn perform(sight: &Sight<'_>, action: Action, reason: &str, visitor: &Visitor) -> Effect {
     let (engine, id, who) = (sight.engine(), sight.id(), who(visitor));
     let how = match action {
         Action::Probe => probe(sight).await,
         Action::Clear if rests(sight) => {
             engine.clear(id);
-            How::Done
+            Effect::Done
         }
         Action::Disable => {
             engine.switch_off(id, reason, &who);
-            How::Done
+            Effect::Done
         }
         Action::Enable if sight.standing() == Standing::Manual => {
             engine.switch_on(id);
-            How::Done
+            Effect::Done
         }
-        Action::Clear | Action::Enable => How::Nothing,
+        Action::Clear | Action::Enable => Effect::Nothing,
     };
     let (front, upstream) = (sight.front.name, sight.name());
     let (action, how_name) = (action.name(), how.name());
@@ -267,17 +267,19 @@ pub(super) fn rests(sight: &Sight<'_>) -> bool {
 }
 
 /// Asks the front's own question and waits a moment for the answer.
-async fn probe(sight: &Sight<'_>) -> How {
+async fn probe(sight: &Sight<'_>) -> Effect {
     let Some(call) = sight.upstreams.probe(sight.id()) else {
-        return How::NoProbe;
+        return Effect::NoProbe;
     };
     let mut ticket = sight.engine().submit(job(sight), call);
     match tokio::time::timeout(PROBE, &mut ticket).await {
-        Ok(Ended::Finished(Outcome::Done | Outcome::No | Outcome::Again { .. })) => How::Answered,
-        Ok(_) => How::Failed,
+        Ok(Ended::Finished(Outcome::Done | Outcome::No | Outcome::Again { .. })) => {
+            Effect::Answered
+        }
+        Ok(_) => Effect::Failed,
         Err(_) => {
             ticket.keep();
-            How::UnderWay
+            Effect::UnderWay
         }
     }
 }
@@ -306,7 +308,7 @@ fn who(visitor: &Visitor) -> String {
 }
 
 /// Back to the page that the form stood on, with word of what was done.
-fn back(sight: &Sight<'_>, action: Action, how: How, form: &[u8]) -> Response {
+fn back(sight: &Sight<'_>, action: Action, how: Effect, form: &[u8]) -> Response {
     let (path, next) = (sight.path(), field(form, "next").unwrap_or_default());
     let whom = format!("{}/{}", sight.front.name, sight.name());
     let word = format!(

@@ -18,7 +18,7 @@ const LEAST: f64 = 2.0;
 
 /// The band, ready to be drawn.
 pub(super) struct Band {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<BandPart>,
     /// Figures in words; times may be marked.
     pub(super) caption: String,
     /// Times under it: four and *now*.
@@ -27,7 +27,7 @@ pub(super) struct Band {
 
 /// A state from here to there.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Part {
+pub(super) struct BandPart {
     pub(super) look: &'static str,
     pub(super) x: f64,
     pub(super) width: f64,
@@ -63,14 +63,14 @@ fn stretches(
         .filter(|(from, to, _)| to > from)
 }
 
-fn parts(history: &[(Moment, Standing)], now: Moment) -> Vec<Part> {
+fn parts(history: &[(Moment, Standing)], now: Moment) -> Vec<BandPart> {
     let begin = now - DAY;
     let place = |moment: Moment| {
         let part = begin.until(moment).as_secs_f64() / DAY.as_secs_f64();
         (part * WIDTH * 10.0).round() / 10.0
     };
     let first = history.first().map_or(now, |(at, _)| *at);
-    let unknown = (first > begin).then(|| Part {
+    let unknown = (first > begin).then(|| BandPart {
         look: "unknown",
         x: 0.0,
         width: place(first),
@@ -80,7 +80,7 @@ fn parts(history: &[(Moment, Standing)], now: Moment) -> Vec<Part> {
         let (x, end) = (place(from), place(to));
         let open = standing == Standing::Open;
         let width = if open { end - x } else { (end - x).max(LEAST) };
-        Part {
+        BandPart {
             look: standing.name(),
             // One that began just now still shows.
             x: x.min(WIDTH - width),

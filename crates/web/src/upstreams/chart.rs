@@ -21,7 +21,7 @@ pub(super) struct Chart {
     /// `last hour`.
     pub(super) words: &'static str,
     pub(super) lines: Option<Lines>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<ChartRow>,
 }
 
 /// What is drawn, once there are two points.
@@ -40,7 +40,7 @@ pub(super) struct Lines {
 }
 
 /// A point as numbers.
-pub(super) struct Row {
+pub(super) struct ChartRow {
     pub(super) at: Shown,
     pub(super) p50: String,
     pub(super) p95: String,
@@ -64,7 +64,7 @@ impl Chart {
             .into_iter()
             .filter(|point| answer_times(point).is_some())
             .collect();
-        let rows = points.iter().rev().take(ROWS).map(|point| Row {
+        let rows = points.iter().rev().take(ROWS).map(|point| ChartRow {
             at: match span {
                 Span::Hour => sight.times.shown_exactly(point.at),
                 _ => sight.times.shown(point.at),

@@ -12,7 +12,7 @@ use super::{Upstreams, sight::Sight, times::Times};
 use crate::{App, app::Contributed};
 
 /// A decision as it is shown.
-pub(super) struct Told {
+pub(super) struct ToldDecision {
     pub(super) number: u64,
     pub(super) at: Moment,
     /// `skipped`, as in the API.
@@ -29,14 +29,14 @@ pub(super) struct Told {
 
 /// What a reader may choose to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Group {
+pub(super) enum DecisionGroup {
     Skipped,
     Waited,
     Shared,
     Failed,
 }
 
-impl Group {
+impl DecisionGroup {
     pub(super) const ALL: [Self; 4] = [Self::Skipped, Self::Waited, Self::Shared, Self::Failed];
 
     pub(super) fn read(text: &str) -> Option<Self> {
@@ -81,13 +81,13 @@ impl Group {
 
 /// The place of a decision among all: when, about whom (front and upstream), and its number there. Many may be made
 /// at the same moment.
-pub(super) type Place = (u64, (usize, u32), u64);
+pub(super) type DecisionPlace = (u64, (usize, u32), u64);
 
 /// In place of an upstream: the front itself.
 const ITSELF: u32 = u32::MAX;
 
 /// A decision that was found.
-pub(super) enum Found {
+pub(super) enum FoundDecision {
     /// About the upstream at a position of the sights.
     About(usize, Decision),
     /// Of the front at a position, where no upstream had to do with it.
@@ -123,21 +123,21 @@ impl<'a> Itself<'a> {
 pub(super) fn newest(
     app: &App,
     (sights, fronts): (&[Sight<'_>], &[Itself<'_>]),
-    before: Option<Place>,
+    before: Option<DecisionPlace>,
     limit: usize,
-) -> (Vec<(Place, Found)>, bool) {
+) -> (Vec<(DecisionPlace, FoundDecision)>, bool) {
     let number = |name: &str| {
         let mut all = app.fronts().iter();
         all.position(|front| front.name == name).unwrap_or_default()
     };
-    let is_wanted = |place: &Place| before.is_none_or(|before| *place < before);
+    let is_wanted = |place: &DecisionPlace| before.is_none_or(|before| *place < before);
     let mut found = Vec::new();
     for (index, sight) in sights.iter().enumerate() {
         let whom = (number(sight.front.name), sight.id().0);
         let decisions = sight.decisions().into_iter();
         let placed = decisions.map(|decision| {
             let place = (decision.at.0, whom, decision.number);
-            (place, Found::About(index, decision))
+            (place, FoundDecision::About(index, decision))
         });
         found.extend(placed.filter(|(place, _)| is_wanted(place)).take(limit + 1));
     }
@@ -145,7 +145,7 @@ pub(super) fn newest(
         let whom = (number(itself.front.name), ITSELF);
         let placed = itself.decisions.iter().map(|decision| {
             let place = (decision.at.0, whom, decision.number);
-            (place, Found::Own(index, decision.clone()))
+            (place, FoundDecision::Own(index, decision.clone()))
         });
         found.extend(placed.filter(|(place, _)| is_wanted(place)).take(limit + 1));
     }
@@ -156,13 +156,13 @@ pub(super) fn newest(
 }
 
 /// Puts decisions about one upstream into words.
-pub(super) fn tell(sight: &Sight<'_>, decisions: &[Decision]) -> Vec<Told> {
+pub(super) fn tell(sight: &Sight<'_>, decisions: &[Decision]) -> Vec<ToldDecision> {
     sight.scene(decisions, |scene| {
         decisions
             .iter()
             .map(|decision| {
                 let (kind, word, look) = names(decision);
-                Told {
+                ToldDecision {
                     number: decision.number,
                     at: decision.at,
                     kind,

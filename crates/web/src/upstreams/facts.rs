@@ -12,20 +12,20 @@ use super::{
 };
 
 /// A rung of the ladder.
-pub(super) struct Step {
+pub(super) struct LadderStep {
     pub(super) rest: String,
     /// It stands on it.
     pub(super) here: bool,
 }
 
 /// The rests after failures.
-pub(super) fn ladder(sight: &Sight<'_>) -> Vec<Step> {
+pub(super) fn ladder(sight: &Sight<'_>) -> Vec<LadderStep> {
     let rests = sight.engine().ladder();
     let rung = usize::from(sight.view.status.rung);
     rests
         .iter()
         .enumerate()
-        .map(|(index, rest)| Step {
+        .map(|(index, rest)| LadderStep {
             rest: match rest.as_secs() {
                 seconds if seconds >= 3600 && seconds.is_multiple_of(3600) => {
                     format!("{} h", seconds / 3600)

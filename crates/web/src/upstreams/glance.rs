@@ -3,7 +3,7 @@
 use weir_engine::{OwnDecision, Standing, dispatch::Decision};
 
 use super::{
-    decisions::{Found, Itself, newest, tell},
+    decisions::{FoundDecision, Itself, newest, tell},
     numbers::grouped,
     reason,
     sight::Sight,
@@ -59,8 +59,8 @@ impl Glance {
         let fronts = Itself::all(app, None);
         let (last, _) = newest(app, (&all, &fronts), None, ROWS);
         let decisions = last.iter().flat_map(|(_, found)| match found {
-            Found::About(index, decision) => Decided::about(&all[*index], decision),
-            Found::Own(index, decision) => vec![Decided::own(&fronts[*index], decision)],
+            FoundDecision::About(index, decision) => Decided::about(&all[*index], decision),
+            FoundDecision::Own(index, decision) => vec![Decided::own(&fronts[*index], decision)],
         });
         Self {
             sentence: sentence(&all),

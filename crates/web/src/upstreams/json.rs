@@ -13,9 +13,10 @@ use weir_engine::{
 };
 
 use super::{
-    asked::View,
-    decisions::{Found, Itself, Place, newest, tell},
-    list, reason,
+    decisions::{DecisionPlace, FoundDecision, Itself, newest, tell},
+    list,
+    query::UpstreamsQuery,
+    reason,
     sight::Sight,
 };
 use crate::{App, Failure};
@@ -25,7 +26,10 @@ const PAGE: usize = 50;
 const MOST: usize = 500;
 
 /// `GET /api/v1/upstreams`.
-pub(super) async fn list(State(app): State<App>, Query(view): Query<View>) -> Json<Value> {
+pub(super) async fn list(
+    State(app): State<App>,
+    Query(view): Query<UpstreamsQuery>,
+) -> Json<Value> {
     let all = Sight::all(&app);
     let count = |wanted| {
         all.iter()
@@ -138,7 +142,7 @@ pub(super) fn upstream(sight: &Sight<'_>) -> Value {
 /// What decisions are asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct DecisionsQuery {
     front: String,
     upstream: String,
     /// As an answer gave it.
@@ -149,7 +153,7 @@ pub(super) struct Asked {
 /// `GET /api/v1/decisions`.
 pub(super) async fn decisions(
     State(app): State<App>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<DecisionsQuery>,
 ) -> Result<Json<Value>, Failure> {
     let before = match asked.before.as_str() {
         "" => None,
@@ -180,8 +184,8 @@ pub(super) async fn decisions(
     let rows: Vec<Value> = found
         .iter()
         .map(|(_, found)| match found {
-            Found::About(index, decision) => row(&sights[*index], decision),
-            Found::Own(index, decision) => own_row(&fronts[*index], decision),
+            FoundDecision::About(index, decision) => row(&sights[*index], decision),
+            FoundDecision::Own(index, decision) => own_row(&fronts[*index], decision),
         })
         .collect();
     Ok(Json(
@@ -223,11 +227,11 @@ fn own_row(itself: &Itself<'_>, decision: &OwnDecision) -> Value {
     })
 }
 
-fn write((at, (front, upstream), number): Place) -> String {
+fn write((at, (front, upstream), number): DecisionPlace) -> String {
     format!("{at}-{front}-{upstream}-{number}")
 }
 
-fn read(text: &str) -> Option<Place> {
+fn read(text: &str) -> Option<DecisionPlace> {
     let mut parts = text.splitn(4, '-');
     let at = parts.next()?.parse().ok()?;
     let whom = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);

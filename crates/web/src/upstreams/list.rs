@@ -12,12 +12,12 @@ use weir_engine::{Standing, our_network};
 
 use super::{
     act,
-    asked::{Column, Page, View},
     day::{Day, SPARK},
     notice::Notice,
     numbers::{answer_time, capital, grouped, percent},
+    query::{UpstreamColumn, UpstreamsQuery, UpstreamsSlice},
     reason,
-    sight::{Limit, Sight},
+    sight::{Sight, UpstreamLimit},
 };
 use crate::{
     App, Visitor,
@@ -29,16 +29,16 @@ const REFRESH: [u64; 3] = [10, 30, 60];
 
 #[derive(Template)]
 #[template(path = "upstreams.html")]
-struct Upstreams<'a> {
-    view: &'a View,
+struct UpstreamsPage<'a> {
+    view: &'a UpstreamsQuery,
     form_token: &'a str,
     summary: String,
     /// Our own network, in a sentence with times.
     network: Vec<String>,
     notice: Option<Notice>,
-    fronts: Vec<Choice>,
-    states: Vec<Choice>,
-    rows: Vec<Row>,
+    fronts: Vec<FilterChoice>,
+    states: Vec<FilterChoice>,
+    rows: Vec<UpstreamLine>,
     heads: Vec<ColumnHead>,
     /// Some row has limits.
     limits: bool,
@@ -54,7 +54,7 @@ struct Upstreams<'a> {
 }
 
 /// Something to choose from.
-struct Choice {
+struct FilterChoice {
     value: String,
     label: String,
     href: String,
@@ -63,7 +63,7 @@ struct Choice {
     chosen: bool,
 }
 
-struct Row {
+struct UpstreamLine {
     href: String,
     name: String,
     front: &'static str,
@@ -72,7 +72,7 @@ struct Row {
     look: &'static str,
     chip: String,
     reason: String,
-    meters: Vec<Meter>,
+    meters: Vec<LimitMeter>,
     p50: String,
     p95: String,
     spark: Option<Spark>,
@@ -81,7 +81,7 @@ struct Row {
 }
 
 /// What is used of one limit.
-pub(super) struct Meter {
+pub(super) struct LimitMeter {
     pub(super) label: &'static str,
     pub(super) words: String,
     pub(super) said: String,
@@ -100,7 +100,7 @@ struct Spark {
 /// `GET /upstreams`.
 pub(super) async fn show(
     State(app): State<App>,
-    Query(view): Query<View>,
+    Query(view): Query<UpstreamsQuery>,
     visitor: Visitor,
 ) -> Response {
     let all = Sight::all(&app);
@@ -109,7 +109,7 @@ pub(super) async fn show(
         .parse()
         .ok()
         .filter(|after| REFRESH.contains(after));
-    let page = Upstreams {
+    let page = UpstreamsPage {
         form_token: &visitor.form_token,
         summary: summary(&all),
         network: network(&app, &all),
@@ -121,7 +121,7 @@ pub(super) async fn show(
         refresh,
         refresh_link: view.link(&[("refresh", if refresh.is_some() { "" } else { "10" })]),
         now: app.now().as_millisecond(),
-        ..Upstreams::of(&view, view.page(all))
+        ..UpstreamsPage::of(&view, view.page(all))
     };
     let mut response = visitor.show("Upstreams", &page);
     if let Some(after) = refresh {
@@ -131,9 +131,9 @@ pub(super) async fn show(
     response
 }
 
-impl<'a> Upstreams<'a> {
-    fn of(view: &'a View, page: Page<'_>) -> Self {
-        let rows: Vec<Row> = page.rows.iter().map(Row::new).collect();
+impl<'a> UpstreamsPage<'a> {
+    fn of(view: &'a UpstreamsQuery, page: UpstreamsSlice<'_>) -> Self {
+        let rows: Vec<UpstreamLine> = page.rows.iter().map(UpstreamLine::new).collect();
         let limits = rows.iter().any(|row| !row.meters.is_empty());
         let link = |page: usize| view.link(&[("page", &page.to_string())]);
         let range = kit::range(page.before, rows.len(), page.matching);
@@ -143,10 +143,10 @@ impl<'a> Upstreams<'a> {
                 .sorted(view.sorted(column))
         };
         let mut heads = vec![
-            head("Upstream", Column::Name),
-            head("State and why", Column::State),
-            head("Latency p50 / p95", Column::Latency).number(true),
-            head("Success 24 h", Column::Success).number(true),
+            head("Upstream", UpstreamColumn::Name),
+            head("State and why", UpstreamColumn::State),
+            head("Latency p50 / p95", UpstreamColumn::Latency).number(true),
+            head("Success 24 h", UpstreamColumn::Success).number(true),
         ];
         if limits {
             heads.insert(2, ColumnHead::new("Quota used"));
@@ -178,7 +178,7 @@ impl<'a> Upstreams<'a> {
     }
 }
 
-impl Row {
+impl UpstreamLine {
     fn new(sight: &Sight<'_>) -> Self {
         let (day, times) = (sight.day(), &sight.times);
         Self {
@@ -209,8 +209,8 @@ pub(super) fn what(sight: &Sight<'_>) -> String {
     }
 }
 
-pub(super) fn meters(limits: &[Limit]) -> Vec<Meter> {
-    let used = |limit: &Limit| {
+pub(super) fn meters(limits: &[UpstreamLimit]) -> Vec<LimitMeter> {
+    let used = |limit: &UpstreamLimit| {
         let (used, limit) = (limit.window.used, limit.window.limit.max(1));
         u64::from(used) * 100 / u64::from(limit)
     };
@@ -224,7 +224,7 @@ pub(super) fn meters(limits: &[Limit]) -> Vec<Meter> {
             let window = limit.window;
             let words = format!("{} of {}", grouped(window.used), grouped(window.limit));
             let what = if limit.grabs { "grabs" } else { "calls" };
-            Meter {
+            LimitMeter {
                 label: limit.label(),
                 said: format!(
                     "{words} {what} this {}",
@@ -313,9 +313,9 @@ fn network(app: &App, all: &[Sight<'_>]) -> Vec<String> {
         .collect()
 }
 
-fn fronts(app: &App, all: &[Sight<'_>], view: &View) -> Vec<Choice> {
+fn fronts(app: &App, all: &[Sight<'_>], view: &UpstreamsQuery) -> Vec<FilterChoice> {
     let count = |name: &str| all.iter().filter(|sight| sight.front.name == name).count();
-    let mut choices = vec![Choice {
+    let mut choices = vec![FilterChoice {
         value: String::new(),
         label: format!("All {}", grouped(all.len() as u64)),
         href: view.link(&[("front", "")]),
@@ -323,7 +323,7 @@ fn fronts(app: &App, all: &[Sight<'_>], view: &View) -> Vec<Choice> {
         name: "",
         chosen: view.front.is_empty(),
     }];
-    choices.extend(app.with_upstreams().map(|(front, upstreams)| Choice {
+    choices.extend(app.with_upstreams().map(|(front, upstreams)| FilterChoice {
         value: front.name.to_owned(),
         label: format!(
             "{}s {}",
@@ -343,7 +343,7 @@ fn fronts(app: &App, all: &[Sight<'_>], view: &View) -> Vec<Choice> {
     }
 }
 
-fn states(all: &[Sight<'_>], view: &View) -> Vec<Choice> {
+fn states(all: &[Sight<'_>], view: &UpstreamsQuery) -> Vec<FilterChoice> {
     let count = |wanted| {
         all.iter()
             .filter(|sight| sight.standing() == wanted)
@@ -367,7 +367,7 @@ fn states(all: &[Sight<'_>], view: &View) -> Vec<Choice> {
     first
         .into_iter()
         .chain(states)
-        .map(|(value, label, count)| Choice {
+        .map(|(value, label, count)| FilterChoice {
             value: value.to_owned(),
             label: format!("{label} ({})", grouped(count as u64)),
             href: String::new(),

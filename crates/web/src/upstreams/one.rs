@@ -13,9 +13,9 @@ use super::{
     act,
     band::Band,
     chart::Chart,
-    decisions::{Group, tell},
+    decisions::{DecisionGroup, tell},
     facts,
-    list::{Meter, meters},
+    list::{LimitMeter, meters},
     notice::Notice,
     numbers::{capital, grouped},
     reason,
@@ -33,7 +33,7 @@ const PAGE: usize = 25;
 /// What the address holds.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct UpstreamQuery {
     /// Only decisions of one group.
     what: String,
     /// Only decisions before the one with this number.
@@ -48,7 +48,7 @@ pub(super) struct Asked {
 
 #[derive(Template)]
 #[template(path = "upstream.html")]
-struct Page<'a> {
+struct UpstreamPage<'a> {
     form_token: &'a str,
     name: &'a str,
     path: String,
@@ -68,28 +68,28 @@ struct Page<'a> {
     band: Band,
     band_caption: String,
     facts: Vec<(String, String)>,
-    ladder: Vec<facts::Step>,
+    ladder: Vec<facts::LadderStep>,
     error: Option<(Shown, String)>,
-    meters: Vec<Meter>,
-    groups: Vec<Choice>,
-    decisions: Vec<Row>,
+    meters: Vec<LimitMeter>,
+    groups: Vec<ChoiceLink>,
+    decisions: Vec<DecisionRow>,
     /// Nothing is recorded, in a sentence.
     nothing: String,
     pager: Pager,
     chart: Chart,
-    span_links: Vec<Choice>,
+    span_links: Vec<ChoiceLink>,
     refresh: bool,
     refresh_link: String,
     now: i64,
 }
 
-struct Choice {
+struct ChoiceLink {
     href: String,
     label: String,
     chosen: bool,
 }
 
-struct Row {
+struct DecisionRow {
     number: u64,
     at: Shown,
     word: &'static str,
@@ -100,7 +100,7 @@ struct Row {
 
 #[derive(Template)]
 #[template(path = "upstream_disable.html")]
-struct Confirm<'a> {
+struct DisablePage<'a> {
     form_token: &'a str,
     name: &'a str,
     path: String,
@@ -113,11 +113,11 @@ struct Confirm<'a> {
 pub(super) async fn show(
     State(app): State<App>,
     Path((front, name)): Path<(String, String)>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<UpstreamQuery>,
     visitor: Visitor,
 ) -> Result<Response, Failure> {
     let sight = Sight::find(&app, &front, &name)?;
-    let page = Page::new(&app, &sight, &asked, &visitor);
+    let page = UpstreamPage::new(&app, &sight, &asked, &visitor);
     let title = format!("{name} · Upstreams");
     let refresh = page.refresh;
     let mut response = visitor.show(&title, &page);
@@ -146,7 +146,7 @@ pub(super) fn ask(
     mistake: Option<&str>,
 ) -> Response {
     let name = sight.name();
-    let page = Confirm {
+    let page = DisablePage {
         form_token: &visitor.form_token,
         name,
         path: sight.path(),
@@ -167,14 +167,14 @@ fn queued(sight: &Sight<'_>) -> String {
     }
 }
 
-impl<'a> Page<'a> {
-    fn new(app: &App, sight: &'a Sight<'_>, asked: &Asked, visitor: &'a Visitor) -> Self {
+impl<'a> UpstreamPage<'a> {
+    fn new(app: &App, sight: &'a Sight<'_>, asked: &UpstreamQuery, visitor: &'a Visitor) -> Self {
         let (times, standing) = (&sight.times, sight.standing());
         let (all, path) = (sight.decisions(), sight.path());
         let band = Band::of(sight);
         let chart = Chart::of(sight, &asked.span);
         let link = |changes: &[(&str, &str)]| asked.link(&path, changes);
-        let group = Group::read(&asked.what);
+        let group = DecisionGroup::read(&asked.what);
         let shown: Vec<Decision> = asked.page(&all, group);
         let older = shown.last().filter(|last| {
             let mut rest = all.iter().filter(|one| one.number < last.number);
@@ -219,7 +219,7 @@ impl<'a> Page<'a> {
             span_links: chart
                 .spans
                 .iter()
-                .map(|(value, label, chosen)| Choice {
+                .map(|(value, label, chosen)| ChoiceLink {
                     href: link(&[("span", value)]),
                     label: (*label).to_owned(),
                     chosen: *chosen,
@@ -234,9 +234,9 @@ impl<'a> Page<'a> {
     }
 }
 
-impl Asked {
+impl UpstreamQuery {
     /// The decisions that are wanted, newest first.
-    fn page(&self, all: &[Decision], group: Option<Group>) -> Vec<Decision> {
+    fn page(&self, all: &[Decision], group: Option<DecisionGroup>) -> Vec<Decision> {
         let before = self.before.parse().unwrap_or(u64::MAX);
         all.iter()
             .filter(|decision| decision.number < before)
@@ -278,16 +278,21 @@ fn nothing(app: &App, sight: &Sight<'_>, none_at_all: bool) -> String {
     format!("Not asked since the start at {started}.")
 }
 
-fn groups(all: &[Decision], chosen: Option<Group>, asked: &Asked, path: &str) -> Vec<Choice> {
+fn groups(
+    all: &[Decision],
+    chosen: Option<DecisionGroup>,
+    asked: &UpstreamQuery,
+    path: &str,
+) -> Vec<ChoiceLink> {
     let link = |name: &str| asked.link(path, &[("what", name), ("before", "")]);
-    let every = Choice {
+    let every = ChoiceLink {
         href: link(""),
         label: format!("All {}", grouped(all.len() as u64)),
         chosen: chosen.is_none(),
     };
-    let groups = Group::ALL.into_iter().map(|group| {
+    let groups = DecisionGroup::ALL.into_iter().map(|group| {
         let count = all.iter().filter(|one| group.holds(one)).count();
-        Choice {
+        ChoiceLink {
             href: link(group.name()),
             label: format!("{} {}", group.label(), grouped(count as u64)),
             chosen: chosen == Some(group),
@@ -296,9 +301,9 @@ fn groups(all: &[Decision], chosen: Option<Group>, asked: &Asked, path: &str) ->
     [every].into_iter().chain(groups).collect()
 }
 
-fn rows(sight: &Sight<'_>, shown: &[Decision]) -> Vec<Row> {
+fn rows(sight: &Sight<'_>, shown: &[Decision]) -> Vec<DecisionRow> {
     let told = tell(sight, shown).into_iter();
-    told.map(|told| Row {
+    told.map(|told| DecisionRow {
         number: told.number,
         at: sight.times.shown_exactly(told.at),
         word: told.word,

@@ -21,7 +21,7 @@ pub(crate) struct Sight<'a> {
 
 /// One limit of an upstream and what is used of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limit {
+pub(super) struct UpstreamLimit {
     pub(super) grabs: bool,
     pub(super) window: WindowUse,
 }
@@ -113,10 +113,10 @@ impl<'a> Sight<'a> {
     }
 
     /// All limits, those of queries first.
-    pub(super) fn limits(&self) -> Vec<Limit> {
+    pub(super) fn limits(&self) -> Vec<UpstreamLimit> {
         let status = &self.view.status;
         let of = |grabs| {
-            move |window: &WindowUse| Limit {
+            move |window: &WindowUse| UpstreamLimit {
                 grabs,
                 window: *window,
             }
@@ -210,7 +210,7 @@ impl<'a> Sight<'a> {
     }
 }
 
-impl Limit {
+impl UpstreamLimit {
     /// `hour`, or `grabs` for those of grabs.
     pub(super) fn label(self) -> &'static str {
         match (self.grabs, self.window.window) {

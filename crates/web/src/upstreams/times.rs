@@ -26,7 +26,7 @@ pub(crate) struct Times {
 
 /// How a mark is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum TimeForm {
     /// `14:32`, with the day unless it is today.
     Minute,
     /// `14:32:08`.
@@ -103,12 +103,12 @@ impl Times {
         }
     }
 
-    fn text(&self, moment: Moment, form: Form) -> String {
+    fn text(&self, moment: Moment, form: TimeForm) -> String {
         match form {
-            Form::Minute => self.shown(moment).text,
-            Form::Second => self.shown_exactly(moment).text,
-            Form::Left => format!("in {}", span(self.moment.until(moment))),
-            Form::LeftFirst => format!("In {}", span(self.moment.until(moment))),
+            TimeForm::Minute => self.shown(moment).text,
+            TimeForm::Second => self.shown_exactly(moment).text,
+            TimeForm::Left => format!("in {}", span(self.moment.until(moment))),
+            TimeForm::LeftFirst => format!("In {}", span(self.moment.until(moment))),
         }
     }
 
@@ -121,12 +121,14 @@ impl Times {
                 Piece::Mark(moment, form) => {
                     let (exact, text) = (self.exact(moment), self.text(moment, form));
                     let _ = match form {
-                        Form::Minute => write!(html, "<time datetime=\"{exact}\">{text}</time>"),
-                        Form::Second => write!(
+                        TimeForm::Minute => {
+                            write!(html, "<time datetime=\"{exact}\">{text}</time>")
+                        }
+                        TimeForm::Second => write!(
                             html,
                             "<time datetime=\"{exact}\" data-seconds>{text}</time>"
                         ),
-                        Form::Left | Form::LeftFirst => {
+                        TimeForm::Left | TimeForm::LeftFirst => {
                             write!(html, "<span data-until=\"{exact}\">{text}</span>")
                         }
                     };
@@ -183,7 +185,7 @@ fn mark(moment: Moment, form: char) -> String {
 
 enum Piece<'a> {
     Text(&'a str),
-    Mark(Moment, Form),
+    Mark(Moment, TimeForm),
 }
 
 fn pieces(marked: &str) -> Vec<Piece<'_>> {
@@ -197,12 +199,12 @@ fn pieces(marked: &str) -> Vec<Piece<'_>> {
         pieces.extend(read(inside));
         rest = after;
         // The engine writes how long is left behind a time; that is counted down too.
-        if let (Some(Piece::Mark(moment, Form::Minute)), Some(after)) =
+        if let (Some(Piece::Mark(moment, TimeForm::Minute)), Some(after)) =
             (pieces.last(), without_left(rest))
         {
             let moment = *moment;
             pieces.push(Piece::Text(", "));
-            pieces.push(Piece::Mark(moment, Form::Left));
+            pieces.push(Piece::Mark(moment, TimeForm::Left));
             rest = after;
         }
     }
@@ -212,10 +214,10 @@ fn pieces(marked: &str) -> Vec<Piece<'_>> {
 
 fn read(inside: &str) -> Option<Piece<'_>> {
     let form = match inside.get(..1)? {
-        "m" => Form::Minute,
-        "s" => Form::Second,
-        "l" => Form::Left,
-        "L" => Form::LeftFirst,
+        "m" => TimeForm::Minute,
+        "s" => TimeForm::Second,
+        "l" => TimeForm::Left,
+        "L" => TimeForm::LeftFirst,
         _ => return None,
     };
     Some(Piece::Mark(Moment(inside.get(1..)?.parse().ok()?), form))

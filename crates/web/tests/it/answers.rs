@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
-use weir_web::{Config, Contribution, Icon, Limits};
+use weir_web::{Config, Contribution, Icon, WebLimits};
 
 use crate::support::{KEY, config, rig, rig_of, rig_with};
 
@@ -204,9 +204,9 @@ async fn readiness_asks_the_fronts_each_time() {
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_refused() {
     let rig = rig_with(Config {
-        limits: Limits {
+        limits: WebLimits {
             body_bytes: 100.into(),
-            ..Limits::default()
+            ..WebLimits::default()
         },
         ..config()
     });
@@ -250,9 +250,9 @@ async fn a_panic_is_an_answer_with_an_id() {
 
 #[tokio::test]
 async fn a_request_that_takes_too_long_is_given_up() {
-    let limits = Limits {
+    let limits = WebLimits {
         request_timeout: Duration::from_millis(20),
-        ..Limits::default()
+        ..WebLimits::default()
     };
     let rig = rig_with(Config { limits, ..config() });
     let reply = rig

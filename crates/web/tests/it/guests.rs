@@ -16,7 +16,7 @@ use tokio::{
     task::JoinHandle,
 };
 use tokio_util::sync::CancellationToken;
-use weir_web::{Ended, Guest, run_guests};
+use weir_web::{Guest, ListenerEnd, run_guests};
 
 use crate::support::{Rig, rig};
 
@@ -28,7 +28,7 @@ struct Served {
     listener: TcpListener,
     send: mpsc::Sender<Guest>,
     stop: CancellationToken,
-    ended: JoinHandle<Ended>,
+    ended: JoinHandle<ListenerEnd>,
     /// A message for each request to `/held` that begins.
     begun: mpsc::Receiver<()>,
     /// A permit lets one of them finish.
@@ -128,7 +128,7 @@ async fn a_guest_goes_on_where_it_was_read_and_asks_once() {
         assert!(nothing.starts_with("HTTP/1.1 404"), "{path}: {nothing}");
     }
     served.stop.cancel();
-    assert_eq!(served.ended.await.unwrap(), Ended { cut: 0 });
+    assert_eq!(served.ended.await.unwrap(), ListenerEnd { cut: 0 });
     drop(served.rig);
 }
 
@@ -179,6 +179,6 @@ async fn guests_that_do_not_end_are_cut_at_the_end() {
         .await;
     served.begun.recv().await.unwrap();
     served.stop.cancel();
-    assert_eq!(served.ended.await.unwrap(), Ended { cut: 1 });
+    assert_eq!(served.ended.await.unwrap(), ListenerEnd { cut: 1 });
     assert_eq!(all(client).await, "");
 }

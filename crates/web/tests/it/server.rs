@@ -16,7 +16,9 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use weir_store::sqlite::File;
-use weir_web::{Access, App, Config, Contribution, Ended, Icon, Limits, Requests, System, Visitor};
+use weir_web::{
+    Access, App, Config, Contribution, Icon, ListenerEnd, Requests, System, Visitor, WebLimits,
+};
 
 use crate::proxies;
 
@@ -33,7 +35,7 @@ async fn in_time<T>(event: impl Future<Output = T>) -> T {
 struct Served {
     address: SocketAddr,
     stop: CancellationToken,
-    ended: JoinHandle<Ended>,
+    ended: JoinHandle<ListenerEnd>,
     /// Told when a request to `/held` has begun.
     begun: Arc<Notify>,
     /// A permit lets one request to `/held` finish.
@@ -41,7 +43,7 @@ struct Served {
     _directory: tempfile::TempDir,
 }
 
-async fn serve(limits: Limits, drain: Duration) -> Served {
+async fn serve(limits: WebLimits, drain: Duration) -> Served {
     let config = Config {
         limits,
         ..Config::default()
@@ -116,7 +118,7 @@ impl Served {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    async fn stopped(self) -> Ended {
+    async fn stopped(self) -> ListenerEnd {
         self.stop.cancel();
         in_time(self.ended).await.unwrap()
     }
@@ -160,10 +162,10 @@ async fn rest(stream: &mut TcpStream) -> String {
 
 #[tokio::test]
 async fn a_slow_head_is_cut_while_others_are_served() {
-    let limits = Limits {
+    let limits = WebLimits {
         header_timeout: Duration::from_millis(50),
         idle_timeout: NEVER,
-        ..Limits::default()
+        ..WebLimits::default()
     };
     let served = serve(limits, NEVER).await;
     let mut quiet = served.connect().await;
@@ -184,14 +186,14 @@ async fn a_slow_head_is_cut_while_others_are_served() {
         "",
         "a second head may be slow no more than the first"
     );
-    assert_eq!(served.stopped().await, Ended { cut: 0 });
+    assert_eq!(served.stopped().await, ListenerEnd { cut: 0 });
 }
 
 #[tokio::test]
 async fn an_idle_connection_is_closed() {
-    let limits = Limits {
+    let limits = WebLimits {
         idle_timeout: Duration::from_millis(50),
-        ..Limits::default()
+        ..WebLimits::default()
     };
     let served = serve(limits, NEVER).await;
     let mut idle = served.connect().await;
@@ -203,9 +205,9 @@ async fn an_idle_connection_is_closed() {
 
 #[tokio::test]
 async fn a_client_that_does_not_take_its_answer_is_cut() {
-    let limits = Limits {
+    let limits = WebLimits {
         idle_timeout: Duration::from_millis(50),
-        ..Limits::default()
+        ..WebLimits::default()
     };
     let served = serve(limits, NEVER).await;
     let mut stuck = served.connect().await;
@@ -213,7 +215,7 @@ async fn a_client_that_does_not_take_its_answer_is_cut() {
     stuck.readable().await.unwrap();
     assert_eq!(
         served.stopped().await,
-        Ended { cut: 0 },
+        ListenerEnd { cut: 0 },
         "gone before the drain time"
     );
     drop(stuck);
@@ -222,10 +224,10 @@ async fn a_client_that_does_not_take_its_answer_is_cut() {
 #[tokio::test]
 async fn a_head_beyond_the_limits_is_refused() {
     let served = serve(
-        Limits {
+        WebLimits {
             header_bytes: 8192.into(),
             headers: NonZeroU32::new(10).unwrap(),
-            ..Limits::default()
+            ..WebLimits::default()
         },
         NEVER,
     )
@@ -247,10 +249,10 @@ async fn a_head_beyond_the_limits_is_refused() {
 #[tokio::test]
 async fn idle_connections_do_not_hold_up_the_end() {
     let served = serve(
-        Limits {
+        WebLimits {
             header_timeout: NEVER,
             idle_timeout: NEVER,
-            ..Limits::default()
+            ..WebLimits::default()
         },
         NEVER,
     )
@@ -263,7 +265,7 @@ async fn idle_connections_do_not_hold_up_the_end() {
         ask(&mut kept, "/healthz").await;
         assert!(answer(&mut kept).await.contains("alive"));
     }
-    assert_eq!(served.stopped().await, Ended { cut: 0 });
+    assert_eq!(served.stopped().await, ListenerEnd { cut: 0 });
     for stream in [&mut kept, &mut fresh, &mut begun] {
         assert_eq!(rest(stream).await, "");
     }
@@ -271,7 +273,7 @@ async fn idle_connections_do_not_hold_up_the_end() {
 
 #[tokio::test]
 async fn a_request_under_way_is_finished_before_the_end() {
-    let served = serve(Limits::default(), NEVER).await;
+    let served = serve(WebLimits::default(), NEVER).await;
     let mut busy = served.connect().await;
     ask(&mut busy, "/held").await;
     in_time(served.begun.notified()).await;
@@ -283,26 +285,26 @@ async fn a_request_under_way_is_finished_before_the_end() {
     assert!(!served.ended.is_finished());
     served.release.add_permits(1);
     assert!(rest(&mut busy).await.ends_with("held"));
-    assert_eq!(served.stopped().await, Ended { cut: 0 });
+    assert_eq!(served.stopped().await, ListenerEnd { cut: 0 });
 }
 
 #[tokio::test]
 async fn what_does_not_finish_is_cut_at_the_end_of_the_drain_time() {
-    let served = serve(Limits::default(), Duration::from_millis(20)).await;
+    let served = serve(WebLimits::default(), Duration::from_millis(20)).await;
     let mut busy = served.connect().await;
     ask(&mut busy, "/held").await;
     in_time(served.begun.notified()).await;
-    assert_eq!(served.stopped().await, Ended { cut: 1 });
+    assert_eq!(served.stopped().await, ListenerEnd { cut: 1 });
     assert_eq!(rest(&mut busy).await, "");
 }
 
 /// Connections of one address, this machine's, which has no share.
-fn with_places(connections: u32) -> Limits {
-    Limits {
+fn with_places(connections: u32) -> WebLimits {
+    WebLimits {
         connections: NonZeroU32::new(connections).unwrap(),
         header_timeout: NEVER,
         idle_timeout: NEVER,
-        ..Limits::default()
+        ..WebLimits::default()
     }
 }
 
@@ -368,11 +370,11 @@ async fn a_client_that_does_not_take_its_answer_makes_room() {
 async fn a_body_comes_quickly_unless_its_sender_is_known() {
     let config = Config {
         api_key: Some(weir_config::Secret::new("the-right-key")),
-        limits: Limits {
+        limits: WebLimits {
             // Long enough for the head of the known one, however busy the machine is.
             header_timeout: Duration::from_secs(2),
             request_timeout: NEVER,
-            ..Limits::default()
+            ..WebLimits::default()
         },
         ..Config::default()
     };
@@ -418,7 +420,7 @@ async fn a_proxy_we_trust_names_the_client() {
 
 #[tokio::test]
 async fn a_target_in_absolute_form_names_the_host() {
-    let served = serve(Limits::default(), NEVER).await;
+    let served = serve(WebLimits::default(), NEVER).await;
     let mut client = served.connect().await;
     for (target, host, said) in [
         (

@@ -9,13 +9,13 @@ section! {
         /// error, warn, info, debug or trace; parts of Weir may have their own, as in info,weir_tracker=debug.
         level: String = "info", check |text| level(text), variable "WEIR_LOG";
         /// text for people, json for programs.
-        format: Format = "text", at start, variable "WEIR_LOG_FORMAT";
+        format: LogFormat = "text", at start, variable "WEIR_LOG_FORMAT";
     }
 }
 
 choices! {
     /// The form of a log line.
-    pub enum Format {
+    pub enum LogFormat {
         /// One line for people.
         Text = "text",
         /// One JSON object.

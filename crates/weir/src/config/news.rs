@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use weir_config::{Fields, Size, check, choices, section};
 
-use super::server::Server;
+use super::server::NewsServer;
 
 section! {
     /// The news front: many news servers as one, in the browser and over NNTP.
@@ -43,13 +43,13 @@ section! {
     }
     sections {
         /// How long answers are served from memory.
-        cache: Cache;
+        cache: NewsCache;
     }
     lists |fields| {
         /// The news servers that are read.
-        servers: Vec<Server> = {
+        servers: Vec<NewsServer> = {
             let list = fields.list();
-            fields.distinct::<Server>("name");
+            fields.distinct::<NewsServer>("name");
             list
         };
     }
@@ -58,7 +58,7 @@ section! {
 
 section! {
     /// How long answers are served from memory.
-    pub struct Cache in "cache" {
+    pub struct NewsCache in "cache" {
         /// Articles.
         article: Duration = "24h";
         /// Articles that no server has.

@@ -7,7 +7,7 @@ use weir_config::{Field, Fields, Item, Secret, Table, check, choices};
 
 /// A news server.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Server {
+pub struct NewsServer {
     /// Its name in pages, logs and metrics.
     pub name: String,
     /// Its host name or address.
@@ -15,7 +15,7 @@ pub struct Server {
     /// Its port.
     pub port: NonZeroU16,
     /// Whether the connection is encrypted.
-    pub tls: Tls,
+    pub tls: TlsMode,
     /// The user name to sign in with.
     pub username: Option<String>,
     /// The password to sign in with.
@@ -30,7 +30,7 @@ pub struct Server {
 
 choices! {
     /// Whether a connection is encrypted.
-    pub enum Tls {
+    pub enum TlsMode {
         /// TLS if possible; plain only if no password is sent.
         Auto = "auto",
         /// TLS from the first byte.
@@ -60,7 +60,7 @@ const PORT: Field<Option<NonZeroU32>> = Field::new(
         Ok(())
     }
 });
-const TLS: Field<Tls> = Field::new("tls", "auto", "Encryption: auto, tls, starttls or off.");
+const TLS: Field<TlsMode> = Field::new("tls", "auto", "Encryption: auto, tls, starttls or off.");
 const USERNAME: Field<Option<String>> =
     Field::new("username", "null", "User name to sign in with.");
 const PASSWORD: Field<Option<Secret>> = Field::new("password", "null", "Password to sign in with.");
@@ -69,7 +69,7 @@ const PRIORITY: Field<u32> = Field::new("priority", "1", "Lower numbers are aske
 const TIMEOUT: Field<Duration> =
     Field::new("timeout", "30s", "Timeout of one call.").check(check::some_time);
 
-impl Item for Server {
+impl Item for NewsServer {
     const TABLE: &'static Table = &Table {
         key: "servers",
         doc: "The news servers that are read.",
@@ -100,7 +100,7 @@ impl Item for Server {
         match (&username, &password) {
             (Some(_), None) => fields.refuse("username", "write password too"),
             (None, Some(_)) => fields.refuse("password", "write username too"),
-            (Some(_), Some(_)) if tls == Tls::Off => {
+            (Some(_), Some(_)) if tls == TlsMode::Off => {
                 fields.refuse(
                     "tls",
                     "choose auto, tls or starttls; passwords are never sent unencrypted",
@@ -112,7 +112,7 @@ impl Item for Server {
             // Passwords are not printed, and a user name without a password could not be read back.
             fields.set_aside("username");
         }
-        let usual = if matches!(tls, Tls::Off | Tls::Starttls) {
+        let usual = if matches!(tls, TlsMode::Off | TlsMode::Starttls) {
             119
         } else {
             563

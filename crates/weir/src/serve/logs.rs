@@ -7,7 +7,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
-use crate::config::log::{Config, Format};
+use crate::config::log::{Config, LogFormat};
 
 /// The log level, which a reload can change.
 pub(super) struct Logs {
@@ -21,8 +21,8 @@ impl Logs {
         let (filter, handle) = reload::Layer::new(filter(level)?);
         let lines = fmt::layer().with_writer(io::stderr);
         let lines = match format {
-            Format::Json => lines.json().flatten_event(true).boxed(),
-            Format::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
+            LogFormat::Json => lines.json().flatten_event(true).boxed(),
+            LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
         };
         tracing_subscriber::registry()
             .with(filter)

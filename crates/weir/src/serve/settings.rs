@@ -39,7 +39,7 @@ pub(super) fn contribution(running: &Running) -> Contribution {
 /// The filter of the table, and whether the page was opened by a reload.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct View {
+struct SettingsQuery {
     filter: String,
     /// If present, only values that were set are shown.
     changed: Option<String>,
@@ -49,8 +49,8 @@ struct View {
 
 #[derive(Template)]
 #[template(path = "settings.html")]
-struct Page<'a> {
-    view: View,
+struct SettingsPage<'a> {
+    view: SettingsQuery,
     form_token: &'a str,
     file: Option<String>,
     rows: Vec<Resolved>,
@@ -61,7 +61,7 @@ struct Page<'a> {
     mistakes: Vec<String>,
 }
 
-impl Page<'_> {
+impl SettingsPage<'_> {
     fn is_set(row: &Resolved) -> bool {
         row.origin != Origin::Default
     }
@@ -92,7 +92,7 @@ impl Page<'_> {
 
 async fn show(
     State(running): State<Running>,
-    Query(view): Query<View>,
+    Query(view): Query<SettingsQuery>,
     visitor: Visitor,
 ) -> Response {
     page(&running, view, &visitor, Vec::new())
@@ -102,7 +102,7 @@ async fn reload(State(running): State<Running>, visitor: Visitor) -> Response {
     match running.reload() {
         Ok(_) => Redirect::to("/settings?reloaded=1").into_response(),
         Err(mistakes) => {
-            let page = page(&running, View::default(), &visitor, mistakes);
+            let page = page(&running, SettingsQuery::default(), &visitor, mistakes);
             (StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
         }
     }
@@ -121,13 +121,19 @@ async fn api_reload(State(running): State<Running>) -> Response {
     }
 }
 
-fn page(running: &Running, view: View, visitor: &Visitor, mistakes: Vec<String>) -> Response {
+fn page(
+    running: &Running,
+    view: SettingsQuery,
+    visitor: &Visitor,
+    mistakes: Vec<String>,
+) -> Response {
     let mut rows = running.resolved();
     let all = rows.len();
     rows.retain(|row| {
-        row.path.contains(view.filter.trim()) && (view.changed.is_none() || Page::is_set(row))
+        row.path.contains(view.filter.trim())
+            && (view.changed.is_none() || SettingsPage::is_set(row))
     });
-    let page = Page {
+    let page = SettingsPage {
         reloaded: view.reloaded.as_ref().and_then(|_| running.last_changes()),
         view,
         form_token: &visitor.form_token,

@@ -1,7 +1,7 @@
 //! YAML and TOML say the same; what `check` prints can be read back.
 
 use weir::config::Config;
-use weir_config::{Format, Layers, Mistakes, Section, read, read_text, to_yaml};
+use weir_config::{FileFormat, Layers, Mistakes, Section, read, read_text, to_yaml};
 
 use crate::Setup;
 
@@ -92,7 +92,7 @@ fn the_printed_configuration_is_read_back() {
 
 #[test]
 fn half_a_file_never_panics() {
-    for (format, text) in [(Format::Yaml, YAML), (Format::Toml, TOML)] {
+    for (format, text) in [(FileFormat::Yaml, YAML), (FileFormat::Toml, TOML)] {
         for (end, _) in text.char_indices().step_by(5) {
             let mut mistakes = Mistakes::default();
             let tree = read_text(&text[..end], format, "weir", &mut mistakes);

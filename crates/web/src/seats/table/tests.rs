@@ -2,8 +2,8 @@ use super::*;
 
 /// Connections by name, with the cells that they write when they ask.
 struct Room {
-    table: Table<String>,
-    open: HashMap<String, (Key, Arc<AtomicU64>)>,
+    table: SeatTable<String>,
+    open: HashMap<String, (SeatKey, Arc<AtomicU64>)>,
 }
 
 const SEATING: Seating = Seating {
@@ -23,7 +23,7 @@ fn holder(name: &str) -> Holder {
 impl Room {
     fn new(seating: Seating) -> Self {
         Self {
-            table: Table::new(seating),
+            table: SeatTable::new(seating),
             open: HashMap::new(),
         }
     }
@@ -75,7 +75,7 @@ impl Room {
         assert_eq!(strangers + own, self.open.len());
         let held: usize = self.table.holders.values().map(|held| held.places).sum();
         assert_eq!(held, self.open.len());
-        let waiting = |held: &&Held| !held.waiting.is_empty();
+        let waiting = |held: &&Holding| !held.waiting.is_empty();
         let ranks = self.table.ranks.iter().map(BTreeSet::len).sum::<usize>();
         assert_eq!(self.table.holders.values().filter(waiting).count(), ranks);
         let seating = self.table.seating;
@@ -233,7 +233,7 @@ fn of_those_that_came_at_the_same_time_the_first_goes_first() {
 
 #[test]
 fn a_connection_that_lost_its_place_before_it_was_spawned_is_told_so() {
-    let mut table = Table::new(Seating {
+    let mut table = SeatTable::new(Seating {
         places: 1,
         share: 1,
         reserve: 0,

@@ -15,7 +15,7 @@ const MOST: usize = 500;
 /// What the address holds. What cannot be read counts as not there.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct View {
+pub(super) struct UpstreamsQuery {
     /// Part of a name or place.
     pub(super) q: String,
     /// A state, or `attention`.
@@ -35,14 +35,14 @@ pub(super) struct View {
 
 /// A column that rows can be ordered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Column {
+pub(super) enum UpstreamColumn {
     State,
     Name,
     Latency,
     Success,
 }
 
-impl Column {
+impl UpstreamColumn {
     fn name(self) -> &'static str {
         match self {
             Self::State => "state",
@@ -68,7 +68,7 @@ impl Column {
 }
 
 /// A page of rows.
-pub(super) struct Page<'a> {
+pub(super) struct UpstreamsSlice<'a> {
     pub(super) rows: Vec<Sight<'a>>,
     /// How many match.
     pub(super) matching: usize,
@@ -78,22 +78,22 @@ pub(super) struct Page<'a> {
     pub(super) pages: usize,
 }
 
-impl View {
+impl UpstreamsQuery {
     /// The order, and whether it is turned round.
-    pub(super) fn order(&self) -> (Column, bool) {
+    pub(super) fn order(&self) -> (UpstreamColumn, bool) {
         let (name, back) = match self.sort.strip_prefix('-') {
             Some(name) => (name, true),
             None => (self.sort.as_str(), false),
         };
         let columns = [
-            Column::State,
-            Column::Name,
-            Column::Latency,
-            Column::Success,
+            UpstreamColumn::State,
+            UpstreamColumn::Name,
+            UpstreamColumn::Latency,
+            UpstreamColumn::Success,
         ];
         match columns.into_iter().find(|column| column.name() == name) {
             Some(column) => (column, back),
-            None => (Column::State, false),
+            None => (UpstreamColumn::State, false),
         }
     }
 
@@ -113,7 +113,7 @@ impl View {
     }
 
     /// The wanted page of the wanted rows.
-    pub(super) fn page<'a>(&self, all: Vec<Sight<'a>>) -> Page<'a> {
+    pub(super) fn page<'a>(&self, all: Vec<Sight<'a>>) -> UpstreamsSlice<'a> {
         let q = self.q.trim().to_lowercase();
         let mut rows: Vec<Sight<'a>> = all
             .into_iter()
@@ -124,7 +124,7 @@ impl View {
         let pages = matching.div_ceil(limit).max(1);
         let number = self.page.parse().unwrap_or(1).clamp(1, pages);
         let before = (number - 1) * limit;
-        Page {
+        UpstreamsSlice {
             rows: rows.into_iter().skip(before).take(limit).collect(),
             matching,
             before,
@@ -154,15 +154,15 @@ impl View {
         let (column, back) = self.order();
         // What is not known stands last in either direction.
         match (column, back) {
-            (Column::State, false) => rows.sort_by_key(Sight::rank),
-            (Column::State, true) => rows.sort_by_key(|sight| Reverse(sight.rank())),
-            (Column::Name, false) => {}
-            (Column::Name, true) => rows.reverse(),
-            (Column::Latency, back) => rows.sort_by_cached_key(|sight| {
+            (UpstreamColumn::State, false) => rows.sort_by_key(Sight::rank),
+            (UpstreamColumn::State, true) => rows.sort_by_key(|sight| Reverse(sight.rank())),
+            (UpstreamColumn::Name, false) => {}
+            (UpstreamColumn::Name, true) => rows.reverse(),
+            (UpstreamColumn::Latency, back) => rows.sort_by_cached_key(|sight| {
                 let p50 = sight.day().p50.map(|time| time.as_nanos());
                 ordered(p50, back)
             }),
-            (Column::Success, back) => rows
+            (UpstreamColumn::Success, back) => rows
                 .sort_by_cached_key(|sight| ordered(sight.day().success().map(u128::from), back)),
         }
     }
@@ -181,10 +181,10 @@ impl View {
     }
 
     /// The address that orders by a column, or turns the order round.
-    pub(super) fn sorted_by(&self, column: Column) -> String {
+    pub(super) fn sorted_by(&self, column: UpstreamColumn) -> String {
         let back = self.order() == (column, false);
         let name = match (column, back) {
-            (Column::State, false) => String::new(),
+            (UpstreamColumn::State, false) => String::new(),
             (column, false) => column.name().to_owned(),
             (column, true) => format!("-{}", column.name()),
         };
@@ -192,7 +192,7 @@ impl View {
     }
 
     /// How the rows are ordered by this column, if they are.
-    pub(super) fn sorted(&self, column: Column) -> Option<Sorted> {
+    pub(super) fn sorted(&self, column: UpstreamColumn) -> Option<Sorted> {
         match self.order() {
             (ordered, false) if ordered == column => Some(Sorted::Ascending),
             (ordered, true) if ordered == column => Some(Sorted::Descending),
@@ -219,27 +219,33 @@ mod tests {
 
     #[test]
     fn a_view_is_an_address() {
-        let view = View {
+        let view = UpstreamsQuery {
             q: " a&b ".into(),
             sort: "-name".into(),
             page: "3".into(),
-            ..View::default()
+            ..UpstreamsQuery::default()
         };
         assert_eq!(view.link(&[]), "/upstreams?q=a%26b&sort=-name");
         assert_eq!(
             view.link(&[("page", "2"), ("q", "")]),
             "/upstreams?sort=-name&page=2"
         );
-        assert_eq!(view.sorted_by(Column::State), "/upstreams?q=a%26b");
-        assert_eq!(view.sorted_by(Column::Name), "/upstreams?q=a%26b&sort=name");
-        assert_eq!(view.sorted(Column::Name), Some(Sorted::Descending));
-        assert_eq!(View::default().link(&[]), "/upstreams");
-        let odd = View {
+        assert_eq!(view.sorted_by(UpstreamColumn::State), "/upstreams?q=a%26b");
+        assert_eq!(
+            view.sorted_by(UpstreamColumn::Name),
+            "/upstreams?q=a%26b&sort=name"
+        );
+        assert_eq!(view.sorted(UpstreamColumn::Name), Some(Sorted::Descending));
+        assert_eq!(UpstreamsQuery::default().link(&[]), "/upstreams");
+        let odd = UpstreamsQuery {
             sort: "nonsense".into(),
-            ..View::default()
+            ..UpstreamsQuery::default()
         };
-        assert_eq!(odd.order(), (Column::State, false));
-        assert_eq!(odd.sorted_by(Column::State), "/upstreams?sort=-state");
+        assert_eq!(odd.order(), (UpstreamColumn::State, false));
+        assert_eq!(
+            odd.sorted_by(UpstreamColumn::State),
+            "/upstreams?sort=-state"
+        );
     }
 
     #[test]
