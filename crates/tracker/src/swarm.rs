@@ -7,6 +7,7 @@
 mod browse;
 mod census;
 mod entry;
+mod forward;
 mod index;
 mod list;
 mod minute;
@@ -30,8 +31,9 @@ use self::sketch::Sketch;
 pub use self::browse::{Close, Peer, Seen, Walk};
 pub use self::census::Totals;
 pub use self::entry::Endpoint;
+pub use self::forward::{Forward, ForwardFlags, Mirrored};
 pub use self::minute::{Age, Minute};
-pub use self::record::{CountBy, Counts, Forward, ForwardFlags, Mirrored};
+pub use self::record::{CountBy, Counts};
 
 /// Swarms are spread over so many shards.
 pub const SHARDS: usize = 1024;

@@ -8,7 +8,6 @@ use crate::call::{Announcing, Keys};
 use crate::exchange::Lineup;
 use crate::forwarding::Sent;
 use crate::forwarding::allowance::Held;
-use crate::ledger::sheet;
 use crate::swarm::Endpoint;
 
 impl ForwarderTask {
@@ -89,7 +88,7 @@ impl ForwarderTask {
         let Some(told) = ledger.untell(hash, &at) else {
             return true;
         };
-        let Some(announce) = announce.copied().or_else(|| sheet::farewell(&told, *hash)) else {
+        let Some(announce) = announce.copied().or_else(|| told.farewell(*hash)) else {
             return true;
         };
         for forwarder in lineup.open() {

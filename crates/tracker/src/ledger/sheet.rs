@@ -6,9 +6,9 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use smallvec::SmallVec;
-use weir_tracker_proto::{Announce, Event, PeerId};
+use weir_tracker_proto::Announce;
 
+use super::told::{Slots, Told};
 use crate::swarm::Endpoint;
 
 /// The place of a forwarder in every sheet.
@@ -52,22 +52,6 @@ struct More {
     asked: Slots,
 }
 
-/// One of our peers, and who was told of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub(super) at: Endpoint,
-    pub(super) peer_id: PeerId,
-    pub(super) port: u16,
-    pub(super) key: u32,
-    /// Bytes uploaded, downloaded and left, as it said last.
-    pub(super) bytes: [u64; 3],
-    pub(crate) slots: Slots,
-}
-
-/// A set of slots.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Slots(SmallVec<[u64; 2]>);
-
 /// A line with its slot and its peers of both families.
 type KeptLine = (Slot, Line, Vec<[u8; 6]>, Vec<[u8; 18]>);
 
@@ -87,52 +71,6 @@ pub(crate) struct News<'a> {
     pub(crate) tracker_id: Option<&'a [u8]>,
     /// Peers of all trackers that may be kept.
     pub(crate) most: usize,
-}
-
-impl Slots {
-    pub(super) fn insert(&mut self, slot: Slot) {
-        let word = usize::from(slot / 64);
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        self.0[word] |= 1 << (slot % 64);
-    }
-
-    fn remove(&mut self, slot: Slot) {
-        if let Some(word) = self.0.get_mut(usize::from(slot / 64)) {
-            *word &= !(1 << (slot % 64));
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| *word == 0)
-    }
-
-    pub(crate) fn has(&self, slot: Slot) -> bool {
-        let word = self.0.get(usize::from(slot / 64));
-        word.is_some_and(|word| word & (1 << (slot % 64)) != 0)
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> + '_ {
-        let words = self.0.iter().zip(0..);
-        words.flat_map(|(word, index): (&u64, Slot)| {
-            let set = (0..64).filter(move |bit| word & (1 << bit) != 0);
-            set.map(move |bit| index * 64 + bit)
-        })
-    }
-}
-
-impl Told {
-    pub(super) fn new(at: Endpoint, announce: &Announce) -> Self {
-        Self {
-            at,
-            peer_id: announce.peer_id,
-            port: announce.port.get(),
-            key: announce.key.map_or(0, Into::into),
-            bytes: [announce.uploaded, announce.downloaded, announce.left],
-            slots: Slots::default(),
-        }
-    }
 }
 
 impl Sheet {
@@ -458,20 +396,6 @@ impl Sheet {
     }
 }
 
-/// An announce that takes leave of an upstream for a peer that did not do it itself.
-pub(crate) fn farewell(told: &Told, hash: [u8; 20]) -> Option<Announce> {
-    let port = std::num::NonZeroU16::new(told.port)?;
-    let [uploaded, downloaded, left] = told.bytes;
-    Some(Announce {
-        event: Event::Stopped,
-        uploaded,
-        downloaded,
-        left,
-        key: std::num::NonZeroU32::new(told.key),
-        ..Announce::new(weir_tracker_proto::InfoHash(hash), told.peer_id, port)
-    })
-}
-
 /// Both families in one form, to compare.
 fn long(wire: &[u8; 6]) -> [u8; 18] {
     let mut long = [0; 18];
@@ -482,6 +406,8 @@ fn long(wire: &[u8; 6]) -> [u8; 18] {
 
 #[cfg(test)]
 mod tests {
+    use weir_tracker_proto::PeerId;
+
     use super::*;
 
     fn v4(last: u8) -> Endpoint {

@@ -6,7 +6,8 @@
 use weir_net::{is_nowhere, is_private};
 use weir_tracker_proto::PeerId;
 
-use super::sheet::{Kept, Line, Sheet, Slot, Slots, Told};
+use super::sheet::{Kept, Line, Sheet, Slot};
+use super::told::{Slots, Told};
 use super::{Ledger, SLICE};
 use crate::clock::FileTime;
 use crate::sealed::{self, BadFile, Bytes};
