@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::swarm::{Seen, Swarms};
+use crate::swarm::{SeenSwarm, Swarms};
 
 /// Swarms on a page.
 pub(crate) const PAGE: usize = 50;
@@ -46,7 +46,7 @@ impl Place {
         Self(Reverse(peers), hash)
     }
 
-    pub(crate) fn of(seen: &Seen) -> Self {
+    pub(crate) fn of(seen: &SeenSwarm) -> Self {
         Self::new(seen.peers, seen.hash)
     }
 
@@ -93,7 +93,7 @@ impl Prefix {
 /// What is answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Page {
-    pub(crate) swarms: Vec<Seen>,
+    pub(crate) swarms: Vec<SeenSwarm>,
     /// Swarms that stand before these.
     pub(crate) before: usize,
     /// Swarms on all pages.
@@ -206,7 +206,7 @@ impl Walker {
 struct Found<'a> {
     question: &'a Question,
     /// At most two pages; sorted and cut to one when full.
-    kept: Vec<Seen>,
+    kept: Vec<SeenSwarm>,
     /// What does not come before this is not needed.
     worst: Option<Place>,
     /// Swarms on the earlier side of the place that was given.
@@ -225,7 +225,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn offer(&mut self, seen: &Seen) {
+    fn offer(&mut self, seen: &SeenSwarm) {
         if !self.question.of.begins(&seen.hash) {
             return;
         }
@@ -291,10 +291,10 @@ mod tests {
     use crate::swarm::Counts;
     use crate::tracker::rules;
 
-    fn seen(number: u32) -> Seen {
+    fn seen(number: u32) -> SeenSwarm {
         let mut hash = [0; 20];
         hash[..4].copy_from_slice(&number.to_be_bytes());
-        Seen {
+        SeenSwarm {
             hash,
             // Many of the same size, in no order.
             peers: number * 7919 % 100 + 1,
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn pages_lead_through_all_swarms_in_order_and_back() {
-        let mut in_order: Vec<Seen> = (0..1000).map(seen).collect();
+        let mut in_order: Vec<SeenSwarm> = (0..1000).map(seen).collect();
         in_order.sort_by_key(Place::of);
         let of = Prefix::default();
         let mut from = From::Start;

@@ -72,7 +72,7 @@ pub(crate) enum Kind {
 
 /// When the queue is too full for what, and what clients are told meanwhile.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct ForwardRules {
     /// Forwarders of one announce at most.
     pub(crate) most: u32,
     /// Fill in percent from which fewer are asked; 0 is never.
@@ -112,7 +112,7 @@ pub(crate) enum Stays {
     Full,
 }
 
-impl Rules {
+impl ForwardRules {
     pub(crate) fn new(config: &Config) -> Self {
         let seconds = |time: Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
         Self {
@@ -200,7 +200,7 @@ impl Forwarding {
     pub(crate) fn take_places(
         &self,
         first: bool,
-        rules: &Rules,
+        rules: &ForwardRules,
         now: Moment,
     ) -> Result<Places, Stays> {
         let wanted = self.forwarders.load(Ordering::Relaxed);
@@ -238,7 +238,7 @@ impl Forwarding {
     }
 
     /// Sends an event on.
-    pub(crate) fn send_event(&self, sent: Sent, rules: &Rules) {
+    pub(crate) fn send_event(&self, sent: Sent, rules: &ForwardRules) {
         if self.has_forwarders() && self.events.try_send(sent).is_err() {
             self.log_dropped(rules);
         }
@@ -261,7 +261,7 @@ impl Forwarding {
 
     /// An announce was not sent on, and its peer does not know.
     #[cold]
-    pub(crate) fn log_dropped(&self, rules: &Rules) {
+    pub(crate) fn log_dropped(&self, rules: &ForwardRules) {
         let now = Moment(0).until(self.timeline.now()).as_secs() as u32;
         let logged = self.logged.load(Ordering::Relaxed);
         let is_time = now.wrapping_sub(logged) >= rules.log_every;

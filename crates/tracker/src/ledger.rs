@@ -233,7 +233,13 @@ impl Ledger {
 
     /// Looks through a part of the ledger: `1/steps` of it in each step. Forgets what is over, and says of which
     /// hashes nothing is known any more and which peers trackers were told of.
-    pub(crate) fn sweep(&self, step: usize, steps: usize, now: u32, mut see: impl FnMut(Seen)) {
+    pub(crate) fn sweep(
+        &self,
+        step: usize,
+        steps: usize,
+        now: u32,
+        mut see: impl FnMut(SweptSheet),
+    ) {
         let first = step * LOCKS / steps;
         let short = minute(now).short();
         for table in &self.tables[first..(step + 1) * LOCKS / steps] {
@@ -246,7 +252,7 @@ impl Ledger {
                     };
                     let had = sheet.peers() > 0;
                     self.counted(sheet, |sheet| sheet.expire(short));
-                    see(Seen {
+                    see(SweptSheet {
                         hash: *hash,
                         emptied: had && sheet.peers() == 0,
                         over: sheet.is_over(now),
@@ -361,7 +367,7 @@ fn lock_of(spot: Spot<'_>) -> usize {
 }
 
 /// What a sweep saw of a hash.
-pub(crate) struct Seen {
+pub(crate) struct SweptSheet {
     pub(crate) hash: [u8; 20],
     /// Its last peer of other trackers went now.
     pub(crate) emptied: bool,

@@ -22,13 +22,13 @@ pub(crate) mod snapshot;
 use parking_lot::{Mutex, MutexGuard};
 
 use self::census::Census;
-use self::pick::Wish;
-use self::record::{Arrived, Record, Standing, Sweep};
+use self::pick::PickWish;
+use self::record::{Arrived, PeerStanding, Record, Sweep};
 pub(crate) use self::seed::Seed;
 use self::shard::Shard;
 use self::sketch::Sketch;
 
-pub use self::browse::{Close, Peer, Seen, Walk};
+pub use self::browse::{Close, Peer, SeenSwarm, Walk};
 pub use self::census::Totals;
 pub use self::entry::Endpoint;
 pub use self::forward::{Forward, ForwardFlags, Mirrored};
@@ -50,14 +50,14 @@ const SLICE: usize = 64;
 pub struct Swarms {
     shards: Box<[Mutex<Shard>]>,
     seed: Seed,
-    rules: Rules,
+    rules: SwarmRules,
     census: Census,
     sketch: Sketch,
 }
 
 /// What swarms may hold, and how they count.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
+pub struct SwarmRules {
     /// A peer that is silent for longer is forgotten.
     pub age: Age,
     /// How peers are counted.
@@ -74,7 +74,7 @@ pub struct Rules {
 
 /// One announce, as swarms see it.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival {
+pub struct SwarmAnnounce {
     /// Which swarm.
     pub hash: [u8; 20],
     /// Where the peer is reached.
@@ -118,7 +118,7 @@ pub enum Want {
 
 /// What is known of a swarm after an announce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct AfterAnnounce {
     /// Who takes part.
     pub counts: Counts,
     /// The peer was not here before.
@@ -137,7 +137,7 @@ pub struct Known {
 
 /// What is asked about an announce while its swarm is locked. The answer must not wait for anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum Consent {
     /// The peer finished, for the first time as far as is known: does its address have an event left to tell others?
     Completed,
     /// The swarm was never forwarded: is it from now on?
@@ -155,7 +155,7 @@ pub enum Full {
 
 impl Swarms {
     /// No swarms yet. `key` is secret; with the same one, swarms are in the same shards.
-    pub fn new(rules: Rules, key: [u8; seed::KEY]) -> Self {
+    pub fn new(rules: SwarmRules, key: [u8; seed::KEY]) -> Self {
         let seed = Seed::new(key);
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
@@ -187,11 +187,11 @@ impl Swarms {
     #[inline]
     pub fn announce(
         &self,
-        arrival: &Arrival,
-        (now, may): (Minute, impl FnMut(Ask) -> bool),
+        arrival: &SwarmAnnounce,
+        (now, may): (Minute, impl FnMut(Consent) -> bool),
         random: &mut fastrand::Rng,
         out: [&mut Vec<u8>; 2],
-    ) -> Result<Known, Full> {
+    ) -> Result<AfterAnnounce, Full> {
         let hashed = self.hash(&arrival.hash);
         let mut shard = self.shard(hashed);
         match arrival.doing {
@@ -201,7 +201,7 @@ impl Swarms {
                 completed,
                 paused,
             } => {
-                let how = Standing {
+                let how = PeerStanding {
                     seeder,
                     completed,
                     paused,
@@ -270,11 +270,11 @@ impl Swarms {
         &self,
         shard: &mut Shard,
         hashed: u64,
-        arrival: &Arrival,
-        (how, mut may): (Standing, impl FnMut(Ask) -> bool),
+        arrival: &SwarmAnnounce,
+        (how, mut may): (PeerStanding, impl FnMut(Consent) -> bool),
         random: &mut fastrand::Rng,
         out: [&mut Vec<u8>; 2],
-    ) -> Result<Known, Full> {
+    ) -> Result<AfterAnnounce, Full> {
         let found = shard.find(hashed, &arrival.hash);
         self.admit(shard, found, &arrival.at)?;
         // Its other address has no place of its own right.
@@ -291,23 +291,23 @@ impl Swarms {
         record.freshen(&mut self.sweeping(SLICE, how.now), &self.seed);
         let arrived = self.take_in(record, arrival.at, how);
         // One client, so one download.
-        let again = Standing {
+        let again = PeerStanding {
             completed: false,
             ..how
         };
         let also = also.map(|also| self.take_in(record, also, again));
         let places = [Some(arrived.position), also.map(|also| also.position)];
         // Who comes, completes and goes in turn is no longer known here each time: it counts as often as others hear of it.
-        if arrived.finished && (may(Ask::Completed) || !arrived.new) {
+        if arrived.finished && (may(Consent::Completed) || !arrived.new) {
             record.count_download();
         }
         self.census.changed(before, record.cuts());
         self.give(record, arrival, how, places, random, out);
-        Ok(Known {
+        Ok(AfterAnnounce {
             counts: record.counts(self.rules.count_by),
             new: arrived.new,
             forward: match self.rules.forwards {
-                true => record.forward(how.now, || may(Ask::Forward)),
+                true => record.forward(how.now, || may(Consent::Forward)),
                 false => Forward::NotDue,
             },
             flags: record.flags(),
@@ -362,7 +362,7 @@ impl Swarms {
     }
 
     #[inline]
-    fn take_in(&self, record: &mut Record, at: Endpoint, how: Standing) -> Arrived {
+    fn take_in(&self, record: &mut Record, at: Endpoint, how: PeerStanding) -> Arrived {
         let arrived = match at {
             Endpoint::V4(wire) => record.arrive_v4(entry::v4(wire, how.now), how, &self.seed),
             Endpoint::V6(wire) => record.arrive_v6(entry::v6(wire, how.now), how, &self.seed),
@@ -377,8 +377,8 @@ impl Swarms {
     fn give(
         &self,
         record: &Record,
-        arrival: &Arrival,
-        how: Standing,
+        arrival: &SwarmAnnounce,
+        how: PeerStanding,
         [own, other]: [Option<usize>; 2],
         random: &mut fastrand::Rng,
         [v4, v6]: [&mut Vec<u8>; 2],
@@ -389,7 +389,7 @@ impl Swarms {
             if is_v4 { cut_v6.len } else { cut_v4.len }
         };
         let mut pick = |of_v4: bool, number: usize| {
-            let wish = Wish {
+            let wish = PickWish {
                 number,
                 asker: if of_v4 == is_v4 { own } else { other },
                 seeds: how.seeder || how.paused,
@@ -425,8 +425,14 @@ impl Swarms {
         }
     }
 
-    fn leave(&self, shard: &mut Shard, hashed: u64, arrival: &Arrival, now: Minute) -> Known {
-        let nobody = Known {
+    fn leave(
+        &self,
+        shard: &mut Shard,
+        hashed: u64,
+        arrival: &SwarmAnnounce,
+        now: Minute,
+    ) -> AfterAnnounce {
+        let nobody = AfterAnnounce {
             counts: Counts::default(),
             new: false,
             forward: Forward::NotDue,
@@ -454,7 +460,7 @@ impl Swarms {
             }
         }
         self.census.changed(before, record.cuts());
-        let known = Known {
+        let known = AfterAnnounce {
             counts: record.counts(self.rules.count_by),
             flags: record.flags(),
             last: record.len() == 0,
@@ -542,7 +548,7 @@ impl Swarms {
                     break;
                 }
             }
-            let (mut place, mut file) = (snapshot::Place::default(), Vec::new());
+            let (mut place, mut file) = (snapshot::CopyPlace::default(), Vec::new());
             loop {
                 file.reserve(snapshot::SLICE_ROOM);
                 let shard = shard.lock();

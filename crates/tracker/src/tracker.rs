@@ -19,7 +19,7 @@ use crate::forwarding::allowance::Held as HeldBack;
 use crate::forwarding::{Forwarding, HeldReply, Stays};
 use crate::ledger::Wish;
 use crate::reply::{AnnounceReply, Refusal};
-use crate::swarm::{Arrival, Ask, Doing, Forward, ForwardFlags, Full, Swarms};
+use crate::swarm::{Consent, Doing, Forward, ForwardFlags, Full, SwarmAnnounce, Swarms};
 
 pub(crate) use self::terms::{Carries, ClientTerms, rules};
 
@@ -71,7 +71,7 @@ impl Tracker {
             return Err(Refusal::NotServed);
         }
         let (at, also) = terms.trust.endpoints(announce, source);
-        let arrival = Arrival {
+        let arrival = SwarmAnnounce {
             hash: announce.info_hash.0,
             at,
             also,
@@ -83,15 +83,15 @@ impl Tracker {
         let (forwarding, client) = (&*self.forwarding, Household::of(source));
         let (mut places, mut completes) = (None, None);
         let may = |ask| match ask {
-            Ask::Completed => {
+            Consent::Completed => {
                 let goes = forwarding.allowances().take(client, now.moment);
                 completes = Some(goes);
                 goes
             }
             // It goes to all of them, without a place.
-            Ask::Forward if completes == Some(true) => true,
+            Consent::Forward if completes == Some(true) => true,
             // A swarm that finds no place stays as it is.
-            Ask::Forward => {
+            Consent::Forward => {
                 let taken = forwarding.take_places(true, &terms.forwarding, now.moment);
                 let goes = !matches!(taken, Err(Stays::Busy | Stays::Full));
                 places = Some(taken);

@@ -12,13 +12,13 @@ use super::{Directory, name, sheets_name};
 use crate::clock::FileTime;
 use crate::ledger::{Ledger, Limits};
 use crate::swarm::snapshot::GROUPS;
-use crate::swarm::{Age, CountBy, Rules, Swarms};
+use crate::swarm::{Age, CountBy, SwarmRules, Swarms};
 
 /// Behind the name of a file that waits for its place.
 const WAITS: &str = "moved";
 
 /// Everything that was written is taken along; what is too old is forgotten when it is read under the new key.
-const ALL: Rules = Rules {
+const ALL: SwarmRules = SwarmRules {
     age: Age::MAX,
     count_by: CountBy::Endpoint,
     max_swarms: u32::MAX,

@@ -30,7 +30,7 @@ use weir_tracker_proto::{Announce, InfoHash, PeerId, compact};
 use super::*;
 use crate::clock::FileTime;
 use crate::config::forwarder;
-use crate::forwarding::Rules;
+use crate::forwarding::ForwardRules;
 use crate::ledger::{Ledger, Limits};
 use crate::lists::Lists;
 use crate::policy;
@@ -85,7 +85,7 @@ impl World {
     }
 
     /// Announces are sent on by these rules from now on; all else is as it is by default.
-    fn set_rules(&self, rules: Rules) {
+    fn set_rules(&self, rules: ForwardRules) {
         let terms = ClientTerms::new(&Config::default(), Trust::default(), Lists::default());
         self.tracker.set_terms(ClientTerms {
             forwarding: rules,

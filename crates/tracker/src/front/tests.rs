@@ -16,7 +16,7 @@ use weir_web::Front as _;
 use super::*;
 use crate::fault;
 use crate::inbound::connection_id::ConnectionIds;
-use crate::inbound::own::Own;
+use crate::inbound::own::OwnAddresses;
 use crate::inbound::udp::{Desk, Udp};
 
 /// Nothing here takes as long; it ends a test that would wait for ever.
@@ -229,7 +229,7 @@ fn a_socket_that_cannot_be_used_any_more_is_missing() {
         tracker: Arc::clone(&answering.tracker),
         ids: ConnectionIds::new().unwrap(),
         clock: answering.clock,
-        own: Arc::<Own>::default(),
+        own: Arc::<OwnAddresses>::default(),
         vital: vital.clone(),
     };
     let mut udp = Udp::new(desk, Arc::default(), mpsc::channel(1).0);

@@ -18,29 +18,29 @@ pub(crate) const LOOK: Duration = Duration::from_secs(2);
 
 /// What is known of the machine's addresses; written by one thread, read by all listeners.
 #[derive(Debug, Default)]
-pub(crate) struct Own(ArcSwap<Known>);
+pub(crate) struct OwnAddresses(ArcSwap<OnlyAddresses>);
 
 /// The only addresses of each family, IPv4 first. With none or several, every reply is told its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Known([Only; 2]);
+pub(crate) struct OnlyAddresses([SoleAddress; 2]);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Only {
+struct SoleAddress {
     /// Of those that others may ask.
     address: Option<IpAddr>,
     loopback: Option<IpAddr>,
 }
 
-impl Own {
-    pub(crate) fn load(&self) -> Guard<Arc<Known>> {
+impl OwnAddresses {
+    pub(crate) fn load(&self) -> Guard<Arc<OnlyAddresses>> {
         self.0.load()
     }
 
     /// Looks at the interfaces. Where that is forbidden, nothing is known and every reply is told its address.
     pub(crate) fn look(&self) {
         let known = match system::addresses() {
-            Ok(addresses) => Known::from_all(&addresses),
-            Err(_) => Known::default(),
+            Ok(addresses) => OnlyAddresses::from_all(&addresses),
+            Err(_) => OnlyAddresses::default(),
         };
         if known != **self.0.load() {
             self.0.store(Arc::new(known));
@@ -48,7 +48,7 @@ impl Own {
     }
 }
 
-impl Known {
+impl OnlyAddresses {
     fn from_all(addresses: &[IpAddr]) -> Self {
         let only = |is_v4: bool, is_loopback: bool| {
             let mut wanted = addresses.iter().filter(|address| {
@@ -61,7 +61,7 @@ impl Known {
             // The same one may be at several interfaces.
             wanted.all(|other| other == first).then_some(*first)
         };
-        Self([true, false].map(|is_v4| Only {
+        Self([true, false].map(|is_v4| SoleAddress {
             address: only(is_v4, false),
             loopback: only(is_v4, true),
         }))
@@ -91,9 +91,9 @@ fn is_link_local(address: &IpAddr) -> bool {
 mod tests {
     use super::*;
 
-    fn known(addresses: &str) -> Known {
+    fn known(addresses: &str) -> OnlyAddresses {
         let all: Vec<IpAddr> = addresses.split(' ').map(ip).collect();
-        Known::from_all(&all)
+        OnlyAddresses::from_all(&all)
     }
 
     fn ip(text: &str) -> IpAddr {
@@ -136,7 +136,7 @@ mod tests {
         ] {
             assert!(!several.is_sure(ip(asked), ip(client)), "{asked} {client}");
         }
-        let nothing = Known::default();
+        let nothing = OnlyAddresses::default();
         assert!(!nothing.is_sure(ip("192.0.2.2"), ip("198.51.100.7")));
         let twice = known("192.0.2.2 192.0.2.2 10.0.0.1 ::1");
         assert!(!twice.is_sure(ip("192.0.2.2"), ip("198.51.100.7")));

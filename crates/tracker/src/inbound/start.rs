@@ -15,7 +15,7 @@ use weir_web::seats::{Seating, Seats};
 
 use super::connection_id::ConnectionIds;
 use super::http::{Http, Limits};
-use super::own::{self, Own};
+use super::own::{self, OwnAddresses};
 use super::socket::{self, Group, Kind};
 use super::system;
 use super::udp::{Desk, Udp, reply_late};
@@ -130,7 +130,7 @@ impl RunningListeners {
         threads: &Threads,
     ) -> Result<(), Error> {
         let ids = ConnectionIds::new()?;
-        let own = Arc::<Own>::default();
+        let own = Arc::<OwnAddresses>::default();
         let mut addresses = groups.iter().map(|group| group.address.ip());
         if addresses.any(|address| address.is_unspecified()) {
             watch_addresses(&own, threads)?;
@@ -225,7 +225,7 @@ impl RunningListeners {
 
 /// Starts the thread that keeps what is known of the machine's addresses up to date. It may have to wait for the kernel,
 /// which listeners must not.
-fn watch_addresses(own: &Arc<Own>, threads: &Threads) -> Result<(), Error> {
+fn watch_addresses(own: &Arc<OwnAddresses>, threads: &Threads) -> Result<(), Error> {
     own.look();
     let (own, stop) = (Arc::clone(own), threads.stop_token());
     let runtime = Builder::new_current_thread().enable_time().build();

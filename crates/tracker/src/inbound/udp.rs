@@ -20,7 +20,7 @@ use weir_tracker_proto::udp::{
 use weir_tracker_proto::{Announce, RequestError};
 
 use super::connection_id::ConnectionIds;
-use super::own::Own;
+use super::own::OwnAddresses;
 use super::system::{BATCH, Batch, Here, Received, Reply, send_from};
 use crate::clock::{Clock, Now};
 use crate::forwarding::HeldReply;
@@ -38,7 +38,7 @@ pub(crate) struct Desk {
     pub(crate) ids: ConnectionIds,
     pub(crate) clock: Clock,
     /// The machine's addresses.
-    pub(crate) own: Arc<Own>,
+    pub(crate) own: Arc<OwnAddresses>,
     /// Hears of panics.
     pub(crate) vital: Vital,
 }

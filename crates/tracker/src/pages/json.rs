@@ -12,7 +12,7 @@ use super::one::{family, find};
 use super::wanted::{SwarmsQuery, SwarmsWanted, write_place};
 use crate::catalogue::{Page, Place};
 use crate::look::Look;
-use crate::swarm::Seen;
+use crate::swarm::SeenSwarm;
 
 /// `GET /api/v1/swarms`.
 pub(super) async fn list(
@@ -33,7 +33,7 @@ pub(super) async fn list(
                 .tracker()
                 .swarms
                 .close(&hash.0, 0, look.clock().now().minute);
-            let swarms: Vec<Seen> = found.into_iter().map(|close| close.seen).collect();
+            let swarms: Vec<SeenSwarm> = found.into_iter().map(|close| close.seen).collect();
             let all = swarms.len();
             let page = Page {
                 swarms,
@@ -44,7 +44,7 @@ pub(super) async fn list(
         }
     };
     let totals = look.totals();
-    let place = |seen: &Seen| write_place(Place::of(seen));
+    let place = |seen: &SeenSwarm| write_place(Place::of(seen));
     let next = page.swarms.last().filter(|_| page.has_more()).map(place);
     let previous = page.swarms.first().filter(|_| page.before > 0).map(place);
     Ok(Json(json!({
@@ -86,7 +86,7 @@ pub(super) async fn one(
     Ok(Json(body))
 }
 
-fn swarm(seen: &Seen) -> Value {
+fn swarm(seen: &SeenSwarm) -> Value {
     json!({
         "info_hash": InfoHash(seen.hash).to_string(),
         "peers": seen.peers,

@@ -15,7 +15,7 @@ use super::urls::{announce_urls, host, is_local};
 use super::wanted::{SwarmsQuery, SwarmsWanted, write_place};
 use crate::catalogue::{self, Busy, Page, Place};
 use crate::look::Look;
-use crate::swarm::Seen;
+use crate::swarm::SeenSwarm;
 use weir_engine::words::{counted, grouped};
 
 #[derive(Template)]
@@ -125,7 +125,7 @@ impl SwarmsPage {
         };
         self.rows = page.swarms.iter().map(SwarmRow::new).collect();
         let range = kit::range(page.before, page.swarms.len(), page.all);
-        let link = |which: &str, seen: &Seen| {
+        let link = |which: &str, seen: &SeenSwarm| {
             let place = write_place(Place::of(seen));
             kit::address("/swarms", &[("q", q.trim()), (which, &place)], &[])
         };
@@ -160,7 +160,7 @@ impl SwarmsPage {
 }
 
 impl SwarmRow {
-    fn new(seen: &Seen) -> Self {
+    fn new(seen: &SeenSwarm) -> Self {
         Self {
             hash: InfoHash(seen.hash),
             peers: grouped(seen.peers),

@@ -15,7 +15,7 @@ use weir_web::{App, Front as _, Requests, System};
 use crate::Front;
 use crate::config::Config;
 use crate::policy::policy;
-use crate::swarm::{Arrival, Doing, Endpoint, Minute, Want};
+use crate::swarm::{Doing, Endpoint, Minute, SwarmAnnounce, Want};
 
 struct Rig {
     front: Front,
@@ -60,7 +60,7 @@ impl Rig {
 
     fn announce(&self, hash: [u8; 20], at: &str, seeder: bool) {
         let at: SocketAddr = at.parse().unwrap();
-        let arrival = Arrival {
+        let arrival = SwarmAnnounce {
             hash,
             at: Endpoint::new(at.ip(), at.port()),
             also: None,

@@ -2,14 +2,14 @@
 //!
 //! What is seen is copied out and looked at after unlocking, so no visitor can hold up an announce.
 
-use super::entry::{Endpoint, Entry};
+use super::entry::{Endpoint, PeerEntry};
 use super::minute::Minute;
 use super::record::{Counts, Record};
 use super::{SLICE, Swarms};
 
 /// One swarm, as it was when the walk came by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenSwarm {
     /// Which.
     pub hash: [u8; 20],
     /// Peers of both families.
@@ -24,7 +24,7 @@ pub struct Seen {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Close {
     /// The swarm.
-    pub seen: Seen,
+    pub seen: SeenSwarm,
     /// Peers in IPv4.
     pub v4: u32,
     /// Peers in IPv6.
@@ -50,12 +50,12 @@ pub struct Walk<'a> {
     now: Minute,
     shard: usize,
     position: u32,
-    slice: Vec<Seen>,
+    slice: Vec<SeenSwarm>,
 }
 
 impl Walk<'_> {
     /// The next swarms, at most a slice of them and perhaps none; `None` at the end.
-    pub fn next_slice(&mut self) -> Option<&[Seen]> {
+    pub fn next_slice(&mut self) -> Option<&[SeenSwarm]> {
         self.slice.clear();
         let shard = self.swarms.shards.get(self.shard)?.lock();
         let end = shard.end().min(self.position + SLICE as u32);
@@ -116,8 +116,8 @@ impl Swarms {
         })
     }
 
-    fn see(&self, record: &Record, now: Minute) -> Seen {
-        Seen {
+    fn see(&self, record: &Record, now: Minute) -> SeenSwarm {
+        SeenSwarm {
             hash: *record.hash(),
             peers: record.len(),
             counts: record.counts(self.rules.count_by),
@@ -128,14 +128,19 @@ impl Swarms {
 
 /// The first seeders and the first leechers; seeders stand before the border.
 fn ends<const N: usize>(
-    slots: &[Entry<N>],
+    slots: &[PeerEntry<N>],
     border: usize,
     [seeders, leechers]: [usize; 2],
-) -> Vec<Entry<N>> {
+) -> Vec<PeerEntry<N>> {
     [&slots[..seeders], &slots[border..border + leechers]].concat()
 }
 
-fn told<const N: usize>(entries: &[Entry<N>], seeders: usize, now: Minute, out: &mut Vec<Peer>) {
+fn told<const N: usize>(
+    entries: &[PeerEntry<N>],
+    seeders: usize,
+    now: Minute,
+    out: &mut Vec<Peer>,
+) {
     let peers = entries.iter().enumerate().map(|(place, entry)| Peer {
         at: Endpoint::from_wire(entry.wire()),
         seeder: place < seeders,
@@ -161,11 +166,11 @@ fn fair(parts: [usize; 4], most: usize) -> [usize; 4] {
 mod tests {
     use std::collections::HashSet;
 
-    use super::super::{Age, Arrival, CountBy, Doing, Rules, Want};
+    use super::super::{Age, CountBy, Doing, SwarmAnnounce, SwarmRules, Want};
     use super::*;
 
     fn swarms() -> Swarms {
-        let rules = Rules {
+        let rules = SwarmRules {
             age: Age(180),
             count_by: CountBy::Endpoint,
             max_swarms: u32::MAX,
@@ -189,7 +194,7 @@ mod tests {
             completed: false,
             paused: false,
         };
-        let arrival = Arrival {
+        let arrival = SwarmAnnounce {
             hash,
             at: Endpoint::new(at.ip(), at.port()),
             also: None,

@@ -22,9 +22,9 @@ const STAMP: u16 = PAUSED - 1;
 
 /// A peer, `N` bytes long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry<const N: usize>([u8; N]);
+pub(super) struct PeerEntry<const N: usize>([u8; N]);
 
-impl<const N: usize> Entry<N> {
+impl<const N: usize> PeerEntry<N> {
     /// How many bytes of it are the address and port.
     pub(super) const WIRE: usize = N - TAIL;
     pub(super) const EMPTY: Self = Self([0; N]);
@@ -174,18 +174,18 @@ impl Endpoint {
 }
 
 #[inline]
-pub(super) fn v4(wire: [u8; 6], now: Minute) -> Entry<V4> {
+pub(super) fn v4(wire: [u8; 6], now: Minute) -> PeerEntry<V4> {
     fresh(&wire, now)
 }
 
 #[inline]
-pub(super) fn v6(wire: [u8; 18], now: Minute) -> Entry<V6> {
+pub(super) fn v6(wire: [u8; 18], now: Minute) -> PeerEntry<V6> {
     fresh(&wire, now)
 }
 
 #[inline]
-fn fresh<const N: usize>(wire: &[u8], now: Minute) -> Entry<N> {
-    let mut entry = Entry::EMPTY;
+fn fresh<const N: usize>(wire: &[u8], now: Minute) -> PeerEntry<N> {
+    let mut entry = PeerEntry::EMPTY;
     entry.0[..N - TAIL].copy_from_slice(wire);
     entry.set_tail(now.stamp());
     entry

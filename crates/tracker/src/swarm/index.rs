@@ -2,7 +2,7 @@
 //! hash beside each, so that a look at the list is nearly always the right one.
 
 use super::Seed;
-use super::entry::Entry;
+use super::entry::PeerEntry;
 
 /// Lists up to this length have positions of sixteen bits.
 const SHORT_BITS: u32 = 12;
@@ -23,7 +23,7 @@ enum Buckets {
 
 impl Index {
     /// An index of `entries` with room for at least one more.
-    pub(super) fn of<const N: usize>(entries: &[Entry<N>], seed: &Seed) -> Self {
+    pub(super) fn of<const N: usize>(entries: &[PeerEntry<N>], seed: &Seed) -> Self {
         // A position is stored plus one: zero is an empty bucket.
         let bits = usize::BITS - (entries.len() + 2).leading_zeros();
         let positions = 1usize << bits;
@@ -52,8 +52,8 @@ impl Index {
     #[inline]
     pub(super) fn find<const N: usize>(
         &self,
-        entries: &[Entry<N>],
-        wanted: &Entry<N>,
+        entries: &[PeerEntry<N>],
+        wanted: &PeerEntry<N>,
         seed: &Seed,
     ) -> Option<usize> {
         let place = self.place(wanted, seed);
@@ -75,7 +75,7 @@ impl Index {
 
     pub(super) fn insert<const N: usize>(
         &mut self,
-        entry: &Entry<N>,
+        entry: &PeerEntry<N>,
         position: usize,
         seed: &Seed,
     ) {
@@ -90,7 +90,7 @@ impl Index {
     /// The peer `entry` stands at `to` now, and stood at `from`.
     pub(super) fn moved<const N: usize>(
         &mut self,
-        entry: &Entry<N>,
+        entry: &PeerEntry<N>,
         from: usize,
         to: usize,
         seed: &Seed,
@@ -102,7 +102,7 @@ impl Index {
     /// Two peers have changed places, and stand as said.
     pub(super) fn swapped<const N: usize>(
         &mut self,
-        [(at, one), (there, other)]: [(usize, &Entry<N>); 2],
+        [(at, one), (there, other)]: [(usize, &PeerEntry<N>); 2],
         seed: &Seed,
     ) {
         // Both are found before either is written: a position tells them apart.
@@ -118,7 +118,7 @@ impl Index {
     /// Takes out the peer at `position`. `entries` still holds every peer where the index says.
     pub(super) fn remove<const N: usize>(
         &mut self,
-        entries: &[Entry<N>],
+        entries: &[PeerEntry<N>],
         position: usize,
         seed: &Seed,
     ) {
@@ -140,7 +140,12 @@ impl Index {
         self.set(hole, 0);
     }
 
-    fn bucket<const N: usize>(&self, entry: &Entry<N>, at: usize, seed: &Seed) -> (usize, Place) {
+    fn bucket<const N: usize>(
+        &self,
+        entry: &PeerEntry<N>,
+        at: usize,
+        seed: &Seed,
+    ) -> (usize, IndexPlace) {
         let place = self.place(entry, seed);
         let value = place.tag << self.bits | (at as u32 + 1);
         let mut bucket = place.home;
@@ -152,14 +157,14 @@ impl Index {
     }
 
     #[inline]
-    fn place<const N: usize>(&self, entry: &Entry<N>, seed: &Seed) -> Place {
+    fn place<const N: usize>(&self, entry: &PeerEntry<N>, seed: &Seed) -> IndexPlace {
         let hash = seed.hash(entry.wire());
         let tag_bits = match self.buckets {
             Buckets::Short(_) => 16 - self.bits,
             Buckets::Long(_) => 32 - self.bits,
         };
         let home = ((hash >> 32) * self.len() as u64) >> 32;
-        Place {
+        IndexPlace {
             home: home as usize,
             tag: hash as u32 & ((1 << tag_bits) - 1),
         }
@@ -211,7 +216,7 @@ impl Index {
 }
 
 /// Where a peer is looked for first, and what marks its bucket.
-struct Place {
+struct IndexPlace {
     home: usize,
     tag: u32,
 }
@@ -221,8 +226,8 @@ impl Index {
     /// Buckets that are looked at to find a peer.
     pub(super) fn looks<const N: usize>(
         &self,
-        entries: &[Entry<N>],
-        wanted: &Entry<N>,
+        entries: &[PeerEntry<N>],
+        wanted: &PeerEntry<N>,
         seed: &Seed,
     ) -> usize {
         let position = self.find(entries, wanted, seed).expect("it is there");

@@ -1,9 +1,9 @@
 //! A list of peers of any length, in a block of its own.
 
 use super::Seed;
-use super::entry::Entry;
+use super::entry::PeerEntry;
 use super::index::Index;
-use super::peers::{Cut, Peers, SCAN};
+use super::peers::{Cut, PeerSlice, SCAN};
 use super::record::{Sweep, distinct};
 
 /// Lists up to this length are copied to give room back.
@@ -11,8 +11,8 @@ const COPIED: usize = 2048;
 
 /// The peers of one family in a large swarm.
 #[derive(Debug)]
-pub(super) struct List<const N: usize> {
-    slots: Box<[Entry<N>]>,
+pub(super) struct PeerList<const N: usize> {
+    slots: Box<[PeerEntry<N>]>,
     cut: Cut,
     index: Option<Index>,
     /// Different addresses among seeders and among leechers, while the list is short.
@@ -21,7 +21,7 @@ pub(super) struct List<const N: usize> {
     swept: u32,
 }
 
-impl<const N: usize> Default for List<N> {
+impl<const N: usize> Default for PeerList<N> {
     fn default() -> Self {
         Self {
             slots: Box::default(),
@@ -33,9 +33,9 @@ impl<const N: usize> Default for List<N> {
     }
 }
 
-impl<const N: usize> List<N> {
+impl<const N: usize> PeerList<N> {
     /// A list of these peers, of which the first are seeders.
-    pub(super) fn of(peers: Vec<Entry<N>>, seeders: u32, seed: &Seed) -> Self {
+    pub(super) fn of(peers: Vec<PeerEntry<N>>, seeders: u32, seed: &Seed) -> Self {
         let mut list = Self {
             cut: Cut {
                 len: peers.len() as u32,
@@ -55,7 +55,7 @@ impl<const N: usize> List<N> {
     }
 
     #[inline]
-    pub(super) fn slots(&self) -> &[Entry<N>] {
+    pub(super) fn slots(&self) -> &[PeerEntry<N>] {
         &self.slots
     }
 
@@ -64,8 +64,8 @@ impl<const N: usize> List<N> {
     }
 
     #[inline]
-    pub(super) fn peers<'a>(&'a mut self, seed: &'a Seed) -> Peers<'a, N> {
-        Peers {
+    pub(super) fn peers<'a>(&'a mut self, seed: &'a Seed) -> PeerSlice<'a, N> {
+        PeerSlice {
             slots: &mut self.slots,
             cut: self.cut,
             index: self.index.as_mut(),
@@ -75,7 +75,11 @@ impl<const N: usize> List<N> {
 
     /// Runs `act` on the peers and keeps the counts up to date.
     #[inline]
-    pub(super) fn with<R>(&mut self, seed: &Seed, act: impl FnOnce(&mut Peers<'_, N>) -> R) -> R {
+    pub(super) fn with<R>(
+        &mut self,
+        seed: &Seed,
+        act: impl FnOnce(&mut PeerSlice<'_, N>) -> R,
+    ) -> R {
         let before = self.cut;
         let mut peers = self.peers(seed);
         let result = act(&mut peers);
@@ -128,7 +132,7 @@ impl<const N: usize> List<N> {
 
     fn resize(&mut self, capacity: usize) {
         let len = self.cut.len as usize;
-        let mut slots = vec![Entry::EMPTY; capacity].into_boxed_slice();
+        let mut slots = vec![PeerEntry::EMPTY; capacity].into_boxed_slice();
         slots[..len].copy_from_slice(&self.slots[..len]);
         self.slots = slots;
     }

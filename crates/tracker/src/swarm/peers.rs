@@ -4,7 +4,7 @@
 //! a search. Taking a peer out or moving it across the border moves at most two others.
 
 use super::Seed;
-use super::entry::Entry;
+use super::entry::PeerEntry;
 use super::index::Index;
 use super::record::Sweep;
 
@@ -12,8 +12,8 @@ use super::record::Sweep;
 pub(super) const SCAN: usize = 64;
 
 /// A list of peers, wherever it is kept.
-pub(super) struct Peers<'a, const N: usize> {
-    pub(super) slots: &'a mut [Entry<N>],
+pub(super) struct PeerSlice<'a, const N: usize> {
+    pub(super) slots: &'a mut [PeerEntry<N>],
     pub(super) cut: Cut,
     pub(super) index: Option<&'a mut Index>,
     pub(super) seed: &'a Seed,
@@ -40,9 +40,9 @@ impl Cut {
     }
 }
 
-impl<const N: usize> Peers<'_, N> {
+impl<const N: usize> PeerSlice<'_, N> {
     #[inline]
-    pub(super) fn find(&self, wanted: &Entry<N>) -> Option<usize> {
+    pub(super) fn find(&self, wanted: &PeerEntry<N>) -> Option<usize> {
         let taken = &self.slots[..self.cut.len()];
         match &self.index {
             None => taken.iter().position(|entry| entry.is_at(wanted)),
@@ -55,7 +55,7 @@ impl<const N: usize> Peers<'_, N> {
     }
 
     /// Puts a peer in that is not there; there must be a free slot and room in the index.
-    pub(super) fn insert(&mut self, entry: Entry<N>, seeder: bool) -> usize {
+    pub(super) fn insert(&mut self, entry: PeerEntry<N>, seeder: bool) -> usize {
         let mut position = self.cut.len();
         if seeder {
             let border = self.cut.border();
@@ -145,8 +145,8 @@ impl<const N: usize> Peers<'_, N> {
 }
 
 /// How many different addresses there are among a few peers.
-pub(super) fn addresses<const N: usize>(entries: &[Entry<N>]) -> u32 {
-    let first_of_its_address = |(position, entry): &(usize, &Entry<N>)| {
+pub(super) fn addresses<const N: usize>(entries: &[PeerEntry<N>]) -> u32 {
+    let first_of_its_address = |(position, entry): &(usize, &PeerEntry<N>)| {
         let before = &entries[..*position];
         before
             .iter()

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::entry::Entry;
+use super::entry::PeerEntry;
 use super::minute::{Age, Minute, Past};
 use super::peers::Cut;
 
@@ -13,7 +13,7 @@ use super::peers::Cut;
 const AT_ONCE: usize = 16;
 
 /// What a client wants of one family.
-pub(super) struct Wish {
+pub(super) struct PickWish {
     pub(super) number: usize,
     /// Where it stands itself, if it is in this list.
     pub(super) asker: Option<usize>,
@@ -23,12 +23,12 @@ pub(super) struct Wish {
     pub(super) age: Age,
 }
 
-impl Wish {
+impl PickWish {
     /// Appends peers in their wire form to `out`, at most as many as wished for; says how many.
     #[inline]
     pub(super) fn pick<const N: usize>(
         &self,
-        slots: &[Entry<N>],
+        slots: &[PeerEntry<N>],
         cut: Cut,
         random: &mut fastrand::Rng,
         out: &mut Vec<u8>,
@@ -42,8 +42,8 @@ impl Wish {
         let half = number.div_ceil(2);
         let seeders_first = if self.seeds { rest } else { rest.max(half) };
         let start = out.len();
-        out.resize(start + number * Entry::<N>::WIRE, 0);
-        let mut page = Page {
+        out.resize(start + number * PeerEntry::<N>::WIRE, 0);
+        let mut page = PickPage {
             wish: self,
             past: self.now.past(self.age),
             out: &mut out[start..],
@@ -54,26 +54,26 @@ impl Wish {
         page.windows(slots, seeders, (seeders_first, windows), random);
         page.windows(slots, leechers, (number, windows), random);
         let taken = page.taken;
-        out.truncate(start + taken * Entry::<N>::WIRE);
+        out.truncate(start + taken * PeerEntry::<N>::WIRE);
         taken
     }
 }
 
 /// The part of a reply that is being filled.
-struct Page<'a> {
-    wish: &'a Wish,
+struct PickPage<'a> {
+    wish: &'a PickWish,
     /// Who announced then is not given any more.
     past: Past,
     out: &'a mut [u8],
     taken: usize,
 }
 
-impl Page<'_> {
+impl PickPage<'_> {
     /// Takes peers of one range, from one place or two, until the page holds `until` of them.
     #[inline]
     fn windows<const N: usize>(
         &mut self,
-        slots: &[Entry<N>],
+        slots: &[PeerEntry<N>],
         range: Range<usize>,
         (until, windows): (usize, usize),
         random: &mut fastrand::Rng,
@@ -104,7 +104,7 @@ impl Page<'_> {
 
     /// Takes what is fresh in a range, without the asker, until the page holds `until` peers.
     #[inline]
-    fn take<const N: usize>(&mut self, slots: &[Entry<N>], range: Range<usize>, until: usize) {
+    fn take<const N: usize>(&mut self, slots: &[PeerEntry<N>], range: Range<usize>, until: usize) {
         match self.wish.asker {
             Some(asker) if range.contains(&asker) => {
                 self.copy(&slots[range.start..asker], until);
@@ -115,8 +115,8 @@ impl Page<'_> {
     }
 
     #[inline]
-    fn copy<const N: usize>(&mut self, peers: &[Entry<N>], until: usize) {
-        let wire = Entry::<N>::WIRE;
+    fn copy<const N: usize>(&mut self, peers: &[PeerEntry<N>], until: usize) {
+        let wire = PeerEntry::<N>::WIRE;
         let room = &mut self.out[self.taken * wire..until * wire];
         let mut places = room.chunks_exact_mut(wire);
         if peers.len() >= AT_ONCE && all_fresh(peers, self.past) {
@@ -141,7 +141,7 @@ impl Page<'_> {
 
 /// Whether all are fresh, as nearly always: the sweep leaves hardly any that are not. Without a branch for each, and copied
 /// without another, many cost half of what they cost one by one.
-fn all_fresh<const N: usize>(peers: &[Entry<N>], past: Past) -> bool {
+fn all_fresh<const N: usize>(peers: &[PeerEntry<N>], past: Past) -> bool {
     let any = peers
         .iter()
         .fold(false, |any, peer| any | peer.is_past(past));
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use crate::swarm::entry::{self, V4};
 
-    fn list(seeders: u16, leechers: u16) -> (Vec<Entry<V4>>, Cut) {
+    fn list(seeders: u16, leechers: u16) -> (Vec<PeerEntry<V4>>, Cut) {
         let all = seeders + leechers;
         let peer = |who: u16| {
             let [high, low] = who.to_be_bytes();
@@ -166,7 +166,7 @@ mod tests {
         ((0..all).map(peer).collect(), cut)
     }
 
-    fn picked(wish: &Wish, (slots, cut): &(Vec<Entry<V4>>, Cut), seed: u64) -> Vec<u16> {
+    fn picked(wish: &PickWish, (slots, cut): &(Vec<PeerEntry<V4>>, Cut), seed: u64) -> Vec<u16> {
         let mut out = b"head".to_vec();
         let taken = wish.pick(slots, *cut, &mut fastrand::Rng::with_seed(seed), &mut out);
         assert_eq!(out.len(), 4 + taken * 6);
@@ -182,8 +182,8 @@ mod tests {
         ports
     }
 
-    fn wish(number: usize, asker: Option<usize>, seeds: bool) -> Wish {
-        Wish {
+    fn wish(number: usize, asker: Option<usize>, seeds: bool) -> PickWish {
+        PickWish {
             number,
             asker,
             seeds,
@@ -258,7 +258,7 @@ mod tests {
         for entry in &mut slots[..5] {
             entry.stamp(Minute(100));
         }
-        let wish = Wish {
+        let wish = PickWish {
             now: Minute(100),
             ..wish(50, None, false)
         };

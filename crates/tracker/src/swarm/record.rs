@@ -4,12 +4,12 @@
 //! rest (large ones, and those with IPv6) have a list per family.
 
 use super::Seed;
-use super::entry::{self, Endpoint, Entry, V4, V6};
+use super::entry::{self, Endpoint, PeerEntry, V4, V6};
 use super::forward::ForwardFlags;
-use super::list::{List, capacity_for};
+use super::list::{PeerList, capacity_for};
 use super::minute::{Age, Minute};
-use super::peers::{Cut, Peers, SCAN, addresses};
-use super::pick::Wish;
+use super::peers::{Cut, PeerSlice, SCAN, addresses};
+use super::pick::PickWish;
 use super::sketch::Sketch;
 
 /// Peers within the record.
@@ -18,7 +18,7 @@ const INLINE: usize = 3;
 /// What is known of one info hash.
 #[derive(Debug)]
 pub(super) struct Record {
-    body: Body,
+    body: PeerForm,
     hash: [u8; 20],
     completed: u32,
     /// The minute in which small swarms were last looked through for stale peers.
@@ -32,18 +32,18 @@ pub(super) struct Record {
 }
 
 #[derive(Debug)]
-enum Body {
+enum PeerForm {
     Inline {
         len: u8,
         seeders: u8,
-        peers: [Entry<V4>; INLINE],
+        peers: [PeerEntry<V4>; INLINE],
     },
     Small {
         len: u8,
         seeders: u8,
         /// Different addresses among seeders and among leechers.
         addresses: [u8; 2],
-        peers: Box<[Entry<V4>]>,
+        peers: Box<[PeerEntry<V4>]>,
     },
     Large(Box<Large>),
 }
@@ -51,8 +51,8 @@ enum Body {
 /// Both families, of any length.
 #[derive(Debug, Default)]
 pub(super) struct Large {
-    v4: List<V4>,
-    v6: List<V6>,
+    v4: PeerList<V4>,
+    v6: PeerList<V6>,
     /// Stale peers are looked for in IPv6 now.
     sweeps_v6: bool,
 }
@@ -95,7 +95,7 @@ pub(super) struct Arrived {
 
 /// How a peer describes itself.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct PeerStanding {
     /// It has all of it.
     pub(super) seeder: bool,
     /// It has just finished.
@@ -117,7 +117,7 @@ pub enum CountBy {
 impl Record {
     pub(super) fn new(hash: [u8; 20], now: Minute) -> Self {
         Self {
-            body: Body::EMPTY,
+            body: PeerForm::EMPTY,
             hash,
             completed: 0,
             checked: now.short(),
@@ -159,7 +159,12 @@ impl Record {
     }
 
     #[inline]
-    pub(super) fn arrive_v4(&mut self, entry: Entry<V4>, how: Standing, seed: &Seed) -> Arrived {
+    pub(super) fn arrive_v4(
+        &mut self,
+        entry: PeerEntry<V4>,
+        how: PeerStanding,
+        seed: &Seed,
+    ) -> Arrived {
         let found = self.find_v4(&entry, seed);
         if found.is_none() {
             self.make_room_v4(seed);
@@ -167,7 +172,12 @@ impl Record {
         self.with_v4(seed, |peers| arrive(peers, entry, found, how))
     }
 
-    pub(super) fn arrive_v6(&mut self, entry: Entry<V6>, how: Standing, seed: &Seed) -> Arrived {
+    pub(super) fn arrive_v6(
+        &mut self,
+        entry: PeerEntry<V6>,
+        how: PeerStanding,
+        seed: &Seed,
+    ) -> Arrived {
         let list = &mut self.grow_large(seed).v6;
         let found = list.peers(seed).find(&entry);
         if found.is_none() {
@@ -177,7 +187,7 @@ impl Record {
     }
 
     /// Takes a peer out; `false` if it was not here.
-    pub(super) fn leave_v4(&mut self, entry: &Entry<V4>, seed: &Seed) -> bool {
+    pub(super) fn leave_v4(&mut self, entry: &PeerEntry<V4>, seed: &Seed) -> bool {
         let Some(position) = self.find_v4(entry, seed) else {
             return false;
         };
@@ -187,8 +197,8 @@ impl Record {
     }
 
     /// Takes a peer out; `false` if it was not here.
-    pub(super) fn leave_v6(&mut self, entry: &Entry<V6>, seed: &Seed) -> bool {
-        let Body::Large(large) = &mut self.body else {
+    pub(super) fn leave_v6(&mut self, entry: &PeerEntry<V6>, seed: &Seed) -> bool {
+        let PeerForm::Large(large) = &mut self.body else {
             return false;
         };
         let Some(position) = large.v6.peers(seed).find(entry) else {
@@ -203,7 +213,7 @@ impl Record {
     #[inline]
     pub(super) fn pick_v4(
         &self,
-        wish: &Wish,
+        wish: &PickWish,
         random: &mut fastrand::Rng,
         out: &mut Vec<u8>,
     ) -> usize {
@@ -213,12 +223,12 @@ impl Record {
     /// Gives peers of IPv6.
     pub(super) fn pick_v6(
         &self,
-        wish: &Wish,
+        wish: &PickWish,
         random: &mut fastrand::Rng,
         out: &mut Vec<u8>,
     ) -> usize {
         match &self.body {
-            Body::Large(large) => wish.pick(large.v6.slots(), large.v6.cut(), random, out),
+            PeerForm::Large(large) => wish.pick(large.v6.slots(), large.v6.cut(), random, out),
             _ => 0,
         }
     }
@@ -237,7 +247,7 @@ impl Record {
         let any = Minute::START; // is not looked at
         match (at, &mut self.body) {
             (Endpoint::V4(wire), _) => self.find_v4(&entry::v4(*wire, any), seed).is_some(),
-            (Endpoint::V6(wire), Body::Large(large)) => {
+            (Endpoint::V6(wire), PeerForm::Large(large)) => {
                 let wanted = entry::v6(*wire, any);
                 large.v6.peers(seed).find(&wanted).is_some()
             }
@@ -250,7 +260,7 @@ impl Record {
     pub(super) fn sweep(&mut self, sweep: &mut Sweep<'_>, seed: &Seed) -> bool {
         let before = self.len();
         let done = match &mut self.body {
-            Body::Large(large) => large.sweep(sweep, seed),
+            PeerForm::Large(large) => large.sweep(sweep, seed),
             _ => self.with_v4(seed, |peers| {
                 let all = peers.cut.len as usize;
                 peers.expire(0, all, sweep);
@@ -267,31 +277,31 @@ impl Record {
     #[inline]
     pub(super) fn cuts(&self) -> (Cut, Cut) {
         match &self.body {
-            Body::Inline { len, seeders, .. } | Body::Small { len, seeders, .. } => {
+            PeerForm::Inline { len, seeders, .. } | PeerForm::Small { len, seeders, .. } => {
                 let cut = Cut {
                     len: (*len).into(),
                     seeders: (*seeders).into(),
                 };
                 (cut, Cut::default())
             }
-            Body::Large(large) => (large.v4.cut(), large.v6.cut()),
+            PeerForm::Large(large) => (large.v4.cut(), large.v6.cut()),
         }
     }
 
     /// The peers of IPv4, with slots that are not taken behind them.
     #[inline]
-    pub(super) fn slots_v4(&self) -> &[Entry<V4>] {
+    pub(super) fn slots_v4(&self) -> &[PeerEntry<V4>] {
         match &self.body {
-            Body::Inline { peers, .. } => peers,
-            Body::Small { peers, .. } => peers,
-            Body::Large(large) => large.v4.slots(),
+            PeerForm::Inline { peers, .. } => peers,
+            PeerForm::Small { peers, .. } => peers,
+            PeerForm::Large(large) => large.v4.slots(),
         }
     }
 
     /// The peers of IPv6, likewise.
-    pub(super) fn slots_v6(&self) -> &[Entry<V6>] {
+    pub(super) fn slots_v6(&self) -> &[PeerEntry<V6>] {
         match &self.body {
-            Body::Large(large) => large.v6.slots(),
+            PeerForm::Large(large) => large.v6.slots(),
             _ => &[],
         }
     }
@@ -309,8 +319,8 @@ impl Record {
     pub(super) fn restored(
         hash: [u8; 20],
         completed: u32,
-        (v4, seeders_v4): (Vec<Entry<V4>>, u32),
-        (v6, seeders_v6): (Vec<Entry<V6>>, u32),
+        (v4, seeders_v4): (Vec<PeerEntry<V4>>, u32),
+        (v6, seeders_v6): (Vec<PeerEntry<V6>>, u32),
         (now, born): (Minute, Minute),
         seed: &Seed,
     ) -> Self {
@@ -319,40 +329,40 @@ impl Record {
             born: born.short(),
             ..Self::new(hash, now)
         };
-        record.body = Body::Large(Box::new(Large {
-            v4: List::of(v4, seeders_v4, seed),
-            v6: List::of(v6, seeders_v6, seed),
+        record.body = PeerForm::Large(Box::new(Large {
+            v4: PeerList::of(v4, seeders_v4, seed),
+            v6: PeerList::of(v6, seeders_v6, seed),
             sweeps_v6: false,
         }));
         record.shrink(seed);
         record
     }
 
-    fn find_v4(&mut self, entry: &Entry<V4>, seed: &Seed) -> Option<usize> {
+    fn find_v4(&mut self, entry: &PeerEntry<V4>, seed: &Seed) -> Option<usize> {
         match &mut self.body {
-            Body::Inline { len, peers, .. } => {
+            PeerForm::Inline { len, peers, .. } => {
                 let taken = &peers[..usize::from(*len)];
                 taken.iter().position(|peer| peer.is_at(entry))
             }
-            Body::Small { len, peers, .. } => {
+            PeerForm::Small { len, peers, .. } => {
                 let taken = &peers[..usize::from(*len)];
                 taken.iter().position(|peer| peer.is_at(entry))
             }
-            Body::Large(large) => large.v4.peers(seed).find(entry),
+            PeerForm::Large(large) => large.v4.peers(seed).find(entry),
         }
     }
 
     /// Runs `act` on the peers of IPv4 and keeps the counts up to date.
     #[inline]
-    fn with_v4<R>(&mut self, seed: &Seed, act: impl FnOnce(&mut Peers<'_, V4>) -> R) -> R {
+    fn with_v4<R>(&mut self, seed: &Seed, act: impl FnOnce(&mut PeerSlice<'_, V4>) -> R) -> R {
         let (len, seeders, slots, kept) = match &mut self.body {
-            Body::Large(large) => return large.v4.with(seed, act),
-            Body::Inline {
+            PeerForm::Large(large) => return large.v4.with(seed, act),
+            PeerForm::Inline {
                 len,
                 seeders,
                 peers,
             } => (len, seeders, &mut peers[..], None),
-            Body::Small {
+            PeerForm::Small {
                 len,
                 seeders,
                 addresses,
@@ -363,7 +373,7 @@ impl Record {
             len: (*len).into(),
             seeders: (*seeders).into(),
         };
-        let mut peers = Peers {
+        let mut peers = PeerSlice {
             slots,
             cut: before,
             index: None,
@@ -382,9 +392,9 @@ impl Record {
 
     fn addresses(&self) -> [u32; 2] {
         match &self.body {
-            Body::Inline { peers, .. } => distinct(peers, self.cuts().0),
-            Body::Small { addresses, .. } => addresses.map(u32::from),
-            Body::Large(large) => {
+            PeerForm::Inline { peers, .. } => distinct(peers, self.cuts().0),
+            PeerForm::Small { addresses, .. } => addresses.map(u32::from),
+            PeerForm::Large(large) => {
                 let (v4, v6) = (large.v4.addresses(), large.v6.addresses());
                 [v4[0] + v6[0], v4[1] + v6[1]]
             }
@@ -395,7 +405,7 @@ impl Record {
     fn make_room_v4(&mut self, seed: &Seed) {
         let (cut, _) = self.cuts();
         let len = cut.len as usize;
-        if let Body::Large(large) = &mut self.body {
+        if let PeerForm::Large(large) = &mut self.body {
             return large.v4.make_room(seed);
         }
         let slots = self.slots_v4();
@@ -406,23 +416,23 @@ impl Record {
             self.grow_large(seed).v4.make_room(seed);
             return;
         }
-        let mut peers = vec![Entry::EMPTY; capacity_for(len + 1)].into_boxed_slice();
+        let mut peers = vec![PeerEntry::EMPTY; capacity_for(len + 1)].into_boxed_slice();
         peers[..len].copy_from_slice(&slots[..len]);
         self.body = small(peers, cut);
     }
 
     /// Turns the swarm into one of any size.
     fn grow_large(&mut self, seed: &Seed) -> &mut Large {
-        if !matches!(self.body, Body::Large(_)) {
+        if !matches!(self.body, PeerForm::Large(_)) {
             let (cut, _) = self.cuts();
             let peers = self.slots_v4()[..cut.len as usize].to_vec();
-            self.body = Body::Large(Box::new(Large {
-                v4: List::of(peers, cut.seeders, seed),
+            self.body = PeerForm::Large(Box::new(Large {
+                v4: PeerList::of(peers, cut.seeders, seed),
                 ..Large::default()
             }));
         }
         match &mut self.body {
-            Body::Large(large) => large,
+            PeerForm::Large(large) => large,
             _ => unreachable!("it was made large above"),
         }
     }
@@ -432,35 +442,35 @@ impl Record {
         let (cut, v6) = self.cuts();
         let len = cut.len as usize;
         if v6.len > 0 || len > SCAN * 3 / 4 {
-            if let Body::Large(large) = &mut self.body {
+            if let PeerForm::Large(large) = &mut self.body {
                 large.v4.shrink(seed);
                 large.v6.shrink(seed);
             }
             return;
         }
         let slots = self.slots_v4();
-        let is_large = matches!(self.body, Body::Large(_));
-        if len <= INLINE && !matches!(self.body, Body::Inline { .. }) {
-            let mut peers = [Entry::EMPTY; INLINE];
+        let is_large = matches!(self.body, PeerForm::Large(_));
+        if len <= INLINE && !matches!(self.body, PeerForm::Inline { .. }) {
+            let mut peers = [PeerEntry::EMPTY; INLINE];
             peers[..len].copy_from_slice(&slots[..len]);
-            self.body = Body::Inline {
+            self.body = PeerForm::Inline {
                 len: len as u8,
                 seeders: cut.seeders as u8,
                 peers,
             };
         } else if slots.len() > 2 * capacity_for(len) || is_large {
-            let mut peers = vec![Entry::EMPTY; capacity_for(len)].into_boxed_slice();
+            let mut peers = vec![PeerEntry::EMPTY; capacity_for(len)].into_boxed_slice();
             peers[..len].copy_from_slice(&slots[..len]);
             self.body = small(peers, cut);
         }
     }
 }
 
-impl Body {
+impl PeerForm {
     const EMPTY: Self = Self::Inline {
         len: 0,
         seeders: 0,
-        peers: [Entry::EMPTY; INLINE],
+        peers: [PeerEntry::EMPTY; INLINE],
     };
 }
 
@@ -475,8 +485,8 @@ pub(super) struct Sweep<'a> {
     pub(super) sketch: &'a Sketch,
 }
 
-fn small(peers: Box<[Entry<V4>]>, cut: Cut) -> Body {
-    Body::Small {
+fn small(peers: Box<[PeerEntry<V4>]>, cut: Cut) -> PeerForm {
+    PeerForm::Small {
         len: cut.len as u8,
         seeders: cut.seeders as u8,
         addresses: distinct(&peers, cut).map(|count| count as u8),
@@ -485,7 +495,7 @@ fn small(peers: Box<[Entry<V4>]>, cut: Cut) -> Body {
 }
 
 /// Different addresses among seeders and among leechers.
-pub(super) fn distinct<const N: usize>(slots: &[Entry<N>], cut: Cut) -> [u32; 2] {
+pub(super) fn distinct<const N: usize>(slots: &[PeerEntry<N>], cut: Cut) -> [u32; 2] {
     let (seeders, leechers) = slots[..cut.len as usize].split_at(cut.seeders as usize);
     [addresses(seeders), addresses(leechers)]
 }
@@ -493,10 +503,10 @@ pub(super) fn distinct<const N: usize>(slots: &[Entry<N>], cut: Cut) -> [u32; 2]
 /// Stores what a peer said of itself.
 #[inline]
 fn arrive<const N: usize>(
-    peers: &mut Peers<'_, N>,
-    mut entry: Entry<N>,
+    peers: &mut PeerSlice<'_, N>,
+    mut entry: PeerEntry<N>,
     found: Option<usize>,
-    how: Standing,
+    how: PeerStanding,
 ) -> Arrived {
     let Some(position) = found else {
         entry.set_paused(how.paused);

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use super::entry::{Entry, V4, V6};
+use super::entry::{PeerEntry, V4, V6};
 use super::minute::Minute;
 use super::peers::Cut;
 use super::record::Record;
@@ -49,7 +49,7 @@ impl Swarms {
         file.extend_from_slice(&now.wall.to_le_bytes());
         file.extend_from_slice(&now.minute().0.to_le_bytes());
         for shard in shards {
-            let mut place = Place::default();
+            let mut place = CopyPlace::default();
             // Room is made before the lock is taken.
             file.reserve(SLICE_ROOM);
             while copy_slice(&shard.lock(), &mut place, now.minute(), &mut file) {
@@ -146,12 +146,12 @@ impl Swarms {
         &self,
         (stored, seeders): (&[[u8; N]], usize),
         clock: Moved,
-    ) -> Listed<N> {
+    ) -> ReadPeers<N> {
         let mut seen = HashSet::new();
         let mut kept = Vec::with_capacity(stored.len());
         let mut kept_seeders = 0;
         for (place, bytes) in stored.iter().enumerate() {
-            let mut entry = Entry::from_bytes(*bytes);
+            let mut entry = PeerEntry::from_bytes(*bytes);
             let silent = u32::from(entry.silent_for(clock.then)).saturating_add(clock.away);
             let nobody = entry.wire().ends_with(&[0, 0]);
             if nobody || silent > self.rules.age.0.into() || !seen.insert(entry.place()) {
@@ -166,7 +166,7 @@ impl Swarms {
 }
 
 /// Peers, seeders first, and how many of these there are.
-type Listed<const N: usize> = (Vec<Entry<N>>, u32);
+type ReadPeers<const N: usize> = (Vec<PeerEntry<N>>, u32);
 
 /// A swarm of a file, in our time.
 struct Stored {
@@ -175,8 +175,8 @@ struct Stored {
     age: u32,
     /// Minutes until it is forwarded again.
     due: Option<u32>,
-    v4: Listed<V4>,
-    v6: Listed<V6>,
+    v4: ReadPeers<V4>,
+    v6: ReadPeers<V6>,
 }
 
 impl Stored {
@@ -204,7 +204,11 @@ impl Stored {
 }
 
 /// Adds peers of another list; of one that is in both, the entry heard from last stays.
-fn unite<const N: usize>(listed: &mut Listed<N>, (slots, cut): (&[Entry<N>], Cut), now: Minute) {
+fn unite<const N: usize>(
+    listed: &mut ReadPeers<N>,
+    (slots, cut): (&[PeerEntry<N>], Cut),
+    now: Minute,
+) {
     let here = listed
         .0
         .iter()
@@ -212,7 +216,7 @@ fn unite<const N: usize>(listed: &mut Listed<N>, (slots, cut): (&[Entry<N>], Cut
         .map(|(peer, at)| (peer, at < listed.1));
     let there = slots[..cut.len as usize].iter().zip(0..);
     let there = there.map(|(peer, at)| (peer, at < cut.seeders));
-    let mut all: HashMap<[u8; N], (Entry<N>, bool)> = HashMap::new();
+    let mut all: HashMap<[u8; N], (PeerEntry<N>, bool)> = HashMap::new();
     for (peer, seeder) in here.chain(there) {
         let known = all.entry(peer.place()).or_insert((*peer, seeder));
         if peer.silent_for(now) < known.0.silent_for(now) {
@@ -236,7 +240,7 @@ struct Moved {
 
 /// Where copying a shard goes on.
 #[derive(Default)]
-pub(super) struct Place {
+pub(super) struct CopyPlace {
     record: u32,
     /// Within a large swarm: its hash, and how many bytes of its peers were copied.
     within: Option<Within>,
@@ -251,7 +255,7 @@ struct Within {
 /// Copies the next part of a shard; `false` when it is done.
 pub(super) fn copy_slice(
     shard: &Shard,
-    place: &mut Place,
+    place: &mut CopyPlace,
     now: Minute,
     file: &mut Vec<u8>,
 ) -> bool {
@@ -338,7 +342,7 @@ fn copy_peers(
 }
 
 fn copy_list<const N: usize>(
-    peers: &[Entry<N>],
+    peers: &[PeerEntry<N>],
     (done, all): &mut (usize, usize),
     limit: usize,
     file: &mut Vec<u8>,
@@ -348,7 +352,7 @@ fn copy_list<const N: usize>(
     for place in *done..until {
         // A list that has become shorter is filled up with peers that reading drops.
         let peer = peers.get(place).or_else(|| peers.first());
-        file.extend_from_slice(peer.unwrap_or(&Entry::EMPTY).bytes());
+        file.extend_from_slice(peer.unwrap_or(&PeerEntry::EMPTY).bytes());
     }
     *done = until;
 }

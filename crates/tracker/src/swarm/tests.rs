@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-pub(crate) const RULES: Rules = Rules {
+pub(crate) const RULES: SwarmRules = SwarmRules {
     age: Age(180),
     count_by: CountBy::Endpoint,
     max_swarms: 1_000_000,
@@ -46,7 +46,7 @@ struct Tracker {
 }
 
 impl Tracker {
-    fn new(rules: Rules) -> Self {
+    fn new(rules: SwarmRules) -> Self {
         Self {
             swarms: Swarms::new(rules, [7; 16]),
             random: fastrand::Rng::with_seed(7),
@@ -62,8 +62,8 @@ impl Tracker {
         at: Endpoint,
         doing: Doing,
         want: Want,
-    ) -> Result<Known, Full> {
-        let arrival = Arrival {
+    ) -> Result<AfterAnnounce, Full> {
+        let arrival = SwarmAnnounce {
             hash: [swarm; 20],
             at,
             also: None,
@@ -73,7 +73,7 @@ impl Tracker {
         self.say(&arrival)
     }
 
-    fn say(&mut self, arrival: &Arrival) -> Result<Known, Full> {
+    fn say(&mut self, arrival: &SwarmAnnounce) -> Result<AfterAnnounce, Full> {
         self.v4.clear();
         self.v6.clear();
         let out = [&mut self.v4, &mut self.v6];
@@ -81,7 +81,7 @@ impl Tracker {
             .announce(arrival, (self.now, |_| true), &mut self.random, out)
     }
 
-    fn comes(&mut self, swarm: u8, at: Endpoint, seeder: bool) -> Known {
+    fn comes(&mut self, swarm: u8, at: Endpoint, seeder: bool) -> AfterAnnounce {
         self.announce(swarm, at, part(seeder), Want::OwnFirst(200))
             .expect("there is room")
     }
@@ -234,7 +234,7 @@ fn a_download_is_counted_once_per_peer() {
 
 #[test]
 fn one_per_address_is_counted_in_small_swarms() {
-    let by_address = Rules {
+    let by_address = SwarmRules {
         count_by: CountBy::Address(64),
         ..RULES
     };
@@ -289,7 +289,7 @@ fn a_client_of_both_families_gets_half_of_each() {
 #[test]
 fn a_second_address_is_kept_with_the_first_and_leaves_with_it() {
     let mut tracker = Tracker::new(RULES);
-    let mut arrival = Arrival {
+    let mut arrival = SwarmAnnounce {
         hash: [1; 20],
         at: v4(1),
         also: Some(peer(1)),
@@ -307,7 +307,7 @@ fn a_second_address_is_kept_with_the_first_and_leaves_with_it() {
 #[test]
 fn a_client_with_two_addresses_counts_once_and_is_not_given_itself() {
     let mut tracker = Tracker::new(RULES);
-    let arrival = Arrival {
+    let arrival = SwarmAnnounce {
         hash: [1; 20],
         at: v4(1),
         also: Some(peer(1)),
@@ -317,7 +317,7 @@ fn a_client_with_two_addresses_counts_once_and_is_not_given_itself() {
     let known = tracker.say(&arrival).unwrap();
     assert_eq!(known.counts.completed, 1);
     assert_eq!(tracker.given(), []);
-    let turned = Arrival {
+    let turned = SwarmAnnounce {
         at: peer(1),
         also: Some(v4(1)),
         ..arrival
@@ -328,7 +328,7 @@ fn a_client_with_two_addresses_counts_once_and_is_not_given_itself() {
 
 #[test]
 fn many_addresses_do_not_fill_the_count_of_one() {
-    let mut tracker = Tracker::new(Rules {
+    let mut tracker = Tracker::new(SwarmRules {
         max_peers_per_ip: Some(3),
         ..RULES
     });
@@ -340,7 +340,7 @@ fn many_addresses_do_not_fill_the_count_of_one() {
 
 #[test]
 fn a_full_tracker_takes_nobody_new_and_keeps_who_is_there() {
-    let mut tracker = Tracker::new(Rules {
+    let mut tracker = Tracker::new(SwarmRules {
         max_swarms: 2,
         max_peers: 3,
         ..RULES
@@ -365,7 +365,7 @@ fn a_full_tracker_takes_nobody_new_and_keeps_who_is_there() {
 
 #[test]
 fn one_address_has_only_so_many_peers() {
-    let mut tracker = Tracker::new(Rules {
+    let mut tracker = Tracker::new(SwarmRules {
         max_peers_per_ip: Some(3),
         ..RULES
     });
@@ -389,7 +389,7 @@ fn one_address_has_only_so_many_peers() {
 
 #[test]
 fn a_household_of_ipv6_has_only_so_many_peers() {
-    let mut tracker = Tracker::new(Rules {
+    let mut tracker = Tracker::new(SwarmRules {
         max_peers_per_ip: Some(3),
         ..RULES
     });

@@ -6,15 +6,15 @@ use weir_web::Household;
 use super::{Tracker, is_event};
 use crate::forwarding::{self, HeldReply, Kind, Places, Sent, Stays};
 use crate::reply::{AnnounceReply, Refusal};
-use crate::swarm::{Arrival, Forward, ForwardFlags, Known};
+use crate::swarm::{AfterAnnounce, Forward, ForwardFlags, SwarmAnnounce};
 
 /// An announce that concerns other trackers.
 #[derive(Clone, Copy)]
 pub(super) struct Sending<'a> {
-    pub(super) rules: &'a forwarding::Rules,
+    pub(super) rules: &'a forwarding::ForwardRules,
     pub(super) announce: &'a Announce,
-    pub(super) arrival: &'a Arrival,
-    pub(super) known: &'a Known,
+    pub(super) arrival: &'a SwarmAnnounce,
+    pub(super) known: &'a AfterAnnounce,
     pub(super) client: Household,
     /// All trackers hear of it at once: `stopped`, and the `completed` that its address may still have sent on.
     pub(super) event: bool,
@@ -127,7 +127,7 @@ impl Tracker {
 /// What a first announce that cannot go on now is told: the peer is stored all the same, and comes back as the first
 /// one.
 fn put_off(
-    rules: &forwarding::Rules,
+    rules: &forwarding::ForwardRules,
     stays: Stays,
     random: &mut fastrand::Rng,
     reply: &mut AnnounceReply,

@@ -20,7 +20,7 @@ pub(crate) struct ClientTerms {
     /// Info hashes in one scrape.
     pub(crate) scrape_hashes: usize,
     /// When announces are sent on, and what clients are told meanwhile.
-    pub(crate) forwarding: forwarding::Rules,
+    pub(crate) forwarding: forwarding::ForwardRules,
     pub(crate) trust: Trust,
     pub(crate) lists: Lists,
 }
@@ -43,7 +43,7 @@ impl ClientTerms {
             numwant: config.numwant.min(config.max_numwant.get()),
             max_numwant: config.max_numwant.get(),
             scrape_hashes: config.scrape_hashes.get() as usize,
-            forwarding: forwarding::Rules::new(config),
+            forwarding: forwarding::ForwardRules::new(config),
             trust,
             lists,
         }
@@ -67,9 +67,9 @@ impl ClientTerms {
 }
 
 /// What swarms may hold, by the configuration.
-pub(crate) fn rules(config: &Config) -> swarm::Rules {
+pub(crate) fn rules(config: &Config) -> swarm::SwarmRules {
     let minutes = config.age.as_secs() / 60;
-    swarm::Rules {
+    swarm::SwarmRules {
         age: u16::try_from(minutes).map_or(Age::MAX, Age),
         count_by: match config.count_by {
             crate::config::CountBy::Ip => CountBy::Address(config.count_by_ip_peers.get()),

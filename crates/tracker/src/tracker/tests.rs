@@ -12,7 +12,7 @@ use weir_tracker_proto::PeerId;
 use super::*;
 use crate::config::{Config, OverloadReply};
 use crate::forwarding::allowance::Held;
-use crate::forwarding::{Kind, Rules, Sent};
+use crate::forwarding::{ForwardRules, Kind, Sent};
 use crate::ledger::{Ledger, Limits};
 use crate::lists::Lists;
 use crate::swarm::{Endpoint, Minute, Mirrored};
@@ -28,11 +28,11 @@ struct Setup {
 
 /// A tracker with 30 forwarders, a queue of 100 and three tokens.
 fn setup(config: Config) -> Setup {
-    let rules = Rules::new(&config);
+    let rules = ForwardRules::new(&config);
     setup_with(config, rules)
 }
 
-fn setup_with(config: Config, forwarding_rules: Rules) -> Setup {
+fn setup_with(config: Config, forwarding_rules: ForwardRules) -> Setup {
     let config = Config {
         first_wait_replies: NonZeroU32::new(2).unwrap(),
         ..config
@@ -181,9 +181,9 @@ async fn first_announces_need_a_token_when_the_queue_is_nearly_full() {
 
 #[tokio::test]
 async fn a_full_queue_refuses_first_announces_and_drops_others() {
-    let unlimited = Rules {
+    let unlimited = ForwardRules {
         limit_at: 0,
-        ..Rules::new(&Config::default())
+        ..ForwardRules::new(&Config::default())
     };
     let mut setup = setup_with(Config::default(), unlimited);
     setup.announce(1).unwrap();

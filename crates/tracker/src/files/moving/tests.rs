@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::super::read_key;
 use super::*;
 use crate::swarm::tests::RULES;
-use crate::swarm::{Arrival, Doing, Endpoint, Minute, Want};
+use crate::swarm::{Doing, Endpoint, Minute, SwarmAnnounce, Want};
 
 /// In the fixture, and far away, so that no clock makes its peers older.
 const WALL: u64 = 4_000_000_000;
@@ -52,7 +52,7 @@ fn write_old(path: &Path, content: &Content) {
     let (swarms, ledger) = (Swarms::new(RULES, old.key), Ledger::new(NO_LIMITS, old.key));
     for (swarm, peers) in &content.swarms {
         for who in peers {
-            let arrival = Arrival {
+            let arrival = SwarmAnnounce {
                 hash: hash(*swarm),
                 at: peer(*who),
                 also: None,

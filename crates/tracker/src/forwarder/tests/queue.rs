@@ -53,9 +53,9 @@ async fn a_disabled_rate_limit_fills_the_queue_and_then_says_full() {
         ..config
     };
     let world = World::new(&network, &config);
-    world.set_rules(Rules {
+    world.set_rules(ForwardRules {
         limit_at: 0,
-        ..Rules::new(&config)
+        ..ForwardRules::new(&config)
     });
     world.engine.hold();
     for swarm in 1..=100 {
@@ -142,7 +142,7 @@ async fn forwarders_that_rest_take_nobodys_place() {
         max_forwarders_per_announce: number(1),
         ..config
     };
-    world.set_rules(Rules::new(&few));
+    world.set_rules(ForwardRules::new(&few));
     for swarm in 2..=9 {
         world.announce(swarm, 1).await;
         assert_eq!(trackers[0].seen().len(), usize::from(swarm));

@@ -20,14 +20,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn peer(who: u8) -> Entry<V4> {
+fn peer(who: u8) -> PeerEntry<V4> {
     entry::v4([10, 0, 0, who, 0, 1], Minute(0))
 }
 
 /// Runs steps on a list with or without an index and on a plain map.
 fn agrees_with_a_map(steps: Vec<Step>, indexed: bool) {
     let seed = Seed::new([0; 16]);
-    let mut slots = vec![Entry::<V4>::EMPTY; 256];
+    let mut slots = vec![PeerEntry::<V4>::EMPTY; 256];
     let mut index = indexed.then(|| Index::of::<V4>(&[], &seed));
     let mut cut = Cut::default();
     let mut map = std::collections::BTreeMap::new();
@@ -37,7 +37,7 @@ fn agrees_with_a_map(steps: Vec<Step>, indexed: bool) {
         {
             *index = Index::of(&slots[..cut.len()], &seed);
         }
-        let mut peers = Peers {
+        let mut peers = PeerSlice {
             slots: &mut slots,
             cut,
             index: index.as_mut(),
@@ -91,8 +91,8 @@ proptest! {
 fn stale_peers_go_in_slices_and_fresh_ones_stay() {
     let seed = Seed::new([0; 16]);
     let sketch = Sketch::coarse(seed.clone());
-    let mut slots = vec![Entry::<V4>::EMPTY; 100];
-    let mut peers = Peers {
+    let mut slots = vec![PeerEntry::<V4>::EMPTY; 100];
+    let mut peers = PeerSlice {
         slots: &mut slots,
         cut: Cut::default(),
         index: None,

@@ -17,7 +17,7 @@ fn files(tracker: &Tracker, wall: u64) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn read_back(files: &[Vec<u8>], rules: Rules, wall: u64) -> Tracker {
+fn read_back(files: &[Vec<u8>], rules: SwarmRules, wall: u64) -> Tracker {
     let tracker = Tracker::new(rules);
     for file in files {
         let read = tracker.swarms.restore(file, at(tracker.now, wall));
@@ -204,7 +204,7 @@ fn a_swarm_in_two_files_has_the_peers_of_both_each_as_last_heard() {
         assert_eq!(left, counts(150, 0), "who was in the early file alone");
         let mut counting = read_back(
             &order,
-            Rules {
+            SwarmRules {
                 max_peers_per_ip: Some(2),
                 ..RULES
             },
@@ -218,7 +218,7 @@ fn a_swarm_in_two_files_has_the_peers_of_both_each_as_last_heard() {
 
 #[test]
 fn addresses_are_counted_on_after_a_restart() {
-    let rules = Rules {
+    let rules = SwarmRules {
         max_peers_per_ip: Some(2),
         ..RULES
     };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::swarm::entry::Entry;
+use crate::swarm::entry::PeerEntry;
 use crate::swarm::index::Index;
 
 /// A constant of foldhash. Input that equals it is multiplied by zero, whatever the seed is: all 2^32 info hashes that
@@ -51,7 +51,7 @@ fn info_hashes_made_to_collide_are_spread_like_any_others() {
 
 #[test]
 fn peers_made_to_collide_are_found_with_few_looks() {
-    let peers: Vec<Entry<20>> = (0..MANY as u16)
+    let peers: Vec<PeerEntry<20>> = (0..MANY as u16)
         .map(|number| entry::v6(wire(number), START))
         .collect();
     let seed = &Tracker::new(RULES).swarms.seed;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const CAPS: Rules = Rules {
+const CAPS: SwarmRules = SwarmRules {
     max_peers: 10_000,
     max_swarms: 20_000,
     ..RULES
@@ -77,7 +77,7 @@ fn a_network_of_64_bits_is_one_address() {
 
 #[test]
 fn one_address_cannot_begin_all_swarms() {
-    let mut tracker = Tracker::new(Rules {
+    let mut tracker = Tracker::new(SwarmRules {
         max_swarms: 200,
         ..RULES
     });
@@ -121,7 +121,7 @@ fn what_an_address_had_before_a_restart_counts() {
 fn a_second_address_finds_room_or_is_left_out() {
     let mut tracker = Tracker::new(CAPS);
     greedy(&mut tracker, 1..5_001);
-    let arrival = Arrival {
+    let arrival = SwarmAnnounce {
         hash: [2; 20],
         at: peer(1),
         also: Some(port(9_999)),
@@ -136,7 +136,7 @@ fn a_second_address_finds_room_or_is_left_out() {
 /// The table is small, so strangers share counters; as long as there is room that keeps nobody out.
 #[test]
 fn a_million_addresses_find_room_to_the_last_place() {
-    let mut tracker = Tracker::new(Rules {
+    let mut tracker = Tracker::new(SwarmRules {
         max_peers: 1_000_000,
         ..RULES
     });
