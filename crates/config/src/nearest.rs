@@ -3,10 +3,13 @@
 /// The closest of `known`, if it is close enough to be what was meant.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
+    // A third of the letters may be wrong, since operators write keys from memory; two always, or a swap in a short key
+    // would find nothing.
     let furthest = (word.chars().count() / 3).max(2);
     known
         .into_iter()
         .map(|candidate| (edits(&word, &candidate.to_lowercase()), candidate))
+        // As many edits as letters make any word of any other.
         .filter(|(distance, candidate)| *distance <= furthest && *distance < candidate.len())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)

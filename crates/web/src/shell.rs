@@ -49,7 +49,6 @@ impl Shell {
         Self { assets, zone, nav }
     }
 
-    /// A page in the frame.
     pub(crate) fn page(&self, visitor: &Visitor, title: &str, body: &str) -> Response {
         let known = visitor.identity.signed_in().then_some(visitor);
         self.frame(known, visitor.theme, &visitor.path, title, body)

@@ -1,4 +1,4 @@
-//! Upstreams of all fronts: which are open, which rest, why and until when; and what an operator does about it.
+//! Upstreams of all fronts: which are open, which are in a cooldown, why and until when; and what an operator does about it.
 //!
 //! A front hands over its engine through [`Upstreams`]; pages, API, metrics and figures are the same for all.
 

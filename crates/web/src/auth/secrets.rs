@@ -67,7 +67,6 @@ pub(crate) fn kept(
     Ok(kept)
 }
 
-/// Reads a secret.
 pub(crate) fn read(connection: &Connection, name: &str) -> rusqlite::Result<Option<Vec<u8>>> {
     connection
         .query_row(

@@ -84,7 +84,6 @@ pub(crate) fn seen(
     Ok(())
 }
 
-/// Ends a session.
 pub(crate) fn end(tx: &Transaction<'_>, id: &Hash) -> rusqlite::Result<()> {
     tx.execute("DELETE FROM web_session WHERE id = ?1", [id])?;
     Ok(())

@@ -11,6 +11,7 @@ pub fn nearest(wanted: &str, names: Vec<String>) -> Vec<String> {
             let lower = name.to_lowercase();
             let holds = !wanted.is_empty() && (lower.contains(&wanted) || wanted.contains(&lower));
             let steps = if holds { 1 } else { edits(&wanted, &lower) };
+            // Fewer than for keys of the configuration: names are copied more often than typed.
             (steps <= 1 + wanted.chars().count() / 4).then_some((steps, name))
         })
         .collect();

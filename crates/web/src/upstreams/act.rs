@@ -1,4 +1,4 @@
-//! What an operator does about an upstream: probe it, end its rest, switch it off and on. Forms of pages and the API
+//! What an operator does about an upstream: probe it, end its cooldown, switch it off and on. Forms of pages and the API
 //! end here.
 
 use std::{num::NonZeroU64, time::Duration};
@@ -26,7 +26,6 @@ const PROBE: Duration = Duration::from_secs(3);
 /// The longest reason, in letters.
 const REASON: usize = 200;
 
-/// What can be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Probe,
@@ -62,7 +61,6 @@ impl Action {
     }
 }
 
-/// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     Done,
@@ -234,7 +232,7 @@ async fn perform(sight: &Sight<'_>, action: Action, reason: &str, visitor: &Visi
     let (engine, id, who) = (sight.engine(), sight.id(), who(visitor));
     let how = match action {
         Action::Probe => probe(sight).await,
-        Action::Clear if rests(sight) => {
+        Action::Clear if can_be_cleared(sight) => {
             engine.clear(id);
             Effect::Done
         }
@@ -261,7 +259,7 @@ async fn perform(sight: &Sight<'_>, action: Action, reason: &str, visitor: &Visi
 }
 
 /// Whether there is anything for *clear cooldown* to end.
-pub(super) fn rests(sight: &Sight<'_>) -> bool {
+pub(super) fn can_be_cleared(sight: &Sight<'_>) -> bool {
     let status = &sight.view.status;
     status.cooldown.is_some() || status.failures > 0
 }

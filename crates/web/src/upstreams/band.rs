@@ -16,7 +16,6 @@ const WIDTH: f64 = 1000.0;
 /// A state other than open is never thinner than this.
 const LEAST: f64 = 2.0;
 
-/// The band, ready to be drawn.
 pub(super) struct Band {
     pub(super) parts: Vec<BandPart>,
     /// Figures in words; times may be marked.

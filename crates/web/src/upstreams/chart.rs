@@ -15,7 +15,6 @@ const FOOT: f64 = 150.0;
 /// Rows of the table: the newest.
 const ROWS: usize = 20;
 
-/// A chart, ready to be drawn.
 pub(super) struct Chart {
     pub(super) spans: Vec<(&'static str, &'static str, bool)>,
     /// `last hour`.

@@ -11,7 +11,6 @@ use weir_engine::{
 use super::{Upstreams, sight::Sight, times::Times};
 use crate::{App, app::Contributed};
 
-/// A decision as it is shown.
 pub(super) struct ToldDecision {
     pub(super) number: u64,
     pub(super) at: Moment,
@@ -86,7 +85,6 @@ pub(super) type DecisionPlace = (u64, (usize, u32), u64);
 /// In place of an upstream: the front itself.
 const ITSELF: u32 = u32::MAX;
 
-/// A decision that was found.
 pub(super) enum FoundDecision {
     /// About the upstream at a position of the sights.
     About(usize, Decision),

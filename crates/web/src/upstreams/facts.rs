@@ -13,27 +13,27 @@ use super::{
 
 /// A rung of the ladder.
 pub(super) struct LadderStep {
-    pub(super) rest: String,
+    pub(super) cooldown: String,
     /// It stands on it.
     pub(super) here: bool,
 }
 
-/// The rests after failures.
+/// The cooldowns that follow on failures.
 pub(super) fn ladder(sight: &Sight<'_>) -> Vec<LadderStep> {
-    let rests = sight.engine().ladder();
+    let ladder = sight.engine().ladder();
     let rung = usize::from(sight.view.status.rung);
-    rests
+    ladder
         .iter()
         .enumerate()
-        .map(|(index, rest)| LadderStep {
-            rest: match rest.as_secs() {
+        .map(|(index, cooldown)| LadderStep {
+            cooldown: match cooldown.as_secs() {
                 seconds if seconds >= 3600 && seconds.is_multiple_of(3600) => {
                     format!("{} h", seconds / 3600)
                 }
                 seconds if seconds >= 60 && seconds.is_multiple_of(60) => {
                     format!("{} min", seconds / 60)
                 }
-                _ => span(*rest),
+                _ => span(*cooldown),
             },
             here: index + 1 == rung,
         })

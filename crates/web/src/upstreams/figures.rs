@@ -73,10 +73,12 @@ fn fields<'a>(
     let interval = upstreams.last_interval(upstream);
     let error = view.last_error.as_ref().map(|(_, words)| words);
     let reason = view.off.as_ref().map(|off| &off.reason);
-    let rests = view.status.cooldown.is_some();
-    let reason = reason.or_else(|| error.filter(|_| rests));
+    let in_cooldown = view.status.cooldown.is_some();
+    let reason = reason.or_else(|| error.filter(|_| in_cooldown));
     let until = match view.status.cooldown {
-        Some(rest) if view.off.is_none() && rest.until > times.moment => Some(rest.until),
+        Some(cooldown) if view.off.is_none() && cooldown.until > times.moment => {
+            Some(cooldown.until)
+        }
         _ => None,
     };
     let total: u64 = view.figures.requests.iter().sum();

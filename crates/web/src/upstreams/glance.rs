@@ -36,7 +36,6 @@ pub(crate) struct Attention {
     pub(crate) reason: String,
 }
 
-/// A decision.
 pub(crate) struct Decided {
     pub(crate) href: String,
     pub(crate) at: Shown,
@@ -130,8 +129,8 @@ fn sentence(all: &[Sight<'_>]) -> Option<String> {
             format!("{open} of {all} upstreams are open.")
         }
     };
-    let resting = all.iter().filter_map(|sight| Some((sight.until()?, sight)));
-    let next = resting
+    let in_cooldown = all.iter().filter_map(|sight| Some((sight.until()?, sight)));
+    let next = in_cooldown
         .min_by_key(|(until, _)| *until)
         .map(|(until, sight)| {
             let back = sight.times.until(until);

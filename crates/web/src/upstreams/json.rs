@@ -69,7 +69,7 @@ pub(super) async fn one(
         .map(|(at, standing)| json!({ "at": times.exact(*at), "state": standing.name() }))
         .collect();
     let ladder = engine.ladder();
-    body["ladder_seconds"] = ladder.iter().map(|rest| rest.as_secs()).collect();
+    body["ladder_seconds"] = ladder.iter().map(|cooldown| cooldown.as_secs()).collect();
     let facts = sight.upstreams.facts(id).into_iter();
     body["facts"] = facts
         .map(|(label, value)| json!({ "label": label, "value": value }))
@@ -120,7 +120,7 @@ pub(super) fn upstream(sight: &Sight<'_>) -> Value {
         "next_probe": sight.until().map(exact),
         "rung": status.rung,
         "rungs": view.rungs,
-        "next_rest_seconds": view.next_rest.map(|rest| rest.as_secs()),
+        "next_rest_seconds": view.next_rest.map(|cooldown| cooldown.as_secs()),
         "failures": status.failures,
         "queued": status.queued,
         "in_flight": status.in_flight,

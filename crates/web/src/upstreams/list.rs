@@ -1,4 +1,4 @@
-//! `/upstreams`: which are open, which rest, why, until when, and what is left?
+//! `/upstreams`: which are open, which are in a cooldown, why, until when, and what is left?
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::{
     kit::{self, ColumnHead, Pager},
 };
 
-/// The shortest time after which a page may load itself again.
+/// Seconds after which a page may load itself again; others in an address are not obeyed, or one tab could ask all the time.
 const REFRESH: [u64; 3] = [10, 30, 60];
 
 #[derive(Template)]
@@ -53,7 +53,6 @@ struct UpstreamsPage<'a> {
     now: i64,
 }
 
-/// Something to choose from.
 struct FilterChoice {
     value: String,
     label: String,

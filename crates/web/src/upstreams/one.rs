@@ -177,8 +177,8 @@ impl<'a> UpstreamPage<'a> {
         let group = DecisionGroup::read(&asked.what);
         let shown: Vec<Decision> = asked.page(&all, group);
         let older = shown.last().filter(|last| {
-            let mut rest = all.iter().filter(|one| one.number < last.number);
-            rest.any(|one| group.is_none_or(|group| group.holds(one)))
+            let mut before = all.iter().filter(|one| one.number < last.number);
+            before.any(|one| group.is_none_or(|group| group.holds(one)))
         });
         let refresh = asked.refresh == "10";
         let error = sight.view.last_error.as_ref();
@@ -193,7 +193,7 @@ impl<'a> UpstreamPage<'a> {
             chip: times.html(&reason::chip(sight)),
             notice: Notice::read(app, &asked.did, &asked.whom, &asked.how),
             probe: sight.upstreams.probe(sight.id()).is_some(),
-            clear: act::rests(sight),
+            clear: act::can_be_cleared(sight),
             off: standing == Standing::Manual,
             question: if standing == Standing::Open && sight.used_up().is_none() {
                 "How is it doing?"
@@ -257,7 +257,7 @@ impl UpstreamQuery {
     }
 }
 
-/// What happened meanwhile, and what clearing a rest would mean.
+/// What happened meanwhile, and what clearing a cooldown would mean.
 fn further(sight: &Sight<'_>, all: &[Decision]) -> Option<String> {
     let words = reason::meanwhile(sight, all)?;
     Some(match sight.standing() {

@@ -67,7 +67,6 @@ impl UpstreamColumn {
     }
 }
 
-/// A page of rows.
 pub(super) struct UpstreamsSlice<'a> {
     pub(super) rows: Vec<Sight<'a>>,
     /// How many match.

@@ -180,8 +180,8 @@ fn origin<'a>(sight: &Sight<'_>, decisions: &'a [Decision]) -> Option<&'a Decisi
     let (standing, view) = (sight.standing(), &sight.view);
     decisions.iter().find(|decision| match decision.what {
         What::CooldownBegan { cooldown, .. } => {
-            let rests = matches!(standing, Standing::Cooldown | Standing::Disabled);
-            rests && view.status.cooldown == Some(cooldown)
+            let in_cooldown = matches!(standing, Standing::Cooldown | Standing::Disabled);
+            in_cooldown && view.status.cooldown == Some(cooldown)
         }
         What::SwitchedOff => {
             let at = view.off.as_ref().map(|off| off.at);
@@ -214,12 +214,12 @@ pub(super) fn meanwhile(sight: &Sight<'_>, decisions: &[Decision]) -> Option<Str
     })
 }
 
-/// What it said last, else what its rest says of it.
+/// What it said last, else what its cooldown says of it.
 fn said(view: &UpstreamView) -> String {
     if let Some((_, words)) = &view.last_error {
         return words.clone();
     }
-    let words = match view.status.cooldown.map(|rest| rest.cause) {
+    let words = match view.status.cooldown.map(|cooldown| cooldown.cause) {
         Some(Cause::Throttled) => "it asked to be left alone",
         Some(Cause::FailedOften) => "it failed too often",
         Some(Cause::Rejected) => "it refused",

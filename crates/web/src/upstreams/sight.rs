@@ -84,7 +84,6 @@ impl<'a> Sight<'a> {
         &self.view.figures.name
     }
 
-    /// The address of its page.
     pub(super) fn path(&self) -> String {
         path(self.front.name, self.name())
     }
@@ -152,7 +151,6 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// The name of a class.
     pub(super) fn class(&self, class: Class) -> &'static str {
         let classes = self.upstreams.classes();
         classes

@@ -189,7 +189,7 @@ impl Sample {
         self.engine.submit(job, Arc::new(says)).await;
     }
 
-    /// A rest that is over, as after a restart.
+    /// A cooldown that is over, as after a restart.
     pub(super) fn let_probe(&self, upstream: UpstreamId) {
         let until = self.engine.timeline().now();
         let health = SavedHealth {

@@ -234,7 +234,7 @@ async fn each_state_has_its_answer() {
     ));
     assert!(
         page.contains("class=\"cooldown\" x="),
-        "the band shows the rest"
+        "the band shows the cooldown"
     );
 }
 
