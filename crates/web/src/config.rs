@@ -29,13 +29,13 @@ section! {
         session_lifetime: Duration = "30d", check check::some_time;
     }
     sections {
-        /// WebLimits of the web listener.
+        /// Limits of the web listener.
         limits: WebLimits;
     }
 }
 
 section! {
-    /// WebLimits of the web listener.
+    /// Limits of the web listener.
     pub struct WebLimits in "limits" {
         /// Maximum size of a request's head, 8KiB or more.
         header_bytes: Size = "16KiB", at start, check room_for_a_head;

@@ -60,7 +60,7 @@ struct ReleaseSource {
     age: String,
     /// Fresh, with the time it was asked.
     asked: Option<Shown>,
-    /// ReleaseSource the cache, this old.
+    /// From the cache, this old.
     cached: String,
     download: String,
 }
