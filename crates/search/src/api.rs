@@ -14,7 +14,7 @@ use weir_web::Failure;
 use crate::search::{Search, SearchId};
 use crate::views::Views;
 
-pub(crate) use self::history::View;
+pub(crate) use self::history::HistoryView;
 
 /// All of it.
 pub(crate) fn router(views: &Arc<Views>) -> Router {

@@ -6,13 +6,13 @@ use weir_config::SecretUrl;
 use weir_engine::dispatch::UpstreamId;
 use weir_search_proto::{InfoHash, Release};
 
+use crate::answer::IndexerAnswer;
 use crate::config::indexer as entries;
 use crate::indexer::Indexer;
-use crate::merge::{Contribution, List};
-use crate::part::Part;
+use crate::merge::{MergeInput, ReleaseList};
 
 /// Answers of many indexers to one question.
-pub struct Answers(Vec<(Arc<Indexer>, Arc<Part>)>);
+pub struct Answers(Vec<(Arc<Indexer>, Arc<IndexerAnswer>)>);
 
 impl Answers {
     /// So many releases of each of so many indexers: a third that several have, a third of one each, and a third
@@ -20,20 +20,20 @@ impl Answers {
     pub fn of(indexers: u32, releases: u32) -> Self {
         let all = (0..indexers).map(|number| {
             let releases = (0..releases).map(|at| release(number, at)).collect();
-            (indexer(number), Arc::new(Part::new(releases, 0)))
+            (indexer(number), Arc::new(IndexerAnswer::new(releases, 0)))
         });
         Self(all.collect())
     }
 
     /// Makes one list of them; gives how many releases that has.
     pub fn merge(&self) -> usize {
-        let contributions = self.0.iter().map(|(indexer, part)| Contribution {
+        let contributions = self.0.iter().map(|(indexer, answer)| MergeInput {
             indexer: indexer.clone(),
-            part: part.clone(),
+            answer: answer.clone(),
             cached: false,
             healthy: true,
         });
-        List::of(contributions.collect(), |_, _| true)
+        ReleaseList::of(contributions.collect(), |_, _| true)
             .releases
             .len()
     }
@@ -66,6 +66,6 @@ fn release(indexer: u32, at: u32) -> Release {
 
 fn indexer(number: u32) -> Arc<Indexer> {
     let url = SecretUrl::parse("http://indexer.example/api").expect("a URL");
-    let config = entries::Indexer::new(&format!("indexer{number}"), url);
+    let config = entries::IndexerEntry::new(&format!("indexer{number}"), url);
     Arc::new(Indexer::new(config, number, UpstreamId(number), None))
 }

@@ -1,9 +1,9 @@
-//! Answers that are kept: the latest in memory, all of them in `search.db` (`shelf`), which may be deleted at any time.
+//! Answers that are kept: the latest in memory, all of them in `search.db` (`file`), which may be deleted at any time.
 //!
 //! What an indexer sent is kept as it came and read again when needed, so nothing depends on how this version of Weir
 //! holds a release. A file that cannot be written costs calls, never answers.
 
-mod shelf;
+mod file;
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
@@ -20,8 +20,8 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use weir_net::{LONG, aside};
 use weir_search_proto::{Caps, Release, read_feed};
 
-use self::shelf::Shelf;
-use crate::part::{Digest, Part};
+use self::file::CacheFile;
+use crate::answer::{Digest, IndexerAnswer};
 
 /// Files that are kept in memory until they are surely written.
 const RECENT_FILES: usize = 16;
@@ -38,8 +38,8 @@ const FILES: i64 = 4;
 
 /// The cache.
 pub(crate) struct Cache {
-    shelf: Shelf,
-    memory: Mutex<Memory>,
+    file: CacheFile,
+    memory: Mutex<RecentAnswers>,
     /// Key, time and bytes of the files that came last: what is asked for twice at once is not fetched twice.
     files: Mutex<VecDeque<(Digest, i64, Bytes)>>,
     /// Writes and their bytes since somebody last looked at the size of the file.
@@ -54,15 +54,15 @@ pub(crate) struct Cache {
 }
 
 /// Read answers, the least used of which go first.
-struct Memory {
-    parts: HashMap<Digest, (Arc<Part>, u64)>,
+struct RecentAnswers {
+    answers: HashMap<Digest, (Arc<IndexerAnswer>, u64)>,
     weight: usize,
     limit: usize,
     uses: u64,
 }
 
 /// What is written of an answer.
-pub(crate) struct Sent {
+pub(crate) struct RawAnswer {
     pub(crate) indexer: Arc<str>,
     pub(crate) at: i64,
     pub(crate) charset: Option<String>,
@@ -78,9 +78,9 @@ impl Cache {
         answer_limit: usize,
     ) -> Self {
         Self {
-            shelf: Shelf::open(path),
-            memory: Mutex::new(Memory {
-                parts: HashMap::new(),
+            file: CacheFile::open(path),
+            memory: Mutex::new(RecentAnswers {
+                answers: HashMap::new(),
                 weight: 0,
                 limit: memory,
                 uses: 0,
@@ -112,15 +112,15 @@ impl Cache {
     }
 
     /// The answer with this key, however old. `scrub` is for what comes from the file, as an indexer sent it.
-    pub(crate) async fn part(
+    pub(crate) async fn answer(
         &self,
         key: &Digest,
         scrub: impl Fn(&mut Release) + Send + 'static,
-    ) -> Option<Arc<Part>> {
-        if let Some(part) = self.memory.lock().get(key) {
-            return Some(part);
+    ) -> Option<Arc<IndexerAnswer>> {
+        if let Some(answer) = self.memory.lock().get(key) {
+            return Some(answer);
         }
-        let row = self.shelf.read(|connection| {
+        let row = self.file.read(|connection| {
             let sql = "SELECT at, charset, body FROM search_part WHERE key = ?1";
             let row = connection.prepare_cached(sql)?.query_row([key], |row| {
                 Ok((row.get(0)?, row.get(1)?, row.get::<_, Vec<u8>>(2)?))
@@ -134,19 +134,19 @@ impl Cache {
             let body = unpacked(&body, limit)?;
             let mut feed = read_feed(&body, charset.as_deref()).ok()?;
             feed.releases.iter_mut().for_each(scrub);
-            Some(Arc::new(Part::new(feed.releases, at)))
+            Some(Arc::new(IndexerAnswer::new(feed.releases, at)))
         };
-        let part = match long {
+        let answer = match long {
             true => aside(read).await,
             false => read(),
         }?;
-        self.memory.lock().put(*key, &part);
-        Some(part)
+        self.memory.lock().put(*key, &answer);
+        Some(answer)
     }
 
     /// Keeps an answer.
-    pub(crate) fn put(&self, key: Digest, part: &Arc<Part>, sent: Sent) {
-        self.memory.lock().put(key, part);
+    pub(crate) fn put(&self, key: Digest, answer: &Arc<IndexerAnswer>, sent: RawAnswer) {
+        self.memory.lock().put(key, answer);
         self.write(sent.body.len(), move |transaction| {
             let body = packed(&sent.body);
             let sql = "INSERT OR REPLACE INTO search_part VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -164,7 +164,7 @@ impl Cache {
 
     /// What an indexer at this place last said it can do, and when.
     pub(crate) fn caps(&self, indexer: &str, place: &str) -> Option<(Caps, i64)> {
-        let (at, body) = self.shelf.read(|connection| {
+        let (at, body) = self.file.read(|connection| {
             let sql = "SELECT at, body FROM search_caps WHERE indexer = ?1 AND place = ?2";
             let mut statement = connection.prepare_cached(sql)?;
             let row = statement.query_row([indexer, place], |row| {
@@ -193,7 +193,7 @@ impl Cache {
         if let Some((_, _, body)) = self.files.lock().iter().find(recent) {
             return Some(body.clone());
         }
-        let body: Vec<u8> = self.shelf.read(|connection| {
+        let body: Vec<u8> = self.file.read(|connection| {
             let sql = "SELECT body FROM search_file WHERE key = ?1 AND at >= ?2";
             let mut statement = connection.prepare_cached(sql)?;
             let row = statement.query_row(params![key, since], |row| row.get(0));
@@ -233,12 +233,12 @@ impl Cache {
     /// Answers and bytes in memory.
     pub(crate) fn in_memory(&self) -> (usize, usize) {
         let memory = self.memory.lock();
-        (memory.parts.len(), memory.weight)
+        (memory.answers.len(), memory.weight)
     }
 
     /// Writes what waits and closes the file.
     pub(crate) fn close(&self) {
-        self.shelf.close();
+        self.file.close();
     }
 
     /// Writes so many bytes, about.
@@ -257,7 +257,7 @@ impl Cache {
             look
         };
         let limit = self.limit;
-        self.shelf.write(move |transaction| {
+        self.file.write(move |transaction| {
             work(transaction)?;
             match look {
                 true => shrink(transaction, limit),
@@ -267,18 +267,18 @@ impl Cache {
     }
 }
 
-impl Memory {
-    fn get(&mut self, key: &Digest) -> Option<Arc<Part>> {
+impl RecentAnswers {
+    fn get(&mut self, key: &Digest) -> Option<Arc<IndexerAnswer>> {
         self.uses += 1;
-        let (part, used) = self.parts.get_mut(key)?;
+        let (answer, used) = self.answers.get_mut(key)?;
         *used = self.uses;
-        Some(part.clone())
+        Some(answer.clone())
     }
 
-    fn put(&mut self, key: Digest, part: &Arc<Part>) {
+    fn put(&mut self, key: Digest, answer: &Arc<IndexerAnswer>) {
         self.uses += 1;
-        self.weight += part.weight;
-        if let Some((old, _)) = self.parts.insert(key, (part.clone(), self.uses)) {
+        self.weight += answer.weight;
+        if let Some((old, _)) = self.answers.insert(key, (answer.clone(), self.uses)) {
             self.weight -= old.weight;
         }
         if self.weight > self.limit {
@@ -289,7 +289,7 @@ impl Memory {
     /// Lets the least used go until a tenth is free, so that this is seldom done.
     fn shrink(&mut self) {
         let mut uses: Vec<(u64, Digest)> = self
-            .parts
+            .answers
             .iter()
             .map(|(key, (_, used))| (*used, *key))
             .collect();
@@ -298,8 +298,8 @@ impl Memory {
             if self.weight <= self.limit / 10 * 9 {
                 break;
             }
-            if let Some((part, _)) = self.parts.remove(&key) {
-                self.weight -= part.weight;
+            if let Some((answer, _)) = self.answers.remove(&key) {
+                self.weight -= answer.weight;
             }
         }
     }
@@ -351,7 +351,7 @@ fn unpacked(packed: &[u8], limit: u64) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn part(title: &str, at: i64) -> (Arc<Part>, Sent) {
+    fn sample(title: &str, at: i64) -> (Arc<IndexerAnswer>, RawAnswer) {
         let body = format!(
             "<rss><channel><item><title>{title}</title><guid>1</guid>\
              <enclosure url=\"http://a.example/1\" length=\"1\" type=\"application/x-bittorrent\"/>\
@@ -359,13 +359,13 @@ mod tests {
         );
         let releases = read_feed(body.as_bytes(), None).unwrap().releases;
         assert_eq!(releases.len(), 1);
-        let sent = Sent {
+        let sent = RawAnswer {
             indexer: "one".into(),
             at,
             charset: None,
             body: body.into(),
         };
-        (Arc::new(Part::new(releases, at)), sent)
+        (Arc::new(IndexerAnswer::new(releases, at)), sent)
     }
 
     fn open(directory: &std::path::Path, limit: u64, memory: usize) -> Cache {
@@ -376,14 +376,14 @@ mod tests {
     async fn an_answer_outlives_the_process() {
         let directory = tempfile::tempdir().unwrap();
         let cache = open(directory.path(), 1 << 20, 1 << 20);
-        let (answer, sent) = part("first", 7);
+        let (answer, sent) = sample("first", 7);
         cache.put([1; 16], &answer, sent);
         cache.close();
         let cache = open(directory.path(), 1 << 20, 1 << 20);
-        let found = cache.part(&[1; 16], |_| {}).await.unwrap();
+        let found = cache.answer(&[1; 16], |_| {}).await.unwrap();
         assert_eq!((found.at, found.releases.len()), (7, 1));
         assert_eq!(found.releases[0].title, "first");
-        assert!(cache.part(&[2; 16], |_| {}).await.is_none());
+        assert!(cache.answer(&[2; 16], |_| {}).await.is_none());
     }
 
     #[tokio::test]
@@ -391,7 +391,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let cache = open(directory.path(), 20_000, 50_000);
         for number in 0..1000_u64 {
-            let (answer, sent) = part(&format!("release number {number}"), number as i64);
+            let (answer, sent) = sample(&format!("release number {number}"), number as i64);
             let mut key = [0; 16];
             key[..8].copy_from_slice(&number.to_le_bytes());
             cache.put(key, &answer, sent);
@@ -404,13 +404,13 @@ mod tests {
         assert!(size > 5_000 && size <= 20_000, "{size}");
         let mut newest = [0; 16];
         newest[..8].copy_from_slice(&999_u64.to_le_bytes());
-        assert!(cache.part(&newest, |_| {}).await.is_some());
+        assert!(cache.answer(&newest, |_| {}).await.is_some());
     }
 
     fn size(cache: &Cache, table: &str) -> i64 {
         let sql = format!("SELECT COALESCE(SUM(size), 0) FROM {table}");
         let size = cache
-            .shelf
+            .file
             .read(|connection| connection.query_row(&sql, [], |row| row.get(0)));
         size.unwrap()
     }
@@ -423,7 +423,7 @@ mod tests {
         for number in 0..300_u64 {
             let mut key = [0; 16];
             key[..8].copy_from_slice(&number.to_le_bytes());
-            let (answer, sent) = part(&format!("release number {number}"), number as i64);
+            let (answer, sent) = sample(&format!("release number {number}"), number as i64);
             cache.put(key, &answer, sent);
             // What cannot be packed.
             let mut body = vec![0; 500 + 10 * number as usize];
@@ -459,7 +459,7 @@ mod tests {
         let cache = open(directory, 1 << 30, 0);
         let mut noise = blake3::Hasher::new().finalize_xof();
         for number in 0..200 {
-            let (answer, sent) = part(&format!("release number {number}"), number as i64);
+            let (answer, sent) = sample(&format!("release number {number}"), number as i64);
             cache.put(key(number), &answer, sent);
             let mut body = vec![0; 6000];
             noise.fill(&mut body);
@@ -473,11 +473,11 @@ mod tests {
     /// Asks for all there is, and keeps something.
     async fn use_it(cache: &Cache) {
         for number in 0..200 {
-            cache.part(&key(number), |_| {}).await;
+            cache.answer(&key(number), |_| {}).await;
             cache.file(&key(number), 0);
         }
         cache.caps("one", "there");
-        let (answer, sent) = part("kept afterwards", 9);
+        let (answer, sent) = sample("kept afterwards", 9);
         cache.put(key(999), &answer, sent);
         cache.forget_before(5);
         cache.close();
@@ -503,7 +503,7 @@ mod tests {
             use_it(&open(directory.path(), 1 << 30, 0)).await;
             set_aside += u32::from(bad.exists());
             let cache = open(directory.path(), 1 << 30, 0);
-            let found = cache.part(&key(999), |_| {}).await;
+            let found = cache.answer(&key(999), |_| {}).await;
             assert!(found.is_some() || bad.exists(), "page {page}");
             cache.close();
         }
@@ -518,15 +518,15 @@ mod tests {
         bytes[4096 * 8..].fill(0x5A);
         std::fs::write(directory.path().join("search.db"), &bytes).unwrap();
         for number in 0..200 {
-            cache.part(&key(number), |_| {}).await;
+            cache.answer(&key(number), |_| {}).await;
         }
         assert!(directory.path().join("search.db.bad").exists());
-        let (answer, sent) = part("kept afterwards", 9);
+        let (answer, sent) = sample("kept afterwards", 9);
         cache.put(key(999), &answer, sent);
         cache.close();
         let cache = open(directory.path(), 1 << 30, 0);
-        assert!(cache.part(&key(999), |_| {}).await.is_some());
-        assert!(cache.part(&key(1), |_| {}).await.is_none());
+        assert!(cache.answer(&key(999), |_| {}).await.is_some());
+        assert!(cache.answer(&key(1), |_| {}).await.is_none());
     }
 
     #[tokio::test]
@@ -534,9 +534,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("search.db")).unwrap();
         let cache = open(directory.path(), 1 << 20, 1 << 20);
-        let (answer, sent) = part("first", 7);
+        let (answer, sent) = sample("first", 7);
         cache.put([1; 16], &answer, sent);
-        assert!(cache.part(&[1; 16], |_| {}).await.is_some());
+        assert!(cache.answer(&[1; 16], |_| {}).await.is_some());
         cache.close();
     }
 }

@@ -7,45 +7,45 @@ use weir_engine::dispatch::{Moment, UpstreamId};
 use weir_engine::{Call, Landing, Outcome, Permit};
 use weir_net::BoxFuture;
 
+use crate::answer::{AnswerKey, Digest, IndexerAnswer, SearchAnswer};
 use crate::bill::Bill;
-use crate::cache::Sent;
-use crate::indexer::{Indexer, Known, told};
+use crate::cache::RawAnswer;
+use crate::indexer::{Abilities, Indexer, told};
 use crate::judge::IndexerFault;
 use crate::model::Model;
 use crate::outbound::Fetched;
-use crate::part::{Answer, Digest, Part, PartKey};
 
 /// What came of asking for caps.
-pub(crate) type CapsAnswer = Result<Arc<Known>, IndexerFault>;
+pub(crate) type CapsAnswer = Result<Arc<Abilities>, IndexerFault>;
 /// What came of a link.
 pub(crate) type FileAnswer = Result<Fetched, IndexerFault>;
 
 /// Asks an indexer a question.
-pub(crate) struct Searching {
+pub(crate) struct SearchCall {
     pub(crate) model: Arc<Model>,
     pub(crate) indexer: Arc<Indexer>,
     /// Releases wanted at most.
     pub(crate) limit: u32,
     /// Of the search that leads it, however late it is made.
     pub(crate) bill: Bill,
-    pub(crate) landing: Landing<PartKey, Answer>,
+    pub(crate) landing: Landing<AnswerKey, SearchAnswer>,
 }
 
 /// Asks an indexer what it can do.
-pub(crate) struct Introducing {
+pub(crate) struct CapsCall {
     pub(crate) model: Arc<Model>,
     pub(crate) indexer: Arc<Indexer>,
     pub(crate) landing: Landing<UpstreamId, CapsAnswer>,
 }
 
 /// The same for an operator, who waits for nothing but the outcome.
-pub(crate) struct Probing {
+pub(crate) struct ProbeCall {
     pub(crate) model: Arc<Model>,
     pub(crate) indexer: Arc<Indexer>,
 }
 
 /// Gets the file behind a link.
-pub(crate) struct Fetching {
+pub(crate) struct FileCall {
     pub(crate) model: Arc<Model>,
     pub(crate) indexer: Arc<Indexer>,
     pub(crate) url: SecretUrl,
@@ -65,23 +65,23 @@ fn explain(fault: &IndexerFault, indexer: &Indexer, permit: &Permit, now: Moment
 /// Asks for caps, and keeps them.
 async fn caps(model: &Model, indexer: &Indexer) -> CapsAnswer {
     indexer.note_start(model.now());
-    let caps = model.outbound.caps(&indexer.endpoint).await?;
+    let caps = model.outbound.caps(&indexer.address).await?;
     let at = model.wall();
     model
         .cache
         .put_caps(indexer.name(), &indexer.source, at, &caps);
-    let known = Arc::new(Known::new(caps, at));
+    let known = Arc::new(Abilities::new(caps, at));
     indexer.known.store(Some(known.clone()));
     Ok(known)
 }
 
-impl Searching {
+impl SearchCall {
     async fn call(&self, permit: Permit) -> Outcome {
         let (model, indexer) = (&*self.model, &*self.indexer);
         self.bill.called();
         indexer.note_start(model.now());
         let query = &self.landing.key().query;
-        let found = model.outbound.search(&indexer.endpoint, query, self.limit);
+        let found = model.outbound.search(&indexer.address, query, self.limit);
         let found = match found.await {
             Ok(found) => found,
             Err(fault) => {
@@ -94,26 +94,26 @@ impl Searching {
             permit.observe(usage);
         }
         let at = model.wall();
-        let part = Arc::new(Part::new(found.feed.releases, at));
-        let sent = Sent {
+        let answer = Arc::new(IndexerAnswer::new(found.feed.releases, at));
+        let sent = RawAnswer {
             indexer: self.landing.key().indexer.clone(),
             at,
             charset: found.charset,
             body: found.body,
         };
-        model.cache.put(self.landing.key().digest(), &part, sent);
-        self.landing.put(Arc::new(Ok(part)));
+        model.cache.put(self.landing.key().digest(), &answer, sent);
+        self.landing.put(Arc::new(Ok(answer)));
         Outcome::Done
     }
 }
 
-impl Call for Searching {
+impl Call for SearchCall {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(self.call(permit))
     }
 }
 
-impl Call for Introducing {
+impl Call for CapsCall {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
             let answer = caps(&self.model, &self.indexer).await;
@@ -140,7 +140,7 @@ where
     }
 }
 
-impl Call for Probing {
+impl Call for ProbeCall {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
             match caps(&self.model, &self.indexer).await {
@@ -151,11 +151,11 @@ impl Call for Probing {
     }
 }
 
-impl Call for Fetching {
+impl Call for FileCall {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
             let model = &*self.model;
-            let fetched = model.outbound.fetch(&self.indexer.endpoint, &self.url);
+            let fetched = model.outbound.fetch(&self.indexer.address, &self.url);
             let answer = fetched.await;
             if let Ok(Fetched::Bytes(bytes)) = &answer {
                 let (_, key) = self.landing.key();
@@ -165,7 +165,7 @@ impl Call for Fetching {
                 Ok(_) => Outcome::Done,
                 Err(fault) => {
                     permit.explain(fault.to_string());
-                    let own_host = self.indexer.endpoint.is_at(&self.url);
+                    let own_host = self.indexer.address.is_at(&self.url);
                     if let Some(wait) = fault.gives_no_files_for(own_host) {
                         self.indexer.note_no_files(wait, model.now());
                     }

@@ -7,7 +7,7 @@ use weir_config::{Node, Setting, Size, Value, Wrong, check, choices, section};
 
 pub mod indexer;
 
-use self::indexer::Indexer;
+use self::indexer::IndexerEntry;
 
 section! {
     /// The search front: many indexers behind one Torznab and Newznab API.
@@ -29,7 +29,7 @@ section! {
         /// Maximum simultaneous calls to one indexer.
         indexer_calls: NonZeroU32 = "1";
         /// Class of requests that match no other rule: interactive, rss, completion or background.
-        default_class: Class = "completion";
+        default_class: DefaultClass = "completion";
         /// How long indexers may still answer after the reply, so that a client that asks again finds their releases.
         keep_after_reply: Duration = "5m";
         /// An indexer that cannot answer in time is still asked, for the next request, if it can be called within this time.
@@ -71,9 +71,9 @@ section! {
     }
     lists |fields| {
         /// The indexers that are searched.
-        indexers: Vec<Indexer> = {
+        indexers: Vec<IndexerEntry> = {
             let list = fields.list();
-            fields.distinct::<Indexer>("name");
+            fields.distinct::<IndexerEntry>("name");
             list
         };
     }
@@ -151,7 +151,7 @@ section! {
 
 choices! {
     /// How urgent a search is.
-    pub enum Class {
+    pub enum DefaultClass {
         /// A person is waiting.
         Interactive = "interactive",
         /// Recent releases.

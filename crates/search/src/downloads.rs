@@ -10,16 +10,16 @@ use weir_engine::dispatch::{Asker, Job, UpstreamId};
 use weir_engine::{Ended, Fault, Flights, span};
 use weir_web::Throttle;
 
-use crate::call::{Fetching, FileAnswer};
+use crate::answer::Digest;
+use crate::call::{FileAnswer, FileCall};
 use crate::config::indexer::Download;
 use crate::indexer::Indexer;
 use crate::judge::IndexerFault;
 use crate::links::Link;
 use crate::model::Model;
-use crate::no_answer::skip;
 use crate::outbound::Fetched;
-use crate::part::Digest;
 use crate::policy::INTERACTIVE;
+use crate::unanswered::skip;
 use crate::words::seconds;
 
 /// Gets files, each of them once for all who ask for it at the same time.
@@ -144,7 +144,7 @@ impl Downloads {
         // What the host of the files said, the engine does not know.
         tokio::time::sleep(indexer.no_files_for(model.now())).await;
         let follower = self.files.join((indexer.upstream, key), job, |landing| {
-            Some(Arc::new(Fetching {
+            Some(Arc::new(FileCall {
                 model: model.clone(),
                 indexer: indexer.clone(),
                 url,

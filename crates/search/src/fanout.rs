@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use weir_engine::Flights;
 
+use crate::answer::{AnswerKey, SearchAnswer};
 use crate::bill;
 use crate::introductions::Introductions;
 use crate::lifetime::Lifetime;
-use crate::merge::List;
+use crate::merge::ReleaseList;
 use crate::model::Model;
-use crate::no_answer::PANICKED;
-use crate::part::{Answer, PartKey};
-use crate::search::{Question, Search, SearchId, State};
+use crate::search::{PartState, Search, SearchId, SearchQuestion};
+use crate::unanswered::PANICKED;
 
 use self::asking::Asking;
 use self::record::searched;
@@ -27,7 +27,7 @@ pub(crate) struct Fanout {
     model: Arc<Model>,
     pub(crate) introductions: Introductions,
     /// Who asks an indexer the same shares one call.
-    parts: Flights<PartKey, Answer>,
+    parts: Flights<AnswerKey, SearchAnswer>,
     lifetime: Lifetime,
 }
 
@@ -36,12 +36,12 @@ struct OnPanic<'a>(&'a Search, usize);
 
 impl Drop for OnPanic<'_> {
     fn drop(&mut self) {
-        let Self(search, place) = *self;
+        let Self(search, at) = *self;
         if std::thread::panicking() {
             let reason = PANICKED.to_owned();
             search.set(
-                place,
-                State::Failed {
+                at,
+                PartState::Failed {
                     reason,
                     until: None,
                 },
@@ -67,15 +67,15 @@ impl Fanout {
     }
 
     /// Begins a search. It goes on by itself; whoever wants to know how it goes watches it.
-    pub(crate) fn begin(self: &Arc<Self>, question: Question) -> Arc<Search> {
+    pub(crate) fn begin(self: &Arc<Self>, question: SearchQuestion) -> Arc<Search> {
         let id = SearchId(self.random());
         let (search, bills) = Search::new(id, question, self.model.now());
         let search = Arc::new(search);
-        for (place, bill) in bills.into_iter().enumerate() {
+        for (at, bill) in bills.into_iter().enumerate() {
             let (fanout, search) = (self.clone(), search.clone());
             self.lifetime.spawn(async move {
-                let _guard = OnPanic(&search, place);
-                Asking::new(&fanout, &search, place, bill).run().await;
+                let _guard = OnPanic(&search, at);
+                Asking::new(&fanout, &search, at, bill).run().await;
             });
         }
         search
@@ -90,7 +90,7 @@ impl Fanout {
     }
 
     /// All releases of a search that are there now. Sources whose indexer gives files now come first.
-    pub(crate) fn list(&self, search: &Search) -> Arc<List> {
+    pub(crate) fn list(&self, search: &Search) -> Arc<ReleaseList> {
         search.list(|indexer| indexer.wait_for_files(&self.model.engine).is_none())
     }
 
@@ -141,7 +141,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_task_that_panics_is_not_waited_for() {
-        let question = Question {
+        let question = SearchQuestion {
             query: weir_search_proto::Query::new(weir_search_proto::Function::Search),
             scope: vec![indexer(0, 25)],
             class: INTERACTIVE,
@@ -163,9 +163,9 @@ mod tests {
             panic!("as if the code were wrong");
         });
         search.settled(search.deadline()).await;
-        let places = search.places();
+        let parts = search.parts();
         assert!(
-            matches!(&places[0].state, State::Failed { reason, .. } if reason == PANICKED),
+            matches!(&parts[0].state, PartState::Failed { reason, .. } if reason == PANICKED),
             "an outcome"
         );
     }

@@ -74,12 +74,12 @@ pub(crate) struct Searched {
     pub(crate) shared: u32,
     /// Those programs, each once; read from what its indexers did.
     pub(crate) shared_with: Vec<String>,
-    pub(crate) indexers: Vec<Outcome>,
+    pub(crate) indexers: Vec<PartOutcome>,
 }
 
 /// What one indexer had to do with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub(crate) struct Outcome {
+pub(crate) struct PartOutcome {
     pub(crate) indexer: String,
     pub(crate) what: Stage,
     pub(crate) reason: String,
@@ -461,8 +461,8 @@ fn searched(row: &Row<'_>) -> rusqlite::Result<Searched> {
     })
 }
 
-fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
-    Ok(Outcome {
+fn outcome(row: &Row<'_>) -> rusqlite::Result<PartOutcome> {
+    Ok(PartOutcome {
         indexer: row.get(0)?,
         what: stage(row, 1)?,
         reason: row.get(2)?,
@@ -514,7 +514,7 @@ mod tests {
         let note = || {
             let history = History::open(file.clone()).unwrap();
             let id = history.note_search(Searched {
-                indexers: vec![Outcome::default()],
+                indexers: vec![PartOutcome::default()],
                 ..Searched::default()
             });
             let cost = Cost {

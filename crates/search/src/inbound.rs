@@ -14,7 +14,7 @@ use axum::routing::get;
 use weir_search_proto::Protocol;
 use weir_web::Access;
 
-use self::torznab::Arrival;
+use self::torznab::FeedRequest;
 use crate::reply;
 use crate::views::Views;
 
@@ -46,17 +46,19 @@ fn of(protocol: Protocol) -> Router<Arc<Views>> {
     Router::new()
         .route(
             &all,
-            get(move |arrival: Arrival| torznab::all(arrival, protocol)),
+            get(move |arrival: FeedRequest| torznab::all(arrival, protocol)),
         )
         .route(
             &one,
-            get(async move |Path(name): Path<String>, arrival: Arrival| {
-                torznab::one(arrival, protocol, &name).await
-            }),
+            get(
+                async move |Path(name): Path<String>, arrival: FeedRequest| {
+                    torznab::one(arrival, protocol, &name).await
+                },
+            ),
         )
         .route(
             &tagged,
-            get(async move |Path(tag): Path<String>, arrival: Arrival| {
+            get(async move |Path(tag): Path<String>, arrival: FeedRequest| {
                 torznab::tagged(arrival, protocol, &tag).await
             }),
         )

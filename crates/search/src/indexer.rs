@@ -13,8 +13,8 @@ use weir_engine::dispatch::{Budget, Moment, UpstreamId};
 use weir_engine::{Engine, Joining};
 use weir_search_proto::{ApiLimits, Caps, Function, Mapping, Protocol, Term};
 
-use crate::config::indexer::{self, Kind};
-use crate::outbound::Endpoint;
+use crate::config::indexer::{IndexerEntry, IndexerKind};
+use crate::outbound::IndexerAddress;
 use crate::policy;
 
 /// Starts of calls that are remembered to learn a limit from.
@@ -27,21 +27,21 @@ pub(crate) struct Indexer {
     /// The number that programs know it by which know Prowlarr; it stays with the name.
     pub(crate) number: u32,
     pub(crate) upstream: UpstreamId,
-    pub(crate) config: indexer::Indexer,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) config: IndexerEntry,
+    pub(crate) address: IndexerAddress,
     /// Tells its address from others without showing it: what was kept from another is not its answer.
     pub(crate) source: Arc<str>,
     /// What it said it can do; written when it has said so.
-    pub(crate) known: ArcSwapOption<Known>,
+    pub(crate) known: ArcSwapOption<Abilities>,
     /// What is known of its calls, also where the entry has changed.
-    pub(crate) calls: Arc<Mutex<Calls>>,
+    pub(crate) calls: Arc<Mutex<CallLog>>,
     /// When it was last asked again what it can do, in seconds since 1970.
     pub(crate) introduced: AtomicI64,
 }
 
 /// The calls of the last day, as far as they were counted.
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
+pub(crate) struct CallLog {
     /// Since when all are counted.
     since: Moment,
     starts: VecDeque<Moment>,
@@ -51,7 +51,7 @@ pub(crate) struct Calls {
 
 /// What an indexer can do.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct Abilities {
     pub(crate) caps: Caps,
     pub(crate) mapping: Mapping,
     /// When it said so, in seconds since 1970.
@@ -60,7 +60,7 @@ pub(crate) struct Known {
     pub(crate) assumed: bool,
 }
 
-impl Known {
+impl Abilities {
     pub(crate) fn new(caps: Caps, at: i64) -> Self {
         Self {
             mapping: Mapping::of(&caps),
@@ -97,15 +97,15 @@ impl Known {
 
 impl Indexer {
     pub(crate) fn new(
-        config: indexer::Indexer,
+        config: IndexerEntry,
         number: u32,
         upstream: UpstreamId,
-        known: Option<Arc<Known>>,
+        known: Option<Arc<Abilities>>,
     ) -> Self {
         Self {
             number,
             upstream,
-            endpoint: Endpoint::new(&config),
+            address: IndexerAddress::new(&config),
             source: source(&config.url),
             config,
             known: known.into(),
@@ -116,7 +116,7 @@ impl Indexer {
 
     /// One that takes its place in the roster. What was known of it stays with it where only its entry has changed.
     pub(crate) fn join(
-        config: indexer::Indexer,
+        config: IndexerEntry,
         number: u32,
         joining: Joining<'_, Self>,
         now: Moment,
@@ -138,8 +138,8 @@ impl Indexer {
 
     pub(crate) fn protocol(&self) -> Protocol {
         match self.config.kind {
-            Kind::Torznab => Protocol::Torrent,
-            Kind::Newznab => Protocol::Nzb,
+            IndexerKind::Torznab => Protocol::Torrent,
+            IndexerKind::Newznab => Protocol::Nzb,
         }
     }
 

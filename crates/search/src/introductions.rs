@@ -9,12 +9,12 @@ use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Asker, Class, Job, UpstreamId};
 use weir_engine::{Ended, Flights, Follower};
 
-use crate::call::{CapsAnswer, Introducing};
-use crate::indexer::{Indexer, Known};
+use crate::call::{CapsAnswer, CapsCall};
+use crate::indexer::{Abilities, Indexer};
 use crate::lifetime::Lifetime;
 use crate::model::Model;
-use crate::no_answer::{NoAnswer, skip};
 use crate::policy::{BACKGROUND, INTERACTIVE};
+use crate::unanswered::{Unanswered, skip};
 use crate::words::seconds;
 
 /// Asks indexers for their caps, each of them once for all who want to know.
@@ -45,7 +45,7 @@ impl Introductions {
         indexer: &Arc<Indexer>,
         asker: Asker,
         until: Option<Instant>,
-    ) -> Result<Arc<Known>, NoAnswer> {
+    ) -> Result<Arc<Abilities>, Unanswered> {
         if let Some(known) = indexer.known.load_full() {
             self.refresh(indexer, &known);
             return Ok(known);
@@ -55,18 +55,18 @@ impl Introductions {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         if let Some(why) = why.filter(|_| left.is_some_and(|left| wait > left)) {
             engine.note_skip(&job(indexer, asker, INTERACTIVE), skip(why, wait, left));
-            return Err(NoAnswer::Ended(Ended::Skipped(skip(why, wait, None))));
+            return Err(Unanswered::Ended(Ended::Skipped(skip(why, wait, None))));
         }
         let answer = self.ask(indexer, asker, INTERACTIVE).await;
         match answer.as_deref() {
             Ok(Ok(known)) => Ok(known.clone()),
             Ok(Err(fault)) if fault.is_no_caps() => {
-                let known = Arc::new(Known::assumed(self.model.wall()));
+                let known = Arc::new(Abilities::assumed(self.model.wall()));
                 indexer.known.store(Some(known.clone()));
                 Ok(known)
             }
-            Ok(Err(fault)) => Err(NoAnswer::Fault(fault.clone())),
-            Err(ended) => Err(NoAnswer::Ended(*ended)),
+            Ok(Err(fault)) => Err(Unanswered::Fault(fault.clone())),
+            Err(ended) => Err(Unanswered::Ended(*ended)),
         }
     }
 
@@ -81,7 +81,7 @@ impl Introductions {
     }
 
     /// Asks once more for what is old, for whoever comes next.
-    fn refresh(&self, indexer: &Arc<Indexer>, known: &Known) {
+    fn refresh(&self, indexer: &Arc<Indexer>, known: &Abilities) {
         let (config, now) = (self.model.config.load(), self.model.wall());
         let life = match known.assumed {
             true => config.cache.nothing,
@@ -105,7 +105,7 @@ impl Introductions {
     ) -> Follower<UpstreamId, CapsAnswer> {
         let job = job(indexer, asker, class);
         self.flights.join(indexer.upstream, job, |landing| {
-            Some(Arc::new(Introducing {
+            Some(Arc::new(CapsCall {
                 model: self.model.clone(),
                 indexer: indexer.clone(),
                 landing,

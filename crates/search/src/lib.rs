@@ -4,8 +4,8 @@
 //! way of the cache, a shared flight and the engine, and is answered from what has arrived within a bound (`merge`,
 //! `reply`). What comes later is kept for the next asker.
 
+mod answer;
 mod api;
-mod ask;
 #[cfg(feature = "bench")]
 pub mod bench;
 mod bill;
@@ -17,6 +17,7 @@ mod contribution;
 mod downloads;
 mod error;
 mod fanout;
+mod form;
 mod front;
 mod history;
 mod inbound;
@@ -28,10 +29,8 @@ mod links;
 mod merge;
 mod metrics;
 mod model;
-mod no_answer;
 mod outbound;
 mod pages;
-mod part;
 mod plan;
 mod policy;
 mod program;
@@ -44,6 +43,7 @@ mod session;
 mod stats;
 #[cfg(test)]
 mod tests;
+mod unanswered;
 mod upstreams;
 mod views;
 mod words;

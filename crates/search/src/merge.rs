@@ -12,13 +12,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use weir_search_proto::{InfoHash, Release};
 
+use crate::answer::IndexerAnswer;
 use crate::indexer::Indexer;
-use crate::part::Part;
 
 /// One indexer's answer, as it goes into the list.
-pub(crate) struct Contribution {
+pub(crate) struct MergeInput {
     pub(crate) indexer: Arc<Indexer>,
-    pub(crate) part: Arc<Part>,
+    pub(crate) answer: Arc<IndexerAnswer>,
     /// Not an answer of now.
     pub(crate) cached: bool,
     /// Whether it could be asked for the file now.
@@ -27,7 +27,7 @@ pub(crate) struct Contribution {
 
 /// Where a release is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct ReleaseSource {
     /// Position of its contribution.
     pub(crate) of: u16,
     /// Position in its part.
@@ -37,36 +37,36 @@ pub(crate) struct Source {
 /// One release with all its sources, the preferred one first.
 #[derive(Clone, Debug)]
 pub(crate) struct Merged {
-    pub(crate) sources: SmallVec<[Source; 2]>,
+    pub(crate) sources: SmallVec<[ReleaseSource; 2]>,
     /// The oldest time that a source gives: when it was really published. Seconds since 1970.
     pub(crate) published: i64,
 }
 
 /// The whole list. It keeps the answers that it points into.
-pub(crate) struct List {
-    pub(crate) contributions: Vec<Contribution>,
+pub(crate) struct ReleaseList {
+    pub(crate) contributions: Vec<MergeInput>,
     pub(crate) releases: Vec<Merged>,
     /// How many releases of each contribution are in the list, and how many it alone has.
     counts: Vec<(usize, usize)>,
 }
 
-impl List {
+impl ReleaseList {
     pub(crate) fn of(
-        contributions: Vec<Contribution>,
-        mut wanted: impl FnMut(&Contribution, &Release) -> bool,
+        contributions: Vec<MergeInput>,
+        mut wanted: impl FnMut(&MergeInput, &Release) -> bool,
     ) -> Self {
         let mut groups = Groups::default();
         for (of, contribution) in contributions.iter().enumerate() {
             let Ok(of) = u16::try_from(of) else { break };
-            for (at, release) in contribution.part.releases.iter().enumerate() {
+            for (at, release) in contribution.answer.releases.iter().enumerate() {
                 let Ok(at) = u32::try_from(at) else { break };
                 if wanted(contribution, release) {
-                    groups.add(Source { of, at }, release);
+                    groups.add(ReleaseSource { of, at }, release);
                 }
             }
         }
-        let at = |source: Source| {
-            &contributions[usize::from(source.of)].part.releases[source.at as usize]
+        let at = |source: ReleaseSource| {
+            &contributions[usize::from(source.of)].answer.releases[source.at as usize]
         };
         let releases = groups.close(at);
         let mut list = Self {
@@ -97,17 +97,17 @@ impl List {
         list
     }
 
-    pub(crate) fn at(&self, source: Source) -> &Release {
-        &self.contributions[source.of as usize].part.releases[source.at as usize]
+    pub(crate) fn at(&self, source: ReleaseSource) -> &Release {
+        &self.contributions[source.of as usize].answer.releases[source.at as usize]
     }
 
-    pub(crate) fn indexer(&self, source: Source) -> &Arc<Indexer> {
+    pub(crate) fn indexer(&self, source: ReleaseSource) -> &Arc<Indexer> {
         &self.contributions[source.of as usize].indexer
     }
 
     /// Bytes that its answers hold in memory, about; some of them may be in the cache as well.
     pub(crate) fn weight(&self) -> usize {
-        self.contributions.iter().map(|one| one.part.weight).sum()
+        self.contributions.iter().map(|one| one.answer.weight).sum()
     }
 
     /// How many releases of this indexer are in the list, and how many it alone has.
@@ -117,8 +117,8 @@ impl List {
         of.map_or((0, 0), |of| self.counts[of])
     }
 
-    fn merged(&self, mut sources: SmallVec<[Source; 2]>) -> Merged {
-        let rank = |source: &Source| {
+    fn merged(&self, mut sources: SmallVec<[ReleaseSource; 2]>) -> Merged {
+        let rank = |source: &ReleaseSource| {
             let contribution = &self.contributions[source.of as usize];
             let release = self.at(*source);
             (
@@ -142,12 +142,12 @@ impl List {
 /// Releases that are the same, while they are gathered.
 #[derive(Default)]
 struct Groups {
-    groups: Vec<SmallVec<[Source; 2]>>,
+    groups: Vec<SmallVec<[ReleaseSource; 2]>>,
     by_hash: HashMap<InfoHash, u32>,
     /// Groups by title and size; several may have the same.
     titles: HashMap<Like, SmallVec<[u32; 1]>>,
     /// Those without an info hash, for when all others are there.
-    bare: Vec<Source>,
+    bare: Vec<ReleaseSource>,
     /// Of this merge alone: indexers choose titles, and must not find two that are taken for one.
     secret: RandomState,
 }
@@ -156,7 +156,7 @@ struct Groups {
 type Like = (u64, u64);
 
 impl Groups {
-    fn add(&mut self, source: Source, release: &Release) {
+    fn add(&mut self, source: ReleaseSource, release: &Release) {
         let Some(hash) = release.info_hash else {
             self.bare.push(source);
             return;
@@ -169,7 +169,10 @@ impl Groups {
         self.by_hash.insert(hash, group);
     }
 
-    fn close<'a>(mut self, at: impl Fn(Source) -> &'a Release) -> Vec<SmallVec<[Source; 2]>> {
+    fn close<'a>(
+        mut self,
+        at: impl Fn(ReleaseSource) -> &'a Release,
+    ) -> Vec<SmallVec<[ReleaseSource; 2]>> {
         let bare = std::mem::take(&mut self.bare);
         if !bare.is_empty() {
             // Titles cost time, and only these ask for them.
@@ -205,7 +208,7 @@ impl Groups {
         self.groups
     }
 
-    fn open(&mut self, source: Source) -> u32 {
+    fn open(&mut self, source: ReleaseSource) -> u32 {
         self.groups.push(SmallVec::from_slice(&[source]));
         u32::try_from(self.groups.len() - 1).unwrap_or(u32::MAX)
     }

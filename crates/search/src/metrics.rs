@@ -12,21 +12,21 @@ use prometheus_client::registry::Registry;
 
 use crate::model::Model;
 
-struct Cached(Arc<Model>);
+struct CacheFigures(Arc<Model>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Front {
+struct FrontLabel {
     front: &'static str,
 }
 
-const SEARCH: Front = Front { front: "search" };
+const SEARCH: FrontLabel = FrontLabel { front: "search" };
 
 /// Registers it; names begin with `weir_` already.
 pub(crate) fn register(model: Arc<Model>, registry: &mut Registry) {
-    registry.register_collector(Box::new(Cached(model)));
+    registry.register_collector(Box::new(CacheFigures(model)));
 }
 
-impl fmt::Debug for Cached {
+impl fmt::Debug for CacheFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Cached")
             .field(&self.0.cache.counts())
@@ -34,7 +34,7 @@ impl fmt::Debug for Cached {
     }
 }
 
-impl Collector for Cached {
+impl Collector for CacheFigures {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let (hits, misses) = self.0.cache.counts();
         let counted = [

@@ -15,7 +15,7 @@ use crate::cache::Cache;
 use crate::config::Config;
 use crate::error::Error;
 use crate::history::History;
-use crate::indexer::{Indexer, Known};
+use crate::indexer::{Abilities, Indexer};
 use crate::links::Links;
 use crate::outbound::{Bounds, Outbound};
 use crate::policy;
@@ -110,7 +110,9 @@ impl Model {
                 if indexer.known.load().is_none()
                     && let Some((caps, at)) = self.cache.caps(&entry.name, &indexer.source)
                 {
-                    indexer.known.store(Some(Arc::new(Known::new(caps, at))));
+                    indexer
+                        .known
+                        .store(Some(Arc::new(Abilities::new(caps, at))));
                 }
                 indexer
             },

@@ -2,7 +2,7 @@
 //!
 //! The time of an attempt is bounded by the engine, which drops the call; when there is another is not decided here.
 
-mod endpoint;
+mod address;
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use weir_search_proto::{Caps, Feed, Query, Unreadable, read_feed};
 
 use crate::judge::IndexerFault;
 
-pub(crate) use self::endpoint::Endpoint;
+pub(crate) use self::address::IndexerAddress;
 
 /// Redirects that are followed.
 const REDIRECTS: u8 = 5;
@@ -69,9 +69,9 @@ async fn read<T: Send + 'static>(
 
 impl Bounds {
     /// Which private addresses an indexer's answers, redirects and links may lead to.
-    fn reach(self, endpoint: &Endpoint) -> Reach<'_> {
+    fn reach(self, address: &IndexerAddress) -> Reach<'_> {
         match self.private {
-            true => Reach::Home(&endpoint.home),
+            true => Reach::Home(&address.home),
             false => Reach::Public,
         }
     }
@@ -87,7 +87,7 @@ impl Outbound {
     /// Asks an indexer a question; `limit` is how many releases we want at most.
     pub(crate) async fn search(
         &self,
-        endpoint: &Endpoint,
+        address: &IndexerAddress,
         query: &Query,
         limit: u32,
     ) -> Result<FeedAnswer, IndexerFault> {
@@ -95,8 +95,8 @@ impl Outbound {
         parameters.push(("extended", "1".into()));
         parameters.push(("limit", limit.to_string()));
         parameters.push(("offset", "0".into()));
-        let (body, charset) = self.document(endpoint, &parameters).await?;
-        let (said, scrub) = (charset.clone(), endpoint.scrub());
+        let (body, charset) = self.document(address, &parameters).await?;
+        let (said, scrub) = (charset.clone(), address.scrub());
         let feed = read(&body, move |body| {
             let feed = read_feed(body, said.as_deref());
             feed.map(|mut feed| {
@@ -106,7 +106,7 @@ impl Outbound {
         });
         let feed = feed
             .await
-            .map_err(|unreadable| IndexerFault::of_document(&endpoint.secrets, unreadable))?;
+            .map_err(|unreadable| IndexerFault::of_document(&address.secrets, unreadable))?;
         Ok(FeedAnswer {
             feed,
             body,
@@ -115,26 +115,26 @@ impl Outbound {
     }
 
     /// Asks an indexer what it can do.
-    pub(crate) async fn caps(&self, endpoint: &Endpoint) -> Result<Caps, IndexerFault> {
-        let (body, charset) = self.document(endpoint, &[("t", "caps".to_owned())]).await?;
+    pub(crate) async fn caps(&self, address: &IndexerAddress) -> Result<Caps, IndexerFault> {
+        let (body, charset) = self.document(address, &[("t", "caps".to_owned())]).await?;
         let caps = read(&body, move |body| Caps::read(body, charset.as_deref()));
         caps.await
-            .map_err(|unreadable| IndexerFault::of_document(&endpoint.secrets, unreadable))
+            .map_err(|unreadable| IndexerFault::of_document(&address.secrets, unreadable))
     }
 
     /// Gets the file behind a link of a release.
     pub(crate) async fn fetch(
         &self,
-        endpoint: &Endpoint,
+        address: &IndexerAddress,
         url: &SecretUrl,
     ) -> Result<Fetched, IndexerFault> {
         let request = Request {
-            proxy: endpoint.proxy.as_ref(),
+            proxy: address.proxy.as_ref(),
             body_limit: self.bounds.file_limit,
             redirects: REDIRECTS,
             reach: match self.bounds.private_links {
                 true => Reach::Everywhere,
-                false => self.bounds.reach(endpoint),
+                false => self.bounds.reach(address),
             },
             ..Request::new(url)
         };
@@ -147,25 +147,25 @@ impl Outbound {
             let text = String::from_utf8_lossy(&response.body);
             return Ok(Fetched::Magnet(text.trim().to_owned()));
         }
-        let secrets = endpoint.secrets.clone();
+        let secrets = address.secrets.clone();
         read(&response.body, move |body| check_file(&secrets, body)).await?;
         Ok(Fetched::Bytes(response.body))
     }
 
     async fn document(
         &self,
-        endpoint: &Endpoint,
+        address: &IndexerAddress,
         parameters: &[(&str, String)],
     ) -> Result<(Bytes, Option<String>), IndexerFault> {
-        let query = endpoint.query(parameters);
+        let query = address.query(parameters);
         let request = Request {
             query: &query,
-            proxy: endpoint.proxy.as_ref(),
+            proxy: address.proxy.as_ref(),
             body_limit: self.bounds.answer_limit,
             redirects: REDIRECTS,
-            reach: self.bounds.reach(endpoint),
+            reach: self.bounds.reach(address),
             accept: "application/rss+xml, application/xml, text/xml, */*;q=0.1",
-            ..Request::new(&endpoint.url)
+            ..Request::new(&address.url)
         };
         let response = self.http.get(&request).await.map_err(Fault::from)?;
         // Some say with an error's status what they say as an error document, which is never long. A status that asks
@@ -175,7 +175,7 @@ impl Outbound {
             && response.body.len() <= LONG
             && let Err(error @ Unreadable::Error(_)) = read_feed(&response.body, None)
         {
-            return Err(IndexerFault::of_document(&endpoint.secrets, error));
+            return Err(IndexerFault::of_document(&address.secrets, error));
         }
         let response = Fault::check(response)?;
         let charset = response.content_type.as_deref().and_then(charset);

@@ -2,7 +2,7 @@
 
 use weir_search_proto::{Function, Query, Term};
 
-use crate::indexer::Known;
+use crate::indexer::Abilities;
 
 /// What becomes of a question at one indexer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ const NO_ID: &str = "it does not know these ids, and the question has no text";
 const NO_TEXT: &str = "it offers no such search";
 
 /// What to ask; `only` are the categories that the operator wants from it.
-pub(crate) fn plan(known: &Known, query: &Query, only: &[u32]) -> Plan {
+pub(crate) fn plan(known: &Abilities, query: &Query, only: &[u32]) -> Plan {
     let Some(categories) = categories(known, query, only) else {
         return Plan::Nothing(NO_CATEGORY);
     };
@@ -33,7 +33,7 @@ pub(crate) fn plan(known: &Known, query: &Query, only: &[u32]) -> Plan {
 }
 
 /// Its own numbers for the categories asked for; `None` if it has none of them.
-fn categories(known: &Known, query: &Query, only: &[u32]) -> Option<Vec<u32>> {
+fn categories(known: &Abilities, query: &Query, only: &[u32]) -> Option<Vec<u32>> {
     let wanted = match (query.categories.as_slice(), only) {
         ([], only) => only.to_vec(),
         (asked, []) => asked.to_vec(),
@@ -65,7 +65,7 @@ fn categories(known: &Known, query: &Query, only: &[u32]) -> Option<Vec<u32>> {
 }
 
 /// The question in a form that the indexer takes.
-fn form(known: &Known, query: &Query) -> Result<Query, &'static str> {
+fn form(known: &Abilities, query: &Query) -> Result<Query, &'static str> {
     let caps = &known.caps;
     if query.recent() {
         // The recent releases of its kind where it has that kind; everybody has the plain form.
@@ -136,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    fn known(functions: &[(Function, &[Term])], text: &[Function]) -> Known {
+    fn known(functions: &[(Function, &[Term])], text: &[Function]) -> Abilities {
         let functions = functions
             .iter()
             .map(|(function, terms)| (*function, terms.iter().copied().collect()));
@@ -145,7 +145,7 @@ mod tests {
             name: name.into(),
             subcategories: Vec::new(),
         };
-        Known::new(
+        Abilities::new(
             Caps {
                 title: "one".into(),
                 default_limit: 100,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use weir_engine::dispatch::policy::{ClassPolicy, OnCooldown, Overflow};
 use weir_engine::dispatch::{Class, Moment, Policy, Quota, Windows};
 
-use crate::config::indexer::Indexer;
+use crate::config::indexer::IndexerEntry;
 use crate::config::{self, Config, Workers};
 
 /// A person is waiting.
@@ -26,12 +26,12 @@ pub(crate) fn class_name(class: Class) -> &'static str {
 }
 
 /// The class of a configured one.
-pub(crate) fn class(class: config::Class) -> Class {
+pub(crate) fn class(class: config::DefaultClass) -> Class {
     match class {
-        config::Class::Interactive => INTERACTIVE,
-        config::Class::Rss => RSS,
-        config::Class::Completion => COMPLETION,
-        config::Class::Background => BACKGROUND,
+        config::DefaultClass::Interactive => INTERACTIVE,
+        config::DefaultClass::Rss => RSS,
+        config::DefaultClass::Completion => COMPLETION,
+        config::DefaultClass::Background => BACKGROUND,
     }
 }
 
@@ -74,7 +74,7 @@ fn rules(share: f64, max_wait: Option<Duration>) -> ClassPolicy {
     ClassPolicy {
         gap_permille: permille(share),
         max_wait,
-        // What has a max-wait is ended by it; the others wait for the end of the rest.
+        // What has a max-wait is ended by it; the others wait for the end of the cooldown.
         on_cooldown: OnCooldown::Hold,
         overflow: Overflow::Drop,
     }
@@ -90,7 +90,7 @@ fn permille(share: f64) -> u32 {
 }
 
 /// What one indexer allows. `now` places the hour at which its days begin.
-pub(crate) fn quota(config: &Config, indexer: &Indexer, now: Moment) -> Quota {
+pub(crate) fn quota(config: &Config, indexer: &IndexerEntry, now: Moment) -> Quota {
     let limit = |limit: Option<std::num::NonZeroU32>| limit.map(std::num::NonZeroU32::get);
     let day_reset = indexer.reset_hour.map(|hour| reset(hour, now));
     Quota {

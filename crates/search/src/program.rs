@@ -27,16 +27,16 @@ pub(crate) struct Program {
 
 /// All that have asked.
 #[derive(Default)]
-pub(crate) struct Programs(Mutex<Known>);
+pub(crate) struct Programs(Mutex<HeardPrograms>);
 
 #[derive(Default)]
-struct Known {
-    by_name: HashMap<Arc<str>, Entry>,
+struct HeardPrograms {
+    by_name: HashMap<Arc<str>, HeardProgram>,
     /// The last number that was given; 0 is nobody's.
     last: u32,
 }
 
-struct Entry {
+struct HeardProgram {
     asker: Asker,
     heard: Moment,
     /// First asks in the hour that began then.
@@ -123,7 +123,7 @@ impl Programs {
     }
 }
 
-impl Known {
+impl HeardPrograms {
     fn make_room(&mut self) {
         while self.by_name.len() >= PROGRAMS {
             let oldest = self.by_name.iter().min_by_key(|(_, entry)| entry.heard);
@@ -137,7 +137,7 @@ impl Known {
     fn enter(&mut self, name: &str, now: Moment) {
         // Numbers of those that were forgotten are not given again.
         self.last = self.last.checked_add(1).unwrap_or(1);
-        let entry = Entry {
+        let entry = HeardProgram {
             asker: Asker(self.last),
             heard: now,
             first_asks: (now, 0),

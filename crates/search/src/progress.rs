@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use weir_engine::dispatch::Moment;
 
 use crate::bill::Cost;
-use crate::merge::List;
-use crate::search::{How, Place, Search, Stage, State, Tally};
+use crate::merge::ReleaseList;
+use crate::search::{AnsweredFrom, IndexerPart, PartState, Search, SearchTally, Stage};
 use crate::words::{age, at, capital, counted, grouped, took};
 
 /// What takes less than this is there at once.
@@ -24,16 +24,16 @@ pub(crate) struct Progress {
     pub(crate) deadline: Duration,
     /// Releases of all answers, each once.
     pub(crate) results: usize,
-    pub(crate) tally: Tally,
+    pub(crate) tally: SearchTally,
     /// How many indexers the results are of.
     pub(crate) giving: usize,
     /// The earliest time at which one that was not asked can be.
     pub(crate) earliest: Option<Moment>,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<IndexerLine>,
 }
 
 /// One indexer's part.
-pub(crate) struct Line {
+pub(crate) struct IndexerLine {
     pub(crate) name: String,
     pub(crate) stage: Stage,
     pub(crate) reason: String,
@@ -74,22 +74,22 @@ impl LineLook {
 
 impl Progress {
     /// `now` is the wall time in seconds since 1970.
-    pub(crate) fn of(search: &Search, list: &List, now: i64) -> Self {
-        let places = search.places();
+    pub(crate) fn of(search: &Search, list: &ReleaseList, now: i64) -> Self {
+        let parts = search.parts();
         let tally = search.tally();
         let stopped = search.stop.is_cancelled();
         let deadline = search.question.deadline;
         let elapsed = search.began_at.elapsed();
         let finished = stopped || tally.asking == 0 || Instant::now() >= search.deadline();
-        let last = places.iter().filter(|place| !place.late);
-        let last = last.map(|place| place.took).max().unwrap_or_default();
+        let last = parts.iter().filter(|part| !part.late);
+        let last = last.map(|part| part.took).max().unwrap_or_default();
         let costs = search.costs();
-        let line = |(place, cost): (&Place, &Cost)| {
-            let (releases, _) = list.counts_of(&place.indexer);
+        let line = |(part, cost): (&IndexerPart, &Cost)| {
+            let (releases, _) = list.counts_of(&part.indexer);
             let shared_with = cost.shared_with.clone();
-            Line::new(place, shared_with, releases, finished, now)
+            IndexerLine::new(part, shared_with, releases, finished, now)
         };
-        let lines: Vec<Line> = places.iter().zip(&*costs.borrow()).map(line).collect();
+        let lines: Vec<IndexerLine> = parts.iter().zip(&*costs.borrow()).map(line).collect();
         Self {
             finished,
             stopped,
@@ -205,42 +205,44 @@ impl Progress {
             "failed": tally.failed,
             "nothing": tally.nothing,
             "calls": tally.calls,
-            "indexers": self.lines.iter().map(Line::json).collect::<Vec<_>>(),
+            "indexers": self.lines.iter().map(IndexerLine::json).collect::<Vec<_>>(),
         })
     }
 }
 
-impl Line {
+impl IndexerLine {
     fn new(
-        place: &Place,
+        part: &IndexerPart,
         shared_with: Option<String>,
         releases: usize,
         finished: bool,
         now: i64,
     ) -> Self {
-        let reason = match &place.state {
-            State::Asking if !finished => String::new(),
-            state @ State::Asking => {
+        let reason = match &part.state {
+            PartState::Asking if !finished => String::new(),
+            state @ PartState::Asking => {
                 let reason = state.reason().unwrap_or_default();
                 format!("{reason}; what it says is kept for the next search")
             }
             state => state.reason().unwrap_or_default().to_owned(),
         };
-        let age = match &place.state {
-            State::Answered { part, how } => matches!(how, How::Cached(_)).then(|| part.age(now)),
-            _ => place.stale.as_ref().map(|part| part.age(now)),
+        let age = match &part.state {
+            PartState::Answered { answer, from } => {
+                matches!(from, AnsweredFrom::Cache(_)).then(|| answer.age(now))
+            }
+            _ => part.stale.as_ref().map(|answer| answer.age(now)),
         };
         Self {
-            name: place.indexer.name().to_owned(),
-            stage: place.state.stage(),
+            name: part.indexer.name().to_owned(),
+            stage: part.state.stage(),
             reason,
-            until: place.state.until(),
+            until: part.state.until(),
             releases,
-            took: place.took,
-            late: place.late,
+            took: part.took,
+            late: part.late,
             age,
             shared_with,
-            gives: place.gives(),
+            gives: part.gives(),
             finished,
         }
     }

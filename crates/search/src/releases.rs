@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use weir_search_proto::{InfoHash, Protocol, Release, category};
 
 use crate::links::Links;
-use crate::merge::{List, Merged, Source};
+use crate::merge::{Merged, ReleaseList, ReleaseSource};
 use crate::reply;
 use crate::search::ours;
 use crate::words::second;
 
 /// Which releases are wanted, and in which order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct Selection {
     /// Words that a title or an indexer's name has.
     pub(crate) filter: String,
     pub(crate) order: Order,
@@ -24,14 +24,14 @@ pub(crate) struct Wanted {
 /// An order of releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Order {
-    pub(crate) column: Column,
+    pub(crate) column: SortColumn,
     /// The other way round than one looks for first.
     pub(crate) back: bool,
 }
 
 /// What releases are ordered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) enum Column {
+pub(crate) enum SortColumn {
     Title,
     Category,
     /// Youngest first.
@@ -43,7 +43,7 @@ pub(crate) enum Column {
     Seeds,
 }
 
-impl Column {
+impl SortColumn {
     pub(crate) const ALL: [Self; 5] = [
         Self::Title,
         Self::Category,
@@ -70,7 +70,7 @@ impl Order {
             Some(name) => (name, true),
             None => (text, false),
         };
-        let mut all = Column::ALL.into_iter();
+        let mut all = SortColumn::ALL.into_iter();
         let column = all.find(|column| column.name() == name)?;
         Some(Self { column, back })
     }
@@ -83,12 +83,15 @@ impl Order {
 
     /// Whether what is less comes first.
     pub(crate) fn ascending(self) -> bool {
-        matches!(self.column, Column::Title | Column::Category | Column::Age) != self.back
+        matches!(
+            self.column,
+            SortColumn::Title | SortColumn::Category | SortColumn::Age
+        ) != self.back
     }
 }
 
 /// The wanted part of a list, and how many match.
-pub(crate) fn part<'a>(list: &'a List, wanted: &Wanted) -> (Vec<&'a Merged>, usize) {
+pub(crate) fn part<'a>(list: &'a ReleaseList, wanted: &Selection) -> (Vec<&'a Merged>, usize) {
     let words: Vec<String> = wanted
         .filter
         .split_whitespace()
@@ -102,17 +105,17 @@ pub(crate) fn part<'a>(list: &'a List, wanted: &Wanted) -> (Vec<&'a Merged>, usi
     let Order { column, back } = wanted.order;
     match column {
         // As it is.
-        Column::Age if !back => {}
+        SortColumn::Age if !back => {}
         // Those without a date stay at the end.
-        Column::Age => all.sort_by_key(|merged| (merged.published == 0, merged.published)),
-        Column::Title => sort(&mut all, back, |merged| {
+        SortColumn::Age => all.sort_by_key(|merged| (merged.published == 0, merged.published)),
+        SortColumn::Title => sort(&mut all, back, |merged| {
             list.at(merged.sources[0]).title.to_lowercase()
         }),
-        Column::Category => sort(&mut all, back, |merged| kind(list, merged)),
-        Column::Size => sort(&mut all, back, |merged| {
+        SortColumn::Category => sort(&mut all, back, |merged| kind(list, merged)),
+        SortColumn::Size => sort(&mut all, back, |merged| {
             Reverse(list.at(merged.sources[0]).size)
         }),
-        Column::Seeds => sort(&mut all, back, |merged| Reverse(seeders(list, merged))),
+        SortColumn::Seeds => sort(&mut all, back, |merged| Reverse(seeders(list, merged))),
     }
     let matching = all.len();
     let part = all.into_iter().skip(wanted.offset).take(wanted.limit);
@@ -140,7 +143,7 @@ impl<K: Ord> PartialOrd for Turned<K> {
     }
 }
 
-fn fits(list: &List, merged: &Merged, words: &[String]) -> bool {
+fn fits(list: &ReleaseList, merged: &Merged, words: &[String]) -> bool {
     words.iter().all(|word| {
         merged.sources.iter().any(|source| {
             list.at(*source).title.to_lowercase().contains(word)
@@ -150,7 +153,7 @@ fn fits(list: &List, merged: &Merged, words: &[String]) -> bool {
 }
 
 /// What it is, such as `TV / HD`; empty if nobody says.
-pub(crate) fn kind(list: &List, merged: &Merged) -> String {
+pub(crate) fn kind(list: &ReleaseList, merged: &Merged) -> String {
     let ids: Vec<u32> = merged
         .sources
         .iter()
@@ -163,30 +166,30 @@ pub(crate) fn kind(list: &List, merged: &Merged) -> String {
 }
 
 /// The most that a source has.
-pub(crate) fn seeders(list: &List, merged: &Merged) -> Option<u32> {
+pub(crate) fn seeders(list: &ReleaseList, merged: &Merged) -> Option<u32> {
     let sources = merged.sources.iter();
     sources.filter_map(|source| list.at(*source).seeders).max()
 }
 
 /// Those who have a part only, as the source with the most seeders says.
-pub(crate) fn leechers(list: &List, merged: &Merged) -> Option<u32> {
+pub(crate) fn leechers(list: &ReleaseList, merged: &Merged) -> Option<u32> {
     let best = merged.sources.iter().map(|source| list.at(*source));
     let best = best.max_by_key(|release| release.seeders)?;
     Some(best.peers?.saturating_sub(best.seeders?))
 }
 
-pub(crate) fn info_hash(list: &List, merged: &Merged) -> Option<InfoHash> {
+pub(crate) fn info_hash(list: &ReleaseList, merged: &Merged) -> Option<InfoHash> {
     let mut sources = merged.sources.iter();
     sources.find_map(|source| list.at(*source).info_hash)
 }
 
-pub(crate) fn files(list: &List, merged: &Merged) -> Option<u32> {
+pub(crate) fn files(list: &ReleaseList, merged: &Merged) -> Option<u32> {
     let mut sources = merged.sources.iter();
     sources.find_map(|source| list.at(*source).files)
 }
 
 /// A magnet link that a source gives, or one made of the info hash.
-pub(crate) fn magnet(list: &List, merged: &Merged) -> Option<String> {
+pub(crate) fn magnet(list: &ReleaseList, merged: &Merged) -> Option<String> {
     let mut sources = merged.sources.iter();
     let given = sources.find_map(|source| list.at(*source).magnet.clone());
     given.or_else(|| {
@@ -209,7 +212,7 @@ pub(crate) fn is_free(release: &Release) -> bool {
 }
 
 /// A release for programs; links begin with `origin`.
-pub(crate) fn json(links: &Links, list: &List, merged: &Merged, origin: &str) -> Value {
+pub(crate) fn json(links: &Links, list: &ReleaseList, merged: &Merged, origin: &str) -> Value {
     let first = merged.sources[0];
     let release = list.at(first);
     let sources = merged.sources.iter();
@@ -236,7 +239,7 @@ pub(crate) fn json(links: &Links, list: &List, merged: &Merged, origin: &str) ->
     })
 }
 
-fn source_json(links: &Links, list: &List, source: Source, origin: &str) -> Value {
+fn source_json(links: &Links, list: &ReleaseList, source: ReleaseSource, origin: &str) -> Value {
     let (release, of) = (list.at(source), &list.contributions[usize::from(source.of)]);
     json!({
         "indexer": of.indexer.name(),
@@ -246,13 +249,13 @@ fn source_json(links: &Links, list: &List, source: Source, origin: &str) -> Valu
         "seeders": release.seeders,
         "peers": release.peers,
         "cached": of.cached,
-        "asked": second(of.part.at).to_string(),
+        "asked": second(of.answer.at).to_string(),
         "download": reply::link(links, list, source, origin),
         "magnet": release.magnet,
     })
 }
 
-fn protocol(list: &List, source: Source) -> &'static str {
+fn protocol(list: &ReleaseList, source: ReleaseSource) -> &'static str {
     match list.indexer(source).protocol() {
         Protocol::Torrent => "torrent",
         Protocol::Nzb => "usenet",
@@ -265,7 +268,7 @@ mod tests {
 
     #[test]
     fn orders_are_read_back() {
-        for column in Column::ALL {
+        for column in SortColumn::ALL {
             for back in [false, true] {
                 let order = Order { column, back };
                 assert_eq!(Order::parse(&order.name()), Some(order));

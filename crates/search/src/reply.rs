@@ -16,7 +16,7 @@ use crate::config::indexer::Download;
 use crate::inbound::Scope;
 use crate::indexer::Indexer;
 use crate::links::{Links, file_name};
-use crate::merge::{List, Merged, Source};
+use crate::merge::{Merged, ReleaseList, ReleaseSource};
 use crate::search::ours;
 use crate::session::Frozen;
 
@@ -25,7 +25,7 @@ pub(crate) const LATER: u64 = 300;
 
 /// Which part of a list.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Page {
+pub(crate) struct FeedPage {
     pub(crate) offset: u32,
     pub(crate) limit: u32,
 }
@@ -181,7 +181,7 @@ pub(crate) fn feed(
     links: &Links,
     scope: &Scope,
     frozen: &Frozen,
-    page: Page,
+    page: FeedPage,
     origin: &str,
     path: &str,
     format: Format,
@@ -204,8 +204,8 @@ pub(crate) fn feed(
         .iter()
         .skip(page.offset as usize)
         .take(page.limit as usize);
-    let shown: Vec<Shown<'_>> = shown
-        .map(|merged| Shown::new(links, list, merged, origin))
+    let shown: Vec<FeedItem<'_>> = shown
+        .map(|merged| FeedItem::new(links, list, merged, origin))
         .collect();
     let items = || shown.iter().map(|shown| shown.item(scope.protocol));
     let mut response = document(
@@ -221,7 +221,7 @@ pub(crate) fn feed(
 }
 
 /// What an item is written from.
-struct Shown<'a> {
+struct FeedItem<'a> {
     release: std::borrow::Cow<'a, weir_search_proto::Release>,
     guid: String,
     download: String,
@@ -231,8 +231,8 @@ struct Shown<'a> {
     also: Vec<&'a str>,
 }
 
-impl<'a> Shown<'a> {
-    fn new(links: &Links, list: &'a List, merged: &Merged, origin: &str) -> Self {
+impl<'a> FeedItem<'a> {
+    fn new(links: &Links, list: &'a ReleaseList, merged: &Merged, origin: &str) -> Self {
         let first = merged.sources[0];
         let (release, indexer) = (list.at(first), list.indexer(first));
         let mut also: Vec<&str> = merged.sources[1..]
@@ -279,7 +279,7 @@ fn adds(other: &weir_search_proto::Release, release: &weir_search_proto::Release
 }
 
 /// What the preferred source does not say and another does.
-fn complete(release: &mut weir_search_proto::Release, list: &List, merged: &Merged) {
+fn complete(release: &mut weir_search_proto::Release, list: &ReleaseList, merged: &Merged) {
     for source in &merged.sources {
         let other = list.at(*source);
         release.published = release.published.or(other.published);
@@ -291,7 +291,7 @@ fn complete(release: &mut weir_search_proto::Release, list: &List, merged: &Merg
 }
 
 /// What clients know a release by: its info hash, else what its source calls it.
-pub(crate) fn guid(list: &List, merged: &Merged) -> String {
+pub(crate) fn guid(list: &ReleaseList, merged: &Merged) -> String {
     let hash = merged
         .sources
         .iter()
@@ -300,7 +300,7 @@ pub(crate) fn guid(list: &List, merged: &Merged) -> String {
         return format!("weir:{hash}");
     }
     // Not the preferred source, which changes with the indexers' health.
-    let rank = |source: &&Source| {
+    let rank = |source: &&ReleaseSource| {
         let indexer = list.indexer(**source);
         (indexer.config.priority, indexer.number)
     };
@@ -316,7 +316,12 @@ pub(crate) fn guid(list: &List, merged: &Merged) -> String {
 }
 
 /// Our link to a source's file, or its magnet link where there is no file or the operator prefers that.
-pub(crate) fn link(links: &Links, list: &List, source: Source, origin: &str) -> String {
+pub(crate) fn link(
+    links: &Links,
+    list: &ReleaseList,
+    source: ReleaseSource,
+    origin: &str,
+) -> String {
     let (release, indexer) = (list.at(source), list.indexer(source));
     let magnet = release.magnet.as_deref();
     let prefers_magnet = indexer.config.download == Download::Magnet;

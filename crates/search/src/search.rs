@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 use weir_engine::dispatch::{Class, Moment, UpstreamId};
 use weir_search_proto::{Mapping, Query, Release};
 
+use crate::answer::IndexerAnswer;
 use crate::bill::{Bill, Cost};
 use crate::indexer::Indexer;
-use crate::merge::{Contribution, List};
-use crate::part::Part;
+use crate::merge::{MergeInput, ReleaseList};
 use crate::words::unix;
 
 /// Names a search in addresses; nobody guesses another's.
@@ -36,7 +36,7 @@ impl std::fmt::Display for SearchId {
 }
 
 /// A question to some indexers.
-pub(crate) struct Question {
+pub(crate) struct SearchQuestion {
     pub(crate) query: Query,
     /// Who is asked.
     pub(crate) scope: Vec<Arc<Indexer>>,
@@ -56,15 +56,15 @@ pub(crate) struct Question {
 /// A search.
 pub(crate) struct Search {
     pub(crate) id: SearchId,
-    pub(crate) question: Question,
+    pub(crate) question: SearchQuestion,
     pub(crate) began: Moment,
     pub(crate) began_at: Instant,
-    places: Mutex<Vec<Place>>,
+    parts: Mutex<Vec<IndexerPart>>,
     /// The releases, as they were after so many changes: many look at the same.
-    merged: Mutex<Option<(u64, Arc<List>)>>,
+    merged: Mutex<Option<(u64, Arc<ReleaseList>)>>,
     /// Counts changes.
     changes: watch::Sender<u64>,
-    /// What each of its indexers costs, in the order of the places.
+    /// What each of its indexers costs, in the order of the parts.
     costs: watch::Receiver<Vec<Cost>>,
     /// Nobody wants it any more.
     pub(crate) stop: CancellationToken,
@@ -74,11 +74,11 @@ pub(crate) struct Search {
 
 /// One indexer's part in a search.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct IndexerPart {
     pub(crate) indexer: Arc<Indexer>,
-    pub(crate) state: State,
+    pub(crate) state: PartState,
     /// An older answer, which serves until there is a new one.
-    pub(crate) stale: Option<Arc<Part>>,
+    pub(crate) stale: Option<Arc<IndexerAnswer>>,
     /// When its state was last changed, after the start.
     pub(crate) took: Duration,
     /// The answer came when nobody waited for it any more.
@@ -87,11 +87,14 @@ pub(crate) struct Place {
 
 /// How far an indexer is.
 #[derive(Clone)]
-pub(crate) enum State {
+pub(crate) enum PartState {
     /// Its answer is awaited.
     Asking,
     /// It answered.
-    Answered { part: Arc<Part>, how: How },
+    Answered {
+        answer: Arc<IndexerAnswer>,
+        from: AnsweredFrom,
+    },
     /// There was nothing to ask it; the answer accounts for it all the same.
     Nothing(&'static str),
     /// It was not asked.
@@ -146,14 +149,14 @@ impl Stage {
     }
 }
 
-impl State {
+impl PartState {
     pub(crate) fn stage(&self) -> Stage {
         match self {
             Self::Asking => Stage::Asking,
-            Self::Answered { how, .. } => match how {
-                How::Asked => Stage::Answered,
-                How::Shared => Stage::Shared,
-                How::Cached(_) => Stage::Cached,
+            Self::Answered { from, .. } => match from {
+                AnsweredFrom::Call => Stage::Answered,
+                AnsweredFrom::SharedCall => Stage::Shared,
+                AnsweredFrom::Cache(_) => Stage::Cached,
             },
             Self::Nothing(_) => Stage::Nothing,
             Self::Skipped { .. } => Stage::Skipped,
@@ -182,18 +185,18 @@ impl State {
 
 /// Where an answer came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum AnsweredFrom {
     /// A call for this search.
-    Asked,
+    Call,
     /// A call that another asked for.
-    Shared,
+    SharedCall,
     /// The cache, this old in seconds.
-    Cached(i64),
+    Cache(i64),
 }
 
 /// Figures of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct SearchTally {
     pub(crate) asked: usize,
     pub(crate) answered: usize,
     pub(crate) nothing: usize,
@@ -210,22 +213,22 @@ pub(crate) struct Tally {
 
 impl Search {
     /// A search that is just begun, and the bills for those who see to it.
-    pub(crate) fn new(id: SearchId, question: Question, began: Moment) -> (Self, Vec<Bill>) {
-        let place = |indexer: &Arc<Indexer>| Place {
+    pub(crate) fn new(id: SearchId, question: SearchQuestion, began: Moment) -> (Self, Vec<Bill>) {
+        let part = |indexer: &Arc<Indexer>| IndexerPart {
             indexer: indexer.clone(),
-            state: State::Asking,
+            state: PartState::Asking,
             stale: None,
             took: Duration::ZERO,
             late: false,
         };
-        let places: Vec<Place> = question.scope.iter().map(place).collect();
-        let (bills, costs) = Bill::open(places.len());
+        let parts: Vec<IndexerPart> = question.scope.iter().map(part).collect();
+        let (bills, costs) = Bill::open(parts.len());
         let search = Self {
             id,
             question,
             began,
             began_at: Instant::now(),
-            places: Mutex::new(places),
+            parts: Mutex::new(parts),
             merged: Mutex::default(),
             changes: watch::Sender::new(0),
             costs,
@@ -240,8 +243,8 @@ impl Search {
         self.began_at + self.question.deadline
     }
 
-    pub(crate) fn places(&self) -> Vec<Place> {
-        self.places.lock().clone()
+    pub(crate) fn parts(&self) -> Vec<IndexerPart> {
+        self.parts.lock().clone()
     }
 
     /// How many changes there were; waits for further ones.
@@ -249,48 +252,48 @@ impl Search {
         self.changes.subscribe()
     }
 
-    pub(crate) fn set(&self, place: usize, state: State) {
+    pub(crate) fn set(&self, at: usize, state: PartState) {
         let took = self.began_at.elapsed();
-        let mut places = self.places.lock();
-        let place = &mut places[place];
-        let was_given_up = !matches!(place.state, State::Asking);
-        place.late = matches!(state, State::Answered { .. })
+        let mut parts = self.parts.lock();
+        let part = &mut parts[at];
+        let was_given_up = !matches!(part.state, PartState::Asking);
+        part.late = matches!(state, PartState::Answered { .. })
             && (was_given_up || took > self.question.deadline);
-        place.state = state;
-        place.took = took;
-        drop(places);
+        part.state = state;
+        part.took = took;
+        drop(parts);
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    pub(crate) fn set_stale(&self, place: usize, part: Arc<Part>) {
-        self.places.lock()[place].stale = Some(part);
+    pub(crate) fn set_stale(&self, at: usize, answer: Arc<IndexerAnswer>) {
+        self.parts.lock()[at].stale = Some(answer);
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    /// What each indexer costs, in the order of the places.
+    /// What each indexer costs, in the order of the parts.
     pub(crate) fn costs(&self) -> watch::Receiver<Vec<Cost>> {
         self.costs.clone()
     }
 
     /// Those who have something to be asked.
     pub(crate) fn wanted(&self) -> Vec<Arc<Indexer>> {
-        let places = self.places.lock();
-        let wanted = places
+        let parts = self.parts.lock();
+        let wanted = parts
             .iter()
-            .filter(|place| !matches!(place.state, State::Nothing(_)));
-        wanted.map(|place| place.indexer.clone()).collect()
+            .filter(|part| !matches!(part.state, PartState::Nothing(_)));
+        wanted.map(|part| part.indexer.clone()).collect()
     }
 
-    /// Whether the answer at this place is still awaited.
-    pub(crate) fn is_asking(&self, place: usize) -> bool {
-        matches!(self.places.lock()[place].state, State::Asking)
+    /// Whether the answer of the indexer at this position is still awaited.
+    pub(crate) fn is_asking(&self, at: usize) -> bool {
+        matches!(self.parts.lock()[at].state, PartState::Asking)
     }
 
     pub(crate) fn is_running(&self) -> bool {
-        let places = self.places.lock();
-        places
+        let parts = self.parts.lock();
+        parts
             .iter()
-            .any(|place| matches!(place.state, State::Asking))
+            .any(|part| matches!(part.state, PartState::Asking))
     }
 
     /// Waits until nobody is asked any more, or until then.
@@ -309,19 +312,19 @@ impl Search {
         let _ = tokio::time::timeout_at(until, all).await;
     }
 
-    pub(crate) fn tally(&self) -> Tally {
-        let mut tally = Tally::default();
-        for place in self.places.lock().iter() {
+    pub(crate) fn tally(&self) -> SearchTally {
+        let mut tally = SearchTally::default();
+        for part in self.parts.lock().iter() {
             tally.asked += 1;
-            match &place.state {
-                State::Asking => tally.asking += 1,
-                State::Answered { .. } => tally.answered += 1,
-                State::Nothing(_) => tally.nothing += 1,
-                State::Skipped { .. } => tally.skipped += 1,
-                State::Failed { .. } => tally.failed += 1,
+            match &part.state {
+                PartState::Asking => tally.asking += 1,
+                PartState::Answered { .. } => tally.answered += 1,
+                PartState::Nothing(_) => tally.nothing += 1,
+                PartState::Skipped { .. } => tally.skipped += 1,
+                PartState::Failed { .. } => tally.failed += 1,
             }
-            let answered = matches!(place.state, State::Answered { .. });
-            tally.stale += usize::from(!answered && place.stale.is_some());
+            let answered = matches!(part.state, PartState::Answered { .. });
+            tally.stale += usize::from(!answered && part.stale.is_some());
         }
         for cost in self.costs.borrow().iter() {
             tally.calls += cost.calls as usize;
@@ -331,7 +334,7 @@ impl Search {
     }
 
     /// All releases that are there now. `healthy` says whether an indexer could be asked for a file.
-    pub(crate) fn list(&self, healthy: impl Fn(&Indexer) -> bool) -> Arc<List> {
+    pub(crate) fn list(&self, healthy: impl Fn(&Indexer) -> bool) -> Arc<ReleaseList> {
         // Read first: what changes while it is merged is merged next time.
         let changes = *self.changes.borrow();
         let mut merged = self.merged.lock();
@@ -345,27 +348,29 @@ impl Search {
 
     /// Bytes that its answers hold in memory, about.
     pub(crate) fn weight(&self) -> usize {
-        let places = self.places.lock();
-        let answer = |place: &Place| match &place.state {
-            State::Answered { part, .. } => part.weight,
-            _ => place.stale.as_ref().map_or(0, |part| part.weight),
+        let parts = self.parts.lock();
+        let weight = |part: &IndexerPart| match &part.state {
+            PartState::Answered { answer, .. } => answer.weight,
+            _ => part.stale.as_ref().map_or(0, |answer| answer.weight),
         };
-        places.iter().map(answer).sum()
+        parts.iter().map(weight).sum()
     }
 
-    fn merge(&self, healthy: impl Fn(&Indexer) -> bool) -> List {
+    fn merge(&self, healthy: impl Fn(&Indexer) -> bool) -> ReleaseList {
         let contributions = self
-            .places()
+            .parts()
             .into_iter()
-            .filter_map(|place| {
-                let (part, cached) = match place.state {
-                    State::Answered { part, how } => (part, matches!(how, How::Cached(_))),
-                    _ => (place.stale?, true),
+            .filter_map(|part| {
+                let (answer, cached) = match part.state {
+                    PartState::Answered { answer, from } => {
+                        (answer, matches!(from, AnsweredFrom::Cache(_)))
+                    }
+                    _ => (part.stale?, true),
                 };
-                let healthy = healthy(&place.indexer);
-                Some(Contribution {
-                    indexer: place.indexer,
-                    part,
+                let healthy = healthy(&part.indexer);
+                Some(MergeInput {
+                    indexer: part.indexer,
+                    answer,
                     cached,
                     healthy,
                 })
@@ -373,7 +378,7 @@ impl Search {
             .collect();
         // Most releases of an indexer are in the categories of the one before.
         let mut last: Option<(UpstreamId, Vec<u32>, bool)> = None;
-        List::of(contributions, |contribution, release| {
+        ReleaseList::of(contributions, |contribution, release| {
             let indexer = &*contribution.indexer;
             if !self.fits(indexer, release) {
                 return false;
@@ -447,10 +452,10 @@ pub(crate) fn ours(indexer: &Indexer, release: &Release) -> Vec<u32> {
     ours
 }
 
-impl Place {
+impl IndexerPart {
     /// Whether its answer is part of the list, fresh or old.
     pub(crate) fn gives(&self) -> bool {
-        matches!(self.state, State::Answered { .. }) || self.stale.is_some()
+        matches!(self.state, PartState::Answered { .. }) || self.stale.is_some()
     }
 }
 
@@ -459,12 +464,12 @@ mod tests {
     use weir_search_proto::Function;
 
     use super::*;
-    use crate::merge::tests::{part, release};
+    use crate::merge::tests::{input, release};
 
     /// The titles that a query leaves of some releases, at this time.
     fn left(query: Query, releases: Vec<Release>, now: i64) -> Vec<String> {
-        let answer = part(1, releases);
-        let question = Question {
+        let answer = input(1, releases);
+        let question = SearchQuestion {
             query,
             scope: vec![answer.indexer],
             class: crate::policy::INTERACTIVE,
@@ -479,8 +484,8 @@ mod tests {
         };
         let began = Moment(0) + Duration::from_secs(now as u64);
         let (search, _) = Search::new(SearchId(1), question, began);
-        let (part, how) = (answer.part, How::Asked);
-        search.set(0, State::Answered { part, how });
+        let (answer, from) = (answer.answer, AnsweredFrom::Call);
+        search.set(0, PartState::Answered { answer, from });
         let list = search.list(|_| true);
         let titles = list.releases.iter();
         titles

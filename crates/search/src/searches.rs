@@ -44,14 +44,14 @@ mod tests {
     use weir_search_proto::{Function, Query};
 
     use super::*;
-    use crate::merge::tests::{part, release};
+    use crate::merge::tests::{input, release};
     use crate::policy;
     use crate::program::Programs;
-    use crate::search::{How, Question, State};
+    use crate::search::{AnsweredFrom, PartState, SearchQuestion};
 
     fn answered(id: u64) -> Arc<Search> {
-        let answer = part(1, vec![release("a", 1, None)]);
-        let question = Question {
+        let answer = input(1, vec![release("a", 1, None)]);
+        let question = SearchQuestion {
             query: Query::new(Function::Search),
             scope: vec![answer.indexer],
             class: policy::INTERACTIVE,
@@ -62,8 +62,8 @@ mod tests {
             deadline: Duration::from_secs(15),
         };
         let (search, _) = Search::new(SearchId(id), question, Moment(0));
-        let (part, how) = (answer.part, How::Asked);
-        search.set(0, State::Answered { part, how });
+        let (answer, from) = (answer.answer, AnsweredFrom::Call);
+        search.set(0, PartState::Answered { answer, from });
         Arc::new(search)
     }
 
@@ -88,7 +88,7 @@ mod tests {
         let search = answered(1);
         let first = search.list(|_| true);
         assert!(Arc::ptr_eq(&first, &search.list(|_| true)));
-        search.set(0, State::Nothing("a test"));
+        search.set(0, PartState::Nothing("a test"));
         let second = search.list(|_| true);
         assert_eq!((first.releases.len(), second.releases.len()), (1, 0));
     }

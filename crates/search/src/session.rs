@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use weir_search_proto::{Query, Skipped};
 
-use crate::merge::List;
+use crate::merge::ReleaseList;
 
 /// Answers that are kept.
 const MOST: usize = 500;
@@ -25,7 +25,7 @@ pub(crate) struct SessionKey {
 
 /// An answer as it was given.
 pub(crate) struct Frozen {
-    pub(crate) list: Arc<List>,
+    pub(crate) list: Arc<ReleaseList>,
     pub(crate) skipped: Vec<Skipped>,
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use weir_search_proto::Function;
 
     use super::*;
-    use crate::merge::tests::{part, release};
+    use crate::merge::tests::{input, release};
 
     fn key(program: &str) -> SessionKey {
         SessionKey {
@@ -83,9 +83,9 @@ mod tests {
     }
 
     fn frozen() -> Arc<Frozen> {
-        let answer = part(1, vec![release("a", 1, None)]);
+        let answer = input(1, vec![release("a", 1, None)]);
         Arc::new(Frozen {
-            list: Arc::new(List::of(vec![answer], |_, _| true)),
+            list: Arc::new(ReleaseList::of(vec![answer], |_, _| true)),
             skipped: Vec::new(),
         })
     }

@@ -32,7 +32,7 @@ use self::world::*;
 use crate::config::{Config, indexer as entries};
 use crate::policy::policy;
 use crate::policy::{BACKGROUND, COMPLETION, INTERACTIVE, RSS};
-use crate::search::{How, Question, Search, State};
+use crate::search::{AnsweredFrom, PartState, Search, SearchQuestion};
 use crate::{Front, Storage};
 
 /// An indexer in memory; those of different numbers stand apart.
@@ -60,12 +60,12 @@ fn named(indexers: &[Indexer]) -> Config {
 
 impl World {
     /// A question of a program to all torrent indexers.
-    fn question(&self, query: &str, class: Class) -> Question {
+    fn question(&self, query: &str, class: Class) -> SearchQuestion {
         let Ok(Request::Search(asked)) = parse_request(query).request else {
             panic!("{query} is no search");
         };
         let model = &self.front.views.model;
-        Question {
+        SearchQuestion {
             query: asked.query,
             scope: model.all_of(Protocol::Torrent),
             class,
@@ -96,8 +96,8 @@ fn words(asked: &[Asked]) -> Vec<String> {
 
 /// How far each indexer is, in a word.
 fn standings(search: &Search) -> Vec<&'static str> {
-    let places = search.places();
-    places
+    let parts = search.parts();
+    parts
         .iter()
         .map(|place| place.state.stage().name())
         .collect()

@@ -6,8 +6,8 @@ use weir_engine::dispatch::{Asker, UpstreamId};
 use weir_engine::{Call, Engine, Listed};
 use weir_web::Upstreams;
 
-use crate::call::Probing;
-use crate::config::indexer::{self as config, Download, Kind};
+use crate::call::ProbeCall;
+use crate::config::indexer::{Download, IndexerEntry, IndexerKind};
 use crate::indexer::Indexer;
 use crate::model::Model;
 use crate::policy::CLASSES;
@@ -15,9 +15,9 @@ use crate::policy::CLASSES;
 const WEEK: i64 = 7 * 24 * 60 * 60;
 
 impl Listed for Indexer {
-    type Entry = config::Indexer;
+    type Entry = IndexerEntry;
 
-    fn entry(&self) -> &config::Indexer {
+    fn entry(&self) -> &IndexerEntry {
         &self.config
     }
 
@@ -25,16 +25,16 @@ impl Listed for Indexer {
         self.upstream
     }
 
-    fn name(entry: &config::Indexer) -> &str {
+    fn name(entry: &IndexerEntry) -> &str {
         &entry.name
     }
 
-    fn leads_elsewhere(before: &config::Indexer, now: &config::Indexer) -> bool {
+    fn leads_elsewhere(before: &IndexerEntry, now: &IndexerEntry) -> bool {
         !before.leads_where(now)
     }
 
     fn look_up_anew(&self) {
-        self.endpoint.look_up_anew();
+        self.address.look_up_anew();
     }
 }
 
@@ -59,7 +59,7 @@ impl Upstreams for IndexerViews {
         let model = self.0.clone();
         self.0
             .indexers
-            .probe(upstream, |indexer| Probing { model, indexer })
+            .probe(upstream, |indexer| ProbeCall { model, indexer })
     }
 
     fn classes(&self) -> &'static [&'static str] {
@@ -73,8 +73,8 @@ impl Upstreams for IndexerViews {
         };
         let config = &indexer.config;
         let kind = match config.kind {
-            Kind::Torznab => "Torznab, torrents",
-            Kind::Newznab => "Newznab, Usenet",
+            IndexerKind::Torznab => "Torznab, torrents",
+            IndexerKind::Newznab => "Newznab, Usenet",
         };
         let download = match config.download {
             Download::Proxy => "through Weir",

@@ -7,18 +7,18 @@ use tokio::time::MissedTickBehavior;
 use weir_engine::dispatch::Class;
 use weir_engine::dispatch::policy::Budget;
 
-use crate::ask::Ask;
 use crate::config::Config;
 use crate::downloads::Downloads;
 use crate::fanout::Fanout;
+use crate::form::SearchForm;
 use crate::indexer::Indexer;
 use crate::lifetime::Lifetime;
-use crate::merge::List;
+use crate::merge::ReleaseList;
 use crate::model::{Model, Numbers};
 use crate::policy::INTERACTIVE;
 use crate::program::Program;
 use crate::progress::Progress;
-use crate::search::{Question, Search};
+use crate::search::{Search, SearchQuestion};
 use crate::searches::Searches;
 use crate::session::Sessions;
 use crate::words::seconds;
@@ -67,14 +67,14 @@ impl Views {
     /// With a sentence that says what is wrong.
     pub(crate) fn search_for(
         &self,
-        ask: &Ask,
+        ask: &SearchForm,
         program: Program,
         address: String,
     ) -> Result<Arc<Search>, String> {
         let query = ask.query()?;
         let scope = ask.scope(&self.model.indexers.all())?;
         let config = self.model.config.load();
-        let search = self.fanout.begin(Question {
+        let search = self.fanout.begin(SearchQuestion {
             query,
             scope,
             class: INTERACTIVE,
@@ -107,12 +107,12 @@ impl Views {
     }
 
     /// All releases of a search that are there now.
-    pub(crate) fn list(&self, search: &Search) -> Arc<List> {
+    pub(crate) fn list(&self, search: &Search) -> Arc<ReleaseList> {
         self.fanout.list(search)
     }
 
     /// How far a search is.
-    pub(crate) fn progress(&self, search: &Search, list: &List) -> Progress {
+    pub(crate) fn progress(&self, search: &Search, list: &ReleaseList) -> Progress {
         Progress::of(search, list, self.model.wall())
     }
 

@@ -63,14 +63,14 @@ fn answer(views: Arc<Views>, search: Arc<Search>) -> Response {
 }
 
 /// Where a reader of a search is.
-struct Reader {
+struct EventReader {
     views: Arc<Views>,
     search: Arc<Search>,
     changes: watch::Receiver<u64>,
-    next: Next,
+    next: NextEvent,
 }
 
-enum Next {
+enum NextEvent {
     /// The whole, as it is now.
     First,
     /// What changes.
@@ -82,11 +82,11 @@ enum Next {
 
 fn events(views: Arc<Views>, search: Arc<Search>) -> impl Stream<Item = Result<Event, Infallible>> {
     let changes = search.watch();
-    let reader = Reader {
+    let reader = EventReader {
         views,
         search,
         changes,
-        next: Next::First,
+        next: NextEvent::First,
     };
     stream::unfold(reader, |mut reader| async move {
         let event = reader.event().await?;
@@ -94,23 +94,23 @@ fn events(views: Arc<Views>, search: Arc<Search>) -> impl Stream<Item = Result<E
     })
 }
 
-impl Reader {
+impl EventReader {
     async fn event(&mut self) -> Option<Event> {
         match self.next {
-            Next::First => {}
-            Next::Change => self.changed().await,
-            Next::Done => {
-                self.next = Next::Nothing;
+            NextEvent::First => {}
+            NextEvent::Change => self.changed().await,
+            NextEvent::Done => {
+                self.next = NextEvent::Nothing;
                 return Some(Event::default().event("done").data("{}"));
             }
-            Next::Nothing => return None,
+            NextEvent::Nothing => return None,
         }
         let number = *self.changes.borrow_and_update();
         let list = self.views.list(&self.search);
         let progress = self.views.progress(&self.search, &list);
         self.next = match progress.finished {
-            true => Next::Done,
-            false => Next::Change,
+            true => NextEvent::Done,
+            false => NextEvent::Change,
         };
         let body = progress.json(&self.search).to_string();
         let event = Event::default().event("state").retry(RETRY);

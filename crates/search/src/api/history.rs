@@ -22,7 +22,7 @@ const MOST: u32 = 500;
 /// What an address asks for.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct View {
+pub(crate) struct HistoryView {
     /// `searches` or `grabs`.
     pub(crate) kind: String,
     pub(crate) before: String,
@@ -35,7 +35,7 @@ pub(crate) struct View {
     limit: String,
 }
 
-impl View {
+impl HistoryView {
     /// Whether downloads are wanted.
     pub(crate) fn grabs(&self) -> bool {
         self.kind == "grabs"
@@ -88,7 +88,7 @@ fn day(text: &str) -> Option<(i64, i64)> {
 /// `GET /api/v1/history`.
 pub(super) async fn list(
     State(views): State<Arc<Views>>,
-    Query(view): Query<View>,
+    Query(view): Query<HistoryView>,
 ) -> Result<Json<Value>, Failure> {
     let filter = view.filter().map_err(|mistake| {
         wrong(
@@ -139,10 +139,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_gets_a_sentence() {
-        let view = |before: &str, kind: &str| View {
+        let view = |before: &str, kind: &str| HistoryView {
             before: before.to_owned(),
             kind: kind.to_owned(),
-            ..View::default()
+            ..HistoryView::default()
         };
         assert!(view("x", "").filter().is_err());
         assert!(view("", "news").filter().is_err());

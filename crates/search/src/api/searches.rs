@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use weir_web::{Failure, Visitor};
 
 use super::{find, wrong};
-use crate::ask::Ask;
+use crate::form::SearchForm;
 use crate::inbound::text;
 use crate::program;
-use crate::releases::{self, Order, Wanted};
+use crate::releases::{self, Order, Selection};
 use crate::views::Views;
 
 /// Searches that are listed.
@@ -27,7 +27,7 @@ const LIMIT: usize = 100;
 /// What is sent to begin a search.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Body {
+struct SearchBody {
     query: String,
     categories: Vec<u32>,
     indexers: Vec<String>,
@@ -40,7 +40,7 @@ struct Body {
 /// Which part of the releases.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct View {
+pub(super) struct ReleaseView {
     limit: String,
     offset: String,
     sort: String,
@@ -54,7 +54,7 @@ pub(super) async fn begin(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Failure> {
-    let body: Body = read(&body).map_err(|error| {
+    let body: SearchBody = read(&body).map_err(|error| {
         wrong(
             format!("The body cannot be read: {error}."),
             "Send JSON such as {\"query\": \"words\", \"categories\": [5000], \"indexers\": []}.",
@@ -75,7 +75,7 @@ pub(super) async fn begin(
         terms.insert(name, value);
     }
     let categories: Vec<String> = body.categories.iter().map(u32::to_string).collect();
-    let ask = Ask {
+    let ask = SearchForm {
         words: body.query,
         categories: categories.join(","),
         indexers: body.indexers,
@@ -103,7 +103,7 @@ pub(super) async fn begin(
 }
 
 /// An object, with no field that is not known.
-fn read(body: &[u8]) -> serde_json::Result<Body> {
+fn read(body: &[u8]) -> serde_json::Result<SearchBody> {
     let fields: serde_json::Map<String, Value> = serde_json::from_slice(body)?;
     serde_json::from_value(Value::Object(fields))
 }
@@ -126,7 +126,7 @@ pub(super) async fn list(State(views): State<Arc<Views>>) -> Json<Value> {
 pub(super) async fn one(
     State(views): State<Arc<Views>>,
     Path(id): Path<String>,
-    Query(view): Query<View>,
+    Query(view): Query<ReleaseView>,
     visitor: Visitor,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Failure> {
@@ -156,8 +156,8 @@ pub(super) async fn stop(
     Ok(StatusCode::NO_CONTENT)
 }
 
-impl View {
-    fn wanted(&self, views: &Views) -> Result<Wanted, Failure> {
+impl ReleaseView {
+    fn wanted(&self, views: &Views) -> Result<Selection, Failure> {
         let number = |name: &str, text: &str, default: usize| match text {
             "" => Ok(default),
             text => text
@@ -174,7 +174,7 @@ impl View {
             })?,
         };
         let most = usize::try_from(views.model.config.load().page_max.get()).unwrap_or(usize::MAX);
-        Ok(Wanted {
+        Ok(Selection {
             filter: self.filter.clone(),
             order,
             offset: number("offset", &self.offset, 0)?,

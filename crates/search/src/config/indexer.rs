@@ -7,7 +7,7 @@ use weir_config::{Field, Fields, Item, Secret, SecretUrl, Table, check, choices}
 
 /// A search upstream.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Indexer {
+pub struct IndexerEntry {
     /// Its name in pages, paths, logs and metrics.
     pub name: String,
     /// Where its API is.
@@ -15,7 +15,7 @@ pub struct Indexer {
     /// Its API key.
     pub api_key: Option<Secret>,
     /// Its protocol.
-    pub kind: Kind,
+    pub kind: IndexerKind,
     /// Lower comes first when releases are merged.
     pub priority: u32,
     /// Time between two calls, instead of the section's.
@@ -36,14 +36,14 @@ pub struct Indexer {
     pub download: Download,
 }
 
-impl Indexer {
+impl IndexerEntry {
     /// An indexer with all other keys at their defaults.
     pub fn new(name: &str, url: SecretUrl) -> Self {
         Self {
             name: name.to_owned(),
             url,
             api_key: None,
-            kind: Kind::Torznab,
+            kind: IndexerKind::Torznab,
             priority: 25,
             min_request_interval: None,
             limits: IndexerLimits::default(),
@@ -79,7 +79,7 @@ pub struct IndexerLimits {
 
 choices! {
     /// The protocol of an indexer.
-    pub enum Kind {
+    pub enum IndexerKind {
         /// Torrents.
         Torznab = "torznab",
         /// Usenet.
@@ -99,7 +99,7 @@ choices! {
     }
 }
 
-type Limit = Field<Option<NonZeroU32>>;
+type LimitField = Field<Option<NonZeroU32>>;
 
 const NAME: Field<String> = Field::needed(
     "name",
@@ -108,7 +108,7 @@ const NAME: Field<String> = Field::needed(
 .check(|name| check::path_word(name));
 const URL: Field<SecretUrl> = Field::needed("url", "URL of its API.").check(check::web_url);
 const API_KEY: Field<Option<Secret>> = Field::new("api_key", "null", "Its API key.");
-const KIND: Field<Kind> = Field::new("kind", "torznab", "torznab or newznab.");
+const KIND: Field<IndexerKind> = Field::new("kind", "torznab", "torznab or newznab.");
 const PRIORITY: Field<u32> = Field::new(
     "priority",
     "25",
@@ -119,15 +119,16 @@ const MIN_REQUEST_INTERVAL: Field<Option<Duration>> = Field::new(
     "null",
     "Minimum time between two calls; null for search.min_request_interval.",
 );
-const PER_MINUTE: Limit = Field::new("per_minute", "null", "Queries that it allows per minute.");
-const PER_HOUR: Limit = Field::new("per_hour", "null", "Queries that it allows per hour.");
-const PER_DAY: Limit = Field::new("per_day", "null", "Queries that it allows per day.");
-const GRABS_PER_HOUR: Limit = Field::new(
+const PER_MINUTE: LimitField =
+    Field::new("per_minute", "null", "Queries that it allows per minute.");
+const PER_HOUR: LimitField = Field::new("per_hour", "null", "Queries that it allows per hour.");
+const PER_DAY: LimitField = Field::new("per_day", "null", "Queries that it allows per day.");
+const GRABS_PER_HOUR: LimitField = Field::new(
     "grabs_per_hour",
     "null",
     "Downloads that it allows per hour.",
 );
-const GRABS_PER_DAY: Limit =
+const GRABS_PER_DAY: LimitField =
     Field::new("grabs_per_day", "null", "Downloads that it allows per day.");
 const RESET_HOUR: Field<Option<u32>> = Field::new("reset_hour", "null", "Hour of the day (UTC, 0 to 23) when its daily counts start again at 0; null counts the last 24 hours.")
     .check(|hour| if hour.is_some_and(|hour| hour > 23) { Err("an hour from 0 to 23") } else { Ok(()) });
@@ -156,7 +157,7 @@ const DOWNLOAD: Field<Download> = Field::new(
     "How clients download releases: proxy (through Weir), redirect (from the indexer) or magnet (a magnet link if there is one).",
 );
 
-impl Item for Indexer {
+impl Item for IndexerEntry {
     const TABLE: &'static Table = &Table {
         key: "indexers",
         doc: "The indexers that are searched.",

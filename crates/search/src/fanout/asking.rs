@@ -8,16 +8,16 @@ use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Class, Job, Wait};
 use weir_engine::{Ended, Follower};
 
+use crate::answer::{AnswerKey, IndexerAnswer, SearchAnswer};
 use crate::bill::Bill;
-use crate::call::Searching;
+use crate::call::SearchCall;
 use crate::config::Config;
-use crate::indexer::{Indexer, Known};
+use crate::indexer::{Abilities, Indexer};
 use crate::model::Model;
-use crate::no_answer::{NoAnswer, skip, skipped};
-use crate::part::{Answer, Part, PartKey};
 use crate::plan::{Plan, plan};
 use crate::policy::{COMPLETION, INTERACTIVE, RSS};
-use crate::search::{How, Question, Search, State};
+use crate::search::{AnsweredFrom, PartState, Search, SearchQuestion};
+use crate::unanswered::{Unanswered, skip, skipped};
 use crate::words::seconds;
 
 use super::Fanout;
@@ -31,7 +31,7 @@ const PAGE_MOST: u32 = 1000;
 pub(super) struct Asking<'a> {
     fanout: &'a Fanout,
     search: &'a Search,
-    place: usize,
+    at: usize,
     indexer: &'a Arc<Indexer>,
     /// A reload in between is for the next search.
     config: Arc<Config>,
@@ -40,7 +40,7 @@ pub(super) struct Asking<'a> {
 
 /// What is asked of an indexer once it is known what it can do.
 struct IndexerQuestion {
-    key: PartKey,
+    key: AnswerKey,
     /// Releases wanted at most.
     limit: u32,
     /// There is an answer that is too old to serve as one of now.
@@ -49,7 +49,7 @@ struct IndexerQuestion {
 
 /// A turn that comes only when the asker has got what is there.
 #[derive(Clone, Copy)]
-struct Late {
+struct TooLate {
     why: Wait,
     wait: Duration,
     /// Time until the asker gets what is there.
@@ -57,12 +57,12 @@ struct Late {
 }
 
 impl<'a> Asking<'a> {
-    pub(super) fn new(fanout: &'a Fanout, search: &'a Search, place: usize, bill: Bill) -> Self {
+    pub(super) fn new(fanout: &'a Fanout, search: &'a Search, at: usize, bill: Bill) -> Self {
         Self {
             fanout,
             search,
-            place,
-            indexer: &search.question.scope[place],
+            at,
+            indexer: &search.question.scope[at],
             config: fanout.model.config.load_full(),
             bill,
         }
@@ -77,9 +77,9 @@ impl<'a> Asking<'a> {
             () = self.fanout.lifetime.closing() => "Weir is stopping",
             () = tokio::time::sleep_until(kept) => "its turn did not come in time",
         };
-        if self.search.is_asking(self.place) {
+        if self.search.is_asking(self.at) {
             let reason = given_up.to_owned();
-            self.set(State::Skipped {
+            self.set(PartState::Skipped {
                 reason,
                 until: None,
             });
@@ -93,24 +93,24 @@ impl<'a> Asking<'a> {
         let only = &self.indexer.config.categories;
         let query = match plan(&known, &self.question().query, only) {
             Plan::Ask(query) => Arc::new(query),
-            Plan::Nothing(why) => return self.set(State::Nothing(why)),
+            Plan::Nothing(why) => return self.set(PartState::Nothing(why)),
         };
-        let key = PartKey {
+        let key = AnswerKey {
             upstream: self.indexer.upstream,
             indexer: self.indexer.name().into(),
             source: self.indexer.source.clone(),
             query,
         };
         let kept = self.kept(&key).await;
-        if let Some((part, fresh)) = &kept {
+        if let Some((answer, fresh)) = &kept {
             if *fresh && !self.question().no_cache {
                 self.model().engine.count_from_memory(1);
                 self.model().cache.count_hit();
-                let how = How::Cached(part.age(self.model().wall()));
-                let part = part.clone();
-                return self.set(State::Answered { part, how });
+                let from = AnsweredFrom::Cache(answer.age(self.model().wall()));
+                let answer = answer.clone();
+                return self.set(PartState::Answered { answer, from });
             }
-            self.search.set_stale(self.place, part.clone());
+            self.search.set_stale(self.at, answer.clone());
         }
         self.model().cache.count_miss();
         let limit = match known.caps.max_limit.max(known.caps.default_limit) {
@@ -125,38 +125,38 @@ impl<'a> Asking<'a> {
         .await;
     }
 
-    /// What the indexer can do. `None` if it does not say so, and its place says why.
-    async fn introduction(&self) -> Option<Arc<Known>> {
+    /// What the indexer can do. `None` if it does not say so, and its part says why.
+    async fn introduction(&self) -> Option<Arc<Abilities>> {
         let (introductions, asker) = (&self.fanout.introductions, self.question().program.asker);
         let deadline = Some(self.search.deadline());
-        let no_answer = match introductions.with(self.indexer, asker, deadline).await {
+        let unanswered = match introductions.with(self.indexer, asker, deadline).await {
             Ok(known) => return Some(known),
-            Err(no_answer) => no_answer,
+            Err(unanswered) => unanswered,
         };
         let class = self.class(true);
         let patient = self.model().engine.max_wait(&self.job(class)).is_none();
-        let stays = patient && no_answer.passes_within(self.config.hold_max);
-        self.set_without(no_answer, class);
+        let stays = patient && unanswered.passes_within(self.config.hold_max);
+        self.set_without(unanswered, class);
         if !stays {
             return None;
         }
         match introductions.with(self.indexer, asker, None).await {
             Ok(known) => Some(known),
-            Err(no_answer) => {
-                self.set_without(no_answer, class);
+            Err(unanswered) => {
+                self.set_without(unanswered, class);
                 None
             }
         }
     }
 
     /// The kept answer to a question, and whether it still stands.
-    async fn kept(&self, key: &PartKey) -> Option<(Arc<Part>, bool)> {
-        let (digest, scrub) = (key.digest(), self.indexer.endpoint.scrub());
-        let part = self.model().cache.part(&digest, scrub).await?;
-        let age = part.age(self.model().wall());
+    async fn kept(&self, key: &AnswerKey) -> Option<(Arc<IndexerAnswer>, bool)> {
+        let (digest, scrub) = (key.digest(), self.indexer.address.scrub());
+        let answer = self.model().cache.answer(&digest, scrub).await?;
+        let age = answer.age(self.model().wall());
         let oldest = seconds(self.config.cache.stale);
-        let fresh = age < part.life(&key.query, &self.config.cache);
-        (age < oldest).then_some((part, fresh))
+        let fresh = age < answer.life(&key.query, &self.config.cache);
+        (age < oldest).then_some((answer, fresh))
     }
 
     /// Joins whoever asks the same, or asks.
@@ -169,14 +169,14 @@ impl<'a> Asking<'a> {
             return self.refresh(asked);
         }
         let mut follower = self.join(asked, job);
-        let how = match follower.leads() {
-            true => How::Asked,
+        let from = match follower.leads() {
+            true => AnsweredFrom::Call,
             false => {
                 // It may be forgotten by now.
                 let leader = self.model().programs.name(follower.leader());
                 self.bill
                     .shared(leader.unwrap_or("another program".to_owned()));
-                How::Shared
+                AnsweredFrom::SharedCall
             }
         };
         let put_off = follower.put_off(self.search.deadline());
@@ -189,27 +189,27 @@ impl<'a> Asking<'a> {
                 follower.await
             }
         };
-        let no_answer = match ended {
+        let unanswered = match ended {
             Ok(answer) => match &*answer {
-                Ok(part) => {
-                    let part = part.clone();
-                    return self.set(State::Answered { part, how });
+                Ok(answer) => {
+                    let answer = answer.clone();
+                    return self.set(PartState::Answered { answer, from });
                 }
-                Err(fault) => NoAnswer::Fault(fault.clone()),
+                Err(fault) => Unanswered::Fault(fault.clone()),
             },
             Err(ended) => {
                 if matches!(ended, Ended::Skipped(_)) {
                     self.refresh(asked);
                 }
-                NoAnswer::Ended(ended)
+                Unanswered::Ended(ended)
             }
         };
-        self.set_without(no_answer, class);
+        self.set_without(unanswered, class);
     }
 
     /// Whether its turn comes too late for the asker. Whoever asks what is being asked already gets that answer, however
     /// far the next turn is.
-    fn late(&self, asked: &IndexerQuestion, class: Class) -> Option<Late> {
+    fn late(&self, asked: &IndexerQuestion, class: Class) -> Option<TooLate> {
         let engine = &self.model().engine;
         let (wait, why) = engine.next_wait(self.indexer.upstream, class, Budget::Query);
         let left = self.search.deadline();
@@ -217,13 +217,13 @@ impl<'a> Asking<'a> {
         // This is looked at last: whoever sees the slot used up sees the flight under way that used it.
         let shares = || self.fanout.parts.is_under_way(&asked.key);
         let why = why.filter(|_| wait > left && !shares())?;
-        Some(Late { why, wait, left })
+        Some(TooLate { why, wait, left })
     }
 
     /// Names an indexer whose turn comes too late. Says whether its job stays in the queue for the next asker; where it
     /// does not, that is noted.
-    fn stays(&self, late: Late, job: &Job) -> bool {
-        let Late { why, wait, left } = late;
+    fn stays(&self, late: TooLate, job: &Job) -> bool {
+        let TooLate { why, wait, left } = late;
         let (engine, hold_max) = (&self.model().engine, self.config.hold_max);
         let limit = engine.max_wait(job);
         let stays = limit.is_none() && wait <= hold_max && why != Wait::Off;
@@ -279,9 +279,9 @@ impl<'a> Asking<'a> {
         self.fanout.lifetime.keep(follower, time);
     }
 
-    fn join(&self, asked: &IndexerQuestion, job: Job) -> Follower<PartKey, Answer> {
+    fn join(&self, asked: &IndexerQuestion, job: Job) -> Follower<AnswerKey, SearchAnswer> {
         self.fanout.parts.join(asked.key.clone(), job, |landing| {
-            Some(Arc::new(Searching {
+            Some(Arc::new(SearchCall {
                 model: self.fanout.model.clone(),
                 indexer: self.indexer.clone(),
                 limit: asked.limit,
@@ -291,19 +291,19 @@ impl<'a> Asking<'a> {
         })
     }
 
-    fn set(&self, state: State) {
-        self.search.set(self.place, state);
+    fn set(&self, state: PartState) {
+        self.search.set(self.at, state);
     }
 
-    fn set_without(&self, no_answer: NoAnswer, class: Class) {
-        self.set(no_answer.state(&self.model().engine, self.indexer, class));
+    fn set_without(&self, unanswered: Unanswered, class: Class) {
+        self.set(unanswered.state(&self.model().engine, self.indexer, class));
     }
 
     fn model(&self) -> &Model {
         &self.fanout.model
     }
 
-    fn question(&self) -> &Question {
+    fn question(&self) -> &SearchQuestion {
         &self.search.question
     }
 }

@@ -2,15 +2,20 @@
 
 use std::time::Duration;
 
-use crate::ask;
 use crate::bill::Cost;
-use crate::history::{Outcome, Searched};
-use crate::merge::List;
-use crate::search::{How, Place, Search, State};
+use crate::form;
+use crate::history::{PartOutcome, Searched};
+use crate::merge::ReleaseList;
+use crate::search::{AnsweredFrom, IndexerPart, PartState, Search};
 use crate::words::unix;
 
 /// A search as it is remembered, with what it cost so far. `scope` says who was asked, in words.
-pub(super) fn searched(search: &Search, costs: &[Cost], scope: String, list: &List) -> Searched {
+pub(super) fn searched(
+    search: &Search,
+    costs: &[Cost],
+    scope: String,
+    list: &ReleaseList,
+) -> Searched {
     let tally = search.tally();
     let question = &search.question;
     Searched {
@@ -19,7 +24,7 @@ pub(super) fn searched(search: &Search, costs: &[Cost], scope: String, list: &Li
         address: question.address.clone(),
         class: question.class.0,
         query: question.query.words(),
-        question: ask::written(&question.query),
+        question: form::written(&question.query),
         scope,
         asked: count(tally.asked),
         answered: count(tally.answered),
@@ -28,31 +33,31 @@ pub(super) fn searched(search: &Search, costs: &[Cost], scope: String, list: &Li
         calls: count(tally.calls),
         shared: count(tally.shared),
         indexers: search
-            .places()
+            .parts()
             .iter()
             .zip(costs)
-            .map(|(place, cost)| outcome(place, cost, list))
+            .map(|(part, cost)| outcome(part, cost, list))
             .collect(),
         ..Searched::default()
     }
 }
 
 /// What an indexer had to do with a search.
-fn outcome(place: &Place, cost: &Cost, list: &List) -> Outcome {
-    let (releases, alone) = list.counts_of(&place.indexer);
-    Outcome {
-        indexer: place.indexer.name().to_owned(),
-        what: place.state.stage(),
-        reason: match &place.state {
-            State::Answered {
-                how: How::Cached(age),
+fn outcome(part: &IndexerPart, cost: &Cost, list: &ReleaseList) -> PartOutcome {
+    let (releases, alone) = list.counts_of(&part.indexer);
+    PartOutcome {
+        indexer: part.indexer.name().to_owned(),
+        what: part.state.stage(),
+        reason: match &part.state {
+            PartState::Answered {
+                from: AnsweredFrom::Cache(age),
                 ..
             } => format!("{age} s old"),
             state => state.reason().unwrap_or_default().to_owned(),
         },
         releases: count(releases),
         alone: count(alone),
-        took_ms: millis(place.took),
+        took_ms: millis(part.took),
         calls: cost.calls,
         shared_with: cost.shared_with.clone(),
     }

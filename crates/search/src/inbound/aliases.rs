@@ -13,7 +13,7 @@ use weir_search_proto::{Caps, ErrorDocument, Format, Function, Protocol};
 use weir_web::Visitor;
 
 use super::scope::Scope;
-use super::torznab::Arrival;
+use super::torznab::FeedRequest;
 use crate::indexer::Indexer;
 use crate::reply;
 use crate::views::Views;
@@ -97,7 +97,7 @@ async fn one(
     }
 }
 
-async fn numbered(Path(id): Path<String>, arrival: Arrival) -> Response {
+async fn numbered(Path(id): Path<String>, arrival: FeedRequest) -> Response {
     let scope = by_number(&arrival.views, &id).map(Scope::of);
     arrival.answer(None, scope).await
 }
@@ -137,7 +137,7 @@ async fn jackett_list(State(views): State<Arc<Views>>) -> Json<Value> {
     Json(Value::Array(all))
 }
 
-async fn jackett(Path(id): Path<String>, arrival: Arrival) -> Response {
+async fn jackett(Path(id): Path<String>, arrival: FeedRequest) -> Response {
     let scope = match id.as_str() {
         "all" => Ok(Scope::all(&arrival.views.model, Some(Protocol::Torrent))),
         name => Scope::named(&arrival.views.model, Protocol::Torrent, name),

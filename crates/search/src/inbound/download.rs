@@ -11,7 +11,7 @@ use weir_search_proto::Protocol;
 use weir_web::{Pace, Visitor};
 
 use super::text;
-use super::torznab::Arrival;
+use super::torznab::FeedRequest;
 use crate::downloads::{Grab, NoFile, NoFileKind};
 use crate::history::{GrabKind, Grabbed};
 use crate::indexer::Indexer;
@@ -29,7 +29,7 @@ pub(super) async fn show(
 }
 
 /// `t=get&id=`: the same by another address.
-pub(super) async fn get(arrival: &Arrival, id: &str) -> Response {
+pub(super) async fn get(arrival: &FeedRequest, id: &str) -> Response {
     let (token, name) = id.split_once('/').unwrap_or((id, ""));
     download(
         &arrival.views,

@@ -16,8 +16,8 @@ use weir_web::{Failure, Visitor};
 use super::scope::{self, Scope};
 use super::text;
 use crate::program::{self, Program};
-use crate::reply::{self, Page};
-use crate::search::{Question, Search, State};
+use crate::reply::{self, FeedPage};
+use crate::search::{PartState, Search, SearchQuestion};
 use crate::session::{Frozen, SessionKey};
 use crate::views::Views;
 use crate::words::unix;
@@ -26,7 +26,7 @@ use crate::words::unix;
 const CAPS_WAIT: Duration = Duration::from_secs(5);
 
 /// A request and what belongs to it.
-pub(super) struct Arrival {
+pub(super) struct FeedRequest {
     pub(super) views: Arc<Views>,
     pub(super) visitor: Visitor,
     pub(super) headers: HeaderMap,
@@ -34,7 +34,7 @@ pub(super) struct Arrival {
     query: String,
 }
 
-impl FromRequestParts<Arc<Views>> for Arrival {
+impl FromRequestParts<Arc<Views>> for FeedRequest {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, views: &Arc<Views>) -> Result<Self, Failure> {
@@ -48,23 +48,23 @@ impl FromRequestParts<Arc<Views>> for Arrival {
     }
 }
 
-pub(super) async fn all(arrival: Arrival, protocol: Protocol) -> Response {
+pub(super) async fn all(arrival: FeedRequest, protocol: Protocol) -> Response {
     let protocol = Some(protocol);
     let scope = Scope::all(&arrival.views.model, protocol);
     arrival.answer(protocol, Ok(scope)).await
 }
 
-pub(super) async fn one(arrival: Arrival, protocol: Protocol, name: &str) -> Response {
+pub(super) async fn one(arrival: FeedRequest, protocol: Protocol, name: &str) -> Response {
     let scope = Scope::named(&arrival.views.model, protocol, name);
     arrival.answer(Some(protocol), scope).await
 }
 
-pub(super) async fn tagged(arrival: Arrival, protocol: Protocol, tag: &str) -> Response {
+pub(super) async fn tagged(arrival: FeedRequest, protocol: Protocol, tag: &str) -> Response {
     let scope = Scope::tagged(&arrival.views.model, protocol, tag);
     arrival.answer(Some(protocol), scope).await
 }
 
-impl Arrival {
+impl FeedRequest {
     /// Answers the request for these indexers. `protocol` is what the address itself says. Those without a key, who get
     /// here with a question for caps, are told the same whatever the address stands for.
     pub(super) async fn answer(
@@ -125,7 +125,7 @@ impl Arrival {
         format: Format,
     ) -> Response {
         let (views, config) = (&self.views, self.views.model.config.load_full());
-        let page = Page {
+        let page = FeedPage {
             offset: asked.offset,
             limit: asked
                 .limit
@@ -169,7 +169,7 @@ impl Arrival {
             text(&self.headers, "x-weir-class"),
             user_agent,
         );
-        let question = Question {
+        let question = SearchQuestion {
             query: asked.query,
             scope: scope.indexers.clone(),
             class,
@@ -211,20 +211,23 @@ fn wait(text: &str) -> Option<Duration> {
 
 /// Who has no part of an answer, or only an old one, and why.
 pub(crate) fn skipped(search: &Search) -> Vec<Skipped> {
-    let places = search.places().into_iter();
-    places
-        .filter_map(|place| {
-            if matches!(place.state, State::Answered { .. } | State::Nothing(_)) {
+    let parts = search.parts().into_iter();
+    parts
+        .filter_map(|part| {
+            if matches!(
+                part.state,
+                PartState::Answered { .. } | PartState::Nothing(_)
+            ) {
                 return None;
             }
-            let mut reason = place.state.reason().unwrap_or_default().to_owned();
-            if place.stale.is_some() {
+            let mut reason = part.state.reason().unwrap_or_default().to_owned();
+            if part.stale.is_some() {
                 reason += "; answered from cache";
             }
             Some(Skipped {
-                indexer: place.indexer.name().to_owned(),
+                indexer: part.indexer.name().to_owned(),
                 reason,
-                until: place.state.until().map(unix),
+                until: part.state.until().map(unix),
             })
         })
         .collect()

@@ -10,17 +10,17 @@ use crate::config::indexer as entries;
 /// An indexer by number, of a priority.
 pub(crate) fn indexer(number: u32, priority: u32) -> Arc<Indexer> {
     let url = SecretUrl::parse("http://indexer.example/api").expect("a URL");
-    let config = entries::Indexer {
+    let config = entries::IndexerEntry {
         priority,
-        ..entries::Indexer::new(&format!("indexer{number}"), url)
+        ..entries::IndexerEntry::new(&format!("indexer{number}"), url)
     };
     Arc::new(Indexer::new(config, number, UpstreamId(number), None))
 }
 
-pub(crate) fn part(number: u32, releases: Vec<Release>) -> Contribution {
-    Contribution {
+pub(crate) fn input(number: u32, releases: Vec<Release>) -> MergeInput {
+    MergeInput {
         indexer: indexer(number, 25),
-        part: Arc::new(Part::new(releases, 0)),
+        answer: Arc::new(IndexerAnswer::new(releases, 0)),
         cached: false,
         healthy: true,
     }
@@ -39,8 +39,8 @@ pub(crate) fn release(title: &str, size: u64, hash: Option<u8>) -> Release {
 }
 
 /// The sources of each release as (indexer, position), in the order of the list.
-fn merged(contributions: Vec<Contribution>) -> Vec<Vec<(u16, u32)>> {
-    let list = List::of(contributions, |_, _| true);
+fn merged(contributions: Vec<MergeInput>) -> Vec<Vec<(u16, u32)>> {
+    let list = ReleaseList::of(contributions, |_, _| true);
     let sources = |merged: &Merged| {
         let sources = merged.sources.iter();
         sources.map(|source| (source.of, source.at)).collect()
@@ -49,7 +49,7 @@ fn merged(contributions: Vec<Contribution>) -> Vec<Vec<(u16, u32)>> {
 }
 
 /// The same without the order.
-fn groups(contributions: Vec<Contribution>) -> Vec<Vec<(u16, u32)>> {
+fn groups(contributions: Vec<MergeInput>) -> Vec<Vec<(u16, u32)>> {
     let mut groups = merged(contributions);
     for group in &mut groups {
         group.sort_unstable();
@@ -61,12 +61,12 @@ fn groups(contributions: Vec<Contribution>) -> Vec<Vec<(u16, u32)>> {
 #[test]
 fn the_same_info_hash_is_one_release_with_all_its_sources() {
     let all = vec![
-        part(1, vec![release("One", 1, Some(1))]),
-        part(
+        input(1, vec![release("One", 1, Some(1))]),
+        input(
             2,
             vec![release("Uno", 2, Some(1)), release("Two", 2, Some(2))],
         ),
-        part(3, vec![release("Eins", 0, Some(1))]),
+        input(3, vec![release("Eins", 0, Some(1))]),
     ];
     assert_eq!(groups(all), [vec![(0, 0), (1, 0), (2, 0)], vec![(1, 1)]]);
 }
@@ -74,16 +74,16 @@ fn the_same_info_hash_is_one_release_with_all_its_sources() {
 #[test]
 fn two_info_hashes_are_two_releases_however_alike_the_rest_is() {
     let all = vec![
-        part(1, vec![release("One", 1, Some(1))]),
-        part(2, vec![release("One", 1, Some(2))]),
+        input(1, vec![release("One", 1, Some(1))]),
+        input(2, vec![release("One", 1, Some(2))]),
     ];
     assert_eq!(groups(all), [[(0, 0)], [(1, 0)]]);
 }
 
 #[test]
 fn title_and_size_decide_only_where_one_has_no_info_hash() {
-    let bare = |title, size| part(2, vec![release(title, size, None)]);
-    let with = || part(1, vec![release("Some.Show.S01E02-GRP", 7, Some(1))]);
+    let bare = |title, size| input(2, vec![release(title, size, None)]);
+    let with = || input(1, vec![release("Some.Show.S01E02-GRP", 7, Some(1))]);
     // Case and punctuation are written differently everywhere.
     let one = [vec![(0, 0), (1, 0)]];
     let two = [vec![(0, 0)], vec![(1, 0)]];
@@ -103,7 +103,7 @@ fn without_a_size_a_title_is_not_enough() {
             size,
             ..release("One", 1, hash)
         };
-        let all = vec![part(1, vec![sized(Some(1))]), part(2, vec![sized(None)])];
+        let all = vec![input(1, vec![sized(Some(1))]), input(2, vec![sized(None)])];
         assert_eq!(groups(all), [[(0, 0)], [(1, 0)]], "{size:?}");
     }
 }
@@ -111,10 +111,10 @@ fn without_a_size_a_title_is_not_enough() {
 #[test]
 fn what_may_be_either_of_two_stays_apart() {
     let all = vec![
-        part(1, vec![release("One", 1, Some(1))]),
-        part(2, vec![release("One", 1, Some(2))]),
-        part(3, vec![release("One", 1, None)]),
-        part(4, vec![release("One", 1, None)]),
+        input(1, vec![release("One", 1, Some(1))]),
+        input(2, vec![release("One", 1, Some(2))]),
+        input(3, vec![release("One", 1, None)]),
+        input(4, vec![release("One", 1, None)]),
     ];
     assert_eq!(groups(all).len(), 4);
 }
@@ -122,12 +122,12 @@ fn what_may_be_either_of_two_stays_apart() {
 #[test]
 fn an_indexers_own_are_never_the_same_by_title() {
     let twice = || vec![release("One", 1, None), release("One", 1, None)];
-    assert_eq!(groups(vec![part(1, twice())]), [[(0, 0)], [(0, 1)]]);
+    assert_eq!(groups(vec![input(1, twice())]), [[(0, 0)], [(0, 1)]]);
     let own = vec![release("One", 1, Some(1)), release("One", 1, None)];
-    assert_eq!(groups(vec![part(1, own)]), [[(0, 0)], [(0, 1)]]);
+    assert_eq!(groups(vec![input(1, own)]), [[(0, 0)], [(0, 1)]]);
     let same = vec![release("One", 1, Some(1)), release("Uno", 1, Some(1))];
     assert_eq!(
-        groups(vec![part(1, same)]),
+        groups(vec![input(1, same)]),
         [[(0, 0), (0, 1)]],
         "by hash they are"
     );
@@ -135,13 +135,13 @@ fn an_indexers_own_are_never_the_same_by_title() {
 
 #[test]
 fn health_then_priority_then_freshness_prefer_a_source() {
-    let of = |number: u32, healthy, priority, cached| Contribution {
+    let of = |number: u32, healthy, priority, cached| MergeInput {
         indexer: indexer(number, priority),
         cached,
         healthy,
-        ..part(number, vec![release("One", 1, Some(1))])
+        ..input(number, vec![release("One", 1, Some(1))])
     };
-    let first = |all: Vec<Contribution>| merged(all)[0][0].0;
+    let first = |all: Vec<MergeInput>| merged(all)[0][0].0;
     let (ill, well) = (of(1, false, 1, false), of(2, true, 50, true));
     assert_eq!(first(vec![ill, well]), 1, "health comes first");
     let (low, high) = (of(1, true, 30, false), of(2, true, 10, true));
@@ -163,7 +163,7 @@ fn the_newest_come_first_and_what_is_as_old_always_in_one_order() {
         ..release(title, 1, Some(hash))
     };
     let one = || {
-        part(
+        input(
             1,
             vec![
                 dated("b", Some(5), 1),
@@ -173,15 +173,15 @@ fn the_newest_come_first_and_what_is_as_old_always_in_one_order() {
         )
     };
     // It has one of them, and had it earlier.
-    let two = || part(2, vec![dated("a", Some(5), 4), dated("newest", Some(7), 3)]);
-    let titles = |all: Vec<Contribution>| -> Vec<String> {
-        let list = List::of(all, |_, _| true);
+    let two = || input(2, vec![dated("a", Some(5), 4), dated("newest", Some(7), 3)]);
+    let titles = |all: Vec<MergeInput>| -> Vec<String> {
+        let list = ReleaseList::of(all, |_, _| true);
         let title = |merged: &Merged| list.at(merged.sources[0]).title.clone();
         list.releases.iter().map(title).collect()
     };
     assert_eq!(titles(vec![one(), two()]), ["newest", "a", "b", "undated"]);
     assert_eq!(titles(vec![two(), one()]), ["newest", "a", "b", "undated"]);
-    let list = List::of(vec![one(), two()], |_, _| true);
+    let list = ReleaseList::of(vec![one(), two()], |_, _| true);
     assert_eq!(
         list.releases[0].published, 7,
         "when it was really published"
@@ -191,16 +191,16 @@ fn the_newest_come_first_and_what_is_as_old_always_in_one_order() {
 #[test]
 fn what_nobody_wants_is_left_out_and_what_one_alone_has_is_counted() {
     let all = vec![
-        part(
+        input(
             1,
             vec![release("One", 1, Some(1)), release("Two", 2, Some(2))],
         ),
-        part(
+        input(
             2,
             vec![release("One", 1, Some(1)), release("Three", 3, None)],
         ),
     ];
-    let list = List::of(all, |_, release| release.title != "Three");
+    let list = ReleaseList::of(all, |_, release| release.title != "Three");
     assert_eq!(list.releases.len(), 2);
     let counts = |of: usize| list.counts_of(&list.contributions[of].indexer);
     assert_eq!((counts(0), counts(1)), ((2, 1), (1, 0)));
@@ -223,8 +223,8 @@ proptest! {
     fn every_release_is_in_exactly_one_place_and_hashes_never_mix(
         parts in proptest::collection::vec(proptest::collection::vec(any_release(), 0..8), 0..6)
     ) {
-        let contributions = || parts.iter().zip(1..).map(|(releases, number)| part(number, releases.clone())).collect();
-        let list = List::of(contributions(), |_, _| true);
+        let contributions = || parts.iter().zip(1..).map(|(releases, number)| input(number, releases.clone())).collect();
+        let list = ReleaseList::of(contributions(), |_, _| true);
         let mut all: Vec<(u16, u32)> = Vec::new();
         for merged in &list.releases {
             let hashes: std::collections::BTreeSet<_> = merged
@@ -244,8 +244,8 @@ proptest! {
         prop_assert_eq!(all, expected);
         let dates: Vec<i64> = list.releases.iter().map(|merged| merged.published).collect();
         prop_assert!(dates.is_sorted_by(|one, other| one >= other));
-        let again = List::of(contributions(), |_, _| true);
-        let places = |list: &List| -> Vec<Vec<Source>> {
+        let again = ReleaseList::of(contributions(), |_, _| true);
+        let places = |list: &ReleaseList| -> Vec<Vec<ReleaseSource>> {
             list.releases.iter().map(|merged| merged.sources.to_vec()).collect()
         };
         prop_assert_eq!(places(&again), places(&list));

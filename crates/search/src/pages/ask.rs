@@ -12,7 +12,7 @@ use weir_web::{Failure, Visitor};
 
 use super::search::{self, SearchPageQuery};
 use crate::api::find;
-use crate::ask::{self, Ask, PAGE};
+use crate::form::{self, PAGE, SearchForm};
 use crate::views::Views;
 
 /// A reader without script waits so long at most for a first look.
@@ -23,7 +23,7 @@ const SAY_SO: Duration = Duration::from_millis(200);
 /// What a form sent.
 #[derive(Default)]
 struct AskForm {
-    ask: Ask,
+    ask: SearchForm,
     /// Script shows what arrives, so nobody has to wait.
     live: bool,
     id: String,
@@ -66,7 +66,7 @@ pub(super) async fn begin(
             Redirect::to(&format!("/search?id={}", search.id)).into_response()
         }
         Err(mistake) => {
-            if let Ok(query) = ask::read(&form.ask.whole) {
+            if let Ok(query) = form::read(&form.ask.whole) {
                 form.ask.words = search::typed(&query);
             }
             let page = search::blank(

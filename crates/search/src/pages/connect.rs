@@ -10,7 +10,7 @@ use axum::response::Response;
 use weir_search_proto::Protocol;
 use weir_web::Visitor;
 
-use crate::ask::PAGE;
+use crate::form::PAGE;
 use crate::views::Views;
 use crate::words::{age, counted, seconds};
 

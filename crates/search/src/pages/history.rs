@@ -13,8 +13,8 @@ use weir_web::{Failure, Shown, Visitor};
 
 use super::search::plain;
 use super::shown;
-use crate::api::View;
-use crate::history::{Filter, GrabKind, Grabbed, Outcome, Searched};
+use crate::api::HistoryView;
+use crate::history::{Filter, GrabKind, Grabbed, PartOutcome, Searched};
 use crate::indexer::Indexer;
 use crate::policy::class_name;
 use crate::search::Stage;
@@ -26,7 +26,7 @@ use crate::words::{capital, counted, grouped, second, size, took};
 struct HistoryPage<'a> {
     form_token: &'a str,
     now: i64,
-    view: &'a View,
+    view: &'a HistoryView,
     opening: String,
     tabs: [(&'static str, String, bool); 2],
     programs: Vec<HistoryChoice>,
@@ -60,19 +60,19 @@ struct SearchRow {
     took: String,
     calls: String,
     /// To be asked again.
-    again: Option<Again>,
-    outcomes: Vec<IndexerPart>,
+    again: Option<AskAgain>,
+    outcomes: Vec<PartRow>,
 }
 
 /// A search as a form asks it again: the name and value of its question, and who is asked if that is not everybody.
-struct Again {
+struct AskAgain {
     name: &'static str,
     question: String,
     indexers: Vec<String>,
 }
 
 /// What one indexer had to do with a search.
-struct IndexerPart {
+struct PartRow {
     indexer: String,
     look: &'static str,
     said: String,
@@ -94,7 +94,7 @@ struct GrabRow {
 /// `GET /history`.
 pub(super) async fn show(
     State(views): State<Arc<Views>>,
-    Query(view): Query<View>,
+    Query(view): Query<HistoryView>,
     visitor: Visitor,
 ) -> Result<Response, Failure> {
     let failed = |error: weir_store::Error| {
@@ -115,7 +115,11 @@ pub(super) async fn show(
 }
 
 impl<'a> HistoryPage<'a> {
-    fn new(views: &Views, visitor: &'a Visitor, view: &'a View) -> Result<Self, weir_store::Error> {
+    fn new(
+        views: &Views,
+        visitor: &'a Visitor,
+        view: &'a HistoryView,
+    ) -> Result<Self, weir_store::Error> {
         let choices = |values: Vec<String>, chosen: &str| -> Vec<HistoryChoice> {
             let values = values.into_iter();
             values
@@ -160,7 +164,7 @@ impl<'a> HistoryPage<'a> {
     fn fill(
         &mut self,
         views: &Views,
-        view: &View,
+        view: &HistoryView,
         filter: &Filter,
     ) -> Result<(), weir_store::Error> {
         let now = views.model.wall();
@@ -217,7 +221,7 @@ fn opening(rows: &[Searched]) -> String {
 }
 
 /// The address of another look at the history.
-fn address(view: &View, kind: &str, before: &str) -> String {
+fn address(view: &HistoryView, kind: &str, before: &str) -> String {
     let kept = [
         ("kind", kind),
         ("program", &view.program),
@@ -255,13 +259,13 @@ impl SearchRow {
                 },
                 (calls, _) => grouped(calls as usize),
             },
-            again: Again::new(row, all),
-            outcomes: row.indexers.iter().map(IndexerPart::new).collect(),
+            again: AskAgain::new(row, all),
+            outcomes: row.indexers.iter().map(PartRow::new).collect(),
         }
     }
 }
 
-impl Again {
+impl AskAgain {
     fn new(row: &Searched, all: &[Arc<Indexer>]) -> Option<Self> {
         // Those who were asked and are still there.
         let mut indexers: Vec<String> = row
@@ -287,8 +291,8 @@ impl Again {
     }
 }
 
-impl IndexerPart {
-    fn new(outcome: &Outcome) -> Self {
+impl PartRow {
+    fn new(outcome: &PartOutcome) -> Self {
         let results = counted(outcome.releases as usize, "result", "results");
         let alone = match outcome.alone {
             0 => String::new(),

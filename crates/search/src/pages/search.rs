@@ -12,9 +12,9 @@ use weir_web::{Failure, Shown, Visitor, kit};
 
 use super::shelf::ReleaseShelf;
 use super::shown;
-use crate::ask::{self, Ask, PAGE};
-use crate::config::indexer::Kind;
-use crate::progress::{Line, LineLook, Progress, millis};
+use crate::config::indexer::IndexerKind;
+use crate::form::{self, PAGE, SearchForm};
+use crate::progress::{IndexerLine, LineLook, Progress, millis};
 use crate::search::{Search, SearchId};
 use crate::views::Views;
 use crate::words::counted;
@@ -85,7 +85,7 @@ struct ShownSearch {
 
 /// An indexer's line.
 struct IndexerRow {
-    line: Line,
+    line: IndexerLine,
     says: String,
     until: Option<Shown>,
     /// Of 100.
@@ -102,9 +102,9 @@ pub(super) async fn show(
 ) -> Result<Response, Failure> {
     let search = SearchId::parse(&view.id).and_then(|id| views.searches.find(id));
     let Some(search) = search else {
-        let ask = Ask {
+        let ask = SearchForm {
             words: view.q.clone(),
-            ..Ask::default()
+            ..SearchForm::default()
         };
         let page = blank(&views, &visitor, &view, &ask, None);
         let status = match view.id.is_empty() {
@@ -134,7 +134,7 @@ pub(super) fn blank(
     views: &Views,
     visitor: &Visitor,
     view: &SearchPageQuery,
-    ask: &Ask,
+    ask: &SearchForm,
     mistake: Option<String>,
 ) -> Response {
     let last = views
@@ -146,7 +146,7 @@ pub(super) fn blank(
         .iter()
         .filter_map(|(words, question)| match &**question {
             "" => plain(words),
-            question => Some(typed(&ask::read(question).ok()?)).filter(|text| !text.is_empty()),
+            question => Some(typed(&form::read(question).ok()?)).filter(|text| !text.is_empty()),
         });
     let template = SearchPage {
         last: last.collect(),
@@ -158,7 +158,7 @@ pub(super) fn blank(
 }
 
 /// The question of a search, to be asked again.
-fn asked(views: &Views, search: &Search) -> Ask {
+fn asked(views: &Views, search: &Search) -> SearchForm {
     let question = &search.question;
     let all = views.asks_everybody(search);
     let names = question
@@ -166,11 +166,11 @@ fn asked(views: &Views, search: &Search) -> Ask {
         .iter()
         .map(|indexer| indexer.name().to_owned());
     let categories = question.query.categories.iter();
-    Ask {
+    SearchForm {
         words: typed(&question.query),
         categories: categories.map(u32::to_string).collect::<Vec<_>>().join(","),
         indexers: if all { Vec::new() } else { names.collect() },
-        ..Ask::default()
+        ..SearchForm::default()
     }
 }
 
@@ -191,15 +191,15 @@ pub(super) fn plain(words: &str) -> Option<String> {
 }
 
 impl<'a> SearchPage<'a> {
-    fn new(views: &Views, visitor: &'a Visitor, ask: &'a Ask) -> Self {
+    fn new(views: &Views, visitor: &'a Visitor, ask: &'a SearchForm) -> Self {
         let indexers = views.model.indexers.all();
         let indexers: Vec<SearchChoice> = indexers
             .iter()
             .map(|indexer| SearchChoice {
                 value: indexer.name().to_owned(),
                 label: match indexer.config.kind {
-                    Kind::Torznab => "torrents".to_owned(),
-                    Kind::Newznab => "Usenet".to_owned(),
+                    IndexerKind::Torznab => "torrents".to_owned(),
+                    IndexerKind::Newznab => "Usenet".to_owned(),
                 },
                 chosen: ask.indexers.iter().any(|name| name == indexer.name()),
             })
@@ -259,7 +259,7 @@ impl ShownSearch {
         let earliest = progress.earliest.filter(|_| none);
         Self {
             id: search.id,
-            again: ask::written(&search.question.query),
+            again: form::written(&search.question.query),
             lines: lines
                 .into_iter()
                 .enumerate()
@@ -283,7 +283,7 @@ impl ShownSearch {
 }
 
 impl IndexerRow {
-    fn new(line: Line, place: usize, progress: &Progress, now: i64) -> Self {
+    fn new(line: IndexerLine, place: usize, progress: &Progress, now: i64) -> Self {
         let runs = line.look() == LineLook::Runs;
         let mut says = line.says();
         if runs && line.age.is_none() {

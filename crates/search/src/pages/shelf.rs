@@ -5,8 +5,8 @@ use weir_web::Shown;
 use weir_web::kit::{self, ColumnHead, Pager, Sorted};
 
 use super::search::SearchPageQuery;
-use crate::merge::{List, Merged, Source};
-use crate::releases::{self, Column, Order, Wanted};
+use crate::merge::{Merged, ReleaseList, ReleaseSource};
+use crate::releases::{self, Order, Selection, SortColumn};
 use crate::reply;
 use crate::search::Search;
 use crate::views::Views;
@@ -26,7 +26,7 @@ pub(super) struct ReleaseShelf {
     merged: String,
     filter: String,
     sort: String,
-    heads: [ColumnHead; Column::ALL.len()],
+    heads: [ColumnHead; SortColumn::ALL.len()],
     rows: Vec<ReleaseRow>,
     pager: Pager,
     all: String,
@@ -50,11 +50,11 @@ struct ReleaseRow {
     download: Option<String>,
     magnet: Option<String>,
     count: String,
-    sources: Vec<ReleaseSource>,
+    sources: Vec<SourceRow>,
 }
 
 /// One source of a release.
-struct ReleaseSource {
+struct SourceRow {
     indexer: String,
     seeders: String,
     age: String,
@@ -66,10 +66,15 @@ struct ReleaseSource {
 }
 
 impl ReleaseShelf {
-    pub(super) fn new(views: &Views, search: &Search, list: &List, view: &SearchPageQuery) -> Self {
+    pub(super) fn new(
+        views: &Views,
+        search: &Search,
+        list: &ReleaseList,
+        view: &SearchPageQuery,
+    ) -> Self {
         let order = Order::parse(&view.sort).unwrap_or_default();
         let number = view.page.parse::<usize>().unwrap_or(1).max(1);
-        let mut wanted = Wanted {
+        let mut wanted = Selection {
             filter: view.filter.clone(),
             order,
             offset: (number - 1).saturating_mul(PAGE),
@@ -112,7 +117,7 @@ impl ReleaseShelf {
             },
             filter: view.filter.clone(),
             sort: view.sort.clone(),
-            heads: Column::ALL.map(|column| head(column, order, &link)),
+            heads: SortColumn::ALL.map(|column| head(column, order, &link)),
             pager: Pager::new(
                 "releases",
                 kit::range(wanted.offset, rows.len(), matching),
@@ -143,21 +148,24 @@ fn address(search: &Search, view: &SearchPageQuery, sort: &str, page: usize) -> 
     kit::address("/search", &kept, &[])
 }
 
-fn head(column: Column, order: Order, link: &impl Fn(&str, usize) -> String) -> ColumnHead {
+fn head(column: SortColumn, order: Order, link: &impl Fn(&str, usize) -> String) -> ColumnHead {
     let here = order.column == column;
     let next = Order {
         column,
         back: here && !order.back,
     };
     let label = match column {
-        Column::Title => "Title",
-        Column::Category => "Category",
-        Column::Age => "Age",
-        Column::Size => "Size",
-        Column::Seeds => "Seeds / leech",
+        SortColumn::Title => "Title",
+        SortColumn::Category => "Category",
+        SortColumn::Age => "Age",
+        SortColumn::Size => "Size",
+        SortColumn::Seeds => "Seeds / leech",
     };
     ColumnHead::new(label)
-        .number(matches!(column, Column::Age | Column::Size | Column::Seeds))
+        .number(matches!(
+            column,
+            SortColumn::Age | SortColumn::Size | SortColumn::Seeds
+        ))
         .leads_to(link(&next.name(), 1))
         .sorted(here.then(|| match order.ascending() {
             true => Sorted::Ascending,
@@ -166,7 +174,7 @@ fn head(column: Column, order: Order, link: &impl Fn(&str, usize) -> String) -> 
 }
 
 impl ReleaseRow {
-    fn new(views: &Views, list: &List, merged: &Merged, now: i64) -> Self {
+    fn new(views: &Views, list: &ReleaseList, merged: &Merged, now: i64) -> Self {
         let first = merged.sources[0];
         let release = list.at(first);
         let known = |number: Option<u32>| {
@@ -207,14 +215,14 @@ impl ReleaseRow {
             sources: merged
                 .sources
                 .iter()
-                .map(|source| ReleaseSource::new(views, list, *source, now))
+                .map(|source| SourceRow::new(views, list, *source, now))
                 .collect(),
         }
     }
 }
 
-impl ReleaseSource {
-    fn new(views: &Views, list: &List, source: Source, now: i64) -> Self {
+impl SourceRow {
+    fn new(views: &Views, list: &ReleaseList, source: ReleaseSource, now: i64) -> Self {
         let release = list.at(source);
         let of = &list.contributions[usize::from(source.of)];
         let zone = jiff::tz::TimeZone::system();
@@ -228,8 +236,8 @@ impl ReleaseSource {
                 Some(at) => format!("{} old", age(now - at)),
                 None => String::new(),
             },
-            asked: (!of.cached).then(|| Shown::exactly(second(of.part.at), &zone)),
-            cached: format!("from cache, {} old", age(of.part.age(now))),
+            asked: (!of.cached).then(|| Shown::exactly(second(of.answer.at), &zone)),
+            cached: format!("from cache, {} old", age(of.answer.age(now))),
             download: reply::link(&views.model.links, list, source, ""),
         }
     }

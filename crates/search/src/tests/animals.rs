@@ -129,7 +129,7 @@ fn table() -> Vec<Case> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_misbehaviour_costs_its_own_indexer_a_rest_and_nobody_else_anything() {
+async fn every_misbehaviour_costs_its_own_indexer_a_cooldown_and_nobody_else_anything() {
     for case in table() {
         let what = format!("{:?}", case.behaviour);
         let network = Network::new();
@@ -175,11 +175,11 @@ async fn every_misbehaviour_costs_its_own_indexer_a_rest_and_nobody_else_anythin
 
 /// It is called again to the second, by somebody who waits for it, and a good answer ends all of it.
 async fn again(world: &World, indexers: &[Indexer], case: &Case, what: &str) {
-    let Some(rest) = case.state.split(' ').nth(1) else {
+    let Some(left) = case.state.split(' ').nth(1) else {
         return;
     };
-    let rest = Duration::from_secs(rest.parse().expect("seconds"));
-    let ends = world.time() + rest;
+    let left = Duration::from_secs(left.parse().expect("seconds"));
+    let ends = world.time() + left;
     let calls = indexers[0].searches().len();
     indexers[0].set(Behaviour::Good);
     world.until(ends - SECOND).await;
@@ -207,7 +207,7 @@ async fn a_date_in_retry_after_is_kept_to() {
     let state = world.state_of("a");
     let left: u64 = state
         .strip_prefix("cooldown ")
-        .expect("a rest")
+        .expect("a cooldown")
         .parse()
         .expect("seconds");
     assert!((590..=600).contains(&left), "{state}");
@@ -258,7 +258,7 @@ async fn where_nobody_listens_there_may_be_somebody_soon() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operator_ends_a_rest() {
+async fn an_operator_ends_a_cooldown() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
     let world = World::fleeting(network.ground(), &named(&indexers));
@@ -274,7 +274,7 @@ async fn an_operator_ends_a_rest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flaky_indexer_rests_when_it_fails_and_answers_when_it_does_not() {
+async fn a_flaky_indexer_cools_down_when_it_fails_and_answers_when_it_does_not() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
     let config = Config {

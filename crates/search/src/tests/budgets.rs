@@ -303,7 +303,7 @@ async fn a_restart_in_the_middle_of_a_day_keeps_the_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_keeps_rests_spacing_and_learned_limits() {
+async fn a_restart_keeps_cooldowns_spacing_and_learned_limits() {
     let network = Network::new();
     let indexers = crowd(&network, 2).await;
     indexers[0].set(Behaviour::Limits {
@@ -324,7 +324,7 @@ async fn a_restart_keeps_rests_spacing_and_learned_limits() {
     assert_eq!(world.windows(), [(Window::Day, 12, 100, true)]);
     let search = world.begin("t=search&q=some", COMPLETION);
     turn().await;
-    let State::Skipped { reason, .. } = &search.places()[0].state else {
+    let PartState::Skipped { reason, .. } = &search.parts()[0].state else {
         panic!("{:?}", standings(&search));
     };
     // 42 s less the 20 s of before.

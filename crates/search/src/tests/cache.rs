@@ -66,7 +66,7 @@ async fn an_indexer_whose_caps_could_not_be_read_is_soon_asked_again() {
 
 /// It may not say what it can do, and still have what is asked for.
 #[tokio::test(start_paused = true)]
-async fn an_indexer_without_caps_does_not_rest_for_that() {
+async fn an_indexer_without_caps_has_no_cooldown_for_that() {
     for behaviour in [Behaviour::Html, Behaviour::Status(404, RetryAfter::None)] {
         let network = Network::new();
         let indexers = crowd(&network, 1).await;

@@ -103,7 +103,7 @@ async fn whose_turn_comes_within_five_minutes_is_waited_for_and_no_longer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_rests_before_it_said_what_it_can_do_is_asked_when_that_is_over() {
+async fn whoever_cools_down_before_it_said_what_it_can_do_is_asked_when_that_is_over() {
     let network = Network::new();
     let indexers = crowd(&network, 2).await;
     indexers[0].set_all(Behaviour::Status(429, RetryAfter::Seconds(120)));
@@ -128,7 +128,7 @@ async fn whoever_rests_before_it_said_what_it_can_do_is_asked_when_that_is_over(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_indexer_that_begins_to_rest_while_others_wait_for_it_is_named_then() {
+async fn an_indexer_that_begins_to_cool_down_while_others_wait_for_it_is_named_then() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
     let world = World::new(network.ground(), &named(&indexers));
@@ -138,7 +138,7 @@ async fn an_indexer_that_begins_to_rest_while_others_wait_for_it_is_named_then()
     turn().await;
     world.engine.clear(world.view("a").figures.upstream);
     warm.settled(warm.deadline()).await;
-    // Two wait for their turn of 6 s; the first of them has the indexer rest for an hour.
+    // Two wait for their turn of 6 s; the first of them brings the indexer a cooldown of an hour.
     let (one, other) = tokio::join!(
         world.get("/torznab/api?t=search&q=one"),
         world.get("/torznab/api?t=search&q=other"),

@@ -81,7 +81,7 @@ async fn a_refused_download_costs_nothing_and_what_was_said_of_files_outlives_a_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_short_rest_of_a_host_of_files_is_waited_for() {
+async fn a_short_cooldown_of_a_host_of_files_is_waited_for() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
     let config = elsewhere(&network, named(&indexers));

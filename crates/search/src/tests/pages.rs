@@ -215,7 +215,7 @@ async fn asking_again_keeps_the_whole_question() {
     assert_eq!(value(anew, "again"), asked);
     assert_eq!(value(anew, "indexer"), "one");
     let search = &world.front.views.searches.all()[0];
-    assert_eq!(crate::ask::written(&search.question.query), asked);
+    assert_eq!(crate::form::written(&search.question.query), asked);
     assert_eq!(search.question.scope.len(), 1);
     // What is typed makes the kind of search.
     let typed = encode("{imdbid:tt0133093}");

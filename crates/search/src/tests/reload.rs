@@ -20,7 +20,7 @@ impl World {
     }
 }
 
-/// An indexer that does not accept our key any more, and rests for that.
+/// An indexer that does not accept our key any more, and is disabled for that.
 async fn refused(network: &Network) -> (Indexer, Config, World) {
     let mut indexers = crowd(network, 1).await;
     let config = named(&indexers);
@@ -75,9 +75,9 @@ async fn who_waits_for_one_that_goes_is_told_so() {
     assert_eq!(standings(&search), ["asking", "asking"], "the spacing");
     world.reload(&after);
     search.settled(search.deadline()).await;
-    let places = search.places();
+    let parts = search.parts();
     assert!(
-        matches!(&places[0].state, State::Skipped { reason, .. } if reason == "it is no longer configured"),
+        matches!(&parts[0].state, PartState::Skipped { reason, .. } if reason == "it is no longer configured"),
         "{:?}",
         standings(&search)
     );

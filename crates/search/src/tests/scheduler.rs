@@ -142,7 +142,7 @@ async fn a_longer_wait_than_the_class_accepts_skips_with_the_reason() {
             continue;
         };
         assert_eq!(search.began_at.elapsed(), Duration::ZERO, "at once");
-        let State::Skipped { reason, until } = &search.places()[0].state else {
+        let PartState::Skipped { reason, until } = &search.parts()[0].state else {
             panic!("{:?}", standings(&search));
         };
         assert!(
@@ -371,10 +371,10 @@ async fn stopping_a_search_cancels_what_waits_and_keeps_what_runs() {
     assert_eq!(words(&indexers[0].searches()), ["warm"]);
     let again = world.begin("t=search&q=some", INTERACTIVE);
     turn().await;
-    let State::Answered { how, .. } = again.places()[1].state else {
+    let PartState::Answered { from, .. } = again.parts()[1].state else {
         panic!("{:?}", standings(&again));
     };
-    assert!(matches!(how, How::Cached(_)), "{how:?}");
+    assert!(matches!(from, AnsweredFrom::Cache(_)), "{from:?}");
     assert_eq!(indexers[1].searches().len(), 1);
 }
 

@@ -1,7 +1,7 @@
 //! What is told to those who have no key: nothing by which they learn who the indexers are.
 
 use super::*;
-use crate::config::indexer::Kind;
+use crate::config::indexer::IndexerKind;
 
 /// What stands in braces in an address.
 fn at(address: &str, name: &str) -> String {
@@ -17,7 +17,7 @@ async fn without_a_key_every_address_answers_the_same_whoever_it_stands_for() {
     let network = Network::new();
     let indexers = crowd(&network, 2).await;
     let mut config = config(["quokka", "wombat"].into_iter().zip(&indexers));
-    config.indexers[1].kind = Kind::Newznab;
+    config.indexers[1].kind = IndexerKind::Newznab;
     config.indexers[0].tags = vec!["marsupial".to_owned()];
     config.indexers[1].tags = vec!["marsupial".to_owned()];
     let world = World::new(network.ground(), &config);

@@ -368,11 +368,11 @@ pub(super) fn config<'a>(indexers: impl IntoIterator<Item = (&'a str, &'a Indexe
 }
 
 /// An indexer in a configuration.
-pub(super) fn entry(name: &str, url: &str) -> entries::Indexer {
+pub(super) fn entry(name: &str, url: &str) -> entries::IndexerEntry {
     let url = SecretUrl::parse(url).expect("a URL");
-    entries::Indexer {
+    entries::IndexerEntry {
         api_key: Some(Secret::new("indexer-key-of-ours")),
-        ..entries::Indexer::new(name, url)
+        ..entries::IndexerEntry::new(name, url)
     }
 }
 

@@ -127,7 +127,7 @@ async fn an_nzb_comes_by_the_way_of_its_own_protocol() {
     })
     .await;
     let mut config = config([("news", &news)]);
-    config.indexers[0].kind = entries::Kind::Newznab;
+    config.indexers[0].kind = entries::IndexerKind::Newznab;
     let world = World::new(ground(), &config);
     let feed = world.get("/newznab/api?t=search").await;
     assert_eq!(feed.titles().len(), 1, "{}", feed.body);

@@ -8,20 +8,20 @@ use weir_engine::{Ended, Engine, span};
 use crate::indexer::Indexer;
 use crate::judge::IndexerFault;
 use crate::policy::class_name;
-use crate::search::State;
+use crate::search::PartState;
 
 /// What is said of an indexer where our own code went wrong.
 pub(crate) const PANICKED: &str = "Weir failed to ask it; the log says why";
 
 /// Why there is no answer.
-pub(crate) enum NoAnswer {
+pub(crate) enum Unanswered {
     /// It gave nothing that can be used.
     Fault(IndexerFault),
     /// Its call was not made, or did not end by itself.
     Ended(Ended),
 }
 
-impl NoAnswer {
+impl Unanswered {
     /// Whether all that is missing is its turn, and that comes within this time.
     pub(crate) fn passes_within(&self, time: Duration) -> bool {
         match self {
@@ -31,12 +31,12 @@ impl NoAnswer {
     }
 
     /// How far the indexer is then.
-    pub(crate) fn state(self, engine: &Engine, indexer: &Indexer, class: Class) -> State {
-        let failed = |reason: String| State::Failed {
+    pub(crate) fn state(self, engine: &Engine, indexer: &Indexer, class: Class) -> PartState {
+        let failed = |reason: String| PartState::Failed {
             reason,
             until: cooldown_end(engine, indexer),
         };
-        let skipped_for_good = |reason: &str| State::Skipped {
+        let skipped_for_good = |reason: &str| PartState::Skipped {
             reason: reason.to_owned(),
             until: None,
         };
@@ -71,7 +71,7 @@ pub(crate) fn skip(reason: Wait, wait: Duration, limit: Option<Duration>) -> Ski
 }
 
 /// How far an indexer is whose turn comes too late.
-pub(crate) fn skipped(engine: &Engine, indexer: &Indexer, skip: &Skip, class: Class) -> State {
+pub(crate) fn skipped(engine: &Engine, indexer: &Indexer, skip: &Skip, class: Class) -> PartState {
     let view = engine.upstream(indexer.upstream);
     let why = match skip.reason {
         Wait::Off => {
@@ -102,7 +102,7 @@ pub(crate) fn skipped(engine: &Engine, indexer: &Indexer, skip: &Skip, class: Cl
         (None, _) => why,
     };
     let until = skip.wait.map(|wait| engine.timeline().now() + wait);
-    State::Skipped { reason, until }
+    PartState::Skipped { reason, until }
 }
 
 /// When an indexer that cools down may be asked again.

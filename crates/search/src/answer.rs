@@ -11,7 +11,7 @@ use crate::words::seconds;
 
 /// What one indexer is asked; equal questions share an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct PartKey {
+pub(crate) struct AnswerKey {
     pub(crate) upstream: UpstreamId,
     pub(crate) indexer: Arc<str>,
     /// [`Indexer::source`](crate::indexer::Indexer::source).
@@ -23,11 +23,11 @@ pub(crate) struct PartKey {
 pub(crate) type Digest = [u8; 16];
 
 /// What came of a call.
-pub(crate) type Answer = Result<Arc<Part>, IndexerFault>;
+pub(crate) type SearchAnswer = Result<Arc<IndexerAnswer>, IndexerFault>;
 
 /// An answer.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct IndexerAnswer {
     pub(crate) releases: Vec<Release>,
     /// When it was given, in seconds since 1970.
     pub(crate) at: i64,
@@ -35,7 +35,7 @@ pub(crate) struct Part {
     pub(crate) weight: usize,
 }
 
-impl PartKey {
+impl AnswerKey {
     /// The same as a number that outlives the process.
     pub(crate) fn digest(&self) -> Digest {
         let mut hasher = blake3::Hasher::new();
@@ -51,7 +51,7 @@ impl PartKey {
     }
 }
 
-impl Part {
+impl IndexerAnswer {
     pub(crate) fn new(releases: Vec<Release>, at: i64) -> Self {
         let weight = releases.iter().map(weight).sum::<usize>() + 128;
         Self {

@@ -31,12 +31,12 @@ const MIGRATIONS: Migrations = Migrations {
 };
 
 /// The file, if there is one that can be used.
-pub(super) struct Shelf {
+pub(super) struct CacheFile {
     file: Mutex<Option<File>>,
     renewals: AtomicU32,
 }
 
-impl Shelf {
+impl CacheFile {
     /// Opens the file at this path; without one, nothing is kept.
     pub(super) fn open(path: Option<PathBuf>) -> Self {
         let file = path.and_then(|path| {
@@ -177,7 +177,7 @@ mod tests {
     fn a_disk_that_damages_every_file_gets_no_more_of_them() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("search.db");
-        let shelf = Shelf::open(Some(path.clone()));
+        let shelf = CacheFile::open(Some(path.clone()));
         for round in 0..=RENEWALS {
             let file = shelf.file().unwrap();
             file.write_blocking(keep).unwrap();
@@ -201,10 +201,10 @@ mod tests {
     fn damage_that_a_write_meets_is_seen_by_whoever_comes_next() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("search.db");
-        let shelf = Shelf::open(Some(path.clone()));
+        let shelf = CacheFile::open(Some(path.clone()));
         shelf.file().unwrap().write_blocking(keep).unwrap();
         shelf.close();
-        let shelf = Shelf::open(Some(path.clone()));
+        let shelf = CacheFile::open(Some(path.clone()));
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[4096..].fill(0x5A);
         std::fs::write(&path, &bytes).unwrap();

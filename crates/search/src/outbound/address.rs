@@ -8,14 +8,14 @@ use weir_config::{ENCODED, Secret, SecretUrl, Secrets};
 use weir_net::Home;
 use weir_search_proto::Release;
 
-use crate::config::indexer::Indexer;
+use crate::config::indexer::IndexerEntry;
 
 /// Parts of a path that are shorter are words and not keys.
 const SECRET_IN_PATH: usize = 16;
 
 /// Where an indexer is and who we are there.
 #[derive(Debug)]
-pub(crate) struct Endpoint {
+pub(crate) struct IndexerAddress {
     pub(super) url: SecretUrl,
     pub(super) home: Home,
     key: Option<Secret>,
@@ -24,8 +24,8 @@ pub(crate) struct Endpoint {
     pub(super) secrets: Arc<Secrets>,
 }
 
-impl Endpoint {
-    pub(crate) fn new(config: &Indexer) -> Self {
+impl IndexerAddress {
+    pub(crate) fn new(config: &IndexerEntry) -> Self {
         Self {
             url: config.url.clone(),
             home: Home::new(&config.url),

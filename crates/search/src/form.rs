@@ -12,7 +12,7 @@ pub(crate) const PAGE: &str = "the search page";
 
 /// A question as it was sent.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ask {
+pub(crate) struct SearchForm {
     pub(crate) words: String,
     /// Category numbers with commas between them.
     pub(crate) categories: String,
@@ -45,7 +45,7 @@ pub(crate) fn read(written: &str) -> Result<Query, String> {
     }
 }
 
-impl Ask {
+impl SearchForm {
     /// The question, normalised.
     ///
     /// # Errors
@@ -124,14 +124,14 @@ mod tests {
 
     fn ask(function: &str, terms: &[(&str, &str)]) -> Result<Query, String> {
         let terms = terms.iter();
-        let ask = Ask {
+        let ask = SearchForm {
             words: "  some   show ".to_owned(),
             categories: "5040,5030".to_owned(),
             function: function.to_owned(),
             terms: terms
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
-            ..Ask::default()
+            ..SearchForm::default()
         };
         ask.query()
     }
