@@ -93,7 +93,7 @@ fn table() -> Vec<Case> {
         case(
             B::CloseAfterRequest,
             "cooldown 60",
-            "the connection was cut",
+            "the connection was closed",
         ),
         case(B::HugeBody(17 << 20), "cooldown 60", large),
         case(B::GzipBomb(17 << 20), "cooldown 60", large),

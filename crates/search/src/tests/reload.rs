@@ -238,7 +238,7 @@ async fn a_name_that_turns_private_is_refused_until_the_operator_has_looked() {
     // Its connection is closed by then.
     world.until(2 * MINUTE).await;
     let reply = world.get("/torznab/api?t=search&q=show").await;
-    let words = "its name now leads to the private address 10.0.0.5";
+    let words = "its name now resolves to the private address 10.0.0.5";
     assert!(reply.body.contains(words), "{}", reply.body);
     assert_eq!(network.connections(inside.address()), 0);
     // A file that changed by itself is nobody's word about names; the operator's is.

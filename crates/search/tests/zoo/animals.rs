@@ -76,7 +76,7 @@ fn table() -> Vec<(Behaviour, Option<&'static str>)> {
             Some("its answer cannot be read: the document declares entities"),
         ),
         (B::RedirectLoop, Some("")),
-        (B::CloseAfterRequest, Some("the connection was cut")),
+        (B::CloseAfterRequest, Some("the connection was closed")),
         (B::Flaky(1), Some("it answered 500")),
         (B::GzipBomb(40 << 20), Some("")),
         (
