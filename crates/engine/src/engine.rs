@@ -19,7 +19,7 @@ use crate::driver;
 use crate::gate::{Gate, Rate};
 use crate::keeper::Keeper;
 use crate::own::OwnRing;
-use crate::payload::{Asked, Hook, Payloads};
+use crate::payload::{Hook, Payloads, Told};
 use crate::series::Series;
 use crate::shared::Shared;
 use crate::state::{State, plain};
@@ -175,9 +175,9 @@ impl Engine {
     /// Submits a job and holds a ticket for it. If the same is pending, the ticket is for that job.
     pub fn submit(&self, job: Job, call: Arc<dyn Call>) -> Ticket {
         let cell = Arc::<Cell>::default();
-        let asked = Asked::Ticket(cell.clone());
+        let told = Told::Ticket(cell.clone());
         Ticket {
-            job: self.shared.submit(job, call, asked),
+            job: self.shared.submit(job, call, told),
             shared: self.shared.clone(),
             cell,
         }
@@ -185,7 +185,7 @@ impl Engine {
 
     /// Submits a job that nobody waits for. Gives it, unless it ended at once.
     pub fn submit_detached(&self, job: Job, call: Arc<dyn Call>) -> Option<JobId> {
-        self.shared.submit(job, call, Asked::Nobody)
+        self.shared.submit(job, call, Told::Nobody)
     }
 
     /// Submits a job whose end `hook` is told.
@@ -195,7 +195,7 @@ impl Engine {
         call: Arc<dyn Call>,
         hook: Arc<Hook>,
     ) -> Option<JobId> {
-        self.shared.submit(job, call, Asked::Hook(hook))
+        self.shared.submit(job, call, Told::Hook(hook))
     }
 
     /// Waits for a turn that somebody else uses: a client that is sent to the upstream makes the call itself. It
@@ -224,7 +224,7 @@ impl Engine {
                     Admission::Duplicate(_) => intake.duplicates += 1,
                     Admission::Ended(_) => intake.ended += 1,
                 }
-                state.take_in(entry, call, Asked::Nobody, effects);
+                state.take_in(entry, call, Told::Nobody, effects);
             }
             intake
         })
@@ -234,7 +234,7 @@ impl Engine {
     pub fn reschedule(&self, job: Job, call: Arc<dyn Call>) -> Option<JobId> {
         self.shared.with(|state, now, effects| {
             let entry = state.dispatcher.reschedule(now, job);
-            state.take_in(entry, call, Asked::Nobody, effects)
+            state.take_in(entry, call, Told::Nobody, effects)
         })
     }
 

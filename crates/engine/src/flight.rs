@@ -21,11 +21,11 @@ use weir_dispatch::{Asker, Job, Moment, Wait};
 use crate::call::{Call, Ended};
 use crate::engine::Engine;
 
-use board::{Board, Flight, Seat};
+use board::{Board, Flight, FlightSeat};
 use trip::Trip;
 
 /// The flights of one kind of question.
-pub struct Flights<K, T>(Arc<Inner<K, T>>);
+pub struct Flights<K, T>(Arc<FlightsInner<K, T>>);
 
 impl<K, T> Clone for Flights<K, T> {
     fn clone(&self) -> Self {
@@ -33,7 +33,7 @@ impl<K, T> Clone for Flights<K, T> {
     }
 }
 
-struct Inner<K, T> {
+struct FlightsInner<K, T> {
     engine: Engine,
     max_age: Mutex<Duration>,
     board: Board<K, T, Trip>,
@@ -50,33 +50,33 @@ pub struct Landing<K, T> {
 /// Dropping it leaves the flight. When the last has left, a job that has not started is cancelled; a
 /// call under way ends by itself and its answer is kept.
 #[must_use = "dropping a follower leaves the flight"]
-pub struct Follower<K: Key, T: Answer> {
-    flights: Arc<Inner<K, T>>,
+pub struct Follower<K: FlightKey, T: FlightAnswer> {
+    flights: Arc<FlightsInner<K, T>>,
     flight: Arc<Flight<T, Trip>>,
-    seat: Seat,
+    seat: FlightSeat,
     leads: bool,
 }
 
 /// What asks for the same thing is equal.
-pub trait Key: Hash + Eq + Clone + Send + Sync + 'static {}
-impl<K: Hash + Eq + Clone + Send + Sync + 'static> Key for K {}
+pub trait FlightKey: Hash + Eq + Clone + Send + Sync + 'static {}
+impl<K: Hash + Eq + Clone + Send + Sync + 'static> FlightKey for K {}
 
 /// What can be shared by all who asked.
-pub trait Answer: Send + Sync + 'static {}
-impl<T: Send + Sync + 'static> Answer for T {}
+pub trait FlightAnswer: Send + Sync + 'static {}
+impl<T: Send + Sync + 'static> FlightAnswer for T {}
 
-impl<K, T> Inner<K, T> {
+impl<K, T> FlightsInner<K, T> {
     /// Calls made before this take no more followers.
     fn oldest(&self) -> Moment {
         self.engine.timeline().now() - *self.max_age.lock()
     }
 }
 
-impl<K: Key, T: Answer> Flights<K, T> {
+impl<K: FlightKey, T: FlightAnswer> Flights<K, T> {
     /// No flights yet. A flight whose call has been under way for `max_age`, the call's time-out,
     /// takes no more followers: they would wait for an answer that does not come.
     pub fn new(engine: Engine, max_age: Duration) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(FlightsInner {
             engine,
             max_age: Mutex::new(max_age),
             board: Board::new(),
@@ -133,7 +133,7 @@ impl<K: Key, T: Answer> Flights<K, T> {
     }
 }
 
-impl<K: Key, T: Answer> Landing<K, T> {
+impl<K: FlightKey, T: FlightAnswer> Landing<K, T> {
     /// Puts the answer into the flight, before the call returns.
     pub fn put(&self, answer: Arc<T>) {
         self.flight.put(answer);
@@ -151,7 +151,7 @@ impl<K: Key, T: Answer> Landing<K, T> {
     }
 }
 
-impl<K: Key, T: Answer> Follower<K, T> {
+impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
     /// Whether it made the flight, and did not join another's.
     pub fn leads(&self) -> bool {
         self.leads
@@ -195,7 +195,7 @@ impl<K: Key, T: Answer> Follower<K, T> {
     }
 }
 
-impl<K: Key, T: Answer> Future for Follower<K, T> {
+impl<K: FlightKey, T: FlightAnswer> Future for Follower<K, T> {
     type Output = Result<Arc<T>, Ended>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -203,7 +203,7 @@ impl<K: Key, T: Answer> Future for Follower<K, T> {
     }
 }
 
-impl<K: Key, T: Answer> Drop for Follower<K, T> {
+impl<K: FlightKey, T: FlightAnswer> Drop for Follower<K, T> {
     fn drop(&mut self) {
         if self.flight.leave(self.seat) {
             self.flights.abandon(&self.flight);

@@ -11,7 +11,7 @@ use crate::ticket::Cell;
 /// One job's call and whoever asked for it.
 pub(crate) struct Payload {
     pub(crate) call: Arc<dyn Call>,
-    pub(crate) asked: Asked,
+    pub(crate) told: Told,
     generation: u32,
     /// It has been sent to its upstream at least once.
     pub(crate) sent: bool,
@@ -20,7 +20,7 @@ pub(crate) struct Payload {
 }
 
 /// Who is told how a job ended.
-pub(crate) enum Asked {
+pub(crate) enum Told {
     Nobody,
     Ticket(Arc<Cell>),
     Hook(Arc<Hook>),
@@ -32,7 +32,7 @@ pub(crate) enum Asked {
     Several(Box<Vec<Self>>),
 }
 
-/// What a flight is told of its job; a thin pointer in [`Asked`].
+/// What a flight is told of its job; a thin pointer in [`Told`].
 pub(crate) struct Hook {
     end: Box<dyn Fn(Ended) + Send + Sync>,
     started: OnceLock<Moment>,
@@ -53,11 +53,11 @@ impl Hook {
 }
 
 impl Payload {
-    pub(crate) fn new(call: Arc<dyn Call>, asked: Asked) -> Self {
-        let wanted = matches!(asked, Asked::Nobody);
+    pub(crate) fn new(call: Arc<dyn Call>, told: Told) -> Self {
+        let wanted = matches!(told, Told::Nobody);
         Self {
             call,
-            asked,
+            told,
             generation: 0,
             sent: false,
             wanted,
@@ -65,22 +65,22 @@ impl Payload {
     }
 
     /// Somebody else wants to know how this ends.
-    pub(crate) fn join(&mut self, asked: Asked) {
-        match (&mut self.asked, asked) {
-            (_, Asked::Nobody) => self.wanted = true,
-            (Asked::Several(all), asked) => all.push(asked),
-            (_, asked) => {
-                let first = std::mem::replace(&mut self.asked, Asked::Nobody);
-                self.asked = Asked::Several(Box::new(vec![first, asked]));
+    pub(crate) fn join(&mut self, told: Told) {
+        match (&mut self.told, told) {
+            (_, Told::Nobody) => self.wanted = true,
+            (Told::Several(all), told) => all.push(told),
+            (_, told) => {
+                let first = std::mem::replace(&mut self.told, Told::Nobody);
+                self.told = Told::Several(Box::new(vec![first, told]));
             }
         }
     }
 
     /// Somebody no longer wants it. Says whether nobody does.
     pub(crate) fn leave(&mut self, interest: Interest<'_>) -> bool {
-        match &mut self.asked {
-            Asked::Several(all) => all.retain(|asked| !interest.is(asked)),
-            one if interest.is(one) => *one = Asked::Nobody,
+        match &mut self.told {
+            Told::Several(all) => all.retain(|told| !interest.is(told)),
+            one if interest.is(one) => *one = Told::Nobody,
             _ => {}
         }
         self.is_unwanted()
@@ -88,9 +88,9 @@ impl Payload {
 
     /// Whether nobody wants to know how it ends.
     pub(crate) fn is_unwanted(&self) -> bool {
-        let nobody = match &self.asked {
-            Asked::Nobody => true,
-            Asked::Several(all) => all.iter().all(|asked| matches!(asked, Asked::Nobody)),
+        let nobody = match &self.told {
+            Told::Nobody => true,
+            Told::Several(all) => all.iter().all(|told| matches!(told, Told::Nobody)),
             _ => false,
         };
         nobody && !self.wanted
@@ -98,9 +98,9 @@ impl Payload {
 
     /// Whether nobody wants it but this one.
     pub(crate) fn is_only_for(&self, interest: Interest<'_>) -> bool {
-        let is = |asked: &Asked| matches!(asked, Asked::Nobody) || interest.is(asked);
-        let only = match &self.asked {
-            Asked::Several(all) => all.iter().all(is),
+        let is = |told: &Told| matches!(told, Told::Nobody) || interest.is(told);
+        let only = match &self.told {
+            Told::Several(all) => all.iter().all(is),
             one => is(one),
         };
         only && !self.wanted
@@ -115,16 +115,16 @@ pub(crate) enum Interest<'a> {
 }
 
 impl Interest<'_> {
-    fn is(self, asked: &Asked) -> bool {
-        match (self, asked) {
-            (Self::Ticket(mine), Asked::Ticket(other)) => Arc::ptr_eq(mine, other),
-            (Self::Hook(mine), Asked::Hook(other)) => Arc::ptr_eq(mine, other),
+    fn is(self, told: &Told) -> bool {
+        match (self, told) {
+            (Self::Ticket(mine), Told::Ticket(other)) => Arc::ptr_eq(mine, other),
+            (Self::Hook(mine), Told::Hook(other)) => Arc::ptr_eq(mine, other),
             _ => false,
         }
     }
 }
 
-impl Asked {
+impl Told {
     /// The job's call is made now. Told under the engine's lock, so that whoever sees the slot used up
     /// also sees by whom.
     pub(crate) fn start(&self, now: Moment) {
@@ -132,7 +132,7 @@ impl Asked {
             Self::Hook(hook) => {
                 hook.started.get_or_init(|| now);
             }
-            Self::Several(all) => all.iter().for_each(|asked| asked.start(now)),
+            Self::Several(all) => all.iter().for_each(|told| told.start(now)),
             Self::Nobody | Self::Ticket(_) => {}
         }
     }
@@ -143,7 +143,7 @@ impl Asked {
             Self::Nobody => {}
             Self::Ticket(cell) => cell.end(ended),
             Self::Hook(hook) => (hook.end)(ended),
-            Self::Several(all) => all.into_iter().for_each(|asked| asked.tell(ended)),
+            Self::Several(all) => all.into_iter().for_each(|told| told.tell(ended)),
         }
     }
 }
@@ -202,7 +202,7 @@ mod tests {
     fn an_old_id_does_not_find_the_next_job_in_its_place() {
         let (old, new) = (JobId(3), JobId((1 << 32) | 3));
         let mut payloads = Payloads::default();
-        payloads.insert(new, Payload::new(Arc::new(Nothing), Asked::Nobody));
+        payloads.insert(new, Payload::new(Arc::new(Nothing), Told::Nobody));
         assert!(payloads.find(old).is_none() && payloads.remove(old).is_none());
         assert!(payloads.find(new).is_some() && payloads.remove(new).is_some());
         assert!(payloads.find(new).is_none());

@@ -21,7 +21,7 @@ use crate::call::{Call, Ended};
 use crate::gate::Gate;
 use crate::keeper::Keeper;
 use crate::own::OwnRing;
-use crate::payload::{Asked, Hook, Interest, Payload};
+use crate::payload::{Hook, Interest, Payload, Told};
 use crate::state::State;
 use crate::timeline::Timeline;
 use crate::vital::{Vital, Vitals};
@@ -149,9 +149,9 @@ impl Shared {
             self.tasks.spawn_on(run, &self.runtime);
         }
         for (payload, ended) in effects.ended {
-            let Payload { call, asked, .. } = payload;
+            let Payload { call, told, .. } = payload;
             self.end(call, ended);
-            self.tell(|| asked.tell(ended));
+            self.tell(|| told.tell(ended));
         }
         for call in effects.unused {
             self.end(call, Ended::Cancelled);
@@ -196,11 +196,11 @@ impl Shared {
         self: &Arc<Self>,
         job: Job,
         call: Arc<dyn Call>,
-        asked: Asked,
+        told: Told,
     ) -> Option<JobId> {
         self.with(|state, now, effects| {
             let entry = state.dispatcher.submit(now, job);
-            state.take_in(entry, call, asked, effects)
+            state.take_in(entry, call, told, effects)
         })
     }
 

@@ -10,7 +10,7 @@ use weir_dispatch::{
 
 use crate::call::{Call, Ended, KEPT_BYTES};
 use crate::keeper::{AgendaChange, Changes, KeptUpstream};
-use crate::payload::{Asked, Payload, Payloads};
+use crate::payload::{Payload, Payloads, Told};
 use crate::series::Series;
 use crate::shared::{Effects, Started};
 use crate::side::Side;
@@ -46,7 +46,7 @@ impl State {
         &mut self,
         entry: Admission,
         call: Arc<dyn Call>,
-        asked: Asked,
+        told: Told,
         effects: &mut Effects,
     ) -> Option<JobId> {
         self.counters.asked += 1;
@@ -54,21 +54,21 @@ impl State {
         self.reap(None, effects);
         match entry {
             Admission::Queued(job) | Admission::Scheduled(job) => {
-                self.payloads.insert(job, Payload::new(call, asked));
+                self.payloads.insert(job, Payload::new(call, told));
                 Some(job)
             }
             Admission::Duplicate(job) => {
                 self.counters.duplicates += 1;
                 effects.unused.push(call);
                 if let Some(payload) = self.payloads.find(job) {
-                    payload.join(asked);
+                    payload.join(told);
                 }
                 Some(job)
             }
             Admission::Ended(end) => {
                 let ended = plain(end);
                 self.counters.end_unsent(ended);
-                effects.ended.push((Payload::new(call, asked), ended));
+                effects.ended.push((Payload::new(call, told), ended));
                 None
             }
         }
@@ -85,7 +85,7 @@ impl State {
         if !std::mem::replace(&mut payload.sent, true) {
             self.counters.sent += 1;
         }
-        payload.asked.start(now);
+        payload.told.start(now);
         effects.moved.extend(side.moved.clone());
         effects.starts.push(Started {
             start,

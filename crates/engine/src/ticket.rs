@@ -13,15 +13,15 @@ use crate::shared::Shared;
 
 /// Where the end of a job is put for its ticket.
 #[derive(Debug, Default)]
-pub(crate) struct Cell(Mutex<State>);
+pub(crate) struct Cell(Mutex<TicketState>);
 
 #[derive(Debug)]
-enum State {
+enum TicketState {
     Waiting(Option<Waker>),
     Ended(Ended),
 }
 
-impl Default for State {
+impl Default for TicketState {
     fn default() -> Self {
         Self::Waiting(None)
     }
@@ -29,16 +29,16 @@ impl Default for State {
 
 impl Cell {
     pub(crate) fn end(&self, ended: Ended) {
-        let before = std::mem::replace(&mut *self.0.lock(), State::Ended(ended));
-        if let State::Waiting(Some(waker)) = before {
+        let before = std::mem::replace(&mut *self.0.lock(), TicketState::Ended(ended));
+        if let TicketState::Waiting(Some(waker)) = before {
             waker.wake();
         }
     }
 
     fn ended(&self) -> Option<Ended> {
         match *self.0.lock() {
-            State::Ended(ended) => Some(ended),
-            State::Waiting(_) => None,
+            TicketState::Ended(ended) => Some(ended),
+            TicketState::Waiting(_) => None,
         }
     }
 }
@@ -76,8 +76,8 @@ impl Future for Ticket {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
         match &mut *self.cell.0.lock() {
-            State::Ended(ended) => Poll::Ready(*ended),
-            State::Waiting(waker) => {
+            TicketState::Ended(ended) => Poll::Ready(*ended),
+            TicketState::Waiting(waker) => {
                 match waker {
                     Some(waker) => waker.clone_from(context.waker()),
                     None => *waker = Some(context.waker().clone()),

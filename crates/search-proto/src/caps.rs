@@ -11,7 +11,7 @@ use crate::error::Unreadable;
 use crate::query::{Function, Term};
 
 pub use listed::{ListedIndexer, read_indexers};
-pub use writer::{Listed, write_indexers};
+pub use writer::{WrittenIndexer, write_indexers};
 
 /// Releases in an answer where an indexer does not say.
 const LIMIT: u32 = 100;

@@ -19,10 +19,10 @@ pub mod request;
 mod text;
 mod xml;
 
-pub use caps::{Caps, Category, Listed, ListedIndexer, read_indexers, write_indexers};
+pub use caps::{Caps, Category, ListedIndexer, WrittenIndexer, read_indexers, write_indexers};
 pub use category::Mapping;
 pub use error::{ErrorDocument, Refusal, Unreadable};
 pub use feed::{ApiLimits, Channel, Feed, Item, Skipped, read_feed, write_feed, write_feed_json};
 pub use query::{Function, Query, Term};
 pub use release::{InfoHash, NotAnInfoHash, Protocol, Release};
-pub use request::{Asked, Format, Parsed, Request, parse_request};
+pub use request::{Format, Parsed, Request, SearchRequest, parse_request};

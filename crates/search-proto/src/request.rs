@@ -54,7 +54,7 @@ pub enum Request {
     /// What can be asked here.
     Caps,
     /// A search.
-    Search(Asked),
+    Search(SearchRequest),
     /// The file of a release.
     Get {
         /// What the release was listed under.
@@ -69,7 +69,7 @@ pub enum Request {
 
 /// A search and the part of its answer that is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct SearchRequest {
     /// The search.
     pub query: Query,
     /// How many releases are wanted; whoever answers has a limit of its own.
@@ -131,7 +131,7 @@ fn request(parameters: &Parameters) -> Result<Request, Refusal> {
     }
 }
 
-fn asked(function: Function, parameters: &Parameters) -> Result<Asked, Refusal> {
+fn asked(function: Function, parameters: &Parameters) -> Result<SearchRequest, Refusal> {
     let mut query = Query::new(function);
     query.q = squeeze(parameters.get("q").unwrap_or_default());
     if query.q.chars().count() > WORDS {
@@ -157,7 +157,7 @@ fn asked(function: Function, parameters: &Parameters) -> Result<Asked, Refusal> 
     query.max_size = parameters.number("maxsize", "bytes")?;
     let limit = parameters.number("limit", "releases")?;
     let offset = parameters.number("offset", "releases")?;
-    Ok(Asked {
+    Ok(SearchRequest {
         query,
         limit: limit.map(narrow),
         offset: offset.map_or(0, narrow),

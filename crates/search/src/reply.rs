@@ -6,8 +6,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use weir_search_proto::error::code;
 use weir_search_proto::{
-    Caps, Category, Channel, ErrorDocument, Format, Function, Item, Listed, Protocol, Skipped,
-    Term, category, write_feed, write_feed_json, write_indexers,
+    Caps, Category, Channel, ErrorDocument, Format, Function, Item, Protocol, Skipped, Term,
+    WrittenIndexer, category, write_feed, write_feed_json, write_indexers,
 };
 use weir_web::Refusal;
 
@@ -166,7 +166,7 @@ pub(crate) fn indexers(indexers: &[Arc<Indexer>]) -> Response {
         .map(|indexer| (indexer, indexer.known.load_full()))
         .collect();
     let nothing = Caps::default();
-    let listed: Vec<Listed<'_>> = known
+    let listed: Vec<WrittenIndexer<'_>> = known
         .iter()
         .map(|(indexer, known)| {
             let caps = known.as_ref().map_or(&nothing, |known| &known.caps);

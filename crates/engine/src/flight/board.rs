@@ -23,10 +23,10 @@ pub(crate) struct Board<K, T, X> {
 pub(crate) struct Flight<T, X> {
     /// Whatever its owner keeps with it.
     pub(crate) own: X,
-    state: Mutex<State<T>>,
+    state: Mutex<FlightState<T>>,
 }
 
-struct State<T> {
+struct FlightState<T> {
     answer: Option<Arc<T>>,
     /// The answer once it is over, where there is no other.
     last_word: Option<Arc<T>>,
@@ -45,7 +45,7 @@ struct State<T> {
 
 /// A follower's place in a flight.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct FlightSeat {
     id: u64,
     /// The first launch whose coming to nothing ends it for this follower.
     launch: u32,
@@ -74,7 +74,7 @@ impl<K: Hash + Eq + Clone, T, X> Board<K, T, X> {
         key: &K,
         fits: impl FnOnce(&X) -> bool,
         own: impl FnOnce() -> X,
-    ) -> (Arc<Flight<T, X>>, Seat, bool) {
+    ) -> (Arc<Flight<T, X>>, FlightSeat, bool) {
         let mut flights = self.flights.lock();
         if let Some(flight) = flights.get(key).filter(|flight| fits(&flight.own)) {
             return (flight.clone(), flight.board(), false);
@@ -82,7 +82,7 @@ impl<K: Hash + Eq + Clone, T, X> Board<K, T, X> {
         // One that does not fit goes on for those who are in it.
         let flight = Arc::new(Flight::new(own()));
         flights.insert(key.clone(), flight.clone());
-        let seat = Seat { id: 0, launch: 1 };
+        let seat = FlightSeat { id: 0, launch: 1 };
         (flight, seat, true)
     }
 
@@ -135,7 +135,7 @@ impl<T, X> Flight<T, X> {
     fn new(own: X) -> Self {
         Self {
             own,
-            state: Mutex::new(State {
+            state: Mutex::new(FlightState {
                 answer: None,
                 last_word: None,
                 over: None,
@@ -150,14 +150,14 @@ impl<T, X> Flight<T, X> {
     }
 
     /// Another follower. What is on the board is not over.
-    fn board(&self) -> Seat {
+    fn board(&self) -> FlightSeat {
         let mut state = self.state.lock();
         let id = state.next_id;
         state.next_id += 1;
         state.followers += 1;
         state.late += 1;
         let launch = state.launch + 1;
-        Seat { id, launch }
+        FlightSeat { id, launch }
     }
 
     /// The answer is there, for everybody who is and who will be in this flight. If it is over, for
@@ -175,7 +175,7 @@ impl<T, X> Flight<T, X> {
 
     pub(crate) fn poll(
         &self,
-        seat: Seat,
+        seat: FlightSeat,
         context: &mut Context<'_>,
     ) -> Poll<Result<Arc<T>, Ended>> {
         let mut state = self.state.lock();
@@ -191,13 +191,13 @@ impl<T, X> Flight<T, X> {
     }
 
     /// What a follower got, if anything yet.
-    pub(crate) fn result(&self, seat: Seat) -> Option<Result<Arc<T>, Ended>> {
+    pub(crate) fn result(&self, seat: FlightSeat) -> Option<Result<Arc<T>, Ended>> {
         self.state.lock().result(seat)
     }
 
     /// A follower leaves. Says whether it was the last and there is still something to come. Whoever
     /// joins after that is not lost: a launch that is cancelled for it is made again.
-    pub(crate) fn leave(&self, seat: Seat) -> bool {
+    pub(crate) fn leave(&self, seat: FlightSeat) -> bool {
         let mut state = self.state.lock();
         state.wakers.retain(|(id, _)| *id != seat.id);
         state.followers -= 1;
@@ -213,8 +213,8 @@ impl<T, X> Flight<T, X> {
     }
 }
 
-impl<T> State<T> {
-    fn result(&self, seat: Seat) -> Option<Result<Arc<T>, Ended>> {
+impl<T> FlightState<T> {
+    fn result(&self, seat: FlightSeat) -> Option<Result<Arc<T>, Ended>> {
         if let Some(answer) = &self.answer {
             return Some(Ok(answer.clone()));
         }
@@ -227,7 +227,7 @@ impl<T> State<T> {
 }
 
 /// Wakes everybody, without the lock.
-fn wake<T>(mut state: impl std::ops::DerefMut<Target = State<T>>) {
+fn wake<T>(mut state: impl std::ops::DerefMut<Target = FlightState<T>>) {
     let wakers = std::mem::take(&mut state.wakers);
     drop(state);
     for (_, waker) in wakers {

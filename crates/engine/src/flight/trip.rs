@@ -10,7 +10,7 @@ use crate::call::{Call, Ended};
 use crate::payload::Hook;
 
 use super::board::{Flight, Then};
-use super::{Answer, Inner, Key, Landing};
+use super::{FlightAnswer, FlightKey, FlightsInner, Landing};
 
 /// A flight's job.
 pub(super) struct Trip(Mutex<Ride>);
@@ -27,7 +27,7 @@ struct Ride {
     id: Option<JobId>,
 }
 
-impl<K: Key, T: Answer> Inner<K, T> {
+impl<K: FlightKey, T: FlightAnswer> FlightsInner<K, T> {
     /// Makes the call of a new flight and launches it.
     pub(super) fn lead(
         self: &Arc<Self>,
@@ -148,14 +148,14 @@ impl<K: Key, T: Answer> Inner<K, T> {
 }
 
 /// Ends a flight that was not launched.
-struct Unlaunched<'a, K: Key, T: Answer> {
-    flights: &'a Arc<Inner<K, T>>,
+struct Unlaunched<'a, K: FlightKey, T: FlightAnswer> {
+    flights: &'a Arc<FlightsInner<K, T>>,
     key: &'a K,
     flight: &'a Arc<Flight<T, Trip>>,
     ended: Option<Ended>,
 }
 
-impl<K: Key, T: Answer> Drop for Unlaunched<'_, K, T> {
+impl<K: FlightKey, T: FlightAnswer> Drop for Unlaunched<'_, K, T> {
     fn drop(&mut self) {
         if let Some(ended) = self.ended {
             self.flights.land(self.key, self.flight, 1, ended);

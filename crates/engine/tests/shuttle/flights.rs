@@ -6,7 +6,7 @@ use shuttle::future::block_on;
 use shuttle::thread;
 use weir_engine::{Ended, Outcome};
 
-use crate::board::{Board, Flight, Seat, Then};
+use crate::board::{Board, Flight, FlightSeat, Then};
 
 const ROUNDS: usize = 3_000;
 
@@ -30,7 +30,7 @@ fn fly(board: &Sky, flight: &Arc<Flight<u32, ()>>, calls: impl Fn(u32) -> Result
     }
 }
 
-fn wait(flight: &Arc<Flight<u32, ()>>, seat: Seat) -> Result<u32, Ended> {
+fn wait(flight: &Arc<Flight<u32, ()>>, seat: FlightSeat) -> Result<u32, Ended> {
     let result = block_on(std::future::poll_fn(|context| flight.poll(seat, context)));
     flight.leave(seat);
     result.map(|answer| *answer)

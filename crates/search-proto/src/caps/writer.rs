@@ -10,10 +10,10 @@ use crate::xml::{Writer, document};
 const VERSION: &str = "1.3";
 
 /// An indexer in a list: its id, its title, its kind, whether it is configured, what it can do.
-pub type Listed<'a> = (&'a str, &'a str, &'a str, bool, &'a Caps);
+pub type WrittenIndexer<'a> = (&'a str, &'a str, &'a str, bool, &'a Caps);
 
 /// Writes Jackett's list of indexers (`t=indexers`) with their caps.
-pub fn write_indexers(list: &[Listed<'_>]) -> String {
+pub fn write_indexers(list: &[WrittenIndexer<'_>]) -> String {
     let mut writer = Writer::new(document());
     writer.open("indexers", &[]);
     writer.line();

@@ -2,11 +2,13 @@
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use proptest::prelude::*;
-use weir_search_proto::{Asked, Format, Function, Query, Refusal, Request, Term, parse_request};
+use weir_search_proto::{
+    Format, Function, Query, Refusal, Request, SearchRequest, Term, parse_request,
+};
 
 use crate::strategies::query;
 
-fn asked(raw: &str) -> Asked {
+fn asked(raw: &str) -> SearchRequest {
     match parse_request(raw).request {
         Ok(Request::Search(asked)) => asked,
         other => panic!("{raw}: {other:?}"),

@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use weir_search_proto::error::code;
 use weir_search_proto::{
-    Asked, ErrorDocument, Format, Parsed, Protocol, Request, Skipped, parse_request,
+    ErrorDocument, Format, Parsed, Protocol, Request, SearchRequest, Skipped, parse_request,
 };
 use weir_web::{Failure, Visitor};
 
@@ -121,7 +121,7 @@ impl FeedRequest {
         &self,
         scope: &Scope,
         program: Program,
-        asked: Asked,
+        asked: SearchRequest,
         format: Format,
     ) -> Response {
         let (views, config) = (&self.views, self.views.model.config.load_full());
