@@ -2,7 +2,7 @@
 //!
 //! The target `tracker_connection` calls this with made-up bytes; a test of `weir-tracker` calls it with the kept ones.
 
-use weir_tracker::conversation::{Conversation, End, converse, deserved};
+use weir_tracker::conversation::{Conversation, ConversationEnd, converse, deserved};
 
 /// Longest reply: 200 peers as dictionaries, or a scrape of 74 info hashes.
 const LONGEST: usize = 32 << 10;
@@ -57,12 +57,14 @@ fn check(Conversation { replies, end }: &Conversation, deserved: usize, stream: 
         let last = !text.starts_with("HTTP/1.1 200 ") || text.contains("Connection: close");
         if last {
             assert!(rest.is_empty(), "nothing follows the last reply");
-            assert_eq!(*end, End::Closed);
+            assert_eq!(*end, ConversationEnd::Closed);
         }
     }
     assert_eq!(count, deserved, "one reply for each request");
     match end {
-        End::Waits(left) | End::Left(left) => assert!(stream.ends_with(left)),
-        End::Closed => {}
+        ConversationEnd::Waits(left) | ConversationEnd::Left(left) => {
+            assert!(stream.ends_with(left))
+        }
+        ConversationEnd::Closed => {}
     }
 }

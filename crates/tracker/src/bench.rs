@@ -9,12 +9,12 @@ use weir_tracker_proto::udp::{Family, Reply, TransactionId, request};
 use weir_tracker_proto::{Announce, InfoHash, PeerId};
 use weir_web::seats::{Seating, Seats};
 
-use crate::clock::Clock;
+use crate::clock::TrackerClock;
 use crate::config::{Config, OverloadReply};
 use crate::forwarding::Forwarding;
 use crate::inbound::connection_id::ConnectionIds;
-use crate::inbound::http::{Http, Limits};
-use crate::inbound::udp::{Desk, Udp};
+use crate::inbound::http::{ConnectionLimits, Http};
+use crate::inbound::udp::{UdpListener, UdpShared};
 use crate::ledger::{self, Ledger};
 use crate::lists::Lists;
 use crate::swarm::{Minute, Mirrored, Swarms};
@@ -41,7 +41,7 @@ pub enum Others {
 /// Both listeners of a thread, over the same swarms.
 pub struct Listeners {
     tracker: Arc<Tracker>,
-    udp: Udp,
+    udp: UdpListener,
     http: Http,
 }
 
@@ -61,7 +61,7 @@ impl Listeners {
         };
         let ids = ConnectionIds::new().expect("random numbers");
         let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
-        let (clock, tallies) = (Clock::on(timeline), Tallies::default());
+        let (clock, tallies) = (TrackerClock::on(timeline), Tallies::default());
         let forwarding = match others {
             Others::None => Forwarding::to_nobody(timeline),
             Others::Busy | Others::Asked => full(timeline),
@@ -74,7 +74,7 @@ impl Listeners {
             forwarding,
             ClientTerms::new(&config, Trust::default(), Lists::default()),
         ));
-        let limits = Limits {
+        let limits = ConnectionLimits {
             idle: 1,
             request: 1,
             bytes: 8192,
@@ -82,8 +82,8 @@ impl Listeners {
         let (guests, _) = tokio::sync::mpsc::channel(1);
         let vital = weir_engine::Vitals::default().add("tracker", "bench");
         let mut listeners = Self {
-            udp: Udp::new(
-                Desk {
+            udp: UdpListener::new(
+                UdpShared {
                     tracker: Arc::clone(&tracker),
                     ids,
                     clock,
@@ -173,7 +173,7 @@ fn full(timeline: Timeline) -> Arc<Forwarding> {
     };
     let gate = Arc::new(Gate::new(100, rate));
     assert_eq!(gate.reserve(100), 100, "an empty queue");
-    let limits = ledger::Limits {
+    let limits = ledger::LedgerLimits {
         sheets: 100,
         peers: 100,
         peers_of_one: 100,

@@ -16,8 +16,8 @@ use crate::clock::minute;
 use crate::exchange::Exchange;
 use crate::judge;
 use crate::ledger::sheet::{News, Slot};
-use crate::outbound::{NoAnswer, Outbound, Said};
-use crate::swarm::Endpoint;
+use crate::outbound::{NoUsableAnswer, Outbound, Said};
+use crate::swarm::PeerEndpoint;
 use crate::upstreams::Forwarder;
 
 pub(crate) use self::kept::read;
@@ -28,7 +28,7 @@ pub(crate) struct Announcing {
     exchange: Arc<Exchange>,
     forwarder: Arc<Forwarder>,
     announce: Announce,
-    at: Endpoint,
+    at: PeerEndpoint,
     /// What the tracker wants to hear with a `stopped`: the sheet may be gone when it is sent.
     tracker_id: Option<Box<[u8]>>,
     /// The tracker hears of this peer for the first time, and has not answered yet.
@@ -42,7 +42,7 @@ impl Announcing {
         exchange: &Arc<Exchange>,
         forwarder: &Arc<Forwarder>,
         announce: &Announce,
-        at: Endpoint,
+        at: PeerEndpoint,
     ) -> Option<Self> {
         let call = Self {
             exchange: Arc::clone(exchange),
@@ -161,8 +161,8 @@ impl Announcing {
     /// answer; before that, the tracker counts as being asked whatever its line says.
     fn take_in(
         &self,
-        said: &Result<Said, NoAnswer>,
-        peers: &[Endpoint],
+        said: &Result<Said, NoUsableAnswer>,
+        peers: &[PeerEndpoint],
         permit: &Permit,
     ) -> Outcome {
         let (exchange, hash) = (&*self.exchange, self.hash());
@@ -222,12 +222,12 @@ impl Call for Announcing {
 }
 
 /// Asks a tracker for something that changes nothing there.
-pub(crate) struct Probing {
+pub(crate) struct TrackerProbe {
     pub(crate) outbound: Arc<Outbound>,
     pub(crate) forwarder: Arc<Forwarder>,
 }
 
-impl Call for Probing {
+impl Call for TrackerProbe {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
             let target = &self.forwarder.target;

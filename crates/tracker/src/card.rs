@@ -4,7 +4,7 @@ use weir_engine::words::{counted, grouped};
 use weir_web::{Card, CardState, CardView, Figure};
 
 use crate::look::Look;
-use crate::tally::Kind;
+use crate::tally::TallyKind;
 
 impl Card for Look {
     fn view(&self) -> CardView {
@@ -17,7 +17,7 @@ impl Card for Look {
             };
         }
         let totals = self.totals();
-        let announces = self.count(Kind::UdpAnnounce) + self.count(Kind::HttpAnnounce);
+        let announces = self.count(TallyKind::UdpAnnounce) + self.count(TallyKind::HttpAnnounce);
         let figure = |label: &str, value| Figure {
             label: label.into(),
             value,

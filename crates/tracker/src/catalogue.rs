@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::Clock;
+use crate::clock::TrackerClock;
 use crate::swarm::{SeenSwarm, Swarms};
 
 /// Swarms on a page.
@@ -24,24 +24,24 @@ const KEPT: usize = 64;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Question {
+pub(crate) struct PageQuestion {
     pub(crate) of: Prefix,
-    pub(crate) from: From,
+    pub(crate) from: PageStart,
 }
 
 /// Where a page begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum From {
+pub(crate) enum PageStart {
     Start,
-    After(Place),
-    Before(Place),
+    After(SwarmRank),
+    Before(SwarmRank),
 }
 
 /// A place in the order: more peers first, then by hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place(Reverse<u32>, [u8; 20]);
+pub(crate) struct SwarmRank(Reverse<u32>, [u8; 20]);
 
-impl Place {
+impl SwarmRank {
     pub(crate) fn new(peers: u32, hash: [u8; 20]) -> Self {
         Self(Reverse(peers), hash)
     }
@@ -92,7 +92,7 @@ impl Prefix {
 
 /// What is answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Page {
+pub(crate) struct CataloguePage {
     pub(crate) swarms: Vec<SeenSwarm>,
     /// Swarms that stand before these.
     pub(crate) before: usize,
@@ -100,7 +100,7 @@ pub(crate) struct Page {
     pub(crate) all: usize,
 }
 
-impl Page {
+impl CataloguePage {
     pub(crate) fn has_more(&self) -> bool {
         self.before + self.swarms.len() < self.all
     }
@@ -112,18 +112,18 @@ pub(crate) struct Busy;
 
 /// Asks the thread; clones ask the same one.
 #[derive(Clone)]
-pub(crate) struct Catalogue(mpsc::Sender<Asked>);
+pub(crate) struct Catalogue(mpsc::Sender<PendingQuestion>);
 
-struct Asked {
-    question: Question,
-    answer: oneshot::Sender<Arc<Page>>,
+struct PendingQuestion {
+    question: PageQuestion,
+    answer: oneshot::Sender<Arc<CataloguePage>>,
 }
 
 impl Catalogue {
     /// The catalogue and what its thread runs.
     pub(crate) fn new(
         swarms: Arc<Swarms>,
-        clock: Clock,
+        clock: TrackerClock,
         stop: CancellationToken,
     ) -> (Self, Walker) {
         let (ask, asked) = mpsc::channel(WAITING);
@@ -137,9 +137,9 @@ impl Catalogue {
         (Self(ask), walker)
     }
 
-    pub(crate) async fn page(&self, question: Question) -> Result<Arc<Page>, Busy> {
+    pub(crate) async fn page(&self, question: PageQuestion) -> Result<Arc<CataloguePage>, Busy> {
         let (answer, answered) = oneshot::channel();
-        let asked = Asked { question, answer };
+        let asked = PendingQuestion { question, answer };
         self.0.try_send(asked).map_err(|_| Busy)?;
         answered.await.map_err(|_| Busy)
     }
@@ -148,11 +148,11 @@ impl Catalogue {
 /// The thread's side.
 pub(crate) struct Walker {
     swarms: Arc<Swarms>,
-    clock: Clock,
+    clock: TrackerClock,
     stop: CancellationToken,
-    asked: mpsc::Receiver<Asked>,
+    asked: mpsc::Receiver<PendingQuestion>,
     /// The latest stand last.
-    kept: VecDeque<(Instant, Question, Arc<Page>)>,
+    kept: VecDeque<(Instant, PageQuestion, Arc<CataloguePage>)>,
 }
 
 impl Walker {
@@ -164,7 +164,7 @@ impl Walker {
                 () = stop.cancelled() => return,
                 asked = self.asked.recv() => asked,
             };
-            let Some(Asked { question, answer }) = asked else {
+            let Some(PendingQuestion { question, answer }) = asked else {
                 return;
             };
             // Who has gone away meanwhile costs nothing.
@@ -176,7 +176,7 @@ impl Walker {
         }
     }
 
-    fn answer(&mut self, question: Question, now: Instant) -> Option<Arc<Page>> {
+    fn answer(&mut self, question: PageQuestion, now: Instant) -> Option<Arc<CataloguePage>> {
         self.kept.retain(|(at, ..)| now.duration_since(*at) < FRESH);
         if let Some((.., page)) = self.kept.iter().find(|(_, kept, _)| *kept == question) {
             return Some(Arc::clone(page));
@@ -189,8 +189,8 @@ impl Walker {
         Some(page)
     }
 
-    fn walk(&self, question: &Question) -> Option<Page> {
-        let mut found = Found::new(question);
+    fn walk(&self, question: &PageQuestion) -> Option<CataloguePage> {
+        let mut found = BestSwarms::new(question);
         let mut walk = self.swarms.walk(self.clock.now().minute);
         while let Some(slice) = walk.next_slice() {
             if self.stop.is_cancelled() {
@@ -203,19 +203,19 @@ impl Walker {
 }
 
 /// The best of what was seen so far.
-struct Found<'a> {
-    question: &'a Question,
+struct BestSwarms<'a> {
+    question: &'a PageQuestion,
     /// At most two pages; sorted and cut to one when full.
     kept: Vec<SeenSwarm>,
     /// What does not come before this is not needed.
-    worst: Option<Place>,
+    worst: Option<SwarmRank>,
     /// Swarms on the earlier side of the place that was given.
     earlier: usize,
     all: usize,
 }
 
-impl<'a> Found<'a> {
-    fn new(question: &'a Question) -> Self {
+impl<'a> BestSwarms<'a> {
+    fn new(question: &'a PageQuestion) -> Self {
         Self {
             question,
             kept: Vec::with_capacity(2 * PAGE),
@@ -230,11 +230,11 @@ impl<'a> Found<'a> {
             return;
         }
         self.all += 1;
-        let place = Place::of(seen);
+        let place = SwarmRank::of(seen);
         let (earlier, wanted) = match self.question.from {
-            From::Start => (false, true),
-            From::After(given) => (place <= given, place > given),
-            From::Before(given) => (place < given, place < given),
+            PageStart::Start => (false, true),
+            PageStart::After(given) => (place <= given, place > given),
+            PageStart::Before(given) => (place < given, place < given),
         };
         self.earlier += usize::from(earlier);
         if !wanted
@@ -251,32 +251,32 @@ impl<'a> Found<'a> {
     }
 
     /// Whether `one` is nearer to where the page begins or, seen from its end, ends.
-    fn is_nearer(&self, one: Place, other: Place) -> bool {
+    fn is_nearer(&self, one: SwarmRank, other: SwarmRank) -> bool {
         match self.question.from {
-            From::Before(_) => one > other,
+            PageStart::Before(_) => one > other,
             _ => one < other,
         }
     }
 
     fn cut(&mut self) {
         match self.question.from {
-            From::Before(_) => self
+            PageStart::Before(_) => self
                 .kept
-                .sort_unstable_by_key(|seen| Reverse(Place::of(seen))),
-            _ => self.kept.sort_unstable_by_key(Place::of),
+                .sort_unstable_by_key(|seen| Reverse(SwarmRank::of(seen))),
+            _ => self.kept.sort_unstable_by_key(SwarmRank::of),
         }
         self.kept.truncate(PAGE);
-        self.worst = self.kept.get(PAGE - 1).map(Place::of);
+        self.worst = self.kept.get(PAGE - 1).map(SwarmRank::of);
     }
 
-    fn page(mut self) -> Page {
+    fn page(mut self) -> CataloguePage {
         self.cut();
         let mut before = self.earlier;
-        if matches!(self.question.from, From::Before(_)) {
+        if matches!(self.question.from, PageStart::Before(_)) {
             self.kept.reverse();
             before -= self.kept.len();
         }
-        Page {
+        CataloguePage {
             swarms: self.kept,
             before,
             all: self.all,
@@ -288,7 +288,7 @@ impl<'a> Found<'a> {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::swarm::Counts;
+    use crate::swarm::SwarmCounts;
     use crate::tracker::rules;
 
     fn seen(number: u32) -> SeenSwarm {
@@ -298,13 +298,13 @@ mod tests {
             hash,
             // Many of the same size, in no order.
             peers: number * 7919 % 100 + 1,
-            counts: Counts::default(),
+            counts: SwarmCounts::default(),
             age: 0,
         }
     }
 
-    fn ask(question: &Question) -> Page {
-        let mut found = Found::new(question);
+    fn ask(question: &PageQuestion) -> CataloguePage {
+        let mut found = BestSwarms::new(question);
         (0..1000).for_each(|number| found.offer(&seen(number)));
         found.page()
     }
@@ -312,31 +312,31 @@ mod tests {
     #[test]
     fn pages_lead_through_all_swarms_in_order_and_back() {
         let mut in_order: Vec<SeenSwarm> = (0..1000).map(seen).collect();
-        in_order.sort_by_key(Place::of);
+        in_order.sort_by_key(SwarmRank::of);
         let of = Prefix::default();
-        let mut from = From::Start;
+        let mut from = PageStart::Start;
         for (number, wanted) in in_order.chunks(PAGE).enumerate() {
-            let page = ask(&Question { of, from });
+            let page = ask(&PageQuestion { of, from });
             assert_eq!(page.swarms, wanted, "page {number}");
             assert_eq!((page.before, page.all), (number * PAGE, 1000));
             assert_eq!(page.has_more(), number < 19);
-            from = From::After(Place::of(page.swarms.last().unwrap()));
+            from = PageStart::After(SwarmRank::of(page.swarms.last().unwrap()));
         }
-        assert_eq!(ask(&Question { of, from }).swarms, []);
-        from = From::Before(Place::of(&in_order[950]));
+        assert_eq!(ask(&PageQuestion { of, from }).swarms, []);
+        from = PageStart::Before(SwarmRank::of(&in_order[950]));
         for (number, wanted) in in_order.chunks(PAGE).enumerate().rev().skip(1) {
-            let page = ask(&Question { of, from });
+            let page = ask(&PageQuestion { of, from });
             assert_eq!(page.swarms, wanted, "page {number}");
             assert_eq!(page.before, number * PAGE);
-            from = From::Before(Place::of(&page.swarms[0]));
+            from = PageStart::Before(SwarmRank::of(&page.swarms[0]));
         }
     }
 
     #[test]
     fn a_prefix_of_any_length_narrows_it_down() {
-        let question = |prefix| Question {
+        let question = |prefix| PageQuestion {
             of: Prefix::new(prefix).unwrap(),
-            from: From::Start,
+            from: PageStart::Start,
         };
         // 0x000003e7 is 999, the last one.
         assert_eq!(ask(&question("000003e7")).all, 1);
@@ -352,10 +352,11 @@ mod tests {
     fn many_readers_of_a_page_cost_one_walk_until_it_is_old() {
         let swarms = Arc::new(Swarms::new(rules(&Config::default()), [1; 16]));
         let timeline = weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH);
-        let (_, mut walker) = Catalogue::new(swarms, Clock::on(timeline), CancellationToken::new());
-        let question = Question {
+        let (_, mut walker) =
+            Catalogue::new(swarms, TrackerClock::on(timeline), CancellationToken::new());
+        let question = PageQuestion {
             of: Prefix::default(),
-            from: From::Start,
+            from: PageStart::Start,
         };
         let now = Instant::now();
         let first = walker.answer(question, now).unwrap();
@@ -367,7 +368,7 @@ mod tests {
         assert!(!Arc::ptr_eq(&again(&mut walker, now + FRESH), &first));
         for digit in 0..KEPT + 10 {
             let of = Prefix::new(&format!("{digit:03x}")).unwrap();
-            walker.answer(Question { of, ..question }, now + FRESH);
+            walker.answer(PageQuestion { of, ..question }, now + FRESH);
         }
         assert_eq!(walker.kept.len(), KEPT);
     }

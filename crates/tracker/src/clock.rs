@@ -9,7 +9,7 @@ use crate::swarm::Minute;
 
 /// Counts from its own beginning, on the timeline of the whole process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct TrackerClock {
     timeline: Timeline,
     began: Moment,
 }
@@ -39,7 +39,7 @@ impl FileTime {
     }
 }
 
-impl Clock {
+impl TrackerClock {
     pub(crate) fn on(timeline: Timeline) -> Self {
         Self {
             timeline,

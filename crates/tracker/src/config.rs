@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use weir_config::{Fields, Origin, Percent, Size, check, choices, section};
 
-use self::forwarder::Forwarder;
+use self::forwarder::ForwarderEntry;
 use crate::swarm::Age;
 
 section! {
@@ -134,7 +134,7 @@ section! {
     }
     lists |fields| {
         /// Trackers that announces are forwarded to.
-        forwarders: Vec<Forwarder> = forwarder::read_all(fields, forwarders_file.as_deref());
+        forwarders: Vec<ForwarderEntry> = forwarder::read_all(fields, forwarders_file.as_deref());
     }
     then |config, fields| { config.relate(fields) }
 }

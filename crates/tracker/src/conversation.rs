@@ -7,10 +7,10 @@ use std::sync::Arc;
 use weir_engine::{Timeline, Vitals};
 use weir_web::seats::{Seating, Seats};
 
-use crate::clock::Clock;
+use crate::clock::TrackerClock;
 use crate::config::Config;
 use crate::forwarding::Forwarding;
-use crate::inbound::http::{Http, Limits, whole_requests};
+use crate::inbound::http::{ConnectionLimits, Http, whole_requests};
 use crate::lists::Lists;
 use crate::swarm::Swarms;
 use crate::tally::Tallies;
@@ -27,12 +27,12 @@ pub struct Conversation {
     /// All that was sent to the client.
     pub replies: Vec<u8>,
     /// How it ended.
-    pub end: End,
+    pub end: ConversationEnd,
 }
 
 /// How a connection ended.
 #[derive(Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ConversationEnd {
     /// Not yet: these bytes wait for more.
     Waits(Vec<u8>),
     /// We closed it.
@@ -57,10 +57,10 @@ pub fn converse<'a>(
     };
     let end = Arc::new(http).converse(PEER, &mut wire);
     let end = match end {
-        End::Left(mut read) => {
+        ConversationEnd::Left(mut read) => {
             read.extend_from_slice(wire.piece);
             wire.pieces.for_each(|piece| read.extend_from_slice(piece));
-            End::Left(read)
+            ConversationEnd::Left(read)
         }
         other => other,
     };
@@ -95,14 +95,14 @@ fn http(by_proxy: bool) -> Http {
         Forwarding::to_nobody(timeline),
         ClientTerms::new(&config, trust(by_proxy), Lists::default()),
     );
-    let limits = Limits {
+    let limits = ConnectionLimits {
         idle: 1,
         request: 1,
         bytes: REQUEST,
     };
     let seats = Seats::new(Seating::new(1, None));
     let (guests, _) = tokio::sync::mpsc::channel(1);
-    let clock = Clock::on(timeline);
+    let clock = TrackerClock::on(timeline);
     let http = Http::new(
         tracker.into(),
         clock,

@@ -14,12 +14,12 @@ use weir_engine::{Engine, Outward, Reconciled, Roster};
 
 use self::farewells::Farewells;
 use self::foreign::Externals;
-use crate::clock::Clock;
+use crate::clock::TrackerClock;
 use crate::config::Config;
 use crate::forwarding::Forwarding;
 use crate::judge::Judge;
 use crate::ledger::Ledger;
-use crate::outbound::{Options, Outbound};
+use crate::outbound::{CallOptions, Outbound};
 use crate::policy;
 use crate::swarm::Swarms;
 use crate::upstreams::Forwarder;
@@ -38,7 +38,7 @@ pub(crate) struct Exchange {
     pub(crate) engine: Engine,
     pub(crate) roster: Roster<Forwarder>,
     pub(crate) outbound: Arc<Outbound>,
-    pub(crate) clock: Clock,
+    pub(crate) clock: TrackerClock,
     judge: ArcSwap<Judge>,
     pub(crate) farewells: Farewells,
     externals: Externals,
@@ -68,10 +68,10 @@ impl Exchange {
     pub(crate) fn new(
         config: &Config,
         (swarms, forwarding): (Arc<Swarms>, Arc<Forwarding>),
-        clock: Clock,
+        clock: TrackerClock,
         outward: &mut Outward,
     ) -> Result<Self, weir_net::Error> {
-        let options = Options {
+        let options = CallOptions {
             private: config.allow_private_upstreams,
             connection_life: config.udp_connection_life,
             body_limit: BODY_LIMIT,

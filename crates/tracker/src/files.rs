@@ -10,7 +10,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::clock::{Clock, FileTime, wall_seconds};
+use crate::clock::{FileTime, TrackerClock, wall_seconds};
 use crate::ledger::Ledger;
 use crate::sealed;
 use crate::swarm::snapshot::GROUPS;
@@ -37,7 +37,7 @@ pub(crate) struct Directory {
 
 /// What was read at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Restored {
+pub(crate) struct RestoredSwarms {
     pub(crate) peers: usize,
     /// Files that could not be used, and were set aside.
     pub(crate) bad: usize,
@@ -79,10 +79,10 @@ impl Directory {
         &self,
         swarms: &Swarms,
         ledger: &Ledger,
-        clock: Clock,
+        clock: TrackerClock,
     ) -> io::Result<()> {
         let now = clock.file_time();
-        let Restored { peers, bad } = self.restore(swarms, now)?;
+        let RestoredSwarms { peers, bad } = self.restore(swarms, now)?;
         if peers > 0 || bad > 0 {
             let swarms = swarms.totals().swarms;
             tracing::info!(swarms, peers, bad, "swarms are back");
@@ -91,8 +91,8 @@ impl Directory {
     }
 
     /// Reads the files of swarms. One that cannot be used is set aside; the others count.
-    pub(crate) fn restore(&self, swarms: &Swarms, now: FileTime) -> io::Result<Restored> {
-        let mut restored = Restored::default();
+    pub(crate) fn restore(&self, swarms: &Swarms, now: FileTime) -> io::Result<RestoredSwarms> {
+        let mut restored = RestoredSwarms::default();
         for name in (0..GROUPS).map(name) {
             let path = self.path.join(name);
             let Some(file) = read(&path)? else { continue };
@@ -276,7 +276,7 @@ mod tests {
             wall: 0,
         };
         let restored = directory.restore(&swarms, now).unwrap();
-        assert_eq!(restored, Restored { peers: 0, bad: 1 });
+        assert_eq!(restored, RestoredSwarms { peers: 0, bad: 1 });
         assert!(path.path().join("07.bad").exists());
         assert!(!path.path().join("07.swarm").exists());
     }

@@ -21,8 +21,8 @@ use weir_tracker_proto::Event;
 use weir_web::Upstreams;
 
 use self::task::ForwarderTask;
-use crate::call::{self, Announcing, Probing};
-use crate::clock::Clock;
+use crate::call::{self, Announcing, TrackerProbe};
+use crate::clock::TrackerClock;
 use crate::config::Config;
 use crate::exchange::Exchange;
 use crate::forwarding::{Forwarding, Rings};
@@ -50,7 +50,7 @@ impl Forwarders {
     pub(crate) fn start(
         config: &Config,
         model: (Arc<Swarms>, Arc<Forwarding>),
-        clock: Clock,
+        clock: TrackerClock,
         mut outward: Outward,
         rings: Rings,
     ) -> Result<Arc<Self>, weir_net::Error> {
@@ -164,10 +164,12 @@ impl Upstreams for Forwarders {
 
     fn probe(&self, upstream: UpstreamId) -> Option<Arc<dyn Call>> {
         let outbound = Arc::clone(&self.exchange.outbound);
-        self.exchange.roster.probe(upstream, |forwarder| Probing {
-            outbound,
-            forwarder,
-        })
+        self.exchange
+            .roster
+            .probe(upstream, |forwarder| TrackerProbe {
+                outbound,
+                forwarder,
+            })
     }
 
     fn classes(&self) -> &'static [&'static str] {

@@ -14,11 +14,11 @@ use weir_engine::{Gate, Timeline};
 use weir_tracker_proto::Announce;
 use weir_web::Household;
 
-use self::allowance::{Allowances, Held as HeldBack};
+use self::allowance::{Allowances, HeldBack};
 use self::held::HeldReplies;
 use crate::config::{Config, OverloadReply};
 use crate::ledger::Ledger;
-use crate::swarm::Endpoint;
+use crate::swarm::PeerEndpoint;
 
 pub(crate) use self::held::HeldReply;
 
@@ -27,9 +27,9 @@ pub(crate) use self::held::HeldReply;
 pub(crate) struct Forwarding {
     gate: Arc<Gate>,
     timeline: Timeline,
-    ring: mpsc::Sender<Sent>,
+    ring: mpsc::Sender<SentAnnounce>,
     /// A ring of their own: no crowd of announces keeps them out.
-    events: mpsc::Sender<Sent>,
+    events: mpsc::Sender<SentAnnounce>,
     /// Forwarders that might be asked; written by the forwarders.
     forwarders: AtomicU32,
     ledger: Ledger,
@@ -43,25 +43,25 @@ pub(crate) struct Forwarding {
 /// Where the forwarders take announces out.
 #[derive(Debug)]
 pub(crate) struct Rings {
-    pub(crate) regular: mpsc::Receiver<Sent>,
-    pub(crate) events: mpsc::Receiver<Sent>,
+    pub(crate) regular: mpsc::Receiver<SentAnnounce>,
+    pub(crate) events: mpsc::Receiver<SentAnnounce>,
 }
 
 /// An announce on its way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
+pub(crate) struct SentAnnounce {
     pub(crate) announce: Announce,
-    pub(crate) at: Endpoint,
+    pub(crate) at: PeerEndpoint,
     /// Where the peer is reached in the other family.
-    pub(crate) also: Option<Endpoint>,
+    pub(crate) also: Option<PeerEndpoint>,
     /// Who sent it, and pays for it.
     pub(crate) client: Household,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ForwardKind,
 }
 
 /// What the forwarders are to do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ForwardKind {
     /// Tell those that are due, as many as there are places in the queue.
     Regular { places: u32 },
     /// Tell all.
@@ -99,7 +99,7 @@ pub(crate) struct ForwardRules {
 /// Places in the queue that an announce has taken; they are for [`Forwarding::send`].
 #[must_use = "places that nobody gives back are lost"]
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Places(u32);
+pub(crate) struct QueuePlaces(u32);
 
 /// Why an announce does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,7 +168,7 @@ impl Forwarding {
             burst: 0,
         };
         let gate = Arc::new(Gate::new(0, rate));
-        let ledger = Ledger::new(crate::ledger::Limits::default(), [0; 16]);
+        let ledger = Ledger::new(crate::ledger::LedgerLimits::default(), [0; 16]);
         Self::new(gate, timeline, ledger, &Config::default()).0
     }
 
@@ -202,7 +202,7 @@ impl Forwarding {
         first: bool,
         rules: &ForwardRules,
         now: Moment,
-    ) -> Result<Places, Stays> {
+    ) -> Result<QueuePlaces, Stays> {
         let wanted = self.forwarders.load(Ordering::Relaxed);
         if wanted == 0 {
             return Err(Stays::Nobody);
@@ -223,13 +223,17 @@ impl Forwarding {
         }
         match self.gate.reserve(asked) {
             0 => Err(Stays::Full),
-            places => Ok(Places(places)),
+            places => Ok(QueuePlaces(places)),
         }
     }
 
     /// Sends an announce on that has taken places; `false` if nobody can take it now.
-    pub(crate) fn send(&self, sent: impl FnOnce(Kind) -> Sent, Places(places): Places) -> bool {
-        let sent = sent(Kind::Regular { places });
+    pub(crate) fn send(
+        &self,
+        sent: impl FnOnce(ForwardKind) -> SentAnnounce,
+        QueuePlaces(places): QueuePlaces,
+    ) -> bool {
+        let sent = sent(ForwardKind::Regular { places });
         let is_sent = self.ring.try_send(sent).is_ok();
         if !is_sent {
             self.gate.release(places);
@@ -238,14 +242,14 @@ impl Forwarding {
     }
 
     /// Sends an event on.
-    pub(crate) fn send_event(&self, sent: Sent, rules: &ForwardRules) {
+    pub(crate) fn send_event(&self, sent: SentAnnounce, rules: &ForwardRules) {
         if self.has_forwarders() && self.events.try_send(sent).is_err() {
             self.log_dropped(rules);
         }
     }
 
     /// The reply to this announce waits until something happens; `None` if too many do already.
-    pub(crate) fn hold(&self, hash: &[u8; 20], at: Endpoint) -> Option<HeldReply> {
+    pub(crate) fn hold(&self, hash: &[u8; 20], at: PeerEndpoint) -> Option<HeldReply> {
         self.held.hold(hash, at)
     }
 

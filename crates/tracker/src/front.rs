@@ -10,7 +10,7 @@ use weir_engine::Outward;
 use weir_net::BoxFuture;
 use weir_web::{Contribution, Refused, Reload, Requests, Staged};
 
-use crate::clock::Clock;
+use crate::clock::TrackerClock;
 use crate::config::Config;
 use crate::error::Error;
 use crate::files::{Directory, FilesThread};
@@ -50,7 +50,7 @@ impl Front {
     ) -> Result<Self, Error> {
         let terms = terms(config, web)?;
         let sockets = Sockets::open(config)?;
-        let clock = Clock::on(outward.engine.timeline());
+        let clock = TrackerClock::on(outward.engine.timeline());
         let files = |source| Error::Files {
             path: directory.into(),
             source,
@@ -160,8 +160,8 @@ fn terms(config: &Config, web: &weir_web::Config) -> Result<ClientTerms, Error> 
     Ok(ClientTerms::new(config, Trust::new(web), lists))
 }
 
-fn limits(config: &Config) -> ledger::Limits {
-    ledger::Limits {
+fn limits(config: &Config) -> ledger::LedgerLimits {
+    ledger::LedgerLimits {
         sheets: config.max_swarms.get() as usize,
         peers: config.max_forwarder_peers.get() as usize,
         peers_of_one: config.forwarder_peers.get() as usize,

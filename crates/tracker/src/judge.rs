@@ -6,7 +6,7 @@ use weir_engine::{Outcome, Permit, Reason};
 use weir_tracker_proto::http::RetryIn;
 
 use crate::config::Config;
-use crate::outbound::{Given, NoAnswer, Said};
+use crate::outbound::{GivenAnswer, NoUsableAnswer, Said};
 
 /// The numbers by which answers are judged.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ impl Judge {
     }
 
     /// The interval that holds for a good answer.
-    pub(crate) fn interval(&self, given: &Given) -> Duration {
+    pub(crate) fn interval(&self, given: &GivenAnswer) -> Duration {
         let said = given.interval.max(given.min_interval);
         let said = said.map_or(self.announce_interval, |seconds| {
             Duration::from_secs(seconds.into())
@@ -71,7 +71,7 @@ impl Judge {
     }
 
     /// What an answer, or that there is none, means.
-    pub(crate) fn judge(&self, said: &Result<Said, NoAnswer>, permit: &Permit) -> Judged {
+    pub(crate) fn judge(&self, said: &Result<Said, NoUsableAnswer>, permit: &Permit) -> Judged {
         match said {
             Ok(Said::Given(given)) => Judged {
                 outcome: Outcome::Done,
@@ -79,7 +79,7 @@ impl Judge {
                 words: None,
             },
             Ok(Said::Refused { reason, retry_in }) => self.refused(reason, *retry_in),
-            Err(NoAnswer::No(words)) => self.refused(words, None),
+            Err(NoUsableAnswer::No(words)) => self.refused(words, None),
             Err(no_answer) => Judged {
                 outcome: outcome(no_answer, permit),
                 due: Some(self.failed_delay),
@@ -117,10 +117,10 @@ impl Judge {
 }
 
 /// What a missing answer means for the engine.
-pub(crate) fn outcome(no_answer: &NoAnswer, permit: &Permit) -> Outcome {
+pub(crate) fn outcome(no_answer: &NoUsableAnswer, permit: &Permit) -> Outcome {
     match no_answer {
-        NoAnswer::Fault(fault) => fault.outcome(permit),
-        NoAnswer::No(_) => Outcome::No,
-        NoAnswer::Unreadable(_) => Outcome::Broken,
+        NoUsableAnswer::Fault(fault) => fault.outcome(permit),
+        NoUsableAnswer::No(_) => Outcome::No,
+        NoUsableAnswer::Unreadable(_) => Outcome::Broken,
     }
 }

@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use weir_tracker_proto::Announce;
 
-pub(crate) use self::give::Wish;
+pub(crate) use self::give::ForeignWish;
 use self::sheet::{News, Sheet, Slot};
-use self::table::{Spot, Table};
-use self::told::Told;
+use self::table::{SheetTable, Spot};
+use self::told::ToldPeer;
 use crate::clock::minute;
 use crate::swarm::snapshot::GROUPS;
-use crate::swarm::{Endpoint, SHARDS, Seed, seed, shard_of};
+use crate::swarm::{PeerEndpoint, SHARDS, Seed, seed, shard_of};
 
 /// Sheets are spread over so many locks, each of which belongs to one group of files.
 const LOCKS: usize = 4 * GROUPS;
@@ -31,9 +31,9 @@ const SLICE: usize = 64;
 /// All sheets.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    tables: Box<[Mutex<Table>]>,
+    tables: Box<[Mutex<SheetTable>]>,
     seed: Seed,
-    limits: Limits,
+    limits: LedgerLimits,
     sheets: AtomicUsize,
     peers: AtomicUsize,
     /// Groups in which something changed since they were last written.
@@ -44,7 +44,7 @@ pub(crate) struct Ledger {
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Limits {
+pub(crate) struct LedgerLimits {
     /// Info hashes.
     pub(crate) sheets: usize,
     /// Peers of other trackers, of all info hashes.
@@ -67,7 +67,7 @@ pub(crate) struct HashState {
 
 impl Ledger {
     /// An empty one; `key` is that of the swarms.
-    pub(crate) fn new(limits: Limits, key: [u8; seed::KEY]) -> Self {
+    pub(crate) fn new(limits: LedgerLimits, key: [u8; seed::KEY]) -> Self {
         Self {
             tables: (0..LOCKS).map(|_| Mutex::default()).collect(),
             seed: Seed::new(key),
@@ -132,10 +132,10 @@ impl Ledger {
     pub(crate) fn tell(
         &self,
         slot: Slot,
-        at: Endpoint,
+        at: PeerEndpoint,
         announce: &Announce,
     ) -> (Option<Box<[u8]>>, bool) {
-        let told = Told::new(at, announce);
+        let told = ToldPeer::new(at, announce);
         let told = self.at(&announce.info_hash.0, |sheet| {
             let first = sheet.tell(slot, told);
             (sheet.tracker_id(slot).map(Into::into), first)
@@ -150,18 +150,18 @@ impl Ledger {
     }
 
     /// A peer goes: who was told of it.
-    pub(crate) fn untell(&self, hash: &[u8; 20], at: &Endpoint) -> Option<Told> {
+    pub(crate) fn untell(&self, hash: &[u8; 20], at: &PeerEndpoint) -> Option<ToldPeer> {
         self.at(hash, |sheet| sheet.untell(at)).flatten()
     }
 
     /// Whether a tracker was told of a peer, and not yet that it is gone.
-    pub(crate) fn is_told(&self, hash: &[u8; 20], at: &Endpoint) -> bool {
+    pub(crate) fn is_told(&self, hash: &[u8; 20], at: &PeerEndpoint) -> bool {
         let told = self.look(hash, |sheet| sheet.told().iter().any(|told| told.at == *at));
         told.unwrap_or(false)
     }
 
     /// A peer goes, and trackers hear of it later: what it said last is kept for them.
-    pub(crate) fn leaves(&self, announce: &Announce, at: &Endpoint) {
+    pub(crate) fn leaves(&self, announce: &Announce, at: &PeerEndpoint) {
         self.at(&announce.info_hash.0, |sheet| sheet.leaves(at, announce));
     }
 
@@ -274,7 +274,7 @@ impl Ledger {
         self.changed[group].swap(false, Ordering::Relaxed)
     }
 
-    fn tables_of(&self, group: usize) -> &[Mutex<Table>] {
+    fn tables_of(&self, group: usize) -> &[Mutex<SheetTable>] {
         let locks = LOCKS / GROUPS;
         &self.tables[group * locks..][..locks]
     }
@@ -346,7 +346,7 @@ impl Ledger {
     }
 
     /// The table of a hash, to change something there.
-    fn table_of(&self, spot: Spot<'_>) -> MutexGuard<'_, Table> {
+    fn table_of(&self, spot: Spot<'_>) -> MutexGuard<'_, SheetTable> {
         let lock = lock_of(spot);
         let changed = &self.changed[lock / (LOCKS / GROUPS)];
         if !changed.load(Ordering::Relaxed) {
@@ -376,7 +376,7 @@ pub(crate) struct SweptSheet {
     /// Calls about it are queued, under way or scheduled.
     pub(crate) pending: bool,
     /// Our peers that trackers were told of.
-    pub(crate) told: Vec<Endpoint>,
+    pub(crate) told: Vec<PeerEndpoint>,
 }
 
 #[cfg(test)]
@@ -384,17 +384,17 @@ mod tests {
     use super::*;
 
     pub(super) const HASH: [u8; 20] = [7; 20];
-    const LIMITS: Limits = Limits {
+    const LIMITS: LedgerLimits = LedgerLimits {
         sheets: 2,
         peers: 100,
         peers_of_one: 60,
     };
 
-    pub(super) fn v4(last: u8) -> Endpoint {
-        Endpoint::V4([10, 0, 0, last, 0, 1])
+    pub(super) fn v4(last: u8) -> PeerEndpoint {
+        PeerEndpoint::V4([10, 0, 0, last, 0, 1])
     }
 
-    fn absorb(ledger: &Ledger, slot: Slot, peers: &[Endpoint]) {
+    fn absorb(ledger: &Ledger, slot: Slot, peers: &[PeerEndpoint]) {
         let news = News {
             due: 1800,
             expires: 100,
@@ -405,7 +405,7 @@ mod tests {
         ledger.absorb(&HASH, slot, &news);
     }
 
-    pub(super) fn ledger(peers: &[Endpoint]) -> Ledger {
+    pub(super) fn ledger(peers: &[PeerEndpoint]) -> Ledger {
         let ledger = Ledger::new(LIMITS, [1; 16]);
         assert!(ledger.begin(&HASH, None));
         absorb(&ledger, 0, peers);
@@ -414,7 +414,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_has_its_limits_and_its_counts() {
-        let many: Vec<Endpoint> = (0..250).map(v4).collect();
+        let many: Vec<PeerEndpoint> = (0..250).map(v4).collect();
         let ledger = ledger(&many);
         assert_eq!(ledger.totals(), (1, 60));
         assert!(ledger.begin(&[8; 20], None));

@@ -11,12 +11,12 @@ const MOST: u64 = 1 << 30;
 /// The lists, as they were when the files were read.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
-    allowed: Option<Hashes>,
-    denied: Option<Hashes>,
+    allowed: Option<HashList>,
+    denied: Option<HashList>,
 }
 
 /// Clients choose what is looked up here; the standard hash has a secret key.
-type Hashes = HashSet<InfoHash>;
+type HashList = HashSet<InfoHash>;
 
 /// Why a list cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +59,7 @@ impl Lists {
     }
 }
 
-fn read(path: &Path) -> Result<Hashes, ListError> {
+fn read(path: &Path) -> Result<HashList, ListError> {
     let failed = |source| ListError::Read {
         path: path.into(),
         source,

@@ -4,19 +4,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::catalogue::Catalogue;
-use crate::clock::Clock;
+use crate::clock::TrackerClock;
 use crate::forwarder::Forwarders;
-use crate::forwarding::allowance::Held;
+use crate::forwarding::allowance::HeldBack;
 use crate::inbound::start::Answering;
 use crate::swarm::Totals;
-use crate::tally::Kind;
+use crate::tally::TallyKind;
 use crate::tracker::Tracker;
 
 /// A handle; clones look at the same tracker.
 #[derive(Clone)]
-pub(crate) struct Look(Arc<Inner>);
+pub(crate) struct Look(Arc<LookParts>);
 
-struct Inner {
+struct LookParts {
     answering: Answering,
     listening: Vec<(&'static str, SocketAddr)>,
     catalogue: Catalogue,
@@ -30,7 +30,7 @@ impl Look {
         catalogue: Catalogue,
         forwarders: Arc<Forwarders>,
     ) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(LookParts {
             answering,
             listening,
             catalogue,
@@ -47,12 +47,12 @@ impl Look {
     }
 
     /// Events of clients that did not go on at once, by reason.
-    pub(crate) fn held_back(&self) -> [(Held, u64); Held::ALL.len()] {
+    pub(crate) fn held_back(&self) -> [(HeldBack, u64); HeldBack::ALL.len()] {
         let allowances = self.tracker().forwarding.allowances();
-        Held::ALL.map(|why| (why, allowances.total(why)))
+        HeldBack::ALL.map(|why| (why, allowances.total(why)))
     }
 
-    pub(crate) fn clock(&self) -> Clock {
+    pub(crate) fn clock(&self) -> TrackerClock {
         self.0.answering.clock
     }
 
@@ -68,15 +68,15 @@ impl Look {
         &self.0.forwarders
     }
 
-    pub(crate) fn count(&self, kind: Kind) -> u64 {
+    pub(crate) fn count(&self, kind: TallyKind) -> u64 {
         self.0.answering.tallies.total(kind)
     }
 
     /// What came in, by kind. Replies that could not be sent are no requests.
     pub(crate) fn requests(&self) -> Vec<(&'static str, u64)> {
-        let kinds = Kind::ALL.into_iter();
+        let kinds = TallyKind::ALL.into_iter();
         kinds
-            .filter(|(kind, _)| *kind != Kind::Unsent)
+            .filter(|(kind, _)| *kind != TallyKind::Unsent)
             .map(|(kind, name)| (name, self.count(kind)))
             .collect()
     }

@@ -11,18 +11,18 @@ use prometheus_client::registry::Registry;
 use weir_web::Requests;
 
 use crate::look::Look;
-use crate::tally::Kind;
+use crate::tally::TallyKind;
 
 /// Counts of swarms and peers.
-struct Swarms(Look);
+struct SwarmCollector(Look);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Family {
+struct FamilyLabels {
     family: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Event {
+struct EventLabels {
     event: &'static str,
     reason: &'static str,
 }
@@ -35,16 +35,18 @@ pub(crate) fn count_requests(look: &Look, requests: &Requests) {
 
 /// Registers the rest; names begin with `weir_` already.
 pub(crate) fn register(look: Look, registry: &mut Registry) {
-    registry.register_collector(Box::new(Swarms(look)));
+    registry.register_collector(Box::new(SwarmCollector(look)));
 }
 
-impl fmt::Debug for Swarms {
+impl fmt::Debug for SwarmCollector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Swarms").field(&self.0.totals()).finish()
+        f.debug_tuple("SwarmCollector")
+            .field(&self.0.totals())
+            .finish()
     }
 }
 
-impl Collector for Swarms {
+impl Collector for SwarmCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let totals = self.0.totals();
         let gauge = |value: u32| ConstGauge::new(i64::from(value));
@@ -61,7 +63,7 @@ impl Collector for Swarms {
             MetricType::Gauge,
         )?;
         for (family, count) in [("ipv4", totals.v4), ("ipv6", totals.v6)] {
-            gauge(count).encode(peers.encode_family(&Family { family })?)?;
+            gauge(count).encode(peers.encode_family(&FamilyLabels { family })?)?;
         }
         gauge(totals.seeders).encode(encoder.encode_descriptor(
             "tracker_seeders",
@@ -77,9 +79,10 @@ impl Collector for Swarms {
         )?;
         for (why, count) in self.0.held_back() {
             let (event, reason) = why.labels();
-            ConstCounter::new(count).encode(held_back.encode_family(&Event { event, reason })?)?;
+            ConstCounter::new(count)
+                .encode(held_back.encode_family(&EventLabels { event, reason })?)?;
         }
-        ConstCounter::new(self.0.count(Kind::Unsent)).encode(encoder.encode_descriptor(
+        ConstCounter::new(self.0.count(TallyKind::Unsent)).encode(encoder.encode_descriptor(
             "tracker_replies_unsent",
             "Replies that the system did not take",
             None,

@@ -17,19 +17,19 @@ use weir_tracker_proto::http::{Failure, RetryIn};
 use weir_tracker_proto::{Announce, InfoHash, ReplyError};
 
 use crate::config::forwarder;
-use crate::swarm::Endpoint;
+use crate::swarm::PeerEndpoint;
 
 /// The way out for all forwarders.
 pub(crate) struct Outbound {
     ground: Arc<dyn Ground>,
     http: weir_net::http::Client,
-    udp: udp::Client,
-    options: Options,
+    udp: udp::UdpCaller,
+    options: CallOptions,
 }
 
 /// How trackers are called.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Options {
+pub(crate) struct CallOptions {
     /// Whether forwarders may have private addresses.
     pub(crate) private: bool,
     /// How long a connection id of UDP is used again.
@@ -42,13 +42,13 @@ pub(crate) struct Options {
 
 /// A tracker to call.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct TrackerTarget {
     url: SecretUrl,
     home: Home,
     host: Option<String>,
     proxy: Option<SecretUrl>,
     family: Family,
-    connection: udp::Connection,
+    connection: udp::LastConnectionId,
     /// Which of its addresses is tried next over UDP.
     turn: AtomicUsize,
     secrets: Secrets,
@@ -57,7 +57,7 @@ pub(crate) struct Target {
 /// What a tracker said to an announce.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
-    Given(Given),
+    Given(GivenAnswer),
     /// A *no*, and when it wants to be asked again.
     Refused {
         reason: String,
@@ -67,11 +67,11 @@ pub(crate) enum Said {
 
 /// A good answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Given {
+pub(crate) struct GivenAnswer {
     /// Seconds.
     pub(crate) interval: Option<u32>,
     pub(crate) min_interval: Option<u32>,
-    pub(crate) peers: Vec<Endpoint>,
+    pub(crate) peers: Vec<PeerEndpoint>,
     pub(crate) tracker_id: Option<Box<[u8]>>,
     /// Where it sees us.
     pub(crate) external: Option<IpAddr>,
@@ -81,7 +81,7 @@ pub(crate) struct Given {
 
 /// Why a tracker said nothing that can be used. Displays without secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NoAnswer {
+pub(crate) enum NoUsableAnswer {
     #[error(transparent)]
     Fault(#[from] Fault),
     #[error("its answer cannot be read: {0}")]
@@ -90,7 +90,7 @@ pub(crate) enum NoAnswer {
     No(String),
 }
 
-impl From<Error> for NoAnswer {
+impl From<Error> for NoUsableAnswer {
     fn from(error: Error) -> Self {
         Self::Fault(error.into())
     }
@@ -99,19 +99,19 @@ impl From<Error> for NoAnswer {
 /// Peers that are taken from one answer; more are of no use to anybody.
 const PEERS: usize = 1000;
 
-impl Target {
-    pub(crate) fn new(config: &forwarder::Forwarder) -> Self {
+impl TrackerTarget {
+    pub(crate) fn new(config: &forwarder::ForwarderEntry) -> Self {
         Self {
             url: config.uri.clone(),
             home: Home::new(&config.uri),
             host: config.host.clone(),
             proxy: config.proxy.clone(),
             family: match config.family {
-                forwarder::Family::Any => Family::Any,
-                forwarder::Family::Ipv4 => Family::V4,
-                forwarder::Family::Ipv6 => Family::V6,
+                forwarder::ForwarderFamily::Any => Family::Any,
+                forwarder::ForwarderFamily::Ipv4 => Family::V4,
+                forwarder::ForwarderFamily::Ipv6 => Family::V6,
             },
-            connection: udp::Connection::default(),
+            connection: udp::LastConnectionId::default(),
             turn: AtomicUsize::new(0),
             secrets: Secrets::of(&config.uri, None, |part| part != "announce"),
         }
@@ -133,9 +133,9 @@ impl Target {
     }
 }
 
-impl Options {
+impl CallOptions {
     /// Which private addresses a tracker and its redirects may lead to.
-    fn reach(self, target: &Target) -> Reach<'_> {
+    fn reach(self, target: &TrackerTarget) -> Reach<'_> {
         match self.private {
             true => Reach::Home(&target.home),
             false => Reach::Public,
@@ -144,12 +144,12 @@ impl Options {
 }
 
 impl Outbound {
-    pub(crate) fn new(ground: Arc<dyn Ground>, options: Options) -> Result<Self, Error> {
+    pub(crate) fn new(ground: Arc<dyn Ground>, options: CallOptions) -> Result<Self, Error> {
         let limits = weir_net::http::Limits::default();
         let roots = weir_net::Roots::System;
         let http = weir_net::http::Client::new(Arc::clone(&ground), roots, limits)?;
         Ok(Self {
-            udp: udp::Client::new(Arc::clone(&ground), options.connection_life),
+            udp: udp::UdpCaller::new(Arc::clone(&ground), options.connection_life),
             ground,
             http,
             options,
@@ -159,11 +159,11 @@ impl Outbound {
     /// Announces to a tracker; `within` is the time of the whole attempt.
     pub(crate) async fn announce(
         &self,
-        target: &Target,
+        target: &TrackerTarget,
         announce: &Announce,
         tracker_id: Option<&[u8]>,
         within: Duration,
-    ) -> Result<Said, NoAnswer> {
+    ) -> Result<Said, NoUsableAnswer> {
         if target.is_udp() {
             let addresses = self.reachable(target).await?;
             return self
@@ -175,7 +175,11 @@ impl Outbound {
     }
 
     /// Asks a tracker for something that changes nothing there, to see whether it answers.
-    pub(crate) async fn probe(&self, target: &Target, within: Duration) -> Result<(), NoAnswer> {
+    pub(crate) async fn probe(
+        &self,
+        target: &TrackerTarget,
+        within: Duration,
+    ) -> Result<(), NoUsableAnswer> {
         let nobody = InfoHash([0; 20]);
         if target.is_udp() {
             let addresses = self.reachable(target).await?;
@@ -185,7 +189,7 @@ impl Outbound {
     }
 
     /// Where packets to a tracker come from, as far as this machine knows.
-    pub(crate) async fn own_addresses(&self, target: &Target) -> Vec<IpAddr> {
+    pub(crate) async fn own_addresses(&self, target: &TrackerTarget) -> Vec<IpAddr> {
         if target.proxy.is_some() {
             return Vec::new(); // it sees the proxy's, and our name servers need not know of it
         }
@@ -204,7 +208,7 @@ impl Outbound {
     }
 
     /// The addresses that packets can be sent to: those of a family that this machine lacks are left out.
-    async fn reachable(&self, target: &Target) -> Result<Vec<SocketAddr>, Error> {
+    async fn reachable(&self, target: &TrackerTarget) -> Result<Vec<SocketAddr>, Error> {
         let all = self.addresses(target).await?;
         let there: Vec<SocketAddr> = all
             .iter()
@@ -214,7 +218,7 @@ impl Outbound {
         Ok(if there.is_empty() { all } else { there })
     }
 
-    async fn addresses(&self, target: &Target) -> Result<Vec<SocketAddr>, Error> {
+    async fn addresses(&self, target: &TrackerTarget) -> Result<Vec<SocketAddr>, Error> {
         let host = target.url.host().ok_or(Error::NoSuchHost)?.to_string();
         let port = target.url.port().unwrap_or(0);
         let (ground, reach) = (&*self.ground, self.options.reach(target));
@@ -222,17 +226,17 @@ impl Outbound {
     }
 }
 
-fn said_no(failure: &Failure<'_>, target: &Target) -> Said {
+fn said_no(failure: &Failure<'_>, target: &TrackerTarget) -> Said {
     Said::Refused {
         reason: target.secrets.words(&failure.reason.to_string()),
         retry_in: failure.retry_in,
     }
 }
 
-fn endpoints(addresses: impl Iterator<Item = SocketAddr>) -> Vec<Endpoint> {
+fn endpoints(addresses: impl Iterator<Item = SocketAddr>) -> Vec<PeerEndpoint> {
     addresses
         .filter(|address| address.port() != 0 && !address.ip().is_unspecified())
-        .map(|address| Endpoint::new(address.ip(), address.port()))
+        .map(|address| PeerEndpoint::new(address.ip(), address.port()))
         .take(PEERS)
         .collect()
 }
@@ -244,14 +248,14 @@ mod tests {
     #[test]
     fn what_a_tracker_says_shows_no_passkey() {
         let target = |url: &str| {
-            Target::new(&forwarder::Forwarder {
+            TrackerTarget::new(&forwarder::ForwarderEntry {
                 uri: SecretUrl::parse(url).expect("a URL"),
                 name: "a".into(),
                 ip: None,
                 host: None,
                 proxy: None,
                 timeout: None,
-                family: forwarder::Family::Any,
+                family: forwarder::ForwarderFamily::Any,
             })
         };
         for url in [

@@ -9,12 +9,12 @@ use weir_tracker_proto::udp::{self, TransactionId};
 use weir_tracker_proto::{RequestError, compact, http};
 
 use crate::forwarding::HeldReply;
-use crate::swarm::Counts;
+use crate::swarm::SwarmCounts;
 
 /// What a client is told after an announce, besides its peers.
 #[derive(Debug)]
 pub(crate) struct AnnounceReply {
-    pub(crate) counts: Counts,
+    pub(crate) counts: SwarmCounts,
     /// Seconds until its next announce.
     pub(crate) interval: u32,
     /// The reply waits for what other trackers say; the same announce is then to be answered once more.
@@ -23,7 +23,7 @@ pub(crate) struct AnnounceReply {
 
 /// Why a client does not get what it asked for. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum TrackerRefusal {
     /// It asked in a way that cannot be read.
     Malformed(RequestError),
     /// Its connection id proves nothing: wrong, too old, or another's.
@@ -40,7 +40,7 @@ pub(crate) enum Refusal {
     QueueFull(u32),
 }
 
-impl Refusal {
+impl TrackerRefusal {
     fn sentence(&self) -> Cow<'static, str> {
         match self {
             Self::Malformed(error) => error.to_string().into(),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use weir_web::{Section, Stats};
 
 use crate::look::Look;
-use crate::tally::Kind;
+use crate::tally::TallyKind;
 
 impl Stats for Look {
     fn section(&self) -> Section {
@@ -68,7 +68,7 @@ impl Look {
             ("forwarder_peers", json!(peers)),
             ("events_held_back", Value::Object(held_back)),
             ("requests", Value::Object(requests)),
-            ("replies_unsent", json!(self.count(Kind::Unsent))),
+            ("replies_unsent", json!(self.count(TallyKind::Unsent))),
             ("listening", Value::Array(listening)),
         ];
         fields

@@ -30,10 +30,10 @@ use self::sketch::Sketch;
 
 pub use self::browse::{Close, Peer, SeenSwarm, Walk};
 pub use self::census::Totals;
-pub use self::entry::Endpoint;
+pub use self::entry::PeerEndpoint;
 pub use self::forward::{Forward, ForwardFlags, Mirrored};
 pub use self::minute::{Age, Minute};
-pub use self::record::{CountBy, Counts};
+pub use self::record::{PeerCounting, SwarmCounts};
 
 /// Swarms are spread over so many shards.
 pub const SHARDS: usize = 1024;
@@ -61,7 +61,7 @@ pub struct SwarmRules {
     /// A peer that is silent for longer is forgotten.
     pub age: Age,
     /// How peers are counted.
-    pub count_by: CountBy,
+    pub count_by: PeerCounting,
     /// Swarms at most; above half of them one address begins no more than its share of the rest.
     pub max_swarms: u32,
     /// Peers at most, in all swarms; above half of them one address adds no more than its share of the rest.
@@ -78,9 +78,9 @@ pub struct SwarmAnnounce {
     /// Which swarm.
     pub hash: [u8; 20],
     /// Where the peer is reached.
-    pub at: Endpoint,
+    pub at: PeerEndpoint,
     /// Where it is reached in the other family, if it said so and is believed.
-    pub also: Option<Endpoint>,
+    pub also: Option<PeerEndpoint>,
     /// What it is doing there.
     pub doing: Doing,
     /// What it wants to know.
@@ -120,7 +120,7 @@ pub enum Want {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AfterAnnounce {
     /// Who takes part.
-    pub counts: Counts,
+    pub counts: SwarmCounts,
     /// The peer was not here before.
     pub new: bool,
     /// Whether the announce is to be sent on.
@@ -213,7 +213,7 @@ impl Swarms {
     }
 
     /// Who takes part in a swarm, and what other trackers have to do with it; nobody in one that is not known.
-    pub fn scrape(&self, hash: &[u8; 20]) -> (Counts, ForwardFlags) {
+    pub fn scrape(&self, hash: &[u8; 20]) -> (SwarmCounts, ForwardFlags) {
         let hashed = self.hash(hash);
         let shard = self.shard(hashed);
         let record = shard.find(hashed, hash).and_then(|found| shard.at(found));
@@ -252,7 +252,7 @@ impl Swarms {
     }
 
     /// Whether a peer takes part in a swarm.
-    pub fn has_peer(&self, hash: &[u8; 20], at: &Endpoint) -> bool {
+    pub fn has_peer(&self, hash: &[u8; 20], at: &PeerEndpoint) -> bool {
         let hashed = self.hash(hash);
         let mut shard = self.shard(hashed);
         let found = shard.find(hashed, hash);
@@ -319,7 +319,7 @@ impl Swarms {
 
     /// Whether there is room, should the peer be new. Who is here already may stay. Below half of the caps nobody is counted.
     #[inline]
-    fn admit(&self, shard: &mut Shard, found: Option<u32>, at: &Endpoint) -> Result<(), Full> {
+    fn admit(&self, shard: &mut Shard, found: Option<u32>, at: &PeerEndpoint) -> Result<(), Full> {
         let half_full = self.census.peers() >= self.rules.max_peers / 2
             || found.is_none() && self.census.swarms() >= self.rules.max_swarms / 2;
         if half_full || self.rules.max_peers_per_ip.is_some() {
@@ -333,7 +333,7 @@ impl Swarms {
         &self,
         shard: &mut Shard,
         found: Option<u32>,
-        at: &Endpoint,
+        at: &PeerEndpoint,
     ) -> Result<(), Full> {
         let record = found.and_then(|position| shard.at_mut(position));
         if record.is_some_and(|record| record.holds(at, &self.seed)) {
@@ -362,10 +362,10 @@ impl Swarms {
     }
 
     #[inline]
-    fn take_in(&self, record: &mut Record, at: Endpoint, how: PeerStanding) -> Arrived {
+    fn take_in(&self, record: &mut Record, at: PeerEndpoint, how: PeerStanding) -> Arrived {
         let arrived = match at {
-            Endpoint::V4(wire) => record.arrive_v4(entry::v4(wire, how.now), how, &self.seed),
-            Endpoint::V6(wire) => record.arrive_v6(entry::v6(wire, how.now), how, &self.seed),
+            PeerEndpoint::V4(wire) => record.arrive_v4(entry::v4(wire, how.now), how, &self.seed),
+            PeerEndpoint::V6(wire) => record.arrive_v6(entry::v6(wire, how.now), how, &self.seed),
         };
         if arrived.new {
             self.sketch.add(at.wire());
@@ -383,7 +383,7 @@ impl Swarms {
         random: &mut fastrand::Rng,
         [v4, v6]: [&mut Vec<u8>; 2],
     ) {
-        let is_v4 = matches!(arrival.at, Endpoint::V4(_));
+        let is_v4 = matches!(arrival.at, PeerEndpoint::V4(_));
         let others = || {
             let (cut_v4, cut_v6) = record.cuts();
             if is_v4 { cut_v6.len } else { cut_v4.len }
@@ -433,7 +433,7 @@ impl Swarms {
         now: Minute,
     ) -> AfterAnnounce {
         let nobody = AfterAnnounce {
-            counts: Counts::default(),
+            counts: SwarmCounts::default(),
             new: false,
             forward: Forward::NotDue,
             flags: ForwardFlags::default(),
@@ -451,8 +451,8 @@ impl Swarms {
         let (before, mut any) = (record.cuts(), false);
         for at in [Some(arrival.at), arrival.also].into_iter().flatten() {
             let left = match at {
-                Endpoint::V4(wire) => record.leave_v4(&entry::v4(wire, now), &self.seed),
-                Endpoint::V6(wire) => record.leave_v6(&entry::v6(wire, now), &self.seed),
+                PeerEndpoint::V4(wire) => record.leave_v4(&entry::v4(wire, now), &self.seed),
+                PeerEndpoint::V6(wire) => record.leave_v6(&entry::v6(wire, now), &self.seed),
             };
             any |= left;
             if left {

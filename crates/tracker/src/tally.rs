@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TallyKind {
     UdpConnect,
     UdpAnnounce,
     UdpScrape,
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
     Unsent,
 }
 
-impl Kind {
+impl TallyKind {
     pub(crate) const ALL: [(Self, &'static str); 9] = [
         (Self::UdpConnect, "udp_connect"),
         (Self::UdpAnnounce, "udp_announce"),
@@ -40,12 +40,12 @@ impl Kind {
 /// The counters of one thread, on lines of the cache of their own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Tally([AtomicU64; Kind::ALL.len()]);
+pub(crate) struct ListenerTally([AtomicU64; TallyKind::ALL.len()]);
 
-impl Tally {
+impl ListenerTally {
     /// Counts one. Only the thread that owns the tally calls this.
     #[inline]
-    pub(crate) fn count(&self, kind: Kind) {
+    pub(crate) fn count(&self, kind: TallyKind) {
         let counter = &self.0[kind as usize];
         // Nobody else writes, so this need not be one step.
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -54,18 +54,18 @@ impl Tally {
 
 /// The tallies of all threads.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tallies(Arc<Mutex<Vec<Arc<Tally>>>>);
+pub(crate) struct Tallies(Arc<Mutex<Vec<Arc<ListenerTally>>>>);
 
 impl Tallies {
     /// The tally of a new thread.
-    pub(crate) fn add(&self) -> Arc<Tally> {
-        let tally = Arc::<Tally>::default();
+    pub(crate) fn add(&self) -> Arc<ListenerTally> {
+        let tally = Arc::<ListenerTally>::default();
         self.0.lock().push(Arc::clone(&tally));
         tally
     }
 
     /// The sum over all threads.
-    pub(crate) fn total(&self, kind: Kind) -> u64 {
+    pub(crate) fn total(&self, kind: TallyKind) -> u64 {
         let tallies = self.0.lock();
         let counts = tallies
             .iter()

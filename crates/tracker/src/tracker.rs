@@ -15,10 +15,10 @@ use weir_web::Household;
 
 use self::sending::Sending;
 use crate::clock::Now;
-use crate::forwarding::allowance::Held as HeldBack;
+use crate::forwarding::allowance::HeldBack;
 use crate::forwarding::{Forwarding, HeldReply, Stays};
-use crate::ledger::Wish;
-use crate::reply::{AnnounceReply, Refusal};
+use crate::ledger::ForeignWish;
+use crate::reply::{AnnounceReply, TrackerRefusal};
 use crate::swarm::{Consent, Doing, Forward, ForwardFlags, Full, SwarmAnnounce, Swarms};
 
 pub(crate) use self::terms::{Carries, ClientTerms, rules};
@@ -64,11 +64,11 @@ impl Tracker {
         carries: Carries,
         (now, random): (Now, &mut fastrand::Rng),
         out: [&mut Vec<u8>; 2],
-    ) -> Result<AnnounceReply, Refusal> {
+    ) -> Result<AnnounceReply, TrackerRefusal> {
         #[cfg(test)]
         crate::fault::on_announce(&announce.info_hash.0);
         if !terms.lists.serve(&announce.info_hash) {
-            return Err(Refusal::NotServed);
+            return Err(TrackerRefusal::NotServed);
         }
         let (at, also) = terms.trust.endpoints(announce, source);
         let arrival = SwarmAnnounce {
@@ -103,8 +103,8 @@ impl Tracker {
             .announce(&arrival, (now.minute, may), random, [v4, v6]);
         let known = match known {
             Ok(known) => known,
-            Err(Full::Tracker) => return Err(Refusal::Full(terms.interval)),
-            Err(Full::Address) => return Err(Refusal::Crowded(terms.interval)),
+            Err(Full::Tracker) => return Err(TrackerRefusal::Full(terms.interval)),
+            Err(Full::Address) => return Err(TrackerRefusal::Crowded(terms.interval)),
         };
         let mut reply = AnnounceReply {
             counts: known.counts,
@@ -119,7 +119,7 @@ impl Tracker {
             return Ok(reply);
         }
         if known.flags.has(ForwardFlags::PEERS) && arrival.doing != Doing::Leaves {
-            let wish = Wish {
+            let wish = ForeignWish {
                 asker: [Some(&arrival.at), arrival.also.as_ref()],
                 want: arrival.want,
                 seeds: !wants_seeders(arrival.doing),

@@ -7,7 +7,7 @@ use weir_config::IpNet;
 use weir_tracker_proto::Announce;
 use weir_web::forwarded;
 
-use crate::swarm::Endpoint;
+use crate::swarm::PeerEndpoint;
 
 /// Who may speak for whom.
 #[derive(Clone, Debug, Default)]
@@ -32,9 +32,9 @@ impl Trust {
         &self,
         announce: &Announce,
         source: IpAddr,
-    ) -> (Endpoint, Option<Endpoint>) {
+    ) -> (PeerEndpoint, Option<PeerEndpoint>) {
         let port = announce.port.get();
-        let seen = Endpoint::new(source, port);
+        let seen = PeerEndpoint::new(source, port);
         let says_nothing =
             announce.ip.is_none() && announce.ipv4.is_none() && announce.ipv6.is_none();
         if says_nothing || !self.believes(source) {
@@ -43,7 +43,7 @@ impl Trust {
         let at = announce
             .ip
             .filter(usable)
-            .map_or(seen, |ip| Endpoint::new(ip, port));
+            .map_or(seen, |ip| PeerEndpoint::new(ip, port));
         let v4 = announce
             .ipv4
             .map(|other| (other.address.into(), other.port));
@@ -53,8 +53,8 @@ impl Trust {
         let also = [v4, v6].into_iter().flatten();
         let also = also
             .filter(|(address, _)| usable(address))
-            .map(|(address, own)| Endpoint::new(address, own.map_or(port, Into::into)))
-            .find(|also| matches!(also, Endpoint::V4(_)) != matches!(at, Endpoint::V4(_)));
+            .map(|(address, own)| PeerEndpoint::new(address, own.map_or(port, Into::into)))
+            .find(|also| matches!(also, PeerEndpoint::V4(_)) != matches!(at, PeerEndpoint::V4(_)));
         (at, also)
     }
 

@@ -8,25 +8,25 @@ use weir_engine::dispatch::UpstreamId;
 use weir_engine::{Joining, Listed};
 use weir_tracker_proto::announce::Endpoint as Stated;
 
-use crate::config::forwarder::{self, Family};
+use crate::config::forwarder::{self, ForwarderFamily};
 use crate::ledger::sheet::Slot;
-use crate::outbound::Target;
+use crate::outbound::TrackerTarget;
 
 /// One tracker that announces are sent on to.
 #[derive(Debug)]
 pub(crate) struct Forwarder {
     pub(crate) slot: Slot,
     pub(crate) upstream: UpstreamId,
-    pub(crate) config: forwarder::Forwarder,
-    pub(crate) target: Target,
+    pub(crate) config: forwarder::ForwarderEntry,
+    pub(crate) target: TrackerTarget,
     /// The interval it named last, in seconds; 0 before that.
     interval: AtomicU32,
 }
 
 impl Listed for Forwarder {
-    type Entry = forwarder::Forwarder;
+    type Entry = forwarder::ForwarderEntry;
 
-    fn entry(&self) -> &forwarder::Forwarder {
+    fn entry(&self) -> &forwarder::ForwarderEntry {
         &self.config
     }
 
@@ -34,11 +34,14 @@ impl Listed for Forwarder {
         self.upstream
     }
 
-    fn name(entry: &forwarder::Forwarder) -> &str {
+    fn name(entry: &forwarder::ForwarderEntry) -> &str {
         &entry.name
     }
 
-    fn leads_elsewhere(before: &forwarder::Forwarder, now: &forwarder::Forwarder) -> bool {
+    fn leads_elsewhere(
+        before: &forwarder::ForwarderEntry,
+        now: &forwarder::ForwarderEntry,
+    ) -> bool {
         before.uri != now.uri
     }
 
@@ -49,7 +52,7 @@ impl Listed for Forwarder {
 
 impl Forwarder {
     pub(crate) fn new(
-        entry: &forwarder::Forwarder,
+        entry: &forwarder::ForwarderEntry,
         slot: Slot,
         joining: &Joining<'_, Self>,
     ) -> Self {
@@ -60,7 +63,7 @@ impl Forwarder {
         Self {
             slot,
             upstream: joining.upstream,
-            target: Target::new(entry),
+            target: TrackerTarget::new(entry),
             config: entry.clone(),
             interval: AtomicU32::new(interval),
         }
@@ -96,9 +99,9 @@ impl Forwarder {
     pub(crate) fn facts(&self) -> Vec<(String, String)> {
         let config = &self.config;
         let family = match config.family {
-            Family::Any => None,
-            Family::Ipv4 => Some("IPv4 only".to_owned()),
-            Family::Ipv6 => Some("IPv6 only".to_owned()),
+            ForwarderFamily::Any => None,
+            ForwarderFamily::Ipv4 => Some("IPv4 only".to_owned()),
+            ForwarderFamily::Ipv6 => Some("IPv6 only".to_owned()),
         };
         let proxy = config.proxy.as_ref();
         let proxy = proxy.map(|proxy| format!("{}://{}", proxy.scheme(), proxy.authority()));

@@ -4,7 +4,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 use weir_tracker_proto::{Announce, Event, InfoHash, PeerId};
 
-use crate::swarm::Endpoint;
+use crate::swarm::PeerEndpoint;
 
 /// An event as it is kept.
 pub(super) fn event_number(event: Event) -> u8 {
@@ -17,7 +17,7 @@ pub(super) fn event_number(event: Event) -> u8 {
     }
 }
 
-pub(super) fn write(announce: &Announce, at: &Endpoint) -> Vec<u8> {
+pub(super) fn write(announce: &Announce, at: &PeerEndpoint) -> Vec<u8> {
     let mut kept = vec![1];
     kept.extend_from_slice(&announce.info_hash.0);
     kept.extend_from_slice(&announce.peer_id.0);
@@ -32,7 +32,7 @@ pub(super) fn write(announce: &Announce, at: &Endpoint) -> Vec<u8> {
 }
 
 /// What was written, read back; `None` for what another version wrote.
-pub(crate) fn read(kept: &[u8]) -> Option<(Announce, Endpoint)> {
+pub(crate) fn read(kept: &[u8]) -> Option<(Announce, PeerEndpoint)> {
     let (&1, kept) = kept.split_first()? else {
         return None;
     };
@@ -45,8 +45,8 @@ pub(crate) fn read(kept: &[u8]) -> Option<(Announce, Endpoint)> {
     let (key, kept) = kept.split_first_chunk::<4>()?;
     let (event, at) = kept.split_first()?;
     let at = match at.len() {
-        6 => Endpoint::V4(at.try_into().ok()?),
-        18 => Endpoint::V6(at.try_into().ok()?),
+        6 => PeerEndpoint::V4(at.try_into().ok()?),
+        18 => PeerEndpoint::V6(at.try_into().ok()?),
         _ => return None,
     };
     let port = NonZeroU16::new(u16::from_be_bytes(*port))?;
@@ -83,7 +83,7 @@ mod tests {
             event: Event::Completed,
             ..Announce::new(InfoHash([5; 20]), PeerId([6; 20]), port)
         };
-        for at in [Endpoint::V4([7; 6]), Endpoint::V6([8; 18])] {
+        for at in [PeerEndpoint::V4([7; 6]), PeerEndpoint::V6([8; 18])] {
             let kept = write(&announce, &at);
             assert!(kept.len() <= weir_engine::KEPT_BYTES);
             assert_eq!(read(&kept), Some((announce, at)));

@@ -8,7 +8,7 @@ use weir_tracker_proto::Event;
 
 use super::kept::event_number;
 use crate::ledger::sheet::Slot;
-use crate::swarm::{Endpoint, Seed};
+use crate::swarm::{PeerEndpoint, Seed};
 
 /// Keys of jobs at one tracker.
 pub(crate) struct Keys<'a> {
@@ -21,11 +21,11 @@ impl Keys<'_> {
         self.key(0, &[hash])
     }
 
-    pub(crate) fn peer(&self, hash: &[u8; 20], at: &Endpoint) -> JobKey {
+    pub(crate) fn peer(&self, hash: &[u8; 20], at: &PeerEndpoint) -> JobKey {
         self.key(1, &[hash, at.wire()])
     }
 
-    pub(super) fn event(&self, hash: &[u8; 20], at: &Endpoint, event: Event) -> JobKey {
+    pub(super) fn event(&self, hash: &[u8; 20], at: &PeerEndpoint, event: Event) -> JobKey {
         self.key(2, &[hash, at.wire(), &[event_number(event)]])
     }
 

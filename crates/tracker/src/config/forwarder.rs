@@ -10,7 +10,7 @@ use weir_config::{
 
 /// An upstream tracker that announces are forwarded to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Forwarder {
+pub struct ForwarderEntry {
     /// Its announce URL.
     pub uri: SecretUrl,
     /// Its name in pages, logs and metrics.
@@ -24,12 +24,12 @@ pub struct Forwarder {
     /// Timeout of one attempt, instead of `forward_timeout`.
     pub timeout: Option<Duration>,
     /// Which addresses of its host are used.
-    pub family: Family,
+    pub family: ForwarderFamily,
 }
 
 choices! {
     /// A family of addresses.
-    pub enum Family {
+    pub enum ForwarderFamily {
         /// Whatever works.
         Any = "any",
         /// IPv4 only.
@@ -67,9 +67,10 @@ const TIMEOUT: Field<Option<Duration>> = Field::new(
     "Timeout of one attempt, instead of forward_timeout.",
 )
 .check(|timeout| timeout.as_ref().map_or(Ok(()), check::some_time));
-const FAMILY: Field<Family> = Field::new("family", "any", "Addresses to use: any, ipv4 or ipv6.");
+const FAMILY: Field<ForwarderFamily> =
+    Field::new("family", "any", "Addresses to use: any, ipv4 or ipv6.");
 
-impl Item for Forwarder {
+impl Item for ForwarderEntry {
     const TABLE: &'static Table = &Table {
         key: "forwarders",
         doc: "Trackers that announces are forwarded to.",
@@ -135,10 +136,10 @@ fn check_uri(uri: &SecretUrl, fields: &mut Fields<'_>) {
 
 /// Reads the list from `forwarders_file` if that is set, else from the key. A file named by a flag or the environment
 /// replaces a list in the configuration file; both in the configuration file are a mistake.
-pub(super) fn read_all(fields: &mut Fields<'_>, file: Option<&Path>) -> Vec<Forwarder> {
+pub(super) fn read_all(fields: &mut Fields<'_>, file: Option<&Path>) -> Vec<ForwarderEntry> {
     let Some(file) = file else {
         let list = fields.list();
-        fields.distinct::<Forwarder>("name");
+        fields.distinct::<ForwarderEntry>("name");
         return list;
     };
     let both_in_file = matches!(
@@ -156,7 +157,7 @@ pub(super) fn read_all(fields: &mut Fields<'_>, file: Option<&Path>) -> Vec<Forw
     }
     let node = read_file(file, fields.mistakes()).map(inner_list);
     let list = fields.list_from(node);
-    fields.distinct::<Forwarder>("name");
+    fields.distinct::<ForwarderEntry>("name");
     fields.set_aside("forwarders_file");
     list
 }

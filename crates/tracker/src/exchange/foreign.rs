@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use weir_net::{is_nowhere, is_private};
 
 use super::Exchange;
-use crate::outbound::Given;
-use crate::swarm::Endpoint;
+use crate::outbound::GivenAnswer;
+use crate::swarm::PeerEndpoint;
 use crate::upstreams::Forwarder;
 
 /// Addresses of our own that are remembered: one machine has few, and a tracker that names others fills no memory.
@@ -38,28 +38,29 @@ impl Exchange {
         &self,
         forwarder: &Forwarder,
         hash: &[u8; 20],
-        given: &Given,
-    ) -> Vec<Endpoint> {
+        given: &GivenAnswer,
+    ) -> Vec<PeerEndpoint> {
         let told = self.ledger().told_ports(hash);
-        let is_told = |peer: &Endpoint| told.contains(&peer.socket().port());
+        let is_told = |peer: &PeerEndpoint| told.contains(&peer.socket().port());
         let mut own: Vec<IpAddr> = forwarder.config.ip.into_iter().collect();
         if given.peers.iter().any(is_told) {
             own.extend(self.outbound.own_addresses(&forwarder.target).await);
         }
         let externals = self.externals.with(given.external);
-        let ours = |peer: &Endpoint| {
+        let ours = |peer: &PeerEndpoint| {
             let address = peer.address();
             is_told(peer) && (externals.contains(&address) || own.contains(&address))
         };
         // A tracker out there has no business in our network, and nobody has any on our clients' own machines.
         let near = given.from.is_some_and(is_private);
-        let may_be_there = |peer: &Endpoint| {
+        let may_be_there = |peer: &PeerEndpoint| {
             let address = peer.address();
             !is_nowhere(address) && (near || !is_private(address))
         };
         let swarms = &self.swarms;
-        let foreign =
-            |peer: &&Endpoint| may_be_there(peer) && !ours(peer) && !swarms.has_peer(hash, peer);
+        let foreign = |peer: &&PeerEndpoint| {
+            may_be_there(peer) && !ours(peer) && !swarms.has_peer(hash, peer)
+        };
         given.peers.iter().filter(foreign).copied().collect()
     }
 }

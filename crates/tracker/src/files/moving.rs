@@ -10,9 +10,9 @@ use std::io;
 
 use super::{Directory, name, sheets_name};
 use crate::clock::FileTime;
-use crate::ledger::{Ledger, Limits};
+use crate::ledger::{Ledger, LedgerLimits};
 use crate::swarm::snapshot::GROUPS;
-use crate::swarm::{Age, CountBy, SwarmRules, Swarms};
+use crate::swarm::{Age, PeerCounting, SwarmRules, Swarms};
 
 /// Behind the name of a file that waits for its place.
 const WAITS: &str = "moved";
@@ -20,13 +20,13 @@ const WAITS: &str = "moved";
 /// Everything that was written is taken along; what is too old is forgotten when it is read under the new key.
 const ALL: SwarmRules = SwarmRules {
     age: Age::MAX,
-    count_by: CountBy::Endpoint,
+    count_by: PeerCounting::Endpoint,
     max_swarms: u32::MAX,
     max_peers: u32::MAX,
     max_peers_per_ip: None,
     forwards: true,
 };
-const NO_LIMITS: Limits = Limits {
+const NO_LIMITS: LedgerLimits = LedgerLimits {
     sheets: usize::MAX,
     peers: usize::MAX,
     peers_of_one: usize::MAX,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use weir_engine::Vital;
 
 use super::Directory;
-use crate::clock::{Clock, wall_seconds};
+use crate::clock::{TrackerClock, wall_seconds};
 use crate::error::Error;
 use crate::swarm::SHARDS;
 use crate::swarm::snapshot::GROUPS;
@@ -35,7 +35,7 @@ impl FilesThread {
     pub(crate) fn start(
         tracker: &Arc<Tracker>,
         directory: Directory,
-        clock: Clock,
+        clock: TrackerClock,
         every: Duration,
         threads: &Threads,
     ) -> Result<Self, Error> {
@@ -65,7 +65,7 @@ impl FilesThread {
 fn run(
     tracker: &Tracker,
     directory: &Directory,
-    clock: Clock,
+    clock: TrackerClock,
     rounds: &mut Rounds,
     vital: &Vital,
     stop: &Receiver<()>,

@@ -6,13 +6,13 @@ use weir_web::Household;
 use super::task::ForwarderTask;
 use crate::call::{Announcing, Keys};
 use crate::exchange::Lineup;
-use crate::forwarding::Sent;
-use crate::forwarding::allowance::Held;
-use crate::swarm::Endpoint;
+use crate::forwarding::SentAnnounce;
+use crate::forwarding::allowance::HeldBack;
+use crate::swarm::PeerEndpoint;
 
 impl ForwarderTask {
     /// A peer said that it goes; `last` if nobody was left in its swarm then.
-    pub(super) fn take_leave(&self, lineup: &Lineup, sent: &Sent, last: bool) {
+    pub(super) fn take_leave(&self, lineup: &Lineup, sent: &SentAnnounce, last: bool) {
         let exchange = &self.exchange;
         let hash = &sent.announce.info_hash.0;
         let gone = last && !exchange.swarms.holds(hash);
@@ -23,7 +23,9 @@ impl ForwarderTask {
             exchange.engine.cancel_keys(queued, scheduled);
             if !self.say_goodbye(lineup, hash, at, (sent.client, Some(&sent.announce))) {
                 exchange.ledger().leaves(&sent.announce, &at);
-                exchange.forwarding.hold_back(sent.client, Held::Delayed);
+                exchange
+                    .forwarding
+                    .hold_back(sent.client, HeldBack::Delayed);
             }
         }
         if gone {
@@ -72,7 +74,7 @@ impl ForwarderTask {
         &self,
         lineup: &Lineup,
         hash: &[u8; 20],
-        at: Endpoint,
+        at: PeerEndpoint,
         (client, announce): (Household, Option<&Announce>),
     ) -> bool {
         let (ledger, allowances) = (

@@ -4,7 +4,7 @@ use weir_engine::words::{counted, grouped};
 use weir_engine::{Own, OwnDecision, OwnKind};
 
 use super::task::ForwarderTask;
-use crate::forwarding::allowance::Held;
+use crate::forwarding::allowance::HeldBack;
 
 /// Addresses with records of their own in one second; the others have one together.
 const NOTED: usize = 100;
@@ -19,7 +19,7 @@ impl ForwarderTask {
             .into_iter()
             .map(|(who, counts)| (Some(who.to_string().into()), counts));
         for (asker, counts) in noted.chain([(None, others)]) {
-            for (why, count) in Held::ALL.into_iter().zip(counts) {
+            for (why, count) in HeldBack::ALL.into_iter().zip(counts) {
                 if count > 0 {
                     let asker = Clone::clone(&asker);
                     let own = own(why, asker, per_minute);
@@ -30,12 +30,12 @@ impl ForwarderTask {
     }
 }
 
-fn own(why: Held, asker: Option<std::sync::Arc<str>>, per_minute: u32) -> Own {
+fn own(why: HeldBack, asker: Option<std::sync::Arc<str>>, per_minute: u32) -> Own {
     let (about, _) = why.labels();
     let (kind, limit, sentence): (_, _, fn(&OwnDecision) -> String) = match why {
-        Held::Repeated => (OwnKind::Deduplicated, None, repeated),
-        Held::Throttled => (OwnKind::Throttled, Some(per_minute), throttled),
-        Held::Delayed => (OwnKind::Throttled, Some(per_minute), delayed),
+        HeldBack::Repeated => (OwnKind::Deduplicated, None, repeated),
+        HeldBack::Throttled => (OwnKind::Throttled, Some(per_minute), throttled),
+        HeldBack::Delayed => (OwnKind::Throttled, Some(per_minute), delayed),
     };
     Own {
         kind,

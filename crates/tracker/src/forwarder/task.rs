@@ -11,7 +11,7 @@ use weir_engine::{Call, Ended, Vital};
 
 use crate::call::Announcing;
 use crate::exchange::{Exchange, Lineup};
-use crate::forwarding::{Kind, Rings, Sent};
+use crate::forwarding::{ForwardKind, Rings, SentAnnounce};
 use crate::policy::{EVENT, INITIAL, REANNOUNCE};
 
 /// Announces taken from the ring at once.
@@ -26,7 +26,7 @@ pub(super) struct ForwarderTask {
 }
 
 /// Jobs with reserved places, on their way to the engine.
-type Jobs = Vec<(Job, Arc<dyn Call>)>;
+type ReservedJobs = Vec<(Job, Arc<dyn Call>)>;
 
 impl ForwarderTask {
     pub(super) fn spawn(
@@ -76,13 +76,13 @@ impl ForwarderTask {
     }
 
     /// An announce that panics gives its places back and is not sent on; its swarm is due again with its next one.
-    fn take_regular(&self, batch: &mut Vec<Sent>) {
+    fn take_regular(&self, batch: &mut Vec<SentAnnounce>) {
         let lineup = self.exchange.lineup();
         let mut room = self.exchange.room(&lineup.forwarders);
         let gate = self.exchange.engine.gate();
-        let mut jobs = Jobs::new();
+        let mut jobs = ReservedJobs::new();
         for sent in batch.drain(..) {
-            let Kind::Regular { places } = sent.kind else {
+            let ForwardKind::Regular { places } = sent.kind else {
                 continue;
             };
             let before = jobs.len();
@@ -103,7 +103,14 @@ impl ForwarderTask {
     }
 
     /// Begins a call to each tracker that is due, as many as there are places.
-    fn plan(&self, sent: &Sent, places: u32, lineup: &Lineup, room: &mut [u32], jobs: &mut Jobs) {
+    fn plan(
+        &self,
+        sent: &SentAnnounce,
+        places: u32,
+        lineup: &Lineup,
+        room: &mut [u32],
+        jobs: &mut ReservedJobs,
+    ) {
         let hash = &sent.announce.info_hash.0;
         #[cfg(test)]
         crate::fault::on_forward(hash);
@@ -130,12 +137,12 @@ impl ForwarderTask {
         }
     }
 
-    fn take_events(&self, batch: &mut Vec<Sent>) {
+    fn take_events(&self, batch: &mut Vec<SentAnnounce>) {
         let lineup = self.exchange.lineup();
         for sent in batch.drain(..) {
             self.vital.guard(|| match sent.kind {
-                Kind::Regular { .. } => {}
-                Kind::Completed => {
+                ForwardKind::Regular { .. } => {}
+                ForwardKind::Completed => {
                     #[cfg(test)]
                     crate::fault::on_forward(&sent.announce.info_hash.0);
                     for forwarder in lineup.open() {
@@ -145,7 +152,7 @@ impl ForwarderTask {
                     }
                     self.exchange.mirror(&sent.announce.info_hash.0);
                 }
-                Kind::Stopped { last } => self.take_leave(&lineup, &sent, last),
+                ForwardKind::Stopped { last } => self.take_leave(&lineup, &sent, last),
             });
         }
     }

@@ -31,10 +31,10 @@ use super::*;
 use crate::clock::FileTime;
 use crate::config::forwarder;
 use crate::forwarding::ForwardRules;
-use crate::ledger::{Ledger, Limits};
+use crate::ledger::{Ledger, LedgerLimits};
 use crate::lists::Lists;
 use crate::policy;
-use crate::reply::Refusal;
+use crate::reply::TrackerRefusal;
 use crate::swarm::Swarms;
 use crate::tracker::{Carries, ClientTerms, Tracker, rules};
 use crate::trust::Trust;
@@ -50,7 +50,7 @@ struct World {
     tracker: Arc<Tracker>,
     engine: Engine,
     forwarders: Arc<Forwarders>,
-    clock: Clock,
+    clock: TrackerClock,
     timeline: Timeline,
     state: Arc<MemoryState>,
 }
@@ -94,7 +94,7 @@ impl World {
     }
 
     fn on(timeline: Timeline, network: &Network, config: &Config, before: Before) -> Self {
-        let clock = Clock::on(timeline);
+        let clock = TrackerClock::on(timeline);
         let wall: WallClock = Arc::new(move || timeline.wall(timeline.now()));
         let state = Arc::clone(&before.state);
         let (rows, restored) =
@@ -112,7 +112,7 @@ impl World {
             options,
         );
         let swarms = Arc::new(Swarms::new(rules(config), [1; 16]));
-        let limits = Limits {
+        let limits = LedgerLimits {
             sheets: 1000,
             peers: 10_000,
             peers_of_one: config.forwarder_peers.get() as usize,
@@ -152,11 +152,11 @@ impl World {
     }
 
     /// An announce of a peer (its last byte) for a swarm, as the listeners hand it over.
-    fn ask(&self, swarm: u8, peer: u8, event: Event) -> Result<Reply, Refusal> {
+    fn ask(&self, swarm: u8, peer: u8, event: Event) -> Result<Reply, TrackerRefusal> {
         self.ask_as(&announce(swarm, peer, event), peer)
     }
 
-    fn ask_as(&self, announce: &Announce, peer: u8) -> Result<Reply, Refusal> {
+    fn ask_as(&self, announce: &Announce, peer: u8) -> Result<Reply, TrackerRefusal> {
         let (mut v4, mut v6) = (Vec::new(), Vec::new());
         let mut random = fastrand::Rng::with_seed(3);
         let told = self.tracker.announce(
@@ -272,15 +272,15 @@ fn config(forwarders: &[(&str, &str)]) -> Config {
     }
 }
 
-fn forwarder(name: &str, url: &str) -> forwarder::Forwarder {
-    forwarder::Forwarder {
+fn forwarder(name: &str, url: &str) -> forwarder::ForwarderEntry {
+    forwarder::ForwarderEntry {
         uri: SecretUrl::parse(url).expect("a URL"),
         name: name.to_owned(),
         ip: None,
         host: None,
         proxy: None,
         timeout: None,
-        family: forwarder::Family::Any,
+        family: forwarder::ForwarderFamily::Any,
     }
 }
 

@@ -27,17 +27,17 @@ pub(crate) struct Allowances {
     per_minute: AtomicU32,
     sets: Box<[Mutex<[Account; WAYS]>]>,
     hasher: RandomState,
-    /// By [`Held::ALL`], since the start.
-    totals: [AtomicU64; Held::ALL.len()],
+    /// By [`HeldBack::ALL`], since the start.
+    totals: [AtomicU64; HeldBack::ALL.len()],
     /// Those of addresses that were forgotten before they were noted.
-    forgotten: [AtomicU64; Held::ALL.len()],
+    forgotten: [AtomicU64; HeldBack::ALL.len()],
     /// Something was held back since [`Allowances::take_noted`].
     any: AtomicBool,
 }
 
 /// Why an event did not go on at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum HeldBack {
     /// The peer had completed before: an announce like any other.
     Repeated,
     /// A `completed` beyond the allowance of its address: an announce like any other.
@@ -46,19 +46,19 @@ pub(crate) enum Held {
     Delayed,
 }
 
-/// How many were held back, by [`Held::ALL`].
-pub(crate) type Counts = [u64; Held::ALL.len()];
+/// How many were held back, by [`HeldBack::ALL`].
+pub(crate) type HeldBackCounts = [u64; HeldBack::ALL.len()];
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     who: Option<Household>,
     /// When its bucket will be full again (GCRA).
     full_at: u64,
-    /// Not noted yet, by [`Held::ALL`].
-    held: [u32; Held::ALL.len()],
+    /// Not noted yet, by [`HeldBack::ALL`].
+    held: [u32; HeldBack::ALL.len()],
 }
 
-impl Held {
+impl HeldBack {
     pub(crate) const ALL: [Self; 3] = [Self::Repeated, Self::Throttled, Self::Delayed];
 
     /// Event and reason, as in metrics.
@@ -109,7 +109,7 @@ impl Allowances {
     }
 
     /// Counts an event that does not go on at once, and remembers whose it was until it is noted.
-    pub(crate) fn hold(&self, who: Household, why: Held) {
+    pub(crate) fn hold(&self, who: Household, why: HeldBack) {
         self.totals[why as usize].fetch_add(1, Ordering::Relaxed);
         self.with(who, |account| {
             let held = &mut account.held[why as usize];
@@ -119,14 +119,17 @@ impl Allowances {
     }
 
     /// How many were held back since the start.
-    pub(crate) fn total(&self, why: Held) -> u64 {
+    pub(crate) fn total(&self, why: HeldBack) -> u64 {
         self.totals[why as usize].load(Ordering::Relaxed)
     }
 
     /// What was held back since this was last asked: by address for `most` of them, then all others together.
-    pub(crate) fn take_noted(&self, most: usize) -> (Vec<(Household, Counts)>, Counts) {
+    pub(crate) fn take_noted(
+        &self,
+        most: usize,
+    ) -> (Vec<(Household, HeldBackCounts)>, HeldBackCounts) {
         let mut noted = Vec::new();
-        let mut others = Counts::default();
+        let mut others = HeldBackCounts::default();
         if !self.any.swap(false, Ordering::Acquire) {
             return (noted, others);
         }
@@ -176,7 +179,7 @@ impl Account {
     }
 }
 
-fn add(sum: &mut Counts, counts: Counts) {
+fn add(sum: &mut HeldBackCounts, counts: HeldBackCounts) {
     for (sum, count) in sum.iter_mut().zip(counts) {
         *sum += count;
     }
@@ -224,18 +227,18 @@ mod tests {
         let all = Allowances::new(60);
         let (one, two) = (household("203.0.113.7"), household("2001:db8::1"));
         for _ in 0..3 {
-            all.hold(one, Held::Repeated);
+            all.hold(one, HeldBack::Repeated);
         }
-        all.hold(one, Held::Delayed);
-        all.hold(two, Held::Throttled);
+        all.hold(one, HeldBack::Delayed);
+        all.hold(two, HeldBack::Throttled);
         let (mut noted, others) = all.take_noted(10);
         noted.sort_by_key(|(who, _)| *who != one);
         assert_eq!(noted, [(one, [3, 0, 1]), (two, [0, 1, 0])]);
         assert_eq!(others, [0; 3]);
         assert_eq!(all.take_noted(10), (Vec::new(), [0; 3]));
-        all.hold(one, Held::Repeated);
+        all.hold(one, HeldBack::Repeated);
         assert_eq!(all.take_noted(0), (Vec::new(), [1, 0, 0]), "one too many");
-        assert_eq!(Held::ALL.map(|why| all.total(why)), [4, 1, 1]);
+        assert_eq!(HeldBack::ALL.map(|why| all.total(why)), [4, 1, 1]);
     }
 
     #[test]
@@ -247,7 +250,7 @@ mod tests {
             // A bucket that is far from full is not the one that is forgotten.
             all.take(busy, Moment(SECOND));
             assert!(all.take(who, Moment(0)));
-            all.hold(who, Held::Throttled);
+            all.hold(who, HeldBack::Throttled);
         }
         assert_eq!(taken(&all, busy, SECOND, 60), 0);
         let (noted, others) = all.take_noted(usize::MAX);

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::swarm::Endpoint;
+use crate::swarm::PeerEndpoint;
 
 /// A reply that waits; see [`Tracker::wait_for`](crate::tracker::Tracker::wait_for).
 #[derive(Debug)]
 pub(crate) struct HeldReply {
     pub(crate) hash: [u8; 20],
     /// Whose reply it is.
-    pub(crate) at: Endpoint,
+    pub(crate) at: PeerEndpoint,
     /// Ends when a tracker brought a peer, or when none will.
     pub(crate) wake: oneshot::Receiver<()>,
 }
@@ -22,11 +22,11 @@ pub(crate) struct HeldReply {
 pub(super) struct HeldReplies {
     /// So many may wait at once.
     most: usize,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingReplies>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingReplies {
     count: usize,
     by_hash: HashMap<[u8; 20], Vec<oneshot::Sender<()>>>,
 }
@@ -40,7 +40,7 @@ impl HeldReplies {
     }
 
     /// `None` if too many wait already.
-    pub(super) fn hold(&self, hash: &[u8; 20], at: Endpoint) -> Option<HeldReply> {
+    pub(super) fn hold(&self, hash: &[u8; 20], at: PeerEndpoint) -> Option<HeldReply> {
         let mut waiting = self.waiting.lock();
         if waiting.count >= self.most {
             return None;

@@ -20,16 +20,16 @@ use weir_web::Guest;
 use weir_web::seats::Seats;
 
 #[cfg(any(test, feature = "bench"))]
-use self::connection::Connection;
+use self::connection::HttpConnection;
 #[cfg(any(test, feature = "bench"))]
 use super::proxy::{self, Preamble};
-use super::request::{self, Asks, Head, NoHead};
-use crate::clock::{Clock, Now};
+use super::request::{self, Asks, NoHead, RequestHead};
+use crate::clock::{Now, TrackerClock};
 #[cfg(any(test, feature = "bench"))]
-use crate::conversation::{End, Wire};
+use crate::conversation::{ConversationEnd, Wire};
 use crate::forwarding::HeldReply;
-use crate::reply::{self, AnnounceReply, Refusal};
-use crate::tally::{Kind, Tally};
+use crate::reply::{self, AnnounceReply, TrackerRefusal};
+use crate::tally::{ListenerTally, TallyKind};
 use crate::tracker::{Carries, ClientTerms, Tracker};
 
 /// Bytes read at once.
@@ -39,7 +39,7 @@ const UNSENT: usize = 16 << 10;
 
 /// What one connection may ask.
 #[derive(Clone, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct ConnectionLimits {
     /// Seconds between requests.
     pub(crate) idle: u32,
     /// Seconds for a request to arrive, and for a reply to be taken.
@@ -51,19 +51,19 @@ pub(crate) struct Limits {
 /// What the connections of a thread share.
 pub(crate) struct Http {
     pub(crate) tracker: Arc<Tracker>,
-    pub(crate) clock: Clock,
-    pub(crate) tally: Arc<Tally>,
-    pub(crate) limits: Limits,
+    pub(crate) clock: TrackerClock,
+    pub(crate) tally: Arc<ListenerTally>,
+    pub(crate) limits: ConnectionLimits,
     pub(crate) guests: mpsc::Sender<Guest>,
     /// Hears of connections that panic.
     vital: Vital,
     /// The places of connections that stay, of all threads.
     pub(crate) seats: Seats,
-    desk: Mutex<Desk>,
+    desk: Mutex<RequestBuffers>,
 }
 
 /// Where requests are read and replies are written, by one task at a time.
-struct Desk {
+struct RequestBuffers {
     input: Box<[u8]>,
     output: Vec<u8>,
     body: Vec<u8>,
@@ -75,7 +75,7 @@ struct Desk {
 }
 
 /// How a connection goes on.
-enum Next {
+enum AfterAnswer {
     /// It waits for more.
     Wait,
     /// What was read holds more requests, to be answered when the replies so far are sent.
@@ -94,12 +94,12 @@ enum Next {
 impl Http {
     pub(crate) fn new(
         tracker: Arc<Tracker>,
-        clock: Clock,
-        tally: Arc<Tally>,
-        limits: Limits,
+        clock: TrackerClock,
+        tally: Arc<ListenerTally>,
+        limits: ConnectionLimits,
         (guests, seats, vital): (mpsc::Sender<Guest>, Seats, Vital),
     ) -> Self {
-        let desk = Desk {
+        let desk = RequestBuffers {
             input: vec![0; READ.max(limits.bytes)].into_boxed_slice(),
             output: Vec::with_capacity(READ),
             body: Vec::with_capacity(READ),
@@ -130,55 +130,55 @@ impl Http {
     #[inline]
     fn answer_requests(
         &self,
-        desk: &mut Desk,
+        desk: &mut RequestBuffers,
         part: Range<usize>,
         client: IpAddr,
         terms: &ClientTerms,
-    ) -> (Next, usize) {
+    ) -> (AfterAnswer, usize) {
         let Range {
             start: mut used,
             end,
         } = part;
         while used < end {
             if desk.output.len() >= UNSENT {
-                return (Next::GoOn, used);
+                return (AfterAnswer::GoOn, used);
             }
             // Beyond what a request may be long nothing is looked at: what is answered must not depend on how much of
             // it came in one piece.
             let window = end.min(used + self.limits.bytes);
             match request::read(&desk.input[used..window], client, &terms.trust) {
-                Ok(head) if head.kind == Asks::Other => return (Next::Leave, used),
+                Ok(head) if head.kind == Asks::Other => return (AfterAnswer::Leave, used),
                 Ok(head) => {
                     let query = used + head.query.start..used + head.query.end;
                     if let Some(held) = self.answer_one(desk, &head, query, terms) {
-                        return (Next::Hold(held), used);
+                        return (AfterAnswer::Hold(held), used);
                     }
                     used += head.length;
                     if !head.keep {
-                        return (Next::Close, end);
+                        return (AfterAnswer::Close, end);
                     }
                 }
                 Err(NoHead::Partial) if end - used < self.limits.bytes => break,
                 Err(wrong) => {
-                    self.tally.count(Kind::Malformed);
+                    self.tally.count(TallyKind::Malformed);
                     desk.output.extend_from_slice(refused(wrong));
-                    return (Next::Linger, end);
+                    return (AfterAnswer::Linger, end);
                 }
             }
         }
-        (Next::Wait, used)
+        (AfterAnswer::Wait, used)
     }
 
     /// Appends the reply to one request, unless it is held.
     fn answer_one(
         &self,
-        desk: &mut Desk,
-        head: &Head,
+        desk: &mut RequestBuffers,
+        head: &RequestHead,
         query: Range<usize>,
         terms: &ClientTerms,
     ) -> Option<HeldReply> {
         desk.body.clear();
-        let Desk { input, body, .. } = desk;
+        let RequestBuffers { input, body, .. } = desk;
         let query = &input[query];
         let refusal = match head.kind {
             Asks::Announce => match http::parse_announce(query) {
@@ -201,20 +201,20 @@ impl Http {
                         return held;
                     }
                     told.map(|told| {
-                        self.tally.count(Kind::HttpAnnounce);
+                        self.tally.count(TallyKind::HttpAnnounce);
                         let compact = announce.compact.unwrap_or(true);
                         let peers = [desk.v4.as_slice(), &desk.v6];
                         reply::announce_http(&told, head.client, compact, peers, body);
                     })
                 }
-                Err(error) => Err(Refusal::Malformed(error)),
+                Err(error) => Err(TrackerRefusal::Malformed(error)),
             },
             _ => self.scrape(query, terms, body),
         };
         if let Err(refusal) = refusal {
             self.tally.count(match refusal {
-                Refusal::Malformed(_) => Kind::Malformed,
-                _ => Kind::Refused,
+                TrackerRefusal::Malformed(_) => TallyKind::Malformed,
+                _ => TallyKind::Refused,
             });
             refusal.write_http(body);
         }
@@ -223,9 +223,15 @@ impl Http {
         None
     }
 
-    fn scrape(&self, query: &[u8], terms: &ClientTerms, body: &mut Vec<u8>) -> Result<(), Refusal> {
-        let hashes = http::parse_scrape(query, terms.scrape_hashes).map_err(Refusal::Malformed)?;
-        self.tally.count(Kind::HttpScrape);
+    fn scrape(
+        &self,
+        query: &[u8],
+        terms: &ClientTerms,
+        body: &mut Vec<u8>,
+    ) -> Result<(), TrackerRefusal> {
+        let hashes =
+            http::parse_scrape(query, terms.scrape_hashes).map_err(TrackerRefusal::Malformed)?;
+        self.tally.count(TallyKind::HttpScrape);
         let mut swarms: Vec<_> = hashes
             .map(|hash| (hash, self.tracker.scrape(terms, hash)))
             .collect();
@@ -234,7 +240,7 @@ impl Http {
     }
 }
 
-fn write_head(head: &Head, length: usize, out: &mut Vec<u8>) {
+fn write_head(head: &RequestHead, length: usize, out: &mut Vec<u8>) {
     let connection: &[u8] = match (head.keep, head.old) {
         (true, false) => b"\r\n\r\n",
         (true, true) => b"\r\nConnection: keep-alive\r\n\r\n",
@@ -265,8 +271,8 @@ impl Http {
         self: Arc<Self>,
         peer: std::net::SocketAddr,
         wire: &mut Wire<'a, impl Iterator<Item = &'a [u8]>>,
-    ) -> End {
-        Connection::new(self, peer).converse(wire)
+    ) -> ConversationEnd {
+        HttpConnection::new(self, peer).converse(wire)
     }
 
     /// Makes random choices the same each time.

@@ -11,7 +11,7 @@ const HEADERS: usize = 64;
 
 /// A whole head at the beginning of some bytes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct RequestHead {
     pub(super) kind: Asks,
     /// Where in the bytes the query stands.
     pub(super) query: Range<usize>,
@@ -47,12 +47,12 @@ pub(super) enum NoHead {
 
 /// Reads the head of a request that came from `peer`.
 #[inline]
-pub(super) fn read(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> {
+pub(super) fn read(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<RequestHead, NoHead> {
     // What a proxy says of its client stands in further headers.
     if !trust.is_proxy(peer)
         && let Some(plain) = plain::read(bytes, HEADERS)
     {
-        return Ok(Head {
+        return Ok(RequestHead {
             kind: Asks::Announce,
             query: plain.query,
             length: plain.length,
@@ -66,7 +66,7 @@ pub(super) fn read(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, No
 
 /// Reads a head of any shape.
 #[inline(never)]
-fn read_any(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> {
+fn read_any(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<RequestHead, NoHead> {
     match read_text(bytes, peer, trust) {
         Err(NoHead::Malformed) => read_raw(bytes, peer, trust),
         head => head,
@@ -76,7 +76,7 @@ fn read_any(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> {
 /// Some clients send info hashes as they are, which is no text. What stands in their place does not matter here: places
 /// in the bytes are all that a head says of the query.
 #[cold]
-fn read_raw(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> {
+fn read_raw(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<RequestHead, NoHead> {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or(bytes);
     if line.is_ascii() {
         return Err(NoHead::Malformed);
@@ -91,7 +91,7 @@ fn read_raw(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> {
 }
 
 #[inline]
-fn read_text(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> {
+fn read_text(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<RequestHead, NoHead> {
     let mut headers = [const { std::mem::MaybeUninit::uninit() }; HEADERS];
     let mut request = httparse::Request::new(&mut []);
     let length = match request.parse_with_uninit_headers(bytes, &mut headers) {
@@ -124,7 +124,7 @@ fn read_text(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> 
             || name.eq_ignore_ascii_case("content-length") && header.value != b"0"
         {
             // Nobody announces with a body; where the next request begins is the router's to find out.
-            return Ok(Head {
+            return Ok(RequestHead {
                 kind: Asks::Other,
                 query: 0..0,
                 length,
@@ -144,7 +144,7 @@ fn read_text(bytes: &[u8], peer: IpAddr, trust: &Trust) -> Result<Head, NoHead> 
     } else {
         peer
     };
-    Ok(Head {
+    Ok(RequestHead {
         kind,
         query: start..start + query.len(),
         length,
@@ -186,7 +186,7 @@ mod tests {
 
     const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 1));
 
-    fn head(text: &str) -> Result<Head, NoHead> {
+    fn head(text: &str) -> Result<RequestHead, NoHead> {
         read(text.as_bytes(), PEER, &Trust::default())
     }
 

@@ -18,7 +18,7 @@ const BACKLOG: i32 = 4096;
 
 /// What is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Transport {
     Udp,
     Tcp,
 }
@@ -28,7 +28,7 @@ const TRIES: usize = 16;
 
 /// Sockets of one family, `threads` of them on one port.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct SocketGroup {
     /// Where they are bound.
     pub(crate) address: SocketAddr,
     pub(crate) sockets: Vec<Socket>,
@@ -38,7 +38,11 @@ pub(crate) struct Group {
 ///
 /// # Errors
 /// When another program has the port, or the system refuses. A machine without IPv6 is no error: IPv4 is opened alone.
-pub(crate) fn open(kind: Kind, address: SocketAddr, threads: usize) -> io::Result<Vec<Group>> {
+pub(crate) fn open(
+    kind: Transport,
+    address: SocketAddr,
+    threads: usize,
+) -> io::Result<Vec<SocketGroup>> {
     // A port of the system's choice is free in one family and for one socket; others may have it elsewhere by the time.
     let tries = if address.port() == 0 { TRIES } else { 1 };
     for _ in 1..tries {
@@ -50,7 +54,7 @@ pub(crate) fn open(kind: Kind, address: SocketAddr, threads: usize) -> io::Resul
     open_once(kind, address, threads)
 }
 
-fn open_once(kind: Kind, address: SocketAddr, threads: usize) -> io::Result<Vec<Group>> {
+fn open_once(kind: Transport, address: SocketAddr, threads: usize) -> io::Result<Vec<SocketGroup>> {
     if address.ip() != Ipv6Addr::UNSPECIFIED {
         return Ok(vec![group(kind, address, threads)?]);
     }
@@ -79,23 +83,23 @@ fn open_once(kind: Kind, address: SocketAddr, threads: usize) -> io::Result<Vec<
     }
 }
 
-fn group(kind: Kind, address: SocketAddr, threads: usize) -> io::Result<Group> {
+fn group(kind: Transport, address: SocketAddr, threads: usize) -> io::Result<SocketGroup> {
     // Sockets that share a port would let any other program of ours in that shares it too; so the port must be free
     // for one that does not.
     let alone = bound(kind, address, false)?;
     let address = local(&alone)?;
     drop(alone);
     let sockets = (0..threads).map(|_| bound(kind, address, true));
-    Ok(Group {
+    Ok(SocketGroup {
         address,
         sockets: sockets.collect::<io::Result<_>>()?,
     })
 }
 
-fn bound(kind: Kind, address: SocketAddr, shared: bool) -> io::Result<Socket> {
+fn bound(kind: Transport, address: SocketAddr, shared: bool) -> io::Result<Socket> {
     let (form, protocol) = match kind {
-        Kind::Udp => (Type::DGRAM, Protocol::UDP),
-        Kind::Tcp => (Type::STREAM, Protocol::TCP),
+        Transport::Udp => (Type::DGRAM, Protocol::UDP),
+        Transport::Tcp => (Type::STREAM, Protocol::TCP),
     };
     let socket = Socket::new(Domain::for_address(address), form, Some(protocol))?;
     if address.is_ipv6() {
@@ -103,7 +107,7 @@ fn bound(kind: Kind, address: SocketAddr, shared: bool) -> io::Result<Socket> {
     }
     socket.set_reuse_port(shared)?;
     match kind {
-        Kind::Tcp => {
+        Transport::Tcp => {
             // Connections that linger from before a restart must not keep the port.
             socket.set_reuse_address(true)?;
             // Both are inherited by the connections that are accepted: a reply goes out at once, and a connection
@@ -111,19 +115,19 @@ fn bound(kind: Kind, address: SocketAddr, shared: bool) -> io::Result<Socket> {
             socket.set_tcp_nodelay(true)?;
             super::system::defer_accept(socket.as_fd(), DEFERRED)?;
         }
-        Kind::Udp if shared => {
+        Transport::Udp if shared => {
             // The system may give less, never more; both are wishes.
             drop(socket.set_recv_buffer_size(RECEIVE_BUFFER));
             drop(socket.set_send_buffer_size(SEND_BUFFER));
         }
-        Kind::Udp => {}
+        Transport::Udp => {}
     }
-    if kind == Kind::Udp && shared && address.ip().is_unspecified() {
+    if kind == Transport::Udp && shared && address.ip().is_unspecified() {
         // On all addresses of the machine a reply has to be told which of them was asked.
         super::system::tell_asked(socket.as_fd(), address.ip())?;
     }
     socket.bind(&address.into())?;
-    if kind == Kind::Tcp {
+    if kind == Transport::Tcp {
         socket.listen(BACKLOG)?;
     }
     Ok(socket)
@@ -142,7 +146,7 @@ mod tests {
 
     #[test]
     fn several_sockets_share_a_port_and_a_second_weir_does_not() {
-        for kind in [Kind::Udp, Kind::Tcp] {
+        for kind in [Transport::Udp, Transport::Tcp] {
             let groups = open(kind, HERE, 3).unwrap();
             let address = groups[0].address;
             assert_eq!(groups[0].sockets.len(), 3);
@@ -156,7 +160,7 @@ mod tests {
     #[test]
     fn all_addresses_are_those_of_both_families_on_one_port() {
         let all = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
-        let groups = open(Kind::Udp, all, 1).unwrap();
+        let groups = open(Transport::Udp, all, 1).unwrap();
         assert_eq!(groups.len(), 2, "this machine has both");
         assert_eq!(groups[0].address.port(), groups[1].address.port());
         assert!(groups[0].address.is_ipv6() && groups[1].address.is_ipv4());

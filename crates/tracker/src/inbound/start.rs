@@ -14,12 +14,12 @@ use weir_web::Guest;
 use weir_web::seats::{Seating, Seats};
 
 use super::connection_id::ConnectionIds;
-use super::http::{Http, Limits};
+use super::http::{ConnectionLimits, Http};
 use super::own::{self, OwnAddresses};
-use super::socket::{self, Group, Kind};
+use super::socket::{self, SocketGroup, Transport};
 use super::system;
-use super::udp::{Desk, Udp, reply_late};
-use crate::clock::Clock;
+use super::udp::{UdpListener, UdpShared, reply_late};
+use crate::clock::TrackerClock;
 use crate::config::Config;
 use crate::error::Error;
 use crate::tally::Tallies;
@@ -35,8 +35,8 @@ const THREADS: usize = 4;
 
 /// Sockets that nobody answers yet. They are opened before anything runs, so that a port that is taken stops nothing.
 pub(crate) struct Sockets {
-    udp: Vec<Group>,
-    tcp: Vec<Group>,
+    udp: Vec<SocketGroup>,
+    tcp: Vec<SocketGroup>,
 }
 
 /// The listeners, answering.
@@ -56,7 +56,7 @@ pub(crate) struct RunningListeners {
 #[derive(Clone)]
 pub(crate) struct Answering {
     pub(crate) tracker: Arc<Tracker>,
-    pub(crate) clock: Clock,
+    pub(crate) clock: TrackerClock,
     pub(crate) tallies: Tallies,
 }
 
@@ -68,19 +68,23 @@ impl Sockets {
             .listener_threads
             .map_or(cores.min(THREADS), |threads| threads.get() as usize);
         Ok(Self {
-            udp: open(Kind::Udp, config.udp_listen, threads)?,
-            tcp: open(Kind::Tcp, config.http_listen, threads)?,
+            udp: open(Transport::Udp, config.udp_listen, threads)?,
+            tcp: open(Transport::Tcp, config.http_listen, threads)?,
         })
     }
 }
 
-fn open(kind: Kind, address: Option<SocketAddr>, threads: usize) -> Result<Vec<Group>, Error> {
+fn open(
+    kind: Transport,
+    address: Option<SocketAddr>,
+    threads: usize,
+) -> Result<Vec<SocketGroup>, Error> {
     let Some(address) = address else {
         return Ok(Vec::new());
     };
     let (key, flag) = match kind {
-        Kind::Udp => ("tracker.udp_listen", "-u"),
-        Kind::Tcp => ("tracker.http_listen", "-l"),
+        Transport::Udp => ("tracker.udp_listen", "-u"),
+        Transport::Tcp => ("tracker.http_listen", "-l"),
     };
     socket::open(kind, address, threads).map_err(|source| Error::Listen {
         address,
@@ -125,7 +129,7 @@ impl RunningListeners {
 
     fn start_udp(
         &mut self,
-        groups: Vec<Group>,
+        groups: Vec<SocketGroup>,
         answering: &Answering,
         threads: &Threads,
     ) -> Result<(), Error> {
@@ -141,7 +145,7 @@ impl RunningListeners {
                 let socket = Arc::new(socket);
                 self.udp.push(Arc::clone(&socket));
                 let vital = threads.watch("udp");
-                let desk = Desk {
+                let desk = UdpShared {
                     tracker: Arc::clone(&answering.tracker),
                     ids: ids.clone(),
                     clock: answering.clock,
@@ -156,7 +160,7 @@ impl RunningListeners {
                     answering,
                     threads,
                 );
-                let mut udp = Udp::new(desk, answering.tallies.add(), late);
+                let mut udp = UdpListener::new(desk, answering.tallies.add(), late);
                 let stopped = threads.stop_flag();
                 threads.start_watched(vital, move || udp.run(&socket, &stopped))?;
             }
@@ -168,14 +172,14 @@ impl RunningListeners {
     fn start_late(
         &mut self,
         socket: Arc<Socket>,
-        desk: Desk,
-        waiting: mpsc::Receiver<super::udp::Late>,
+        desk: UdpShared,
+        waiting: mpsc::Receiver<super::udp::LatePacket>,
         answering: &Answering,
         threads: &Threads,
     ) {
         // No reply is held twice, so nobody takes what it would hand on.
         let nobody = mpsc::channel(1).0;
-        let udp = Udp::new(desk, answering.tallies.add(), nobody);
+        let udp = UdpListener::new(desk, answering.tallies.add(), nobody);
         let vital = threads.watch("held replies");
         let replies = vital.drive((udp, waiting), move |(udp, waiting)| {
             let socket = Arc::clone(&socket);
@@ -186,8 +190,8 @@ impl RunningListeners {
 
     fn start_http(
         &mut self,
-        groups: Vec<Group>,
-        limits: Limits,
+        groups: Vec<SocketGroup>,
+        limits: ConnectionLimits,
         answering: &Answering,
         guests: &mpsc::Sender<Guest>,
         threads: &Threads,
@@ -267,9 +271,9 @@ async fn serve(
     Ok(())
 }
 
-fn limits(config: &Config) -> Limits {
+fn limits(config: &Config) -> ConnectionLimits {
     let seconds = |time: Duration| u32::try_from(time.as_secs().max(1)).unwrap_or(u32::MAX / 2);
-    Limits {
+    ConnectionLimits {
         idle: seconds(config.http_idle_timeout),
         request: seconds(config.http_request_timeout),
         bytes: config.http_request_bytes.len(),

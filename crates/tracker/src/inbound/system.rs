@@ -2,7 +2,7 @@
 //! (packet info), the machine's own addresses, and connections that are accepted with their first bytes.
 //!
 //! The only unsafe code of the tracker. One call for each packet halves the rate at which announces are answered; the
-//! standard library has no call for several. What holds: the kernel writes only into [`Memory`], which is heap memory
+//! standard library has no call for several. What holds: the kernel writes only into [`PacketMemory`], which is heap memory
 //! that never moves and is reached through one pointer; lengths that the kernel reports are cut to what it was given.
 
 use std::io;
@@ -22,7 +22,7 @@ pub(super) const BATCH: usize = 64;
 const PACKET: usize = 2048;
 
 /// What the kernel reads and writes.
-struct Memory {
+struct PacketMemory {
     packets: [[u8; PACKET]; BATCH],
     addresses: [libc::sockaddr_storage; BATCH],
     in_controls: [Control; BATCH],
@@ -74,7 +74,7 @@ pub(super) struct Received<'a> {
 
 /// A reply to a packet of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Reply {
+pub(super) struct OutgoingPacket {
     /// The position of the packet.
     pub(super) to: usize,
     /// The part of the bytes that are sent.
@@ -84,15 +84,15 @@ pub(super) struct Reply {
 }
 
 /// Packets that were received together, and the replies to them.
-pub(super) struct Batch {
-    memory: *mut Memory,
+pub(super) struct PacketBatch {
+    memory: *mut PacketMemory,
     received: usize,
 }
 
-impl Batch {
+impl PacketBatch {
     pub(super) fn new() -> Self {
         // SAFETY: all fields are integers, pointers or arrays of them, for which zero bytes are valid.
-        let memory = Box::into_raw(unsafe { Box::<Memory>::new_zeroed().assume_init() });
+        let memory = Box::into_raw(unsafe { Box::<PacketMemory>::new_zeroed().assume_init() });
         let batch = Self {
             memory,
             received: BATCH,
@@ -143,7 +143,7 @@ impl Batch {
         Ok(self.received)
     }
 
-    /// A packet of the last [`Batch::receive`].
+    /// A packet of the last [`PacketBatch::receive`].
     #[inline]
     pub(super) fn packet(&self, index: usize) -> Option<Received<'_>> {
         assert!(index < self.received);
@@ -168,7 +168,7 @@ impl Batch {
         &mut self,
         socket: BorrowedFd<'_>,
         bytes: &[u8],
-        replies: &[Reply],
+        replies: &[OutgoingPacket],
     ) -> usize {
         assert!(replies.len() <= BATCH);
         for (place, reply) in replies.iter().enumerate() {
@@ -389,7 +389,7 @@ pub(crate) fn watch(socket: Socket) -> io::Result<AsyncFd<Socket>> {
     watched.map_err(Into::into)
 }
 
-impl Drop for Batch {
+impl Drop for PacketBatch {
     fn drop(&mut self) {
         // SAFETY: it came from `Box::into_raw` and is given back once.
         drop(unsafe { Box::from_raw(self.memory) });
@@ -441,7 +441,7 @@ mod tests {
                     .send_to(&packet, server.local_addr().unwrap())
                     .unwrap();
             }
-            let mut batch = Batch::new();
+            let mut batch = PacketBatch::new();
             let mut seen = 0;
             while seen < 3 {
                 let count = batch.receive(server.as_fd()).unwrap();
@@ -460,7 +460,7 @@ mod tests {
                     assert_eq!(here, None, "the socket has but one");
                     let start = bytes.len();
                     bytes.extend_from_slice(&packet[..5 + number]);
-                    replies.push(Reply {
+                    replies.push(OutgoingPacket {
                         to: index,
                         part: start..bytes.len(),
                         from: here,
@@ -482,7 +482,7 @@ mod tests {
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();
         let client = UdpSocket::bind("127.0.0.1:0").unwrap();
         client.connect(server.local_addr().unwrap()).unwrap();
-        let mut batch = Batch::new();
+        let mut batch = PacketBatch::new();
         for length in [60_000, 0, PACKET, 1] {
             client.send(&vec![7; length]).unwrap();
             assert_eq!(batch.receive(server.as_fd()).unwrap(), 1);
@@ -520,7 +520,7 @@ mod tests {
         let of_v6 = addresses().unwrap().into_iter();
         // Those of a link need its name to be asked.
         let of_v6 = of_v6.filter(|ip| matches!(ip, IpAddr::V6(ip) if !ip.is_unicast_link_local()));
-        let mut batch = Batch::new();
+        let mut batch = PacketBatch::new();
         for (all, asked) in [("0.0.0.0:0", of_v4), ("[::]:0", of_v6.collect())] {
             let server = on_all(all);
             let clients: Vec<_> = asked.iter().map(|ip| asking(&server, *ip)).collect();
@@ -533,7 +533,7 @@ mod tests {
                 let replies = (0..count).map(|to| {
                     let here = batch.packet(to).unwrap().here.unwrap();
                     left.retain(|asked| *asked != here.ip);
-                    Reply {
+                    OutgoingPacket {
                         to,
                         part: 0..2,
                         from: Some(here),
@@ -541,7 +541,7 @@ mod tests {
                 });
                 let replies: Vec<_> = replies.collect();
                 assert_eq!(batch.reply(server.as_fd(), b"yes", &replies), 0);
-                for Reply { to, from, .. } in replies {
+                for OutgoingPacket { to, from, .. } in replies {
                     let to = batch.packet(to).unwrap().source;
                     send_from(server.as_fd(), b"late", to, from).unwrap();
                 }
@@ -621,11 +621,11 @@ mod tests {
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();
         let client = UdpSocket::bind("127.0.0.1:0").unwrap();
         client.send_to(b"x", server.local_addr().unwrap()).unwrap();
-        let mut batch = Batch::new();
+        let mut batch = PacketBatch::new();
         batch.receive(server.as_fd()).unwrap();
         let bytes = vec![1; 70_000];
         // No packet is as long as the first.
-        let replies = [0..70_000, 0..5].map(|part| Reply {
+        let replies = [0..70_000, 0..5].map(|part| OutgoingPacket {
             to: 0,
             part,
             from: None,

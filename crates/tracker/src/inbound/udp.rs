@@ -21,11 +21,11 @@ use weir_tracker_proto::{Announce, RequestError};
 
 use super::connection_id::ConnectionIds;
 use super::own::OwnAddresses;
-use super::system::{BATCH, Batch, Here, Received, Reply, send_from};
-use crate::clock::{Clock, Now};
+use super::system::{BATCH, Here, OutgoingPacket, PacketBatch, Received, send_from};
+use crate::clock::{Now, TrackerClock};
 use crate::forwarding::HeldReply;
-use crate::reply::Refusal;
-use crate::tally::{Kind, Tally};
+use crate::reply::TrackerRefusal;
+use crate::tally::{ListenerTally, TallyKind};
 use crate::tracker::{Carries, ClientTerms, Tracker};
 
 /// An error packet says no more than this, to whomever.
@@ -33,10 +33,10 @@ const SENTENCE: usize = 256;
 
 /// What those who answer the packets of one socket share.
 #[derive(Clone)]
-pub(crate) struct Desk {
+pub(crate) struct UdpShared {
     pub(crate) tracker: Arc<Tracker>,
     pub(crate) ids: ConnectionIds,
-    pub(crate) clock: Clock,
+    pub(crate) clock: TrackerClock,
     /// The machine's addresses.
     pub(crate) own: Arc<OwnAddresses>,
     /// Hears of panics.
@@ -44,21 +44,21 @@ pub(crate) struct Desk {
 }
 
 /// What a listener thread works with.
-pub(crate) struct Udp {
-    desk: Desk,
-    tally: Arc<Tally>,
+pub(crate) struct UdpListener {
+    desk: UdpShared,
+    tally: Arc<ListenerTally>,
     random: fastrand::Rng,
     /// All replies to one batch, one behind the other.
     out: Vec<u8>,
     /// Peers of the family that this socket does not carry.
     other: Vec<u8>,
-    replies: Vec<Reply>,
+    replies: Vec<OutgoingPacket>,
     /// Where packets go whose replies are held.
-    late: mpsc::Sender<Late>,
+    late: mpsc::Sender<LatePacket>,
 }
 
 /// A packet whose reply is held.
-pub(crate) struct Late {
+pub(crate) struct LatePacket {
     pub(crate) packet: Vec<u8>,
     pub(crate) source: SocketAddr,
     here: Option<Here>,
@@ -66,11 +66,15 @@ pub(crate) struct Late {
 }
 
 /// Replies to packets of one socket once nothing holds them any more. Ends when no more can come.
-pub(crate) async fn reply_late(udp: &mut Udp, socket: &Socket, late: &mut mpsc::Receiver<Late>) {
+pub(crate) async fn reply_late(
+    udp: &mut UdpListener,
+    socket: &Socket,
+    late: &mut mpsc::Receiver<LatePacket>,
+) {
     let mut waiting = JoinSet::new();
     loop {
         let ended = tokio::select! {
-            Some(Late { packet, source, here, held }) = late.recv() => {
+            Some(LatePacket { packet, source, here, held }) = late.recv() => {
                 let tracker = Arc::clone(&udp.desk.tracker);
                 waiting.spawn(async move {
                     let is_here = tracker.wait_for(held).await;
@@ -102,14 +106,18 @@ pub(crate) async fn reply_late(udp: &mut Udp, socket: &Socket, late: &mut mpsc::
             };
             udp.answer(&received, &tracker.terms(), udp.desk.clock.now());
             if send_from(socket.as_fd(), &udp.out, source, here).is_err() {
-                udp.tally.count(Kind::Unsent);
+                udp.tally.count(TallyKind::Unsent);
             }
         });
     }
 }
 
-impl Udp {
-    pub(crate) fn new(desk: Desk, tally: Arc<Tally>, late: mpsc::Sender<Late>) -> Self {
+impl UdpListener {
+    pub(crate) fn new(
+        desk: UdpShared,
+        tally: Arc<ListenerTally>,
+        late: mpsc::Sender<LatePacket>,
+    ) -> Self {
         Self {
             desk,
             late,
@@ -126,7 +134,7 @@ impl Udp {
     /// # Errors
     /// When nothing can be received. It may be run again.
     pub(crate) fn run(&mut self, socket: &Socket, stop: &AtomicBool) -> Result<(), String> {
-        let mut batch = Batch::new();
+        let mut batch = PacketBatch::new();
         while !stop.load(Ordering::Acquire) {
             match batch.receive(socket.as_fd()) {
                 Ok(count) => self.answer_all(&mut batch, count, socket),
@@ -137,7 +145,7 @@ impl Udp {
         Ok(())
     }
 
-    fn answer_all(&mut self, batch: &mut Batch, count: usize, socket: &Socket) {
+    fn answer_all(&mut self, batch: &mut PacketBatch, count: usize, socket: &Socket) {
         self.out.clear();
         self.replies.clear();
         let vital = self.desk.vital.clone();
@@ -154,7 +162,7 @@ impl Udp {
         }
         let unsent = batch.reply(socket.as_fd(), &self.out, &self.replies);
         for _ in 0..unsent {
-            self.tally.count(Kind::Unsent);
+            self.tally.count(TallyKind::Unsent);
         }
     }
 
@@ -163,7 +171,7 @@ impl Udp {
     /// A panic may come with a shard locked. Locks are not poisoned: the next announce finds the shard as it was left,
     /// at worst with one record or count that is wrong until its swarm is empty. To refuse the shard for ever would
     /// cost more.
-    fn answer_rest(&mut self, batch: &Batch, index: &mut usize, count: usize) {
+    fn answer_rest(&mut self, batch: &PacketBatch, index: &mut usize, count: usize) {
         let now = self.desk.clock.now();
         let tracker = Arc::clone(&self.desk.tracker);
         let terms = tracker.terms();
@@ -176,7 +184,7 @@ impl Udp {
                 if self.out.len() > start {
                     let client = received.source.ip();
                     let from = received.here;
-                    self.replies.push(Reply {
+                    self.replies.push(OutgoingPacket {
                         to: *index,
                         part: start..self.out.len(),
                         from: from.filter(|here| !own.is_sure(here.ip, client)),
@@ -196,14 +204,14 @@ impl Udp {
             here,
         } = received;
         let from = source.ip();
-        let asked = Asked {
+        let asked = PacketOrigin {
             from,
             now,
             length: packet.len(),
         };
         match Request::parse(packet) {
             Ok(Request::Connect { transaction }) => {
-                self.tally.count(Kind::UdpConnect);
+                self.tally.count(TallyKind::UdpConnect);
                 let id = self.desk.ids.make(from, now);
                 self.out.extend_from_slice(&reply::connect(transaction, id));
             }
@@ -218,7 +226,7 @@ impl Udp {
                     let held = self.announce(transaction, &announce, &asked, terms);
                     if let Some(held) = held {
                         let packet = packet.to_vec();
-                        let late = Late {
+                        let late = LatePacket {
                             packet,
                             source,
                             here,
@@ -236,7 +244,7 @@ impl Udp {
                 hashes,
             }) => {
                 if self.is_connected(connection, transaction, &asked) {
-                    self.tally.count(Kind::UdpScrape);
+                    self.tally.count(TallyKind::UdpScrape);
                     let hashes = hashes.take(terms.scrape_hashes);
                     let counts = hashes.map(|hash| self.desk.tracker.scrape(terms, hash));
                     reply::write_scrape(transaction, counts, &mut self.out);
@@ -247,7 +255,7 @@ impl Udp {
                 connection,
                 error,
             }) => self.explain(transaction, connection, error, &asked),
-            Err(Unreadable::Silent) => self.tally.count(Kind::Silent),
+            Err(Unreadable::Silent) => self.tally.count(TallyKind::Silent),
         }
     }
 
@@ -256,7 +264,7 @@ impl Udp {
         &mut self,
         transaction: TransactionId,
         announce: &Announce,
-        asked: &Asked,
+        asked: &PacketOrigin,
         terms: &ClientTerms,
     ) -> Option<HeldReply> {
         let start = self.out.len();
@@ -277,7 +285,7 @@ impl Udp {
             .announce(terms, announce, asked.from, carries, when, out);
         match told {
             Ok(told) => {
-                self.tally.count(Kind::UdpAnnounce);
+                self.tally.count(TallyKind::UdpAnnounce);
                 let counts = &told.counts;
                 let head = reply::announce_head(
                     transaction,
@@ -289,7 +297,7 @@ impl Udp {
                 told.held
             }
             Err(refusal) => {
-                self.tally.count(Kind::Refused);
+                self.tally.count(TallyKind::Refused);
                 self.out.truncate(start);
                 refusal.write_udp(transaction, SENTENCE, &mut self.out);
                 None
@@ -303,13 +311,17 @@ impl Udp {
         &mut self,
         connection: ConnectionId,
         transaction: TransactionId,
-        asked: &Asked,
+        asked: &PacketOrigin,
     ) -> bool {
         let connected = self.desk.ids.check(connection, asked.from, asked.now);
         if !connected {
-            self.tally.count(Kind::Malformed);
+            self.tally.count(TallyKind::Malformed);
             // Nothing longer than it sent, or we would be of use to those who write other people's addresses.
-            Refusal::NotConnected.write_udp(transaction, asked.length.min(SENTENCE), &mut self.out);
+            TrackerRefusal::NotConnected.write_udp(
+                transaction,
+                asked.length.min(SENTENCE),
+                &mut self.out,
+            );
         }
         connected
     }
@@ -319,17 +331,17 @@ impl Udp {
         transaction: TransactionId,
         connection: ConnectionId,
         error: RequestError,
-        asked: &Asked,
+        asked: &PacketOrigin,
     ) {
         if self.is_connected(connection, transaction, asked) {
-            self.tally.count(Kind::Malformed);
-            Refusal::Malformed(error).write_udp(transaction, SENTENCE, &mut self.out);
+            self.tally.count(TallyKind::Malformed);
+            TrackerRefusal::Malformed(error).write_udp(transaction, SENTENCE, &mut self.out);
         }
     }
 }
 
 /// Who asked, when, and with how many bytes.
-struct Asked {
+struct PacketOrigin {
     from: IpAddr,
     now: Now,
     length: usize,
@@ -356,7 +368,7 @@ fn passing(error: &io::Error) -> bool {
 
 /// Packets without a socket.
 #[cfg(feature = "bench")]
-impl Udp {
+impl UdpListener {
     pub(crate) fn answer_bytes(&mut self, packet: &[u8], source: SocketAddr) -> &[u8] {
         let now = self.desk.clock.now();
         let tracker = Arc::clone(&self.desk.tracker);

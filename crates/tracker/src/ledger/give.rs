@@ -2,12 +2,12 @@
 
 use super::sheet::Sheet;
 use super::{Ledger, lock_of};
-use crate::swarm::{Endpoint, Want};
+use crate::swarm::{PeerEndpoint, Want};
 
 /// What a reply takes from a sheet.
-pub(crate) struct Wish<'a> {
+pub(crate) struct ForeignWish<'a> {
     /// Where the asker is reached.
-    pub(crate) asker: [Option<&'a Endpoint>; 2],
+    pub(crate) asker: [Option<&'a PeerEndpoint>; 2],
     pub(crate) want: Want,
     /// It wants leechers, which peers of other trackers hardly are.
     pub(crate) seeds: bool,
@@ -23,7 +23,7 @@ impl Ledger {
     pub(crate) fn give(
         &self,
         hash: &[u8; 20],
-        wish: &Wish<'_>,
+        wish: &ForeignWish<'_>,
         random: &mut fastrand::Rng,
         out: [&mut Vec<u8>; 2],
     ) -> usize {
@@ -44,7 +44,7 @@ impl Ledger {
     }
 }
 
-impl Wish<'_> {
+impl ForeignWish<'_> {
     /// Makes room for up to half of the reply, and fills it.
     fn fill(&self, sheet: &Sheet, random: &mut fastrand::Rng, [v4, v6]: [&mut Vec<u8>; 2]) {
         let (number, families) = match self.want {
@@ -62,7 +62,7 @@ impl Wish<'_> {
             let keep = number.div_ceil(2).max(number.saturating_sub(there));
             let over = (local[0] + local[1]).saturating_sub(keep);
             // The family that fills what is left comes last.
-            let own_v4 = matches!(self.asker[0], Some(Endpoint::V4(_)));
+            let own_v4 = matches!(self.asker[0], Some(PeerEndpoint::V4(_)));
             let order = if own_v4 { [1, 0] } else { [0, 1] };
             let mut over = over;
             for family in order {
@@ -75,7 +75,7 @@ impl Wish<'_> {
         }
         let mut room = number.saturating_sub(local[0] + local[1]);
         let own_first = match self.asker[0] {
-            Some(Endpoint::V6(_)) => [false, true],
+            Some(PeerEndpoint::V6(_)) => [false, true],
             _ => [true, false],
         };
         for of_v4 in own_first {
@@ -102,8 +102,8 @@ impl Wish<'_> {
         let asker = |peer: &[u8; N]| {
             let mut askers = self.asker.into_iter().flatten();
             askers.any(|asker| match asker {
-                Endpoint::V4(wire) => peer[..] == wire[..],
-                Endpoint::V6(wire) => peer[..] == wire[..],
+                PeerEndpoint::V4(wire) => peer[..] == wire[..],
+                PeerEndpoint::V6(wire) => peer[..] == wire[..],
             })
         };
         let mut given = 0;
@@ -125,14 +125,14 @@ mod tests {
     use super::super::tests::{HASH, ledger, v4};
     use super::*;
 
-    fn v6(last: u8) -> Endpoint {
+    fn v6(last: u8) -> PeerEndpoint {
         let mut wire = [0; 18];
         (wire[0], wire[15], wire[17]) = (0x20, last, 1);
-        Endpoint::V6(wire)
+        PeerEndpoint::V6(wire)
     }
 
-    fn wish(want: Want, asker: &Endpoint) -> Wish<'_> {
-        Wish {
+    fn wish(want: Want, asker: &PeerEndpoint) -> ForeignWish<'_> {
+        ForeignWish {
             asker: [Some(asker), None],
             want,
             seeds: false,
@@ -142,7 +142,11 @@ mod tests {
     }
 
     /// Gives to a reply that has so many local peers of each family already; says how many are in it then.
-    fn given(ledger: &Ledger, wish: &Wish<'_>, [local_v4, local_v6]: [usize; 2]) -> [usize; 2] {
+    fn given(
+        ledger: &Ledger,
+        wish: &ForeignWish<'_>,
+        [local_v4, local_v6]: [usize; 2],
+    ) -> [usize; 2] {
         let mut v4 = [&[0; 3][..], &vec![9; 6 * local_v4]].concat();
         let mut v6 = vec![9; 18 * local_v6];
         let mut random = fastrand::Rng::with_seed(1);
@@ -176,7 +180,7 @@ mod tests {
             assert_eq!(given(&ledger, &wish, local), expected, "{want:?} {local:?}");
         }
         let mut wish = wish(Want::V4(10), &asker);
-        let count_local = |wish: &Wish<'_>| {
+        let count_local = |wish: &ForeignWish<'_>| {
             let (mut v4, mut v6) = ([&[0; 3][..], &[9; 60]].concat(), Vec::new());
             let mut random = fastrand::Rng::with_seed(1);
             ledger.give(&HASH, wish, &mut random, [&mut v4, &mut v6]);

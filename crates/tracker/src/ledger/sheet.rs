@@ -8,8 +8,8 @@ use std::collections::HashSet;
 
 use weir_tracker_proto::Announce;
 
-use super::told::{Slots, Told};
-use crate::swarm::Endpoint;
+use super::told::{Slots, ToldPeer};
+use crate::swarm::PeerEndpoint;
 
 /// The place of a forwarder in every sheet.
 pub(crate) type Slot = u16;
@@ -23,7 +23,7 @@ const TRACKER_ID: usize = 128;
 
 /// One tracker. Seconds and minutes count from the beginning of the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct TrackerLine {
     /// The second from which it may be asked again; 0 if it was never asked.
     pub(super) due: u32,
     /// The minute after which its peers are forgotten, in its lowest bits.
@@ -35,31 +35,31 @@ pub(super) struct Line {
 /// One info hash.
 #[derive(Debug, Default)]
 pub(super) struct Sheet {
-    lines: Vec<Line>,
+    lines: Vec<TrackerLine>,
     /// The peers of the first line, then those of the second, and so on; none is there twice.
     v4: Vec<[u8; 6]>,
-    more: Option<Box<More>>,
+    more: Option<Box<RareParts>>,
     /// Calls that are queued, under way or to be made again.
     pub(super) pending: u16,
 }
 
 #[derive(Debug, Default)]
-struct More {
+struct RareParts {
     v6: Vec<[u8; 18]>,
-    told: Vec<Told>,
+    told: Vec<ToldPeer>,
     ids: Vec<(Slot, Box<[u8]>)>,
     /// Trackers that a regular call is queued, under way or scheduled for.
     asked: Slots,
 }
 
 /// A line with its slot and its peers of both families.
-type KeptLine = (Slot, Line, Vec<[u8; 6]>, Vec<[u8; 18]>);
+type KeptLine = (Slot, TrackerLine, Vec<[u8; 6]>, Vec<[u8; 18]>);
 
 /// A sheet as it was kept: lines with their slots and peers, told peers, tracker ids.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct KeptSheet {
     pub(super) lines: Vec<KeptLine>,
-    pub(super) told: Vec<Told>,
+    pub(super) told: Vec<ToldPeer>,
     pub(super) ids: Vec<(Slot, Box<[u8]>)>,
 }
 
@@ -67,14 +67,14 @@ pub(super) struct Kept {
 pub(crate) struct News<'a> {
     pub(crate) due: u32,
     pub(crate) expires: u16,
-    pub(crate) peers: &'a [Endpoint],
+    pub(crate) peers: &'a [PeerEndpoint],
     pub(crate) tracker_id: Option<&'a [u8]>,
     /// Peers of all trackers that may be kept.
     pub(crate) most: usize,
 }
 
 impl Sheet {
-    pub(super) fn restored(mut kept: Kept) -> Self {
+    pub(super) fn restored(mut kept: KeptSheet) -> Self {
         kept.lines.sort_by_key(|(slot, ..)| *slot);
         kept.lines.dedup_by_key(|(slot, ..)| *slot);
         let mut sheet = Self::default();
@@ -85,7 +85,7 @@ impl Sheet {
             all_v6.extend(v6);
         }
         if !all_v6.is_empty() || !kept.told.is_empty() || !kept.ids.is_empty() {
-            sheet.more = Some(Box::new(More {
+            sheet.more = Some(Box::new(RareParts {
                 v6: all_v6,
                 told: kept.told,
                 ids: kept.ids,
@@ -95,7 +95,7 @@ impl Sheet {
         sheet
     }
 
-    pub(super) fn line(&self, slot: Slot) -> Line {
+    pub(super) fn line(&self, slot: Slot) -> TrackerLine {
         self.lines
             .get(usize::from(slot))
             .copied()
@@ -119,7 +119,7 @@ impl Sheet {
         self.more.as_deref().map_or(&[], |more| &more.v6)
     }
 
-    pub(super) fn told(&self) -> &[Told] {
+    pub(super) fn told(&self) -> &[ToldPeer] {
         self.more.as_deref().map_or(&[], |more| &more.told)
     }
 
@@ -141,13 +141,15 @@ impl Sheet {
         known.extend(self.v6());
         for peer in news.peers.iter().take(room) {
             match peer {
-                Endpoint::V4(wire) if v4.len() < 255 && known.insert(long(wire)) => v4.push(*wire),
-                Endpoint::V6(wire) if v6.len() < 255 && known.insert(*wire) => v6.push(*wire),
+                PeerEndpoint::V4(wire) if v4.len() < 255 && known.insert(long(wire)) => {
+                    v4.push(*wire)
+                }
+                PeerEndpoint::V6(wire) if v6.len() < 255 && known.insert(*wire) => v6.push(*wire),
                 _ => {}
             }
         }
         let line = self.line_mut(slot);
-        *line = Line {
+        *line = TrackerLine {
             due: news.due,
             expires: news.expires,
             v4: v4.len() as u8,
@@ -164,15 +166,15 @@ impl Sheet {
     }
 
     /// A peer of other trackers is one of ours now.
-    pub(super) fn remove(&mut self, peer: &Endpoint) {
+    pub(super) fn remove(&mut self, peer: &PeerEndpoint) {
         match peer {
-            Endpoint::V4(wire) => {
+            PeerEndpoint::V4(wire) => {
                 if let Some(position) = self.v4.iter().position(|other| other == wire) {
                     self.v4.remove(position);
                     self.shorten(position, |line| &mut line.v4);
                 }
             }
-            Endpoint::V6(wire) => {
+            PeerEndpoint::V6(wire) => {
                 let Some(more) = &mut self.more else { return };
                 if let Some(position) = more.v6.iter().position(|other| other == wire) {
                     more.v6.remove(position);
@@ -183,7 +185,7 @@ impl Sheet {
     }
 
     /// The line that the peer at a position belongs to has one fewer.
-    fn shorten(&mut self, position: usize, count: impl Fn(&mut Line) -> &mut u8) {
+    fn shorten(&mut self, position: usize, count: impl Fn(&mut TrackerLine) -> &mut u8) {
         let mut end = 0;
         for line in &mut self.lines {
             let count = count(line);
@@ -210,7 +212,7 @@ impl Sheet {
     pub(super) fn forget_tracker(&mut self, slot: Slot) {
         if usize::from(slot) < self.lines.len() {
             self.forget_peers_of(slot);
-            self.lines[usize::from(slot)] = Line::default();
+            self.lines[usize::from(slot)] = TrackerLine::default();
         }
         if let Some(more) = &mut self.more {
             more.ids.retain(|(of, _)| *of != slot);
@@ -268,7 +270,7 @@ impl Sheet {
     }
 
     /// Notes that a tracker hears of a peer; `true` if for the first time.
-    pub(super) fn tell(&mut self, slot: Slot, told: Told) -> bool {
+    pub(super) fn tell(&mut self, slot: Slot, told: ToldPeer) -> bool {
         let all = &mut self.more.get_or_insert_default().told;
         let position = all.iter().position(|other| other.at == told.at);
         let position = position.unwrap_or_else(|| {
@@ -280,26 +282,26 @@ impl Sheet {
         });
         let kept = &mut all[position];
         let slots = std::mem::take(&mut kept.slots);
-        *kept = Told { slots, ..told };
+        *kept = ToldPeer { slots, ..told };
         let before = kept.slots.has(slot);
         kept.slots.insert(slot);
         !before
     }
 
     /// Keeps what a peer said last, for those who are told later that it has gone.
-    pub(super) fn leaves(&mut self, at: &Endpoint, announce: &Announce) {
+    pub(super) fn leaves(&mut self, at: &PeerEndpoint, announce: &Announce) {
         let Some(more) = &mut self.more else { return };
         if let Some(kept) = more.told.iter_mut().find(|told| told.at == *at) {
             let slots = std::mem::take(&mut kept.slots);
-            *kept = Told {
+            *kept = ToldPeer {
                 slots,
-                ..Told::new(*at, announce)
+                ..ToldPeer::new(*at, announce)
             };
         }
     }
 
     /// Takes a peer out, with who was told of it.
-    pub(super) fn untell(&mut self, at: &Endpoint) -> Option<Told> {
+    pub(super) fn untell(&mut self, at: &PeerEndpoint) -> Option<ToldPeer> {
         let all = &mut self.more.as_mut()?.told;
         let position = all.iter().position(|told| told.at == *at)?;
         Some(all.remove(position))
@@ -315,7 +317,9 @@ impl Sheet {
     }
 
     /// The lines with their slots and peers.
-    pub(super) fn split(&self) -> impl Iterator<Item = (Slot, Line, &[[u8; 6]], &[[u8; 18]])> {
+    pub(super) fn split(
+        &self,
+    ) -> impl Iterator<Item = (Slot, TrackerLine, &[[u8; 6]], &[[u8; 18]])> {
         let (mut v4, mut v6) = (self.v4(), self.v6());
         (0..).zip(&self.lines).map(move |(slot, line)| {
             let (of_v4, of_v6);
@@ -328,7 +332,7 @@ impl Sheet {
     /// What two sheets of the same hash say: of each tracker the later time, with the peers that came with it, and all peers
     /// that trackers were told of. So nobody is asked early, and who was told is told of the end.
     pub(super) fn united(self, other: Self) -> Self {
-        let mut kept = Kept::default();
+        let mut kept = KeptSheet::default();
         for sheet in [&self, &other] {
             let lines = sheet.split().filter(|(_, line, ..)| line.due > 0);
             kept.lines
@@ -346,7 +350,7 @@ impl Sheet {
             (line.v4, line.v6) = (v4.len() as u8, v6.len() as u8);
         }
         kept.told.reverse();
-        let mut told: Vec<Told> = Vec::new();
+        let mut told: Vec<ToldPeer> = Vec::new();
         for one in kept.told {
             match told.iter_mut().find(|other| other.at == one.at) {
                 Some(known) => one.slots.iter().for_each(|slot| known.slots.insert(slot)),
@@ -365,11 +369,11 @@ impl Sheet {
         Self::restored(kept)
     }
 
-    fn line_mut(&mut self, slot: Slot) -> &mut Line {
+    fn line_mut(&mut self, slot: Slot) -> &mut TrackerLine {
         let slot = usize::from(slot);
         if self.lines.len() <= slot {
             self.lines.reserve_exact(slot + 1 - self.lines.len());
-            self.lines.resize(slot + 1, Line::default());
+            self.lines.resize(slot + 1, TrackerLine::default());
         }
         &mut self.lines[slot]
     }
@@ -410,17 +414,17 @@ mod tests {
 
     use super::*;
 
-    fn v4(last: u8) -> Endpoint {
-        Endpoint::V4([10, 0, 0, last, 0x1a, 0xe1])
+    fn v4(last: u8) -> PeerEndpoint {
+        PeerEndpoint::V4([10, 0, 0, last, 0x1a, 0xe1])
     }
 
-    fn v6(last: u8) -> Endpoint {
+    fn v6(last: u8) -> PeerEndpoint {
         let mut wire = [0; 18];
         (wire[0], wire[15], wire[16]) = (0x20, last, 0x1a);
-        Endpoint::V6(wire)
+        PeerEndpoint::V6(wire)
     }
 
-    fn absorb(sheet: &mut Sheet, slot: Slot, peers: &[Endpoint]) {
+    fn absorb(sheet: &mut Sheet, slot: Slot, peers: &[PeerEndpoint]) {
         let news = News {
             due: 1800,
             expires: 60,
@@ -438,7 +442,7 @@ mod tests {
 
     #[test]
     fn a_tracker_costs_eight_bytes() {
-        assert_eq!(size_of::<Line>(), 8);
+        assert_eq!(size_of::<TrackerLine>(), 8);
         assert!(size_of::<Sheet>() <= 64);
     }
 
@@ -497,7 +501,7 @@ mod tests {
     #[test]
     fn who_was_told_is_remembered_once_per_peer() {
         let mut sheet = Sheet::default();
-        let told = |last| Told {
+        let told = |last| ToldPeer {
             at: v4(last),
             peer_id: PeerId([last; 20]),
             port: 6881,

@@ -6,12 +6,12 @@
 use weir_net::{is_nowhere, is_private};
 use weir_tracker_proto::PeerId;
 
-use super::sheet::{Kept, Line, Sheet, Slot};
-use super::told::{Slots, Told};
+use super::sheet::{KeptSheet, Sheet, Slot, TrackerLine};
+use super::told::{Slots, ToldPeer};
 use super::{Ledger, SLICE};
 use crate::clock::FileTime;
 use crate::sealed::{self, BadFile, Bytes};
-use crate::swarm::Endpoint;
+use crate::swarm::PeerEndpoint;
 
 const MAGIC: &[u8; 8] = b"weirsht2";
 /// Written before peers were looked at that trackers gave, and without what ours said last.
@@ -106,11 +106,11 @@ fn write_sheet(hash: &[u8; 20], sheet: &Sheet, now: FileTime, file: &mut Vec<u8>
     file.push(sheet.told().len() as u8);
     for told in sheet.told() {
         match told.at {
-            Endpoint::V4(wire) => {
+            PeerEndpoint::V4(wire) => {
                 file.push(4);
                 file.extend_from_slice(&wire);
             }
-            Endpoint::V6(wire) => {
+            PeerEndpoint::V6(wire) => {
                 file.push(6);
                 file.extend_from_slice(&wire);
             }
@@ -139,7 +139,7 @@ fn read_sheet(
     old: bool,
 ) -> Option<([u8; 20], Sheet)> {
     // Which tracker may have private peers is not known here; those of an old file come back with its next answer.
-    let stays = |peer: Endpoint| {
+    let stays = |peer: PeerEndpoint| {
         let at = peer.socket();
         at.port() != 0 && !is_nowhere(at.ip()) && !(old && is_private(at.ip()))
     };
@@ -148,13 +148,13 @@ fn read_sheet(
         Some(slots.get(usize::from(slot)).copied().unwrap_or(NOBODY))
     };
     let hash = content.take::<20>()?;
-    let mut kept = Kept::default();
+    let mut kept = KeptSheet::default();
     for _ in 0..content.take().map(u16::from_le_bytes)? {
         let slot = slot(content)?;
         let due = content.take().map(u32::from_le_bytes)?;
         let expires = content.take().map(u16::from_le_bytes)?;
         let [v4, v6] = content.take::<2>()?;
-        let mut line = Line {
+        let mut line = TrackerLine {
             due: now.seconds.saturating_add(due.saturating_sub(away)).max(1),
             expires: now
                 .minute()
@@ -165,8 +165,8 @@ fn read_sheet(
         };
         let mut v4 = content.some(usize::from(v4) * 6)?.as_chunks().0.to_vec();
         let mut v6 = content.some(usize::from(v6) * 18)?.as_chunks().0.to_vec();
-        v4.retain(|wire| stays(Endpoint::V4(*wire)));
-        v6.retain(|wire| stays(Endpoint::V6(*wire)));
+        v4.retain(|wire| stays(PeerEndpoint::V4(*wire)));
+        v6.retain(|wire| stays(PeerEndpoint::V6(*wire)));
         (line.v4, line.v6) = (v4.len() as u8, v6.len() as u8);
         if slot != NOBODY {
             kept.lines.push((slot, line, v4, v6));
@@ -174,11 +174,11 @@ fn read_sheet(
     }
     for _ in 0..content.take::<1>()?[0] {
         let at = match content.take::<1>()? {
-            [4] => Endpoint::V4(content.take()?),
-            [6] => Endpoint::V6(content.take()?),
+            [4] => PeerEndpoint::V4(content.take()?),
+            [6] => PeerEndpoint::V6(content.take()?),
             _ => return None,
         };
-        let mut told = Told {
+        let mut told = ToldPeer {
             at,
             peer_id: PeerId(content.take()?),
             port: content.take().map(u16::from_le_bytes)?,
@@ -216,11 +216,11 @@ fn minutes(seconds: u32) -> u16 {
 mod tests {
     use weir_tracker_proto::{Announce, InfoHash};
 
-    use super::super::Limits;
+    use super::super::LedgerLimits;
     use super::super::sheet::News;
     use super::*;
 
-    const LIMITS: Limits = Limits {
+    const LIMITS: LedgerLimits = LedgerLimits {
         sheets: 100,
         peers: 1000,
         peers_of_one: 100,
@@ -255,9 +255,9 @@ mod tests {
         let ledger = empty(&["a", "b"]);
         ledger.begin(&HASH, None);
         let peers = [
-            Endpoint::V4([1; 6]),
-            Endpoint::V6([2; 18]),
-            Endpoint::V4([3; 6]),
+            PeerEndpoint::V4([1; 6]),
+            PeerEndpoint::V6([2; 18]),
+            PeerEndpoint::V4([3; 6]),
         ];
         let news = News {
             due: 1800,
@@ -299,13 +299,13 @@ mod tests {
             let mut wire = [0; 18];
             wire[..2].copy_from_slice(&first.to_be_bytes());
             (wire[15], wire[17]) = (last, 1);
-            Endpoint::V6(wire)
+            PeerEndpoint::V6(wire)
         };
         let peers = [
-            Endpoint::V4([127, 0, 0, 1, 0, 1]),
-            Endpoint::V4([10, 0, 0, 1, 0, 1]),
-            Endpoint::V4([198, 51, 100, 7, 0, 1]),
-            Endpoint::V4([198, 51, 100, 8, 0, 0]),
+            PeerEndpoint::V4([127, 0, 0, 1, 0, 1]),
+            PeerEndpoint::V4([10, 0, 0, 1, 0, 1]),
+            PeerEndpoint::V4([198, 51, 100, 7, 0, 1]),
+            PeerEndpoint::V4([198, 51, 100, 8, 0, 0]),
             v6(0xfe80, 1),
             v6(0xfd00, 1),
             v6(0x2606, 1),
@@ -370,7 +370,7 @@ mod tests {
     fn a_hash_in_two_files_keeps_the_later_times_and_all_who_were_told() {
         let later = empty(&["a", "b"]);
         later.begin(&HASH, None);
-        let peers = [Endpoint::V4([3; 6]), Endpoint::V4([4; 6])];
+        let peers = [PeerEndpoint::V4([3; 6]), PeerEndpoint::V4([4; 6])];
         let news = News {
             due: 2000,
             expires: crate::clock::minute(3600).short(),
@@ -382,10 +382,10 @@ mod tests {
         later.set_due(&HASH, 1, 600);
         let port = std::num::NonZeroU16::MIN;
         let announce = Announce::new(InfoHash(HASH), PeerId([9; 20]), port);
-        later.tell(0, Endpoint::V4([9; 6]), &announce);
+        later.tell(0, PeerEndpoint::V4([9; 6]), &announce);
         let earlier = ledger();
-        earlier.tell(1, Endpoint::V4([9; 6]), &announce);
-        earlier.tell(1, Endpoint::V4([8; 6]), &announce);
+        earlier.tell(1, PeerEndpoint::V4([9; 6]), &announce);
+        earlier.tell(1, PeerEndpoint::V4([8; 6]), &announce);
         let file = |ledger: &Ledger| written(ledger, at(0, 0));
         let (one, other) = (file(&earlier), file(&later));
         for order in [[&one, &other], [&other, &one]] {
@@ -397,9 +397,9 @@ mod tests {
             // Two of each tracker, one of them known to both.
             assert_eq!(after.totals(), (1, 4));
             assert_eq!(after.tracker_id(&HASH, 1).as_deref(), Some(&b"id"[..]));
-            let told = after.untell(&HASH, &Endpoint::V4([9; 6])).unwrap();
+            let told = after.untell(&HASH, &PeerEndpoint::V4([9; 6])).unwrap();
             assert_eq!(told.slots.iter().collect::<Vec<_>>(), [0, 1]);
-            assert!(after.untell(&HASH, &Endpoint::V4([8; 6])).is_some());
+            assert!(after.untell(&HASH, &PeerEndpoint::V4([8; 6])).is_some());
         }
     }
 

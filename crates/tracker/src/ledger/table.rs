@@ -14,11 +14,11 @@ pub(super) struct Spot<'a> {
 
 /// The sheets of some info hashes.
 #[derive(Debug, Default)]
-pub(super) struct Table(HashTable<Row>);
+pub(super) struct SheetTable(HashTable<SheetRow>);
 
-type Row = ([u8; 20], Box<Sheet>);
+type SheetRow = ([u8; 20], Box<Sheet>);
 
-impl Table {
+impl SheetTable {
     pub(super) fn get(&self, spot: Spot<'_>) -> Option<&Sheet> {
         let row = self.0.find(spot.hashed, |row| row.0 == *spot.hash);
         row.map(|(_, sheet)| &**sheet)
@@ -32,7 +32,7 @@ impl Table {
     /// Puts a sheet in where none is.
     pub(super) fn insert(&mut self, spot: Spot<'_>, sheet: Sheet, seed: &Seed) {
         let row = (*spot.hash, Box::new(sheet));
-        let hasher = |row: &Row| seed.hash(&row.0);
+        let hasher = |row: &SheetRow| seed.hash(&row.0);
         self.0.insert_unique(spot.hashed, row, hasher);
     }
 

@@ -6,12 +6,12 @@ use smallvec::SmallVec;
 use weir_tracker_proto::{Announce, Event, InfoHash, PeerId};
 
 use super::sheet::Slot;
-use crate::swarm::Endpoint;
+use crate::swarm::PeerEndpoint;
 
 /// One of our peers, and who was told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub(super) at: Endpoint,
+pub(crate) struct ToldPeer {
+    pub(super) at: PeerEndpoint,
     pub(super) peer_id: PeerId,
     pub(super) port: u16,
     pub(super) key: u32,
@@ -57,8 +57,8 @@ impl Slots {
     }
 }
 
-impl Told {
-    pub(super) fn new(at: Endpoint, announce: &Announce) -> Self {
+impl ToldPeer {
+    pub(super) fn new(at: PeerEndpoint, announce: &Announce) -> Self {
         Self {
             at,
             peer_id: announce.peer_id,

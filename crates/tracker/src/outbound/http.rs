@@ -8,22 +8,22 @@ use weir_tracker_proto::http::{
 };
 use weir_tracker_proto::{Announce, InfoHash};
 
-use super::{Given, NoAnswer, Options, Said, Target, endpoints, said_no};
+use super::{CallOptions, GivenAnswer, NoUsableAnswer, Said, TrackerTarget, endpoints, said_no};
 
 pub(super) async fn announce(
     client: &Client,
-    options: &Options,
-    target: &Target,
+    options: &CallOptions,
+    target: &TrackerTarget,
     announce: &Announce,
     tracker_id: Option<&[u8]>,
-) -> Result<Said, NoAnswer> {
+) -> Result<Said, NoUsableAnswer> {
     let mut query = String::new();
     write_announce_query(announce, tracker_id, &mut query);
     let query = query.trim_start_matches('?');
     let response = Fault::check(client.get(&request(target, options, query)).await?)?;
-    match read_announce_reply(&response.body).map_err(NoAnswer::Unreadable)? {
+    match read_announce_reply(&response.body).map_err(NoUsableAnswer::Unreadable)? {
         Answer::Refused(failure) => Ok(said_no(&failure, target)),
-        Answer::Given(answer) => Ok(Said::Given(Given {
+        Answer::Given(answer) => Ok(Said::Given(GivenAnswer {
             interval: answer.interval,
             min_interval: answer.min_interval,
             peers: endpoints(answer.peers.addresses()),
@@ -37,10 +37,10 @@ pub(super) async fn announce(
 /// Any readable answer will do.
 pub(super) async fn scrape(
     client: &Client,
-    options: &Options,
-    target: &Target,
+    options: &CallOptions,
+    target: &TrackerTarget,
     hash: InfoHash,
-) -> Result<(), NoAnswer> {
+) -> Result<(), NoUsableAnswer> {
     let url = scrape_url(target.url.expose()).and_then(|url| weir_config::SecretUrl::parse(&url));
     if let Some(url) = url {
         let mut query = String::new();
@@ -60,11 +60,11 @@ pub(super) async fn scrape(
     readable(read_announce_reply(&response.body).map(drop))
 }
 
-fn readable(read: Result<(), weir_tracker_proto::ReplyError>) -> Result<(), NoAnswer> {
-    read.map_err(NoAnswer::Unreadable)
+fn readable(read: Result<(), weir_tracker_proto::ReplyError>) -> Result<(), NoUsableAnswer> {
+    read.map_err(NoUsableAnswer::Unreadable)
 }
 
-fn request<'a>(target: &'a Target, options: &Options, query: &'a str) -> Request<'a> {
+fn request<'a>(target: &'a TrackerTarget, options: &CallOptions, query: &'a str) -> Request<'a> {
     Request {
         query,
         host: target.host.as_deref(),

@@ -18,46 +18,46 @@ use weir_tracker_proto::udp::request::{
 use weir_tracker_proto::udp::{ConnectionId, TransactionId, reply};
 use weir_tracker_proto::{Announce, InfoHash, ReplyError};
 
-use super::{Given, NoAnswer, Said, Target, endpoints};
+use super::{GivenAnswer, NoUsableAnswer, Said, TrackerTarget, endpoints};
 
 /// Longer answers are cut off: what a tracker may send at once fits into one packet.
 const PACKET: usize = 8 << 10;
 
 /// A socket and the task that reads from it.
-type Opened = (Arc<dyn Datagrams>, AbortHandle);
+type OpenedSocket = (Arc<dyn Datagrams>, AbortHandle);
 
 /// All calls over UDP.
-pub(super) struct Client {
+pub(super) struct UdpCaller {
     ground: Arc<dyn Ground>,
     life: Duration,
-    sockets: [Turn<Option<Opened>>; 2],
-    table: Arc<Table>,
+    sockets: [Turn<Option<OpenedSocket>>; 2],
+    table: Arc<Transactions>,
     readers: Mutex<JoinSet<()>>,
 }
 
 /// The connection id that a tracker gave last, where from, and when.
 #[derive(Debug, Default)]
-pub(super) struct Connection(Turn<Option<(ConnectionId, SocketAddr, Instant)>>);
+pub(super) struct LastConnectionId(Turn<Option<(ConnectionId, SocketAddr, Instant)>>);
 
 /// Who waits for which answer.
-type Table = Mutex<HashMap<u32, Waiting>>;
+type Transactions = Mutex<HashMap<u32, WaitingCall>>;
 
-struct Waiting {
+struct WaitingCall {
     from: SocketAddr,
     answer: oneshot::Sender<Vec<u8>>,
 }
 
 /// A transaction id that is in use until this is dropped.
 struct Transaction {
-    table: Arc<Table>,
+    table: Arc<Transactions>,
     id: TransactionId,
     answer: oneshot::Receiver<Vec<u8>>,
 }
 
 /// One attempt at a tracker.
-struct Attempt<'a> {
-    client: &'a Client,
-    target: &'a Target,
+struct UdpAttempt<'a> {
+    client: &'a UdpCaller,
+    target: &'a TrackerTarget,
     socket: Arc<dyn Datagrams>,
     to: SocketAddr,
     /// When a packet without an answer is sent once more.
@@ -67,7 +67,7 @@ struct Attempt<'a> {
     turn: usize,
 }
 
-impl Client {
+impl UdpCaller {
     pub(super) fn new(ground: Arc<dyn Ground>, life: Duration) -> Self {
         Self {
             ground,
@@ -80,11 +80,11 @@ impl Client {
 
     pub(super) async fn announce(
         &self,
-        target: &Target,
+        target: &TrackerTarget,
         addresses: &[SocketAddr],
         announce: &Announce,
         within: Duration,
-    ) -> Result<Said, NoAnswer> {
+    ) -> Result<Said, NoUsableAnswer> {
         let attempt = self.attempt(target, addresses, within).await?;
         let packet = |connection, transaction| {
             let mut packet = announce_packet(connection, transaction, announce).to_vec();
@@ -96,26 +96,26 @@ impl Client {
         match attempt.read(&answer)? {
             Reply::Announce {
                 interval, peers, ..
-            } => Ok(Said::Given(Given {
+            } => Ok(Said::Given(GivenAnswer {
                 interval: Some(interval),
                 peers: endpoints(peers.addresses()),
                 from: Some(attempt.to.ip()),
-                ..Given::default()
+                ..GivenAnswer::default()
             })),
             Reply::Cut { .. } => Ok(refused(String::new())),
             Reply::Error { message, .. } => Ok(refused(target.secrets.words(&message.to_string()))),
-            _ => Err(NoAnswer::Unreadable(ReplyError::Empty)),
+            _ => Err(NoUsableAnswer::Unreadable(ReplyError::Empty)),
         }
     }
 
     /// Any answer will do.
     pub(super) async fn scrape(
         &self,
-        target: &Target,
+        target: &TrackerTarget,
         addresses: &[SocketAddr],
         hash: InfoHash,
         within: Duration,
-    ) -> Result<(), NoAnswer> {
+    ) -> Result<(), NoUsableAnswer> {
         let attempt = self.attempt(target, addresses, within).await?;
         let packet = |connection, transaction| {
             let mut packet = Vec::new();
@@ -134,13 +134,13 @@ impl Client {
 
     async fn attempt<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a TrackerTarget,
         addresses: &[SocketAddr],
         within: Duration,
-    ) -> Result<Attempt<'a>, NoAnswer> {
+    ) -> Result<UdpAttempt<'a>, NoUsableAnswer> {
         let turn = target.turn.load(Ordering::Relaxed);
         let to = addresses[turn % addresses.len()];
-        Ok(Attempt {
+        Ok(UdpAttempt {
             client: self,
             target,
             socket: self.socket(to).await?,
@@ -183,7 +183,7 @@ impl Client {
                 break id;
             }
         };
-        let answer_to = Waiting {
+        let answer_to = WaitingCall {
             from,
             answer: sender,
         };
@@ -202,12 +202,12 @@ impl Drop for Transaction {
     }
 }
 
-impl Attempt<'_> {
+impl UdpAttempt<'_> {
     /// Asks with the connection id at hand or a new one; once more with a new one if the tracker does not like it.
     async fn ask(
         &self,
         packet: impl Fn(ConnectionId, TransactionId) -> Vec<u8>,
-    ) -> Result<Vec<u8>, NoAnswer> {
+    ) -> Result<Vec<u8>, NoUsableAnswer> {
         let (connection, old) = self.connection(None).await?;
         let answer = self.exchange(|id| packet(connection, id)).await?;
         let complains = matches!(self.read(&answer), Ok(Reply::Error { .. }));
@@ -222,7 +222,7 @@ impl Attempt<'_> {
     async fn connection(
         &self,
         bad: Option<ConnectionId>,
-    ) -> Result<(ConnectionId, bool), NoAnswer> {
+    ) -> Result<(ConnectionId, bool), NoUsableAnswer> {
         let mut place = self.target.connection.0.lock().await;
         if let Some((id, to, since)) = *place
             && to == self.to
@@ -238,10 +238,10 @@ impl Attempt<'_> {
                 *place = Some((connection, self.to, Instant::now()));
                 Ok((connection, false))
             }
-            Reply::Error { message, .. } => Err(NoAnswer::No(
+            Reply::Error { message, .. } => Err(NoUsableAnswer::No(
                 self.target.secrets.words(&message.to_string()),
             )),
-            _ => Err(NoAnswer::Unreadable(ReplyError::Empty)),
+            _ => Err(NoUsableAnswer::Unreadable(ReplyError::Empty)),
         }
     }
 
@@ -249,7 +249,7 @@ impl Attempt<'_> {
     async fn exchange(
         &self,
         packet: impl FnOnce(TransactionId) -> Vec<u8>,
-    ) -> Result<Vec<u8>, NoAnswer> {
+    ) -> Result<Vec<u8>, NoUsableAnswer> {
         let mut transaction = self.client.begin(self.to);
         let packet = packet(transaction.id);
         self.socket.send(&packet, self.to).await?;
@@ -263,12 +263,12 @@ impl Attempt<'_> {
         answer.map_err(|_| Error::Cut.into())
     }
 
-    fn read<'b>(&self, answer: &'b [u8]) -> Result<Reply<'b>, NoAnswer> {
+    fn read<'b>(&self, answer: &'b [u8]) -> Result<Reply<'b>, NoUsableAnswer> {
         let family = match self.to {
             SocketAddr::V4(_) => reply::Family::V4,
             SocketAddr::V6(_) => reply::Family::V6,
         };
-        Reply::parse(answer, family).map_err(NoAnswer::Unreadable)
+        Reply::parse(answer, family).map_err(NoUsableAnswer::Unreadable)
     }
 
     fn answered(&self) {
@@ -276,7 +276,7 @@ impl Attempt<'_> {
     }
 }
 
-impl Drop for Attempt<'_> {
+impl Drop for UdpAttempt<'_> {
     fn drop(&mut self) {
         if !*self.answered.get_mut() {
             // The next attempt tries the next address, however many failed at this one together.
@@ -287,7 +287,7 @@ impl Drop for Attempt<'_> {
 }
 
 /// Hands packets to those who wait for them.
-async fn read(socket: Arc<dyn Datagrams>, table: Arc<Table>) {
+async fn read(socket: Arc<dyn Datagrams>, table: Arc<Transactions>) {
     let mut packet = vec![0; PACKET];
     loop {
         let Ok((length, from)) = socket.receive(&mut packet).await else {
@@ -309,7 +309,7 @@ async fn read(socket: Arc<dyn Datagrams>, table: Arc<Table>) {
 }
 
 /// What follows the port in its URL: the path with its query, which may be a passkey (BEP 41).
-fn path(target: &Target) -> String {
+fn path(target: &TrackerTarget) -> String {
     let url = target.url.expose_url();
     let path = match url.path() {
         "/" => "",

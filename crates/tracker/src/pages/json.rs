@@ -10,7 +10,7 @@ use weir_web::Failure;
 use super::list::busy;
 use super::one::{family, find};
 use super::wanted::{SwarmsQuery, SwarmsWanted, write_place};
-use crate::catalogue::{Page, Place};
+use crate::catalogue::{CataloguePage, SwarmRank};
 use crate::look::Look;
 use crate::swarm::SeenSwarm;
 
@@ -35,7 +35,7 @@ pub(super) async fn list(
                 .close(&hash.0, 0, look.clock().now().minute);
             let swarms: Vec<SeenSwarm> = found.into_iter().map(|close| close.seen).collect();
             let all = swarms.len();
-            let page = Page {
+            let page = CataloguePage {
                 swarms,
                 before: 0,
                 all,
@@ -44,7 +44,7 @@ pub(super) async fn list(
         }
     };
     let totals = look.totals();
-    let place = |seen: &SeenSwarm| write_place(Place::of(seen));
+    let place = |seen: &SeenSwarm| write_place(SwarmRank::of(seen));
     let next = page.swarms.last().filter(|_| page.has_more()).map(place);
     let previous = page.swarms.first().filter(|_| page.before > 0).map(place);
     Ok(Json(json!({

@@ -13,7 +13,7 @@ use weir_web::{Failure, Visitor};
 use super::span;
 use super::urls::{announce_urls, host, is_local};
 use super::wanted::{SwarmsQuery, SwarmsWanted, write_place};
-use crate::catalogue::{self, Busy, Page, Place};
+use crate::catalogue::{self, Busy, CataloguePage, SwarmRank};
 use crate::look::Look;
 use crate::swarm::SeenSwarm;
 use weir_engine::words::{counted, grouped};
@@ -115,7 +115,7 @@ impl SwarmsPage {
         }
     }
 
-    fn fill(&mut self, page: &Arc<Page>, q: &str) {
+    fn fill(&mut self, page: &Arc<CataloguePage>, q: &str) {
         let Some((first, last)) = page.swarms.first().zip(page.swarms.last()) else {
             self.nothing = Some(match (q.trim(), page.all) {
                 ("", _) | (_, 1..) => "There are no swarms on this page any more.".into(),
@@ -126,7 +126,7 @@ impl SwarmsPage {
         self.rows = page.swarms.iter().map(SwarmRow::new).collect();
         let range = kit::range(page.before, page.swarms.len(), page.all);
         let link = |which: &str, seen: &SeenSwarm| {
-            let place = write_place(Place::of(seen));
+            let place = write_place(SwarmRank::of(seen));
             kit::address("/swarms", &[("q", q.trim()), (which, &place)], &[])
         };
         self.pager = Some(Pager::new(

@@ -8,7 +8,7 @@ use weir_web::{Failure, Visitor};
 
 use super::span;
 use crate::look::Look;
-use crate::swarm::{Close, Endpoint, Peer};
+use crate::swarm::{Close, Peer, PeerEndpoint};
 use weir_engine::words::{counted, grouped};
 
 /// Peers that are shown.
@@ -121,9 +121,9 @@ impl PeerRow {
     }
 }
 
-pub(super) fn family(at: &Endpoint) -> &'static str {
+pub(super) fn family(at: &PeerEndpoint) -> &'static str {
     match at {
-        Endpoint::V4(_) => "IPv4",
-        Endpoint::V6(_) => "IPv6",
+        PeerEndpoint::V4(_) => "IPv4",
+        PeerEndpoint::V6(_) => "IPv6",
     }
 }

@@ -15,7 +15,7 @@ use weir_web::{App, Front as _, Requests, System};
 use crate::Front;
 use crate::config::Config;
 use crate::policy::policy;
-use crate::swarm::{Doing, Endpoint, Minute, SwarmAnnounce, Want};
+use crate::swarm::{Doing, Minute, PeerEndpoint, SwarmAnnounce, Want};
 
 struct Rig {
     front: Front,
@@ -62,7 +62,7 @@ impl Rig {
         let at: SocketAddr = at.parse().unwrap();
         let arrival = SwarmAnnounce {
             hash,
-            at: Endpoint::new(at.ip(), at.port()),
+            at: PeerEndpoint::new(at.ip(), at.port()),
             also: None,
             doing: Doing::TakesPart {
                 seeder,

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use weir_tracker_proto::InfoHash;
 
-use crate::catalogue::{From, Place, Prefix, Question};
+use crate::catalogue::{PageQuestion, PageStart, Prefix, SwarmRank};
 
 /// What the address of a page says.
 #[derive(Debug, Default, Deserialize)]
@@ -20,7 +20,7 @@ pub(super) struct SwarmsQuery {
 /// What is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SwarmsWanted {
-    Many(Question),
+    Many(PageQuestion),
     One(InfoHash),
 }
 
@@ -33,7 +33,7 @@ impl SwarmsQuery {
         // 32 digits of base 32, as old magnet links have it, may also be 32 digits of a longer hash.
         if let Some(of) = Prefix::new(text).filter(|_| length < 40) {
             let from = self.from()?;
-            return Ok(SwarmsWanted::Many(Question { of, from }));
+            return Ok(SwarmsWanted::Many(PageQuestion { of, from }));
         }
         if let Ok(hash) = text.parse() {
             return Ok(SwarmsWanted::One(hash));
@@ -46,29 +46,29 @@ impl SwarmsQuery {
         }
     }
 
-    fn from(&self) -> Result<From, String> {
+    fn from(&self) -> Result<PageStart, String> {
         let place = |text: &str| {
             read_place(text).ok_or_else(|| {
                 "That page is not one of this list. Start again with the largest.".to_owned()
             })
         };
         match (&self.after, &self.before) {
-            (Some(after), _) => Ok(From::After(place(after)?)),
-            (None, Some(before)) => Ok(From::Before(place(before)?)),
-            (None, None) => Ok(From::Start),
+            (Some(after), _) => Ok(PageStart::After(place(after)?)),
+            (None, Some(before)) => Ok(PageStart::Before(place(before)?)),
+            (None, None) => Ok(PageStart::Start),
         }
     }
 }
 
 /// A place as it stands in an address.
-pub(super) fn write_place(place: Place) -> String {
+pub(super) fn write_place(place: SwarmRank) -> String {
     format!("{}-{}", place.peers(), InfoHash(place.hash()))
 }
 
-fn read_place(text: &str) -> Option<Place> {
+fn read_place(text: &str) -> Option<SwarmRank> {
     let (peers, hash) = text.split_once('-')?;
     let hash: InfoHash = hash.parse().ok()?;
-    Some(Place::new(peers.parse().ok()?, hash.0))
+    Some(SwarmRank::new(peers.parse().ok()?, hash.0))
 }
 
 #[cfg(test)]
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn places_are_read_back_and_others_refused() {
-        let place = Place::new(7, [0xab; 20]);
+        let place = SwarmRank::new(7, [0xab; 20]);
         assert_eq!(read_place(&write_place(place)), Some(place));
         for wrong in [
             "",

@@ -2,9 +2,9 @@
 //!
 //! What is seen is copied out and looked at after unlocking, so no visitor can hold up an announce.
 
-use super::entry::{Endpoint, PeerEntry};
+use super::entry::{PeerEndpoint, PeerEntry};
 use super::minute::Minute;
-use super::record::{Counts, Record};
+use super::record::{Record, SwarmCounts};
 use super::{SLICE, Swarms};
 
 /// One swarm, as it was when the walk came by.
@@ -15,7 +15,7 @@ pub struct SeenSwarm {
     /// Peers of both families.
     pub peers: u32,
     /// Who takes part, counted as clients are told.
-    pub counts: Counts,
+    pub counts: SwarmCounts,
     /// Minutes since it began.
     pub age: u16,
 }
@@ -37,7 +37,7 @@ pub struct Close {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Where it is reached.
-    pub at: Endpoint,
+    pub at: PeerEndpoint,
     /// It has all of it.
     pub seeder: bool,
     /// Minutes since its last announce.
@@ -142,7 +142,7 @@ fn told<const N: usize>(
     out: &mut Vec<Peer>,
 ) {
     let peers = entries.iter().enumerate().map(|(place, entry)| Peer {
-        at: Endpoint::from_wire(entry.wire()),
+        at: PeerEndpoint::from_wire(entry.wire()),
         seeder: place < seeders,
         silent: entry.silent_for(now),
     });
@@ -166,13 +166,13 @@ fn fair(parts: [usize; 4], most: usize) -> [usize; 4] {
 mod tests {
     use std::collections::HashSet;
 
-    use super::super::{Age, CountBy, Doing, SwarmAnnounce, SwarmRules, Want};
+    use super::super::{Age, Doing, PeerCounting, SwarmAnnounce, SwarmRules, Want};
     use super::*;
 
     fn swarms() -> Swarms {
         let rules = SwarmRules {
             age: Age(180),
-            count_by: CountBy::Endpoint,
+            count_by: PeerCounting::Endpoint,
             max_swarms: u32::MAX,
             max_peers: u32::MAX,
             max_peers_per_ip: None,
@@ -196,7 +196,7 @@ mod tests {
         };
         let arrival = SwarmAnnounce {
             hash,
-            at: Endpoint::new(at.ip(), at.port()),
+            at: PeerEndpoint::new(at.ip(), at.port()),
             also: None,
             doing,
             want: Want::V4(0),

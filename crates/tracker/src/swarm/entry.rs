@@ -108,14 +108,14 @@ impl<const N: usize> PeerEntry<N> {
 
 /// Where others reach a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Endpoint {
+pub enum PeerEndpoint {
     /// In IPv4: address and port.
     V4([u8; 6]),
     /// In IPv6: address and port.
     V6([u8; 18]),
 }
 
-impl Endpoint {
+impl PeerEndpoint {
     /// The endpoint of an address; an IPv4 address in IPv6 clothes is one of IPv4.
     #[inline]
     pub fn new(address: IpAddr, port: u16) -> Self {
@@ -234,9 +234,15 @@ mod tests {
     fn endpoints_are_read_back() {
         for text in ["10.1.2.3:6881", "[2001:db8::7]:1", "127.0.0.1:65535"] {
             let socket: SocketAddr = text.parse().unwrap();
-            assert_eq!(Endpoint::new(socket.ip(), socket.port()).socket(), socket);
+            assert_eq!(
+                PeerEndpoint::new(socket.ip(), socket.port()).socket(),
+                socket
+            );
         }
         let dressed: IpAddr = "::ffff:10.0.0.1".parse().unwrap();
-        assert_eq!(Endpoint::new(dressed, 1), Endpoint::V4([10, 0, 0, 1, 0, 1]));
+        assert_eq!(
+            PeerEndpoint::new(dressed, 1),
+            PeerEndpoint::V4([10, 0, 0, 1, 0, 1])
+        );
     }
 }

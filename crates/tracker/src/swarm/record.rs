@@ -4,7 +4,7 @@
 //! rest (large ones, and those with IPv6) have a list per family.
 
 use super::Seed;
-use super::entry::{self, Endpoint, PeerEntry, V4, V6};
+use super::entry::{self, PeerEndpoint, PeerEntry, V4, V6};
 use super::forward::ForwardFlags;
 use super::list::{PeerList, capacity_for};
 use super::minute::{Age, Minute};
@@ -73,7 +73,7 @@ impl Large {
 
 /// How many take part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct SwarmCounts {
     /// Peers that have all of it.
     pub seeders: u32,
     /// Peers that do not.
@@ -107,7 +107,7 @@ pub(super) struct PeerStanding {
 
 /// How peers are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CountBy {
+pub enum PeerCounting {
     /// Each address once, in swarms up to this many peers.
     Address(u32),
     /// Each address and port.
@@ -139,14 +139,14 @@ impl Record {
     }
 
     #[inline]
-    pub(super) fn counts(&self, by: CountBy) -> Counts {
+    pub(super) fn counts(&self, by: PeerCounting) -> SwarmCounts {
         let (v4, v6) = self.cuts();
         let endpoints = [v4.seeders + v6.seeders, v4.leechers() + v6.leechers()];
         let [seeders, leechers] = match by {
-            CountBy::Address(most) if v4.len + v6.len <= most => self.addresses(),
+            PeerCounting::Address(most) if v4.len + v6.len <= most => self.addresses(),
             _ => endpoints,
         };
-        Counts {
+        SwarmCounts {
             seeders,
             leechers,
             completed: self.completed,
@@ -243,15 +243,15 @@ impl Record {
     }
 
     /// Whether a peer is here.
-    pub(super) fn holds(&mut self, at: &Endpoint, seed: &Seed) -> bool {
+    pub(super) fn holds(&mut self, at: &PeerEndpoint, seed: &Seed) -> bool {
         let any = Minute::START; // is not looked at
         match (at, &mut self.body) {
-            (Endpoint::V4(wire), _) => self.find_v4(&entry::v4(*wire, any), seed).is_some(),
-            (Endpoint::V6(wire), PeerForm::Large(large)) => {
+            (PeerEndpoint::V4(wire), _) => self.find_v4(&entry::v4(*wire, any), seed).is_some(),
+            (PeerEndpoint::V6(wire), PeerForm::Large(large)) => {
                 let wanted = entry::v6(*wire, any);
                 large.v6.peers(seed).find(&wanted).is_some()
             }
-            (Endpoint::V6(_), _) => false,
+            (PeerEndpoint::V6(_), _) => false,
         }
     }
 

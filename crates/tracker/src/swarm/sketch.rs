@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use weir_web::Household;
 
 use super::Seed;
-use super::entry::Endpoint;
+use super::entry::PeerEndpoint;
 
 /// Peers per address.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Sketch {
     }
 
     /// About how many peers the network of an address has; never fewer than it has.
-    pub(super) fn count(&self, at: &Endpoint) -> u32 {
+    pub(super) fn count(&self, at: &PeerEndpoint) -> u32 {
         let counters = self.counters(at.wire());
         let least = counters.map(|counter| counter.load(Ordering::Relaxed));
         least.min().unwrap_or(0)

@@ -10,7 +10,7 @@ use super::*;
 
 pub(crate) const RULES: SwarmRules = SwarmRules {
     age: Age(180),
-    count_by: CountBy::Endpoint,
+    count_by: PeerCounting::Endpoint,
     max_swarms: 1_000_000,
     max_peers: 1_000_000,
     max_peers_per_ip: None,
@@ -20,21 +20,21 @@ pub(crate) const RULES: SwarmRules = SwarmRules {
 const START: Minute = Minute::START;
 
 /// A peer by a number; odd ones are of IPv6.
-fn peer(who: u16) -> Endpoint {
+fn peer(who: u16) -> PeerEndpoint {
     let [high, low] = who.to_be_bytes();
     if who.is_multiple_of(2) {
-        Endpoint::V4([10, 0, high, low, 0x1a, 0xe1])
+        PeerEndpoint::V4([10, 0, high, low, 0x1a, 0xe1])
     } else {
         let mut wire = [0; 18];
         wire[..4].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
         wire[14..].copy_from_slice(&[high, low, 0x1a, 0xe1]);
-        Endpoint::V6(wire)
+        PeerEndpoint::V6(wire)
     }
 }
 
-fn v4(who: u16) -> Endpoint {
+fn v4(who: u16) -> PeerEndpoint {
     let [high, low] = who.to_be_bytes();
-    Endpoint::V4([10, 0, high, low, 0x1a, 0xe1])
+    PeerEndpoint::V4([10, 0, high, low, 0x1a, 0xe1])
 }
 
 struct Tracker {
@@ -59,7 +59,7 @@ impl Tracker {
     fn announce(
         &mut self,
         swarm: u8,
-        at: Endpoint,
+        at: PeerEndpoint,
         doing: Doing,
         want: Want,
     ) -> Result<AfterAnnounce, Full> {
@@ -81,7 +81,7 @@ impl Tracker {
             .announce(arrival, (self.now, |_| true), &mut self.random, out)
     }
 
-    fn comes(&mut self, swarm: u8, at: Endpoint, seeder: bool) -> AfterAnnounce {
+    fn comes(&mut self, swarm: u8, at: PeerEndpoint, seeder: bool) -> AfterAnnounce {
         self.announce(swarm, at, part(seeder), Want::OwnFirst(200))
             .expect("there is room")
     }
@@ -103,15 +103,15 @@ impl Tracker {
     }
 
     /// Who was given in the last reply.
-    fn given(&self) -> Vec<Endpoint> {
+    fn given(&self) -> Vec<PeerEndpoint> {
         let v4 = self
             .v4
             .chunks(6)
-            .map(|wire| Endpoint::V4(wire.try_into().expect("peers are given whole")));
+            .map(|wire| PeerEndpoint::V4(wire.try_into().expect("peers are given whole")));
         let v6 = self
             .v6
             .chunks(18)
-            .map(|wire| Endpoint::V6(wire.try_into().expect("peers are given whole")));
+            .map(|wire| PeerEndpoint::V6(wire.try_into().expect("peers are given whole")));
         v4.chain(v6).collect()
     }
 }
@@ -130,8 +130,8 @@ const COMPLETED: Doing = Doing::TakesPart {
     paused: false,
 };
 
-fn counts(seeders: u32, leechers: u32) -> Counts {
-    Counts {
+fn counts(seeders: u32, leechers: u32) -> SwarmCounts {
+    SwarmCounts {
         seeders,
         leechers,
         completed: 0,
@@ -235,11 +235,11 @@ fn a_download_is_counted_once_per_peer() {
 #[test]
 fn one_per_address_is_counted_in_small_swarms() {
     let by_address = SwarmRules {
-        count_by: CountBy::Address(64),
+        count_by: PeerCounting::Address(64),
         ..RULES
     };
     let mut tracker = Tracker::new(by_address);
-    let port = |port: u8| Endpoint::V4([10, 0, 0, 1, 0, port]);
+    let port = |port: u8| PeerEndpoint::V4([10, 0, 0, 1, 0, port]);
     for number in 1..=64 {
         let known = tracker.comes(1, port(number), number <= 10);
         let expected = if number <= 10 {

@@ -4,8 +4,8 @@ use weir_tracker_proto::{Announce, Event};
 use weir_web::Household;
 
 use super::{Tracker, is_event};
-use crate::forwarding::{self, HeldReply, Kind, Places, Sent, Stays};
-use crate::reply::{AnnounceReply, Refusal};
+use crate::forwarding::{self, ForwardKind, HeldReply, QueuePlaces, SentAnnounce, Stays};
+use crate::reply::{AnnounceReply, TrackerRefusal};
 use crate::swarm::{AfterAnnounce, Forward, ForwardFlags, SwarmAnnounce};
 
 /// An announce that concerns other trackers.
@@ -26,10 +26,10 @@ impl Tracker {
     pub(super) fn send_on(
         &self,
         sending: &Sending<'_>,
-        places: Option<Result<Places, Stays>>,
+        places: Option<Result<QueuePlaces, Stays>>,
         random: &mut fastrand::Rng,
         reply: &mut AnnounceReply,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), TrackerRefusal> {
         let Sending {
             rules,
             announce,
@@ -39,7 +39,7 @@ impl Tracker {
             event,
         } = *sending;
         let forwarding = &*self.forwarding;
-        let sent = |kind| Sent {
+        let sent = |kind| SentAnnounce {
             announce: Announce {
                 // One that stays here is an announce like any other.
                 event: match announce.event {
@@ -72,11 +72,13 @@ impl Tracker {
                 // Who is not here was taken leave of, or will be.
                 if known.left && known.flags.has(ForwardFlags::FORWARDED) {
                     let last = known.last;
-                    forwarding.send_event(sent(Kind::Stopped { last }), rules);
+                    forwarding.send_event(sent(ForwardKind::Stopped { last }), rules);
                 }
                 return Ok(());
             }
-            (Event::Completed, _) if event => forwarding.send_event(sent(Kind::Completed), rules),
+            (Event::Completed, _) if event => {
+                forwarding.send_event(sent(ForwardKind::Completed), rules)
+            }
             (_, Some(Ok(places))) => {
                 if forwarding.send(sent, places) {
                     pending |= first;
@@ -131,10 +133,10 @@ fn put_off(
     stays: Stays,
     random: &mut fastrand::Rng,
     reply: &mut AnnounceReply,
-) -> Result<(), Refusal> {
+) -> Result<(), TrackerRefusal> {
     let refusal = match stays {
-        Stays::Busy => Refusal::Busy(rules.busy),
-        _ => Refusal::QueueFull(rules.full),
+        Stays::Busy => TrackerRefusal::Busy(rules.busy),
+        _ => TrackerRefusal::QueueFull(rules.full),
     };
     let Some(wait) = refusal.retry().filter(|_| rules.peers) else {
         return Err(refusal);

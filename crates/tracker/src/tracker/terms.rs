@@ -5,7 +5,7 @@ use weir_tracker_proto::Announce;
 use crate::config::Config;
 use crate::forwarding;
 use crate::lists::Lists;
-use crate::swarm::{self, Age, CountBy, Endpoint, Want};
+use crate::swarm::{self, Age, PeerCounting, PeerEndpoint, Want};
 use crate::trust::Trust;
 
 /// The terms of one moment; a reload replaces all of them at once.
@@ -49,12 +49,12 @@ impl ClientTerms {
         }
     }
     #[inline]
-    pub(super) fn want(&self, announce: &Announce, at: &Endpoint, carries: Carries) -> Want {
+    pub(super) fn want(&self, announce: &Announce, at: &PeerEndpoint, carries: Carries) -> Want {
         let number = announce.numwant.unwrap_or(self.numwant);
         let number = number.min(self.max_numwant) as usize;
         let other_family = match at {
-            Endpoint::V4(_) => announce.ipv6.is_some(),
-            Endpoint::V6(_) => announce.ipv4.is_some(),
+            PeerEndpoint::V4(_) => announce.ipv6.is_some(),
+            PeerEndpoint::V6(_) => announce.ipv4.is_some(),
         };
         match carries {
             Carries::V4 => Want::V4(number),
@@ -72,8 +72,8 @@ pub(crate) fn rules(config: &Config) -> swarm::SwarmRules {
     swarm::SwarmRules {
         age: u16::try_from(minutes).map_or(Age::MAX, Age),
         count_by: match config.count_by {
-            crate::config::CountBy::Ip => CountBy::Address(config.count_by_ip_peers.get()),
-            crate::config::CountBy::Endpoint => CountBy::Endpoint,
+            crate::config::CountBy::Ip => PeerCounting::Address(config.count_by_ip_peers.get()),
+            crate::config::CountBy::Endpoint => PeerCounting::Endpoint,
         },
         max_swarms: config.max_swarms.get(),
         max_peers: config.max_peers.get(),

@@ -11,18 +11,18 @@ use weir_tracker_proto::PeerId;
 
 use super::*;
 use crate::config::{Config, OverloadReply};
-use crate::forwarding::allowance::Held;
-use crate::forwarding::{ForwardRules, Kind, Sent};
-use crate::ledger::{Ledger, Limits};
+use crate::forwarding::allowance::HeldBack;
+use crate::forwarding::{ForwardKind, ForwardRules, SentAnnounce};
+use crate::ledger::{Ledger, LedgerLimits};
 use crate::lists::Lists;
-use crate::swarm::{Endpoint, Minute, Mirrored};
+use crate::swarm::{Minute, Mirrored, PeerEndpoint};
 use crate::trust::Trust;
 
 struct Setup {
     tracker: Tracker,
     gate: Arc<Gate>,
-    sent: mpsc::Receiver<Sent>,
-    events: mpsc::Receiver<Sent>,
+    sent: mpsc::Receiver<SentAnnounce>,
+    events: mpsc::Receiver<SentAnnounce>,
     now: Now,
 }
 
@@ -43,7 +43,7 @@ fn setup_with(config: Config, forwarding_rules: ForwardRules) -> Setup {
         burst: 3,
     };
     let gate = Arc::new(Gate::new(100, rate));
-    let limits = Limits {
+    let limits = LedgerLimits {
         sheets: 100,
         peers: 1000,
         peers_of_one: 100,
@@ -73,15 +73,20 @@ fn setup_with(config: Config, forwarding_rules: ForwardRules) -> Setup {
 }
 
 impl Setup {
-    fn announce(&mut self, swarm: u8) -> Result<AnnounceReply, Refusal> {
+    fn announce(&mut self, swarm: u8) -> Result<AnnounceReply, TrackerRefusal> {
         self.event(swarm, Event::None)
     }
 
-    fn event(&mut self, swarm: u8, event: Event) -> Result<AnnounceReply, Refusal> {
+    fn event(&mut self, swarm: u8, event: Event) -> Result<AnnounceReply, TrackerRefusal> {
         self.event_of(swarm, event, 1)
     }
 
-    fn event_of(&mut self, swarm: u8, event: Event, port: u16) -> Result<AnnounceReply, Refusal> {
+    fn event_of(
+        &mut self,
+        swarm: u8,
+        event: Event,
+        port: u16,
+    ) -> Result<AnnounceReply, TrackerRefusal> {
         let port = NonZeroU16::new(port).unwrap();
         let announce = Announce {
             event,
@@ -105,7 +110,7 @@ impl Setup {
     fn places(&mut self) -> Vec<u32> {
         std::iter::from_fn(|| self.sent.try_recv().ok())
             .map(|sent| match sent.kind {
-                Kind::Regular { places } => places,
+                ForwardKind::Regular { places } => places,
                 kind => panic!("{kind:?} is no regular announce"),
             })
             .collect()
@@ -119,7 +124,7 @@ async fn first_announces_go_on_and_then_only_when_due() {
     assert!(told.interval == 60 && told.held.is_none());
     setup.announce(1).unwrap();
     let sent = setup.sent.try_recv().unwrap();
-    assert_eq!(sent.kind, Kind::Regular { places: 30 });
+    assert_eq!(sent.kind, ForwardKind::Regular { places: 30 });
     assert_eq!(sent.announce.info_hash, InfoHash([1; 20]));
     assert_eq!(sent.at.address(), IpAddr::from([10, 0, 0, 1]));
     assert_eq!(setup.places(), [0; 0], "the second one is not due");
@@ -159,7 +164,7 @@ async fn first_announces_need_a_token_when_the_queue_is_nearly_full() {
         let places = setup.places();
         setup.gate.release(places.iter().sum());
     }
-    assert_eq!(setup.announce(4).unwrap_err(), Refusal::Busy(300));
+    assert_eq!(setup.announce(4).unwrap_err(), TrackerRefusal::Busy(300));
     assert_eq!(
         setup.tracker.swarms.totals().peers(),
         4,
@@ -174,7 +179,7 @@ async fn first_announces_need_a_token_when_the_queue_is_nearly_full() {
     );
     assert_eq!(
         setup.announce(4).unwrap_err(),
-        Refusal::Busy(300),
+        TrackerRefusal::Busy(300),
         "it is still the first"
     );
 }
@@ -189,7 +194,10 @@ async fn a_full_queue_refuses_first_announces_and_drops_others() {
     setup.announce(1).unwrap();
     setup.places();
     setup.fill(100);
-    assert_eq!(setup.announce(2).unwrap_err(), Refusal::QueueFull(1800));
+    assert_eq!(
+        setup.announce(2).unwrap_err(),
+        TrackerRefusal::QueueFull(1800)
+    );
     setup.now.minute = setup.now.minute.plus(1);
     assert_eq!(
         setup.announce(1).unwrap().interval,
@@ -216,10 +224,13 @@ async fn a_swarm_that_finds_no_place_was_never_forwarded() {
     };
     setup.fill(100);
     for _ in 0..3 {
-        assert_eq!(setup.announce(1).unwrap_err(), Refusal::QueueFull(1800));
+        assert_eq!(
+            setup.announce(1).unwrap_err(),
+            TrackerRefusal::QueueFull(1800)
+        );
         assert!(!forwarded(&setup, 1));
     }
-    assert_eq!(setup.announce(1).unwrap_err(), Refusal::Busy(300));
+    assert_eq!(setup.announce(1).unwrap_err(), TrackerRefusal::Busy(300));
     assert!(!forwarded(&setup, 1), "and the tokens are gone");
     setup.event(1, Event::Stopped).unwrap();
     assert!(setup.events.try_recv().is_err(), "nobody was told of it");
@@ -236,7 +247,10 @@ async fn a_completion_that_comes_first_needs_neither_place_nor_token() {
     setup.fill(80);
     for swarm in 1..=5 {
         setup.event(swarm, Event::Completed).unwrap();
-        assert_eq!(setup.events.try_recv().unwrap().kind, Kind::Completed);
+        assert_eq!(
+            setup.events.try_recv().unwrap().kind,
+            ForwardKind::Completed
+        );
     }
     assert!(setup.places().is_empty());
     assert_eq!(setup.gate.queued(), 80);
@@ -276,7 +290,10 @@ async fn events_go_on_whatever_the_queue_holds() {
     setup.event(1, Event::Completed).unwrap();
     setup.event(1, Event::Stopped).unwrap();
     let kinds = [(); 2].map(|()| setup.events.try_recv().unwrap().kind);
-    assert_eq!(kinds, [Kind::Completed, Kind::Stopped { last: true }]);
+    assert_eq!(
+        kinds,
+        [ForwardKind::Completed, ForwardKind::Stopped { last: true }]
+    );
     assert!(setup.events.try_recv().is_err());
 }
 
@@ -301,21 +318,24 @@ async fn a_completion_that_stays_here_is_like_any_announce() {
         ..Config::default()
     });
     setup.event(1, Event::Completed).unwrap();
-    assert_eq!(setup.events.try_recv().unwrap().kind, Kind::Completed);
+    assert_eq!(
+        setup.events.try_recv().unwrap().kind,
+        ForwardKind::Completed
+    );
     setup.now.minute = setup.now.minute.plus(1);
     setup.event(1, Event::Completed).unwrap();
     setup.event(2, Event::Completed).unwrap();
     for swarm in 1..=2 {
         let sent = setup.sent.try_recv().unwrap();
-        assert_eq!(sent.kind, Kind::Regular { places: 30 }, "{swarm}");
+        assert_eq!(sent.kind, ForwardKind::Regular { places: 30 }, "{swarm}");
         assert_eq!(sent.announce.event, Event::None);
     }
     assert!(setup.events.try_recv().is_err());
     setup.fill(100);
     let refused = setup.event(3, Event::Completed).unwrap_err();
-    assert_eq!(refused, Refusal::QueueFull(1800), "a first announce");
+    assert_eq!(refused, TrackerRefusal::QueueFull(1800), "a first announce");
     let allowances = setup.tracker.forwarding.allowances();
-    assert_eq!(Held::ALL.map(|why| allowances.total(why)), [1, 2, 0]);
+    assert_eq!(HeldBack::ALL.map(|why| allowances.total(why)), [1, 2, 0]);
 }
 
 #[tokio::test]
@@ -379,7 +399,10 @@ async fn replies_to_first_announces_are_held_until_something_happens() {
     assert!(setup.announce(5).unwrap().held.is_some());
     setup.tracker.forwarding.wake(&[5; 20]);
     setup.fill(100);
-    assert_eq!(setup.announce(6).unwrap_err(), Refusal::QueueFull(1800));
+    assert_eq!(
+        setup.announce(6).unwrap_err(),
+        TrackerRefusal::QueueFull(1800)
+    );
     setup.gate.release(50);
     assert!(
         setup.announce(7).unwrap().held.is_some(),
@@ -398,7 +421,7 @@ async fn a_reply_is_not_sent_without_the_peers_of_an_answer_that_came_at_once() 
     let forwarding = &tracker.forwarding;
     let keep = |first| {
         forwarding.wake(&hash);
-        let held = forwarding.hold(&hash, Endpoint::V4([1; 6])).unwrap();
+        let held = forwarding.hold(&hash, PeerEndpoint::V4([1; 6])).unwrap();
         tracker.keep_held(&hash, first, held)
     };
     assert!(

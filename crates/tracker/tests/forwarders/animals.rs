@@ -281,7 +281,7 @@ async fn neither_our_own_address_nor_this_machine_comes_back_to_us() {
     )
     .await
     .expect("a tracker");
-    let weir = Weir::start(Forwarder {
+    let weir = Weir::start(ForwarderEntry {
         ip: Some(ours.into()),
         ..forwarder(&tracker.url(), None)
     });

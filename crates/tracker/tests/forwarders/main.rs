@@ -14,7 +14,7 @@ use weir_config::SecretUrl;
 use weir_engine::{Engine, Options, Outward, Timeline, UpstreamView, Weather};
 use weir_tracker::Front;
 use weir_tracker::config::Config;
-use weir_tracker::config::forwarder::{Family, Forwarder};
+use weir_tracker::config::forwarder::{ForwarderEntry, ForwarderFamily};
 use weir_tracker_proto::udp::{self, ConnectionId, TransactionId, request};
 use weir_tracker_proto::{Announce, InfoHash, PeerId};
 use weir_web::Front as _;
@@ -31,7 +31,7 @@ struct Weir {
 }
 
 impl Weir {
-    fn start(forwarder: Forwarder) -> Self {
+    fn start(forwarder: ForwarderEntry) -> Self {
         let here = SocketAddr::from(([127, 0, 0, 1], 0));
         let config = Config {
             udp_listen: Some(here),
@@ -146,14 +146,14 @@ impl Drop for Weir {
     }
 }
 
-fn forwarder(url: &str, timeout: Option<Duration>) -> Forwarder {
-    Forwarder {
+fn forwarder(url: &str, timeout: Option<Duration>) -> ForwarderEntry {
+    ForwarderEntry {
         uri: SecretUrl::parse(url).expect("a URL"),
         name: "upstream".to_owned(),
         ip: None,
         host: None,
         proxy: None,
         timeout,
-        family: Family::Any,
+        family: ForwarderFamily::Any,
     }
 }

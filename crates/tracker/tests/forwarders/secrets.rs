@@ -21,7 +21,7 @@ fn is_clean(text: &str) -> bool {
 }
 
 /// All that can be read of a forwarder: as a value, on pages, in figures.
-async fn readable(weir: &mut Weir, forwarder: &Forwarder) -> String {
+async fn readable(weir: &mut Weir, forwarder: &ForwarderEntry) -> String {
     let view = weir.view();
     let decisions = weir.engine.decisions(view.figures.upstream, None, 100);
     let status = weir.engine.status();

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::super::read_key;
 use super::*;
 use crate::swarm::tests::RULES;
-use crate::swarm::{Doing, Endpoint, Minute, SwarmAnnounce, Want};
+use crate::swarm::{Doing, Minute, PeerEndpoint, SwarmAnnounce, Want};
 
 /// In the fixture, and far away, so that no clock makes its peers older.
 const WALL: u64 = 4_000_000_000;
@@ -24,15 +24,15 @@ fn hash(swarm: u8) -> [u8; 20] {
     [swarm; 20]
 }
 
-fn peer(who: u8) -> Endpoint {
+fn peer(who: u8) -> PeerEndpoint {
     match who % 3 {
         0 => {
             let mut wire = [0; 18];
             (wire[0], wire[1], wire[7], wire[15]) = (0x20, 1, who, 1);
             wire[16..].copy_from_slice(&6881_u16.to_be_bytes());
-            Endpoint::V6(wire)
+            PeerEndpoint::V6(wire)
         }
-        _ => Endpoint::V4([192, 0, 2, who, 0x1a, 0xe1]),
+        _ => PeerEndpoint::V4([192, 0, 2, who, 0x1a, 0xe1]),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Clients that send events again and again: what trackers hear of it, and what is delivered all the same.
 
 use super::*;
-use crate::forwarding::allowance::Held;
+use crate::forwarding::allowance::HeldBack;
 
 impl World {
     /// An announce of a peer by its port.
@@ -216,7 +216,7 @@ async fn what_is_held_back_is_counted_and_explained() {
     }
     world.until(SECOND).await;
     let total = |why| world.tracker.forwarding.allowances().total(why);
-    assert_eq!(Held::ALL.map(total), [999, 40, 139]);
+    assert_eq!(HeldBack::ALL.map(total), [999, 40, 139]);
     let decisions = world.engine.own_decisions();
     let mut told: Vec<_> = decisions
         .iter()
@@ -239,7 +239,7 @@ async fn what_is_held_back_is_counted_and_explained() {
     assert!(counts.contains(&1000), "{counts:?}");
     world.until(5 * MINUTE).await;
     assert_eq!(
-        total(Held::Delayed),
+        total(HeldBack::Delayed),
         139,
         "each once, however long it waits"
     );

@@ -317,8 +317,8 @@ async fn a_forwarder_may_have_one_family_and_a_proxy() {
     network.resolves("t.example", &["192.0.2.1", "2001:db8::1"]);
     let url = "http://t.example:6969/announce";
     let mut config = config(&[("a", url), ("b", url), ("c", "http://far.example/announce")]);
-    config.forwarders[0].family = forwarder::Family::Ipv4;
-    config.forwarders[1].family = forwarder::Family::Ipv6;
+    config.forwarders[0].family = forwarder::ForwarderFamily::Ipv4;
+    config.forwarders[1].family = forwarder::ForwarderFamily::Ipv6;
     config.forwarders[2].proxy = SecretUrl::parse("http://192.0.2.3:6969");
     let world = World::new(&network, &config);
     world.announce(1, 1).await;

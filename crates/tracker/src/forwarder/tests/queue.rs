@@ -24,7 +24,7 @@ async fn an_active_rate_limit_takes_tokens_and_then_says_busy() {
     }
     assert_eq!(world.queued(), 83, "three tokens beyond 80 %");
     let refused = world.ask(84, 1, Event::None);
-    assert_eq!(refused, Err(Refusal::Busy(300)));
+    assert_eq!(refused, Err(TrackerRefusal::Busy(300)));
     turn().await;
     let status = world.engine.status();
     assert_eq!((status.counts.queued, status.rate_limited), (83, 1));
@@ -63,7 +63,7 @@ async fn a_disabled_rate_limit_fills_the_queue_and_then_says_full() {
     }
     assert_eq!(
         world.ask(101, 1, Event::None),
-        Err(Refusal::QueueFull(1800))
+        Err(TrackerRefusal::QueueFull(1800))
     );
     world.until(MINUTE).await;
     assert_eq!(

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use weir_web::seats::Holder;
 
 use super::Http;
-use super::connection::Connection;
+use super::connection::HttpConnection;
 
 /// Connections taken in before others get a turn.
 const AT_ONCE: usize = 64;
@@ -26,7 +26,7 @@ const AT_ONCE: usize = 64;
 const QUIET: u32 = 60;
 
 /// The connections of one listener.
-struct Open {
+struct OpenConnections {
     http: Arc<Http>,
     tasks: JoinSet<()>,
     deadlines: HashMap<Id, (Arc<AtomicU32>, AbortHandle)>,
@@ -37,7 +37,7 @@ struct Open {
 impl Http {
     /// Accepts and answers until `stop`.
     pub(crate) async fn run(self: Arc<Self>, listener: AsyncFd<Socket>, stop: CancellationToken) {
-        let mut open = Open {
+        let mut open = OpenConnections {
             http: self,
             tasks: JoinSet::new(),
             deadlines: HashMap::new(),
@@ -79,7 +79,7 @@ impl Http {
     }
 }
 
-impl Open {
+impl OpenConnections {
     /// A connection was cut or panicked; the others go on.
     fn ended_badly(&self, error: JoinError) -> Id {
         let id = error.id();
@@ -92,7 +92,7 @@ impl Open {
     fn take_in(&mut self, stream: TcpStream, peer: SocketAddr) {
         #[cfg(test)]
         crate::fault::on_accept(peer.ip());
-        let connection = Connection::new(Arc::clone(&self.http), peer);
+        let connection = HttpConnection::new(Arc::clone(&self.http), peer);
         // Answered here and not in a task of its own: a panic would end all connections of this thread. What is shared,
         // the desk, is made anew by each answer.
         let begun = self.http.vital.guard(|| connection.begin(&stream));

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use weir_web::Guest;
 use weir_web::seats::Seat;
 
-use super::{Desk, Http, Next};
+use super::{AfterAnswer, Http, RequestBuffers};
 use crate::clock::Now;
 use crate::forwarding::HeldReply;
 use crate::inbound::proxy::{self, Preamble};
@@ -25,7 +25,7 @@ const LINGER_BYTES: usize = 256 << 10;
 
 /// What came of reading once.
 pub(super) struct Answered {
-    next: Next,
+    next: AfterAnswer,
     /// What the system did not take at once.
     unsent: Vec<u8>,
 }
@@ -49,12 +49,12 @@ impl Io for &std::net::TcpStream {
 
 /// One that the runtime watches. Reading by its own way tells it that a socket is empty when less came than asked for,
 /// which saves the read that would find out.
-struct Watched<'a, 'b> {
+struct WatchedStream<'a, 'b> {
     stream: &'a mut TcpStream,
     context: &'a mut Context<'b>,
 }
 
-impl Io for Watched<'_, '_> {
+impl Io for WatchedStream<'_, '_> {
     fn read_now(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut into = ReadBuf::new(into);
         match Pin::new(&mut *self.stream).poll_read(self.context, &mut into) {
@@ -81,7 +81,7 @@ impl<'a, P: Iterator<Item = &'a [u8]>> Io for crate::conversation::Wire<'a, P> {
 }
 
 /// One connection, without its socket.
-pub(super) struct Connection {
+pub(super) struct HttpConnection {
     http: Arc<Http>,
     peer: SocketAddr,
     /// Who asks, if a proxy we trust said so at the beginning.
@@ -100,7 +100,7 @@ pub(super) struct Connection {
     goes_on: bool,
 }
 
-impl Connection {
+impl HttpConnection {
     pub(super) fn new(http: Arc<Http>, peer: SocketAddr) -> Self {
         Self {
             http,
@@ -119,14 +119,14 @@ impl Connection {
     pub(super) fn begin(mut self, mut stream: &std::net::TcpStream) -> Option<(Self, Answered)> {
         match self.answer(&mut stream) {
             Ok(Answered {
-                next: Next::Close,
+                next: AfterAnswer::Close,
                 unsent,
             }) if unsent.is_empty() => None,
             Ok(answered) => Some((self, answered)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.set_deadline(self.http.seconds(), self.http.limits.request);
                 let nothing = Answered {
-                    next: Next::Wait,
+                    next: AfterAnswer::Wait,
                     unsent: Vec::new(),
                 };
                 Some((self, nothing))
@@ -157,13 +157,13 @@ impl Connection {
             if self.unread.is_empty() && !unsent.is_empty() {
                 self.rest(self.http.seconds());
             }
-            self.goes_on = matches!(next, Next::GoOn);
+            self.goes_on = matches!(next, AfterAnswer::GoOn);
             match next {
-                Next::Wait | Next::GoOn => {}
-                Next::Close => return,
-                Next::Linger => return self.linger(stream).await,
-                Next::Leave => return self.leave(stream),
-                Next::Hold(held) => {
+                AfterAnswer::Wait | AfterAnswer::GoOn => {}
+                AfterAnswer::Close => return,
+                AfterAnswer::Linger => return self.linger(stream).await,
+                AfterAnswer::Leave => return self.leave(stream),
+                AfterAnswer::Hold(held) => {
                     if !self.hold(held).await {
                         return;
                     }
@@ -181,18 +181,20 @@ impl Connection {
     pub(super) fn converse<'a>(
         mut self,
         wire: &mut crate::conversation::Wire<'a, impl Iterator<Item = &'a [u8]>>,
-    ) -> crate::conversation::End {
-        use crate::conversation::End;
+    ) -> crate::conversation::ConversationEnd {
+        use crate::conversation::ConversationEnd;
         loop {
             let Ok(Answered { next, unsent }) = self.answer(wire) else {
-                return End::Waits(self.unread);
+                return ConversationEnd::Waits(self.unread);
             };
             wire.write_all(&unsent);
-            self.goes_on = matches!(next, Next::GoOn);
+            self.goes_on = matches!(next, AfterAnswer::GoOn);
             match next {
-                Next::Wait | Next::GoOn => {}
-                Next::Close | Next::Linger | Next::Hold(_) => return End::Closed,
-                Next::Leave => return End::Left(self.unread),
+                AfterAnswer::Wait | AfterAnswer::GoOn => {}
+                AfterAnswer::Close | AfterAnswer::Linger | AfterAnswer::Hold(_) => {
+                    return ConversationEnd::Closed;
+                }
+                AfterAnswer::Leave => return ConversationEnd::Left(self.unread),
             }
         }
     }
@@ -223,7 +225,7 @@ impl Connection {
         context: &mut Context<'_>,
         stream: &mut TcpStream,
     ) -> Poll<io::Result<Answered>> {
-        match self.answer(&mut Watched { stream, context }) {
+        match self.answer(&mut WatchedStream { stream, context }) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
             answered => Poll::Ready(answered),
         }
@@ -286,19 +288,19 @@ impl Connection {
     /// Answers what is whole in the first `length` bytes of the input; says how many bytes that was.
     fn answer_input(
         &mut self,
-        desk: &mut Desk,
+        desk: &mut RequestBuffers,
         length: usize,
         terms: &ClientTerms,
-    ) -> (Next, usize) {
+    ) -> (AfterAnswer, usize) {
         let mut used = 0;
         if !self.begun {
             match self.read_preamble(&desk.input[..length], terms) {
                 Some(preamble) => used = preamble,
-                None => return (Next::Close, length),
+                None => return (AfterAnswer::Close, length),
             }
         }
         if !self.begun {
-            return (Next::Wait, used);
+            return (AfterAnswer::Wait, used);
         }
         self.http
             .answer_requests(desk, used..length, self.client, terms)

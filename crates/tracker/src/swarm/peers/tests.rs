@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::swarm::entry::{self, Endpoint, V4};
+use crate::swarm::entry::{self, PeerEndpoint, V4};
 use crate::swarm::minute::{Age, Minute};
 use crate::swarm::sketch::Sketch;
 
@@ -117,7 +117,7 @@ fn stale_peers_go_in_slices_and_fresh_ones_stay() {
     }
     assert_eq!(slices, 7, "sixteen are looked at each time");
     assert_eq!((peers.cut.len, peers.cut.seeders), (34, 17));
-    let counted = |who| sketch.count(&Endpoint::V4([10, 0, 0, who, 0, 1]));
+    let counted = |who| sketch.count(&PeerEndpoint::V4([10, 0, 0, who, 0, 1]));
     assert_eq!([counted(0), counted(1), counted(3)], [1, 0, 1]);
 }
 

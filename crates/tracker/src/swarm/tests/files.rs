@@ -27,7 +27,7 @@ fn read_back(files: &[Vec<u8>], rules: SwarmRules, wall: u64) -> Tracker {
 }
 
 /// Who is in a swarm, as one more peer of each family is told.
-fn members(tracker: &mut Tracker, swarm: u8) -> Vec<Endpoint> {
+fn members(tracker: &mut Tracker, swarm: u8) -> Vec<PeerEndpoint> {
     let mut all = Vec::new();
     for stranger in [60_000, 60_001] {
         let known = tracker.announce(swarm, peer(stranger), part(false), Want::V4(200));
@@ -44,9 +44,9 @@ fn members(tracker: &mut Tracker, swarm: u8) -> Vec<Endpoint> {
     all
 }
 
-fn sorted(peers: impl Iterator<Item = Endpoint>) -> Vec<Endpoint> {
+fn sorted(peers: impl Iterator<Item = PeerEndpoint>) -> Vec<PeerEndpoint> {
     let mut peers: Vec<_> = peers.collect();
-    peers.sort_by_key(Endpoint::socket);
+    peers.sort_by_key(PeerEndpoint::socket);
     peers
 }
 

@@ -9,9 +9,9 @@ const CAPS: SwarmRules = SwarmRules {
 };
 
 /// The same address on every port; then the next.
-fn port(number: u16) -> Endpoint {
+fn port(number: u16) -> PeerEndpoint {
     let [high, low] = number.to_be_bytes();
-    Endpoint::V4([198, 51, 100, 7, high, low])
+    PeerEndpoint::V4([198, 51, 100, 7, high, low])
 }
 
 fn greedy(tracker: &mut Tracker, ports: std::ops::Range<u16>) -> usize {
@@ -66,7 +66,7 @@ fn a_network_of_64_bits_is_one_address() {
     let household = |host: u16| {
         let mut wire = [0x20; 18];
         wire[8..10].copy_from_slice(&host.to_be_bytes());
-        Endpoint::V6(wire)
+        PeerEndpoint::V6(wire)
     };
     let come = (0..2_000).filter(|host| {
         let come = tracker.announce(1, household(*host), part(false), Want::V6(0));
@@ -142,7 +142,7 @@ fn a_million_addresses_find_room_to_the_last_place() {
     });
     for who in 0..1_000_000_u32 {
         let [a, b, c, d] = (0x0b00_0000 + who * 7).to_be_bytes();
-        let at = Endpoint::V4([a, b, c, d, 0x1a, 0xe1]);
+        let at = PeerEndpoint::V4([a, b, c, d, 0x1a, 0xe1]);
         let come = tracker.announce((who % 200) as u8, at, part(false), Want::V4(0));
         assert!(come.is_ok(), "{who}");
     }
