@@ -242,7 +242,7 @@ impl World {
     }
 
     /// Waits until nothing is queued or under way, and no more than `scheduled` jobs are put off.
-    async fn rest(&self, scheduled: u32) {
+    async fn idle(&self, scheduled: u32) {
         for _ in 0..100_000 {
             let counts = self.engine.status().counts;
             let running = counts.queued + counts.busy + counts.waiting;
@@ -252,7 +252,7 @@ impl World {
             tokio::time::sleep(SECOND / 10).await;
             turn().await;
         }
-        panic!("it never comes to rest: {:?}", self.engine.status());
+        panic!("it is never idle: {:?}", self.engine.status());
     }
 }
 

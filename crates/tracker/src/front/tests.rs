@@ -225,14 +225,14 @@ fn a_socket_that_cannot_be_used_any_more_is_missing() {
     let threads = Threads::new(vitals.clone());
     let vital = threads.watch("udp");
     let answering = &rig.front().answering;
-    let desk = UdpShared {
+    let shared = UdpShared {
         tracker: Arc::clone(&answering.tracker),
         ids: ConnectionIds::new().unwrap(),
         clock: answering.clock,
         own: Arc::<OwnAddresses>::default(),
         vital: vital.clone(),
     };
-    let mut udp = UdpListener::new(desk, Arc::default(), mpsc::channel(1).0);
+    let mut udp = UdpListener::new(shared, Arc::default(), mpsc::channel(1).0);
     // Nothing can be received from it.
     let socket = Socket::from(TcpListener::bind("127.0.0.1:0").unwrap());
     let stop = threads.stop_flag();

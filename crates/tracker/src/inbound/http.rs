@@ -59,7 +59,7 @@ pub(crate) struct Http {
     vital: Vital,
     /// The places of connections that stay, of all threads.
     pub(crate) seats: Seats,
-    desk: Mutex<RequestBuffers>,
+    buffers: Mutex<RequestBuffers>,
 }
 
 /// Where requests are read and replies are written, by one task at a time.
@@ -99,7 +99,7 @@ impl Http {
         limits: ConnectionLimits,
         (guests, seats, vital): (mpsc::Sender<Guest>, Seats, Vital),
     ) -> Self {
-        let desk = RequestBuffers {
+        let buffers = RequestBuffers {
             input: vec![0; READ.max(limits.bytes)].into_boxed_slice(),
             output: Vec::with_capacity(READ),
             body: Vec::with_capacity(READ),
@@ -116,7 +116,7 @@ impl Http {
             guests,
             vital,
             seats,
-            desk: Mutex::new(desk),
+            buffers: Mutex::new(buffers),
         }
     }
 
@@ -130,7 +130,7 @@ impl Http {
     #[inline]
     fn answer_requests(
         &self,
-        desk: &mut RequestBuffers,
+        buffers: &mut RequestBuffers,
         part: Range<usize>,
         client: IpAddr,
         terms: &ClientTerms,
@@ -140,17 +140,17 @@ impl Http {
             end,
         } = part;
         while used < end {
-            if desk.output.len() >= UNSENT {
+            if buffers.output.len() >= UNSENT {
                 return (AfterAnswer::GoOn, used);
             }
             // Beyond what a request may be long nothing is looked at: what is answered must not depend on how much of
             // it came in one piece.
             let window = end.min(used + self.limits.bytes);
-            match request::read(&desk.input[used..window], client, &terms.trust) {
+            match request::read(&buffers.input[used..window], client, &terms.trust) {
                 Ok(head) if head.kind == Asks::Other => return (AfterAnswer::Leave, used),
                 Ok(head) => {
                     let query = used + head.query.start..used + head.query.end;
-                    if let Some(held) = self.answer_one(desk, &head, query, terms) {
+                    if let Some(held) = self.answer_one(buffers, &head, query, terms) {
                         return (AfterAnswer::Hold(held), used);
                     }
                     used += head.length;
@@ -161,7 +161,7 @@ impl Http {
                 Err(NoHead::Partial) if end - used < self.limits.bytes => break,
                 Err(wrong) => {
                     self.tally.count(TallyKind::Malformed);
-                    desk.output.extend_from_slice(refused(wrong));
+                    buffers.output.extend_from_slice(refused(wrong));
                     return (AfterAnswer::Linger, end);
                 }
             }
@@ -172,26 +172,26 @@ impl Http {
     /// Appends the reply to one request, unless it is held.
     fn answer_one(
         &self,
-        desk: &mut RequestBuffers,
+        buffers: &mut RequestBuffers,
         head: &RequestHead,
         query: Range<usize>,
         terms: &ClientTerms,
     ) -> Option<HeldReply> {
-        desk.body.clear();
-        let RequestBuffers { input, body, .. } = desk;
+        buffers.body.clear();
+        let RequestBuffers { input, body, .. } = buffers;
         let query = &input[query];
         let refusal = match head.kind {
             Asks::Announce => match http::parse_announce(query) {
                 Ok(announce) => {
-                    desk.v4.clear();
-                    desk.v6.clear();
+                    buffers.v4.clear();
+                    buffers.v6.clear();
                     let told = self.tracker.announce(
                         terms,
                         &announce,
                         head.client,
                         Carries::Both,
-                        (desk.now, &mut desk.random),
-                        [&mut desk.v4, &mut desk.v6],
+                        (buffers.now, &mut buffers.random),
+                        [&mut buffers.v4, &mut buffers.v6],
                     );
                     if let Ok(AnnounceReply {
                         held: held @ Some(_),
@@ -203,7 +203,7 @@ impl Http {
                     told.map(|told| {
                         self.tally.count(TallyKind::HttpAnnounce);
                         let compact = announce.compact.unwrap_or(true);
-                        let peers = [desk.v4.as_slice(), &desk.v6];
+                        let peers = [buffers.v4.as_slice(), &buffers.v6];
                         reply::announce_http(&told, head.client, compact, peers, body);
                     })
                 }
@@ -218,8 +218,8 @@ impl Http {
             });
             refusal.write_http(body);
         }
-        write_head(head, body.len(), &mut desk.output);
-        desk.output.extend_from_slice(&desk.body);
+        write_head(head, body.len(), &mut buffers.output);
+        buffers.output.extend_from_slice(&buffers.body);
         None
     }
 
@@ -277,7 +277,7 @@ impl Http {
 
     /// Makes random choices the same each time.
     pub(crate) fn seed(&self, seed: u64) {
-        self.desk.lock().random = fastrand::Rng::with_seed(seed);
+        self.buffers.lock().random = fastrand::Rng::with_seed(seed);
     }
 }
 
@@ -323,12 +323,12 @@ pub(crate) fn whole_requests(
 #[cfg(feature = "bench")]
 impl Http {
     pub(crate) fn answer_bytes(&self, bytes: &[u8], client: IpAddr) -> usize {
-        let mut desk = self.desk.lock();
-        let desk = &mut *desk;
-        desk.output.clear();
-        desk.input[..bytes.len()].copy_from_slice(bytes);
+        let mut buffers = self.buffers.lock();
+        let buffers = &mut *buffers;
+        buffers.output.clear();
+        buffers.input[..bytes.len()].copy_from_slice(bytes);
         let terms = self.tracker.terms();
-        self.answer_requests(desk, 0..bytes.len(), client, &terms);
-        desk.output.len()
+        self.answer_requests(buffers, 0..bytes.len(), client, &terms);
+        buffers.output.len()
     }
 }

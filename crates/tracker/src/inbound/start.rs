@@ -145,7 +145,7 @@ impl RunningListeners {
                 let socket = Arc::new(socket);
                 self.udp.push(Arc::clone(&socket));
                 let vital = threads.watch("udp");
-                let desk = UdpShared {
+                let shared = UdpShared {
                     tracker: Arc::clone(&answering.tracker),
                     ids: ids.clone(),
                     clock: answering.clock,
@@ -155,12 +155,12 @@ impl RunningListeners {
                 let (late, waiting) = mpsc::channel(LATE);
                 self.start_late(
                     Arc::clone(&socket),
-                    desk.clone(),
+                    shared.clone(),
                     waiting,
                     answering,
                     threads,
                 );
-                let mut udp = UdpListener::new(desk, answering.tallies.add(), late);
+                let mut udp = UdpListener::new(shared, answering.tallies.add(), late);
                 let stopped = threads.stop_flag();
                 threads.start_watched(vital, move || udp.run(&socket, &stopped))?;
             }
@@ -172,14 +172,14 @@ impl RunningListeners {
     fn start_late(
         &mut self,
         socket: Arc<Socket>,
-        desk: UdpShared,
+        shared: UdpShared,
         waiting: mpsc::Receiver<super::udp::LatePacket>,
         answering: &Answering,
         threads: &Threads,
     ) {
         // No reply is held twice, so nobody takes what it would hand on.
         let nobody = mpsc::channel(1).0;
-        let udp = UdpListener::new(desk, answering.tallies.add(), nobody);
+        let udp = UdpListener::new(shared, answering.tallies.add(), nobody);
         let vital = threads.watch("held replies");
         let replies = vital.drive((udp, waiting), move |(udp, waiting)| {
             let socket = Arc::clone(&socket);

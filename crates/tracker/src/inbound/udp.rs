@@ -45,7 +45,7 @@ pub(crate) struct UdpShared {
 
 /// What a listener thread works with.
 pub(crate) struct UdpListener {
-    desk: UdpShared,
+    shared: UdpShared,
     tally: Arc<ListenerTally>,
     random: fastrand::Rng,
     /// All replies to one batch, one behind the other.
@@ -75,7 +75,7 @@ pub(crate) async fn reply_late(
     loop {
         let ended = tokio::select! {
             Some(LatePacket { packet, source, here, held }) = late.recv() => {
-                let tracker = Arc::clone(&udp.desk.tracker);
+                let tracker = Arc::clone(&udp.shared.tracker);
                 waiting.spawn(async move {
                     let is_here = tracker.wait_for(held).await;
                     is_here.then_some((packet, source, here))
@@ -90,21 +90,21 @@ pub(crate) async fn reply_late(
             Ok(None) => continue,
             Err(error) => {
                 if let Ok(panic) = error.try_into_panic() {
-                    udp.desk.vital.panicked(&*panic);
+                    udp.shared.vital.panicked(&*panic);
                 }
                 continue;
             }
         };
-        let vital = udp.desk.vital.clone();
+        let vital = udp.shared.vital.clone();
         vital.guard(|| {
-            let tracker = Arc::clone(&udp.desk.tracker);
+            let tracker = Arc::clone(&udp.shared.tracker);
             udp.out.clear();
             let received = Received {
                 packet: &packet,
                 source,
                 here,
             };
-            udp.answer(&received, &tracker.terms(), udp.desk.clock.now());
+            udp.answer(&received, &tracker.terms(), udp.shared.clock.now());
             if send_from(socket.as_fd(), &udp.out, source, here).is_err() {
                 udp.tally.count(TallyKind::Unsent);
             }
@@ -114,12 +114,12 @@ pub(crate) async fn reply_late(
 
 impl UdpListener {
     pub(crate) fn new(
-        desk: UdpShared,
+        shared: UdpShared,
         tally: Arc<ListenerTally>,
         late: mpsc::Sender<LatePacket>,
     ) -> Self {
         Self {
-            desk,
+            shared,
             late,
             tally,
             random: fastrand::Rng::new(),
@@ -148,7 +148,7 @@ impl UdpListener {
     fn answer_all(&mut self, batch: &mut PacketBatch, count: usize, socket: &Socket) {
         self.out.clear();
         self.replies.clear();
-        let vital = self.desk.vital.clone();
+        let vital = self.shared.vital.clone();
         let mut index = 0;
         while index < count {
             let done = vital.guard(|| self.answer_rest(batch, &mut index, count));
@@ -172,10 +172,10 @@ impl UdpListener {
     /// at worst with one record or count that is wrong until its swarm is empty. To refuse the shard for ever would
     /// cost more.
     fn answer_rest(&mut self, batch: &PacketBatch, index: &mut usize, count: usize) {
-        let now = self.desk.clock.now();
-        let tracker = Arc::clone(&self.desk.tracker);
+        let now = self.shared.clock.now();
+        let tracker = Arc::clone(&self.shared.tracker);
         let terms = tracker.terms();
-        let own = Arc::clone(&self.desk.own);
+        let own = Arc::clone(&self.shared.own);
         let own = own.load();
         while *index < count {
             if let Some(received) = batch.packet(*index) {
@@ -212,7 +212,7 @@ impl UdpListener {
         match Request::parse(packet) {
             Ok(Request::Connect { transaction }) => {
                 self.tally.count(TallyKind::UdpConnect);
-                let id = self.desk.ids.make(from, now);
+                let id = self.shared.ids.make(from, now);
                 self.out.extend_from_slice(&reply::connect(transaction, id));
             }
             Ok(Request::Announce {
@@ -246,7 +246,7 @@ impl UdpListener {
                 if self.is_connected(connection, transaction, &asked) {
                     self.tally.count(TallyKind::UdpScrape);
                     let hashes = hashes.take(terms.scrape_hashes);
-                    let counts = hashes.map(|hash| self.desk.tracker.scrape(terms, hash));
+                    let counts = hashes.map(|hash| self.shared.tracker.scrape(terms, hash));
                     reply::write_scrape(transaction, counts, &mut self.out);
                 }
             }
@@ -280,7 +280,7 @@ impl UdpListener {
         };
         let when = (asked.now, &mut self.random);
         let told = self
-            .desk
+            .shared
             .tracker
             .announce(terms, announce, asked.from, carries, when, out);
         match told {
@@ -313,7 +313,7 @@ impl UdpListener {
         transaction: TransactionId,
         asked: &PacketOrigin,
     ) -> bool {
-        let connected = self.desk.ids.check(connection, asked.from, asked.now);
+        let connected = self.shared.ids.check(connection, asked.from, asked.now);
         if !connected {
             self.tally.count(TallyKind::Malformed);
             // Nothing longer than it sent, or we would be of use to those who write other people's addresses.
@@ -370,8 +370,8 @@ fn passing(error: &io::Error) -> bool {
 #[cfg(feature = "bench")]
 impl UdpListener {
     pub(crate) fn answer_bytes(&mut self, packet: &[u8], source: SocketAddr) -> &[u8] {
-        let now = self.desk.clock.now();
-        let tracker = Arc::clone(&self.desk.tracker);
+        let now = self.shared.clock.now();
+        let tracker = Arc::clone(&self.shared.tracker);
         let terms = tracker.terms();
         self.out.clear();
         let here = None;

@@ -50,7 +50,7 @@ pub(super) fn refusing(what: impl std::fmt::Debug, again: u64, words: &'static s
 }
 
 /// Left alone; due again when that ends.
-fn resting(what: impl std::fmt::Debug, state: &'static str, words: &'static str) -> Case {
+fn in_cooldown(what: impl std::fmt::Debug, state: &'static str, words: &'static str) -> Case {
     let again = state.split(' ').nth(1).and_then(|text| text.parse().ok());
     Case {
         state,
@@ -86,7 +86,7 @@ impl Case {
             (60, 0),
             "{what}: at first"
         );
-        world.rest(u32::from(self.retry)).await;
+        world.idle(u32::from(self.retry)).await;
         let view = world.view("a");
         assert_eq!(world.calls("a"), self.calls, "{what}: {:?}", view.figures);
         let last = world.last_call("a").expect("it was called");
@@ -168,35 +168,35 @@ fn answers() -> Vec<(Behaviour, Case)> {
         ),
         (
             B::RetryNever,
-            resting("never", "disabled 86400", "it said: gone for good"),
+            in_cooldown("never", "disabled 86400", "it said: gone for good"),
         ),
         (
             status(429, RetryAfter::None),
-            resting(429, "cooldown 300", often),
+            in_cooldown(429, "cooldown 300", often),
         ),
         (
             status(429, RetryAfter::Seconds(120)),
-            resting("429, 120", "cooldown 120", often),
+            in_cooldown("429, 120", "cooldown 120", often),
         ),
         (
             status(429, RetryAfter::Seconds(0)),
-            resting("429, 0", "cooldown 300", often),
+            in_cooldown("429, 0", "cooldown 300", often),
         ),
         (
             status(429, text("soon")),
-            resting("429, soon", "cooldown 300", often),
+            in_cooldown("429, soon", "cooldown 300", often),
         ),
         (
             status(429, text("Fri, 06 Nov 2099 08:49:37 GMT")),
-            resting("429, far away", "cooldown 86400", often),
+            in_cooldown("429, far away", "cooldown 86400", often),
         ),
         (
             status(429, text("Sun, 06 Nov 1994 08:49:37 GMT")),
-            resting("429, long ago", "cooldown 300", often),
+            in_cooldown("429, long ago", "cooldown 300", often),
         ),
         (
             status(503, RetryAfter::Seconds(90)),
-            resting("503, 90", "cooldown 90", often),
+            in_cooldown("503, 90", "cooldown 90", often),
         ),
         (
             status(503, RetryAfter::None),
@@ -212,7 +212,7 @@ fn answers() -> Vec<(Behaviour, Case)> {
         ),
         (
             status(401, RetryAfter::None),
-            resting(401, "disabled 60", "it answered 401"),
+            in_cooldown(401, "disabled 60", "it answered 401"),
         ),
         (
             status(500, RetryAfter::Seconds(9)),
@@ -220,15 +220,15 @@ fn answers() -> Vec<(Behaviour, Case)> {
         ),
         (
             status(400, RetryAfter::None),
-            resting(400, "disabled 60", "it answered 400"),
+            in_cooldown(400, "disabled 60", "it answered 400"),
         ),
         (
             status(403, RetryAfter::None),
-            resting(403, "disabled 60", "it answered 403"),
+            in_cooldown(403, "disabled 60", "it answered 403"),
         ),
         (
             status(404, RetryAfter::None),
-            resting(404, "disabled 60", "it answered 404"),
+            in_cooldown(404, "disabled 60", "it answered 404"),
         ),
         (B::Hang, failing("hang", 30_000, silent)),
         (B::Drip(SECOND), failing("drip", 30_000, silent)),
@@ -272,7 +272,7 @@ fn answers() -> Vec<(Behaviour, Case)> {
         (B::RedirectLoop, broken("loop", "redirected too often")),
         (
             B::Redirect("http://10.0.0.9/announce".to_owned()),
-            resting("private", "disabled 60", "the address 10.0.0.9 is private"),
+            in_cooldown("private", "disabled 60", "the address 10.0.0.9 is private"),
         ),
     ];
     cases
@@ -295,7 +295,7 @@ async fn hosts_that_cannot_be_reached_are_disabled_and_tried_again() {
     network.set_fault(place(2), Fault::NoRoute);
     network.set_fault(place(3), Fault::Unreachable);
     network.set_fault(place(4), Fault::Silent);
-    let disabled = |what, words| resting(what, "disabled 60", words);
+    let disabled = |what, words| in_cooldown(what, "disabled 60", words);
     for (url, case) in [
         (
             "http://192.0.2.1:6969/a",
@@ -370,7 +370,7 @@ async fn private_forwarders_may_be_forbidden() {
         };
         let world = World::new(&network, &config);
         let words = "the address 10.0.0.9 is private";
-        resting(url, "disabled 60", words).check(&world).await;
+        in_cooldown(url, "disabled 60", words).check(&world).await;
     }
 }
 

@@ -13,12 +13,12 @@ async fn an_announce_that_panics_gives_its_places_back_and_others_go_on() {
         world.ask(swarm, 1, Event::None).expect("a reply");
     }
     turn().await;
-    world.rest(0).await;
+    world.idle(0).await;
     assert_eq!(asked(&trackers), 6, "two of three went on");
     assert_eq!(world.engine.gate().queued(), 0);
     world.event(fault, 1, Event::Completed).await;
     world.event(1, 1, Event::Completed).await;
-    world.rest(0).await;
+    world.idle(0).await;
     assert_eq!(asked(&trackers), 9);
     let failures = world.engine.vitals().failures();
     assert!(

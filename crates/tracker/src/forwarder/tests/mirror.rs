@@ -26,7 +26,7 @@ async fn a_swarm_is_pending_while_a_call_about_it_lives_however_that_ends() {
     world.announce(1, 1).await;
     assert!(world.is_pending(1));
     world.engine.release();
-    world.rest(0).await;
+    world.idle(0).await;
     assert!(!world.is_pending(1), "both have answered");
     world.engine.hold();
     world.announce(2, 1).await;

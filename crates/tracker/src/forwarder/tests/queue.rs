@@ -74,7 +74,7 @@ async fn a_disabled_rate_limit_fills_the_queue_and_then_says_full() {
     let status = world.engine.status();
     assert_eq!((status.rate_limited, status.counts.queued), (0, 100));
     world.engine.release();
-    world.rest(0).await;
+    world.idle(0).await;
     assert_eq!(
         world.announce(101, 1).await.interval,
         60,

@@ -124,17 +124,21 @@ async fn a_reload_keeps_who_stays_ends_who_goes_and_asks_who_comes() {
     trackers[0].set(good(7200, &["198.51.100.1:1"]));
     trackers[1].set(Behaviour::Status(429, RetryAfter::Seconds(3600)));
     trackers[2].set(good(1800, &["198.51.100.3:1"]));
-    let before = config(&[("stays", &urls[0]), ("rests", &urls[1]), ("goes", &urls[2])]);
+    let before = config(&[
+        ("stays", &urls[0]),
+        ("throttled", &urls[1]),
+        ("goes", &urls[2]),
+    ]);
     let world = World::new(&network, &before);
     world.announce(1, 1).await;
     world.until(MINUTE).await;
     let after = config(&[
-        ("rests", &urls[1]),
+        ("throttled", &urls[1]),
         ("comes", &urls[3]),
         ("stays", &urls[0]),
     ]);
     world.forwarders.reload(&after);
-    assert_eq!(world.state_of("rests"), "cooldown 3540");
+    assert_eq!(world.state_of("throttled"), "cooldown 3540");
     assert_eq!(world.engine.status().upstreams, 3);
     let reply = world.announce(1, 2).await;
     assert!(
@@ -204,7 +208,7 @@ async fn a_forwarder_with_another_url_begins_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forwarder_that_comes_back_rests_as_before() {
+async fn a_forwarder_that_comes_back_is_in_the_same_cooldown() {
     let network = Network::new();
     let busy = Behaviour::Status(429, RetryAfter::Seconds(600));
     let old = tracker(&network, 1, busy).await;

@@ -1,4 +1,4 @@
-//! Times over several calls: due or not, resting, failing often, coming back.
+//! Times over several calls: due or not, in a cooldown, failing often, coming back.
 
 use weir_engine::Outcome;
 use weir_testkit::zoo::http::RetryAfter;
@@ -50,7 +50,7 @@ async fn a_suspended_forwarder_is_skipped_until_its_time_is_over() {
         world.until(second * SECOND).await;
         world.announce(1, 1).await;
         world.announce(second as u8, 1).await;
-        assert_eq!(often.seen().len(), 1, "it rests for all swarms");
+        assert_eq!(often.seen().len(), 1, "its cooldown is for all swarms");
     }
     assert_eq!(other.seen().len(), 8, "the other one does not");
     world.until(200 * SECOND).await;
@@ -128,7 +128,7 @@ async fn attempts_wait_twice_as_long_each_time() {
     let tracker = tracker(&network, 1, Behaviour::Status(500, RetryAfter::None)).await;
     let world = World::new(&network, &config(&[("a", &tracker.url())]));
     world.announce(1, 1).await;
-    world.rest(0).await;
+    world.idle(0).await;
     let seen = tracker.seen();
     assert_eq!(seen.len(), 5);
     for (pair, base) in seen.windows(2).zip([500, 1000, 2000, 4000]) {
@@ -153,7 +153,7 @@ async fn ten_failures_in_a_row_disable_and_a_good_answer_between_them_forgives()
         let world = World::new(&network, &config(&[("a", &tracker.url())]));
         let fail = async |swarm: u8| {
             world.announce(swarm, 1).await;
-            world.rest(0).await;
+            world.idle(0).await;
             tokio::time::sleep(takes * SECOND).await;
         };
         for swarm in 1..=9 {
@@ -194,13 +194,13 @@ async fn a_single_forwarder_that_refuses_is_disabled_with_a_reason_and_heals_by_
         &config(&[("a", "http://192.0.2.1:6969/announce")]),
     );
     let mut end = Duration::ZERO;
-    for (calls, rest) in [(1, 60), (2, 300), (3, 900), (4, 1800)] {
+    for (calls, cooldown) in [(1, 60), (2, 300), (3, 900), (4, 1800)] {
         world.until(end).await;
         world.announce(1, 1).await;
         assert_eq!(world.calls("a"), calls);
-        assert_eq!(world.state_of("a"), format!("disabled {rest}"));
+        assert_eq!(world.state_of("a"), format!("disabled {cooldown}"));
         assert_eq!(world.last_error("a"), "connection refused");
-        end += rest * SECOND;
+        end += cooldown * SECOND;
     }
     let tracker = tracker(&network, 1, good(1800, &["198.51.100.7:1"])).await;
     world.until(end - SECOND).await;

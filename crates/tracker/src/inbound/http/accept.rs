@@ -93,8 +93,8 @@ impl OpenConnections {
         #[cfg(test)]
         crate::fault::on_accept(peer.ip());
         let connection = HttpConnection::new(Arc::clone(&self.http), peer);
-        // Answered here and not in a task of its own: a panic would end all connections of this thread. What is shared,
-        // the desk, is made anew by each answer.
+        // Answered here and not in a task of its own: a panic would end all connections of this thread. The buffers,
+        // which they share, are filled anew for each answer.
         let begun = self.http.vital.guard(|| connection.begin(&stream));
         let Some((mut connection, begun)) = begun.flatten() else {
             return;

@@ -49,12 +49,12 @@ impl Io for &std::net::TcpStream {
 
 /// One that the runtime watches. Reading by its own way tells it that a socket is empty when less came than asked for,
 /// which saves the read that would find out.
-struct WatchedStream<'a, 'b> {
+struct RuntimeStream<'a, 'b> {
     stream: &'a mut TcpStream,
     context: &'a mut Context<'b>,
 }
 
-impl Io for WatchedStream<'_, '_> {
+impl Io for RuntimeStream<'_, '_> {
     fn read_now(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut into = ReadBuf::new(into);
         match Pin::new(&mut *self.stream).poll_read(self.context, &mut into) {
@@ -155,7 +155,7 @@ impl HttpConnection {
                 return;
             }
             if self.unread.is_empty() && !unsent.is_empty() {
-                self.rest(self.http.seconds());
+                self.idle(self.http.seconds());
             }
             self.goes_on = matches!(next, AfterAnswer::GoOn);
             match next {
@@ -225,7 +225,7 @@ impl HttpConnection {
         context: &mut Context<'_>,
         stream: &mut TcpStream,
     ) -> Poll<io::Result<Answered>> {
-        match self.answer(&mut WatchedStream { stream, context }) {
+        match self.answer(&mut RuntimeStream { stream, context }) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
             answered => Poll::Ready(answered),
         }
@@ -234,31 +234,31 @@ impl HttpConnection {
     /// Reads what is there and answers all that is whole; says what could not be sent at once.
     fn answer(&mut self, stream: &mut impl Io) -> io::Result<Answered> {
         let http = Arc::clone(&self.http);
-        let mut desk = http.desk.lock();
-        let desk = &mut *desk;
+        let mut buffers = http.buffers.lock();
+        let buffers = &mut *buffers;
         let had = self.unread.len();
-        desk.input[..had].copy_from_slice(&self.unread);
+        buffers.input[..had].copy_from_slice(&self.unread);
         let mut count = 0;
         if !self.goes_on {
-            count = stream.read_now(&mut desk.input[had..])?;
+            count = stream.read_now(&mut buffers.input[had..])?;
             if count == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
-        desk.output.clear();
-        desk.now = http.clock.now();
+        buffers.output.clear();
+        buffers.now = http.clock.now();
         let terms = http.tracker.terms();
-        let (next, used) = self.answer_input(desk, had + count, &terms);
-        self.keep_unread(&desk.input[used..had + count], used > 0, desk.now);
-        let sent = match desk.output.is_empty() {
+        let (next, used) = self.answer_input(buffers, had + count, &terms);
+        self.keep_unread(&buffers.input[used..had + count], used > 0, buffers.now);
+        let sent = match buffers.output.is_empty() {
             true => 0,
-            false => match stream.write_now(&desk.output) {
+            false => match stream.write_now(&buffers.output) {
                 Ok(sent) => sent,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
                 Err(error) => return Err(error),
             },
         };
-        let unsent = desk.output[sent..].to_vec();
+        let unsent = buffers.output[sent..].to_vec();
         Ok(Answered { next, unsent })
     }
 
@@ -271,7 +271,7 @@ impl HttpConnection {
             seat.asked(now.moment.0);
         }
         if rest.is_empty() {
-            self.rest(now.seconds);
+            self.idle(now.seconds);
             if !begins {
                 self.unread = Vec::new();
             }
@@ -288,13 +288,13 @@ impl HttpConnection {
     /// Answers what is whole in the first `length` bytes of the input; says how many bytes that was.
     fn answer_input(
         &mut self,
-        desk: &mut RequestBuffers,
+        buffers: &mut RequestBuffers,
         length: usize,
         terms: &ClientTerms,
     ) -> (AfterAnswer, usize) {
         let mut used = 0;
         if !self.begun {
-            match self.read_preamble(&desk.input[..length], terms) {
+            match self.read_preamble(&buffers.input[..length], terms) {
                 Some(preamble) => used = preamble,
                 None => return (AfterAnswer::Close, length),
             }
@@ -303,7 +303,7 @@ impl HttpConnection {
             return (AfterAnswer::Wait, used);
         }
         self.http
-            .answer_requests(desk, used..length, self.client, terms)
+            .answer_requests(buffers, used..length, self.client, terms)
     }
 
     /// How long the words of a proxy at the beginning are; `None` if they cannot be read.
@@ -370,7 +370,7 @@ impl HttpConnection {
     }
 
     /// It has nothing to do until the next request.
-    fn rest(&mut self, now: u32) {
+    fn idle(&mut self, now: u32) {
         self.set_deadline(now, self.http.limits.idle);
     }
 
