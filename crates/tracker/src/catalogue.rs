@@ -15,14 +15,14 @@ use crate::swarm::{SeenSwarm, Swarms};
 
 /// Swarms on a page.
 pub(crate) const PAGE: usize = 50;
-/// Questions that may wait.
+/// Questions that may wait; beyond, readers are told to come back.
 const WAITING: usize = 256;
 /// An answer is given again for this long.
 const FRESH: Duration = Duration::from_secs(5);
-/// Answers that are kept.
+/// Answers that are kept, a page of swarms each.
 const KEPT: usize = 64;
 
-/// What is asked.
+/// A page that somebody wants to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageQuestion {
     pub(crate) of: Prefix,
@@ -90,7 +90,7 @@ impl Prefix {
     }
 }
 
-/// What is answered.
+/// A page of swarms, as they were when the thread walked past them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CataloguePage {
     pub(crate) swarms: Vec<SeenSwarm>,
@@ -145,7 +145,7 @@ impl Catalogue {
     }
 }
 
-/// The thread's side.
+/// Walks through the swarms, in a thread of its own.
 pub(crate) struct Walker {
     swarms: Arc<Swarms>,
     clock: TrackerClock,

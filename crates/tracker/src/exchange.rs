@@ -24,14 +24,15 @@ use crate::policy;
 use crate::swarm::Swarms;
 use crate::upstreams::Forwarder;
 
-/// Percent of the queue from which it matters whose jobs fill it.
+/// Percent of the queue from which it matters whose jobs fill it. Below, nobody is kept out, and who is slow need not be
+/// asked of the engine, which has one lock.
 const FILLING: u32 = 25;
-/// Bytes of an answer over HTTP.
+/// Bytes of an answer over HTTP: room for more peers than are taken of one, also as dictionaries.
 const BODY_LIMIT: usize = 256 << 10;
-/// Redirects that are followed.
+/// Redirects that are followed: to HTTPS, to another host, to another path. More are a loop.
 const REDIRECTS: u8 = 3;
 
-/// Shared by all calls.
+/// One for all forwarders; every call holds it.
 pub(crate) struct Exchange {
     pub(crate) swarms: Arc<Swarms>,
     pub(crate) forwarding: Arc<Forwarding>,

@@ -33,7 +33,7 @@ use crate::upstreams::Forwarder;
 /// After the drain time, calls under way have this long to end before they are cut.
 const LAST_CALLS: Duration = Duration::from_secs(1);
 
-/// All forwarders, running.
+/// The forwarders as the front holds them: what runs, and what pages ask about.
 pub(crate) struct Forwarders {
     exchange: Arc<Exchange>,
     /// Workers at most; written by reloads.

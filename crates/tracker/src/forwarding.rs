@@ -22,7 +22,7 @@ use crate::swarm::PeerEndpoint;
 
 pub(crate) use self::held::HeldReply;
 
-/// The way from the listeners to the forwarders.
+/// The way from the listeners to the forwarders. Nothing here waits: a full ring or queue says so at once.
 #[derive(Debug)]
 pub(crate) struct Forwarding {
     gate: Arc<Gate>,
@@ -30,7 +30,7 @@ pub(crate) struct Forwarding {
     ring: mpsc::Sender<SentAnnounce>,
     /// A ring of their own: no crowd of announces keeps them out.
     events: mpsc::Sender<SentAnnounce>,
-    /// Forwarders that might be asked; written by the forwarders.
+    /// Forwarders that might be asked; written by reloads.
     forwarders: AtomicU32,
     ledger: Ledger,
     /// Events that each address may still have sent on.
@@ -241,7 +241,8 @@ impl Forwarding {
         is_sent
     }
 
-    /// Sends an event on.
+    /// Sends an event on. One that finds the ring full is dropped: the sweep of the ledger makes up for a `stopped`, and
+    /// nothing for a `completed`.
     pub(crate) fn send_event(&self, sent: SentAnnounce, rules: &ForwardRules) {
         if self.has_forwarders() && self.events.try_send(sent).is_err() {
             self.log_dropped(rules);

@@ -22,13 +22,16 @@ use crate::clock::minute;
 use crate::swarm::snapshot::GROUPS;
 use crate::swarm::{PeerEndpoint, SHARDS, Seed, seed, shard_of};
 
-/// Sheets are spread over so many locks, each of which belongs to one group of files.
+/// Sheets are spread over so many locks, so that calls and announces of different hashes seldom wait for each other. Each
+/// belongs to one group of files.
 const LOCKS: usize = 4 * GROUPS;
 
-/// Sheets that are looked at under one lock, when nobody waits for the answer.
+/// Sheets that are looked at under one lock, when nobody waits for the answer: an announce that comes meanwhile waits no
+/// longer than that takes.
 const SLICE: usize = 64;
 
-/// All sheets.
+/// What other trackers said, a sheet for each info hash that was ever sent on. No more sheets and peers than
+/// [`LedgerLimits`] say: what finds no room is not asked about, and peers beyond are not kept.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     tables: Box<[Mutex<SheetTable>]>,
@@ -306,6 +309,8 @@ impl Ledger {
         Some(self.counted(sheet, act))
     }
 
+    /// Like [`Ledger::at`], with a new sheet where there is none; `None` if there is no room for one. Two threads may find
+    /// the last room at the same time: the limit is passed by as many sheets as there are threads, and no more.
     fn at_new<R>(&self, hash: &[u8; 20], act: impl FnOnce(&mut Sheet) -> R) -> Option<R> {
         let spot = self.spot(hash);
         let mut table = self.table_of(spot);
@@ -333,6 +338,7 @@ impl Ledger {
         table.remove(spot);
     }
 
+    /// Changes a sheet, and the count of all peers with it.
     fn counted<R>(&self, sheet: &mut Sheet, act: impl FnOnce(&mut Sheet) -> R) -> R {
         let before = sheet.peers();
         let result = act(sheet);

@@ -27,7 +27,7 @@ pub(crate) struct Outbound {
     options: CallOptions,
 }
 
-/// How trackers are called.
+/// What holds for calls to all trackers; read at start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallOptions {
     /// Whether forwarders may have private addresses.
@@ -40,7 +40,7 @@ pub(crate) struct CallOptions {
     pub(crate) redirects: u8,
 }
 
-/// A tracker to call.
+/// A tracker to call, with what is known of the way to it from one call to the next.
 #[derive(Debug)]
 pub(crate) struct TrackerTarget {
     url: SecretUrl,

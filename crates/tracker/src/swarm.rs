@@ -35,7 +35,7 @@ pub use self::forward::{Forward, ForwardFlags, Mirrored};
 pub use self::minute::{Age, Minute};
 pub use self::record::{PeerCounting, SwarmCounts};
 
-/// Swarms are spread over so many shards.
+/// Swarms are spread over so many shards: with a lock for each, listener threads hardly ever meet.
 pub const SHARDS: usize = 1024;
 
 /// Above half of a total cap, an address that has this fraction of the places left, or more, adds nothing. It is for who
@@ -43,10 +43,11 @@ pub const SHARDS: usize = 1024;
 /// Tens of thousands of peers behind one address (a NAT, a proxy that does not tell) still fit with the default caps.
 const SHARE: u32 = 32;
 
-/// Peers that are looked at under one lock, when nobody waits for the answer.
+/// Peers that are looked at under one lock, when nobody waits for the answer: an announce that comes meanwhile waits no
+/// longer than that takes.
 const SLICE: usize = 64;
 
-/// All swarms.
+/// The swarms of all info hashes. Shared by all threads; every function takes the lock of one shard at a time.
 pub struct Swarms {
     shards: Box<[Mutex<Shard>]>,
     seed: Seed,

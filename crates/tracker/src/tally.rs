@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// What is counted.
+/// What a listener thread counts, one of them for each packet or request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TallyKind {
     UdpConnect,

@@ -13,7 +13,8 @@ use crate::error::Error;
 /// The name of this front, for those who are told of a thread that fails.
 const FRONT: &str = "tracker";
 
-/// Threads whose work is done again should it panic or fail.
+/// Threads whose work is done again should it panic or fail. Stopping is in two steps, so that all of them stop at the
+/// same time and not one after the other.
 pub(crate) struct Threads {
     vitals: Vitals,
     /// For those that wait in a runtime.

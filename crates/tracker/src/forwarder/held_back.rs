@@ -6,7 +6,8 @@ use weir_engine::{Own, OwnDecision, OwnKind};
 use super::task::ForwarderTask;
 use crate::forwarding::allowance::HeldBack;
 
-/// Addresses with records of their own in one second; the others have one together.
+/// Addresses with records of their own in one second; the others have one together, so that a flood from many addresses
+/// does not push out every other record.
 const NOTED: usize = 100;
 
 impl ForwarderTask {

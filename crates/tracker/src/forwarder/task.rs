@@ -14,9 +14,9 @@ use crate::exchange::{Exchange, Lineup};
 use crate::forwarding::{ForwardKind, Rings, SentAnnounce};
 use crate::policy::{EVENT, INITIAL, REANNOUNCE};
 
-/// Announces taken from the ring at once.
+/// Announces taken from the ring at once: they share one look at the forwarders and one lock of the engine.
 const BATCH: usize = 256;
-/// The whole ledger is looked through in so many seconds.
+/// The whole ledger is looked through in so many seconds, a part in each: announces wait behind a sweep.
 const SWEEP_STEPS: usize = 64;
 
 /// What the task works with. It may panic and be run again: nothing is kept here between two steps.

@@ -13,7 +13,7 @@ use crate::clock::Now;
 
 /// Seconds in which ids are the same.
 const EPOCH: u32 = 64;
-/// Besides the current epoch, so many before it are good.
+/// Besides the current epoch, so many before it are good: BEP 15 has a tracker accept an id for two minutes.
 const BEFORE: u32 = 2;
 
 /// Makes and checks ids.

@@ -32,7 +32,7 @@ use crate::reply::{self, AnnounceReply, TrackerRefusal};
 use crate::tally::{ListenerTally, TallyKind};
 use crate::tracker::{Carries, ClientTerms, Tracker};
 
-/// Bytes read at once.
+/// Bytes read at once, into one buffer for all connections of a thread.
 const READ: usize = 16 << 10;
 /// Replies that wait to be sent on one connection; further requests on it are answered when they are.
 const UNSENT: usize = 16 << 10;

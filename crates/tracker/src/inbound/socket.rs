@@ -23,7 +23,7 @@ pub(crate) enum Transport {
     Tcp,
 }
 
-/// Ports of the system's choice that are tried.
+/// Ports of the system's choice that are tried: one that is free for the first socket may be taken for the next.
 const TRIES: usize = 16;
 
 /// Sockets of one family, `threads` of them on one port.

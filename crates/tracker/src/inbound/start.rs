@@ -26,9 +26,9 @@ use crate::tally::Tallies;
 use crate::threads::Threads;
 use crate::tracker::Tracker;
 
-/// Packets of one socket on their way to where their replies are held.
+/// Packets of one socket on their way to where their replies are held; those beyond are answered at once.
 const LATE: usize = 1024;
-/// Connections that may wait for the ordinary router.
+/// Connections that may wait for the ordinary router; those beyond are closed.
 const GUESTS: usize = 256;
 /// Listener threads where the configuration does not say how many: more take one another's time.
 const THREADS: usize = 4;
@@ -39,7 +39,7 @@ pub(crate) struct Sockets {
     tcp: Vec<SocketGroup>,
 }
 
-/// The listeners, answering.
+/// The listeners, once their threads run.
 pub(crate) struct RunningListeners {
     /// Where they listen, by protocol.
     pub(crate) addresses: Vec<(&'static str, SocketAddr)>,
@@ -52,7 +52,7 @@ pub(crate) struct RunningListeners {
     late: JoinSet<()>,
 }
 
-/// What answers are made of.
+/// What both listeners answer from, and the pages show.
 #[derive(Clone)]
 pub(crate) struct Answering {
     pub(crate) tracker: Arc<Tracker>,

@@ -16,7 +16,7 @@ use socket2::{SockAddr, Socket};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Packets in one call.
+/// Packets in one system call: the more there are, the less each costs, and the longer the first waits for the last.
 pub(super) const BATCH: usize = 64;
 /// Longer packets are cut; no request of ours is as long.
 const PACKET: usize = 2048;

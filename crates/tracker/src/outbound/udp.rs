@@ -26,7 +26,8 @@ const PACKET: usize = 8 << 10;
 /// A socket and the task that reads from it.
 type OpenedSocket = (Arc<dyn Datagrams>, AbortHandle);
 
-/// All calls over UDP.
+/// Makes all calls over UDP, through one socket of each family: with one for each call, a busy queue would use up the
+/// machine's descriptors.
 pub(super) struct UdpCaller {
     ground: Arc<dyn Ground>,
     life: Duration,

@@ -60,7 +60,8 @@ impl Tracker {
             return put_off(rules, stays, random, reply);
         }
         let mut pending = known.flags.has(ForwardFlags::PENDING);
-        // Before anybody is asked, so that no answer comes too soon to be noticed.
+        // Held before the announce goes into the ring: its answer may come before this function ends, and wakes only those
+        // who are held by then.
         let waits =
             known.new && !rules.first_wait.is_zero() && !known.flags.has(ForwardFlags::PEERS);
         let waits = waits && (pending || first) && !is_event(announce);
@@ -106,7 +107,8 @@ impl Tracker {
         Ok(())
     }
 
-    /// Whether a reply still waits now that its announce is on the way.
+    /// Whether a reply still waits now that its announce is on the way. What the record said under the swarm's lock may
+    /// be over: the last call may have ended between that and the hold, and nobody would wake this one.
     pub(super) fn keep_held(
         &self,
         hash: &[u8; 20],
