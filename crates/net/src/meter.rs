@@ -17,7 +17,8 @@ use crate::Stream;
 /// Reads in a row before other tasks get a turn.
 const RUN: usize = 16;
 
-/// What may still be read from a connection; shared with the stream that is counted.
+/// What may still be read from a connection; shared with the stream that is counted. `Relaxed` suffices: one task at a
+/// time polls the stream and sets the allowance.
 #[derive(Debug)]
 pub(crate) struct Meter {
     left: AtomicUsize,

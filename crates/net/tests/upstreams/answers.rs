@@ -1,4 +1,4 @@
-//! What is sent, and what is made of the answers.
+//! What is sent, and how answers are read.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ async fn headers_can_be_read() {
 async fn bodies_over_the_limit_are_refused() {
     let limit = 1 << 20;
     let too_large = Error::TooLarge { limit };
-    // Announced, and not sent: nothing is waited for.
+    // The length alone is enough: the body never comes, and nobody waits for it.
     let announced = b"HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n".to_vec();
     assert_eq!(one(announced).await.expect_err("too large"), too_large);
     let mut unannounced = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();

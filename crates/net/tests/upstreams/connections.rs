@@ -18,7 +18,7 @@ fn ok() -> Vec<u8> {
 #[tokio::test(start_paused = true)]
 async fn a_connection_serves_many_requests() {
     let network = Network::new();
-    // One more than is asked for: the server would close after its last.
+    // One more than is used, because the server closes after its last answer.
     let server = Scripted::start(network.listen(at(PUBLIC)), vec![vec![ok(); 4]]);
     let client = client(&network);
     for path in ["/one", "/two", "/three"] {
@@ -70,7 +70,7 @@ async fn closed_connections_are_noticed_before_they_are_used() {
 #[tokio::test(start_paused = true)]
 async fn a_request_on_a_closing_connection_is_repeated_once() {
     let network = Network::new();
-    // The second request is read and answered by closing.
+    // The second request is read, and then the connection is closed.
     let script = vec![vec![ok(), Vec::new()], vec![ok()]];
     let server = Scripted::start(network.listen(at(PUBLIC)), script);
     let client = client(&network);
@@ -118,7 +118,7 @@ async fn idle_connections_are_closed_in_time() {
         advance(Duration::from_secs(54)).await;
         assert_eq!(client.idle(), 1);
         advance(Duration::from_secs(2)).await;
-        // The sweeper takes its turn.
+        // Lets the sweeper run.
         tokio::time::sleep(Duration::from_millis(10)).await;
         assert_eq!(client.idle(), 0);
     }

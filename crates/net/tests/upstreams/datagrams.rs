@@ -1,4 +1,4 @@
-//! Datagrams of the kernel.
+//! Datagrams through the kernel.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ async fn one_socket_speaks_both_families() {
     let socket = system.bind(Family::Any).await.expect("a socket");
     for local in ["127.0.0.1:0", "[::1]:0"] {
         let Ok(server) = UdpSocket::bind(local).await else {
-            // A machine without IPv6 has nobody there.
+            // This machine has no IPv6.
             continue;
         };
         let address = server.local_addr().expect("an address");

@@ -1,5 +1,5 @@
-//! Upstreams that never stop sending: what one answer may cost is bounded in bytes and in pieces, apart
-//! from the time that the caller gives it.
+//! Upstreams that never stop sending: an answer is limited in bytes and in pieces, independently of
+//! the time that the caller allows.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -27,10 +27,10 @@ use crate::{PUBLIC, Scripted, answer, at, client, get, head, url};
 /// More than any buffer on the way holds.
 const FLOOD: usize = 256 << 20;
 
-/// For what never ends where nothing is bounded; no test waits for it.
+/// For what would never end without limits; no passing test waits for it.
 const HANG: Duration = Duration::from_secs(120);
 
-/// What a client makes of a flood that is 256 MiB long, and how much of it was taken.
+/// A client's result for a flood of 256 MiB, and how much of it was read.
 async fn meet(ground: Arc<dyn Ground>, place: Place<'_>, flood: Flood) -> (Error, usize) {
     let tracker = Tracker::start(place, Behaviour::Flood(flood, FLOOD));
     let tracker = tracker.await.expect("a tracker");
@@ -55,7 +55,7 @@ fn meant(flood: Flood) -> Error {
         Flood::Chunks => Error::TooMany("small pieces"),
         Flood::ChunkSize => Error::TooLarge { limit },
         Flood::ChunkExtension | Flood::Trailers => Error::Unreadable,
-        // Without a length, it is its bytes that are too many.
+        // Without a length, the number of bytes is what is refused.
         Flood::GzipMembers => Error::TooLarge { limit },
     }
 }
@@ -76,7 +76,7 @@ async fn floods_through_the_kernel_are_left_too() {
     for flood in Flood::ALL {
         let (error, taken) = meet(Arc::new(System::new()), Place::Loopback, flood).await;
         assert_eq!(error, meant(flood), "{flood:?}");
-        // The kernel's buffers take some more.
+        // The kernel's buffers hold some more.
         assert!(taken < 64 << 20, "{flood:?}: {taken} bytes were taken");
     }
 }
@@ -137,7 +137,7 @@ async fn a_slow_drip_ends_with_the_callers_time() {
     assert!(tracker.written() < 20);
 }
 
-/// A stream that has always something to give once it is asked, and never lets its reader wait.
+/// A stream that always has something to read after a request, and never makes its reader wait.
 struct Spring {
     asked: bool,
     reader: Option<Waker>,
@@ -157,7 +157,7 @@ impl AsyncRead for Spring {
             return Poll::Pending;
         }
         let before = into.filled().len();
-        // An end, so that a test of a reader without bounds has one.
+        // Ends at some point, so that the test of a reader without limits ends too.
         let dry = self.read.load(Ordering::Relaxed) > FLOOD;
         while into.remaining() >= self.refrain.len() && !dry {
             match self.beginning.pop_front() {
@@ -191,7 +191,7 @@ impl AsyncWrite for Spring {
     }
 }
 
-/// Every connection leads to a flood.
+/// A network where every connection leads to a flood.
 struct Springs(Flood, Arc<AtomicUsize>);
 
 impl Ground for Springs {
@@ -215,7 +215,7 @@ impl Ground for Springs {
     }
 }
 
-/// Where no read ever waits, a poll comes back all the same: else nobody could end the call in time.
+/// A poll returns even if no read ever waits: otherwise nobody could end the call in time.
 #[tokio::test]
 async fn every_poll_of_a_flood_reads_a_bounded_number_of_bytes() {
     for flood in Flood::ALL {
@@ -227,7 +227,7 @@ async fn every_poll_of_a_flood_reads_a_bounded_number_of_bytes() {
             body_limit: 8 << 20,
             ..Request::new(&url)
         };
-        // Tokio's own measure of a turn is no help here: the stream is none of tokio's.
+        // Tokio's own budget does not help here, because the stream is not tokio's.
         let mut asked = pin!(tokio::task::unconstrained(client.get(&request)));
         let mut most = 0;
         let ended = poll_fn(|cx| {
@@ -253,7 +253,7 @@ async fn a_tls_handshake_is_bounded_too() {
         let Ok((mut stream, _)) = listener.accept().await else {
             return;
         };
-        // A handshake message that says it is long, in records of one byte.
+        // A long handshake message, in records of one byte.
         let _ = stream.write_all(b"\x16\x03\x03\0\x04\x02\0\xff\xff").await;
         let piece = b"\x16\x03\x03\0\x01x".repeat(10_000);
         for _ in 0..FLOOD / piece.len() {

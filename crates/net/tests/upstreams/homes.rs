@@ -1,4 +1,4 @@
-//! Where a configured upstream may be reached, when its name servers belong to somebody else.
+//! Where a configured upstream may be reached if its name servers belong to somebody else.
 
 use weir_net::http::{Client, Request};
 use weir_net::{Error, Family, Home, Names, Reach};
@@ -51,12 +51,12 @@ async fn a_name_that_turns_private_is_refused_and_explained() {
         ask(&client, &home, "http://indexer.example/file/1").await,
         moved("10.0.0.5")
     );
-    // Among others it is passed over.
+    // Among other addresses it is skipped.
     network.resolves("indexer.example", &["10.0.0.5", "192.0.2.1"]);
     assert_eq!(ask(&client, &home, api).await, Ok(200));
     assert_eq!(inside.heads().len(), 0);
     assert_eq!(network.connections(at("10.0.0.5:80")), 0);
-    // The operator has looked.
+    // The operator has reloaded the configuration.
     network.resolves("indexer.example", &["10.0.0.5"]);
     home.forget();
     assert_eq!(ask(&client, &home, api).await, Ok(200));
@@ -125,7 +125,7 @@ async fn an_open_connection_serves_only_those_who_could_have_opened_it() {
     let looked_up = Names::addresses(&network, "shared.example", 80, Family::Any, reach).await;
     assert_eq!(looked_up, Ok(vec![at("192.0.2.1:80")]));
     assert_eq!(ask(&client, &second, text).await, Err(Error::Refused));
-    // It is still there for the one that opened it.
+    // It still serves the upstream it was opened for.
     assert_eq!((client.idle(), server.heads().len()), (1, 1));
     assert_eq!(ask(&client, &first, text).await, Ok(200));
     assert_eq!(network.connections(at("10.0.0.5:80")), 1);

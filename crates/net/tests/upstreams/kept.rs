@@ -1,4 +1,4 @@
-//! Replies that are kept: one of each kind, and what the fuzzer once tripped over.
+//! Recorded replies: one of each kind, and those that the fuzzer found problems with.
 
 use std::fs;
 use std::path::Path;

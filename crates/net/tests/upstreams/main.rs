@@ -22,7 +22,7 @@ use weir_net::http::{Client, Limits, Request, Response, Roots};
 use weir_net::{Error, Stream};
 use weir_testkit::memory::{Listener, Network};
 
-/// An address that is public and nobody's.
+/// A public address that nobody has.
 const PUBLIC: &str = "192.0.2.1:80";
 
 fn at(text: &str) -> SocketAddr {
@@ -49,7 +49,7 @@ async fn get(client: &Client, text: &str) -> Result<Response, Error> {
 /// Requests that a scripted server has read.
 type Heads = Arc<Mutex<Vec<String>>>;
 
-/// A server whose n-th connection gives the n-th list of answers, one to each request, and then closes.
+/// A server whose n-th connection sends the n-th list of answers, one per request, and then closes.
 struct Scripted {
     heads: Heads,
     _tasks: JoinSet<()>,
@@ -94,7 +94,7 @@ async fn head(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     Some(String::from_utf8_lossy(&head).into_owned())
 }
 
-/// A whole answer with a length.
+/// A complete answer with a length.
 fn answer(head: &str, body: &[u8]) -> Vec<u8> {
     let length = body.len();
     let head = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\n\r\n");

@@ -1,4 +1,4 @@
-//! Through proxies of both kinds.
+//! Calls through proxies of both kinds.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
@@ -22,7 +22,7 @@ async fn through(client: &Client, proxy: &str, text: &str) -> Result<String, Err
     Ok(String::from_utf8_lossy(&response.body).into_owned())
 }
 
-/// Accepts connections and hands each to `one`, noting what it says.
+/// Accepts connections and passes each to `one`, recording what it returns.
 fn proxy<F: Future<Output = ()> + Send + 'static>(
     mut listener: Listener,
     one: impl Fn(Accepted, Heads) -> F + Send + 'static,
@@ -191,7 +191,7 @@ async fn private_addresses_in_plain_sight_are_refused_before_the_proxy() {
     assert_eq!(network.connections(at(PROXY)), 0);
 }
 
-/// A SOCKS5 server that wants `login`, if any, and connects to the name's address in the same network.
+/// A SOCKS5 server that requires `login`, if any, and connects to the name's address in the same network.
 async fn socks(mut stream: Accepted, heads: Heads, network: Network, login: bool) -> Option<()> {
     let [5, count] = read::<2>(&mut stream).await? else {
         return None;
@@ -262,7 +262,7 @@ async fn text(stream: &mut Accepted, length: u8) -> Option<String> {
 async fn socks_resolves_names_and_connects() {
     for login in [false, true] {
         let network = Network::new();
-        // The proxy's own names: the client cannot know that it is never asked.
+        // For the proxy, which is in the same network as the client here.
         network.resolves("tracker.example", &["192.0.2.1"]);
         let inner = network.clone();
         let (heads, _tasks) = proxy(network.listen(at(PROXY)), move |stream, heads| {

@@ -1,4 +1,4 @@
-//! Being sent elsewhere.
+//! Redirects.
 
 use weir_net::http::{Client, Request};
 use weir_net::{Error, Home, Reach};
@@ -61,7 +61,7 @@ async fn without_redirects_the_redirect_is_the_answer() {
     let _server = Scripted::start(network.listen(at(PUBLIC)), script.clone());
     let client = client(&network);
     assert_eq!(follow(&client, "http://192.0.2.1/", 0).await, Ok(302));
-    // Another scheme is nothing that could be followed.
+    // A redirect to another scheme cannot be followed.
     let _server = Scripted::start(network.listen(at(PUBLIC)), script[1..].to_vec());
     assert_eq!(follow(&client, "http://192.0.2.1/", 5).await, Ok(302));
 }

@@ -1,4 +1,4 @@
-//! TLS: whom it trusts and what it asks for.
+//! TLS: which certificates it trusts and what it asks for.
 
 use std::sync::Arc;
 
