@@ -40,7 +40,7 @@ use self::{
 };
 use crate::Error;
 
-/// How many writes may wait for the writer thread.
+/// How many writes may wait for the writer thread; beyond that callers get [`Error::Full`] instead of memory growing.
 const QUEUE: usize = 4096;
 /// More places, kept free for [`File::post`], whose callers have at most one write each in the queue.
 const RESERVED: usize = 16;

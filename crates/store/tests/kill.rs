@@ -1,4 +1,4 @@
-//! A process that is killed while it writes: its file opens, holds everything that was told to be committed, and is the
+//! A process that is killed while it writes: its file still opens, contains everything reported as committed, and is the
 //! state after some number of saves, never a mixture.
 //!
 //! The process is this test program itself, started again with [`FILE`] set.
@@ -31,20 +31,20 @@ use weir_store::{
     },
 };
 
-/// Names the file to write, and makes this program the one that is killed.
+/// The file to write; if set, this program is the one that is killed.
 const FILE: &str = "WEIR_KILL_FILE";
-/// What it does besides: "flush", "backup", both or nothing.
+/// What else it does: "flush", "backup", both or nothing.
 const ALSO: &str = "WEIR_KILL_ALSO";
-/// Makes the moments of a run come again, as far as they can.
+/// Repeats the timing of an earlier run, as far as that is possible.
 const SEED: &str = "WEIR_KILL_SEED";
 
 const KILLS: u64 = 100;
-/// Each of so many kills comes after more than a second, and is the last of its file.
+/// Every kill of this number comes after more than a second, and is the last for its file.
 const LONG: u64 = 16;
 const UPSTREAMS: u64 = 7;
-/// Every so many saves change the agenda.
+/// One in this many saves changes the agenda.
 const SCHEDULES: u64 = 8;
-/// For so many saves an entry stays on it.
+/// An entry stays on the agenda for this many saves.
 const AGENDA: u64 = 500 * SCHEDULES;
 const NOW: i64 = 1_780_000_000_000_000_000;
 const HOUR: i64 = 3_600_000_000_000;
@@ -53,7 +53,7 @@ fn name(n: u64) -> Arc<str> {
     format!("upstream {}", n % UPSTREAMS).into()
 }
 
-/// The n-th save: a start, the row of its upstream, and now and then an entry put and an old one taken.
+/// The n-th save: a start, its upstream's row, and sometimes a new agenda entry and the removal of an old one.
 fn change(n: u64) -> Vec<Change> {
     let upstream = name(n);
     let start = Start {
@@ -92,7 +92,7 @@ fn agenda(n: u64) -> Vec<Change> {
     ]
 }
 
-/// How many saves the file holds, after checking that it holds exactly those.
+/// How many saves the file contains, after checking that it contains exactly those.
 fn saves(path: &Path) -> u64 {
     let state = SqliteState::open(File::open(path).unwrap()).unwrap();
     let kept = state.load("search", Wall(NOW + HOUR)).unwrap();
@@ -124,8 +124,8 @@ fn saves(path: &Path) -> u64 {
     saves
 }
 
-/// The process that is killed. Tells each save after it was taken in, with its time, and each number of saves that it
-/// knows to be committed.
+/// The process that is killed. Prints each save once it is accepted, with its time, and how many saves it knows to be
+/// committed.
 #[test]
 #[ignore = "started and killed by the test below"]
 fn victim() {
@@ -158,7 +158,7 @@ fn victim() {
         for n in first.. {
             match state.save("search", change(n)) {
                 Err(Error::Full) => {
-                    // The machine stood still for seconds: only the agenda's part was left out.
+                    // The machine stalled for seconds. Only the agenda's part was refused.
                     state.flush().unwrap();
                     state.save("search", agenda(n)).unwrap();
                 }
@@ -174,10 +174,10 @@ fn copy(path: &Path, n: u64) -> PathBuf {
     path.with_file_name(format!("copy-{n}.db"))
 }
 
-/// What a victim told before it died.
+/// What a victim printed before it died.
 #[derive(Debug, Default)]
 struct Told {
-    /// Number of the save and when it was taken in, in microseconds.
+    /// Number of each save and when it was accepted, in microseconds.
     saved: Vec<(u64, u64)>,
     committed: u64,
 }
@@ -194,7 +194,7 @@ impl Told {
         }
     }
 
-    /// How long before its end the oldest save was taken in that is missing.
+    /// How long before the end the oldest missing save was accepted.
     fn lost(&self, saves: u64) -> Duration {
         let missing = self.saved.iter().find(|(n, _)| *n > saves);
         let last = self.saved.last();
@@ -216,7 +216,7 @@ fn started(path: &Path, also: &str) -> Child {
         .unwrap()
 }
 
-/// Lets a victim write, kills it `after` its first word (or its start) and says what it told.
+/// Lets a victim write, kills it `after` its first line (or its start) and returns what it printed.
 fn killed(path: &Path, also: &str, speaks_first: bool, after: Duration) -> Told {
     let mut victim = started(path, also);
     let lines = BufReader::new(victim.stdout.take().unwrap()).lines();
@@ -224,7 +224,7 @@ fn killed(path: &Path, also: &str, speaks_first: bool, after: Duration) -> Told 
     let (ends, ended) = sync_channel::<()>(1);
     let listener = thread::spawn(move || {
         let mut told = Told::default();
-        // The last line may be cut.
+        // The last line may be incomplete.
         for line in lines.map_while(Result::ok) {
             told.line(&line);
             if told.saved.len() == 1 {
@@ -261,7 +261,7 @@ fn a_hundred_kills_leave_a_file_that_opens_and_lacks_nothing_committed() {
         }
         let path = directory.path().join("state.db");
         let long = kill % LONG == LONG - 1;
-        // A flush would hasten the commits that a long one is there to wait for.
+        // A long run tests commits that nobody waits for; a flush would speed them up.
         let also = &["", "backup", "flush", "flush backup"][..if long { 2 } else { 4 }];
         let also = also[random.below(also.len() as u64) as usize];
         let (speaks_first, after) = match random.below(8) {
@@ -282,14 +282,14 @@ fn a_hundred_kills_leave_a_file_that_opens_and_lacks_nothing_committed() {
     }
     println!("{total} saves; at most {most_lost:?} before the end were lost");
     assert!(total > 0);
-    // A store that commits too seldom is late at every long kill; a busy machine may stop the writer now and then.
+    // A store that commits too rarely is late at every long kill; a busy machine may delay the writer a few times.
     assert!(
         late <= KILLS / LONG / 2,
         "{late} times more than a second was lost"
     );
 }
 
-/// Checks the backups that were finished, and makes room for the next.
+/// Checks the finished backups, and deletes them.
 fn copies_are_whole(path: &Path, saves: u64) {
     let copies: Vec<PathBuf> = (0..)
         .map(|n| copy(path, n))
@@ -306,7 +306,7 @@ fn copies_are_whole(path: &Path, saves: u64) {
     }
 }
 
-/// SplitMix64: moments that come again with the seed.
+/// SplitMix64: the same seed gives the same timing.
 struct Random(u64);
 
 impl Random {

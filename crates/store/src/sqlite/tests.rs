@@ -360,7 +360,7 @@ fn first_row(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("SELECT count(*) FROM one_row", [], |_| Ok(()))
 }
 
-/// A closed file with so many rows on several pages, and its bytes.
+/// A closed file with this many rows on several pages, and its bytes.
 fn filled(path: &Path) -> Vec<u8> {
     let (file, aside) = File::open_expendable(path, ONE, first_row).unwrap();
     assert!(aside.is_none(), "{aside:?}");
@@ -401,7 +401,7 @@ fn a_damaged_file_that_may_be_lost_is_set_aside_and_made_anew() {
                 assert_eq!(aside.to, bad_name);
                 let kept = fs::read(&bad_name).unwrap();
                 assert_eq!(kept.len(), bytes.len(), "{what}");
-                // The look itself counts in the head.
+                // Opening the file changes a counter in its header.
                 let rest = 100.min(bytes.len());
                 assert!(kept[rest..] == bytes[rest..], "{what}");
                 assert!(rows(&file).is_empty(), "{what}");
@@ -409,7 +409,7 @@ fn a_damaged_file_that_may_be_lost_is_set_aside_and_made_anew() {
                 assert_eq!(rows(&file), [-1], "{what}");
             }
             None => {
-                // What nobody has to read may be damaged unseen, and SQLite takes a file of a few bytes for a new one.
+                // Damage goes unnoticed where nothing is read, and SQLite takes a file of a few bytes for a new one.
                 let unseen = what.starts_with("head") || bytes.len() + 1 == good.len();
                 assert!(unseen || bytes.len() < 512, "{what}");
                 file.write_blocking(insert(-1)).unwrap();

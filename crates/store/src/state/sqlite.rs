@@ -71,7 +71,8 @@ impl SqliteState {
         })
     }
 
-    /// Makes sure that a write which takes the batch is queued. Called with `waiting` locked, so that only one is.
+    /// Makes sure that a write which takes the batch is queued. Called with `waiting` locked, so that only one is; lock
+    /// order: `waiting`, then the file's queue.
     fn queue(&self, waiting: &mut Waiting) -> Result<(), Error> {
         if waiting.queued {
             return Ok(());

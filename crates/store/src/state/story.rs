@@ -1,4 +1,4 @@
-//! One story, told to every implementation of [`State`].
+//! The same tests, as one story, for every implementation of [`State`].
 
 use std::{sync::Arc, time::Duration};
 
@@ -70,11 +70,11 @@ fn memory_tells_the_story() {
 fn sqlite_tells_the_story() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state.db");
-    // Each chapter finds the file as the one before it left it, without a flush.
+    // Each chapter finds the file as the previous one left it, without a flush.
     story(|| Arc::new(SqliteState::open(File::open(&path).unwrap()).unwrap()));
 }
 
-/// `reopen` stands for a restart. Handles of the run before are dropped by then.
+/// `reopen` acts as a restart. The handles of the previous run are dropped by then.
 fn story<S: State>(reopen: impl Fn() -> Arc<S>) {
     nothing_is_kept_at_first(&*reopen());
     rows_come_back_whole(&reopen);
@@ -155,7 +155,7 @@ fn the_agenda_is_put_and_taken<S: State>(reopen: &impl Fn() -> Arc<S>) {
     let kept = state.load("agenda", NOW).unwrap();
     assert_eq!(ids(&kept), [3, 2, 1, u64::MAX], "by due time, then number");
     assert_eq!(kept.agenda[3], one);
-    // A restart numbers anew, in one save: what was 3 is 1 now.
+    // A restart gives new numbers, in one save: what was 3 is now 1.
     let taken = ids(&kept).into_iter().map(Change::Taken);
     state
         .save("agenda", taken.chain([put(1, 1)]).collect())
@@ -208,7 +208,7 @@ fn starts_add_up_and_end<S: State>(reopen: &impl Fn() -> Arc<S>) {
     assert_eq!(at(after(HOUR + 1)), day);
     assert_eq!(at(after(24 * HOUR)), day[1..]);
     assert_eq!(at(after(24 * HOUR + 2)), []);
-    // A later start makes room by deleting those of the day before.
+    // A later start deletes those that are more than a day old.
     state
         .save("starts", vec![started("a", start(after(25 * HOUR), 1))])
         .unwrap();
@@ -341,7 +341,7 @@ fn upstreams_long_gone_are_forgotten<S: State>(reopen: &impl Fn() -> Arc<S>) {
     let many = (0..150).map(|n| up(&format!("many {n}"), gone(after(0))));
     state.save("many", many.collect()).unwrap();
     state.save("gone", vec![up("back", failures(0))]).unwrap();
-    // Others may be gone from earlier chapters.
+    // Earlier chapters may have left other upstreams that are gone.
     state.forget(NOW).unwrap();
     let later = after(1 + i64::try_from(month.as_nanos()).unwrap());
     assert_eq!(state.forget(later.before(month)).unwrap(), 151);
@@ -350,7 +350,7 @@ fn upstreams_long_gone_are_forgotten<S: State>(reopen: &impl Fn() -> Arc<S>) {
     let kept = state.load("gone", NOW).unwrap();
     assert_eq!(names(&kept), ["back", "here", "lately"]);
     assert_eq!(ids(&kept), [2]);
-    // It comes back with nothing of its past.
+    // It comes back without its past.
     state.save("gone", vec![up("gone", failures(0))]).unwrap();
     assert_eq!(state.load("gone", NOW).unwrap().upstreams[1].starts, []);
 }

@@ -1,4 +1,4 @@
-//! What only the state in a file can do: wait, fail, hold strange rows, come from an older Weir.
+//! What only the state in a file can do: wait, fail, contain strange rows, come from an older Weir.
 
 use std::{fs, path::PathBuf, sync::mpsc};
 
@@ -348,7 +348,7 @@ fn a_backup_under_load_is_a_state_that_there_was() {
                 let start = start(after(n.into()), 1);
                 let row = Change::Scheduled(entry(n.into(), "a", NOW));
                 opened.save(vec![up("a", failures(n)), started("a", start), row]);
-                // As fast as the disk, so that the copy is of many small commits and not of one large one.
+                // As fast as the disk, so that the copy contains many small commits and not one large one.
                 opened.state.flush().unwrap();
             }
         });
