@@ -1,12 +1,12 @@
-//! Weir under siege, with figures: thousands of connections of one address and of twenty sit there (idle, with slow
-//! heads, with slow bodies), while eight clients of other addresses ask both listeners.
+//! Weir under siege, with figures: one address, then twenty, hold thousands of connections (idle, with slow
+//! heads, with slow bodies), while eight clients at other addresses call both listeners.
 //!
 //!     cargo build --release -p weir
 //!     cargo run --release -p weir --example siege -- target/release/weir [CONNECTIONS] [SECONDS]
 //!
-//! Needs root: it makes network namespaces of its own, and ends with them. Each attack is measured against the same
-//! clients without it, in turns; the exit code says whether at least 99 % of their requests were answered and
-//! they got through at least 0.8 of their requests.
+//! Needs root, because it makes its own network namespaces. Each attack is compared with the same clients without it,
+//! in turns; the exit code says whether at least 99 % of their requests were answered and they made at least 0.8 times
+//! as many.
 
 #![expect(clippy::print_stdout, reason = "a program for people who measure")]
 
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// In turns, alone and under attack: machines are noisy, and a median of several is less so.
+/// Alternates between runs alone and under attack: machines are noisy, and a median of several is less so.
 const TURNS: usize = 3;
 
 fn measure(field: &Field, attack: Attack, time: Duration) -> bool {
@@ -95,7 +95,7 @@ fn measure(field: &Field, attack: Attack, time: Duration) -> bool {
     answered >= 0.99 && ratio >= 0.8
 }
 
-/// Each connection is a file here, too.
+/// Each connection is an open file in this process too.
 fn allow_files() {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit {

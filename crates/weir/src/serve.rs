@@ -141,6 +141,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         () = signals.stop() => tracing::warn!("stopped at once"),
     }
     fronts.close();
+    // Last, because fronts write to it until they are closed.
     state.close();
     Ok(code)
 }

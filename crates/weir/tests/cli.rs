@@ -1,4 +1,4 @@
-//! The built binary: what it prints where, and how it ends.
+//! The built binary: what it prints where, and its exit codes.
 
 use std::path::Path;
 use std::process::{Command, Output};

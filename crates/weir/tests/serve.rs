@@ -1,4 +1,4 @@
-//! The running binary: what it prints, how it is told things, how it stops and starts again.
+//! The running binary: what it prints, how it reloads, stops and starts again.
 
 #![expect(
     clippy::unwrap_used,
@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// Far beyond what anything here takes: only a hang reaches it.
+/// Far longer than anything here takes: only a hang reaches it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running Weir; killed when dropped.
@@ -112,7 +112,7 @@ impl Weir {
         );
     }
 
-    /// Waits for the end and gives its status with all that was printed.
+    /// Waits for the end and returns the status with everything that was printed.
     fn end(mut self) -> (ExitStatus, String) {
         let status = self.child.wait().unwrap();
         while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
@@ -129,7 +129,7 @@ impl Drop for Weir {
     }
 }
 
-/// The status of the overview asked for with this key.
+/// The status of the overview, requested with this key.
 fn status_with_key(address: SocketAddr, key: &str) -> u16 {
     let answer = ask(address, "GET /", key);
     answer.split(' ').nth(1).unwrap().parse().unwrap()
@@ -212,12 +212,12 @@ fn a_second_signal_stops_at_once() {
         "drain: 1h\nweb: { limits: { request_timeout: 2h } }\n",
     );
     let (mut weir, address) = Weir::start(dir.path(), &["--log-level", "debug"]);
-    // A request that never ends: its body does not come.
+    // A request that never ends, because its body does not come.
     let mut stuck = TcpStream::connect(address).unwrap();
     let head = "POST /sign-in HTTP/1.1\r\nHost: weir\r\nExpect: 100-continue\r\n\
                 Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\n";
     write!(stuck, "{head}").unwrap();
-    // Asked for the body, so the request is under way.
+    // Weir asks for the body, so the request is under way.
     let mut answer = [0; 12];
     stuck.set_read_timeout(Some(PATIENCE)).unwrap();
     stuck.read_exact(&mut answer).unwrap();

@@ -117,6 +117,7 @@ impl Running {
     /// Reads everything again and applies it. After any mistake everything stays as it is, and all
     /// mistakes are returned; either way they are logged too.
     fn read_again(&self) -> Result<Changes, Vec<String>> {
+        // Held to the end: two reloads at once (a signal and a page) must not mix.
         let mut inner = self.0.lock();
         let new = match load(&inner.sources) {
             Ok(new) => new,

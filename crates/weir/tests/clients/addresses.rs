@@ -1,4 +1,4 @@
-//! Hosts with several addresses: a client hears from the address that it asked, or not at all.
+//! Hosts with several addresses: the reply comes from the address that the client called, or the client drops it.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, UdpSocket};
@@ -43,7 +43,7 @@ impl Asker {
         Self { socket, address }
     }
 
-    /// Sends a request of this action and gives what follows action and transaction in its reply.
+    /// Sends a request with this action and returns the reply without action and transaction.
     fn ask(&self, connection: [u8; 8], action: u32, rest: &[u8], expected: u32) -> Vec<u8> {
         let head = [&connection[..], &action.to_be_bytes(), b"same"].concat();
         let packet = [&head, rest].concat();
@@ -64,7 +64,7 @@ impl Asker {
         id.try_into().expect("a connection id")
     }
 
-    /// Whether anything at all comes from the address it asks.
+    /// Whether any reply comes from the address it calls.
     fn hears(&self) -> bool {
         let magic = 0x0417_2710_1980_u64.to_be_bytes();
         let packet = [&magic[..], &CONNECT.to_be_bytes(), b"same"].concat();
@@ -146,11 +146,11 @@ fn each_address_of_the_host_answers_from_itself() {
     for (address, hash) in asked.into_iter().zip(1..) {
         let asker = Asker::new(&host, address);
         let id = asker.connect();
-        // Held until the upstream has named its peer.
+        // Held until the upstream has answered with its peer.
         let reply = asker.ask(id, ANNOUNCE, &announce(hash), ANNOUNCE);
         let peer = if address.is_ipv4() { 6 } else { 18 };
         assert_eq!(reply.len(), 12 + peer, "{address} was not held");
-        // Nothing is held any more.
+        // Nothing is held back any more.
         asker.ask(id, ANNOUNCE, &announce(hash), ANNOUNCE);
         let counts = asker.ask(id, SCRAPE, &[hash; 20], SCRAPE);
         assert_eq!(counts.len(), 12, "{address}");
@@ -160,8 +160,7 @@ fn each_address_of_the_host_answers_from_itself() {
     answers.join().expect("every announce went on");
 }
 
-/// Where replies need not be told their address, they leave from the right one all the same, and they are told as soon as
-/// there is a choice.
+/// With a single address, replies need not be sent from a chosen one; as soon as there are two, they must be.
 #[test]
 fn a_host_with_one_address_answers_from_it_also_when_another_comes() {
     let network = Network::with_one_address();
@@ -176,13 +175,13 @@ fn a_host_with_one_address_answers_from_it_also_when_another_comes() {
         let address = address.parse().expect("an address");
         Asker::at_home(address).connect();
     }
-    // As a VPN does that takes the way to the client over.
+    // Like a VPN that takes over the route to the client.
     network.change("addr add 10.98.0.250/32 dev hub");
     network.change("route replace 10.98.0.0/24 dev hub src 10.98.0.250");
     network.change("addr add 2001:db8:98::fa/64 dev hub nodad");
     network.change("-6 addr change 2001:db8:98::1/64 dev hub nodad preferred_lft 0");
     for address in ["10.98.0.250", "2001:db8:98::fa"] {
-        // One that was not known at the start.
+        // An address that did not exist at the start.
         Asker::new(&host, address.parse().expect("an address")).connect();
     }
     for address in [IpAddr::from(Network::V4), Network::V6.into()] {

@@ -1,11 +1,11 @@
-//! What a tracker, Weir or another, tells anybody who asks over HTTP.
+//! What a tracker, Weir or another, answers over HTTP.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpStream};
 
 use crate::{PATIENCE, Torrent};
 
-/// What a scrape says of a swarm.
+/// What a scrape says about a swarm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) complete: u32,
@@ -13,7 +13,7 @@ pub(crate) struct Counts {
     pub(crate) incomplete: u32,
 }
 
-/// The port of the leecher that asks; nobody is there.
+/// The port of the leecher that asks; nothing listens there.
 const PORT: u16 = 9;
 
 pub(crate) fn scrape(tracker: SocketAddr, torrent: &Torrent) -> Counts {
@@ -27,7 +27,7 @@ pub(crate) fn scrape(tracker: SocketAddr, torrent: &Torrent) -> Counts {
     }
 }
 
-/// The peers that a leecher is told, sorted and without itself; it does not take part afterwards.
+/// The peers that a leecher is given, sorted and without itself; it leaves the swarm afterwards.
 pub(crate) fn peers(tracker: SocketAddr, torrent: &Torrent) -> Vec<SocketAddr> {
     let body = announce(tracker, torrent, PORT, "started");
     announce(tracker, torrent, PORT, "stopped");
@@ -43,14 +43,14 @@ pub(crate) fn peers(tracker: SocketAddr, torrent: &Torrent) -> Vec<SocketAddr> {
         let port = u16::from_be_bytes([peer[16], peer[17]]);
         SocketAddrV6::new(Ipv6Addr::from(ip), port, 0, 0).into()
     });
-    // Some trackers name the asker too.
+    // Some trackers include the client itself.
     let others = v4.chain(v6).filter(|peer: &SocketAddr| peer.port() != PORT);
     let mut peers: Vec<SocketAddr> = others.collect();
     peers.sort();
     peers
 }
 
-/// Announces a leecher of this host; gives the answer.
+/// Announces a leecher on this host; returns the answer.
 pub(crate) fn announce(tracker: SocketAddr, torrent: &Torrent, port: u16, event: &str) -> Vec<u8> {
     let target = format!(
         "/announce?info_hash={}&peer_id=-XX0000-abcdefg{port:05}&port={port}&uploaded=0&downloaded=0&left=1&compact=1\

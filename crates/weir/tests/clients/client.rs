@@ -1,4 +1,4 @@
-//! The clients: how each is told to use nothing but the tracker, and how it is stopped so that it says goodbye.
+//! The clients: how each is set up to use only the tracker, and how it is stopped so that it announces `stopped`.
 
 use std::env;
 use std::fs::{self, File};
@@ -21,10 +21,10 @@ pub(crate) enum Program {
     Transmission,
 }
 
-/// The port for peers, of every client: each is alone on its host.
+/// The peer port of every client; each is alone on its host.
 pub(crate) const PORT: u16 = 6881;
 
-/// The port on which transmission and qBittorrent take orders from their own host.
+/// The port on which transmission and qBittorrent take commands from their own host.
 const ORDERS: u16 = 9091;
 
 const LIBTORRENT: &str = include_str!("libtorrent.py");
@@ -38,12 +38,12 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Starts a client that has the file already.
+    /// Starts a client that already has the file.
     pub(crate) fn seed(program: Program, host: Host, torrent: &Torrent, tracker: &str) -> Self {
         Self::start(program, host, torrent, tracker, true)
     }
 
-    /// Starts a client that has nothing of it.
+    /// Starts a client that does not have the file.
     pub(crate) fn leech(program: Program, host: Host, torrent: &Torrent, tracker: &str) -> Self {
         Self::start(program, host, torrent, tracker, false)
     }
@@ -118,20 +118,20 @@ impl Client {
         tail(&path.join("log")) + &tail(&path.join(RTORRENT_LOG))
     }
 
-    /// Asks it to stop in the way that makes it tell its tracker.
+    /// Stops it in a way that makes it tell its tracker.
     pub(crate) fn stop(&self) {
         match self.program {
-            // Ended by a signal alone, version 3.00 says no goodbye over HTTP.
+            // Stopped by a signal alone, version 3.00 does not announce `stopped` over HTTP.
             Program::Transmission => self.transmission_order("torrent-stop", ""),
             Program::Aria2 | Program::Rtorrent => signal(&self.child, "INT"),
             Program::Libtorrent | Program::Qbittorrent => signal(&self.child, "TERM"),
         }
     }
 
-    /// Gives transmission an order and waits until it obeys.
+    /// Sends transmission a command and waits until it has carried it out.
     fn transmission_order(&self, method: &str, arguments: &str) {
         let body = format!(r#"{{"method":"{method}","arguments":{{{arguments}}}}}"#);
-        // Its token, once it has refused an order that came without.
+        // Its token, which it sends when it refuses a command without one.
         let mut header = "Accept: */*".to_owned();
         let mut last = String::new();
         let obeyed = reached(|| {
@@ -211,7 +211,7 @@ fn libtorrent(host: &Host, path: &Path) -> Command {
         .args(["-c", LIBTORRENT])
         .arg(path.join("weir.torrent"))
         .arg(path.join("files"));
-    // It announces from each address it listens on.
+    // It announces from each address that it listens on.
     command.args(host.v4.map(|v4| format!("{v4}:{PORT}")));
     command.args(host.v6.map(|v6| format!("[{v6}]:{PORT}")));
     command
@@ -259,7 +259,7 @@ fn rtorrent(host: &Host, path: &Path) -> Command {
 const RTORRENT_LOG: &str = "rtorrent.log";
 
 fn rtorrent_rc(path: &Path) -> String {
-    // With a last look at all pieces (`pieces.hash.on_completion`) it tells the tracker nothing when it is done.
+    // If it checks all pieces at the end (`pieces.hash.on_completion`), it does not announce `completed`.
     format!(
         "system.daemon.set = true
 directory.default.set = {}

@@ -1,8 +1,8 @@
-//! Real clients and the real Weir: they find each other through its tracker, for there is no other way, and finish
+//! Real clients and the real Weir: they find each other through its tracker, because there is no other way, and finish
 //! a download.
 //!
-//! Some pairs are not here for reasons of the clients. aria2 sends a second bitfield, at which rtorrent hangs up;
-//! rtorrent takes the IPv6 peers of a UDP reply for IPv4 ones, and aria2 asks UDP trackers over IPv4 alone.
+//! Some pairs are missing because of the clients: aria2 sends a second bitfield, at which rtorrent hangs up;
+//! rtorrent takes the IPv6 peers of a UDP reply for IPv4 ones, and aria2 calls UDP trackers over IPv4 only.
 
 mod addresses;
 mod asking;
@@ -32,10 +32,10 @@ use self::tracker::By::{self, HttpName, HttpV4, HttpV6, UdpV4, UdpV6};
 use self::tracker::Weir;
 use self::upstream::Upstream;
 
-/// Far beyond what any step here takes, also on a busy machine.
+/// Far longer than any step here takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// Waits for something that other programs bring about.
+/// Waits for something that other programs do.
 #[expect(
     clippy::disallowed_methods,
     reason = "other programs keep real time, and nothing tells when they are done"
@@ -65,11 +65,11 @@ fn tail(file: &Path) -> String {
     lines.into_iter().rev().collect::<Vec<_>>().join("\n")
 }
 
-/// One swarm at one Weir. Dropped in this order: the network outlives who is in it.
+/// One swarm at one Weir. Dropped in this order: the network outlives the programs in it.
 struct Meeting {
     clients: Vec<Client>,
     weir: Weir,
-    /// Who hears of Weir's clients.
+    /// Trackers that Weir forwards to.
     upstreams: Vec<Upstream>,
     torrent: Torrent,
     network: Network,
@@ -87,14 +87,14 @@ impl Meeting {
         }
     }
 
-    /// Brings in a client that has the file.
+    /// Adds a client that has the file.
     fn seeder(&mut self, program: Program, families: Families, by: By) {
         let host = self.network.host(families);
         let client = Client::seed(program, host, &self.torrent, &by.url());
         self.clients.push(client);
     }
 
-    /// Brings in a client that wants the file, and waits until it has it.
+    /// Adds a client that wants the file, and waits until it has it.
     fn leecher(&mut self, program: Program, families: Families, by: By) {
         let host = self.network.host(families);
         let client = Client::leech(program, host, &self.torrent, &by.url());
@@ -111,7 +111,7 @@ impl Meeting {
         });
     }
 
-    /// Where these clients are reached, IPv4 first.
+    /// The addresses of these clients, IPv4 first.
     fn addresses(&self, clients: &[usize]) -> Vec<SocketAddr> {
         let hosts = || clients.iter().map(|number| &self.clients[*number].host);
         let v4 = hosts().filter_map(|host| host.v4).map(IpAddr::from);
@@ -148,7 +148,7 @@ impl Meeting {
     }
 }
 
-/// A seeder and a leecher meet, the file changes hands, and each is counted until it leaves.
+/// A seeder and a leecher meet, the file is transferred, and each is counted until it leaves.
 fn meet(
     families: Families,
     (seeder, seeds_by): (Program, By),
@@ -164,7 +164,7 @@ fn meet(
         downloaded: 1,
         incomplete: 0,
     };
-    // A regular announce of a seeder may come before the one that says `completed`.
+    // A regular announce as a seeder may come before the one with `completed`.
     meeting.wait("the download is counted", |meeting| {
         meeting.counts() == expected
     });
@@ -237,7 +237,7 @@ fn a_dual_stack_seeder_serves_a_leecher_of_each_family() {
     });
 }
 
-/// transmission announces from one address and names the other.
+/// transmission announces from one address and gives the other as a parameter.
 #[test]
 fn a_seeder_that_names_its_ipv6_address_serves_a_leecher_without_ipv4() {
     let mut meeting = Meeting::new();

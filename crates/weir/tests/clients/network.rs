@@ -1,8 +1,8 @@
-//! A network of its own for one test: Weir's host in the middle, a host for each client around it.
+//! A separate network for one test: Weir's host in the middle, one host per client around it.
 //!
-//! Every host is a network namespace, tied to Weir's by a bridge. So each client has its own addresses, fixed ports
-//! never meet those of another test, and nothing reaches a network outside. Weir's host has several addresses in each
-//! family, and clients know one that a route would not choose: what leaves from another one, they drop.
+//! Every host is a network namespace, connected to Weir's by a bridge. So each client has its own addresses, fixed ports
+//! do not collide with those of another test, and nothing reaches an outside network. Weir's host has several addresses
+//! in each family, and clients know one that routing would not choose: they drop replies from any other.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -14,7 +14,7 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// A name that leads every host to both addresses of Weir.
+/// A name that resolves to both addresses of Weir on every host.
 pub(crate) const NAME: &str = "tracker.example";
 
 /// Which addresses a host has.
@@ -25,7 +25,7 @@ pub(crate) enum Families {
     Both,
 }
 
-/// Weir's host. The thread that made it lives there: what it connects to and starts is in this network.
+/// Weir's host. The thread that created it is inside: whatever it connects to or starts is in this network.
 pub(crate) struct Network {
     hub: Space,
     hosts: Cell<u8>,
@@ -45,12 +45,12 @@ impl Network {
     /// Where Weir's own calls come from.
     pub(crate) const FROM_V4: Ipv4Addr = v4(250);
     pub(crate) const FROM_V6: Ipv6Addr = v6(250);
-    /// On the link alone.
+    /// Link-local.
     pub(crate) const LINK: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x98);
 
     pub(crate) fn new() -> Self {
         let network = Self::with_one_address();
-        // The first one given is what routes choose, of IPv4; of IPv6, the one that is not going out of use.
+        // Routing prefers the first IPv4 address added, and the IPv6 address that is not deprecated.
         network.change(&format!("addr del {}/24 dev hub", Self::V4));
         network.change(&format!("addr del {}/64 dev hub", Self::V6));
         let hub = &network.hub;
@@ -65,11 +65,11 @@ impl Network {
         network
     }
 
-    /// With no other addresses on Weir's host than those that clients know.
+    /// With only those addresses on Weir's host that clients know.
     pub(crate) fn with_one_address() -> Self {
         let hub = Space::new();
-        // Without an address of its own a bridge takes over those of its ports, and with each new host a packet on
-        // its way to the old one is lost.
+        // Without its own MAC address, a bridge uses those of its ports. It would change with each new host, and
+        // packets on their way to the old one would be lost.
         hub.ip("link add hub address 02:00:00:00:98:01 type bridge");
         hub.ip("link set hub addrgenmode none up");
         hub.give("hub", Some(Self::V4), Some(Self::V6));
@@ -80,12 +80,12 @@ impl Network {
         }
     }
 
-    /// Changes Weir's host by `ip`.
+    /// Changes Weir's host with `ip`.
     pub(crate) fn change(&self, words: &str) {
         self.hub.ip(words);
     }
 
-    /// A new host beside Weir's.
+    /// A new host next to Weir's.
     pub(crate) fn host(&self, families: Families) -> Host {
         let number = self.hosts.get() + 1;
         self.hosts.set(number);
@@ -103,11 +103,11 @@ impl Network {
         if v6.is_some() {
             space.ip(&format!("addr add fe80::{number}/64 dev net nodad"));
         }
-        // Some programs believe in a family only where it leads out.
+        // Some programs use a family only if it has a default route.
         if v4.is_some() {
             space.ip(&format!("route add default via {}", Self::V4));
         } else {
-            // Leads nowhere. Where there is no IPv4 at all, transmission cannot even open a port to its own host.
+            // Leads nowhere. Without any IPv4, transmission cannot even open a port for its own host.
             space.ip("addr add 192.0.2.1/32 dev lo");
         }
         if v6.is_some() {
@@ -133,12 +133,12 @@ impl Host {
         self.space.enter()
     }
 
-    /// Connects to a port that is open to this host alone.
+    /// Connects to a port that is open only on this host.
     pub(crate) fn connect(&self, port: u16) -> io::Result<TcpStream> {
         self.visit(|| TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))))
     }
 
-    /// A socket of this host that takes packets from this address of Weir's host and from no other.
+    /// A socket on this host that accepts packets only from this address of Weir's host.
     pub(crate) fn asks(&self, address: IpAddr, port: u16) -> io::Result<UdpSocket> {
         self.visit(|| {
             let (any, link) = match address {
@@ -167,23 +167,23 @@ impl Host {
     }
 }
 
-/// From the addresses set aside for the inside of networks.
+/// A private address.
 const fn v4(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 98, 0, number)
 }
 
-/// From the addresses set aside for examples: clients take those for real ones, unlike private ones.
+/// An address reserved for documentation: unlike private ones, clients treat it as a real one.
 const fn v6(number: u8) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0x98, 0, 0, 0, 0, number as u16)
 }
 
-/// Namespaces of network and mounts, there as long as the process that keeps them. That one ends with its input, so
-/// even a test that is killed leaves nothing behind.
+/// Network and mount namespaces, which exist as long as the process that holds them. That process ends when its input
+/// closes, so even a test that is killed leaves nothing behind.
 struct Space {
     keeper: Child,
 }
 
-/// Gives the space its own names of hosts.
+/// Gives the namespace its own hosts file.
 const KEEP: &str = r#"
 mount -t tmpfs hosts /mnt && printf '%s\n' "$@" > /mnt/hosts && mount --bind /mnt/hosts /etc/hosts && echo there
 exec cat
@@ -250,7 +250,7 @@ impl Space {
             self.ip(&format!("addr add {v4}/24 dev {link}"));
         }
         if let Some(v6) = v6 {
-            // Usable at once: nobody else is there to have it already.
+            // Usable at once, because nobody else can have it (no duplicate address detection).
             self.ip(&format!("addr add {v6}/64 dev {link} nodad"));
         }
     }

@@ -1,4 +1,4 @@
-//! Weir under siege: connections of a few addresses that only sit there, while clients of other addresses ask.
+//! Weir under siege: a few addresses hold connections that do nothing, while clients at other addresses send requests.
 //!
 //! Used by a small test here and by the example `siege`, which prints figures of a large one.
 
@@ -21,17 +21,17 @@ use tokio::time::{sleep, timeout};
 
 use crate::network::{Families, Host, Network};
 
-/// Where Weir is asked.
+/// Where Weir is called.
 const TRACKER: SocketAddr = SocketAddr::new(IpAddr::V4(Network::V4), 6969);
 const WEB: SocketAddr = SocketAddr::new(IpAddr::V4(Network::V4), 7070);
-/// A request that takes longer has failed.
+/// A request that takes longer counts as failed.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A sitter that was shown out comes back after this time.
+/// An attacker whose connection was closed comes back after this time.
 const AGAIN: Duration = Duration::from_secs(5);
-/// What a slow sender lets pass between two bytes.
+/// The pause of a slow sender between two bytes.
 const DRIP: Duration = Duration::from_secs(2);
 
-/// How an attacker sits there.
+/// How an attacker holds its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sits {
     Idle,
@@ -42,7 +42,7 @@ pub(crate) enum Sits {
 impl Sits {
     pub(crate) const ALL: [Self; 3] = [Self::Idle, Self::SlowHead, Self::SlowBody];
 
-    /// What it sends at once.
+    /// What it sends first.
     fn begins(self) -> &'static [u8] {
         match self {
             Self::Idle => b"",
@@ -54,7 +54,7 @@ impl Sits {
     }
 }
 
-/// Who sits there.
+/// What the attackers do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attack {
     pub(crate) sits: Sits,
@@ -63,12 +63,12 @@ pub(crate) struct Attack {
     pub(crate) connections: usize,
 }
 
-/// What became of the requests of honest clients.
+/// The results of honest clients.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
     pub(crate) right: AtomicUsize,
     pub(crate) wrong: AtomicUsize,
-    /// Kept connections that were gone when they were to be used again.
+    /// Kept connections that were closed when they should have been reused.
     pub(crate) reopened: AtomicUsize,
 }
 
@@ -87,7 +87,7 @@ struct Running {
 }
 
 impl Field {
-    /// Starts `weir` with so many connections of each listener, `None` for the default.
+    /// Starts `weir` with this many connections per listener, `None` for the default.
     pub(crate) fn new(weir: &Path, connections: Option<u32>) -> Self {
         let network = Network::new();
         let (honest, attacker) = (network.host(Families::V4), network.host(Families::V4));
@@ -139,7 +139,8 @@ impl Field {
         }
     }
 
-    /// Lets honest clients ask, `rounds` times each or for some time, while others sit there; says how long they took.
+    /// Lets honest clients send requests, a number of rounds each or for some time, during an attack; returns how long
+    /// they took.
     pub(crate) fn run(&self, attack: Option<Attack>, until: Until) -> (Arc<Asked>, Duration) {
         let asked = Arc::new(Asked::default());
         let (over, seated) = (AtomicBool::new(false), Arc::new(AtomicUsize::new(0)));
@@ -175,7 +176,7 @@ impl Field {
         self.weir.log()
     }
 
-    /// Counters of connections that had to go.
+    /// Counters of connections that were closed to make room.
     pub(crate) fn ended(&self) -> HashMap<String, u64> {
         let metrics = on_this_thread(async {
             let mut stream = TcpStream::connect(("127.0.0.1", 7070)).await.ok()?;
@@ -209,7 +210,7 @@ impl Drop for Running {
     }
 }
 
-/// Honest clients, each with an address of its own.
+/// Honest clients, each with its own address.
 const HONEST: u8 = 8;
 /// Addresses that attackers may have.
 const MOST_ATTACKERS: u8 = 20;
@@ -255,7 +256,7 @@ async fn sit(attack: Attack, over: &AtomicBool, seated: &Arc<AtomicUsize>) {
     sitters.shutdown().await;
 }
 
-/// One connection, until it is shown out.
+/// One connection, until it is closed.
 async fn sit_down(sits: Sits, from: Ipv4Addr, to: SocketAddr, seated: Option<&AtomicUsize>) {
     let connected = connect(from, to).await;
     if let Some(seated) = seated {
@@ -282,7 +283,7 @@ async fn sit_down(sits: Sits, from: Ipv4Addr, to: SocketAddr, seated: Option<&At
     }
 }
 
-/// When honest clients have asked enough.
+/// When honest clients stop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Until {
     Rounds(usize),
@@ -313,7 +314,7 @@ async fn ask_all(asked: &Arc<Asked>, until: Until) -> Duration {
     start.elapsed()
 }
 
-/// One that asks both listeners in turn, on a connection that it keeps and on new ones.
+/// A client that calls both listeners in turn, on a kept connection and on new ones.
 struct Client {
     from: Ipv4Addr,
     kept: [Option<TcpStream>; 2],
@@ -366,14 +367,14 @@ impl Client {
             if !had {
                 return false;
             }
-            // Any client opens another one where a kept connection is gone.
+            // Like any client, it opens a new connection if a kept one is closed.
             asked.reopened.fetch_add(1, Ordering::Relaxed);
         }
         false
     }
 }
 
-/// Asks once; gives the connection back if the answer is right.
+/// Sends one request; returns the connection if the answer is right.
 async fn exchange(mut stream: TcpStream, target: &str, keeps: bool) -> Option<TcpStream> {
     let connection = if keeps { "keep-alive" } else { "close" };
     let request =

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use sha1::{Digest, Sha1};
 
-/// Several pieces, the last of them short.
+/// Several pieces, of which the last is shorter.
 const LENGTH: usize = 700_001;
 const PIECE: usize = 64 * 1024;
 
@@ -34,7 +34,7 @@ impl Torrent {
         )
         .into_bytes();
         info.extend(pieces);
-        // Clients use neither the DHT nor each other to find peers of a private torrent (BEP 27).
+        // Clients use neither the DHT nor peer exchange for a private torrent (BEP 27).
         info.extend(b"7:privatei1ee");
         Self {
             content,
@@ -43,7 +43,7 @@ impl Torrent {
         }
     }
 
-    /// The file with its description, for a client that is to announce to `tracker`.
+    /// The `.torrent` file, for a client that should announce to `tracker`.
     pub(crate) fn file(&self, tracker: &str) -> Vec<u8> {
         let mut file = format!("d8:announce{}:{tracker}4:info", tracker.len()).into_bytes();
         file.extend(&self.info);

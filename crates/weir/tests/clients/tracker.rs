@@ -1,4 +1,4 @@
-//! Weir itself, and what it knows of a swarm.
+//! Weir itself, and what it knows about a swarm.
 
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,20 +10,20 @@ use crate::asking::{self, Counts};
 use crate::network::{NAME, Network};
 use crate::{Torrent, reached, signal, tail};
 
-/// The port of every tracker, for HTTP and UDP, which is also where Weir listens by default: each is alone on its host.
+/// The port of every tracker, for HTTP and UDP, which is also Weir's default; each is alone on its host.
 pub(crate) const PORT: u16 = 6969;
 
-/// Where it is asked from its own host.
+/// Where it is called from its own host.
 const ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), PORT);
 
-/// How Weir or another tracker is reached.
+/// How clients reach Weir or another tracker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     HttpV4,
     HttpV6,
     UdpV4,
     UdpV6,
-    /// By a name, so that a client takes the family it has, or both.
+    /// By a name, so that a client uses the family it has, or both.
     HttpName,
 }
 
@@ -52,8 +52,8 @@ pub(crate) struct Weir {
 }
 
 impl Weir {
-    /// Starts it on the network's own host, on all addresses as by default, with these settings of its tracker, and
-    /// waits until clients may come.
+    /// Starts it on the network's own host, on all addresses as by default, with these tracker settings, and
+    /// waits until it is ready for clients.
     pub(crate) fn start(_: &Network, settings: &str) -> Self {
         let directory = TempDir::new().expect("a temporary directory");
         let path = directory.path();
@@ -85,12 +85,12 @@ impl Weir {
         tail(&self.directory.path().join("log"))
     }
 
-    /// Who takes part, as anybody may ask.
+    /// The counts of a swarm, by a scrape.
     pub(crate) fn scrape(&self, torrent: &Torrent) -> Counts {
         asking::scrape(ADDRESS, torrent)
     }
 
-    /// The peers that a leecher is told, sorted; it does not take part afterwards.
+    /// The peers that a leecher is given, sorted; it leaves the swarm afterwards.
     pub(crate) fn peers(&self, torrent: &Torrent) -> Vec<SocketAddr> {
         asking::peers(ADDRESS, torrent)
     }
@@ -100,7 +100,7 @@ impl Weir {
         signal(&self.child, "TERM");
     }
 
-    /// Whether it stopped, and in peace.
+    /// Whether it stopped without an error.
     pub(crate) fn has_stopped(&mut self) -> bool {
         let ended = self.child.try_wait().expect("it is our child");
         ended.is_some_and(|status| status.success())

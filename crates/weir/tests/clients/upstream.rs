@@ -1,7 +1,7 @@
-//! Real trackers to which Weir sends its clients' announces on: the seeder knows only such a tracker, the leecher
+//! Real trackers to which Weir forwards its clients' announces: the seeder knows only such a tracker, the leecher
 //! knows only Weir.
 //!
-//! What is not here is for reasons of the trackers: Debian's opentracker knows IPv4 alone, and npm's tracker tells no
+//! Some cases are missing because of the trackers: Debian's opentracker supports only IPv4, and npm's tracker gives no
 //! IPv6 peers over UDP.
 
 use std::fs::{self, File, Permissions};
@@ -22,7 +22,7 @@ use crate::{
     tail,
 };
 
-/// Somebody else's tracker.
+/// A tracker by somebody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tracker {
     Npm,
@@ -34,7 +34,7 @@ const NPM: &str = concat!(
     "/../../tests/trackers/tracker.js"
 );
 
-/// Such a tracker on a host of its own; killed when dropped.
+/// Such a tracker on its own host; killed when dropped.
 pub(crate) struct Upstream {
     child: Child,
     v4: Ipv4Addr,
@@ -44,7 +44,7 @@ pub(crate) struct Upstream {
 }
 
 impl Upstream {
-    /// Starts it for one torrent and waits until announces may come.
+    /// Starts it for one torrent and waits until it is ready for announces.
     fn start(tracker: Tracker, network: &Network, torrent: &Torrent) -> Self {
         let host = network.host(Both);
         let v4 = host.v4.expect("it has both");
@@ -60,14 +60,14 @@ impl Upstream {
                 command.arg(NPM).arg(PORT.to_string());
             }
             Opentracker => {
-                // It serves what is listed, and reads the list as nobody.
+                // It serves only what is listed, and reads the list as user `nobody`.
                 let list = path.join("whitelist");
                 let hash = torrent.hash.map(|byte| format!("{byte:02x}")).concat();
                 fs::write(&list, hash + "\n").expect("a temporary file");
                 fs::set_permissions(path, Permissions::from_mode(0o755))
                     .expect("the directory is ours");
                 let (ip, port) = (v4.to_string(), PORT.to_string());
-                // UDP first: when HTTP answers, both are there.
+                // UDP first: when HTTP answers, both are open.
                 command.args(["-i", &ip, "-P", &port, "-p", &port, "-w"]);
                 command.arg(list);
             }
@@ -107,7 +107,7 @@ impl Upstream {
         by.url_of(self.v4, self.v6)
     }
 
-    /// Where it is asked.
+    /// Where it is called.
     fn address(&self) -> SocketAddr {
         SocketAddr::new(self.v4.into(), PORT)
     }
@@ -133,20 +133,20 @@ impl Drop for Upstream {
     }
 }
 
-/// How a leecher that comes to Weir before the upstream has answered gets its peers all the same.
+/// Settings with which a leecher gets peers even if it announces before the upstream has answered.
 fn settings(leecher: Program) -> &'static str {
     match leecher {
         // These come back when they are told to.
         Aria2 | Transmission => "first_interval: 5s",
-        // Whatever they are told, libtorrent (and qBittorrent with it) comes back after five minutes at the soonest
-        // and rtorrent after ten, so the first reply has to have the peers. It is held only until the upstream's
-        // answer is there.
+        // Whatever interval they are given, libtorrent (and so qBittorrent) comes back after five minutes at the
+        // earliest and rtorrent after ten, so the first reply must contain the peers. It is held only until the
+        // upstream has answered.
         Libtorrent | Qbittorrent | Rtorrent => "first_wait: 30s",
     }
 }
 
 impl Meeting {
-    /// With upstreams that hear of this Weir's clients in these ways.
+    /// With upstreams that Weir forwards to in these ways.
     fn forwarding(upstreams: &[(Tracker, By)], settings: &str) -> Self {
         let network = Network::new();
         let torrent = Torrent::new();
@@ -167,7 +167,7 @@ impl Meeting {
         }
     }
 
-    /// Brings in a client that has the file and knows only the upstream.
+    /// Adds a client that has the file and knows only the upstream.
     fn seeder_elsewhere(&mut self, program: Program, families: Families, by: By) {
         let host = self.network.host(families);
         let url = self.upstreams[0].url(by);
@@ -178,7 +178,7 @@ impl Meeting {
         });
     }
 
-    /// Waits until the upstream names these peers and no others.
+    /// Waits until the upstream gives exactly these peers.
     fn upstream_names(&self, expected: &[SocketAddr]) {
         let what = format!("the upstream names {expected:?}");
         let mut expected = expected.to_vec();
@@ -188,7 +188,7 @@ impl Meeting {
         });
     }
 
-    /// Waits until Weir names these peers and no others.
+    /// Waits until Weir gives exactly these peers.
     fn weir_names(&self, expected: &[SocketAddr]) {
         let what = format!("Weir names {expected:?}");
         let mut expected = expected.to_vec();
@@ -209,7 +209,7 @@ fn own(families: Families, port: u16) -> SocketAddr {
 }
 
 /// A leecher that knows only Weir gets the file from a seeder that knows only the upstream. The upstream knows the
-/// leecher, at Weir's address, and hears that it has the file and that it stops; and Weir hands out no such address.
+/// leecher, at Weir's address, and is told when it has the file and when it stops; Weir never gives out that address.
 fn relay(
     families: Families,
     (seeder, seeds_by): (Program, By),
@@ -219,7 +219,7 @@ fn relay(
     let mut meeting = Meeting::forwarding(&[(upstream, forwards_by)], settings(leecher));
     meeting.seeder_elsewhere(seeder, families, seeds_by);
     meeting.leecher(leecher, families, leeches_by);
-    // Before it is stopped: rtorrent, stopped at this very moment, would not say goodbye.
+    // Before it is stopped: rtorrent, if stopped at this very moment, would not announce `stopped`.
     meeting.wait("both trackers know that it has the file", |meeting| {
         let elsewhere = meeting.upstreams[0].scrape(&meeting.torrent);
         meeting.counts().downloaded == 1 && (elsewhere.complete, elsewhere.incomplete) == (2, 0)
@@ -291,12 +291,12 @@ fn transmission_over_http_gets_a_file_through_npm_over_http_and_ipv6() {
     );
 }
 
-/// The way out over UDP and IPv6. No peers come back by it, see above.
+/// Forwarding over UDP and IPv6. No peers come back, see above.
 #[test]
 fn npm_hears_over_udp_and_ipv6_who_comes_and_goes() {
     let mut meeting = Meeting::forwarding(&[(Npm, UdpV6)], "");
     meeting.seeder(Libtorrent, V6, HttpV6);
-    // A scrape does not take part: npm's answer would have IPv4 addresses where Weir expects those of IPv6.
+    // By scrape, because npm's answer to an announce would have IPv4 addresses where Weir expects IPv6.
     let complete = |complete| {
         move |meeting: &Meeting| meeting.upstreams[0].scrape(&meeting.torrent).complete == complete
     };
@@ -307,13 +307,13 @@ fn npm_hears_over_udp_and_ipv6_who_comes_and_goes() {
     meeting.upstream_names(&[]);
 }
 
-/// Of what the upstream names at Weir's address, only what is Weir's client is left out: the rest is of others who
-/// are behind that address.
+/// Of the peers that the upstream has at Weir's address, only Weir's own clients are left out: others may be behind the
+/// same address.
 #[test]
 fn our_own_peer_does_not_come_back() {
     const ANOTHER: u16 = 7000;
     let mut meeting = Meeting::forwarding(&[(Opentracker, HttpV4)], settings(Libtorrent));
-    // This test is on Weir's host. So the first answer already has both.
+    // From Weir's host, where this test runs, so that the first answer already has both.
     for port in [client::PORT, ANOTHER] {
         asking::announce(
             meeting.upstreams[0].address(),
@@ -334,10 +334,10 @@ fn our_own_peer_does_not_come_back() {
     meeting.weir_names(&[&*meeting.addresses(&[0]), &[another]].concat());
 }
 
-/// A `stopped` that came just before Weir is told to stop still goes on, to each upstream.
+/// A `stopped` that arrives just before Weir is told to stop is still forwarded to each upstream.
 ///
-/// They stand still meanwhile. Over UDP nothing can lie at their door to be read later: with a connection id that is
-/// too old, Weir has to wait for an answer before it can say goodbye.
+/// The upstreams are paused meanwhile. Over UDP nothing can be left in their queue to be read later: its connection id
+/// is too old, so Weir has to wait for an answer before it can announce `stopped`.
 #[test]
 fn a_goodbye_goes_on_though_weir_is_stopped() {
     let upstreams = [(Opentracker, UdpV4), (Npm, HttpV4)];

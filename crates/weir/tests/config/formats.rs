@@ -80,7 +80,7 @@ fn the_printed_configuration_is_read_back() {
     let first = Setup::yaml(YAML).load();
     let printed = to_yaml(&first.resolved);
     let second = Setup::yaml(&printed).load();
-    // Secrets are comments in the first print, hence null in the second.
+    // The first output has secrets as comments, so in the second they are null.
     let mut shown = first.resolved.clone();
     for row in shown.iter_mut().filter(|row| row.aside) {
         row.aside = false;

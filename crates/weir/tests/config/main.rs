@@ -1,4 +1,4 @@
-//! What operators see of the configuration: precedence, mistakes, sample, secrets.
+//! The configuration as operators see it: precedence, mistakes, sample, secrets.
 
 mod formats;
 mod mistakes;
@@ -80,7 +80,7 @@ impl Setup {
         }
     }
 
-    /// What the operator is told, without the name of the directory.
+    /// The messages for the operator, without the name of the directory.
     fn mistakes(&self) -> String {
         let mistakes = load(&self.sources()).expect_err("mistakes");
         self.hide_directory(&mistakes.to_string())

@@ -1,4 +1,4 @@
-//! Each class of mistake and the words the operator gets for it.
+//! Each kind of mistake and the message that the operator gets.
 
 use crate::Setup;
 

@@ -1,4 +1,4 @@
-//! Flags win over the environment, the environment over the file, the file over defaults; per value.
+//! Flags override the environment, the environment the file, and the file the defaults, value by value.
 
 use crate::Setup;
 

@@ -1,4 +1,4 @@
-//! The committed sample is what the tables say, and its lines are the defaults.
+//! The committed sample matches the tables, and its lines are the defaults.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -43,10 +43,7 @@ fn the_sample_without_marks_gives_the_defaults() {
         .filter(|row| row.origin.to_string() == "default")
         .map(|row| row.path)
         .collect();
-    assert!(
-        unset.is_empty(),
-        "every key stands in the sample: {unset:?}"
-    );
+    assert!(unset.is_empty(), "every key is in the sample: {unset:?}");
 }
 
 #[test]
@@ -66,8 +63,8 @@ fn every_key_of_the_tables_is_read() {
     assert_eq!(read, listed);
 }
 
-/// What stands in the sample is obeyed: a key that no code names beside the section itself has no effect. `web`,
-/// `engine`, `store` and `log` are taken apart without `..` besides, so there it does not compile.
+/// Every key in the sample has an effect: one that no code outside its own section mentions would have none. `web`,
+/// `engine`, `store` and `log` are destructured without `..`, so there an unused key does not compile.
 #[test]
 fn every_key_of_a_front_is_used_by_its_crate_or_by_the_binary() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -102,7 +99,7 @@ fn for_each_key(rows: &'static [Row], visit: &mut dyn FnMut(&'static str)) {
     }
 }
 
-/// The identifiers in the code of a directory, without comments, texts, tests and what defines the section.
+/// The identifiers in the code of a directory, without comments, strings, tests and the definition of the section.
 fn words_of(directory: &Path) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for entry in std::fs::read_dir(directory).expect("a crate's sources") {

@@ -1,4 +1,4 @@
-//! Every feed, read by feedparser, which knows nothing of us.
+//! Every feed, read by feedparser, an independent parser.
 
 use serde_json::Value;
 
@@ -100,7 +100,7 @@ fn every_feed_is_one_for_feedparser() {
             "{path}"
         );
     }
-    // Newest first, and those of both once.
+    // Newest first, and those that both indexers have only once.
     let titles: Vec<&str> = feeds[0]["entries"]
         .as_array()
         .unwrap()
@@ -112,7 +112,7 @@ fn every_feed_is_one_for_feedparser() {
         .map(|n| format!("Some.Show.S01E{n:02}.1080p"))
         .collect();
     assert_eq!(titles, expected);
-    // Fifteen feeds, and each indexer was asked each question once.
+    // Fifteen feeds, and each indexer got each query only once.
     for indexer in &town.indexers {
         let mut asked: Vec<String> = indexer
             .asked()

@@ -1,4 +1,4 @@
-//! FlexGet finds a release by its Torznab plugin, reads the feed, and downloads.
+//! FlexGet finds a release with its Torznab plugin, reads the feed, and downloads.
 
 use std::fs;
 use std::path::Path;
@@ -62,14 +62,14 @@ tasks:
     assert!(found[0].contains("S01E05"), "{found:?}");
     let torrent = fs::read(town.file("found").join(&found[0])).unwrap();
     assert!(torrent.starts_with(b"d") && torrent.windows(6).any(|part| part == b"4:info"));
-    // It remembers the one that it has by its link, which is the same in every answer.
+    // It recognises the one it already has by its link, which is the same in every answer.
     assert_eq!(
         files(&town.file("read")).len(),
         5,
         "{:?}",
         files(&town.file("read"))
     );
-    // It sends words and ids together; both indexers know the id.
+    // It sends words and IDs together; both indexers support the ID.
     let searches = town.indexers[0].searches();
     let by_id = searches
         .iter()

@@ -22,11 +22,11 @@ use weir_testkit::zoo::indexer::{Indexer, Setup};
 
 use self::weir::Weir;
 
-/// Far beyond what anything here takes: only a hang reaches it.
+/// Far longer than anything here takes: only a hang reaches it.
 const PATIENCE: Duration = Duration::from_secs(50);
 const KEY: &str = "a-key-for-the-tests-of-programs";
 
-/// Indexers, and a Weir before them. Dropped in this order.
+/// Indexers, and a Weir in front of them. Dropped in this order.
 struct Town {
     weir: Weir,
     indexers: Vec<Indexer>,
@@ -123,7 +123,7 @@ fn printed(output: &Output) -> String {
     text(&output.stdout) + &text(&output.stderr)
 }
 
-/// Waits until it is so.
+/// Waits until the condition holds.
 #[expect(
     clippy::disallowed_methods,
     reason = "other programs keep their own time"

@@ -1,4 +1,4 @@
-//! qBittorrent reads the merged feed and downloads what its rule wants.
+//! qBittorrent reads the merged feed and downloads what matches its rule.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -72,7 +72,7 @@ Session\RefreshInterval=1
         this
     }
 
-    /// Sends an order, and gives the body of its answer.
+    /// Sends a command, and returns the body of the answer.
     fn order(&self, name: &str, fields: &[(&str, &str)]) -> String {
         let body = url::form_urlencoded::Serializer::new(String::new())
             .extend_pairs(fields)

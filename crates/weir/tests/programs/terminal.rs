@@ -1,4 +1,4 @@
-//! `weir search`, `weir import`, a Weir before another, and a quota that outlives the process.
+//! `weir search`, `weir import`, a Weir in front of another, and a quota that outlives the process.
 
 use std::fs;
 
@@ -43,7 +43,7 @@ fn a_search_prints_a_table_and_who_was_skipped() {
     assert_eq!(json["indexers"].as_array().unwrap().len(), 1);
     assert_eq!(json["releases"].as_array().unwrap().len(), 4);
 
-    // Nobody who could be asked: the exit code says so.
+    // If no indexer can be asked, the exit code says so.
     let output = search(&["other words", "--indexer", "two"]);
     assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
     let output = search(&["x", "--indexer", "nobody"]);
@@ -77,7 +77,7 @@ fn a_search_finds_weir_by_its_configuration_or_says_how() {
     );
 }
 
-/// Our own aliases have the shape of both programs.
+/// Our own aliases imitate both programs.
 #[test]
 fn indexers_are_imported_as_good_configuration() {
     let town = Town::new();
@@ -119,7 +119,7 @@ fn a_daily_quota_outlives_the_process() {
         runtime: _runtime,
     } = town;
     weir.stop();
-    // What it can do counts too, and is known by now only if it was asked.
+    // Asking for capabilities counts too, and has only happened if Weir needed them.
     let mut weir = Weir::start(directory.path());
     for words in ["a", "b"] {
         weir.text(&format!("/torznab/api?t=search&q={words}"));
@@ -140,6 +140,6 @@ fn a_daily_quota_outlives_the_process() {
     let after = head.split("retry-after: ").nth(1).unwrap();
     let after: u64 = after.lines().next().unwrap().trim().parse().unwrap();
     assert!(after > 80_000 && after <= 86_400, "{after}");
-    // What is known is served all the same.
+    // What is cached is still served.
     weir.text("/torznab/api?t=search&q=a");
 }

@@ -14,7 +14,7 @@ pub(crate) struct Weir {
 }
 
 impl Weir {
-    /// Starts it with the file `weir.yaml` of a directory.
+    /// Starts it with the `weir.yaml` of a directory.
     pub(crate) fn start(directory: &Path) -> Self {
         let mut child = command(directory)
             .args(["serve", "--web", "127.0.0.1:0", "--data", "data"])
@@ -30,7 +30,7 @@ impl Weir {
             let url = line.split_once("http://")?.1;
             url.split('/').next()?.parse().ok()
         });
-        // Whoever prints later must not find the pipe closed.
+        // Keeps reading, so that later output does not find the pipe closed.
         std::thread::spawn(move || lines.for_each(drop));
         Self {
             child,
@@ -38,7 +38,7 @@ impl Weir {
         }
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Stops it, and waits until it has ended.
     pub(crate) fn stop(mut self) {
         let kill = format!("kill -TERM {}", self.child.id());
         let told = Command::new("sh").args(["-c", &kill]).status().unwrap();
@@ -65,7 +65,7 @@ impl Weir {
         (head[9..12].parse().unwrap(), head.to_lowercase(), body)
     }
 
-    /// The body of a good answer.
+    /// The body of a successful answer.
     pub(crate) fn text(&self, path: &str) -> String {
         let (status, _, body) = self.get(path, "");
         let body = String::from_utf8(body).unwrap();

@@ -1,4 +1,4 @@
-//! Damaged files: the cache costs its answers and nothing else; what must not be lost is left alone, and named.
+//! Damaged files: a damaged cache loses its answers and nothing else; a file that must not be lost is left alone and named.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use weir_testkit::zoo::indexer::{Indexer, Setup};
 use super::tracker::{KEY, Rig};
 use super::{Weir, ask, config};
 
-/// A data directory that a Weir with an indexer has left, and that indexer.
+/// A data directory left by a Weir with an indexer, and that indexer.
 struct Left {
     dir: TempDir,
     indexer: Indexer,
@@ -62,7 +62,7 @@ impl Left {
 struct Served(Weir);
 
 impl Served {
-    /// Stops it and gives its log.
+    /// Stops it and returns its log.
     fn stop(self) -> String {
         self.0.signal("TERM");
         let (status, text) = self.0.end();
@@ -100,7 +100,7 @@ fn a_damaged_cache_stops_nothing_and_is_named_once() {
         fs::write(&path, bytes).unwrap();
         let mut named = 0;
         let mut asked = 1;
-        // Damage is found at the start, when it is met, or never where nobody has to read it.
+        // Damage is found at the start, later when it is read, or never if it is not read.
         for _ in 0..3 {
             let weir;
             (weir, asked) = left.serves(&what);
@@ -119,7 +119,7 @@ fn a_damaged_cache_stops_nothing_and_is_named_once() {
 fn a_cache_that_is_damaged_while_weir_runs_stops_nothing() {
     let left = Left::new();
     let (path, bad) = (left.file("search.db"), left.file("search.db.bad"));
-    // More than a database holds in memory of what it read last.
+    // More than SQLite's page cache holds.
     let search = |web, number: u32| {
         let target = format!("GET /torznab/api?t=search&q=some+{number}");
         let feed = ask(web, &target, KEY);

@@ -1,4 +1,4 @@
-//! Announces that go on to another tracker, which is a Weir as well.
+//! Announces forwarded to another tracker, which is a Weir as well.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::tracker::{KEY, Rig, text};
 use super::{PATIENCE, ask, config};
 
-/// What is asked again until it holds.
+/// Repeats a check until it holds.
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..PATIENCE.as_millis() / 50 {
         if holds() {
@@ -29,8 +29,8 @@ fn get(tracker: SocketAddr, path: &str) -> Vec<u8> {
     answer
 }
 
-/// The port of the other tracker's own peer, which is at another machine: peers at this one are never taken from a
-/// tracker.
+/// The port of the other tracker's own peer, which is on another machine: peers on this machine are never accepted from
+/// a tracker.
 const THEIRS: u16 = 7001;
 
 fn at(port: u16) -> [u8; 4] {
@@ -49,7 +49,7 @@ fn announce(tracker: SocketAddr, port: u16, rest: &str) -> Vec<u8> {
     get(tracker, &format!("/announce?{query}"))
 }
 
-/// Whether a reply carries the peer at a port.
+/// Whether a reply contains the peer at a port.
 fn tells(reply: &[u8], port: u16) -> bool {
     let [high, low] = port.to_be_bytes();
     let [a, b, c, d] = at(port);
@@ -78,7 +78,7 @@ fn forwarders(upstream: SocketAddr) -> String {
 
 const CONFIG: &str = "tracker: { forwarders_file: forwarders.yaml, snapshot_every: 1s }";
 
-/// The other tracker listens for both protocols on ports of its own.
+/// The other tracker, listening for both protocols on its own ports.
 fn upstream() -> (Rig, SocketAddr) {
     let rig = Rig::start("");
     let listening = stats(&rig)["listening"].clone();

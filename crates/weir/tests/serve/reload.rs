@@ -1,4 +1,4 @@
-//! What a reload says of each key, through the running program: which hold at once and which wait for the next start.
+//! What a reload says about each key, in the running program: which apply at once and which at the next start.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::tracker::{KEY, Rig, announce};
 use super::{PATIENCE, ask, config};
 
-/// What a reload answered: the keys that changed and those of them that wait.
+/// What a reload answered: the keys that changed, and those of them that wait for the next start.
 fn told(answer: &str) -> (Vec<String>, Vec<String>) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -116,6 +116,6 @@ fn limits_that_each_request_looks_at_hold_at_once_and_those_of_connections_wait(
     let (changed, waiting) = told(&ask(rig.web, "POST /api/v1/reload", KEY));
     let waits = ["web.limits.headers", "web.limits.connections"];
     assert_eq!(waiting, waits, "of {changed:?}");
-    // More headers than the new limit allows are still read, and then the body is judged by the new one.
+    // The old limit on headers still applies, the new limit on bodies already does.
     assert!(post().starts_with("HTTP/1.1 413"), "{}", post());
 }

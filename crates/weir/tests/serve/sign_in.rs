@@ -1,4 +1,4 @@
-//! Sign-in links: when they are printed, and `weir sign-in`, beside a running Weir and without one.
+//! Sign-in links: when they are printed, and `weir sign-in`, next to a running Weir and without one.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn sign_in(dir: &Path, args: &[&str]) -> Output {
         .expect("the binary runs")
 }
 
-/// The path of a link that it prints, which is all that it prints to standard output.
+/// The path of the link that it prints; nothing else goes to standard output.
 fn new_link(dir: &Path, at: Option<SocketAddr>) -> String {
     let output = sign_in(dir, &["--data", "data"]);
     let notes = String::from_utf8(output.stderr).unwrap();
@@ -93,7 +93,7 @@ fn a_terminal_shows_a_link_at_each_start() {
     let mut weir = Weir::run(script).expect("`script`, which makes a terminal");
     let pid = weir.line("pid ").trim_start_matches("pid ").to_owned();
     let first = weir.line("http://");
-    // Ended by its own number: `script` would only hang up, which Weir takes for a wish to reload.
+    // Stopped by its own process ID: `script` would only hang up, which makes Weir reload.
     let kill = Command::new("kill").arg(pid.trim()).status().unwrap();
     assert!(kill.success() && weir.end().0.success());
     assert!(first.contains("/sign-in?link="), "{first}");
@@ -112,7 +112,7 @@ fn a_link_made_beside_a_running_weir_signs_in_once() {
     assert!(!opens(address, &first), "a newer one replaces it");
     assert!(opens(address, &link));
     assert!(!opens(address, &link), "once");
-    // Weir itself goes on writing to the same file.
+    // Weir itself continues to write to the same file.
     weir.signal("HUP");
     weir.line("reload: done");
     let other = new_link(dir.path(), Some(address));
@@ -129,7 +129,7 @@ fn a_link_made_while_weir_is_stopped_signs_in_at_its_next_start() {
     assert!(!opens(address, &link));
     weir.signal("KILL");
     weir.end();
-    // The log of a killed Weir is not folded in yet.
+    // The write-ahead log of a killed Weir is not in the file yet.
     let link = new_link(dir.path(), None);
     let (_weir, address) = Weir::start(dir.path(), &[]);
     assert!(opens(address, &link));

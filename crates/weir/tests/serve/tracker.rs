@@ -1,4 +1,4 @@
-//! The tracker within the program: what its own port says, what the page shows, what a reload changes.
+//! The tracker in the running program: its own port, its page, and what a reload changes.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -41,7 +41,7 @@ impl Rig {
         }
     }
 
-    /// Starts it there and gives where its pages and its tracker are.
+    /// Starts it there and returns the addresses of its pages and its tracker.
     pub(super) fn at(dir: &Path) -> (Weir, SocketAddr, SocketAddr) {
         let (mut weir, web) = Weir::start(dir, &[]);
         // The pages were the first URL; the next is where to announce.
@@ -58,7 +58,7 @@ impl Rig {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         for piece in pieces {
             stream.write_all(piece.as_bytes()).unwrap();
-            // Whatever else happens meanwhile, the piece has been taken in by then.
+            // Whatever else happens meanwhile, the piece has been read by then.
             assert!(self.announce(9).contains("8:interval"));
         }
         let mut answer = Vec::new();
@@ -73,7 +73,7 @@ impl Rig {
         )])
     }
 
-    /// Announces hash number `hash` on the tracker's port and gives the whole answer.
+    /// Announces hash number `hash` on the tracker's port and returns the whole answer.
     fn announce(&self, hash: u8) -> String {
         announce(self.tracker, hash)
     }
@@ -84,7 +84,7 @@ impl Rig {
     }
 }
 
-/// Announces hash number `hash` on a tracker's port and gives the whole answer.
+/// Announces hash number `hash` on a tracker's port and returns the whole answer.
 pub(super) fn announce(tracker: SocketAddr, hash: u8) -> String {
     let hash = format!("%{hash:02x}").repeat(20);
     let peer = "p".repeat(20);
@@ -305,7 +305,7 @@ fn swarms_are_there_again_after_a_stop_and_after_a_kill() {
         }
         let files = rig.dir.path().join("data/swarm");
         if signal == "KILL" {
-            // Each group of shards is written within the second; one more announce of all of them may be lost.
+            // Each group of shards is written within a second; the last announce of each may be lost.
             let written = || {
                 let files = std::fs::read_dir(&files).unwrap();
                 let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
@@ -334,7 +334,7 @@ fn swarms_are_there_again_after_a_stop_and_after_a_kill() {
     }
 }
 
-/// The names of all files below a directory whose mode is another than 0600.
+/// The names of all files below a directory whose mode is not 0600.
 fn open_to_others(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
