@@ -1,11 +1,14 @@
 //! The time for listeners: read once for all the requests they have at hand.
 
+mod minute;
+
 use std::time::{Duration, SystemTime};
 
 use weir_engine::Timeline;
 use weir_engine::dispatch::Moment;
 
-use crate::swarm::Minute;
+pub(crate) use self::minute::Past;
+pub use self::minute::{Age, Minute};
 
 /// Counts from its own beginning, on the timeline of the whole process.
 #[derive(Clone, Copy, Debug)]

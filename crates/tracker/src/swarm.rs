@@ -10,7 +10,6 @@ mod entry;
 mod forward;
 mod index;
 mod list;
-mod minute;
 mod peers;
 mod pick;
 mod record;
@@ -32,8 +31,8 @@ pub use self::browse::{Close, Peer, SeenSwarm, Walk};
 pub use self::census::Totals;
 pub use self::entry::PeerEndpoint;
 pub use self::forward::{Forward, ForwardFlags, Mirrored};
-pub use self::minute::{Age, Minute};
 pub use self::record::{PeerCounting, SwarmCounts};
+pub use crate::clock::{Age, Minute};
 
 /// Swarms are spread over so many shards: with a lock for each, listener threads hardly ever meet.
 pub const SHARDS: usize = 1024;

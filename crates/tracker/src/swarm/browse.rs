@@ -3,9 +3,9 @@
 //! What is seen is copied out and looked at after unlocking, so no visitor can hold up an announce.
 
 use super::entry::{PeerEndpoint, PeerEntry};
-use super::minute::Minute;
 use super::record::{Record, SwarmCounts};
 use super::{SLICE, Swarms};
+use crate::clock::Minute;
 
 /// One swarm, as it was when the walk came by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::minute::{Age, Minute, Past};
+use crate::clock::{Age, Minute, Past};
 
 /// A peer in IPv4.
 pub(super) const V4: usize = 8;

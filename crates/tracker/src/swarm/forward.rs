@@ -1,7 +1,7 @@
 //! What other trackers have to do with a swarm, as its record knows it.
 
-use super::minute::Minute;
 use super::record::Record;
+use crate::clock::Minute;
 
 /// Whether an announce is to be sent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

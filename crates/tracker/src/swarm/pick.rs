@@ -6,8 +6,8 @@
 use std::ops::Range;
 
 use super::entry::PeerEntry;
-use super::minute::{Age, Minute, Past};
 use super::peers::Cut;
+use crate::clock::{Age, Minute, Past};
 
 /// From so many on, peers are looked at all at once before they are copied.
 const AT_ONCE: usize = 16;

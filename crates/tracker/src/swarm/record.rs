@@ -7,10 +7,10 @@ use super::Seed;
 use super::entry::{self, PeerEndpoint, PeerEntry, V4, V6};
 use super::forward::ForwardFlags;
 use super::list::{PeerList, capacity_for};
-use super::minute::{Age, Minute};
 use super::peers::{Cut, PeerSlice, SCAN, addresses};
 use super::pick::PickWish;
 use super::sketch::Sketch;
+use crate::clock::{Age, Minute};
 
 /// Peers within the record.
 const INLINE: usize = 3;

@@ -9,13 +9,13 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::entry::{PeerEntry, V4, V6};
-use super::minute::Minute;
 use super::peers::Cut;
 use super::record::Record;
 use super::shard::Shard;
 use super::sketch::Sketch;
 use super::{SHARDS, Seed, Swarms};
 use crate::clock::FileTime;
+use crate::clock::Minute;
 use crate::sealed::{self, BadFile, Bytes};
 
 /// Shards are kept in so many files.

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::clock::{Age, Minute};
 use crate::swarm::entry::{self, PeerEndpoint, V4};
-use crate::swarm::minute::{Age, Minute};
 use crate::swarm::sketch::Sketch;
 
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ const AHEAD: u16 = 64;
 
 /// The minutes that lie too far back.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Past {
+pub(crate) struct Past {
     /// The last of them.
     latest: u32,
     /// How many there are before those that count as ahead.
@@ -27,7 +27,7 @@ impl Past {
     /// Whether a stamp is one of them; bits above the stamp do not matter. One comparison: listeners ask for each peer
     /// they give.
     #[inline]
-    pub(super) fn has(self, stamp: u16) -> bool {
+    pub(crate) fn has(self, stamp: u16) -> bool {
         self.latest.wrapping_sub(stamp.into()) & u32::from(WRAP - 1) < self.span
     }
 }
@@ -54,7 +54,7 @@ impl Minute {
     }
 
     #[inline]
-    pub(super) fn stamp(self) -> u16 {
+    pub(crate) fn stamp(self) -> u16 {
         (self.0 & u32::from(WRAP - 1)) as u16
     }
 
@@ -66,7 +66,7 @@ impl Minute {
 
     /// Tells stamps that lie further back than an age.
     #[inline]
-    pub(super) fn past(self, age: Age) -> Past {
+    pub(crate) fn past(self, age: Age) -> Past {
         Past {
             latest: self.0.wrapping_sub(u32::from(age.0) + 1),
             span: u32::from((WRAP - AHEAD).saturating_sub(age.0)),
@@ -76,7 +76,7 @@ impl Minute {
     /// Minutes since a stamp. One that lies a little ahead is of now: each thread reads the clock once for all that it
     /// has at hand, so another may have been a minute further.
     #[inline]
-    pub(super) fn since_stamp(self, stamp: u16) -> u16 {
+    pub(crate) fn since_stamp(self, stamp: u16) -> u16 {
         let since = self.stamp().wrapping_sub(stamp) & (WRAP - 1);
         if since > WRAP - AHEAD { 0 } else { since }
     }
