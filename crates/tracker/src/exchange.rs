@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::forwarding::Forwarding;
 use crate::judge::Judge;
 use crate::ledger::Ledger;
-use crate::outbound::{CallOptions, Outbound};
+use crate::outbound::Outbound;
 use crate::policy;
 use crate::swarm::Swarms;
 use crate::upstreams::Forwarder;
@@ -27,10 +27,6 @@ use crate::upstreams::Forwarder;
 /// Percent of the queue from which it matters whose jobs fill it. Below, nobody is kept out, and who is slow need not be
 /// asked of the engine, which has one lock.
 const FILLING: u32 = 25;
-/// Bytes of an answer over HTTP: room for more peers than are taken of one, also as dictionaries.
-const BODY_LIMIT: usize = 256 << 10;
-/// Redirects that are followed: to HTTPS, to another host, to another path. More are a loop.
-const REDIRECTS: u8 = 3;
 
 /// One for all forwarders; every call holds it.
 pub(crate) struct Exchange {
@@ -72,13 +68,7 @@ impl Exchange {
         clock: TrackerClock,
         outward: &mut Outward,
     ) -> Result<Self, weir_net::Error> {
-        let options = CallOptions {
-            private: config.allow_private_upstreams,
-            connection_life: config.udp_connection_life,
-            body_limit: BODY_LIMIT,
-            redirects: REDIRECTS,
-        };
-        let outbound = Outbound::new(Arc::clone(&outward.ground), options)?;
+        let outbound = Outbound::new(Arc::clone(&outward.ground), config)?;
         Ok(Self {
             swarms,
             forwarding,

@@ -16,7 +16,7 @@ use weir_net::{Error, Family, Ground, Home, Names, Reach};
 use weir_tracker_proto::http::{Failure, RetryIn};
 use weir_tracker_proto::{Announce, InfoHash, ReplyError};
 
-use crate::config::forwarder;
+use crate::config::{Config, forwarder};
 use crate::swarm::PeerEndpoint;
 
 /// The way out for all forwarders.
@@ -24,20 +24,8 @@ pub(crate) struct Outbound {
     ground: Arc<dyn Ground>,
     http: weir_net::http::Client,
     udp: udp::UdpCaller,
-    options: CallOptions,
-}
-
-/// What holds for calls to all trackers; read at start.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CallOptions {
     /// Whether forwarders may have private addresses.
-    pub(crate) private: bool,
-    /// How long a connection id of UDP is used again.
-    pub(crate) connection_life: Duration,
-    /// Bytes of an answer over HTTP at most.
-    pub(crate) body_limit: usize,
-    /// Redirects that are followed.
-    pub(crate) redirects: u8,
+    private: bool,
 }
 
 /// A tracker to call, with what is known of the way to it from one call to the next.
@@ -133,26 +121,16 @@ impl TrackerTarget {
     }
 }
 
-impl CallOptions {
-    /// Which private addresses a tracker and its redirects may lead to.
-    fn reach(self, target: &TrackerTarget) -> Reach<'_> {
-        match self.private {
-            true => Reach::Home(&target.home),
-            false => Reach::Public,
-        }
-    }
-}
-
 impl Outbound {
-    pub(crate) fn new(ground: Arc<dyn Ground>, options: CallOptions) -> Result<Self, Error> {
+    pub(crate) fn new(ground: Arc<dyn Ground>, config: &Config) -> Result<Self, Error> {
         let limits = weir_net::http::Limits::default();
         let roots = weir_net::Roots::System;
         let http = weir_net::http::Client::new(Arc::clone(&ground), roots, limits)?;
         Ok(Self {
-            udp: udp::UdpCaller::new(Arc::clone(&ground), options.connection_life),
+            udp: udp::UdpCaller::new(Arc::clone(&ground), config.udp_connection_life),
             ground,
             http,
-            options,
+            private: config.allow_private_upstreams,
         })
     }
 
@@ -171,7 +149,7 @@ impl Outbound {
                 .announce(target, &addresses, announce, within)
                 .await;
         }
-        http::announce(&self.http, &self.options, target, announce, tracker_id).await
+        self.announce_http(target, announce, tracker_id).await
     }
 
     /// Asks a tracker for something that changes nothing there, to see whether it answers.
@@ -185,7 +163,7 @@ impl Outbound {
             let addresses = self.reachable(target).await?;
             return self.udp.scrape(target, &addresses, nobody, within).await;
         }
-        http::scrape(&self.http, &self.options, target, nobody).await
+        self.scrape_http(target, nobody).await
     }
 
     /// Where packets to a tracker come from, as far as this machine knows.
@@ -221,8 +199,16 @@ impl Outbound {
     async fn addresses(&self, target: &TrackerTarget) -> Result<Vec<SocketAddr>, Error> {
         let host = target.url.host().ok_or(Error::NoSuchHost)?.to_string();
         let port = target.url.port().unwrap_or(0);
-        let (ground, reach) = (&*self.ground, self.options.reach(target));
+        let (ground, reach) = (&*self.ground, self.reach(target));
         Names::addresses(ground, &host, port, target.family, reach).await
+    }
+
+    /// Which private addresses a tracker and its redirects may lead to.
+    fn reach<'a>(&self, target: &'a TrackerTarget) -> Reach<'a> {
+        match self.private {
+            true => Reach::Home(&target.home),
+            false => Reach::Public,
+        }
     }
 }
 

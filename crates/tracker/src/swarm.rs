@@ -214,50 +214,48 @@ impl Swarms {
 
     /// Who takes part in a swarm, and what other trackers have to do with it; nobody in one that is not known.
     pub fn scrape(&self, hash: &[u8; 20]) -> (SwarmCounts, ForwardFlags) {
-        let hashed = self.hash(hash);
-        let shard = self.shard(hashed);
-        let record = shard.find(hashed, hash).and_then(|found| shard.at(found));
-        record.map_or_else(Default::default, |record| {
-            (record.counts(self.rules.count_by), record.flags())
-        })
+        let by = self.rules.count_by;
+        let seen = self.at(hash, |record, _| (record.counts(by), record.flags()));
+        seen.unwrap_or_default()
     }
 
     /// The first announce of a swarm did not go on after all: the next is the first.
     pub fn not_forwarded(&self, hash: &[u8; 20]) {
-        let hashed = self.hash(hash);
-        let mut shard = self.shard(hashed);
-        let found = shard.find(hashed, hash);
-        shard.changed = true;
-        if let Some(record) = found.and_then(|found| shard.at_mut(found)) {
+        self.at(hash, |record, changed| {
             record.not_forwarded();
-        }
+            *changed = true;
+        });
     }
 
     /// Takes over what the ledger of other trackers says of a swarm, if there is one.
     pub fn mirror(&self, hash: &[u8; 20], mirrored: Mirrored, now: Minute) {
-        let hashed = self.hash(hash);
-        let mut shard = self.shard(hashed);
-        let found = shard.find(hashed, hash);
-        let record = found.and_then(|found| shard.at_mut(found));
-        let changed = record.is_some_and(|record| record.mirror(mirrored, now));
-        shard.changed |= changed;
+        self.at(hash, |record, changed| {
+            *changed |= record.mirror(mirrored, now);
+        });
     }
 
     /// What other trackers have to do with a swarm.
     pub fn flags(&self, hash: &[u8; 20]) -> ForwardFlags {
-        let hashed = self.hash(hash);
-        let shard = self.shard(hashed);
-        let record = shard.find(hashed, hash).and_then(|found| shard.at(found));
-        record.map_or_else(ForwardFlags::default, Record::flags)
+        let flags = self.at(hash, |record, _| record.flags());
+        flags.unwrap_or_default()
     }
 
     /// Whether a peer takes part in a swarm.
     pub fn has_peer(&self, hash: &[u8; 20], at: &PeerEndpoint) -> bool {
+        let holds = self.at(hash, |record, _| record.holds(at, &self.seed));
+        holds.unwrap_or(false)
+    }
+
+    /// Looks at the record of a swarm, or changes it, under the lock of its shard; the flag says that the shard is to be
+    /// written again. `None` if there is no such swarm.
+    fn at<R>(&self, hash: &[u8; 20], act: impl FnOnce(&mut Record, &mut bool) -> R) -> Option<R> {
         let hashed = self.hash(hash);
         let mut shard = self.shard(hashed);
-        let found = shard.find(hashed, hash);
-        let record = found.and_then(|found| shard.at_mut(found));
-        record.is_some_and(|record| record.holds(at, &self.seed))
+        let found = shard.find(hashed, hash)?;
+        let mut changed = false;
+        let result = act(shard.at_mut(found)?, &mut changed);
+        shard.changed |= changed;
+        Some(result)
     }
 
     /// Looks through one shard for peers that are silent for too long, a slice under each lock.

@@ -1,78 +1,87 @@
 //! Announces and scrapes over HTTP and HTTPS.
 
+use weir_config::SecretUrl;
 use weir_engine::Fault;
-use weir_net::http::{Client, Request};
+use weir_net::http::{Request, Response};
 use weir_tracker_proto::http::{
     Answer, read_announce_reply, read_scrape_reply, scrape_url, write_announce_query,
     write_scrape_query,
 };
-use weir_tracker_proto::{Announce, InfoHash};
+use weir_tracker_proto::{Announce, InfoHash, ReplyError};
 
-use super::{CallOptions, GivenAnswer, NoUsableAnswer, Said, TrackerTarget, endpoints, said_no};
+use super::{GivenAnswer, NoUsableAnswer, Outbound, Said, TrackerTarget, endpoints, said_no};
 
-pub(super) async fn announce(
-    client: &Client,
-    options: &CallOptions,
-    target: &TrackerTarget,
-    announce: &Announce,
-    tracker_id: Option<&[u8]>,
-) -> Result<Said, NoUsableAnswer> {
-    let mut query = String::new();
-    write_announce_query(announce, tracker_id, &mut query);
-    let query = query.trim_start_matches('?');
-    let response = Fault::check(client.get(&request(target, options, query)).await?)?;
-    match read_announce_reply(&response.body).map_err(NoUsableAnswer::Unreadable)? {
-        Answer::Refused(failure) => Ok(said_no(&failure, target)),
-        Answer::Given(answer) => Ok(Said::Given(GivenAnswer {
-            interval: answer.interval,
-            min_interval: answer.min_interval,
-            peers: endpoints(answer.peers.addresses()),
-            tracker_id: answer.tracker_id.map(Into::into),
-            external: answer.external_ip,
-            from: response.from.or_else(|| target.literal()),
-        })),
-    }
-}
+/// Bytes of an answer: room for more peers than are taken of one, also as dictionaries.
+const BODY_LIMIT: usize = 256 << 10;
+/// Redirects that are followed: to HTTPS, to another host, to another path. More are a loop.
+const REDIRECTS: u8 = 3;
 
-/// Any readable answer will do.
-pub(super) async fn scrape(
-    client: &Client,
-    options: &CallOptions,
-    target: &TrackerTarget,
-    hash: InfoHash,
-) -> Result<(), NoUsableAnswer> {
-    let url = scrape_url(target.url.expose()).and_then(|url| weir_config::SecretUrl::parse(&url));
-    if let Some(url) = url {
+impl Outbound {
+    pub(super) async fn announce_http(
+        &self,
+        target: &TrackerTarget,
+        announce: &Announce,
+        tracker_id: Option<&[u8]>,
+    ) -> Result<Said, NoUsableAnswer> {
         let mut query = String::new();
-        write_scrape_query([hash], &mut query);
-        let request = Request {
-            url: &url,
-            ..request(target, options, query.trim_start_matches('?'))
-        };
-        match Fault::check(client.get(&request).await?) {
-            Ok(response) => return readable(read_scrape_reply(&response.body).map(drop)),
-            // It may be that it knows no scrapes.
-            Err(Fault::Status(400..500)) => {}
-            Err(fault) => return Err(fault.into()),
+        write_announce_query(announce, tracker_id, &mut query);
+        let response = self.get(&self.request(target, &query)).await?;
+        match read_announce_reply(&response.body).map_err(NoUsableAnswer::Unreadable)? {
+            Answer::Refused(failure) => Ok(said_no(&failure, target)),
+            Answer::Given(answer) => Ok(Said::Given(GivenAnswer {
+                interval: answer.interval,
+                min_interval: answer.min_interval,
+                peers: endpoints(answer.peers.addresses()),
+                tracker_id: answer.tracker_id.map(Into::into),
+                external: answer.external_ip,
+                from: response.from.or_else(|| target.literal()),
+            })),
         }
     }
-    let response = Fault::check(client.get(&request(target, options, "")).await?)?;
-    readable(read_announce_reply(&response.body).map(drop))
-}
 
-fn readable(read: Result<(), weir_tracker_proto::ReplyError>) -> Result<(), NoUsableAnswer> {
-    read.map_err(NoUsableAnswer::Unreadable)
-}
-
-fn request<'a>(target: &'a TrackerTarget, options: &CallOptions, query: &'a str) -> Request<'a> {
-    Request {
-        query,
-        host: target.host.as_deref(),
-        proxy: target.proxy.as_ref(),
-        family: target.family,
-        body_limit: options.body_limit,
-        redirects: options.redirects,
-        reach: options.reach(target),
-        ..Request::new(&target.url)
+    /// Any readable answer will do.
+    pub(super) async fn scrape_http(
+        &self,
+        target: &TrackerTarget,
+        hash: InfoHash,
+    ) -> Result<(), NoUsableAnswer> {
+        let url = scrape_url(target.url.expose()).and_then(|url| SecretUrl::parse(&url));
+        if let Some(url) = url {
+            let mut query = String::new();
+            write_scrape_query([hash], &mut query);
+            let request = Request {
+                url: &url,
+                ..self.request(target, &query)
+            };
+            match self.get(&request).await {
+                Ok(response) => return readable(read_scrape_reply(&response.body).map(drop)),
+                // It may be that it knows no scrapes.
+                Err(Fault::Status(400..500)) => {}
+                Err(fault) => return Err(fault.into()),
+            }
+        }
+        let response = self.get(&self.request(target, "")).await?;
+        readable(read_announce_reply(&response.body).map(drop))
     }
+
+    async fn get(&self, request: &Request<'_>) -> Result<Response, Fault> {
+        Fault::check(self.http.get(request).await?)
+    }
+
+    fn request<'a>(&self, target: &'a TrackerTarget, query: &'a str) -> Request<'a> {
+        Request {
+            query: query.trim_start_matches('?'),
+            host: target.host.as_deref(),
+            proxy: target.proxy.as_ref(),
+            family: target.family,
+            body_limit: BODY_LIMIT,
+            redirects: REDIRECTS,
+            reach: self.reach(target),
+            ..Request::new(&target.url)
+        }
+    }
+}
+
+fn readable(read: Result<(), ReplyError>) -> Result<(), NoUsableAnswer> {
+    read.map_err(NoUsableAnswer::Unreadable)
 }
