@@ -2,7 +2,6 @@
 
 mod aliases;
 mod download;
-mod scope;
 mod torznab;
 
 use std::sync::Arc;
@@ -16,9 +15,8 @@ use weir_web::Access;
 
 use self::torznab::FeedRequest;
 use crate::reply;
+use crate::scope;
 use crate::views::Views;
-
-pub(crate) use self::scope::Scope;
 
 /// Routes that need a key, but for caps.
 pub(crate) fn feeds(views: &Arc<Views>) -> (Access, Router) {
@@ -86,7 +84,7 @@ pub(crate) fn downloads(views: &Arc<Views>) -> Router {
 }
 
 /// What indexers can do is no secret, and some programs ask for it before they have a key. Who they are is one: without
-/// a key all addresses answer alike ([`Scope::open`]).
+/// a key all addresses answer alike ([`Scope::open`](scope::Scope::open)).
 fn is_open(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     let parsed = weir_search_proto::parse_request(query);

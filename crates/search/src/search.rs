@@ -1,5 +1,8 @@
 //! One search while it runs and after: what each indexer said, and who is still asked.
 
+mod part;
+mod question;
+
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -7,14 +10,15 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use weir_engine::dispatch::{Class, Moment, UpstreamId};
-use weir_search_proto::{Mapping, Query, Release};
+use weir_engine::dispatch::{Moment, UpstreamId};
 
 use crate::answer::IndexerAnswer;
 use crate::bill::{Bill, Cost};
 use crate::indexer::Indexer;
 use crate::merge::{MergeInput, ReleaseList};
-use crate::words::unix;
+
+pub(crate) use self::part::{AnsweredFrom, IndexerPart, PartState, Stage};
+pub(crate) use self::question::{SearchQuestion, ours};
 
 /// Names a search in addresses; nobody guesses another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,24 +39,6 @@ impl std::fmt::Display for SearchId {
     }
 }
 
-/// A question to some indexers.
-pub(crate) struct SearchQuestion {
-    pub(crate) query: Query,
-    /// Who is asked.
-    pub(crate) scope: Vec<Arc<Indexer>>,
-    pub(crate) class: Class,
-    /// In place of the class's.
-    pub(crate) max_wait: Option<Duration>,
-    /// Nothing is answered from the cache.
-    pub(crate) no_cache: bool,
-    /// Who asks.
-    pub(crate) program: crate::program::Program,
-    /// The client's address.
-    pub(crate) address: String,
-    /// How long the asker waits.
-    pub(crate) deadline: Duration,
-}
-
 /// A search.
 pub(crate) struct Search {
     pub(crate) id: SearchId,
@@ -70,128 +56,6 @@ pub(crate) struct Search {
     pub(crate) stop: CancellationToken,
     /// Whether it goes in as interactive where nothing is known; decided once.
     pub(crate) rises: OnceLock<bool>,
-}
-
-/// One indexer's part in a search.
-#[derive(Clone)]
-pub(crate) struct IndexerPart {
-    pub(crate) indexer: Arc<Indexer>,
-    pub(crate) state: PartState,
-    /// An older answer, which serves until there is a new one.
-    pub(crate) stale: Option<Arc<IndexerAnswer>>,
-    /// When its state was last changed, after the start.
-    pub(crate) took: Duration,
-    /// The answer came when nobody waited for it any more.
-    pub(crate) late: bool,
-}
-
-/// How far an indexer is.
-#[derive(Clone)]
-pub(crate) enum PartState {
-    /// Its answer is awaited.
-    Asking,
-    /// It answered.
-    Answered {
-        answer: Arc<IndexerAnswer>,
-        from: AnsweredFrom,
-    },
-    /// There was nothing to ask it; the answer accounts for it all the same.
-    Nothing(&'static str),
-    /// It was not asked.
-    Skipped {
-        reason: String,
-        until: Option<Moment>,
-    },
-    /// It was asked in vain.
-    Failed {
-        reason: String,
-        until: Option<Moment>,
-    },
-}
-
-/// How far an indexer is, in a word.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Stage {
-    Answered,
-    Shared,
-    Cached,
-    Nothing,
-    Skipped,
-    Failed,
-    #[default]
-    Asking,
-}
-
-impl Stage {
-    /// All of them, in the order in which a form offers them.
-    pub(crate) const ALL: [Self; 7] = [
-        Self::Answered,
-        Self::Shared,
-        Self::Cached,
-        Self::Nothing,
-        Self::Skipped,
-        Self::Failed,
-        Self::Asking,
-    ];
-
-    /// The word in the API and in the history.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Answered => "answered",
-            Self::Shared => "shared",
-            Self::Cached => "cached",
-            Self::Nothing => "nothing",
-            Self::Skipped => "skipped",
-            Self::Failed => "failed",
-            Self::Asking => "asking",
-        }
-    }
-}
-
-impl PartState {
-    pub(crate) fn stage(&self) -> Stage {
-        match self {
-            Self::Asking => Stage::Asking,
-            Self::Answered { from, .. } => match from {
-                AnsweredFrom::Call => Stage::Answered,
-                AnsweredFrom::SharedCall => Stage::Shared,
-                AnsweredFrom::Cache(_) => Stage::Cached,
-            },
-            Self::Nothing(_) => Stage::Nothing,
-            Self::Skipped { .. } => Stage::Skipped,
-            Self::Failed { .. } => Stage::Failed,
-        }
-    }
-
-    /// Why there is no answer of now.
-    pub(crate) fn reason(&self) -> Option<&str> {
-        match self {
-            Self::Asking => Some("it has not answered yet"),
-            Self::Answered { .. } => None,
-            Self::Nothing(reason) => Some(reason),
-            Self::Skipped { reason, .. } | Self::Failed { reason, .. } => Some(reason),
-        }
-    }
-
-    /// When it can be asked again, where that is known.
-    pub(crate) fn until(&self) -> Option<Moment> {
-        match self {
-            Self::Skipped { until, .. } | Self::Failed { until, .. } => *until,
-            Self::Asking | Self::Answered { .. } | Self::Nothing(_) => None,
-        }
-    }
-}
-
-/// Where an answer came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AnsweredFrom {
-    /// A call for this search.
-    Call,
-    /// A call that another asked for.
-    SharedCall,
-    /// The cache, this old in seconds.
-    Cache(i64),
 }
 
 /// Figures of a search.
@@ -380,7 +244,7 @@ impl Search {
         let mut last: Option<(UpstreamId, Vec<u32>, bool)> = None;
         ReleaseList::of(contributions, |contribution, release| {
             let indexer = &*contribution.indexer;
-            if !self.fits(indexer, release) {
+            if !self.question.fits(indexer, release, self.began) {
                 return false;
             }
             let same = |known: &&(UpstreamId, Vec<u32>, bool)| {
@@ -389,139 +253,16 @@ impl Search {
             if let Some((.., fits)) = last.as_ref().filter(same) {
                 return *fits;
             }
-            let fits = self.fits_category(indexer, release);
+            let fits = self.question.fits_category(indexer, release);
             last = Some((indexer.upstream, release.categories.clone(), fits));
             fits
         })
-    }
-
-    /// Whether a release is what was asked for: indexers give more than that.
-    fn fits(&self, indexer: &Indexer, release: &Release) -> bool {
-        let query = &self.question.query;
-        if release
-            .protocol
-            .is_some_and(|protocol| protocol != indexer.protocol())
-        {
-            return false;
-        }
-        let bounds = (query.min_size, query.max_size);
-        if let (Some(size), (least, most)) = (release.size, bounds)
-            && (least.is_some_and(|least| size < least) || most.is_some_and(|most| size > most))
-        {
-            return false;
-        }
-        let before = |days: Option<u32>| {
-            let days = i64::from(days?) * 24 * 60 * 60;
-            Some(unix(self.began).saturating_sub(days))
-        };
-        // One without a date may be of any age.
-        let ages = (before(query.max_age_days), before(query.min_age_days));
-        if let (Some(published), (oldest, newest)) = (release.published, ages)
-            && (oldest.is_some_and(|oldest| published < oldest)
-                || newest.is_some_and(|newest| published > newest))
-        {
-            return false;
-        }
-        true
-    }
-
-    fn fits_category(&self, indexer: &Indexer, release: &Release) -> bool {
-        let query = &self.question.query;
-        if query.categories.is_empty() {
-            return true;
-        }
-        let ours = ours(indexer, release);
-        // One that names no category may be of any.
-        ours.is_empty() || Mapping::wants(&query.categories, &ours)
-    }
-}
-
-/// The categories of a release in our numbers.
-pub(crate) fn ours(indexer: &Indexer, release: &Release) -> Vec<u32> {
-    let known = indexer.known.load();
-    let mut ours: Vec<u32> = match &*known {
-        Some(known) => release
-            .categories
-            .iter()
-            .flat_map(|theirs| known.mapping.ours(*theirs))
-            .collect(),
-        None => release.categories.clone(),
-    };
-    ours.sort_unstable();
-    ours.dedup();
-    ours
-}
-
-impl IndexerPart {
-    /// Whether its answer is part of the list, fresh or old.
-    pub(crate) fn gives(&self) -> bool {
-        matches!(self.state, PartState::Answered { .. }) || self.stale.is_some()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use weir_search_proto::Function;
-
     use super::*;
-    use crate::merge::tests::{input, release};
-
-    /// The titles that a query leaves of some releases, at this time.
-    fn left(query: Query, releases: Vec<Release>, now: i64) -> Vec<String> {
-        let answer = input(1, releases);
-        let question = SearchQuestion {
-            query,
-            scope: vec![answer.indexer],
-            class: crate::policy::INTERACTIVE,
-            max_wait: None,
-            no_cache: false,
-            program: crate::program::Program {
-                name: "a test".into(),
-                asker: Default::default(),
-            },
-            address: String::new(),
-            deadline: Duration::from_secs(15),
-        };
-        let began = Moment(0) + Duration::from_secs(now as u64);
-        let (search, _) = Search::new(SearchId(1), question, began);
-        let (answer, from) = (answer.answer, AnsweredFrom::Call);
-        search.set(0, PartState::Answered { answer, from });
-        let list = search.list(|_| true);
-        let titles = list.releases.iter();
-        titles
-            .map(|merged| list.at(merged.sources[0]).title.clone())
-            .collect()
-    }
-
-    #[tokio::test]
-    async fn ages_are_kept_and_what_has_no_date_may_be_of_any() {
-        const DAY: i64 = 24 * 60 * 60;
-        let now = 20_000 * DAY;
-        let releases = || {
-            let dated = |title: &str, published| Release {
-                published,
-                ..release(title, 1, None)
-            };
-            vec![
-                dated("new", Some(now - DAY / 2)),
-                dated("old", Some(now - 3 * DAY / 2)),
-                dated("ancient", Some(now - 30 * DAY)),
-                dated("undated", None),
-            ]
-        };
-        let left = |least, most| {
-            let query = Query {
-                min_age_days: least,
-                max_age_days: most,
-                ..Query::new(Function::Search)
-            };
-            left(query, releases(), now)
-        };
-        assert_eq!(left(None, None), ["new", "old", "ancient", "undated"]);
-        assert_eq!(left(None, Some(2)), ["new", "old", "undated"]);
-        assert_eq!(left(Some(1), None), ["old", "ancient", "undated"]);
-        assert_eq!(left(Some(1), Some(2)), ["old", "undated"]);
-    }
 
     #[test]
     fn an_id_is_16_hex_digits() {

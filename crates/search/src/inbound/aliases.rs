@@ -12,10 +12,10 @@ use weir_search_proto::error::code;
 use weir_search_proto::{Caps, ErrorDocument, Format, Function, Protocol};
 use weir_web::Visitor;
 
-use super::scope::Scope;
 use super::torznab::FeedRequest;
 use crate::indexer::Indexer;
 use crate::reply;
+use crate::scope::Scope;
 use crate::views::Views;
 
 /// Prowlarr's list, and one of it.

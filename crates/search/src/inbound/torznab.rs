@@ -13,10 +13,10 @@ use weir_search_proto::{
 };
 use weir_web::{Failure, Visitor};
 
-use super::scope::{self, Scope};
 use super::text;
 use crate::program::{self, Program};
 use crate::reply::{self, FeedPage};
+use crate::scope::{self, Scope};
 use crate::search::{PartState, Search, SearchQuestion};
 use crate::session::{Frozen, SessionKey};
 use crate::views::Views;
