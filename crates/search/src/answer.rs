@@ -25,7 +25,7 @@ pub(crate) type Digest = [u8; 16];
 /// What came of a call.
 pub(crate) type SearchAnswer = Result<Arc<IndexerAnswer>, IndexerFault>;
 
-/// An answer.
+/// What an indexer answered. Shared by the cache, searches and pages, which never change it.
 #[derive(Debug)]
 pub(crate) struct IndexerAnswer {
     pub(crate) releases: Vec<Release>,
@@ -36,7 +36,7 @@ pub(crate) struct IndexerAnswer {
 }
 
 impl AnswerKey {
-    /// The same as a number that outlives the process.
+    /// The same as a number that outlives the process: the cache is a file, and hashes of the standard library change.
     pub(crate) fn digest(&self) -> Digest {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.indexer.as_bytes());

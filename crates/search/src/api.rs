@@ -16,7 +16,7 @@ use crate::views::Views;
 
 pub(crate) use self::history::HistoryView;
 
-/// All of it.
+/// The routes of the API that belong to this front.
 pub(crate) fn router(views: &Arc<Views>) -> Router {
     Router::new()
         .route(

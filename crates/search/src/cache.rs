@@ -25,20 +25,21 @@ use self::file::CacheFile;
 use self::recent::RecentAnswers;
 use crate::answer::{Digest, IndexerAnswer};
 
-/// Files that are kept in memory until they are surely written.
+/// Files that are kept in memory until they are surely written: a write is queued, and the next request may be faster.
 const RECENT_FILES: usize = 16;
 /// Bytes of them.
 const RECENT_BYTES: usize = 32 << 20;
 /// Writes between two looks at the size of the file.
 const LOOK: u64 = 64;
-/// So many of what may be written between two looks fill the file.
+/// The file may grow by one part of so many between two looks, and is shrunk by as much more than it has to be.
 const LOOKS: u64 = 16;
-/// Feeds are packed to about one byte of so many.
+/// Feeds are packed to about one byte of so many, which says beforehand whether reading one takes long.
 const PACKED: usize = 8;
-/// Of as many bytes as this, files may have one.
+/// Files may have one byte of so many: a few large ones must not push out all answers.
 const FILES: i64 = 4;
 
-/// The cache.
+/// What was answered before. No lock is held while the file is read, so two who miss at once may both read it: that costs
+/// time and never a wrong answer.
 pub(crate) struct Cache {
     file: CacheFile,
     memory: Mutex<RecentAnswers>,
@@ -182,6 +183,7 @@ impl Cache {
         if let Some((_, _, body)) = self.files.lock().iter().find(recent) {
             return Some(body.clone());
         }
+        // Not kept in memory again: whoever fetches a file rarely does so twice.
         let body: Vec<u8> = self.file.read(|connection| {
             let sql = "SELECT body FROM search_file WHERE key = ?1 AND at >= ?2";
             let mut statement = connection.prepare_cached(sql)?;

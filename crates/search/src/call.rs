@@ -93,6 +93,7 @@ impl SearchCall {
         for usage in found.feed.limits.iter().flat_map(told) {
             permit.observe(usage);
         }
+        // Kept and told before the engine hears of it: whoever is woken by either finds the answer.
         let at = model.wall();
         let answer = Arc::new(IndexerAnswer::new(found.feed.releases, at));
         let sent = RawAnswer {

@@ -140,6 +140,7 @@ impl Downloads {
                 cached: true,
             });
         }
+        // After the cache: what is there costs nobody a turn.
         self.check_wait(indexer, &job)?;
         // What the host of the files said, the engine does not know.
         tokio::time::sleep(indexer.no_files_for(model.now())).await;

@@ -98,6 +98,7 @@ impl Fanout {
     /// words.
     pub(crate) fn remember(self: &Arc<Self>, search: &Arc<Search>, scope: String) {
         let (fanout, search) = (self.clone(), search.clone());
+        // A task of its own, because a client that hangs up takes its request along.
         self.lifetime.spawn(async move {
             fanout.told_by(&search).await;
             let (list, mut costs) = (fanout.list(&search), search.costs());

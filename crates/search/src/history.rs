@@ -45,7 +45,7 @@ const MIGRATIONS: Migrations = Migrations {
     "],
 };
 
-/// The tables.
+/// What is remembered. Reads are made where they are asked for, writes on the thread of the file and in order.
 pub(crate) struct History {
     file: File,
     /// The last number that was given to a search. Given here and not by the table, so that a search can be corrected
@@ -89,6 +89,7 @@ impl History {
         if let Some(number) = known {
             return Ok(number);
         }
+        // On the disk before it is used: programs keep this number, and another indexer must never get it.
         let name = name.to_owned();
         self.file.write_blocking(move |transaction| {
             transaction.execute("INSERT INTO search_indexer (name) VALUES (?1)", [&name])?;
@@ -281,6 +282,7 @@ impl History {
     /// Forgets all but the last so many of each.
     pub(crate) fn trim(&self, most: u32) {
         self.write(move |transaction| {
+            // By number and not by count, which would have to read the whole table each minute.
             for table in ["search_search", "search_grab"] {
                 let sql = format!(
                     "DELETE FROM {table} WHERE id <= (SELECT COALESCE(MAX(id), 0) FROM {table}) - ?1"

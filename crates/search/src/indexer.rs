@@ -17,7 +17,7 @@ use crate::config::indexer::{IndexerEntry, IndexerKind};
 use crate::outbound::IndexerAddress;
 use crate::policy;
 
-/// Starts of calls that are remembered to learn a limit from.
+/// Starts of calls that are remembered to learn a limit from: a bound on memory, above what accounts allow a day.
 const STARTS: usize = 10_000;
 /// From so few calls nothing is learned: who refuses them refuses bursts.
 const LEAST: usize = 10;
@@ -33,7 +33,8 @@ pub(crate) struct Indexer {
     pub(crate) source: Arc<str>,
     /// What it said it can do; written when it has said so.
     pub(crate) known: ArcSwapOption<Abilities>,
-    /// What is known of its calls, also where the entry has changed.
+    /// What is known of its calls. Shared with the indexer that takes its place when its entry changes, because calls under
+    /// way still write here.
     pub(crate) calls: Arc<Mutex<CallLog>>,
     /// When it was last asked again what it can do, in seconds since 1970.
     pub(crate) introduced: AtomicI64,
@@ -194,6 +195,7 @@ impl Indexer {
             return None;
         }
         let made = calls.starts.iter().filter(|start| **start > begins).count();
+        // The last of them is the one that was refused.
         let made = made.saturating_sub(1);
         let limit = u32::try_from(made).ok().filter(|_| made >= LEAST)?;
         Some(Usage {

@@ -53,6 +53,7 @@ impl Introductions {
         let engine = &self.model.engine;
         let (wait, why) = engine.next_wait(indexer.upstream, INTERACTIVE, Budget::Side);
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        // Not asked for nothing: a flight that nobody can wait for would only fill the queue.
         if let Some(why) = why.filter(|_| left.is_some_and(|left| wait > left)) {
             engine.note_skip(&job(indexer, asker, INTERACTIVE), skip(why, wait, left));
             return Err(Unanswered::Ended(Ended::Skipped(skip(why, wait, None))));
@@ -60,6 +61,7 @@ impl Introductions {
         let answer = self.ask(indexer, asker, INTERACTIVE).await;
         match answer.as_deref() {
             Ok(Ok(known)) => Ok(known.clone()),
+            // It answers, so it can be searched; what it takes is found out by asking.
             Ok(Err(fault)) if fault.is_no_caps() => {
                 let known = Arc::new(Abilities::assumed(self.model.wall()));
                 indexer.known.store(Some(known.clone()));
@@ -91,6 +93,7 @@ impl Introductions {
         let again = seconds(config.cache.nothing);
         let last = indexer.introduced.load(Ordering::Relaxed);
         if known.at.saturating_add(seconds(life)) < now && last.saturating_add(again) < now {
+            // Two searches at the same moment may both get here, and share one flight.
             indexer.introduced.store(now, Ordering::Relaxed);
             let follower = self.ask(indexer, Asker::default(), BACKGROUND);
             self.lifetime.keep(follower, config.hold_max);

@@ -12,8 +12,8 @@ use weir_net::Error;
 use weir_search_proto::Unreadable;
 use weir_search_proto::error::code;
 
-/// How long an indexer is taken to refuse us that says its limit is reached and not for how long: nobody's windows are
-/// shorter than an hour.
+/// How long an indexer is taken to refuse us that says its limit is reached and not for how long. Accounts are limited by
+/// the hour or by the day; the shorter of the two is tried.
 const LIMIT_REACHED: Duration = Duration::from_secs(60 * 60);
 /// How long a host of files is left alone that is asked too often and does not say for how long.
 const TOO_OFTEN: Duration = Duration::from_secs(60);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Time that a search under way still has when Weir stops.
+/// Time that a search under way still has when Weir stops: most indexers answer within it.
 const LEAVE: Duration = Duration::from_secs(2);
 
 /// A cheap handle: clones share everything.

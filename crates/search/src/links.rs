@@ -8,7 +8,7 @@ use data_encoding::BASE64URL_NOPAD;
 
 /// Bytes of the IV, which is also the proof.
 const IV: usize = 16;
-/// Longer links are not ours.
+/// Longer links are not ours: addresses of files are shorter, and what is not ours costs no hashing.
 const LONGEST: usize = 8192;
 
 /// Makes and opens links.
@@ -58,6 +58,7 @@ impl Links {
         }
         let mut sealed = BASE64URL_NOPAD.decode(token.as_bytes()).ok()?;
         let (iv, plain) = sealed.split_first_chunk_mut::<IV>()?;
+        // Unmasked before it is proved, as a synthetic IV must be; nothing is done with it until the proof holds.
         self.mask(iv, plain);
         let proof = blake3::Hash::from_bytes(padded(&self.iv(plain)));
         // Compared in constant time.

@@ -130,6 +130,7 @@ impl ReleaseList {
                 source.at,
             )
         };
+        // The first of them is whose file a client gets.
         sources.sort_by_key(rank);
         let dates = sources
             .iter()
@@ -157,6 +158,7 @@ type Like = (u64, u64);
 
 impl Groups {
     fn add(&mut self, source: ReleaseSource, release: &Release) {
+        // Left for later: whether a title is unmistakable is known only when all info hashes are there.
         let Some(hash) = release.info_hash else {
             self.bare.push(source);
             return;
@@ -193,6 +195,7 @@ impl Groups {
                 Some([group]) => Some(*group),
                 _ => None,
             };
+            // An indexer that lists two releases means two, however alike they look.
             let apart = |group: &u32| {
                 let mut sources = self.groups[*group as usize].iter();
                 sources.all(|other| other.of != source.of)

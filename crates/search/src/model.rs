@@ -92,6 +92,7 @@ impl Model {
 
     /// Takes other settings over. Indexers that stay keep their state.
     pub(crate) fn apply(&self, config: &Config, numbers: &Numbers) {
+        // First the indexers: a search that begins in between has at worst a new indexer under old settings.
         self.reconcile(config, numbers);
         self.config.store(Arc::new(config.clone()));
         let workers = policy::workers(config);

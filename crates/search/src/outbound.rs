@@ -17,7 +17,7 @@ use crate::judge::IndexerFault;
 
 pub(crate) use self::address::IndexerAddress;
 
-/// Redirects that are followed.
+/// Redirects that are followed; a loop ends here.
 const REDIRECTS: u8 = 5;
 
 /// The way out for all indexers.

@@ -16,7 +16,7 @@ use weir_web::{Icon, NavEntry, NavGroup, Shown};
 use crate::views::Views;
 use crate::words::second;
 
-/// All of them.
+/// The routes of the pages.
 pub(crate) fn router(views: &Arc<Views>) -> Router {
     Router::new()
         .route("/search", get(search::show).post(ask::begin))

@@ -13,6 +13,7 @@ pub(crate) enum Plan {
     Nothing(&'static str),
 }
 
+// What is said of an indexer that has nothing to be asked; the reply accounts for it all the same.
 const NO_CATEGORY: &str = "it has none of these categories";
 const NO_ID: &str = "it does not know these ids, and the question has no text";
 const NO_TEXT: &str = "it offers no such search";

@@ -52,9 +52,11 @@ pub fn policy(general: Policy, config: &Config) -> Policy {
     let workers = workers(config);
     policy.crew.base = workers;
     policy.crew.max = workers;
+    // From the first failure on: who is searched again a second later does not get better by it.
     policy.failure.threshold = 1;
     policy.failure.threshold_disables = false;
     policy.failure.throttled = config.throttled;
+    // Somebody waits, and the next search asks again.
     policy.attempts = 1;
     policy
 }

@@ -12,9 +12,9 @@ use weir_web::Visitor;
 use crate::config::{Config, UserAgents};
 use crate::policy::{self, BACKGROUND, COMPLETION, INTERACTIVE, RSS};
 
-/// Programs that are told apart; of more, the one that was heard longest ago is forgotten.
+/// Programs that are told apart. Their names come from clients, so there is a bound; of more, the one that was heard longest ago is forgotten.
 pub(crate) const PROGRAMS: usize = 200;
-/// Characters of a name.
+/// Characters of a name, which stands in tables and in every row of the history.
 const NAME: usize = 40;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 

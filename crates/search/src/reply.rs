@@ -18,7 +18,8 @@ use self::item::FeedItem;
 pub(crate) use self::caps::{caps, indexers};
 pub(crate) use self::item::{guid, link};
 
-/// Seconds after which a request may be tried again that cannot be served, where nothing else says when.
+/// Seconds after which a request may be tried again that cannot be served, where nothing else says when. Programs take an
+/// error without it for one that is worth trying at once.
 pub(crate) const LATER: u64 = 300;
 
 /// Which part of a list.

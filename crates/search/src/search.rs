@@ -39,7 +39,9 @@ impl std::fmt::Display for SearchId {
     }
 }
 
-/// A search.
+/// A search, shared by the tasks that see to its indexers and by everybody who watches it.
+///
+/// `merged` is locked before `parts`, never the other way round; neither is held across an await.
 pub(crate) struct Search {
     pub(crate) id: SearchId,
     pub(crate) question: SearchQuestion,
@@ -116,6 +118,7 @@ impl Search {
         self.changes.subscribe()
     }
 
+    /// One indexer's part has come so far.
     pub(crate) fn set(&self, at: usize, state: PartState) {
         let took = self.began_at.elapsed();
         let mut parts = self.parts.lock();
@@ -125,10 +128,12 @@ impl Search {
             && (was_given_up || took > self.question.deadline);
         part.state = state;
         part.took = took;
+        // Whoever is woken looks at the parts.
         drop(parts);
         self.changes.send_modify(|changes| *changes += 1);
     }
 
+    /// There is an older answer, which serves until there is a new one.
     pub(crate) fn set_stale(&self, at: usize, answer: Arc<IndexerAnswer>) {
         self.parts.lock()[at].stale = Some(answer);
         self.changes.send_modify(|changes| *changes += 1);
@@ -165,6 +170,7 @@ impl Search {
     /// # Cancel safety
     /// Waiting can be given up at any time.
     pub(crate) async fn settled(&self, until: Instant) {
+        // Subscribed before it looks, or it would miss the last change.
         let mut changes = self.watch();
         let all = async {
             while self.is_running() {
@@ -176,6 +182,7 @@ impl Search {
         let _ = tokio::time::timeout_at(until, all).await;
     }
 
+    /// The figures as they are now. Calls may be counted later; see [`Bill`].
     pub(crate) fn tally(&self) -> SearchTally {
         let mut tally = SearchTally::default();
         for part in self.parts.lock().iter() {
@@ -201,6 +208,7 @@ impl Search {
     pub(crate) fn list(&self, healthy: impl Fn(&Indexer) -> bool) -> Arc<ReleaseList> {
         // Read first: what changes while it is merged is merged next time.
         let changes = *self.changes.borrow();
+        // Held while it is merged: of ten who look at once, nine wait and get what the first made.
         let mut merged = self.merged.lock();
         if let Some((_, list)) = merged.as_ref().filter(|(at, _)| *at == changes) {
             return list.clone();

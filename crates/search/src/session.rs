@@ -10,7 +10,7 @@ use weir_search_proto::{Query, Skipped};
 
 use crate::merge::ReleaseList;
 
-/// Answers that are kept.
+/// Answers that are kept, however small: clients that turn pages are few.
 const MOST: usize = 500;
 
 /// Whose answer to what.
@@ -29,7 +29,7 @@ pub(crate) struct Frozen {
     pub(crate) skipped: Vec<Skipped>,
 }
 
-/// All of them.
+/// The answers whose next pages may be asked for.
 #[derive(Default)]
 pub(crate) struct Sessions(Mutex<HashMap<SessionKey, (Instant, Arc<Frozen>)>>);
 

@@ -72,6 +72,7 @@ pub(crate) fn skip(reason: Wait, wait: Duration, limit: Option<Duration>) -> Ski
 
 /// How far an indexer is whose turn comes too late.
 pub(crate) fn skipped(engine: &Engine, indexer: &Indexer, skip: &Skip, class: Class) -> PartState {
+    // A moment later than the decision itself; at worst the words are those of a newer error.
     let view = engine.upstream(indexer.upstream);
     let why = match skip.reason {
         Wait::Off => {

@@ -23,7 +23,7 @@ use crate::searches::Searches;
 use crate::session::Sessions;
 use crate::words::seconds;
 
-/// How often old things are let go of.
+/// How often old things are let go of. All that is let go of is bounded by itself as well.
 const SWEEP: Duration = Duration::from_secs(60);
 
 /// Whom those ask who name nobody, in words.

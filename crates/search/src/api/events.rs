@@ -17,7 +17,7 @@ use super::{find, wrong};
 use crate::search::Search;
 use crate::views::Views;
 
-/// Changes within this time are told at once.
+/// Changes within this time are told together: sixty indexers answer in a burst, and a page draws each event.
 const TOGETHER: Duration = Duration::from_millis(200);
 /// Silence is broken after this time, so that nothing in between takes the connection for dead.
 const PING: Duration = Duration::from_secs(15);

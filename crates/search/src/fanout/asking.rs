@@ -24,7 +24,7 @@ use super::Fanout;
 
 /// Releases that are asked for at once where an indexer names no number.
 const PAGE: u32 = 100;
-/// More are not asked for, whatever an indexer offers.
+/// More are not asked for, whatever an indexer offers: all of it is read and merged before a reply.
 const PAGE_MOST: u32 = 1000;
 
 /// Sees to one indexer's part.
@@ -70,6 +70,7 @@ impl<'a> Asking<'a> {
 
     /// Goes on until it is over or nobody can want it any more.
     pub(super) async fn run(&self) {
+        // Past the deadline it goes on for the cache, but not for ever: a job that waits holds a place in the queue.
         let kept = self.search.deadline() + self.config.keep_after_reply;
         let given_up = tokio::select! {
             () = self.answer() => return,
@@ -110,6 +111,7 @@ impl<'a> Asking<'a> {
                 let answer = answer.clone();
                 return self.set(PartState::Answered { answer, from });
             }
+            // Served if nothing better comes in time.
             self.search.set_stale(self.at, answer.clone());
         }
         self.model().cache.count_miss();
@@ -134,6 +136,7 @@ impl<'a> Asking<'a> {
             Err(unanswered) => unanswered,
         };
         let class = self.class(true);
+        // Who waits however long it takes is asked when its turn comes, for the cache; all others are told once.
         let patient = self.model().engine.max_wait(&self.job(class)).is_none();
         let stays = patient && unanswered.passes_within(self.config.hold_max);
         self.set_without(unanswered, class);

@@ -22,7 +22,8 @@ use crate::session::{Frozen, SessionKey};
 use crate::views::Views;
 use crate::words::unix;
 
-/// Time that caps wait for indexers which have not said yet what they can do.
+/// Time that caps wait for indexers which have not said yet what they can do. Sonarr tests a new indexer with
+/// them and a feed, and is to be done within ten seconds.
 const CAPS_WAIT: Duration = Duration::from_secs(5);
 
 /// A request and what belongs to it.

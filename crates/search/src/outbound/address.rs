@@ -10,7 +10,7 @@ use weir_search_proto::Release;
 
 use crate::config::indexer::IndexerEntry;
 
-/// Parts of a path that are shorter are words and not keys.
+/// Parts of a path that are shorter are words and not keys, and taking words out of what is shown would spoil it.
 const SECRET_IN_PATH: usize = 16;
 
 /// Where an indexer is and who we are there.

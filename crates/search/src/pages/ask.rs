@@ -17,7 +17,7 @@ use crate::views::Views;
 
 /// A reader without script waits so long at most for a first look.
 const FIRST_LOOK: Duration = Duration::from_secs(3);
-/// Time in which those who are stopped say so.
+/// Time in which those who are stopped say so, so that the page that follows shows it.
 const SAY_SO: Duration = Duration::from_millis(200);
 
 /// What a form sent.
