@@ -37,14 +37,14 @@ pub(crate) fn router(views: &Arc<Views>) -> Router {
 pub(crate) fn find(views: &Views, id: &str) -> Result<Arc<Search>, Failure> {
     let Some(known) = SearchId::parse(id) else {
         return Err(Failure::unknown(
-            "The id of a search is 16 hex digits.",
+            "The ID of a search is 16 hex digits.",
             "Take it from the answer that began the search.",
         ));
     };
     views.searches.find(known).ok_or_else(|| {
         Failure::unknown(
-            "This search is no longer kept.",
-            "Search again; what was found is still in the cache for an hour.",
+            "This search has expired.",
+            "Search again; the answers are cached for an hour.",
         )
     })
 }

@@ -177,7 +177,7 @@ impl Downloads {
             engine.note_skip(job, skip(why, turn, Some(most)));
         }
         let (name, wait) = (indexer.name(), span(wait));
-        let sentence = format!("{name} cannot be asked for a file now; its turn comes in {wait}.");
+        let sentence = format!("{name} cannot be asked for a file now. Next try in {wait}.");
         Err(self.busy(indexer, sentence))
     }
 
@@ -229,7 +229,7 @@ impl Downloads {
     }
 
     fn no_turn(&self, indexer: &Indexer) -> NoFile {
-        let sentence = "The indexer's turn did not come in time.";
+        let sentence = "The indexer could not be called in time.";
         self.busy(indexer, sentence.to_owned())
     }
 

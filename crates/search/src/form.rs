@@ -40,7 +40,7 @@ pub(crate) fn written(query: &Query) -> String {
 pub(crate) fn read(written: &str) -> Result<Query, String> {
     match parse_request(written).request {
         Ok(Request::Search(asked)) => Ok(asked.query),
-        Ok(_) => Err("This is no search.".to_owned()),
+        Ok(_) => Err("This is not a search request.".to_owned()),
         Err(refusal) => Err(format!("{}.", refusal.description)),
     }
 }

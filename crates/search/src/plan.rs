@@ -15,7 +15,7 @@ pub(crate) enum Plan {
 
 // What is said of an indexer that has nothing to be asked; the reply accounts for it all the same.
 const NO_CATEGORY: &str = "it has none of these categories";
-const NO_ID: &str = "it does not know these ids, and the question has no text";
+const NO_ID: &str = "it does not support these IDs, and the query has no text";
 const NO_TEXT: &str = "it offers no such search";
 
 /// What to ask; `only` are the categories that the operator wants from it.

@@ -103,7 +103,7 @@ impl Progress {
         };
         let asking = self.tally.asking;
         let to_come = if self.finished {
-            "not in time"
+            "too late"
         } else {
             "still to answer"
         };
@@ -111,7 +111,7 @@ impl Progress {
             (asking, to_come),
             (silent(Stage::Skipped), "skipped"),
             (silent(Stage::Failed), "failed"),
-            (silent(Stage::Nothing), "with nothing to ask"),
+            (silent(Stage::Nothing), "not applicable"),
         ];
         let parts: Vec<String> = parts
             .into_iter()

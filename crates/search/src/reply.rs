@@ -33,7 +33,7 @@ pub(crate) struct FeedPage {
 pub(crate) fn refusal(refusal: &Refusal) -> Response {
     let (text, wait) = match refusal {
         Refusal::NoKey => (
-            "This needs the API key: send apikey=KEY. Weir printed it at its first start."
+            "This needs the API key: send apikey=KEY. The Connect page shows it."
                 .to_owned(),
             None,
         ),

@@ -51,9 +51,9 @@ impl Unanswered {
                 failed(format!("it did not answer within {}", span(time)))
             }
             Ended::Panicked => failed(PANICKED.to_owned()),
-            Ended::Finished(_) => failed("it gave no answer that could be used".to_owned()),
+            Ended::Finished(_) => failed("it sent no usable answer".to_owned()),
             Ended::Dropped(job::DropReason::Gone) => skipped_for_good("it is no longer configured"),
-            Ended::Dropped(_) => skipped_for_good("too many questions wait already"),
+            Ended::Dropped(_) => skipped_for_good("the queue is full"),
             Ended::Shutdown => skipped_for_good("Weir is stopping"),
             Ended::Cancelled => skipped_for_good("nobody wanted its answer any more"),
         }
@@ -86,8 +86,8 @@ pub(crate) fn skipped(engine: &Engine, indexer: &Indexer, skip: &Skip, class: Cl
             }
         }
         Wait::Cooldown => match view.and_then(|view| view.last_error) {
-            Some((_, error)) => format!("it rests: {error}"),
-            None => "it rests".to_owned(),
+            Some((_, error)) => format!("it is cooling down: {error}"),
+            None => "it is cooling down".to_owned(),
         },
         Wait::Window => "its quota is used up".to_owned(),
         Wait::Gap => "it was asked a moment ago".to_owned(),
@@ -95,11 +95,11 @@ pub(crate) fn skipped(engine: &Engine, indexer: &Indexer, skip: &Skip, class: Cl
     let class = class_name(class);
     let reason = match (skip.wait, skip.limit) {
         (Some(wait), Some(limit)) => format!(
-            "{why}; its turn would come in {}, {class} may wait {}",
+            "{why}. Next try in {}; {class} searches wait at most {}",
             span(wait),
             span(limit)
         ),
-        (Some(wait), None) => format!("{why}; its turn comes in {}", span(wait)),
+        (Some(wait), None) => format!("{why}. Next try in {}", span(wait)),
         (None, _) => why,
     };
     let until = skip.wait.map(|wait| engine.timeline().now() + wait);

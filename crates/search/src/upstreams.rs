@@ -92,7 +92,7 @@ impl Upstreams for IndexerViews {
         let no_files = indexer.no_files_for(model.now());
         if !no_files.is_zero() {
             let left = weir_engine::span(no_files);
-            let text = format!("none for {left}: it said so, or the host that has them");
+            let text = format!("no downloads for {left}: the indexer or its file host asked us to wait");
             facts.push(("Files".to_owned(), text));
         }
         let since = model.wall() - WEEK;
@@ -117,7 +117,7 @@ fn abilities(indexer: &Indexer) -> String {
         return "it has not said yet".to_owned();
     };
     if known.assumed {
-        return "it does not say so in a way that can be read; text searches are tried".to_owned();
+        return "its capabilities are unreadable; Weir tries text searches".to_owned();
     }
     let functions = known.caps.functions.iter();
     let functions: Vec<String> = functions

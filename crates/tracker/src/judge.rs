@@ -90,7 +90,7 @@ impl Judge {
 
     fn refused(&self, reason: &str, retry_in: Option<RetryIn>) -> Judged {
         let said = match reason.trim_end_matches(['.', ' ']) {
-            "" => "it refused without a word".to_owned(),
+            "" => "it refused without giving a reason".to_owned(),
             reason => format!("it said: {reason}"),
         };
         let (outcome, due) = match retry_in {

@@ -90,7 +90,7 @@ pub(super) async fn begin(
     let address = visitor.client.address.to_string();
     let search = views
         .search_for(&ask, program, address)
-        .map_err(|mistake| wrong(mistake, "Nothing was asked of anybody."))?;
+        .map_err(|mistake| wrong(mistake, "No indexer was called."))?;
     let url = format!("/api/v1/searches/{}", search.id);
     let body = json!({
         "id": search.id.to_string(),

@@ -76,7 +76,7 @@ impl<'a> Asking<'a> {
             () = self.answer() => return,
             () = self.search.stop.cancelled() => "the search was stopped",
             () = self.fanout.lifetime.closing() => "Weir is stopping",
-            () = tokio::time::sleep_until(kept) => "its turn did not come in time",
+            () = tokio::time::sleep_until(kept) => "it could not be called in time",
         };
         if self.search.is_asking(self.at) {
             let reason = given_up.to_owned();

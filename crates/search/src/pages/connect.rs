@@ -212,7 +212,7 @@ fn opening(views: &Views) -> String {
         .iter()
         .filter(|(name, _)| ![PAGE, "a browser", "unnamed"].contains(&&**name));
     match heard.count() {
-        0 => "No program has asked yet. Paste an address into one; it shows here when it is heard."
+        0 => "No program has connected yet. Paste an address into one; it appears here after its first request."
             .to_owned(),
         some => format!(
             "Weir has heard from {}.",

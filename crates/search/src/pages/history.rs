@@ -214,8 +214,8 @@ fn opening(rows: &[Searched]) -> String {
         some => format!("{} searches", grouped(some)),
     };
     format!(
-        "The last {searches} asked {} and cost {} upstream.",
-        counted(asked, "indexer", "indexers"),
+        "The last {searches}: {}, {}.",
+        counted(asked, "indexer request", "indexer requests"),
         counted(calls, "call", "calls"),
     )
 }

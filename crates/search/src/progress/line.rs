@@ -61,7 +61,7 @@ impl IndexerLine {
             PartState::Asking if !finished => String::new(),
             state @ PartState::Asking => {
                 let reason = state.reason().unwrap_or_default();
-                format!("{reason}; what it says is kept for the next search")
+                format!("{reason}; its answer will be kept for the next search")
             }
             state => state.reason().unwrap_or_default().to_owned(),
         };
@@ -93,14 +93,14 @@ impl IndexerLine {
             return format!("{} from cache, {} old", grouped(self.releases), age(age_s));
         }
         match self.stage {
-            Stage::Asking if self.finished => "not in time".to_owned(),
+            Stage::Asking if self.finished => "too late".to_owned(),
             Stage::Answered | Stage::Shared if self.late => format!("{}, late", results()),
             Stage::Answered => format!("{} · {}", results(), took(self.took)),
             Stage::Shared => match &self.shared_with {
                 Some(program) => format!("{} · shared with {program}", results()),
                 None => format!("{} · shared", results()),
             },
-            Stage::Nothing => "nothing to ask".to_owned(),
+            Stage::Nothing => "not applicable".to_owned(),
             Stage::Asking | Stage::Cached | Stage::Skipped | Stage::Failed => {
                 self.stage.name().to_owned()
             }
@@ -122,7 +122,7 @@ impl IndexerLine {
     /// `at` before the time that ends the note.
     pub(crate) fn until_word(&self) -> &'static str {
         match self.stage {
-            Stage::Failed => "; asked again from",
+            Stage::Failed => ". Next try at",
             _ => ", at",
         }
     }

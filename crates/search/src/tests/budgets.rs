@@ -328,7 +328,7 @@ async fn a_restart_keeps_cooldowns_spacing_and_learned_limits() {
         panic!("{:?}", standings(&search));
     };
     // 42 s less the 20 s of before.
-    assert_eq!(reason, "it was asked a moment ago; its turn comes in 22 s");
+    assert_eq!(reason, "it was asked a moment ago. Next try in 22 s");
     world.until(22 * SECOND).await;
     assert_eq!(standings(&search), ["answered", "skipped"]);
 }

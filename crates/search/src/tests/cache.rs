@@ -161,7 +161,7 @@ async fn a_skipped_request_serves_what_is_old_and_leaves_one_refresh() {
         let reason = reply.reason("a");
         assert_eq!(
             reason,
-            "it was asked a moment ago; its turn would come in 30 s, RSS may wait 15 s; answered from cache"
+            "it was asked a moment ago. Next try in 30 s; RSS searches wait at most 15 s; answered from cache"
         );
         assert_eq!(world.queued(), 1, "one refresh for all");
     }

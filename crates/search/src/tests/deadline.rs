@@ -69,7 +69,7 @@ async fn whose_turn_comes_too_late_is_named_at_once_and_asked_for_the_next_one()
     assert_eq!((reply.status, reply.titles().len()), (200, 3));
     assert_eq!(reply.took, Duration::ZERO, "nobody waits for 42 s");
     let reason = reply.reason("a");
-    assert_eq!(reason, "it was asked a moment ago; its turn comes in 42 s");
+    assert_eq!(reason, "it was asked a moment ago. Next try in 42 s");
     assert_eq!(world.queued(), 1, "it stays");
     world.until(42 * SECOND).await;
     assert_eq!(times(&world, &indexers[0].searches()), [0, 42_000]);
@@ -94,7 +94,7 @@ async fn whose_turn_comes_within_five_minutes_is_waited_for_and_no_longer() {
         assert!(
             reply
                 .reason("a")
-                .starts_with("it rests: it says we ask too often")
+                .starts_with("it is cooling down: it says we ask too often")
         );
         world.until(10 * MINUTE).await;
         let asked = words(&indexers[0].searches());
@@ -116,7 +116,7 @@ async fn whoever_cools_down_before_it_said_what_it_can_do_is_asked_when_that_is_
     let reply = world.get(target).await;
     assert_eq!((reply.titles().len(), reply.took), (3, Duration::ZERO));
     assert!(
-        reply.reason("a").contains("its turn comes in"),
+        reply.reason("a").contains("Next try in"),
         "{}",
         reply.reason("a")
     );
@@ -148,7 +148,7 @@ async fn an_indexer_that_begins_to_cool_down_while_others_wait_for_it_is_named_t
     }
     assert!(other.took <= 7 * SECOND, "{:?}", other.took);
     assert!(
-        other.body.contains("it rests: it says we ask too often"),
+        other.body.contains("it is cooling down: it says we ask too often"),
         "{}",
         other.body
     );

@@ -152,7 +152,7 @@ async fn that_there_are_no_files_for_a_while_is_shown() {
     indexers[0].set_files(Files::Error(501, "Download limit reached".into()));
     world.get(&path(&links[0])).await;
     let (_, text) = files().expect("a fact");
-    assert!(text.starts_with("none for 60 min"), "{text}");
+    assert!(text.starts_with("no downloads for 60 min"), "{text}");
     world.until(HOUR + SECOND).await;
     assert_eq!(files(), None);
 }

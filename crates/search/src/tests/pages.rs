@@ -121,7 +121,7 @@ async fn mistakes_keep_what_was_written() {
         .text(Method::GET, "/search?id=00000000000000ab", "")
         .await;
     assert_eq!(status, 404);
-    assert!(page.contains("This search is no longer kept."), "{page}");
+    assert!(page.contains("This search has expired."), "{page}");
     let (status, page) = world
         .text(
             Method::POST,
@@ -163,7 +163,7 @@ async fn history_names_what_each_indexer_did() {
         "1 of 1",
         "Answered: 1 result, 1 of them nowhere else.",
         "Search again",
-        "asked 1 indexer and cost 1 call upstream.",
+        ": 1 indexer request, 1 call.",
     ] {
         assert!(page.contains(text), "{text} in {page}");
     }
@@ -266,7 +266,7 @@ async fn if_nobody_can_be_asked_the_first_slot_is_named() {
     for text in [
         "1 skipped.",
         "The first of them can be asked at <time",
-        "Not asked: it rests",
+        "Not asked: it is cooling down",
     ] {
         assert!(page.contains(text), "{text} in {page}");
     }

@@ -146,7 +146,7 @@ async fn a_longer_wait_than_the_class_accepts_skips_with_the_reason() {
             panic!("{:?}", standings(&search));
         };
         assert!(
-            reason.contains("it rests") && reason.contains("may wait"),
+            reason.contains("it is cooling down") && reason.contains("wait at most"),
             "{reason}"
         );
         let wait = Duration::from_secs(wait);
@@ -186,7 +186,7 @@ async fn a_max_wait_of_the_request_comes_before_that_of_its_class() {
     assert_eq!((reply.status, reply.took), (429, Duration::ZERO));
     assert_eq!(reply.retry_after.as_deref(), Some("6"));
     assert!(
-        reply.body.contains("interactive may wait 5 s"),
+        reply.body.contains("interactive searches wait at most 5 s"),
         "{}",
         reply.body
     );

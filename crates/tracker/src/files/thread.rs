@@ -123,7 +123,7 @@ fn run(
                 Ok(()) => {}
                 Err(error) if failing && !ended => tracing::debug!(%error, group, "not written"),
                 Err(error) => {
-                    tracing::error!(%error, "swarms cannot be written; is the disk full? They are tried again, and lost if Weir ends before that");
+                    tracing::error!(%error, "cannot write swarms; is the disk full? Weir will retry, and they are lost if it stops before that succeeds");
                     failing = true;
                 }
             }

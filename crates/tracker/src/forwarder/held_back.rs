@@ -50,7 +50,7 @@ fn own(why: HeldBack, asker: Option<std::sync::Arc<str>>, per_minute: u32) -> Ow
 fn repeated(decision: &OwnDecision) -> String {
     let times = counted(decision.count, "completed event", "completed events");
     format!(
-        "{} repeated {times}: stored and answered, but trackers were told the first time.",
+        "{} repeated {times}. They were answered but not forwarded again.",
         who(decision)
     )
 }

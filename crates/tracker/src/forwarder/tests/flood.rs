@@ -226,7 +226,7 @@ async fn what_is_held_back_is_counted_and_explained() {
     assert_eq!(
         told,
         [
-            ("deduplicated", "10.0.0.1 repeated 999 completed events: stored and answered, but trackers were told the first time.".to_owned()),
+            ("deduplicated", "10.0.0.1 repeated 999 completed events. They were answered but not forwarded again.".to_owned()),
             ("throttled", "10.0.0.2 sent more than 60 events in a minute: 40 completed events were stored and answered, but not sent on to trackers.".to_owned()),
             ("throttled", "10.0.0.3 sent more than 60 events in a minute: 139 stopped events go on to trackers later.".to_owned()),
         ]

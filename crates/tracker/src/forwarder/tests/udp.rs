@@ -157,7 +157,7 @@ async fn a_reply_cut_after_its_header_is_a_no() {
     world.announce(1, 1).await;
     tracker.set(udp::Behaviour::Short);
     world.announce(2, 1).await;
-    assert_eq!(world.last_error("a"), "it refused without a word");
+    assert_eq!(world.last_error("a"), "it refused without giving a reason");
     assert_eq!(world.view("a").status.failures, 0);
     tracker.set(udp::Behaviour::good());
     world.until(1799 * SECOND).await;
