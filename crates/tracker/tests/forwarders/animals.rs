@@ -73,7 +73,7 @@ impl Shows {
 fn table() -> Vec<(Behaviour, Shows)> {
     use Behaviour as B;
     let status = |status| B::Status(status, RetryAfter::None);
-    let cut = "the connection was cut";
+    let cut = "the connection was closed";
     let unreadable = "its answer cannot be read";
     let silent = "it gave no answer within";
     let good = Good::default;

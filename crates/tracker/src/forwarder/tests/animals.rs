@@ -136,7 +136,7 @@ fn answers() -> Vec<(Behaviour, Case)> {
             "it said: try later",
         )
     };
-    let cut = "the connection was cut";
+    let cut = "the connection was closed";
     let unreadable = "its answer cannot be read";
     let often = "it says we ask too often";
     let silent = "it gave no answer within 30 s";
