@@ -92,7 +92,7 @@ test('upstreams', async (t) => {
     await page.clock.install({ time: Date.now() + 3_600_000 });
     await page.goto('/upstreams/search/harbor.example');
     const why = await page.locator('section.answer').innerText();
-    assert.match(why, /harbor\.example is cooling down until (?:\w+ \d+ \w+, )?\d\d:\d\d, in \d+ (min|s): it answered 429 at/);
+    assert.match(why, /harbor\.example is cooling down until (?:\w+ \d+ \w+, )?\d\d:\d\d, in \d+ (min|s): it answered 429 \(at/);
     const left = Number(why.match(/in (\d+) min/)[1]);
     assert.ok(left >= 2 && left <= 8, `${left} min are left, whatever the browser’s clock says`);
     await page.clock.runFor(61_000);
@@ -111,39 +111,39 @@ test('upstreams', async (t) => {
     await page.context().close();
   });
 
-  await t.test('disable asks in place, needs a reason, and is remembered', async () => {
+  await t.test('switching off asks in place, needs a reason, and is remembered', async () => {
     const page = await at();
     await page.goto('/upstreams/tracker/idle');
-    await page.getByRole('link', { name: 'Disable' }).click();
+    await page.getByRole('link', { name: 'Switch off' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.waitFor();
     await rules.picture(page, 'upstream-dialog-1280');
     await rules.accessible(page);
     await dialog.getByRole('button', { name: 'Keep it on' }).click();
-    await page.getByRole('link', { name: 'Disable' }).click();
-    await dialog.getByRole('button', { name: 'Disable' }).click();
+    await page.getByRole('link', { name: 'Switch off' }).click();
+    await dialog.getByRole('button', { name: 'Switch off' }).click();
     assert.equal(await dialog.isVisible(), true, 'nothing happens without a reason');
-    await dialog.getByLabel('Reason, for those who come after you').fill('moving house');
-    await dialog.getByRole('button', { name: 'Disable' }).click();
+    await dialog.getByLabel('Reason (required; shown to other operators)').fill('moving house');
+    await dialog.getByRole('button', { name: 'Switch off' }).click();
     await page.getByText('idle is off until it is switched on.').waitFor();
     await page.reload();
     assert.match(await page.locator('section.answer').innerText(), /idle is off, by operator \(127\.0\.0\.1\) at .*“moving house”/);
     await page.goto('/upstreams?q=idle');
-    await page.getByRole('button', { name: 'Enable' }).click();
+    await page.getByRole('button', { name: 'Switch on' }).click();
     await page.getByText('idle is switched on.').waitFor();
     rules.quiet(page);
     await page.context().close();
   });
 
-  await t.test('without script disable has a page of its own', async () => {
+  await t.test('without script, switching off has a page of its own', async () => {
     const page = await at({ javaScriptEnabled: false, viewport: PHONE });
     await page.goto('/upstreams/tracker/idle');
-    await page.getByRole('link', { name: 'Disable' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Disable idle?' }).waitFor();
-    await page.getByLabel('Reason, for those who come after you').fill('by hand');
-    await page.getByRole('button', { name: 'Disable' }).click();
+    await page.getByRole('link', { name: 'Switch off' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Switch off idle?' }).waitFor();
+    await page.getByLabel('Reason (required; shown to other operators)').fill('by hand');
+    await page.getByRole('button', { name: 'Switch off' }).click();
     await page.getByText('idle is off until it is switched on.').waitFor();
-    await page.getByRole('button', { name: 'Enable' }).click();
+    await page.getByRole('button', { name: 'Switch on' }).click();
     await page.getByText('idle is switched on.').waitFor();
     await page.context().close();
   });
@@ -152,17 +152,17 @@ test('upstreams', async (t) => {
     const page = await at();
     await page.goto('/upstreams/tracker/tracker-four.example');
     await page.getByRole('button', { name: 'Probe now' }).click();
-    await page.getByText('tracker-four.example did not pass the probe: no such host.').waitFor();
+    await page.getByText('tracker-four.example: the probe failed: no such host.').waitFor();
     await page.goto('/upstreams?q=harbor');
     await page.getByRole('button', { name: 'Clear cooldown' }).click();
-    await page.getByText('harbor.example is open: its rest was ended.').waitFor();
+    await page.getByText('harbor.example: cooldown cleared. It is open.').waitFor();
     await page.goto('/upstreams/search/harbor.example');
-    await page.getByText('an operator ended its rest').waitFor();
+    await page.getByText('an operator cleared its cooldown').waitFor();
     await page.goto('/upstreams');
-    await page.getByRole('button', { name: 'Probe what fails' }).click();
+    await page.getByRole('button', { name: 'Probe all failing' }).click();
     await page.getByText(/upstreams? (is|are) being probed/).waitFor();
     await page.goto('/upstreams/tracker/tracker-two.example');
-    await page.getByText('Asked by operator.').first().waitFor();
+    await page.getByText('for an operator').first().waitFor();
     rules.quiet(page);
     await page.context().close();
   });
@@ -171,7 +171,7 @@ test('upstreams', async (t) => {
     const page = await at();
     const response = await page.goto('/upstreams/search/harbour.example');
     assert.equal(response.status(), 404);
-    await page.getByText('Names like it: harbor.example.').waitFor();
+    await page.getByText('Similar names: harbor.example.').waitFor();
     await rules.accessible(page);
     await page.context().close();
   });

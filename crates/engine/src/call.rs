@@ -9,27 +9,28 @@ use weir_dispatch::{Class, DropReason, Finish, Skip, UpstreamId, Usage};
 use crate::shared::Shared;
 use crate::weather::Trouble;
 
-/// One call to one upstream, which the engine makes when its turn has come.
+/// One call to one upstream, which the engine makes as soon as the upstream's limits allow it.
 pub trait Call: Send + Sync + 'static {
     /// Makes one attempt. The engine decides whether and when there is another.
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome>;
 
     /// What the front needs to make this call again after a restart, at most [`KEPT_BYTES`] long;
-    /// `None` if it is not worth keeping. Asked under the engine's lock: it only copies.
+    /// `None` if it is not worth keeping. Called under the engine's lock, so it must only copy.
     fn keep(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// The last step of every call that was given to the engine, once, whether or not it was ever made: here a front
-    /// takes back what it noted when it made the call. A call that was not needed, because the same job was pending
-    /// already, ends as [`Ended::Cancelled`].
+    /// The last step of every call that was given to the engine, run exactly once, whether or not the call was ever
+    /// made: here a front undoes what it noted when it created the call. A call that was not needed, because the same
+    /// job was already pending, ends as [`Ended::Cancelled`].
     ///
-    /// Not under the engine's lock, so it may ask and submit; before tickets and flights are told, so who waits for the
-    /// end finds this done. It may happen within the very function that submits, where a job ends at once.
+    /// Not run under the engine's lock, so it may query the engine and submit; run before tickets and flights are told,
+    /// so that whoever waits for the end finds this done. If a job ends at once, it runs inside the function that
+    /// submits the job.
     fn ended(&self, _ended: Ended) {}
 }
 
-/// The most that [`Call::keep`] may return; what is longer is not kept.
+/// The most that [`Call::keep`] may return; anything longer is not kept.
 pub const KEPT_BYTES: usize = 256;
 
 /// How an attempt went, as far as the engine needs to know.
@@ -37,25 +38,25 @@ pub const KEPT_BYTES: usize = 256;
 pub enum Outcome {
     /// Answered.
     Done,
-    /// A healthy final no: not found, bad query.
+    /// A final no from a healthy upstream: not found, bad query.
     No,
-    /// The upstream wishes to be asked again after this time.
+    /// The upstream wants to be asked again after this time.
     Again {
-        /// The wished wait.
+        /// How long it wants us to wait.
         after: Duration,
     },
-    /// The upstream wishes to be left alone.
+    /// The upstream wants to be left alone.
     Throttled {
         /// For how long, if it said so.
         retry_after: Option<Duration>,
     },
     /// A fault that may pass.
     Unavailable,
-    /// There was nothing to ask any more, and nobody was called.
+    /// There was nothing left to ask, and the upstream was not called.
     Moot,
-    /// An answer that nobody can use: a failure, and trying again at once does not mend it.
+    /// An unusable answer: a failure that an immediate retry does not fix.
     Broken,
-    /// A fault that trying again does not mend.
+    /// A fault that retrying does not fix.
     Rejected {
         /// What is wrong.
         reason: Reason,
@@ -67,43 +68,43 @@ pub enum Outcome {
 /// Why an upstream is not asked again soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Its name is not known.
+    /// Its host name does not exist.
     NoSuchHost,
-    /// Nobody listens there.
+    /// Nothing listens there.
     Refused,
-    /// There is no way to it.
+    /// There is no route to it.
     NoRoute,
     /// It answered with this HTTP status.
     Status(u16),
-    /// It asked never to be asked again.
+    /// It told us never to ask again.
     Never,
-    /// It refuses who we are: a wrong or expired key.
+    /// It rejected our key as wrong or expired.
     NotAllowed,
     /// Its certificate or protocol cannot be trusted.
     Untrusted,
 }
 
 impl Reason {
-    /// In words, where the call itself explained nothing.
+    /// In words, for calls that explained nothing themselves.
     pub(crate) fn words(self) -> String {
         match self {
             Self::NoSuchHost => "no such host".to_owned(),
             Self::Refused => "it refused the connection".to_owned(),
             Self::NoRoute => "there is no route to it".to_owned(),
             Self::Status(status) => format!("it answered {status}"),
-            Self::Never => "it asked not to be asked again".to_owned(),
-            Self::NotAllowed => "it does not accept our key".to_owned(),
+            Self::Never => "it told us never to ask again".to_owned(),
+            Self::NotAllowed => "it rejected our key".to_owned(),
             Self::Untrusted => "its certificate or protocol cannot be trusted".to_owned(),
         }
     }
 }
 
-/// How a job ended; every job does so exactly once.
+/// How a job ended; every job ends exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Its call, the last of its attempts, went like this.
+    /// Its last attempt had this outcome.
     Finished(Outcome),
-    /// Its turn would have come too late, or its upstream is left alone.
+    /// It would have had to wait too long, or its upstream is left alone.
     Skipped(Skip),
     /// There was no room for it.
     Dropped(DropReason),
@@ -111,7 +112,7 @@ pub enum Ended {
     Cancelled,
     /// Its call panicked.
     Panicked,
-    /// Its call, the last of its attempts, took too long.
+    /// Its last attempt took too long.
     TimedOut,
     /// The engine was shut down.
     Shutdown,
@@ -127,7 +128,7 @@ impl Outcome {
             Self::Throttled { retry_after } => Finish::Throttled { retry_after },
             Self::Unavailable => Finish::Unavailable,
             Self::Broken => Finish::Broken,
-            // As final as a call that was cut, and as little said by it about the upstream.
+            // As final as a call that was cut off, and it says as little about the upstream.
             Self::Moot => Finish::Panicked,
             Self::Rejected { reason } => Finish::Rejected {
                 at_least: (reason == Reason::Never).then_some(never),
@@ -141,7 +142,7 @@ impl Outcome {
         match self {
             Self::Done | Self::No | Self::Again { .. } | Self::Throttled { .. } => true,
             Self::Rejected { reason } => reason != Reason::NoRoute,
-            // Whatever it was, a network that logs its guests in may have said it.
+            // Any of these may come from a captive portal instead of the upstream.
             Self::Unavailable | Self::Broken | Self::Moot | Self::OurNetwork => false,
         }
     }
@@ -182,7 +183,7 @@ impl Permit {
         self.attempt
     }
 
-    /// How long the attempt may take before the engine cuts it.
+    /// How long the attempt may take before the engine cuts it off.
     pub fn time_out(&self) -> Duration {
         self.time_out
     }
@@ -198,8 +199,8 @@ impl Permit {
         self.shared.explain(self.upstream, words.into());
     }
 
-    /// Something went wrong that may be our own network. Gives [`Outcome::OurNetwork`] if it is or
-    /// may still turn out to be, else `otherwise`.
+    /// For a failure that may be our own network's. Returns [`Outcome::OurNetwork`] if it is, or may
+    /// still turn out to be; `otherwise` if it is not.
     pub fn blame(&self, trouble: Trouble, otherwise: Outcome) -> Outcome {
         if self.shared.may_be_our_network(self.upstream, trouble) {
             Outcome::OurNetwork

@@ -1,4 +1,4 @@
-//! The one task that sleeps until the next moment, and the way down.
+//! The one task that sleeps until something is due, and the shutdown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::series::{STEP, Sample};
 use crate::shared::Shared;
 use crate::state::State;
 
-/// Wakes the dispatcher when time alone brings something about, and takes samples for the charts.
+/// Wakes the dispatcher when the passing of time makes something due, and takes samples for the charts.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let mut step = step_number(shared.timeline.now());
     loop {
@@ -43,7 +43,7 @@ fn step_number(now: Moment) -> u64 {
 }
 
 impl State {
-    /// Looks at every upstream: its state, and the step of its series that is over.
+    /// Records the state of every upstream, and closes the step of its series that is over.
     fn sample(&mut self, before: u64, step: u64, now: Moment) {
         let fill = self.dispatcher.status(now).fill_percent();
         let whole = Sample {
@@ -75,11 +75,11 @@ impl State {
 }
 
 impl Shared {
-    /// Ends every job: those that have not started at once, calls under way when they end or when
+    /// Ends every job: jobs that have not started end at once, calls under way when they finish or when
     /// the drain time is over. Nothing is left running.
     pub(crate) async fn shutdown(self: &Arc<Self>, drain: Duration) {
         self.with(|state, now, effects| {
-            // What is on the agenda now is kept: it ends here, but not for the next start.
+            // The agenda is kept as it is now: its jobs end here, but come back at the next start.
             state.gather();
             state.dispatcher.shutdown(now);
             drop(state.dispatcher.take_agenda_changes());

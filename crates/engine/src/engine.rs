@@ -1,5 +1,5 @@
-//! The handle that fronts hold. All of it but the shutdown is ordinary functions, callable from any
-//! thread, also outside the runtime.
+//! The handle that fronts hold. Everything except the shutdown is an ordinary function, callable from any
+//! thread, even outside the runtime.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub struct Engine {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What an engine is given beside its front's policy.
+/// What an engine is given besides its front's policy.
 #[derive(Clone)]
 pub struct Options {
     /// The clock of the whole process.
@@ -46,15 +46,15 @@ pub struct Options {
     pub rate: Rate,
     /// Keeps rows across a restart.
     pub keeper: Option<Arc<dyn Keeper>>,
-    /// Changed rows are with whoever writes them within this time; a crash loses no more.
+    /// Changed rows reach the writer within this time; a crash loses no more than that.
     pub write_every: Duration,
     /// How far back the states of an upstream are kept.
     pub history: Duration,
-    /// How long an upstream is left alone at least that asked never to be asked again.
+    /// The shortest time for which an upstream that told us never to ask again is left alone.
     pub never: Duration,
     /// Makes the waits before further attempts repeatable.
     pub seed: Option<u64>,
-    /// Where what must not end is watched.
+    /// Watches the parts that must not end.
     pub vitals: Vitals,
     /// Where calls run; `None` is the runtime that [`Engine::new`] is called in.
     pub runtime: Option<Handle>,
@@ -81,16 +81,16 @@ impl Options {
     }
 }
 
-/// What became of jobs that nobody holds a ticket for.
+/// What became of jobs without a ticket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Intake {
-    /// They are queued (or started already).
+    /// Queued, or already started.
     pub queued: u32,
-    /// They are on the agenda.
+    /// On the agenda.
     pub scheduled: u32,
-    /// The same was pending.
+    /// The same job was already pending.
     pub duplicates: u32,
-    /// They ended at once.
+    /// Ended at once.
     pub ended: u32,
 }
 
@@ -98,7 +98,7 @@ impl Engine {
     /// Starts an engine.
     ///
     /// # Panics
-    /// Where no runtime is given and there is none here, and where [`Dispatcher::new`] does.
+    /// If no runtime is given and this is not called within one, and wherever [`Dispatcher::new`] panics.
     pub fn new(front: &'static str, policy: Policy, options: Options) -> Self {
         let now = options.timeline.now();
         let keeps = options.keeper.is_some();
@@ -132,7 +132,7 @@ impl Engine {
             closing: CancellationToken::new(),
             cut: CancellationToken::new(),
             keeper: options.keeper,
-            // The rest is for the commit.
+            // The remaining fifth is left for the commit.
             flush: options.write_every / 5 * 4,
             vital: options.vitals.add(front, "engine"),
             vitals: options.vitals,
@@ -143,8 +143,8 @@ impl Engine {
             records,
         });
         let vital = shared.vital.clone();
-        // A panic in a step of the dispatcher is one in our own rules. The lock is free again and what the step had
-        // changed stays, which at worst is one job that never ends; the others go on.
+        // A panic in a step of the dispatcher is a bug in our own rules. The lock is free again, and whatever the step
+        // had changed stays changed; at worst one job never ends. The others carry on.
         let driver = vital.drive(shared.clone(), |shared| {
             Box::pin(driver::run(shared.clone()))
         });
@@ -157,7 +157,7 @@ impl Engine {
         self.shared.front
     }
 
-    /// Where what must not end is watched, the engine's own tasks among it.
+    /// Watches the parts that must not end, the engine's own tasks among them.
     pub fn vitals(&self) -> &Vitals {
         &self.shared.vitals
     }
@@ -172,7 +172,7 @@ impl Engine {
         self.shared.gate.clone()
     }
 
-    /// Submits a job and holds a ticket for it. If the same is pending, the ticket is for that job.
+    /// Submits a job and returns a ticket for it. If the same job is already pending, the ticket is for that one.
     pub fn submit(&self, job: Job, call: Arc<dyn Call>) -> Ticket {
         let cell = Arc::<Cell>::default();
         let told = Told::Ticket(cell.clone());
@@ -183,12 +183,12 @@ impl Engine {
         }
     }
 
-    /// Submits a job that nobody waits for. Gives it, unless it ended at once.
+    /// Submits a job that nobody waits for. Returns its id, unless it ended at once.
     pub fn submit_detached(&self, job: Job, call: Arc<dyn Call>) -> Option<JobId> {
         self.shared.submit(job, call, Told::Nobody)
     }
 
-    /// Submits a job whose end `hook` is told.
+    /// Submits a job and tells `hook` how it ended.
     pub(crate) fn submit_hooked(
         &self,
         job: Job,
@@ -198,8 +198,8 @@ impl Engine {
         self.shared.submit(job, call, Told::Hook(hook))
     }
 
-    /// Waits for a turn that somebody else uses: a client that is sent to the upstream makes the call itself. It
-    /// counts like one of ours, and says nothing about the upstream.
+    /// Waits for a slot that somebody else will use: a client that we redirect to the upstream makes the call itself.
+    /// It counts like a call of ours, and says nothing about the upstream's health.
     pub fn take_turn(&self, job: Job) -> Ticket {
         struct MadeElsewhere;
         impl Call for MadeElsewhere {
@@ -210,8 +210,7 @@ impl Engine {
         self.submit(job, Arc::new(MadeElsewhere))
     }
 
-    /// Submits jobs that nobody waits for, each of which has a place reserved through the gate, under
-    /// one lock.
+    /// Submits jobs that nobody waits for, all under one lock. Each must have a place reserved through the gate.
     pub fn submit_reserved(&self, jobs: impl IntoIterator<Item = (Job, Arc<dyn Call>)>) -> Intake {
         self.shared.with(|state, now, effects| {
             let mut intake = Intake::default();
@@ -230,7 +229,7 @@ impl Engine {
         })
     }
 
-    /// Puts a job back on the agenda that was there before a restart.
+    /// Puts a job that was on the agenda before a restart back on it.
     pub fn reschedule(&self, job: Job, call: Arc<dyn Call>) -> Option<JobId> {
         self.shared.with(|state, now, effects| {
             let entry = state.dispatcher.reschedule(now, job);
@@ -238,13 +237,13 @@ impl Engine {
         })
     }
 
-    /// Takes a job back that has not started. Says whether there was one.
+    /// Cancels a job that has not started. Returns whether there was one.
     pub fn cancel(&self, job: JobId) -> bool {
         self.shared.cancel(job)
     }
 
-    /// Takes jobs back: those of `queued` that are queued, by their pending keys, and those of `scheduled` that are on
-    /// the agenda, by their keys there.
+    /// Cancels the queued jobs with the pending keys `queued`, and the jobs on the agenda with the agenda keys
+    /// `scheduled`.
     pub fn cancel_keys(
         &self,
         queued: impl IntoIterator<Item = JobKey>,
@@ -260,12 +259,12 @@ impl Engine {
         });
     }
 
-    /// Makes a job more urgent that has not started. Says whether anything changed.
+    /// Makes a job that has not started more urgent. Returns whether anything changed.
     pub fn raise(&self, job: JobId, class: Class) -> bool {
         self.shared.raise(job, class)
     }
 
-    /// While held, nothing starts.
+    /// Keeps all jobs from starting until [`Engine::release`].
     pub fn hold(&self) {
         self.shared
             .with(|state, now, _| state.dispatcher.hold(now, true));
@@ -277,21 +276,21 @@ impl Engine {
             .with(|state, now, _| state.dispatcher.hold(now, false));
     }
 
-    /// Gives the crew other limits.
+    /// Sets new limits for the number of workers.
     pub fn set_crew(&self, base: u32, max: u32) {
         self.shared
             .with(|state, now, _| state.dispatcher.set_crew(now, base, max));
     }
 
-    /// The front answered questions from memory or cache; they are counted with the others.
+    /// Counts requests that the front answered from memory or cache, together with all others.
     pub fn count_from_memory(&self, answers: u64) {
         let mut state = self.shared.state.lock();
         state.counters.asked += answers;
         state.counters.from_memory += answers;
     }
 
-    /// The front makes no call, because its turn comes too late for whoever asked. Recorded and counted like a job that
-    /// the engine itself skips.
+    /// Records that the front made no call because the upstream cannot be called in time. Counted like a job that the
+    /// engine itself skips.
     pub fn note_skip(&self, job: &Job, skip: Skip) {
         let now = self.shared.timeline.now();
         let mut state = self.shared.state.lock();
@@ -300,12 +299,12 @@ impl Engine {
         state.counters.end_unsent(plain(end));
     }
 
-    /// The longest wait for its turn that a job accepts; `None` if it waits however long it takes.
+    /// The longest that a job waits to be called; `None` if it waits however long it takes.
     pub fn max_wait(&self, job: &Job) -> Option<Duration> {
         self.shared.state.lock().dispatcher.max_wait(job)
     }
 
-    /// Somebody got the answer of a call that was made for another.
+    /// Records that somebody got the answer to a call made for somebody else.
     pub(crate) fn note_shared(&self, job: &Job, with: Asker) {
         let now = self.shared.timeline.now();
         let mut state = self.shared.state.lock();
@@ -314,7 +313,7 @@ impl Engine {
         state.dispatcher.note_shared(now, job, with);
     }
 
-    /// Ends every job: those that have not started at once, calls under way when they end or when
+    /// Ends every job: jobs that have not started end at once, calls under way when they finish or when
     /// `drain` is over. Nothing is left running; later submissions end at once.
     pub async fn shutdown(&self, drain: Duration) {
         self.shared.shutdown(drain).await;

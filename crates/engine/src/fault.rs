@@ -1,8 +1,8 @@
 //! What went wrong with a call, as far as all protocols share it, and what that means for the upstream.
 //!
-//! One judgement for all fronts: an upstream that refuses connections or answers 503 is treated the same whatever it
-//! speaks. What a protocol says in its own words (a failure reason, an XML error, a three-digit code) the front's own
-//! `judge` turns into an [`Outcome`].
+//! One judgement for all fronts: an upstream that refuses connections or answers 503 is treated the same whatever
+//! protocol it speaks. A protocol's own words (a failure reason, an XML error, a three-digit code) are turned into an
+//! [`Outcome`] by the front's `judge`.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use weir_net::http::Response;
 use crate::call::{Outcome, Permit, Reason};
 use crate::weather::Trouble;
 
-/// Why a call brought no answer in its protocol.
+/// Why a call got no answer in its protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The upstream asks to be left alone.
@@ -30,8 +30,8 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// What an HTTP status means, if it is a fault: 429 asks to be left alone, 503 only with a time, because without
-    /// one that is any server whose back end is down.
+    /// What an HTTP status means, if it is a fault: 429 asks us to wait; 503 does so only with a time, because without
+    /// one it comes from any server whose back end is down.
     pub fn of_status(status: u16, retry_after: Option<Duration>) -> Option<Self> {
         match status {
             200..300 => None,
@@ -41,10 +41,10 @@ impl Fault {
         }
     }
 
-    /// The answer, unless its status says that it is a fault.
+    /// The answer, unless its status is a fault.
     ///
     /// # Errors
-    /// What [`Fault::of_status`] gives.
+    /// The fault that [`Fault::of_status`] finds.
     pub fn check(response: Response) -> Result<Response, Self> {
         match Self::of_status(response.status, response.retry_after) {
             None => Ok(response),
@@ -52,7 +52,7 @@ impl Fault {
         }
     }
 
-    /// What it means for the upstream. A missing network may be our own, which `permit` knows more about.
+    /// What it means for the upstream. If the network is missing it may be our own; `permit` knows more about that.
     pub fn outcome(&self, permit: &Permit) -> Outcome {
         let rejected = |reason| Outcome::Rejected { reason };
         match self {
@@ -63,7 +63,7 @@ impl Fault {
             Self::Status(401) => rejected(Reason::NotAllowed),
             Self::Status(status @ 400..500) => rejected(Reason::Status(*status)),
             Self::Status(500..) => Outcome::Unavailable,
-            // Anything else is no answer to a request like ours.
+            // No other status answers a request like ours.
             Self::Status(_) => Outcome::Broken,
             Self::Net(error) => match error {
                 Error::NoSuchHost | Error::NoAddress => rejected(Reason::NoSuchHost),

@@ -1,9 +1,9 @@
-//! Flights: many askers, one call, one typed answer. They sit before the queue: a front looks into
-//! its cache, joins a flight, and only the first to do so has a job submitted.
+//! Flights: many askers, one call, one typed answer. They come before the queue: a front looks into
+//! its cache, joins a flight, and only the first to join submits a job.
 //!
-//! A flight belongs to none of its followers: its job lives as long as anybody follows, whoever made
-//! it. The call puts its answer into the flight before it returns; what kept it from happening comes
-//! back as [`Ended`].
+//! A flight belongs to none of its followers: its job lives as long as anybody follows, whoever started
+//! it. The call puts its answer into the flight before it returns; if there was no answer, followers get
+//! the reason as [`Ended`].
 
 mod board;
 mod trip;
@@ -24,7 +24,7 @@ use crate::engine::Engine;
 use board::{Board, Flight, FlightSeat};
 use trip::Trip;
 
-/// The flights of one kind of question.
+/// The flights of one kind of query.
 pub struct Flights<K, T>(Arc<FlightsInner<K, T>>);
 
 impl<K, T> Clone for Flights<K, T> {
@@ -45,10 +45,10 @@ pub struct Landing<K, T> {
     flight: Arc<Flight<T, Trip>>,
 }
 
-/// One who waits for a flight: a future of the answer.
+/// One asker's place in a flight: a future of the answer.
 ///
-/// Dropping it leaves the flight. When the last has left, a job that has not started is cancelled; a
-/// call under way ends by itself and its answer is kept.
+/// Dropping it leaves the flight. When the last follower has left, a job that has not started is cancelled; a
+/// call under way runs to its end and its answer is kept.
 #[must_use = "dropping a follower leaves the flight"]
 pub struct Follower<K: FlightKey, T: FlightAnswer> {
     flights: Arc<FlightsInner<K, T>>,
@@ -57,16 +57,16 @@ pub struct Follower<K: FlightKey, T: FlightAnswer> {
     leads: bool,
 }
 
-/// What asks for the same thing is equal.
+/// Identifies what is asked for: equal keys share a flight.
 pub trait FlightKey: Hash + Eq + Clone + Send + Sync + 'static {}
 impl<K: Hash + Eq + Clone + Send + Sync + 'static> FlightKey for K {}
 
-/// What can be shared by all who asked.
+/// An answer that all followers can share.
 pub trait FlightAnswer: Send + Sync + 'static {}
 impl<T: Send + Sync + 'static> FlightAnswer for T {}
 
 impl<K, T> FlightsInner<K, T> {
-    /// Calls made before this take no more followers.
+    /// Calls made before this moment take no more followers.
     fn oldest(&self) -> Moment {
         self.engine.timeline().now() - *self.max_age.lock()
     }
@@ -74,7 +74,7 @@ impl<K, T> FlightsInner<K, T> {
 
 impl<K: FlightKey, T: FlightAnswer> Flights<K, T> {
     /// No flights yet. A flight whose call has been under way for `max_age`, the call's time-out,
-    /// takes no more followers: they would wait for an answer that does not come.
+    /// takes no more followers: they would wait for an answer that is not coming.
     pub fn new(engine: Engine, max_age: Duration) -> Self {
         Self(Arc::new(FlightsInner {
             engine,
@@ -83,14 +83,14 @@ impl<K: FlightKey, T: FlightAnswer> Flights<K, T> {
         }))
     }
 
-    /// Flights under way, too, take followers for so long.
+    /// Sets a new `max_age`, which also applies to flights under way.
     pub fn set_max_age(&self, max_age: Duration) {
         *self.0.max_age.lock() = max_age;
     }
 
-    /// Joins the flight with this key, and makes it if there is none: `start` gives the call, which
-    /// is to put its answer on the landing; or it finds that the answer is in the cache by now, puts
-    /// it there itself and gives none.
+    /// Joins the flight with this key, or starts one if there is none: `start` returns the call, which
+    /// must put its answer on the landing. If `start` finds that the answer is in the cache by now, it
+    /// puts it there itself and returns `None`.
     pub fn join(
         &self,
         key: K,
@@ -114,8 +114,8 @@ impl<K: FlightKey, T: FlightAnswer> Flights<K, T> {
         }
     }
 
-    /// Whether a call with this key is being made that still takes followers: whoever joins now gets
-    /// its answer, however long the next turn of its upstream would take.
+    /// Whether a call with this key is under way that still takes followers: whoever joins now gets
+    /// its answer, however long the upstream's next slot is away.
     pub fn is_under_way(&self, key: &K) -> bool {
         let oldest = self.0.oldest();
         let flight = self.0.board.find(key);
@@ -139,25 +139,25 @@ impl<K: FlightKey, T: FlightAnswer> Landing<K, T> {
         self.flight.put(answer);
     }
 
-    /// Puts an answer into the flight that tells what went wrong. Followers get it when the engine has taken note of
-    /// how the call went, so that whoever looks then at the upstream sees its cooldown.
+    /// Puts an answer into the flight that says what went wrong. Followers get it once the engine has recorded how the
+    /// call went, so that whoever then looks at the upstream sees its cooldown.
     pub fn put_last(&self, answer: Arc<T>) {
         self.flight.put_last(answer);
     }
 
-    /// What is asked.
+    /// What is asked for.
     pub fn key(&self) -> &K {
         &self.key
     }
 }
 
 impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
-    /// Whether it made the flight, and did not join another's.
+    /// Whether it started the flight, rather than joining one.
     pub fn leads(&self) -> bool {
         self.leads
     }
 
-    /// Who made the flight: the asker of its job.
+    /// Who started the flight: the asker of its job.
     pub fn leader(&self) -> Asker {
         self.flight.own.job().asker
     }
@@ -167,9 +167,9 @@ impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
         self.flight.result(self.seat)
     }
 
-    /// Waits until it is certain that the flight's call is not made before `until`, and says how long its turn takes and
-    /// what for: a cooldown has begun, a quota is used up, the slot went to another. The flight goes on all the same.
-    /// Never ready once the call is made.
+    /// Waits until it is certain that the flight's call will not be made before `until`, then returns how long it has
+    /// to wait and for what: a cooldown began, a quota was used up, another call took the slot. The flight carries on
+    /// all the same. Never ready once the call is made.
     ///
     /// # Cancel safety
     /// Nothing is lost when the future is dropped before it is ready.
@@ -182,9 +182,10 @@ impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
         let moved = flights.engine.shared.moved(flight.own.job().upstream);
         async move {
             loop {
-                // Listens before it looks, or it would miss what happens in between.
+                // Subscribe before looking, or a change in between would be missed.
                 let moved = moved.notified();
-                // The turn first: what has ended is over before it forgets that its call was made.
+                // The slot first, the result second: a flight that ends is over before it forgets that its call was
+                // made.
                 let turn = flights.turn_after(&flight, until);
                 if let Some(turn) = turn.filter(|_| flight.result(seat).is_none()) {
                     return turn;

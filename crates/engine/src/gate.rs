@@ -1,7 +1,7 @@
 //! Fill and tokens for listener threads, which never touch the dispatcher.
 //!
-//! A place is *reserved* by a listener thread, and becomes *queued* or is given back when the engine
-//! takes the job in. Both counts share one word, so that no two threads get the same last place.
+//! A place is *reserved* by a listener thread, and becomes *queued* or is released when the engine
+//! takes the job in. Both counts share one word, so that two threads can never get the same last place.
 
 use weir_dispatch::Moment;
 
@@ -20,17 +20,17 @@ pub struct Gate {
     throttled: AtomicU64,
 }
 
-/// How many tokens there are.
+/// How fast tokens refill, and how many there can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// New ones in each second.
+    /// New tokens per second.
     pub per_second: u32,
-    /// The most that there may be, and how many there are at the start.
+    /// Maximum tokens, and how many there are at the start.
     pub burst: u32,
 }
 
 impl Gate {
-    /// A gate of its own, with no queue behind it. That of an engine is [`Engine::gate`](crate::Engine::gate).
+    /// A separate gate with no queue behind it. For an engine's own gate see [`Engine::gate`](crate::Engine::gate).
     pub fn new(capacity: u32, rate: Rate) -> Self {
         Self {
             places: AtomicU64::new(0),
@@ -42,7 +42,7 @@ impl Gate {
         }
     }
 
-    /// Reserves `wanted` places, or as many as are left. Each is to be given to
+    /// Reserves `wanted` places, or as many as are left. Each must be passed to
     /// [`Engine::submit_reserved`](crate::Engine::submit_reserved) or released.
     pub fn reserve(&self, wanted: u32) -> u32 {
         let mut places = self.places.load(Ordering::Acquire);
@@ -67,7 +67,7 @@ impl Gate {
         }
     }
 
-    /// Gives places back that were reserved and not used.
+    /// Releases places that were reserved and not used.
     pub fn release(&self, places: u32) {
         self.places
             .fetch_sub(u64::from(places) << 32, Ordering::AcqRel);
@@ -93,12 +93,12 @@ impl Gate {
         taken(self.places.load(Ordering::Relaxed))
     }
 
-    /// How many there may be.
+    /// How many jobs fit.
     pub fn capacity(&self) -> u32 {
         self.capacity
     }
 
-    /// Taken places in whole percent of all.
+    /// Places taken, in whole percent.
     pub fn fill_percent(&self) -> u32 {
         let percent = u64::from(self.queued()) * 100 / u64::from(self.capacity.max(1));
         u32::try_from(percent).unwrap_or(u32::MAX)
@@ -110,7 +110,7 @@ impl Gate {
             .map(|count| count.load(Ordering::Relaxed))
     }
 
-    /// The engine has so many jobs queued now, where it had `before`, and has taken in jobs for
+    /// The engine now has `queued` jobs queued, where it had `before`, and has taken in jobs for
     /// `used` reserved places.
     pub(crate) fn settle(&self, before: u32, queued: u32, used: u32) {
         let change = u64::from(queued)
@@ -131,7 +131,7 @@ fn taken(places: u64) -> u32 {
 #[derive(Debug)]
 struct Bucket {
     full_at: AtomicU64,
-    /// Nanoseconds until there is one token more.
+    /// Nanoseconds until there is one more token.
     interval: u64,
     /// Nanoseconds from empty to full.
     span: u64,
@@ -153,7 +153,7 @@ impl Bucket {
     }
 
     fn take(&self, now: Moment) -> bool {
-        // Without a refill time stands still, and tokens are counted from nothing.
+        // Without a refill, time stands still, and only the burst is ever given out.
         let now = if self.refills { now.0 } else { 0 };
         let mut full_at = self.full_at.load(Ordering::Acquire);
         loop {

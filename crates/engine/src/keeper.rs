@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use weir_dispatch::{JobId, Moment, SavedJob, SavedUpstream, UpstreamId};
 
-/// Takes changed rows, in the order of the changes. Called without any lock of the engine held that
-/// a submission needs; it must neither block nor call the engine: it hands the rows to a writer.
+/// Takes changed rows, in the order of the changes. Called while holding no lock that a submission needs.
+/// It must neither block nor call the engine; it hands the rows to a writer.
 ///
-/// Starts under an hour or day window come here before their call is made; everything else within a
-/// second.
+/// Starts that count in an hour or day window arrive before their call is made; everything else arrives
+/// within a second.
 pub trait Keeper: Send + Sync + 'static {
     /// These rows of a front changed.
     fn changed(&self, front: &'static str, changes: Changes);
@@ -19,7 +19,7 @@ pub trait Keeper: Send + Sync + 'static {
 pub struct Changes {
     /// Upstreams, each with its whole row.
     pub upstreams: Vec<KeptUpstream>,
-    /// Jobs that came to the agenda, moved there or left it.
+    /// Jobs that were added to the agenda, moved on it or left it.
     pub agenda: Vec<AgendaChange>,
 }
 
@@ -34,15 +34,15 @@ impl Changes {
 pub struct KeptUpstream {
     /// Which one, in this run.
     pub upstream: UpstreamId,
-    /// Its name, which lasts.
+    /// Its name, which identifies it across restarts.
     pub name: Arc<str>,
     /// The dispatcher's row.
     pub row: SavedUpstream,
-    /// Why it is off, while an operator has it off.
+    /// Why an operator switched it off, while it is off.
     pub off: Option<Off>,
 }
 
-/// An operator's word on why an upstream is off.
+/// Who switched an upstream off, when and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Off {
     /// The reason given.
@@ -56,7 +56,7 @@ pub struct Off {
 /// What happened to a job on the agenda.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgendaChange {
-    /// It is there now, and its front wants it kept.
+    /// It is on the agenda, and its front wants it kept.
     Put {
         /// The dispatcher's row.
         row: SavedJob,
@@ -65,6 +65,6 @@ pub enum AgendaChange {
         /// The front's own bytes.
         kept: Vec<u8>,
     },
-    /// It is there no longer, or was never worth keeping.
+    /// It has left the agenda, or was never worth keeping.
     Gone(JobId),
 }

@@ -2,9 +2,9 @@
 //! upstream.
 //!
 //! A front is given an [`Outward`], keeps its upstreams in a [`Roster`], implements [`Call`], submits jobs to its
-//! [`Engine`] and holds [`Ticket`]s or places in [`Flights`]. What went wrong with a call is judged by
-//! [`Fault`] where all protocols share it. Listener threads outside the runtime see the [`Gate`] alone. Whose turn it
-//! is, `dispatch` decides; this crate makes the calls, tells how they ended and counts.
+//! [`Engine`] and holds [`Ticket`]s or places in [`Flights`]. [`Fault`] judges what went wrong with a call as far as all
+//! protocols share it. Listener threads outside the runtime see only the [`Gate`]. `dispatch` decides which job is next;
+//! this crate makes the calls, reports how they ended and counts.
 
 mod call;
 mod driver;

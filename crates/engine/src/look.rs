@@ -1,4 +1,4 @@
-//! What can be seen of an engine: counts and pages of rows, never a walk over the backlog.
+//! Views of an engine: counts and pages of rows, never a walk over the backlog.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::side::Standing;
 use crate::state::State;
 use crate::tally::{Counters, Latency, Requests};
 
-/// A front's counts. The page and Prometheus read the same.
+/// A front's counts. Pages and Prometheus read the same ones.
 #[derive(Clone, Debug)]
 pub struct Figures {
     /// Which front.
@@ -33,7 +33,7 @@ pub struct Figures {
     pub counters: Counters,
     /// Whether our own network is known to be down.
     pub network_down: bool,
-    /// Upstreams that are there.
+    /// How many upstreams it has.
     pub upstreams: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct UpstreamFigures {
     pub upstream: UpstreamId,
     /// Its name.
     pub name: Arc<str>,
-    /// Its state without times.
+    /// Its state, without times.
     pub standing: Standing,
     /// Its attempts by outcome.
     pub requests: Requests,
@@ -57,24 +57,24 @@ pub struct UpstreamFigures {
 pub struct UpstreamView {
     /// Its counts.
     pub figures: UpstreamFigures,
-    /// State, rest, quota.
+    /// State, cooldown, quota.
     pub status: UpstreamStatus,
     /// What it allows.
     pub quota: Quota,
-    /// What bounds its calls.
+    /// The time-out of its calls.
     pub time_out: Duration,
-    /// Why it is off, while an operator has it off.
+    /// Why an operator switched it off, while it is off.
     pub off: Option<Off>,
     /// What last went wrong, and when.
     pub last_error: Option<(Moment, String)>,
     /// How many rungs its ladder has.
     pub rungs: usize,
-    /// The rest that the next rung would bring.
-    pub next_rest: Option<Duration>,
+    /// The cooldown that the next failure would begin.
+    pub next_cooldown: Option<Duration>,
 }
 
 impl Engine {
-    /// The front's counts, at a cost that no backlog changes.
+    /// The front's counts, at a cost that does not depend on the backlog.
     pub fn status(&self) -> Figures {
         let at = self.shared.timeline.now();
         let [refused_full, rate_limited, throttled] = self.shared.gate.refusals();
@@ -94,7 +94,7 @@ impl Engine {
         }
     }
 
-    /// The counts of a page of upstreams, by the order in which they were added.
+    /// The counts of a page of upstreams, in the order in which they were added.
     pub fn upstreams(&self, skip: usize, page: usize) -> Vec<UpstreamFigures> {
         let now = self.shared.timeline.now();
         let state = self.shared.state.lock();
@@ -121,16 +121,16 @@ impl Engine {
             off: side.off.clone(),
             last_error: side.last_error.clone(),
             rungs: state.ladder.len(),
-            next_rest: state.ladder.get(next).copied(),
+            next_cooldown: state.ladder.get(next).copied(),
             status,
         })
     }
 
-    /// Until when each of these is left alone; `None` for one that may be called.
+    /// Until when each of these is left alone; `None` for an upstream that may be called.
     pub fn rests(&self, upstreams: impl IntoIterator<Item = UpstreamId>) -> Vec<Option<Moment>> {
         let now = self.shared.timeline.now();
         let state = self.shared.state.lock();
-        let rest = |upstream| match state.dispatcher.state(now, upstream) {
+        let until = |upstream| match state.dispatcher.state(now, upstream) {
             Some(weir_dispatch::Availability::Open | weir_dispatch::Availability::Probing) => None,
             Some(
                 weir_dispatch::Availability::Cooldown { until }
@@ -138,15 +138,15 @@ impl Engine {
             ) => Some(until),
             Some(weir_dispatch::Availability::Off) | None => Some(Moment::NEVER),
         };
-        upstreams.into_iter().map(rest).collect()
+        upstreams.into_iter().map(until).collect()
     }
 
-    /// The rests of rungs 1, 2, …
+    /// The cooldowns of rungs 1, 2, …
     pub fn ladder(&self) -> Vec<Duration> {
         self.shared.state.lock().ladder.clone()
     }
 
-    /// How long the next call of this class and budget would have to wait, and for what.
+    /// How long the next call in this class and budget would have to wait, and for what.
     pub fn next_wait(
         &self,
         upstream: UpstreamId,
@@ -158,7 +158,7 @@ impl Engine {
         state.dispatcher.next_wait(now, upstream, class, budget)
     }
 
-    /// A page of the decisions about an upstream, newest first, from before the one with the number
+    /// A page of the decisions about an upstream, newest first, starting with the one before number
     /// `before`.
     pub fn decisions(
         &self,
@@ -176,7 +176,7 @@ impl Engine {
             .collect()
     }
 
-    /// An upstream's states over the last day, oldest first; the first may be older.
+    /// An upstream's states over the last day, oldest first; the first may have begun earlier.
     pub fn history(&self, upstream: UpstreamId) -> Vec<(Moment, Standing)> {
         let state = self.shared.state.lock();
         let side = state.sides.get(upstream.0 as usize);
@@ -189,7 +189,7 @@ impl Engine {
         self.shared.state.lock().series.points(span, now)
     }
 
-    /// An upstream's series over a span, oldest first; what is not there was not asked.
+    /// An upstream's series over a span, oldest first; steps without a call are missing.
     pub fn upstream_series(&self, upstream: UpstreamId, span: Span) -> Vec<Point> {
         let now = self.shared.timeline.now();
         let state = self.shared.state.lock();

@@ -13,12 +13,12 @@ use crate::side::Standing;
 use crate::tally::{Kind, Latency};
 use crate::vital::Vitals;
 
-/// A collector of several engines. One for all, because a metric's fronts must stand together.
+/// A collector of several engines. One for all of them, because all fronts of a metric must be written together.
 #[derive(Clone)]
 pub struct Metrics(Vec<Engine>);
 
 impl Metrics {
-    /// The figures of these engines, under the names of the contract without their prefix.
+    /// Collects from these engines, under the contract's metric names without their prefix.
     pub fn new(engines: Vec<Engine>) -> Self {
         Self(engines)
     }
@@ -49,12 +49,10 @@ const GAUGES: [Figure; 8] = [
         "Jobs in the queue, in percent of what fits",
         |figures| figures.fill_percent.into(),
     ),
-    (
-        "agenda_depth",
-        "Jobs that are scheduled for later",
-        |figures| figures.counts.scheduled.into(),
-    ),
-    ("forwarder_workers", "Workers there are", |figures| {
+    ("agenda_depth", "Jobs scheduled for later", |figures| {
+        figures.counts.scheduled.into()
+    }),
+    ("forwarder_workers", "Workers", |figures| {
         figures.counts.crew.into()
     }),
     ("busy_workers", "Calls that hold a worker", |figures| {
@@ -90,13 +88,13 @@ const COUNTERS: [Figure; 10] = [
     ),
     (
         "flights_shared",
-        "Questions answered by a call made for another",
+        "Requests answered by a call made for another one",
         |figures| figures.counters.shared,
     ),
-    ("jobs_asked", "Questions", |figures| figures.counters.asked),
+    ("jobs_asked", "Requests", |figures| figures.counters.asked),
     (
         "jobs_from_memory",
-        "Questions answered from memory or cache",
+        "Requests answered from memory or cache",
         |figures| figures.counters.from_memory,
     ),
     ("jobs_sent", "Jobs sent to their upstream", |figures| {
@@ -110,14 +108,14 @@ const COUNTERS: [Figure; 10] = [
     }),
     (
         "jobs_duplicate",
-        "Jobs that were pending already",
+        "Jobs that were already pending",
         |figures| figures.counters.duplicates,
     ),
 ];
 
 impl Collector for Vitals {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let help = "How often a part that must not end failed and went on";
+        let help = "How often a part of Weir failed and was kept running";
         let mut family =
             encoder.encode_descriptor("part_failures", help, None, MetricType::Counter)?;
         for (front, part, count) in self.failures() {
@@ -167,7 +165,7 @@ fn states(
     encoder: &mut DescriptorEncoder<'_>,
     upstreams: &[(&str, UpstreamFigures)],
 ) -> fmt::Result {
-    let help = "1 for the state that the upstream is in";
+    let help = "1 for the state the upstream is in";
     let mut family = encoder.encode_descriptor("upstream_state", help, None, MetricType::Gauge)?;
     for (front, row) in upstreams {
         for state in Standing::ALL {
@@ -188,7 +186,7 @@ fn requests(
     encoder: &mut DescriptorEncoder<'_>,
     upstreams: &[(&str, UpstreamFigures)],
 ) -> fmt::Result {
-    let help = "Calls by how they went";
+    let help = "Calls by outcome";
     let mut family =
         encoder.encode_descriptor("upstream_requests", help, None, MetricType::Counter)?;
     for (front, row) in upstreams {

@@ -21,7 +21,7 @@ impl Engine {
         })
     }
 
-    /// Takes a stored row in for an upstream that was just added.
+    /// Restores a stored row for an upstream that was just added.
     pub fn restore(&self, upstream: UpstreamId, row: &SavedUpstream, off: Option<Off>) {
         self.shared.with(|state, now, _| {
             state.dispatcher.restore(now, upstream, row);
@@ -38,9 +38,9 @@ impl Engine {
             .with(|state, _, effects| effects.handover = state.keeps);
     }
 
-    /// Takes an upstream away. Its jobs that have not started end; calls under way go on.
+    /// Removes an upstream. Its jobs that have not started end; calls under way carry on.
     pub fn remove_upstream(&self, upstream: UpstreamId) {
-        // It may come back.
+        // Its row must be with the keeper first: the upstream may come back and read it.
         self.hand_over();
         let there = self.shared.with(|state, now, _| {
             let there = state.dispatcher.state(now, upstream).is_some();
@@ -56,7 +56,7 @@ impl Engine {
         }
     }
 
-    /// Gives an upstream another quota. Starts made so far stay counted.
+    /// Sets a new quota for an upstream. Calls made so far stay counted.
     pub fn set_quota(&self, upstream: UpstreamId, quota: Quota) {
         self.shared.with(|state, now, effects| {
             state.dispatcher.set_quota(now, upstream, quota);
@@ -64,13 +64,13 @@ impl Engine {
         });
     }
 
-    /// Takes in what an upstream said about a limit of its own, outside a call; see
+    /// Notes what an upstream said outside a call about a limit of its own; see
     /// [`Permit::observe`](crate::Permit::observe).
     pub fn observe(&self, upstream: UpstreamId, usage: Usage) {
         self.shared.observe(upstream, usage);
     }
 
-    /// Gives an upstream another time-out, for calls that start from now on.
+    /// Sets a new time-out for an upstream, for calls that start from now on.
     pub fn set_time_out(&self, upstream: UpstreamId, time_out: Duration) {
         let mut state = self.shared.state.lock();
         if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
@@ -78,7 +78,7 @@ impl Engine {
         }
     }
 
-    /// An operator ends a rest: the upstream is open again and its ladder forgotten.
+    /// An operator clears a cooldown: the upstream is open again and its failures are forgotten.
     pub fn clear(&self, upstream: UpstreamId) {
         self.shared.with(|state, now, _| {
             state.dispatcher.clear(now, upstream);
@@ -86,7 +86,7 @@ impl Engine {
         });
     }
 
-    /// An operator switches an upstream off until further notice. Its queued jobs end.
+    /// An operator switches an upstream off until it is switched on again. Its queued jobs end.
     pub fn switch_off(&self, upstream: UpstreamId, reason: &str, who: &str) {
         self.shared.with(|state, now, _| {
             if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
@@ -101,7 +101,7 @@ impl Engine {
         });
     }
 
-    /// An operator switches an upstream on. A rest that has not ended goes on.
+    /// An operator switches an upstream on again. A cooldown that has not ended continues.
     pub fn switch_on(&self, upstream: UpstreamId) {
         self.shared.with(|state, now, _| {
             if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
@@ -112,7 +112,7 @@ impl Engine {
         });
     }
 
-    /// An operator tries an upstream out now, also at rest or off, with the front's own probe call.
+    /// An operator probes an upstream now, even if it is cooling down or off, with the front's own probe call.
     pub fn probe(&self, upstream: UpstreamId, call: Arc<dyn Call>, asker: Asker) -> Ticket {
         let job = Job {
             budget: Budget::Side,

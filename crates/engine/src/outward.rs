@@ -13,14 +13,14 @@ pub struct Outward {
     pub engine: Engine,
     /// Keeps the engine's rows, if they are kept.
     pub rows: Option<Arc<Rows>>,
-    /// What was kept of an earlier run.
+    /// What was kept from an earlier run.
     pub restored: Restored,
     /// The network.
     pub ground: Arc<dyn Ground>,
 }
 
 impl Outward {
-    /// One that keeps nothing over a restart.
+    /// Keeps nothing across a restart.
     pub fn without_rows(engine: Engine, ground: Arc<dyn Ground>) -> Self {
         Self {
             engine,

@@ -1,8 +1,8 @@
-//! What a front decided by itself, where no upstream had to do with it: one ring per front.
+//! A front's own decisions, which concern no upstream: one ring per front.
 //!
-//! A burst of the same is one record with a count, so that a client that does one thing a thousand times does not push
-//! out what happened to all others. Listener threads do not write here; their front tells, at most once a second, what
-//! they counted.
+//! A burst of the same decision is one record with a count, so that a client that does one thing a thousand times does
+//! not push out everybody else's records. Listener threads do not write here; their front reports what they counted, at
+//! most once a second.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use weir_dispatch::Moment;
 
 use crate::engine::Engine;
 
-/// The same again within this time belongs to the burst.
+/// The same decision again within this time belongs to the burst.
 const PAUSE: Duration = Duration::from_secs(60);
-/// A burst that goes on for longer is told anew, so that it stands among what is new.
+/// A burst that lasts longer gets a new record, so that it shows among the newest decisions.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// One decision of a front, as often as it was made in a row.
@@ -38,27 +38,28 @@ pub struct OwnDecision {
 pub struct Own {
     /// Which kind of decision.
     pub kind: OwnKind,
-    /// What was asked for, in the front's word.
+    /// What was asked for, in the front's terms.
     pub about: &'static str,
-    /// Who asked, if it was one.
+    /// Who asked, if it was a single client.
     pub asker: Option<Arc<str>>,
-    /// The limit that held, if one did.
+    /// The limit that was reached, if any.
     pub limit: Option<u32>,
-    /// The sentence for page, API and terminal. Only the front knows its words, and the count may still grow.
+    /// The sentence for page, API and terminal. A function, because only the front has the words and the count may still
+    /// grow.
     pub sentence: fn(&OwnDecision) -> String,
 }
 
 /// Kinds of a front's own decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnKind {
-    /// The same had been done already.
+    /// The same had already been done.
     Deduplicated,
-    /// It was more than the asker may have.
+    /// It was more than one client is allowed.
     Throttled,
 }
 
 impl OwnKind {
-    /// In the API.
+    /// Its name in the API.
     pub fn name(self) -> &'static str {
         match self {
             Self::Deduplicated => "deduplicated",
@@ -81,7 +82,7 @@ impl OwnDecision {
     }
 }
 
-/// The last of them.
+/// The latest own decisions.
 #[derive(Debug, Default)]
 pub(crate) struct OwnRing(Mutex<Kept>);
 
@@ -119,7 +120,7 @@ impl OwnRing {
 }
 
 impl Engine {
-    /// The front decided something by itself, `count` times since it last told.
+    /// Records a decision of the front, made `count` times since the last report.
     pub fn note_own(&self, own: Own, count: u64) {
         let shared = &self.shared;
         let now = shared.timeline.now();

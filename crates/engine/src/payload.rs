@@ -1,5 +1,5 @@
-//! What the engine keeps beside each of the dispatcher's jobs: the call, and who wants to know how
-//! it ended. The table has the dispatcher's own places, so nothing is hashed.
+//! What the engine keeps for each of the dispatcher's jobs: the call, and who wants to know how
+//! it ended. The table is indexed like the dispatcher's own, so nothing is hashed.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +15,7 @@ pub(crate) struct Payload {
     generation: u32,
     /// It has been sent to its upstream at least once.
     pub(crate) sent: bool,
-    /// It goes on although nobody waits for it.
+    /// It runs even if nobody waits for it.
     pub(crate) wanted: bool,
 }
 
@@ -24,7 +24,7 @@ pub(crate) enum Told {
     Nobody,
     Ticket(Arc<Cell>),
     Hook(Arc<Hook>),
-    /// Those who asked for the same while it was pending.
+    /// Everybody who asked for the same job while it was pending.
     #[expect(
         clippy::box_collection,
         reason = "a thin pointer keeps all other payloads small"
@@ -76,7 +76,7 @@ impl Payload {
         }
     }
 
-    /// Somebody no longer wants it. Says whether nobody does.
+    /// Somebody no longer wants it. Returns whether nobody does.
     pub(crate) fn leave(&mut self, interest: Interest<'_>) -> bool {
         match &mut self.told {
             Told::Several(all) => all.retain(|told| !interest.is(told)),
@@ -96,7 +96,7 @@ impl Payload {
         nobody && !self.wanted
     }
 
-    /// Whether nobody wants it but this one.
+    /// Whether nobody else wants it.
     pub(crate) fn is_only_for(&self, interest: Interest<'_>) -> bool {
         let is = |told: &Told| matches!(told, Told::Nobody) || interest.is(told);
         let only = match &self.told {
@@ -137,7 +137,7 @@ impl Told {
         }
     }
 
-    /// Tells everybody. Not under the engine's lock: a hook may submit.
+    /// Tells everybody. Must not be called under the engine's lock, because a hook may submit.
     pub(crate) fn tell(self, ended: Ended) {
         match self {
             Self::Nobody => {}

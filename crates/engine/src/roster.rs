@@ -1,7 +1,7 @@
 //! The upstreams of a front, kept in step with its configuration.
 //!
-//! Every front has a list of upstreams that a reload may change under running calls. Which of them stay, which come
-//! back with what was kept of them, and which begin anew is the same question each time, and is answered here.
+//! Every front has a list of upstreams that a reload may change while calls are running. Which of them stay, which come
+//! back with their kept state, and which start fresh is the same question for every front, and is answered here.
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::outward::Outward;
 use crate::rows::{RestoredUpstream, Rows};
 
-/// What a front keeps of one upstream, beside the engine's state of it.
+/// What a front keeps for one upstream, besides the engine's state.
 pub trait Listed: Send + Sync + Sized + 'static {
     /// Its entry in the configuration.
     type Entry: PartialEq;
@@ -28,32 +28,32 @@ pub trait Listed: Send + Sync + Sized + 'static {
     /// Its number in the engine.
     fn upstream(&self) -> UpstreamId;
 
-    /// The name of an entry, by which it is known again after a change or a restart.
+    /// The name of an entry, by which it is recognised after a change or a restart.
     fn name(entry: &Self::Entry) -> &str;
 
-    /// Whether two entries of one name lead to different servers or accounts. Such an upstream is a new one for the
-    /// engine: calls to the old server must not count against it.
+    /// Whether two entries of the same name lead to different servers or accounts. To the engine, such an upstream is a
+    /// new one: calls to the old server must not count against it.
     fn leads_elsewhere(before: &Self::Entry, now: &Self::Entry) -> bool;
 
-    /// Lets its name lead to another address than it did so far, also to a private one.
+    /// Lets its host name resolve to a different address than before, even a private one.
     fn look_up_anew(&self);
 }
 
-/// How an entry is to be taken into the roster; made by [`Roster::reconcile`] for the front, which makes its part.
+/// How an entry joins the roster; passed by [`Roster::reconcile`] to the front, which makes its part.
 pub struct Joining<'a, L> {
     /// Its number in the engine.
     pub upstream: UpstreamId,
     /// The same upstream as it was until now, if only its entry has changed.
     pub before: Option<&'a L>,
-    /// It was called in an earlier run, or before it was taken out of the configuration.
+    /// It was already there in an earlier run, or before it was removed from the configuration.
     pub known: bool,
 }
 
 /// What reconciling changed.
 pub struct Reconciled<L> {
-    /// Upstreams that are there no longer, or lead elsewhere now.
+    /// Upstreams that are no longer there, or now lead elsewhere.
     pub gone: Vec<Arc<L>>,
-    /// Whether there are upstreams that were not there before.
+    /// Whether any upstream was not there before.
     pub any_new: bool,
 }
 
@@ -61,13 +61,13 @@ pub struct Reconciled<L> {
 pub struct Roster<L> {
     engine: Engine,
     rows: Option<Arc<Rows>>,
-    /// What was kept of an earlier run; taken by the first reconciling.
+    /// What was kept from an earlier run; taken by the first [`Roster::reconcile`].
     restored: Mutex<Option<HashMap<Arc<str>, RestoredUpstream>>>,
     all: ArcSwap<Vec<Arc<L>>>,
 }
 
 impl<L: Listed> Roster<L> {
-    /// An empty roster on what a front was given. Takes the restored upstreams out of it; the agenda stays for the front.
+    /// An empty roster for a front. Takes the restored upstreams out of `outward`; the agenda stays there for the front.
     pub fn new(outward: &mut Outward) -> Self {
         Self {
             engine: outward.engine.clone(),
@@ -77,15 +77,15 @@ impl<L: Listed> Roster<L> {
         }
     }
 
-    /// Brings engine and roster in step with `entries`. Upstreams that stay keep their state; `allows` says what each may
-    /// be asked now and how long a call may take, `make` makes the front's part of those that are new or changed.
+    /// Brings engine and roster in step with `entries`. Upstreams that stay keep their state; `allows` returns the quota
+    /// and time-out of each, `make` makes the front's part of those that are new or changed.
     ///
-    /// One that comes back has the windows, the cooldown and the switch it had. One that leads elsewhere keeps windows and
-    /// switch, because an account may have moved with its name, but no cooldown: what kept it from answering may be just
-    /// what was changed.
+    /// An upstream that comes back has the windows, the cooldown and the switch it had. One that leads elsewhere keeps
+    /// windows and switch, because an account may have moved with its name, but not its cooldown: the change may be
+    /// exactly what fixes it.
     ///
-    /// Not for several threads at once; reloads are one after the other. Nothing in it can fail: whatever a front may have
-    /// to refuse comes before. [`Roster::settle`] follows.
+    /// Must not be called by several threads at once; reloads run one after the other. It cannot fail: a front checks
+    /// everything it may have to refuse beforehand. Call [`Roster::settle`] afterwards.
     pub fn reconcile(
         &self,
         entries: &[L::Entry],
@@ -100,7 +100,7 @@ impl<L: Listed> Roster<L> {
         let stay: Vec<Option<&Arc<L>>> = entries.iter().map(stays).collect();
         let is_gone = |one: &&Arc<L>| !stay.iter().flatten().any(|other| Arc::ptr_eq(one, other));
         let gone: Vec<Arc<L>> = before.iter().filter(is_gone).cloned().collect();
-        // Before the new ones come, so that what is kept of a name is all there when it is read below.
+        // Before new ones are added, so that everything kept under a name is in the store when it is read below.
         for one in &gone {
             self.engine.remove_upstream(one.upstream());
         }
@@ -152,8 +152,8 @@ impl<L: Listed> Roster<L> {
         Reconciled { gone, any_new }
     }
 
-    /// Lets the store know which upstreams there are now. Comes after a reconciling, and at the start after what was on
-    /// the agenda has been put back: what is not there again by then is forgotten.
+    /// Tells the store which upstreams there are now. Call it after [`Roster::reconcile`], and at the start only after
+    /// the agenda has been put back: entries that are missing by then are forgotten.
     pub fn settle(&self) {
         if let Some(rows) = &self.rows {
             let all = self.all.load();
@@ -167,7 +167,7 @@ impl<L: Listed> Roster<L> {
         self.all.load_full()
     }
 
-    /// The upstream of a name.
+    /// The upstream with this name.
     pub fn named(&self, name: &str) -> Option<Arc<L>> {
         self.find_by(|one| L::name(one.entry()) == name)
     }
@@ -177,12 +177,12 @@ impl<L: Listed> Roster<L> {
         self.find_by(|one| one.upstream() == upstream)
     }
 
-    /// The first upstream of which this is true.
+    /// The first upstream for which `is` holds.
     pub fn find_by(&self, is: impl Fn(&L) -> bool) -> Option<Arc<L>> {
         self.all.load().iter().find(|one| is(one)).cloned()
     }
 
-    /// The call by which an operator tries an upstream out, made by the front.
+    /// The call that probes an upstream for an operator, made by the front.
     pub fn probe<C: Call>(
         &self,
         upstream: UpstreamId,
@@ -191,7 +191,7 @@ impl<L: Listed> Roster<L> {
         Some(Arc::new(call(self.find(upstream)?)))
     }
 
-    /// The operator has looked at the configuration: what names of upstreams lead to now is right.
+    /// The operator has reviewed the configuration: whatever address an upstream's name resolves to now is accepted.
     pub fn look_up_anew(&self) {
         for one in self.all.load().iter() {
             one.look_up_anew();

@@ -1,10 +1,10 @@
 //! Keeps an engine's rows in a store, and brings them back at the next start.
 //!
 //! The engine counts in moments that never jump; the store keeps wall times. Each row is translated by
-//! the wall clock as it is when the row is handed over, and when the wall clock was set, the rows that
-//! hold times to come (rests, the agenda) are handed over again: so they end when they should, whatever
-//! the clock did meanwhile. Window starts are written once: after a step back
-//! they count as made now, after a step forward those of upstreams that are called again are written again.
+//! the wall clock at the time it is handed over. When the wall clock is set, the rows that hold future
+//! times (cooldowns, the agenda) are handed over again, so that they end when they should, whatever the
+//! clock did in between. Window starts are written once: after a step back they count as made now; after
+//! a step forward, those of upstreams that are called again are written again.
 
 mod translate;
 
@@ -43,24 +43,24 @@ struct Book {
     skew: Skew,
     upstreams: HashMap<Arc<str>, Translated>,
     agenda: HashMap<JobId, (Moment, state::AgendaRow)>,
-    /// Entries from before this start, until all that count have been put back.
+    /// Entries from before this start, until those that are still wanted have been put back.
     old_agenda: Vec<u64>,
     next_id: u64,
 }
 
-/// What was kept of one upstream.
+/// What was kept for one upstream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestoredUpstream {
     /// The dispatcher's row.
     pub row: SavedUpstream,
-    /// Why it is off, if an operator had it off.
+    /// Why it is off, if an operator had switched it off.
     pub off: Option<Off>,
 }
 
-/// What was kept of a scheduled job. The front makes the job and the call anew from its own bytes.
+/// What was kept for a scheduled job. The front makes the job and the call again from its own bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoredJob {
-    /// Whom it calls.
+    /// The upstream it calls.
     pub upstream: Arc<str>,
     /// Its class.
     pub class: Class,
@@ -74,17 +74,17 @@ pub struct RestoredJob {
     pub kept: Vec<u8>,
 }
 
-/// All that was kept of a front.
+/// Everything that was kept for a front.
 #[derive(Clone, Debug, Default)]
 pub struct Restored {
-    /// Upstreams by name, also those that are configured no longer.
+    /// Upstreams by name, including those that are no longer configured.
     pub upstreams: HashMap<Arc<str>, RestoredUpstream>,
     /// The agenda, soonest first.
     pub agenda: Vec<RestoredJob>,
 }
 
 impl Rows {
-    /// Reads what is kept of a front. Blocks.
+    /// Reads what is kept for a front. Blocks.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -129,8 +129,8 @@ impl Rows {
         Ok((Arc::new(rows), restored))
     }
 
-    /// The front has put back what counts into its `engine`: entries from before are dropped, once the
-    /// new ones are with the store, and upstreams that are not among `present` are marked as gone.
+    /// The front has put everything it still wants back into its `engine`: entries from before this start are
+    /// dropped once the new ones are with the store, and upstreams not in `present` are marked as gone.
     pub fn settle(&self, engine: &Engine, present: &[&str]) {
         engine.hand_over();
         let mut book = self.book.lock();
@@ -149,7 +149,7 @@ impl Rows {
         self.save(changes);
     }
 
-    /// What is kept of upstreams, for those that come back while everything runs. Blocks.
+    /// What is kept for upstreams, for those that come back while Weir is running. Blocks.
     pub fn kept(&self) -> HashMap<Arc<str>, RestoredUpstream> {
         let skew = self.book.lock().skew;
         let now = skew.wall(self.timeline.now());
@@ -165,7 +165,7 @@ impl Rows {
                     .collect()
             }
             Err(error) => {
-                tracing::warn!(front = self.front, %error, "what was kept of upstreams cannot be read");
+                tracing::warn!(front = self.front, %error, "cannot read the saved state of upstreams; those that come back start fresh");
                 HashMap::new()
             }
         }
@@ -176,7 +176,7 @@ impl Rows {
             return;
         }
         if let Err(error) = self.state.save(self.front, changes) {
-            tracing::warn!(front = self.front, %error, "some of what should survive a restart was not kept");
+            tracing::warn!(front = self.front, %error, "cannot save state; some of it will not survive a restart");
         }
     }
 
@@ -225,14 +225,14 @@ impl Rows {
         }
     }
 
-    /// If the wall clock was set, hands all times to come over again.
+    /// If the wall clock was set, hands over all future times again.
     fn follow_clock(&self, book: &mut Book, changes: &mut Vec<Change>) {
         let skew = Skew::between((self.clock)(), &self.timeline);
         if skew.differs(book.skew, SET) {
             let old = std::mem::replace(&mut book.skew, skew);
             tracing::info!(
                 front = self.front,
-                "the wall clock was set; what is kept follows it"
+                "the wall clock was set; saved times are adjusted"
             );
             for (name, upstream) in &mut book.upstreams {
                 upstream.shift(old, skew);
@@ -264,7 +264,7 @@ impl Keeper for Rows {
     }
 }
 
-/// The wall time of a moment far away is cut to what the store can hold.
+/// Clamps the wall time of a far-off moment to what the store can hold.
 pub(crate) fn far(nanos: i128) -> Wall {
     Wall(i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX }))
 }

@@ -1,6 +1,6 @@
 //! Decisions in words, for page, API and terminal: who, why, until when.
 //!
-//! One function per kind of record. What the asker got meanwhile is the front's to add: only it knows
+//! One function per kind of record. What the asker got instead is for the front to add: only it knows
 //! its cache.
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use weir_dispatch::{
 use crate::keeper::Off;
 use crate::words::grouped;
 
-/// What a sentence needs beside its decision.
+/// What a sentence needs besides its decision.
 pub struct Scene<'a> {
     /// The upstream's name, which begins each sentence.
     pub upstream: &'a str,
@@ -25,13 +25,13 @@ pub struct Scene<'a> {
     pub asker: &'a dyn Fn(Asker) -> Option<&'a str>,
     /// A time of day; to the second if the second argument says so.
     pub clock: &'a dyn Fn(Moment, bool) -> String,
-    /// The rests of the ladder.
+    /// The cooldowns of the ladder.
     pub ladder: &'a [Duration],
     /// What last went wrong, and when.
     pub last_error: Option<(Moment, &'a str)>,
     /// The limited windows as they are now.
     pub windows: &'a [WindowUse],
-    /// Why it is off, while an operator has it off.
+    /// Why an operator switched it off, while it is off.
     pub off: Option<&'a Off>,
     /// How many jobs the front may queue.
     pub capacity: u32,
@@ -41,7 +41,7 @@ pub struct Scene<'a> {
 pub fn sentence(decision: &Decision, scene: &Scene<'_>) -> String {
     let who = scene.upstream;
     let words = match decision.what {
-        What::Started { waited, reason, .. } => started(waited, reason),
+        What::Started { waited, reason, .. } => started(decision, waited, reason, scene),
         What::Waits { reason, until } => waits(reason, until, scene),
         What::CooldownBegan { cooldown, rung } if cooldown.cause.disables() => {
             disabled(decision, cooldown, rung, scene)
@@ -50,19 +50,15 @@ pub fn sentence(decision: &Decision, scene: &Scene<'_>) -> String {
         What::Healed => healed(),
         What::Skipped(skip) => skipped(decision, skip, scene),
         What::Shared { with } => return shared(decision, with, scene),
-        What::Duplicate => return format!("{who}: the same is already queued."),
+        What::Duplicate => return format!("{who}: the same job is already queued."),
         What::Dropped(reason) => dropped(reason, scene),
-        What::Raised { from } => raised(decision, from, scene),
+        What::Raised { from } => return raised(decision, from, scene),
         What::Retried { due } => retried(due, scene),
         What::Cleared => cleared(),
         What::SwitchedOff => switched_off(decision, scene),
         What::SwitchedOn => switched_on(),
     };
-    let asked = match decision.what {
-        What::Started { .. } | What::Raised { .. } => asked_by(decision, scene),
-        _ => String::new(),
-    };
-    format!("{who} {words}.{asked}")
+    format!("{who} {words}.")
 }
 
 /// The sentence of a front whose calls pause because our own network is down.
@@ -74,11 +70,25 @@ pub fn our_network(upstreams: usize, next: Moment, scene: &Scene<'_>) -> String 
     )
 }
 
-fn started(waited: Duration, reason: Option<Wait>) -> String {
+fn started(
+    decision: &Decision,
+    waited: Duration,
+    reason: Option<Wait>,
+    scene: &Scene<'_>,
+) -> String {
+    let asker = for_asker(decision, scene);
     match reason {
-        Some(reason) => format!("waited {} for {}, then started", span(waited), name(reason)),
-        None if waited < Duration::from_millis(100) => "started at once".to_owned(),
-        None => format!("started after {} in the queue", span(waited)),
+        None if waited < Duration::from_millis(100) => format!("was called at once{asker}"),
+        None => format!("was called{asker} after {} in the queue", span(waited)),
+        Some(reason) => {
+            let waiting = match reason {
+                Wait::Off => "being switched off",
+                Wait::Cooldown => "cooldown",
+                Wait::Window => "waiting for quota",
+                Wait::Gap => "spacing",
+            };
+            format!("was called{asker} after {} of {waiting}", span(waited))
+        }
     }
 }
 
@@ -96,10 +106,14 @@ fn waits(reason: Wait, until: Moment, scene: &Scene<'_>) -> String {
             let next = (scene.clock)(until, false);
             format!("waits: its quota is used up, next slot {next}")
         }
-        (Wait::Off, _) => "waits: an operator has it off".to_owned(),
-        (Wait::Cooldown | Wait::Gap, _) => {
+        (Wait::Off, _) => "waits: an operator switched it off".to_owned(),
+        (Wait::Cooldown, _) => {
             let next = (scene.clock)(until, true);
-            format!("waits for {}, next slot {next}", name(reason))
+            format!("waits for its cooldown to end, next slot {next}")
+        }
+        (Wait::Gap, _) => {
+            let next = (scene.clock)(until, true);
+            format!("waits for spacing, next slot {next}")
         }
     }
 }
@@ -113,7 +127,7 @@ fn cooling(decision: &Decision, cooldown: Cooldown, rung: u8, scene: &Scene<'_>)
                 decision.at.until(cooldown.until),
             );
             let said = fault(decision, scene).unwrap_or("it was overloaded");
-            format!("{said} at {at}, so it is left alone for {}", span(asked))
+            format!("{said} (at {at}), so it is left alone for {}", span(asked))
         }
         _ => {
             let said = fault(decision, scene).unwrap_or("it did not answer");
@@ -128,10 +142,10 @@ fn disabled(decision: &Decision, cooldown: Cooldown, rung: u8, scene: &Scene<'_>
     let why = fault(decision, scene).unwrap_or("it failed too often");
     let probed = (scene.clock)(cooldown.until, false);
     let later = scene.ladder.get(usize::from(rung)).or(scene.ladder.last());
-    let later = later.map_or_else(String::new, |rest| {
-        format!("; if that fails, {} later", span(*rest))
+    let later = later.map_or_else(String::new, |cooldown| {
+        format!("; if that fails, {} later", span(*cooldown))
     });
-    format!("is disabled since {since}: {why}. Probed by itself at {probed}{later}")
+    format!("has been disabled since {since}: {why}. Next automatic probe at {probed}{later}")
 }
 
 fn healed() -> String {
@@ -140,61 +154,61 @@ fn healed() -> String {
 
 fn skipped(decision: &Decision, skip: Skip, scene: &Scene<'_>) -> String {
     let Some(wait) = skip.wait else {
-        return "skipped: an operator has it off".to_owned();
+        return "skipped: an operator switched it off".to_owned();
     };
     let next = decision.at + wait;
     let Some(limit) = skip.limit else {
-        return format!("skipped: it rests until {}", until(next, scene));
+        return format!("skipped: it is cooling down until {}", until(next, scene));
     };
-    let class = decision
-        .class
-        .map_or("the job", |class| (scene.class)(class));
+    let jobs = decision.class.map_or_else(
+        || "this job waits".to_owned(),
+        |class| format!("{} jobs wait", (scene.class)(class)),
+    );
     format!(
-        "skipped: its turn would come in {}, {class} may wait {}. Next slot {}",
+        "skipped: the next free slot is in {} ({}), and {jobs} at most {}",
         span(wait),
-        span(limit),
-        (scene.clock)(next, true)
+        (scene.clock)(next, true),
+        span(limit)
     )
 }
 
 fn shared(decision: &Decision, with: Asker, scene: &Scene<'_>) -> String {
     let who = scene.upstream;
-    let one = (scene.asker)(decision.asker).unwrap_or("one program");
-    let other = (scene.asker)(with).unwrap_or("another");
-    format!("{who} shared: {one} asked what {other} had asked.")
+    let one = (scene.asker)(decision.asker).unwrap_or("a program");
+    let other = (scene.asker)(with).unwrap_or("another program");
+    format!("{who}: {one} got the answer to the same question that {other} asked.")
 }
 
 fn dropped(reason: DropReason, scene: &Scene<'_>) -> String {
     match reason {
         DropReason::QueueFull => format!("dropped: queue full ({})", grouped(scene.capacity)),
         DropReason::Backlog => "dropped: its share of the queue is used up".to_owned(),
-        DropReason::AgendaFull => "dropped: the agenda is full".to_owned(),
-        DropReason::Scheduled => "dropped: the same is on the agenda".to_owned(),
-        DropReason::Gone => "dropped: the upstream was taken away".to_owned(),
+        DropReason::AgendaFull => "dropped: too many jobs are scheduled".to_owned(),
+        DropReason::Scheduled => "dropped: the same job is already scheduled".to_owned(),
+        DropReason::Gone => "dropped: the upstream was removed".to_owned(),
     }
 }
 
 fn raised(decision: &Decision, from: Class, scene: &Scene<'_>) -> String {
+    let (who, from) = (scene.upstream, (scene.class)(from));
     let to = decision
         .class
-        .map_or("more urgent", |class| (scene.class)(class));
-    format!("raised: {} became {to}", (scene.class)(from))
+        .map_or("a more urgent class", |class| (scene.class)(class));
+    let asker = for_asker(decision, scene);
+    format!("{who}: a job was raised from {from} to {to}{asker}.")
 }
 
 fn retried(due: Moment, scene: &Scene<'_>) -> String {
-    format!(
-        "gave no answer and is asked again at {}",
-        (scene.clock)(due, true)
-    )
+    format!("did not answer. Next try at {}", (scene.clock)(due, true))
 }
 
 fn cleared() -> String {
-    "is open: an operator ended its rest".to_owned()
+    "is open: an operator cleared its cooldown".to_owned()
 }
 
 fn switched_off(decision: &Decision, scene: &Scene<'_>) -> String {
     let at = (scene.clock)(decision.at, false);
-    // The reason is that of the latest switching.
+    // Only the latest reason is kept, and it belongs to the latest switch.
     match scene.off.filter(|off| off.at == decision.at) {
         Some(off) => format!(
             "is off, by {} at {at}: \u{201c}{}\u{201d}. Stays off until switched on",
@@ -208,12 +222,12 @@ fn switched_on() -> String {
     "was switched on".to_owned()
 }
 
-fn asked_by(decision: &Decision, scene: &Scene<'_>) -> String {
+fn for_asker(decision: &Decision, scene: &Scene<'_>) -> String {
     let asker = (scene.asker)(decision.asker);
-    asker.map_or_else(String::new, |asker| format!(" Asked by {asker}."))
+    asker.map_or_else(String::new, |asker| format!(" for {asker}"))
 }
 
-/// What the upstream's last error said, if that is what the decision is about.
+/// The upstream's last error, if the decision is about that one.
 fn fault<'a>(decision: &Decision, scene: &Scene<'a>) -> Option<&'a str> {
     let (at, words) = scene.last_error?;
     let near = at <= decision.at && at + Duration::from_secs(60) > decision.at;
@@ -221,10 +235,10 @@ fn fault<'a>(decision: &Decision, scene: &Scene<'a>) -> Option<&'a str> {
 }
 
 fn ladder(rung: u8, scene: &Scene<'_>) -> String {
-    let rungs = scene.ladder.len();
+    // The last rung repeats, so there its number no longer counts failures.
     match scene.ladder.get(usize::from(rung)) {
-        Some(next) => format!("rung {rung} of {rungs}; the next would be {}", span(*next)),
-        None => format!("rung {rung} of {rungs}, the last"),
+        Some(next) => format!("failure {rung}; the next pause would be {}", span(*next)),
+        None => "pauses no longer grow".to_owned(),
     }
 }
 
@@ -238,15 +252,6 @@ fn until(moment: Moment, scene: &Scene<'_>) -> String {
     format!("{clock}, in {}", span(left))
 }
 
-fn name(reason: Wait) -> &'static str {
-    match reason {
-        Wait::Off => "an operator",
-        Wait::Cooldown => "the end of its rest",
-        Wait::Window => "quota",
-        Wait::Gap => "spacing",
-    }
-}
-
 fn period(window: Window) -> &'static str {
     match window {
         Window::Minute => "minute",
@@ -255,7 +260,7 @@ fn period(window: Window) -> &'static str {
     }
 }
 
-/// A time as people say it: `58 ms`, `0.7 s`, `74 s`, `6 min`, `12 h`.
+/// A length of time as people say it: `58 ms`, `0.7 s`, `74 s`, `6 min`, `12 h`.
 pub fn span(time: Duration) -> String {
     let (seconds, millis) = (time.as_secs(), time.as_millis());
     match seconds {

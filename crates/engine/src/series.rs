@@ -1,6 +1,6 @@
 //! What is charted: calls by outcome, answer times and queue fill in steps, in rings of flat size.
 //!
-//! The finest step is added up as calls end; the coarser ones are made of it. A step in which nothing
+//! The finest step is added up as calls end; the coarser ones are made from it. A step in which nothing
 //! happened takes no place in an upstream's rings, so that idle upstreams cost nothing.
 
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ impl Span {
         [1, 6, 30, 180][self as usize]
     }
 
-    /// How many points it has at the most.
+    /// The most points it can have.
     pub fn points(self) -> usize {
         [360, 360, 288, 336][self as usize]
     }
@@ -54,9 +54,9 @@ pub struct Point {
     pub at: Moment,
     /// Calls that ended: answered, refused, failed, timed out.
     pub calls: [u32; 4],
-    /// The answer time that half of the answers did not exceed, if there were any.
+    /// The answer time that half of the calls did not exceed, if there were any.
     pub p50: Option<Duration>,
-    /// The one that 95 in 100 did not exceed.
+    /// The time that 95 in 100 did not exceed.
     pub p95: Option<Duration>,
     /// How full the queue was at its end, in percent; 0 in an upstream's series.
     pub fill: u8,
@@ -64,7 +64,7 @@ pub struct Point {
     pub used: [u32; 2],
 }
 
-/// What is looked at when a step ends.
+/// What is sampled when a step ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     /// [`Point::fill`]; with it a step is noted even if nothing happened in it.
@@ -80,7 +80,7 @@ pub(crate) struct Series {
     open: [Step; 4],
 }
 
-/// A [`Point`] as it is kept: an upstream has up to 1,344 of them.
+/// A [`Point`] as it is kept, which is small because an upstream has up to 1,344 of them.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     /// Counted in steps of its span.
@@ -144,7 +144,7 @@ impl Series {
         }
     }
 
-    /// The points of a span, oldest first; what is not there was not asked.
+    /// The points of a span, oldest first; steps without a call are missing.
     pub(crate) fn points(&self, span: Span, now: Moment) -> Vec<Point> {
         let length = span.step() * u32::try_from(span.points()).expect("at most 360");
         let ring = self.rings[span as usize].iter();
@@ -188,7 +188,7 @@ impl Step {
         }
     }
 
-    /// The bucket that so many percent of the times do not exceed.
+    /// The bucket that `percent` of the times do not exceed.
     fn quantile(&self, percent: u64) -> u8 {
         let total: u64 = self.times.iter().copied().map(u64::from).sum();
         let wanted = (total * percent).div_ceil(100).max(1);
@@ -203,7 +203,7 @@ impl Step {
 
 /// Which bucket a time falls in: the octave and the two bits after the leading one.
 fn bucket(took: Duration) -> usize {
-    // Not `as_micros`: a division of 128 bits would cost more than all the rest.
+    // Not `as_micros`: its 128-bit division would cost more than everything else here.
     let quarters = took.as_secs().saturating_mul(4000);
     let quarters = quarters
         .saturating_add(u64::from(took.subsec_micros() / 250))

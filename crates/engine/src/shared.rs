@@ -1,7 +1,7 @@
 //! What all handles share: the dispatcher behind one plain lock, and what follows from each step.
 //!
-//! Every operation runs under the lock, which is never held across an await; what it brings about
-//! (calls to start, ends to tell, rows to keep) is gathered in [`Effects`] and done after unlocking.
+//! Every operation runs under the lock, which is never held across an await; its effects (calls to start,
+//! ends to report, rows to keep) are gathered in [`Effects`] and carried out after unlocking.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -39,24 +39,24 @@ pub(crate) struct Shared {
     pub(crate) runtime: Handle,
     /// All tasks of this engine.
     pub(crate) tasks: TaskTracker,
-    /// Wakes the driver: its next moment got earlier.
+    /// Wakes the driver: something is now due earlier.
     pub(crate) sooner: Notify,
     /// No more jobs: the driver ends.
     pub(crate) closing: CancellationToken,
-    /// The drain time is over: calls are cut.
+    /// The drain time is over: calls are cut off.
     pub(crate) cut: CancellationToken,
     pub(crate) keeper: Option<Arc<dyn Keeper>>,
-    /// Rows that are not urgent are handed over so long after they changed.
+    /// How long after a change rows that are not urgent are handed over.
     pub(crate) flush: Duration,
     /// The driver and the workers.
     pub(crate) vital: Vital,
     pub(crate) vitals: Vitals,
-    /// How long an upstream is left alone at least that asked never to be asked again.
+    /// The shortest time for which an upstream that told us never to ask again is left alone.
     pub(crate) never: Duration,
     /// Held while rows are handed over, so that they arrive in order.
     pub(crate) handover: Mutex<()>,
     pub(crate) state: Mutex<State>,
-    /// What the front decided by itself, and how much of it is kept.
+    /// The front's own decisions, and how many of them are kept.
     pub(crate) own: OwnRing,
     pub(crate) records: usize,
 }
@@ -69,26 +69,27 @@ pub(crate) struct Started {
     pub(crate) time_out: Duration,
 }
 
-/// What is to be done after unlocking.
+/// What has to be done after unlocking.
 #[derive(Default)]
 pub(crate) struct Effects {
     pub(crate) starts: SmallVec<[Started; 1]>,
-    /// Ended jobs. They are told after unlocking, and their calls are dropped there too, for a front may do anything then.
+    /// Ended jobs. Their askers are told after unlocking, and their calls are dropped then too, because a front may do
+    /// anything in either.
     pub(crate) ended: SmallVec<[(Payload, Ended); 1]>,
     pub(crate) sooner: bool,
     pub(crate) handover: bool,
-    /// Who waits to hear that the next turn of an upstream has moved.
+    /// Whoever waits to hear that an upstream's next slot has moved.
     pub(crate) moved: SmallVec<[Arc<Notify>; 1]>,
     /// Reserved places that were used.
     pub(crate) used: u32,
-    /// Calls that are not needed; told and dropped after unlocking like those of ended jobs.
+    /// Calls that are not needed; ended and dropped after unlocking like those of ended jobs.
     pub(crate) unused: SmallVec<[Arc<dyn Call>; 1]>,
     /// Held until the calls have their tasks, so that a shutdown waits for them.
     starting: Option<TaskTrackerToken>,
 }
 
 impl Shared {
-    /// Runs `act` under the lock, then what follows from it.
+    /// Runs `act` under the lock, then carries out what follows from it.
     pub(crate) fn with<R>(
         self: &Arc<Self>,
         act: impl FnOnce(&mut State, Moment, &mut Effects) -> R,
@@ -105,7 +106,7 @@ impl Shared {
         result
     }
 
-    /// Takes what may start now and whatever ended, and says when to look again.
+    /// Collects what may start now and what has ended, and sets when to look again.
     pub(crate) fn follow(&self, state: &mut State, now: Moment, effects: &mut Effects) {
         loop {
             match state.dispatcher.next(now) {
@@ -135,8 +136,8 @@ impl Shared {
         }
     }
 
-    /// Does what a step brought about: rows first, then calls, then ends, and last whose turn has moved: those
-    /// whose job has ended need not hear of that.
+    /// Carries out the effects of a step: rows first, then calls, then ends, and slots that moved last, because
+    /// whoever's job has ended need not hear of those.
     pub(crate) fn carry_out(self: &Arc<Self>, effects: Effects) {
         if effects.handover {
             self.hand_over();
@@ -168,10 +169,10 @@ impl Shared {
         });
     }
 
-    /// A front's last step, hook or destructor that panics must not keep the others from being told.
+    /// A panic in a front's last step, hook or destructor must not keep the others from being told.
     fn tell(&self, tell: impl FnOnce()) {
         if catch_unwind(AssertUnwindSafe(tell)).is_err() {
-            tracing::error!(front = self.front, "a front panicked when a job ended");
+            tracing::error!(front = self.front, "the front panicked when a job ended");
         }
     }
 
@@ -181,12 +182,12 @@ impl Shared {
         let _in_order = self.handover.lock();
         let outbox = std::mem::take(&mut self.state.lock().outbox);
         for changes in outbox {
-            // Whoever hands over has calls to start behind this, which must not be lost with the rows.
+            // The caller still has calls to start, which must not be lost along with the rows.
             let kept = catch_unwind(AssertUnwindSafe(|| keeper.changed(self.front, changes)));
             if kept.is_err() {
                 tracing::error!(
                     front = self.front,
-                    "rows could not be handed to their keeper"
+                    "the keeper panicked; some state was not saved"
                 );
             }
         }
@@ -212,7 +213,7 @@ impl Shared {
         self.with(|state, now, _| state.dispatcher.raise(now, job, class))
     }
 
-    /// Somebody no longer waits for a job; it is cancelled if nobody else does.
+    /// Somebody no longer waits for a job; if nobody else does, it is cancelled.
     pub(crate) fn withdraw(self: &Arc<Self>, job: JobId, interest: Interest<'_>) {
         self.with(|state, now, _| {
             let payload = state.payloads.find(job);
@@ -222,8 +223,8 @@ impl Shared {
         });
     }
 
-    /// The flight behind `hook` has no followers: its job is cancelled if nobody else wants it and it
-    /// has not started. The hook is told the end in any case.
+    /// The flight behind `hook` has no followers left: its job is cancelled if nobody else wants it and it
+    /// has not started. The hook is told how the job ended in any case.
     pub(crate) fn abandon(self: &Arc<Self>, job: JobId, hook: &Arc<Hook>) {
         self.with(|state, now, _| {
             let payload = state.payloads.find(job);
@@ -240,11 +241,11 @@ impl Shared {
         });
     }
 
-    /// What is told whenever the next turn of an upstream may have moved.
+    /// Notified whenever an upstream's next slot may have moved.
     pub(crate) fn moved(&self, upstream: UpstreamId) -> Arc<Notify> {
         let mut state = self.state.lock();
         let side = state.sides.get_mut(upstream.0 as usize);
-        // Of one that never was, nothing is told.
+        // For an upstream that never existed, a notify that nobody ever notifies.
         side.map_or_else(Arc::default, |side| {
             side.moved.get_or_insert_default().clone()
         })
@@ -258,7 +259,7 @@ impl Shared {
     }
 
     pub(crate) fn may_be_our_network(&self, upstream: UpstreamId, trouble: Trouble) -> bool {
-        // What was taken away while a call was under way no longer speaks for our network.
+        // An upstream that was removed while its call was under way says nothing about our network.
         let state = self.state.lock();
         let side = state.sides.get(upstream.0 as usize);
         if side.is_none_or(|side| side.gone) {

@@ -1,4 +1,4 @@
-//! What the engine knows of an upstream beside the dispatcher: its name, its figures, its history.
+//! What the engine knows about an upstream besides the dispatcher: its name, its figures, its history.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,22 +18,22 @@ use crate::tally::{Kind, Latency, Requests};
 pub(crate) struct Side {
     pub(crate) name: Arc<str>,
     pub(crate) time_out: Duration,
-    /// It was taken away.
+    /// It was removed.
     pub(crate) gone: bool,
-    /// Why it is off, while an operator has it off.
+    /// Why an operator switched it off, while it is off.
     pub(crate) off: Option<Off>,
-    /// What a call last said that went wrong.
+    /// How a call last explained what went wrong.
     pub(crate) last_error: Option<(Moment, String)>,
     pub(crate) requests: Requests,
     pub(crate) latency: Latency,
     pub(crate) series: Series,
-    /// Those who wait to hear that its next turn has moved; there once somebody did.
+    /// Notified when its next slot has moved; made when somebody first waits for that.
     pub(crate) moved: Option<Arc<Notify>>,
-    /// Its states over a day, oldest first; never empty. The first may be older.
+    /// Its states over a day, oldest first; never empty. The first may have begun earlier.
     pub(crate) history: VecDeque<(Moment, Standing)>,
 }
 
-/// A state without its times, as a label.
+/// An upstream's state without its times, as a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of `Availability`")]
 pub enum Standing {
@@ -78,7 +78,7 @@ impl From<Availability> for Standing {
     }
 }
 
-/// States kept at most: an upstream that changes its state all the time has a shorter history.
+/// Maximum states kept: an upstream that changes its state all the time has a shorter history.
 const HISTORY: usize = 512;
 
 impl Side {
@@ -97,10 +97,10 @@ impl Side {
         }
     }
 
-    /// An attempt that began at `begun` ended; where it explained nothing itself, that is done here.
+    /// An attempt that began at `begun` ended; if it explained nothing itself, it is explained here.
     pub(crate) fn explain(&mut self, ended: Ended, begun: Moment, now: Moment) {
         let words = match ended {
-            Ended::TimedOut => format!("it gave no answer within {} s", self.time_out.as_secs()),
+            Ended::TimedOut => format!("it did not answer within {} s", self.time_out.as_secs()),
             Ended::Finished(Outcome::Rejected { reason }) => reason.words(),
             _ => return,
         };
@@ -122,7 +122,7 @@ impl Side {
             .map_or(Standing::Open, |&(_, standing)| standing)
     }
 
-    /// Notes a state, and keeps those of the last `history`. Gives the one before, if it is another.
+    /// Notes a state, and keeps those of the last `history`. Returns the previous state if it was a different one.
     fn note(&mut self, now: Moment, standing: Standing, history: Duration) -> Option<Standing> {
         let before = self.standing();
         if before == standing {
@@ -141,7 +141,7 @@ impl Side {
 }
 
 impl state::State {
-    /// Looks at an upstream's state and notes it where it changed.
+    /// Looks at an upstream's state, and notes and logs it if it changed.
     pub(crate) fn note_state(&mut self, upstream: UpstreamId, now: Moment) {
         let Some(state) = self.dispatcher.state(now, upstream) else {
             return;
@@ -149,14 +149,14 @@ impl state::State {
         let side = &mut self.sides[upstream.0 as usize];
         if let Some(before) = side.note(now, state.into(), self.history) {
             let (name, standing) = (&*side.name, Standing::from(state));
-            let rest = match state {
+            let cooldown = match state {
                 Availability::Cooldown { until } | Availability::Disabled { until } => {
                     Some(now.until(until))
                 }
                 Availability::Open | Availability::Probing | Availability::Off => None,
             };
-            let seconds = rest.map(|rest| rest.as_secs());
-            let why = side.last_error.as_ref().filter(|_| rest.is_some());
+            let seconds = cooldown.map(|cooldown| cooldown.as_secs());
+            let why = side.last_error.as_ref().filter(|_| cooldown.is_some());
             let why = why.map(|(_, words)| words.as_str());
             tracing::info!(upstream = name, seconds, why, "{before:?} => {standing:?}");
         }

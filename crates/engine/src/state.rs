@@ -1,4 +1,4 @@
-//! What the engine's lock protects: the dispatcher and what is kept beside it.
+//! What the engine's lock protects: the dispatcher and what is kept alongside it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) struct State {
     pub(crate) rng: fastrand::Rng,
     /// What the driver sleeps until.
     pub(crate) wakes_at: Moment,
-    /// Queued jobs as last told to the gate.
+    /// Queued jobs as last reported to the gate.
     pub(crate) queued: u32,
     /// When rows that may have changed are handed over; `NEVER` while there are none.
     pub(crate) flush_at: Moment,
@@ -36,12 +36,12 @@ pub(crate) struct State {
     pub(crate) keeps: bool,
     /// How far back the states of an upstream are kept.
     pub(crate) history: Duration,
-    /// The rests of the ladder, for whoever asks what comes next.
+    /// The cooldowns of the ladder, for pages that show which one comes next.
     pub(crate) ladder: Vec<Duration>,
 }
 
 impl State {
-    /// A submission was judged. Gives the job, also where it is somebody else's.
+    /// Takes in a submission that the dispatcher has judged. Returns the job, even if it is somebody else's.
     pub(crate) fn take_in(
         &mut self,
         entry: Admission,
@@ -50,7 +50,7 @@ impl State {
         effects: &mut Effects,
     ) -> Option<JobId> {
         self.counters.asked += 1;
-        // Jobs that ended leave the table first: the new one may have the place of one of them.
+        // Jobs that ended must leave the table first: the new one may get the place of one of them.
         self.reap(None, effects);
         match entry {
             Admission::Queued(job) | Admission::Scheduled(job) => {
@@ -81,7 +81,7 @@ impl State {
         let payload = self
             .payloads
             .find(start.job)
-            .expect("a job has a payload until its end was reaped");
+            .expect("a job has a payload until its end is reaped");
         if !std::mem::replace(&mut payload.sent, true) {
             self.counters.sent += 1;
         }
@@ -97,7 +97,7 @@ impl State {
         effects.handover |= self.keeps && (limited(Budget::Query) || limited(Budget::Grab));
     }
 
-    /// The next turn of an upstream may come later than it did: whoever waits to hear of that is told.
+    /// An upstream's next slot may now be later: whoever waits to hear of that is told.
     pub(crate) fn move_turn(&self, upstream: UpstreamId, effects: &mut Effects) {
         let side = self.sides.get(upstream.0 as usize);
         effects
@@ -105,8 +105,8 @@ impl State {
             .extend(side.and_then(|side| side.moved.clone()));
     }
 
-    /// Moves the jobs that ended out of the table. `own` is what the engine knows better than the
-    /// dispatcher about one of them.
+    /// Moves the jobs that ended out of the table. `own` is how one of them ended, if the engine knows that
+    /// better than the dispatcher.
     pub(crate) fn reap(&mut self, own: Option<(JobId, Ended)>, effects: &mut Effects) {
         for (job, end) in self.dispatcher.take_ended() {
             let ended = match (end, own) {
@@ -169,10 +169,10 @@ impl State {
     }
 }
 
-/// An end that the engine knows no more about than the dispatcher.
+/// An end about which the engine knows no more than the dispatcher.
 pub(crate) fn plain(end: End) -> Ended {
     match end {
-        // Only a worker finishes, and it says how; this is for completeness.
+        // Cannot happen: only a worker finishes a job, and it says how.
         End::Finished(_) => Ended::Panicked,
         End::Skipped(skip) => Ended::Skipped(skip),
         End::Dropped(reason) => Ended::Dropped(reason),

@@ -72,7 +72,7 @@ impl Kind {
         }
     }
 
-    /// Which of the four groups of the chart it belongs to; `None` leaves it out.
+    /// Which of the chart's four groups it belongs to; `None` leaves it out.
     pub(crate) fn group(self) -> Option<Group> {
         match self {
             Self::Done | Self::No | Self::Again => Some(Group::Answered),
@@ -95,17 +95,17 @@ pub(crate) enum Group {
     TimedOut,
 }
 
-/// What became of everything that a front was asked. Jobs that wait are the difference between
-/// `asked` and all the others, which add up to it once nothing waits.
+/// What became of everything that a front was asked. The difference between `asked` and the sum of all
+/// others is what still waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Questions: submissions, followers of flights and answers from memory.
+    /// Requests: submissions, followers of flights and answers from memory.
     pub asked: u64,
-    /// Answered from memory or cache, as the front told.
+    /// Answered from memory or cache, as reported by the front.
     pub from_memory: u64,
-    /// Answered by a call made for another.
+    /// Answered by a call made for somebody else.
     pub shared: u64,
-    /// Not queued again: the same was pending.
+    /// Not queued again: the same job was already pending.
     pub duplicates: u64,
     /// Sent to their upstream at least once.
     pub sent: u64,
@@ -113,7 +113,7 @@ pub struct Counters {
     pub skipped: u64,
     /// Dropped before they were sent.
     pub dropped: u64,
-    /// Those of them that found the queue full.
+    /// Those of the dropped that found the queue full.
     pub dropped_full: u64,
     /// Cancelled before they were sent.
     pub cancelled: u64,
@@ -148,8 +148,8 @@ pub type Requests = [u64; Kind::ALL.len()];
 /// Answer times in a few buckets, for Prometheus.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Latency {
-    /// How many took at most [`Latency::BOUNDS`], each counted once; the last entry is for all that
-    /// took longer.
+    /// How many took at most each of [`Latency::BOUNDS`], each call counted once; the last entry is for
+    /// all that took longer.
     pub buckets: [u64; Self::BOUNDS.len() + 1],
     /// All times together.
     pub sum: Duration,

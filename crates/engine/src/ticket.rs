@@ -1,4 +1,4 @@
-//! What a submitter holds until the end.
+//! What a submitter holds until its job has ended.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -45,8 +45,8 @@ impl Cell {
 
 /// A submitted job as its submitter sees it: a future of how it ends.
 ///
-/// Dropping it withdraws interest: a job that has not started and that no ticket wants is cancelled;
-/// a call under way always ends by itself.
+/// Dropping it withdraws interest: a job that has not started and that nobody else wants is cancelled;
+/// a call under way always runs to its end.
 #[must_use = "dropping a ticket cancels its job, unless the call is under way"]
 pub struct Ticket {
     pub(crate) shared: Arc<Shared>,
@@ -65,7 +65,7 @@ impl Ticket {
         self.cell.ended()
     }
 
-    /// Lets go of the ticket without withdrawing interest: the job goes on by itself.
+    /// Lets go of the ticket without withdrawing interest: the job carries on by itself.
     pub fn keep(mut self) {
         self.job = None;
     }

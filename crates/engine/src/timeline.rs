@@ -1,6 +1,6 @@
-//! Time for everything that runs: tokio's clock, told as [`Moment`]s that begin at the wall time.
+//! Time for everything that runs: tokio's clock, as [`Moment`]s that begin at the wall time.
 //!
-//! A moment is nanoseconds since 1970 as the wall clock had it when the program started, and goes on
+//! A moment is nanoseconds since 1970 by the wall clock at the time the program started, and continues
 //! with the monotonic clock from there. So it never jumps, and rows can be stored as wall times.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -43,7 +43,7 @@ impl Timeline {
         UNIX_EPOCH + Moment(0).until(moment)
     }
 
-    /// When tokio's clock says this; a year at the most.
+    /// The instant of this moment on tokio's clock, at most a year from now.
     pub(crate) fn instant(&self, moment: Moment) -> Instant {
         let now = self.now();
         match now.until(moment) {

@@ -1,8 +1,8 @@
 //! Parts that must not end: threads and tasks that run as long as the process does.
 //!
-//! Each is run again when it panics, after a pause that grows while that goes on, and is counted. What is down, or ends
-//! time and again, is named by [`Vitals::missing`], which makes `/readyz` say no. Nothing here makes up for what a panic
-//! left half done: locks are not poisoned, so whoever runs a part under one says why it may go on.
+//! Each is run again when it panics, after a pause that grows with each panic, and is counted. A part that is down, or
+//! ends again and again, is named by [`Vitals::missing`], which makes `/readyz` say no. Nothing here repairs what a
+//! panic left half done: locks are not poisoned, so code that runs a part under a lock must say why it may carry on.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,17 +17,17 @@ use tokio::time::Instant;
 
 /// The pause after the first panic; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// And grows so often.
+/// How often it doubles at most.
 const DOUBLINGS: u32 = 6;
-/// A part that has run for so long is well again.
+/// A part that has run for this long is well again.
 const SETTLED: Duration = Duration::from_secs(10);
-/// From so many ends in a row on it is as good as down.
+/// A part that ended this often in a row is as good as down.
 const IN_A_ROW: u32 = 3;
-/// Between two lines of the log about the same part: whoever can make us panic must not fill the disk.
+/// Time between two log lines about the same part: whoever can make us panic must not fill the disk.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// What strangers are told of a panic: its words may hold anything, and stand in the log.
-const PANICKED: &str = "it panicked, and the log has the words";
+/// What strangers are told about a panic: its message may hold anything, so only the log has it.
+const PANICKED: &str = "it panicked; the log has the message";
 
 /// All such parts of a process; clones share them.
 #[derive(Clone, Debug, Default)]
@@ -48,18 +48,18 @@ struct Part {
 
 #[derive(Debug)]
 struct State {
-    /// Ends in a row, none of them long after the one before.
+    /// Ends in a row, each soon after the one before.
     row: u32,
     started: Instant,
     running: bool,
-    /// Why it ended last, fit for strangers.
+    /// Why it last ended, fit for strangers.
     why: String,
-    /// When the log may hear of it again.
+    /// When it may be logged again.
     quiet_until: Instant,
 }
 
 impl Vitals {
-    /// Takes note of a part. Several may have the same name, such as the threads of a listener.
+    /// Adds a part. Several may have the same name, such as the threads of a listener.
     pub fn add(&self, front: &'static str, name: &'static str) -> Vital {
         let now = Instant::now();
         let vital = Vital(Arc::new(Part {
@@ -78,7 +78,7 @@ impl Vitals {
         vital
     }
 
-    /// What does not work at the moment, a sentence for each part.
+    /// What does not work at the moment, one sentence per part.
     pub fn missing(&self) -> Vec<String> {
         let now = Instant::now();
         let parts = self.0.lock();
@@ -106,7 +106,7 @@ impl Vital {
         self.0.name
     }
 
-    /// Does something that may panic without ending the part. `None` if it did; it is counted and logged.
+    /// Does something that may panic without ending the part. Returns `None` if it panicked, which is counted and logged.
     #[inline]
     pub fn guard<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
         match catch_unwind(AssertUnwindSafe(work)) {
@@ -118,14 +118,14 @@ impl Vital {
         }
     }
 
-    /// Takes note of a panic that was caught elsewhere and did not end the part.
+    /// Counts and logs a panic that was caught elsewhere and did not end the part.
     #[cold]
     pub fn panicked(&self, panic: &(dyn Any + Send)) {
         self.note(words(panic));
     }
 
     /// Runs a thread's work until it returns `Ok`, which it does when it is told to stop. After a panic or an error it is
-    /// run again; once `stopped`, only one more time, for what it does at its end.
+    /// run again; once `stopped`, only one more time, so that it can finish up.
     pub fn run(&self, stopped: impl Fn() -> bool, mut work: impl FnMut() -> Result<(), String>) {
         loop {
             let is_last = stopped();
@@ -158,7 +158,7 @@ impl Vital {
     ) {
         loop {
             self.starts();
-            // Also what makes the future may panic.
+            // Making the future may panic too.
             let run = AssertUnwindSafe(async { work(&mut state).await });
             let Err(panic) = run.catch_unwind().await else {
                 return;
@@ -175,7 +175,7 @@ impl Vital {
         state.running = true;
     }
 
-    /// It ended though nobody asked for it; says how long to wait.
+    /// It ended although nobody told it to; returns how long to wait before the next run.
     fn ended(&self, why: String) -> Duration {
         let mut state = self.0.state.lock();
         if state.started.elapsed() >= SETTLED {
@@ -203,7 +203,7 @@ impl Vital {
             part = part.name,
             why,
             all,
-            "a part of Weir failed and goes on; please report this"
+            "a part of Weir failed but keeps running; report this as a bug"
         );
     }
 
@@ -218,7 +218,7 @@ impl Vital {
     }
 }
 
-/// What was said in a panic.
+/// The message of a panic.
 pub(crate) fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))

@@ -1,9 +1,9 @@
 //! Is our own network up? Shared by all fronts, so that nobody is blamed for our own outage.
 //!
-//! No route, an unreachable network and a silent DNS server may be our fault or the upstream's. A
-//! success elsewhere after an upstream's trouble proves that it is the upstream's; two upstreams (or as many as
-//! are configured) in trouble and no success for half a minute mean that it is ours. Until one of the two is known,
-//! nobody is blamed. Where there are fewer upstreams, nothing can be compared: each is judged at once.
+//! No route, an unreachable network and a silent DNS server may be our fault or the upstream's. A success elsewhere
+//! after an upstream's trouble proves that it is the upstream's; two upstreams (or as many as are configured) in trouble
+//! and no success for half a minute mean that it is ours. Until either is certain, nobody is blamed. With fewer
+//! upstreams there is nothing to compare: each is judged at once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// What may be our own network's fault. Refused, an error status and "no such host" are not: they
-/// prove that the network works.
+/// What may be our own network's fault. A refused connection, an error status and "no such host" are not:
+/// they prove that the network works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// No route to the host, or the network is unreachable.
@@ -81,8 +81,8 @@ struct Troubled {
 }
 
 impl Weather {
-    /// Fair weather. An outage is ours once `upstreams` are in trouble and nothing has succeeded for `quiet`; calls
-    /// then pause for `pause`.
+    /// Fair weather. An outage is ours once this many `upstreams` are in trouble and nothing has succeeded for `quiet`;
+    /// calls then pause for `pause`.
     pub fn new(upstreams: u32, quiet: Duration, pause: Duration) -> Self {
         Self(Arc::new(Inner {
             upstreams,
@@ -106,7 +106,7 @@ impl Weather {
         !self.pause().is_zero()
     }
 
-    /// A front takes part; gives the number for its [`Whom`]s.
+    /// Adds a front; returns the number for its [`Whom`]s.
     pub(crate) fn add_front(&self) -> u32 {
         let mut sky = self.0.sky.lock();
         sky.fronts += 1;
@@ -130,7 +130,7 @@ impl Weather {
     /// An upstream answered, so our network works.
     pub(crate) fn success(&self, whom: Whom, now: Instant) {
         let stamp = self.stamp(now);
-        // Nearly every call comes here: a word that all threads read is not written without need.
+        // Nearly every call comes here: a word that all threads read is written only when needed.
         if self.0.last_success.load(Ordering::Relaxed) != stamp {
             self.0.last_success.fetch_max(stamp, Ordering::AcqRel);
         }

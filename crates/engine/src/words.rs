@@ -1,4 +1,4 @@
-//! Numbers and texts as people read them, the same in every log, page and terminal.
+//! Numbers and texts as people read them, the same in every log, on every page and in every terminal.
 
 /// `1,204,331`.
 pub fn grouped(number: impl Into<u64>) -> String {
@@ -28,7 +28,7 @@ pub fn size(bytes: u64) -> String {
     }
     let mut value = bytes as f64 / 1000.0;
     let mut unit = 0;
-    // What would be rounded to 1000 is one of the next unit.
+    // What would round to 1000 becomes 1 of the next unit.
     while value >= 999.5 && unit + 1 < UNITS.len() {
         value /= 1000.0;
         unit += 1;

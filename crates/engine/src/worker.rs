@@ -22,22 +22,22 @@ use crate::vital::words;
 pub(crate) async fn run(shared: Arc<Shared>, first: Started) {
     let mut started = first;
     loop {
-        // Also what a call leaves behind when it is cut may panic as it is dropped.
+        // What a call leaves behind when it is cut off may also panic, as it is dropped.
         let ended = AssertUnwindSafe(attempt(&shared, &started)).catch_unwind();
         let ended = ended.await;
         let ended = ended.unwrap_or_else(|panic| panicked(&shared, &started, panic));
-        // Should our own rules panic here, this worker ends and its job never does, but others go on.
+        // If our own rules panic here, this worker ends and its job never does, but the others carry on.
         let next = shared.vital.guard(|| shared.finish(started, ended));
         let Some(next) = next.flatten() else {
             return;
         };
         started = next;
-        // Calls that are ready at once must not keep a thread from everybody else.
+        // Calls that are ready at once must not hog the thread.
         tokio::task::consume_budget().await;
     }
 }
 
-/// Makes one attempt. A time-out and a shutdown are ways in which it ends.
+/// Makes one attempt. It may also end by a time-out or a shutdown.
 async fn attempt(shared: &Arc<Shared>, started: &Started) -> Ended {
     let permit = Permit {
         shared: shared.clone(),
@@ -55,14 +55,14 @@ async fn attempt(shared: &Arc<Shared>, started: &Started) -> Ended {
     );
     let call = async { started.call.attempt(permit).await };
     let mut call = pin!(call.instrument(span));
-    // Most of the cost of a time-out is spared where the call is ready at once.
+    // A call that is ready at once saves most of the cost of a time-out.
     if let Poll::Ready(done) = futures_util::poll!(call.as_mut()) {
         return Ended::Finished(done);
     }
     let deadline = shared.timeline.instant(started.at + started.time_out);
-    // A call that always has something to read uses up its task's turn. What is polled after it would be
-    // put off to the next turn, and there again, so these two must not ask whether a turn is left. The
-    // call comes first because an answer that is there is worth more than the moment at which it came.
+    // A call that always has something to read uses up its task's budget. Whatever is polled after it would be
+    // put off to the next turn, and then again, so these two must run outside the budget. The call comes first
+    // because an answer that has arrived counts even if the deadline passed at the same moment.
     tokio::select! {
         biased;
         done = call => Ended::Finished(done),
@@ -88,7 +88,7 @@ fn panicked(shared: &Shared, started: &Started, panic: Box<dyn Any + Send>) -> E
 }
 
 impl Shared {
-    /// An attempt ended. Gives the job that this worker takes next.
+    /// An attempt ended. Returns the job that this worker takes next.
     fn finish(self: &Arc<Self>, started: Started, ended: Ended) -> Option<Started> {
         let instant = Instant::now();
         let now = self.timeline.moment(instant);
@@ -105,7 +105,7 @@ impl Shared {
                 outcome.finish(pause, self.never)
             }
             Ended::TimedOut => Finish::Unavailable,
-            // A call that was cut is nobody's fault, and final, like one that panicked.
+            // A call that was cut off is nobody's fault, and final, like one that panicked.
             _ => Finish::Panicked,
         };
         let mut effects = Effects::default();

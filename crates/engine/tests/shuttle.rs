@@ -1,6 +1,6 @@
-//! `Gate` and the board of `Flights` under shuttle, which tries out orders of events.
+//! `Gate` and the board of `Flights` under shuttle, which tries many orders of events.
 //!
-//! The very files of the crate are compiled here once more, with shuttle's lock and atomics.
+//! The crate's own files are compiled here again, with shuttle's lock and atomics.
 #![expect(
     dead_code,
     unreachable_pub,
@@ -21,7 +21,7 @@ mod call {
     pub(crate) use weir_engine::Ended;
 }
 
-/// What the crate's own `sync` gives, from shuttle.
+/// What the crate's own `sync` provides, from shuttle.
 mod sync {
     pub(crate) use shuttle::sync::atomic::{AtomicU64, Ordering};
 

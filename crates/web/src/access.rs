@@ -110,7 +110,7 @@ pub(crate) async fn enforce(
     if let Some((session, _)) = &arrival.renewed
         && let Err(error) = gate.app.keeper().seen(*session).await
     {
-        tracing::warn!(%error, "a session could not be renewed");
+        tracing::warn!(%error, "cannot renew a session");
     }
     let visitor = arrival.visitor.clone();
     if let Some(patience) = request.extensions().get::<Patience>()
@@ -218,7 +218,7 @@ impl AccessRule {
             }
             (Access::Trusted, Refusal::NoKey) => Failure::new(
                 StatusCode::UNAUTHORIZED,
-                "This is open to this machine and to web.trusted only.",
+                "Only this machine and web.trusted may open this without a key.",
                 "Add the address to web.trusted (and a name of your own to web.hosts) or send a key.",
             )
             .into_response(),
@@ -231,7 +231,7 @@ impl AccessRule {
             (_, Refusal::WrongKey) => Failure::new(
                 StatusCode::UNAUTHORIZED,
                 "That is not the key.",
-                "The first start printed it; web.api_key sets another.",
+                "`weir sign-in` prints a link to the pages; Connect shows the key.",
             )
             .into_response(),
             (_, Refusal::Throttled { until, seconds }) => {
@@ -260,12 +260,12 @@ fn failure_of(response: &mut Response) -> Option<Failure> {
     match response.status() {
         StatusCode::METHOD_NOT_ALLOWED => Some(Failure::new(
             StatusCode::METHOD_NOT_ALLOWED,
-            "This address does not take that kind of request.",
-            "Open the page and use what it offers.",
+            "This address does not accept this kind of request.",
+            "Open the page and use its buttons.",
         )),
         StatusCode::PAYLOAD_TOO_LARGE => Some(Failure::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            "The request is larger than Weir takes.",
+            "The request is larger than Weir accepts.",
             "Send less, or raise web.limits.body_bytes.",
         )),
         _ => None,

@@ -279,7 +279,9 @@ impl SignInSettings {
 
     fn new(rules: RequestRules, file: &File, now: i64) -> Result<(Self, Option<Secret>), Error> {
         if rules.auth == Auth::None {
-            tracing::warn!("web.auth is none: whoever reaches the web listener may do everything");
+            tracing::warn!(
+                "web.auth is none: anyone who can reach the web listener can do everything"
+            );
         }
         let (key, made) = match &rules.api_key {
             Some(key) => (key.clone(), false),

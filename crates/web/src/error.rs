@@ -3,10 +3,10 @@
 /// Why the web part cannot start or take new settings.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Keys and sessions cannot be kept.
-    #[error("keys and sessions cannot be kept: {0}")]
+    /// Keys and sessions cannot be stored.
+    #[error("cannot store keys and sessions: {0}")]
     Store(#[from] weir_store::Error),
-    /// The operating system gives no random numbers, so no key can be made.
-    #[error("the operating system gives no random numbers: {0}")]
+    /// The operating system provides no random numbers, so no key can be made.
+    #[error("the operating system provides no random numbers: {0}")]
     Random(getrandom::Error),
 }

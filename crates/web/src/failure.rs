@@ -1,5 +1,5 @@
 //! What a client is told when something did not work: a status, a sentence, what to do. Handlers return it; the
-//! access layer and the guard write it in the form the route speaks.
+//! access layer and the guard write it in the route's own format.
 
 use axum::{
     http::{HeaderValue, StatusCode, header},
@@ -8,7 +8,7 @@ use axum::{
 
 use crate::RequestId;
 
-/// A refusal or mishap, in words for whoever asked.
+/// Why a request was refused or failed, in words for whoever sent it.
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub(crate) status: StatusCode,
@@ -28,12 +28,12 @@ impl Failure {
         }
     }
 
-    /// What an address names is not there, or not any more.
+    /// What the address names does not exist, or no longer does.
     pub fn unknown(sentence: impl Into<String>, advice: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, sentence, advice)
     }
 
-    /// Nothing stands at this address.
+    /// There is nothing at this address.
     pub fn not_found() -> Self {
         Self::unknown(
             "There is nothing at this address.",
@@ -41,12 +41,12 @@ impl Failure {
         )
     }
 
-    /// Something of ours broke; the cause is in the log under the same request id.
+    /// Something of ours broke; the cause is in the log under the same request ID.
     pub fn internal() -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "Weir could not do this.",
-            "Try again. If it stays so, the log has the reason under the request id below.",
+            "Try again. If it keeps failing, look up the request ID below in the log.",
         )
     }
 
@@ -64,7 +64,7 @@ impl Failure {
 
     pub(crate) fn text(&self, id: &RequestId) -> Response {
         let body = format!(
-            "{}\n{}\nRequest id: {}\n",
+            "{}\n{}\nRequest ID: {}\n",
             self.sentence,
             self.advice,
             id.as_str()
@@ -100,7 +100,7 @@ impl IntoResponse for Failure {
 
 impl From<crate::Error> for Failure {
     fn from(error: crate::Error) -> Self {
-        tracing::error!(%error, "a request could not be served");
+        tracing::error!(%error, "cannot answer a request");
         Self::internal()
     }
 }

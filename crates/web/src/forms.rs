@@ -1,4 +1,4 @@
-//! Forms: the token that shows a form to be ours, and reading one field out of what was sent.
+//! Forms: the token that proves that a form is ours, and reading one field of what was sent.
 
 use axum::{
     body::Body,
@@ -9,16 +9,16 @@ use axum::{
 
 use crate::Failure;
 
-/// What a form that cannot be believed is told.
+/// The answer to a form without the right token.
 pub(crate) fn stale_form() -> Failure {
     Failure::new(
         StatusCode::FORBIDDEN,
-        "This form did not come from a page of this session, so nothing was changed.",
+        "This form does not belong to this session, so nothing was changed.",
         "Open the page again and repeat the step there.",
     )
 }
 
-/// The form token of a request, and the request as it was.
+/// The form token of a request, and the request unchanged.
 pub(crate) async fn form_token(
     request: Request,
     limit: usize,
@@ -48,7 +48,7 @@ pub(crate) async fn form_token(
     Ok((given, Request::from_parts(parts, Body::from(bytes))))
 }
 
-/// What a body beyond the limit is told.
+/// The answer to a body beyond the limit.
 pub(crate) fn too_large(limit: usize) -> Failure {
     Failure::new(
         StatusCode::PAYLOAD_TOO_LARGE,

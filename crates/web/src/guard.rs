@@ -87,11 +87,11 @@ async fn answer(next: Next, request: Request, limit: Duration) -> Result<Respons
             Err(Failure::internal())
         }
         Err(_elapsed) => {
-            tracing::warn!("a request took too long");
+            tracing::warn!("a request took too long and was cut off");
             Err(Failure::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 format!(
-                    "This took longer than {} s, so Weir gave it up.",
+                    "This took longer than {} s, so Weir gave up.",
                     limit.as_secs_f64()
                 ),
                 "Try again in a moment.",

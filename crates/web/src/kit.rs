@@ -22,7 +22,7 @@ use crate::Failure;
 /// When the template breaks, which is for the log: the reader is told that something did.
 pub fn render(template: &impl Template) -> Result<String, Failure> {
     template.render().map_err(|error| {
-        tracing::error!(%error, "a page could not be written");
+        tracing::error!(%error, "cannot render a page");
         Failure::internal()
     })
 }

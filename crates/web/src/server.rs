@@ -69,7 +69,7 @@ async fn listen(
             Ok((stream, peer)) => service.welcome(&mut open, (Vec::new(), stream), peer),
             Err(error) if passing(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "cannot accept connections for the moment");
+                tracing::warn!(%error, "cannot accept connections right now; trying again");
                 tokio::select! {
                     () = shutdown.cancelled() => break,
                     () = tokio::time::sleep(Duration::from_millis(100)) => {}
@@ -96,7 +96,7 @@ async fn finish(mut open: JoinSet<()>, drain: Duration) -> ListenerEnd {
         return ListenerEnd { cut: 0 };
     }
     let cut = open.len();
-    tracing::warn!(cut, "connections were cut at the end of the drain time");
+    tracing::warn!(cut, "connections were cut off at the end of the drain time");
     open.shutdown().await;
     ListenerEnd { cut }
 }

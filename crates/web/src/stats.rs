@@ -25,7 +25,7 @@ pub(crate) async fn stats(State(app): State<App>, Query(asked): Query<StatsQuery
         Some(_) => Failure::new(
             StatusCode::BAD_REQUEST,
             "There is no such format.",
-            "Ask for format=text or format=json.",
+            "Use format=text or format=json.",
         )
         .into_response(),
     }
@@ -34,7 +34,7 @@ pub(crate) async fn stats(State(app): State<App>, Query(asked): Query<StatsQuery
 /// `GET /metrics`.
 pub(crate) async fn metrics(State(app): State<App>) -> Result<Response, Failure> {
     let text = metrics::encode(app.registry()).map_err(|error| {
-        tracing::error!(%error, "metrics could not be written");
+        tracing::error!(%error, "cannot write metrics");
         Failure::internal()
     })?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -57,7 +57,7 @@ impl Streams {
 fn too_many() -> Failure {
     Failure::new(
         StatusCode::TOO_MANY_REQUESTS,
-        "Too many pages are being kept up to date at once.",
+        "Too many live pages are open.",
         "Close one, or raise web.limits.streams_per_address.",
     )
     .retry_after(10)

@@ -1,4 +1,4 @@
-//! Upstreams of all fronts: which are open, which are in a cooldown, why and until when; and what an operator does about it.
+//! Upstreams of all fronts: which are open, which are cooling down, why and until when; and what an operator can do.
 //!
 //! A front hands over its engine through [`Upstreams`]; pages, API, metrics and figures are the same for all.
 
@@ -47,7 +47,7 @@ pub trait Upstreams: Send + Sync + 'static {
     /// Where it is, without secrets: `udp://tracker.example:1337`.
     fn place(&self, upstream: UpstreamId) -> String;
 
-    /// The front's own probe call; `None` if it has none.
+    /// The front's own probe call, if it has one.
     fn probe(&self, upstream: UpstreamId) -> Option<Arc<dyn Call>>;
 
     /// The names of the classes by position, for sentences.
@@ -59,27 +59,27 @@ pub trait Upstreams: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// The program behind a number that the front gave it. `u32::MAX` is taken: it stands for operators.
+    /// The program to which the front gave this number. `u32::MAX` is reserved for operators.
     fn asker(&self, asker: Asker) -> Option<String> {
         let _ = asker;
         None
     }
 
-    /// The time that the upstream last asked to be left between two calls.
+    /// The interval between calls that the upstream last asked for.
     fn last_interval(&self, upstream: UpstreamId) -> Option<Duration> {
         let _ = upstream;
         None
     }
 }
 
-/// The number under which operators' probes stand in decisions; fronts leave it alone.
+/// The asker of operators' probes in decisions; fronts do not use it.
 const OPERATOR: Asker = Asker(u32::MAX);
 
 /// Pages for people.
 pub(crate) fn pages() -> Router<App> {
     Router::new()
         .route("/upstreams", get(list::show))
-        .route("/upstreams/probe", post(act::probe_what_fails))
+        .route("/upstreams/probe", post(act::probe_all_failing))
         .route("/upstreams/{front}/{name}", get(one::show))
         .route(
             "/upstreams/{front}/{name}/disable",

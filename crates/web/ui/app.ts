@@ -34,8 +34,7 @@ function countDown(): void {
     const server = now + performance.now() - loaded;
     for (const end of ends) {
       const left = Date.parse(end.dataset["until"] ?? "") - server;
-      const word = end.textContent?.startsWith("I") ? "In" : "in";
-      const text = left > 0 ? `${word} ${span(left)}` : `${word} a moment`;
+      const text = left > 0 ? `in ${span(left)}` : "in a moment";
       if (end.textContent !== text) end.textContent = text;
     }
   };

@@ -1,7 +1,7 @@
-//! Who waits for which flight: many followers, one call, one answer. Locks and wakers only; the
-//! engine is not known here, so that every order of events can be tried out.
+//! Who waits for which flight: many followers, one call, one answer. Locks and wakers only; this file
+//! does not know the engine, so that tests can try every order of events.
 //!
-//! A flight is *launched*: its job is submitted. Where a launch comes to nothing by a panic, a time-out
+//! A flight is *launched*: its job is submitted. If a launch comes to nothing because of a panic, a time-out
 //! or a cancellation, that is the end for those who were there when it was made; whoever joined later
 //! is carried over to another launch, as if the next in line had become its leader. Each launch ends
 //! for somebody, so there are never more launches than followers. Any other end is for all.
@@ -28,11 +28,11 @@ pub(crate) struct Flight<T, X> {
 
 struct FlightState<T> {
     answer: Option<Arc<T>>,
-    /// The answer once it is over, where there is no other.
+    /// The answer once it is over, if there is no other.
     last_word: Option<Arc<T>>,
     /// How it ended for everybody without an answer.
     over: Option<Ended>,
-    /// The last launch that came to nothing, and how; 0 before there was one.
+    /// The last launch that came to nothing, and how; 0 while there is none.
     failed: (u32, Ended),
     /// Launches made.
     launch: u32,
@@ -47,7 +47,7 @@ struct FlightState<T> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlightSeat {
     id: u64,
-    /// The first launch whose coming to nothing ends it for this follower.
+    /// If this launch or a later one comes to nothing, that is the end for this follower.
     launch: u32,
 }
 
@@ -67,8 +67,8 @@ impl<K: Hash + Eq + Clone, T, X> Board<K, T, X> {
         }
     }
 
-    /// Joins the flight with this key if it `fits`, else a new one made with `own`, for which launch
-    /// 1 is to be made.
+    /// Joins the flight with this key if it `fits`, otherwise a new one made with `own`. The caller must
+    /// then make launch 1.
     pub(crate) fn join(
         &self,
         key: &K,
@@ -79,7 +79,7 @@ impl<K: Hash + Eq + Clone, T, X> Board<K, T, X> {
         if let Some(flight) = flights.get(key).filter(|flight| fits(&flight.own)) {
             return (flight.clone(), flight.board(), false);
         }
-        // One that does not fit goes on for those who are in it.
+        // One that does not fit carries on for those already in it.
         let flight = Arc::new(Flight::new(own()));
         flights.insert(key.clone(), flight.clone());
         let seat = FlightSeat { id: 0, launch: 1 };
@@ -149,7 +149,7 @@ impl<T, X> Flight<T, X> {
         }
     }
 
-    /// Another follower. What is on the board is not over.
+    /// Adds a follower. Flights on the board are never over.
     fn board(&self) -> FlightSeat {
         let mut state = self.state.lock();
         let id = state.next_id;
@@ -160,15 +160,15 @@ impl<T, X> Flight<T, X> {
         FlightSeat { id, launch }
     }
 
-    /// The answer is there, for everybody who is and who will be in this flight. If it is over, for
-    /// whoever has not looked yet: late is better than never.
+    /// The answer has arrived, for everybody who is or will be in this flight. If the flight is over, it is
+    /// still for those who have not looked yet: better late than never.
     pub(crate) fn put(&self, answer: Arc<T>) {
         let mut state = self.state.lock();
         state.answer.get_or_insert(answer);
         wake(state);
     }
 
-    /// The answer when the launch has ended: what went wrong, and everybody else knows by then.
+    /// The answer to give once the launch has ended: what went wrong, after everybody else has heard of it.
     pub(crate) fn put_last(&self, answer: Arc<T>) {
         self.state.lock().last_word = Some(answer);
     }
@@ -195,8 +195,8 @@ impl<T, X> Flight<T, X> {
         self.state.lock().result(seat)
     }
 
-    /// A follower leaves. Says whether it was the last and there is still something to come. Whoever
-    /// joins after that is not lost: a launch that is cancelled for it is made again.
+    /// A follower leaves. Returns whether it was the last one of a flight that still has no result. Whoever
+    /// joins after that is not lost: the launch that is then cancelled is made again.
     pub(crate) fn leave(&self, seat: FlightSeat) -> bool {
         let mut state = self.state.lock();
         state.wakers.retain(|(id, _)| *id != seat.id);
@@ -226,7 +226,7 @@ impl<T> FlightState<T> {
     }
 }
 
-/// Wakes everybody, without the lock.
+/// Wakes everybody, after releasing the lock.
 fn wake<T>(mut state: impl std::ops::DerefMut<Target = FlightState<T>>) {
     let wakers = std::mem::take(&mut state.wakers);
     drop(state);

@@ -1,4 +1,4 @@
-//! What a flight has to do with the engine: its job is submitted, raised, submitted again, cancelled.
+//! The engine's side of a flight: its job is submitted, raised, submitted again, cancelled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,17 +18,17 @@ pub(super) struct Trip(Mutex<Ride>);
 struct Ride {
     /// What is submitted, in the most urgent class of its followers.
     job: Job,
-    /// Taken away when the flight is over: the call holds the flight.
+    /// Removed when the flight is over, because the call in turn holds the flight.
     call: Option<Arc<dyn Call>>,
-    /// What is told start and end of the latest launch. There before its job is submitted, so that
-    /// nobody sees that a call began and not whose.
+    /// Told of start and end of the latest launch. Set before its job is submitted, so that nobody sees
+    /// that a call began without seeing whose.
     hook: Option<Arc<Hook>>,
     /// The job of the latest launch, once it is submitted.
     id: Option<JobId>,
 }
 
 impl<K: FlightKey, T: FlightAnswer> FlightsInner<K, T> {
-    /// Makes the call of a new flight and launches it.
+    /// Creates the call of a new flight and launches it.
     pub(super) fn lead(
         self: &Arc<Self>,
         key: &K,
@@ -51,7 +51,7 @@ impl<K: FlightKey, T: FlightAnswer> FlightsInner<K, T> {
             self.launch(key, flight, 1);
             guard.ended = None;
         } else {
-            // The answer is there; or nothing is, and it ends.
+            // Either `start` has put an answer there, or the flight ends without one.
             guard.ended = Some(Ended::Cancelled);
         }
     }
@@ -83,7 +83,7 @@ impl<K: FlightKey, T: FlightAnswer> FlightsInner<K, T> {
             ride.id = Some(id);
             ride.job.class
         };
-        // What happened before the job was known.
+        // Catch up on what happened before the job's id was known.
         if class < job.class {
             self.engine.raise(id, class);
         }
@@ -121,7 +121,7 @@ impl<K: FlightKey, T: FlightAnswer> FlightsInner<K, T> {
         }
     }
 
-    /// How long a flight's call has to wait and what for, if it is not made yet and cannot be before `until`.
+    /// How long a flight's call has to wait and for what, if it has not been made and cannot be made before `until`.
     pub(super) fn turn_after(
         &self,
         flight: &Flight<T, Trip>,
@@ -130,7 +130,7 @@ impl<K: FlightKey, T: FlightAnswer> FlightsInner<K, T> {
         let job = flight.own.job();
         let (wait, reason) = self.engine.next_wait(job.upstream, job.class, job.budget);
         let reason = reason.filter(|_| self.engine.timeline().now() + wait > until)?;
-        // Looked at last: its own start uses the slot up, and is told under the same lock of the engine.
+        // Looked at last: the call's own start uses up the slot, and is noted under the same lock of the engine.
         flight.own.called_at().is_none().then_some((wait, reason))
     }
 
@@ -140,7 +140,7 @@ impl<K: FlightKey, T: FlightAnswer> FlightsInner<K, T> {
             let ride = flight.own.0.lock();
             (ride.id, ride.hook.clone())
         };
-        // A job that is just being submitted is looked after by `launch`.
+        // A job that is just being submitted is taken care of by `launch`.
         if let (Some(id), Some(hook)) = (id, hook) {
             self.engine.shared.abandon(id, &hook);
         }
@@ -173,7 +173,7 @@ impl Trip {
         }))
     }
 
-    /// What is submitted; its asker is the one who made the flight.
+    /// What is submitted; its asker is the one who started the flight.
     pub(super) fn job(&self) -> Job {
         self.0.lock().job
     }

@@ -54,13 +54,13 @@ impl Skew {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Translated {
     pub(super) row: state::UpstreamRow,
-    /// Per ledger and window, the last start that was written and how many there were at its moment.
+    /// Per ledger and window, the last start that was written and how many starts that moment had.
     last: [[Option<(Moment, u32)>; 3]; 2],
     learned: [[Option<u32>; 3]; 2],
 }
 
 impl Translated {
-    /// Takes the engine's row over and says what the store has to be told.
+    /// Takes over the engine's row and adds to `changes` what the store has to be told.
     pub(super) fn take_over(
         &mut self,
         kept: &KeptUpstream,
@@ -113,7 +113,7 @@ impl Translated {
 
     fn stored(&self, kept: &KeptUpstream, skew: Skew, now: Moment) -> state::UpstreamRow {
         let health = kept.row.health;
-        let rest = health.cooldown.map(|Cooldown { until, cause }| {
+        let cooldown = health.cooldown.map(|Cooldown { until, cause }| {
             let until = skew.wall(until);
             let same = self.row.rest.as_ref().filter(|old| old.until == until);
             state::Rest {
@@ -133,7 +133,7 @@ impl Translated {
         });
         state::UpstreamRow {
             off,
-            rest,
+            rest: cooldown,
             rung: health.rung,
             failures: health.failures,
             last_start: kept.row.last_start.map(|start| skew.wall(start)),
@@ -141,8 +141,8 @@ impl Translated {
         }
     }
 
-    /// The starts since the last row. A call counts in every limited window at the same moment; what an
-    /// upstream told counts in one.
+    /// The starts since the last row. A call counts in every limited window at the same moment; usage that an
+    /// upstream reported counts in one.
     fn new_starts(
         &mut self,
         at: usize,
@@ -171,8 +171,8 @@ impl Translated {
         starts.collect()
     }
 
-    /// The wall clock was set: times move with it. After a step forward, starts that still count are
-    /// written again with their new times: counted twice for a while rather than forgotten early.
+    /// The wall clock was set, and stored times move with it. After a step forward, starts that still count
+    /// are written again with their new times: better counted twice for a while than forgotten early.
     pub(super) fn shift(&mut self, old: Skew, new: Skew) {
         if new.0 > old.0 {
             self.last = Default::default();
@@ -189,7 +189,7 @@ impl Translated {
     }
 }
 
-/// Counts of one moment per window, as rows that each name the windows they count in.
+/// Splits the counts that one moment has per window into rows that each name the windows they count in.
 fn shared(mut times: [u32; 3], ledger: Ledger, at: Wall) -> Vec<Start> {
     let mut starts = Vec::new();
     while let Some(least) = times.iter().copied().filter(|&times| times > 0).min() {

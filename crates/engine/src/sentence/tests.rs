@@ -71,8 +71,8 @@ fn say_with<'a>(what: What, change: impl FnOnce(&mut Scene<'a>)) -> String {
     sentence(&decision, &scene)
 }
 
-fn rested(cause: Cause, rest: u64, rung: u8) -> What {
-    let until = at(NOW + rest);
+fn cooling_down(cause: Cause, secs: u64, rung: u8) -> What {
+    let until = at(NOW + secs);
     What::CooldownBegan {
         cooldown: Cooldown { until, cause },
         rung,
@@ -119,15 +119,15 @@ fn samples() -> Vec<(What, &'static str)> {
     vec![
         (
             started(secs(0), None),
-            "harbor started at once. Asked by Sonarr.",
+            "harbor was called at once for Sonarr.",
         ),
         (
             started(secs(4), Some(Wait::Gap)),
-            "harbor waited 4 s for spacing, then started. Asked by Sonarr.",
+            "harbor was called for Sonarr after 4 s of spacing.",
         ),
         (
             started(secs(3), None),
-            "harbor started after 3 s in the queue. Asked by Sonarr.",
+            "harbor was called for Sonarr after 3 s in the queue.",
         ),
         (
             waits(Wait::Window, 1440),
@@ -138,43 +138,47 @@ fn samples() -> Vec<(What, &'static str)> {
             "harbor waits for spacing, next slot 14:17:07.",
         ),
         (
-            rested(Cause::Throttled, 900, 0),
-            "harbor is cooling down until 14:32, in 15 min: it was overloaded at 14:17, so it is left alone for 15 min.",
+            waits(Wait::Cooldown, 7),
+            "harbor waits for its cooldown to end, next slot 14:17:07.",
         ),
         (
-            rested(Cause::Failed, 900, 3),
-            "harbor is cooling down until 14:32, in 15 min: it did not answer (rung 3 of 9; the next would be 30 min).",
+            cooling_down(Cause::Throttled, 900, 0),
+            "harbor is cooling down until 14:32, in 15 min: it was overloaded (at 14:17), so it is left alone for 15 min.",
         ),
         (
-            rested(Cause::Failed, 86_400, 9),
-            "harbor is cooling down until 14:17: it did not answer (rung 9 of 9, the last).",
+            cooling_down(Cause::Failed, 900, 3),
+            "harbor is cooling down until 14:32, in 15 min: it did not answer (failure 3; the next pause would be 30 min).",
         ),
         (
-            rested(Cause::Rejected, 21_600, 7),
-            "harbor is disabled since 14:17: it failed too often. Probed by itself at 20:17; if that fails, 12 h later.",
+            cooling_down(Cause::Failed, 86_400, 9),
+            "harbor is cooling down until 14:17: it did not answer (pauses no longer grow).",
+        ),
+        (
+            cooling_down(Cause::Rejected, 21_600, 7),
+            "harbor has been disabled since 14:17: it failed too often. Next automatic probe at 20:17; if that fails, 12 h later.",
         ),
         (What::Healed, "harbor answered and is open again."),
         (
             skip(Wait::Gap, Some(74), Some(60)),
-            "harbor skipped: its turn would come in 74 s, background may wait 60 s. Next slot 14:18:14.",
+            "harbor skipped: the next free slot is in 74 s (14:18:14), and background jobs wait at most 60 s.",
         ),
         (
             skip(Wait::Cooldown, Some(900), None),
-            "harbor skipped: it rests until 14:32, in 15 min.",
+            "harbor skipped: it is cooling down until 14:32, in 15 min.",
         ),
         (
             skip(Wait::Off, None, None),
-            "harbor skipped: an operator has it off.",
+            "harbor skipped: an operator switched it off.",
         ),
         (
             What::Shared { with: Asker(2) },
-            "harbor shared: Sonarr asked what Radarr had asked.",
+            "harbor: Sonarr got the answer to the same question that Radarr asked.",
         ),
         (
             What::Shared { with: Asker(0) },
-            "harbor shared: Sonarr asked what another had asked.",
+            "harbor: Sonarr got the answer to the same question that another program asked.",
         ),
-        (What::Duplicate, "harbor: the same is already queued."),
+        (What::Duplicate, "harbor: the same job is already queued."),
         (
             What::Dropped(DropReason::QueueFull),
             "harbor dropped: queue full (10,000).",
@@ -185,25 +189,28 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (
             What::Dropped(DropReason::AgendaFull),
-            "harbor dropped: the agenda is full.",
+            "harbor dropped: too many jobs are scheduled.",
         ),
         (
             What::Dropped(DropReason::Scheduled),
-            "harbor dropped: the same is on the agenda.",
+            "harbor dropped: the same job is already scheduled.",
         ),
         (
             What::Dropped(DropReason::Gone),
-            "harbor dropped: the upstream was taken away.",
+            "harbor dropped: the upstream was removed.",
         ),
         (
             What::Raised { from: Class(3) },
-            "harbor raised: background became background. Asked by Sonarr.",
+            "harbor: a job was raised from background to background for Sonarr.",
         ),
         (
             What::Retried { due: at(NOW + 2) },
-            "harbor gave no answer and is asked again at 14:17:02.",
+            "harbor did not answer. Next try at 14:17:02.",
         ),
-        (What::Cleared, "harbor is open: an operator ended its rest."),
+        (
+            What::Cleared,
+            "harbor is open: an operator cleared its cooldown.",
+        ),
         (What::SwitchedOff, "harbor was switched off at 14:17."),
         (What::SwitchedOn, "harbor was switched on."),
     ]
@@ -241,15 +248,15 @@ fn a_full_window_is_told_with_its_numbers() {
 
 #[test]
 fn what_went_wrong_is_said_where_it_belongs() {
-    let rest = rested(Cause::Throttled, 900, 0);
+    let cooldown = cooling_down(Cause::Throttled, 900, 0);
     let told = |at| {
-        say_with(rest, |scene| {
+        say_with(cooldown, |scene| {
             scene.last_error = Some((at, "it answered 429"))
         })
     };
     assert_eq!(
         told(at(NOW)),
-        "harbor is cooling down until 14:32, in 15 min: it answered 429 at 14:17, so it is left alone for 15 min."
+        "harbor is cooling down until 14:32, in 15 min: it answered 429 (at 14:17), so it is left alone for 15 min."
     );
     assert!(told(at(NOW - 3600)).contains("overloaded"));
     assert!(told(at(NOW + 5)).contains("overloaded"));

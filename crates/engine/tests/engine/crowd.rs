@@ -15,7 +15,7 @@ fn crowd(desk: &Desk, size: usize) -> Vec<UpstreamId> {
         .collect()
 }
 
-/// When the jobs of 50 good upstreams start with so many dead ones beside them, and a worker for
+/// When the jobs of 50 good upstreams start with this many dead ones beside them, and a worker for
 /// each upstream, as the search front has.
 async fn served(dead: usize) -> Vec<Duration> {
     let mut policy = policy();
@@ -70,9 +70,9 @@ async fn dead_upstreams_do_not_hold_a_crew_of_ten() {
 const ANSWER: Duration = Duration::from_millis(50);
 
 /// How long the jobs of 50 good upstreams took from submission to end, by when they were submitted,
-/// with so many dead ones beside them and a crew of ten. Over ten minutes each good upstream has a
+/// with this many dead ones beside them and a crew of ten. Over ten minutes each good upstream has a
 /// job per second and each dead one a job per five, more than its four calls of 30 s can serve; no
-/// rest ever comes to help.
+/// cooldown ever comes to help.
 async fn waits(dead: u64) -> Vec<(Duration, Duration)> {
     let mut policy = policy();
     policy.failure.threshold = u32::MAX;

@@ -60,11 +60,11 @@ async fn a_call_that_takes_too_long_is_cut_and_counts_as_a_failure() {
     let state = view.status.state;
     assert!(matches!(state, Availability::Cooldown { .. }), "{state:?}");
     let (_, words) = view.last_error.expect("it is told");
-    assert_eq!(words, "it gave no answer within 30 s");
+    assert_eq!(words, "it did not answer within 30 s");
 }
 
-/// Always has something to do, as one whose upstream never stops sending: it uses up the turn that the
-/// runtime gives its task and asks for the next. It gives up at last, so that a test of it ends.
+/// Always has something to do, like a call whose upstream never stops sending: it uses up the budget that the
+/// runtime gives its task and asks for more. It gives up in the end, so that a test of it ends.
 struct Busy;
 
 impl Call for Busy {
@@ -245,7 +245,7 @@ async fn shutdown_does_not_wait_longer_than_the_calls() {
     assert_eq!(ticket.ended(), Some(Ended::Finished(Outcome::Done)));
 }
 
-/// A call whose remains panic when they are dropped.
+/// A call whose leftovers panic when they are dropped.
 struct Brittle;
 
 impl Call for Brittle {

@@ -93,7 +93,7 @@ impl Tower {
         })
     }
 
-    /// Uses the slot up, so that what comes next is queued.
+    /// Uses up the slot, so that what comes next is queued.
     async fn occupy(&self) {
         let done = self.desk.done("before");
         self.desk
@@ -127,9 +127,9 @@ async fn rss_from_two_programs_is_one_call_whose_answer_both_get() {
     assert_eq!(shared.map(|decision| decision.asker), Some(Asker(2)));
 }
 
-/// Who was told sooner would see an upstream that is open, and tell its client to come back at once.
+/// A follower told any sooner would see an open upstream, and tell its client to come back at once.
 #[tokio::test(start_paused = true)]
-async fn what_went_wrong_is_told_when_the_upstream_rests() {
+async fn what_went_wrong_is_told_when_the_upstream_cools_down() {
     let tower = Tower::new();
     let hand = tower.desk.call("call");
     let call = hand.clone();
@@ -143,8 +143,8 @@ async fn what_went_wrong_is_told_when_the_upstream_rests() {
     let retry_after = Some(secs(77));
     hand.give(Step::Outcome(Outcome::Throttled { retry_after }));
     assert_eq!(follower.await, Ok(Arc::new(7)));
-    let rests = tower.desk.engine.rests([tower.one]);
-    assert!(rests[0].is_some());
+    let until = tower.desk.engine.rests([tower.one]);
+    assert!(until[0].is_some());
 }
 
 #[tokio::test(start_paused = true)]
@@ -227,7 +227,7 @@ async fn a_call_that_times_out_ends_for_its_leader_and_is_made_again_for_the_lat
     let late = tower.join(INTERACTIVE, 2, &hand);
     hand.answer();
     assert_eq!(leader.await, Err(Ended::TimedOut));
-    // The upstream rests first: a minute after the failure.
+    // The upstream cools down first, for a minute after the failure.
     assert_eq!(late.await, Ok(Arc::new(1)));
     assert_eq!(tower.desk.starts("call"), [secs(0), secs(90)]);
 }
@@ -361,7 +361,7 @@ async fn a_follower_is_told_when_the_slot_goes_to_another_and_not_when_it_is_its
     engine.submit_detached(job(tower.one, INTERACTIVE), other.clone());
     let hand = tower.desk.call("call");
     let follower = tower.join(INTERACTIVE, 1, &hand);
-    // Turns come at 6 and 12 s; after the first of them nobody can have one before 8 s.
+    // Slots are free at 6 and 12 s; after the first of them nobody can get one before 8 s.
     let soon = Instant::now() + secs(8);
     assert_eq!(follower.put_off(soon).await, (secs(6), Wait::Gap));
     assert_eq!(tower.desk.starts("other"), [secs(6)]);

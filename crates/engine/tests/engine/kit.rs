@@ -172,11 +172,11 @@ pub(crate) struct Log(pub(crate) Arc<Mutex<Vec<(String, Duration)>>>);
 pub(crate) enum Step {
     Outcome(Outcome),
     Panic,
-    /// Takes so long, then is answered.
+    /// Takes this long, then is answered.
     Take(Duration),
     /// Never ends.
     Never,
-    /// Has this trouble and else is unavailable.
+    /// Has this trouble; unavailable if that is the upstream's fault.
     Trouble(Trouble),
 }
 
@@ -245,7 +245,7 @@ pub(crate) async fn settle() {
     }
 }
 
-/// Lets so much time pass, and everything that it brings.
+/// Lets this much time pass, and everything happen that becomes due.
 pub(crate) async fn pass(time: Duration) {
     tokio::time::sleep(time).await;
     settle().await;

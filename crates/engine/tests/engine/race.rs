@@ -98,7 +98,7 @@ async fn every_job_ends_once_whoever_submits_drops_raises_and_cancels() {
         (all, all)
     );
     assert!(!ended.contains(&Ended::Shutdown));
-    // On a busy machine a call may take so long that it holds no worker any more.
+    // On a busy machine a call may take so long that it no longer holds a worker.
     let is_under_way = || {
         let status = desk.engine.status();
         status.counters.waiting() > 0 || status.counts.busy + status.counts.waiting > 0

@@ -1,5 +1,5 @@
-//! A front's upstreams follow its configuration: who stays keeps its state, who comes back has it again, who leads
-//! elsewhere begins anew.
+//! A front's upstreams follow its configuration: one that stays keeps its state, one that comes back gets it back, and
+//! one that leads elsewhere starts fresh.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,7 +24,7 @@ struct Server {
 struct Upstream {
     entry: Server,
     id: UpstreamId,
-    /// How often this one was made anew for another entry.
+    /// How often this one was made again for a changed entry.
     changes: u32,
     known: bool,
     looked_up: AtomicU32,

@@ -1,4 +1,4 @@
-//! A restart: windows, rests, switches and the agenda come back, whatever the wall clock did meanwhile.
+//! A restart: windows, cooldowns, switches and the agenda come back, whatever the wall clock did in between.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -65,7 +65,7 @@ pub(crate) fn limited() -> Quota {
     quota
 }
 
-/// Adds an upstream as a front does, with what was kept of it.
+/// Adds an upstream as a front does, with what was kept for it.
 fn add(desk: &Desk, restored: &Restored, name: &str, quota: Quota) -> UpstreamId {
     let id = desk.engine.add_upstream(name, quota, secs(30));
     if let Some(kept) = restored.upstreams.get(name) {
@@ -118,7 +118,7 @@ async fn a_restart_in_the_middle_of_a_quota_keeps_the_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rests_rungs_switches_and_learned_limits_come_back() {
+async fn cooldowns_rungs_switches_and_learned_limits_come_back() {
     let machine = Machine::new();
     let (desk, _, restored) = machine.start(policy());
     let cooling = add(&desk, &restored, "cooling", quota(secs(0), 1));
@@ -167,7 +167,7 @@ async fn the_agenda_comes_back_once_and_is_not_early() {
     desk.engine.submit_detached(later, desk.done("later"));
     stop(desk).await;
     for round in 0..3 {
-        // Each start puts it back anew, and none doubles it.
+        // Each start puts it back, and none doubles it.
         let (desk, rows, restored) = machine.start(policy());
         let one = add(&desk, &restored, "one", quota(secs(0), 1));
         assert_eq!(restored.agenda.len(), 1);
@@ -235,7 +235,7 @@ async fn a_clock_that_is_set_while_running_moves_what_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_is_set_back_while_stopped_makes_no_rest_endless() {
+async fn a_clock_that_is_set_back_while_stopped_makes_no_cooldown_endless() {
     let machine = Machine::new();
     let (desk, _, restored) = machine.start(policy());
     let one = add(&desk, &restored, "one", limited());

@@ -12,7 +12,7 @@ const ROUNDS: usize = 3_000;
 
 type Sky = Board<u8, u32, ()>;
 
-/// The part of the engine: makes a launch that ends as `calls` says, and those that follow from it.
+/// Plays the engine: makes a launch that ends as `calls` says, and those that follow from it.
 fn fly(board: &Sky, flight: &Arc<Flight<u32, ()>>, calls: impl Fn(u32) -> Result<u32, Ended>) {
     let mut launch = 1;
     loop {

@@ -53,7 +53,7 @@ fn the_engine_and_listener_threads_count_together() {
                 burst: 1,
             };
             let gate = Arc::new(Gate::new(4, rate));
-            // What the engine's lock protects: how many it last said were queued.
+            // What the engine's lock protects: how many it last reported as queued.
             let queued = Arc::new(Mutex::new(0));
             let threads: Vec<_> = (0..3)
                 .map(|_| {

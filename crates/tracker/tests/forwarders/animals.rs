@@ -75,7 +75,7 @@ fn table() -> Vec<(Behaviour, Shows)> {
     let status = |status| B::Status(status, RetryAfter::None);
     let cut = "the connection was closed";
     let unreadable = "its answer cannot be read";
-    let silent = "it gave no answer within";
+    let silent = "it did not answer within";
     let good = Good::default;
     vec![
         (B::Good(good()), shows(1, "")),
@@ -215,7 +215,7 @@ async fn redirects_to_the_configured_place_are_followed_three_times() {
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_and_upstreams_of_udp_read_what_they_should() {
     use udp_zoo::Behaviour as B;
-    let silent = "it gave no answer within";
+    let silent = "it did not answer within";
     for (behaviour, shows) in [
         (B::good(), shows(1, "")),
         (B::WrongTransaction, shows(0, silent)),

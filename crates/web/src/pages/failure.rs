@@ -1,4 +1,4 @@
-//! The page that says what happened, what to do, and under which id the log has it.
+//! The page that says what happened, what to do, and which request ID to look up in the log.
 
 use askama::Template;
 use axum::{
@@ -16,14 +16,14 @@ struct FailurePage<'a> {
     id: &'a str,
 }
 
-/// To someone we know of.
+/// For a visitor who has passed the access layer.
 pub(crate) fn show(visitor: &Visitor, failure: &Failure) -> Response {
     failure.finish(write(failure, &visitor.id, |title, body| {
         visitor.page(title, body)
     }))
 }
 
-/// From outside the access layer, where nobody is known.
+/// From outside the access layer, where the visitor is unknown.
 pub(crate) fn bare(app: &App, id: &RequestId, theme: Option<&str>, failure: &Failure) -> Response {
     let shell = app.shell();
     failure.finish(write(failure, id, |title, body| {
@@ -45,12 +45,12 @@ fn heading(status: StatusCode) -> &'static str {
     match status {
         StatusCode::NOT_FOUND => "Not found",
         StatusCode::FORBIDDEN => "Refused",
-        StatusCode::UNAUTHORIZED => "A key is needed",
-        StatusCode::TOO_MANY_REQUESTS => "Too many tries",
+        StatusCode::UNAUTHORIZED => "Key required",
+        StatusCode::TOO_MANY_REQUESTS => "Too many requests",
         StatusCode::PAYLOAD_TOO_LARGE => "Too large",
-        StatusCode::METHOD_NOT_ALLOWED => "Not this way",
-        status if status.is_client_error() => "That cannot be answered",
-        StatusCode::SERVICE_UNAVAILABLE => "Not now",
-        _ => "Something broke",
+        StatusCode::METHOD_NOT_ALLOWED => "Method not allowed",
+        status if status.is_client_error() => "Request not understood",
+        StatusCode::SERVICE_UNAVAILABLE => "Not available right now",
+        _ => "Something went wrong",
     }
 }

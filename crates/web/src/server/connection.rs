@@ -89,7 +89,7 @@ impl Service {
     async fn serve(self, read: Vec<u8>, stream: TcpStream, peer: SocketAddr, seat: Seat) {
         // Answers are small and are not to wait for more.
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::trace!(%error, "no TCP_NODELAY");
+            tracing::trace!(%error, "cannot set TCP_NODELAY");
         }
         if read.is_empty() {
             return self.serve_io(stream, peer, seat).await;

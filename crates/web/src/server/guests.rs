@@ -48,7 +48,7 @@ pub async fn run_guests<G: Into<Guest>>(
         let Guest { stream, read, peer } = guest.into();
         match TcpStream::from_std(stream) {
             Ok(stream) => service.welcome(&mut open, (read, stream), peer),
-            Err(error) => tracing::debug!(%error, "a connection could not be taken over"),
+            Err(error) => tracing::debug!(%error, "cannot take over a connection"),
         }
     }
     drop(guests);

@@ -1,5 +1,5 @@
-//! What an operator does about an upstream: probe it, end its cooldown, switch it off and on. Forms of pages and the API
-//! end here.
+//! What an operator can do about an upstream: probe it, clear its cooldown, switch it off and on. Forms on pages and the
+//! API lead here.
 
 use std::{num::NonZeroU64, time::Duration};
 
@@ -21,9 +21,9 @@ use weir_engine::{
 use super::{OPERATOR, json, notice, one, sight::Sight};
 use crate::{App, Failure, Identity, Visitor, forms::field, pages::local};
 
-/// How long an answer waits for a probe; one that takes longer goes on by itself.
+/// How long an answer waits for a probe; one that takes longer carries on by itself.
 const PROBE: Duration = Duration::from_secs(3);
-/// The longest reason, in letters.
+/// The longest reason, in characters.
 const REASON: usize = 200;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +55,8 @@ impl Action {
         match self {
             Self::Probe => "Probe now",
             Self::Clear => "Clear cooldown",
-            Self::Disable => "Disable",
-            Self::Enable => "Enable",
+            Self::Disable => "Switch off",
+            Self::Enable => "Switch on",
         }
     }
 }
@@ -96,7 +96,7 @@ impl Effect {
     }
 }
 
-/// The one action that fits an upstream's state in a row.
+/// The one action that a row of the list offers for an upstream's state.
 pub(super) fn fitting(sight: &Sight<'_>) -> Option<Action> {
     match sight.standing() {
         Standing::Cooldown => Some(Action::Clear),
@@ -107,7 +107,7 @@ pub(super) fn fitting(sight: &Sight<'_>) -> Option<Action> {
     }
 }
 
-/// Whether *probe what fails* means it.
+/// Whether *Probe all failing* includes it.
 pub(super) fn may_be_probed(sight: &Sight<'_>) -> bool {
     let fails = matches!(
         sight.standing(),
@@ -116,7 +116,7 @@ pub(super) fn may_be_probed(sight: &Sight<'_>) -> bool {
     fails && sight.view.status.in_flight == 0 && sight.upstreams.probe(sight.id()).is_some()
 }
 
-/// `POST /upstreams/{front}/{name}/{action}`: forms that ask for nothing more.
+/// `POST /upstreams/{front}/{name}/{action}`: forms without further fields.
 pub(super) async fn form(
     State(app): State<App>,
     Path((front, name, action)): Path<(String, String, String)>,
@@ -152,7 +152,7 @@ pub(super) async fn disable(
 }
 
 /// `POST /upstreams/probe`.
-pub(super) async fn probe_what_fails(
+pub(super) async fn probe_all_failing(
     State(app): State<App>,
     visitor: Visitor,
     body: Bytes,
@@ -165,7 +165,7 @@ pub(super) async fn probe_what_fails(
             probed += 1;
         }
     }
-    tracing::info!(who = %who(&visitor), probed, "probes what fails");
+    tracing::info!(who = %who(&visitor), probed, "operator: probe all failing");
     let next = field(&body, "next").unwrap_or_default();
     let next = local(&next).unwrap_or("/upstreams");
     Redirect::to(&with(next, &format!("did=probe-all&how={probed}"))).into_response()
@@ -183,7 +183,7 @@ pub(super) async fn api(
     let action = Action::read(&action).ok_or_else(|| {
         Failure::unknown(
             "There is no such action.",
-            "There are probe, clear, disable and enable.",
+            "The actions are probe, clear, disable and enable.",
         )
     })?;
     let given = match action {
@@ -191,7 +191,7 @@ pub(super) async fn api(
             Failure::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 mistake,
-                "Send it as the field reason, as JSON or as a form.",
+                "Send it in the field `reason`, as JSON or as a form.",
             )
         })?,
         _ => String::new(),
@@ -206,7 +206,7 @@ pub(super) async fn api(
     })))
 }
 
-/// The field `reason` of a body in JSON or of a form.
+/// The field `reason` of a JSON body or a form.
 fn given(headers: &HeaderMap, body: &[u8]) -> String {
     let kind = headers.get(header::CONTENT_TYPE);
     if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json")) {
@@ -222,9 +222,9 @@ fn reason(given: &str) -> Result<String, &'static str> {
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let reason = words.join(" ");
     match reason.chars().count() {
-        0 => Err("A reason is needed: others will read why it is off."),
+        0 => Err("Give a reason: other operators will see it."),
         1..=REASON => Ok(reason),
-        _ => Err("A reason has at most 200 letters."),
+        _ => Err("A reason may have at most 200 characters."),
     }
 }
 
@@ -258,13 +258,13 @@ async fn perform(sight: &Sight<'_>, action: Action, reason: &str, visitor: &Visi
     how
 }
 
-/// Whether there is anything for *clear cooldown* to end.
+/// Whether there is anything for *Clear cooldown* to clear.
 pub(super) fn can_be_cleared(sight: &Sight<'_>) -> bool {
     let status = &sight.view.status;
     status.cooldown.is_some() || status.failures > 0
 }
 
-/// Asks the front's own question and waits a moment for the answer.
+/// Makes the front's own probe call and waits a moment for the answer.
 async fn probe(sight: &Sight<'_>) -> Effect {
     let Some(call) = sight.upstreams.probe(sight.id()) else {
         return Effect::NoProbe;
@@ -282,9 +282,9 @@ async fn probe(sight: &Sight<'_>) -> Effect {
     }
 }
 
-/// A probe; while one is under way, another is the same.
+/// A probe; while one is under way, another joins it.
 fn job(sight: &Sight<'_>) -> Job {
-    // The keys of fronts are hashes, so that any fixed number is as good as another.
+    // The keys of fronts are hashes, so any fixed number is as unlikely to collide as any other.
     let number = u64::from_be_bytes(*b"probe\0\0\0") ^ u64::from(sight.id().0);
     Job {
         budget: Budget::Side,
@@ -295,7 +295,7 @@ fn job(sight: &Sight<'_>) -> Job {
     }
 }
 
-/// Who does it, as others will read it.
+/// Who does it, as other operators will read it.
 fn who(visitor: &Visitor) -> String {
     let address = visitor.client.address;
     match visitor.identity {
@@ -305,7 +305,7 @@ fn who(visitor: &Visitor) -> String {
     }
 }
 
-/// Back to the page that the form stood on, with word of what was done.
+/// Back to the page with the form, with a note of what was done.
 fn back(sight: &Sight<'_>, action: Action, how: Effect, form: &[u8]) -> Response {
     let (path, next) = (sight.path(), field(form, "next").unwrap_or_default());
     let whom = format!("{}/{}", sight.front.name, sight.name());

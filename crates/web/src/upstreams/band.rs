@@ -20,17 +20,17 @@ pub(super) struct Band {
     pub(super) parts: Vec<BandPart>,
     /// Figures in words; times may be marked.
     pub(super) caption: String,
-    /// Times under it: four and *now*.
+    /// Times under it: these four, then *now*.
     pub(super) axis: Vec<Shown>,
 }
 
-/// A state from here to there.
+/// One state, from its beginning to its end.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BandPart {
     pub(super) look: &'static str,
     pub(super) x: f64,
     pub(super) width: f64,
-    /// Open lies low, everything else stands up.
+    /// Open is drawn low, everything else at full height.
     pub(super) low: bool,
 }
 
@@ -81,7 +81,7 @@ fn parts(history: &[(Moment, Standing)], now: Moment) -> Vec<BandPart> {
         let width = if open { end - x } else { (end - x).max(LEAST) };
         BandPart {
             look: standing.name(),
-            // One that began just now still shows.
+            // A state that has only just begun still shows.
             x: x.min(WIDTH - width),
             width: (width * 10.0).round() / 10.0,
             low: open,
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_band_covers_the_day_and_shows_the_shortest_rest() {
+    fn a_band_covers_the_day_and_shows_the_shortest_cooldown() {
         let history = [
             (hour(90), Standing::Open),
             (hour(94), Standing::Cooldown),

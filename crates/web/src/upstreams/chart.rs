@@ -7,7 +7,7 @@ use weir_engine::{Point, Span, dispatch::Moment};
 use super::{day::answer_times, numbers::answer_time, sight::Sight, times::Times};
 use crate::pages::time::Shown;
 
-/// The box that lines are drawn in.
+/// The box in which lines are drawn.
 const LEFT: f64 = 44.0;
 const RIGHT: f64 = 312.0;
 const TOP: f64 = 12.0;
@@ -28,12 +28,12 @@ pub(super) struct Lines {
     pub(super) caption: String,
     pub(super) p50: String,
     pub(super) p95: String,
-    /// Steps that stand alone, of both.
+    /// Isolated steps of both lines.
     pub(super) dots: String,
-    /// Where the names of the lines stand.
+    /// The height of each line's name.
     pub(super) ends: [f64; 2],
     pub(super) grid: Vec<(f64, String)>,
-    /// Where nothing was asked: from, width.
+    /// Stretches without a call: start and width.
     pub(super) gaps: Vec<(f64, f64)>,
     pub(super) axis: Vec<(f64, Shown)>,
 }
@@ -46,7 +46,7 @@ pub(super) struct ChartRow {
     pub(super) calls: u32,
 }
 
-/// In addresses, on the chooser, in words.
+/// Each span in addresses, as a link and in words.
 const SPANS: [(Span, &str, &str, &str); 4] = [
     (Span::Hour, "1h", "1 h", "last hour"),
     (Span::SixHours, "6h", "6 h", "last 6 hours"),
@@ -122,7 +122,7 @@ impl Lines {
             end(last.and_then(|point| point.p50)),
             end(last.and_then(|point| point.p95)),
         ];
-        // Two names need room for both.
+        // The two names must not overlap.
         if ends[0] - ends[1] < 12.0 {
             ends[0] = ends[1] + 12.0;
         }
@@ -151,7 +151,7 @@ impl Lines {
     }
 }
 
-/// Stretches of a twelfth of the chart or more in which nothing was asked.
+/// Stretches without a call of a twelfth of the chart or more.
 fn gaps(points: &[Point], span: Span, begin: Moment, now: Moment) -> Vec<(Moment, Moment)> {
     let least = span.step() * u32::try_from(span.points() / 12).unwrap_or(1);
     let starts = [begin]
@@ -164,12 +164,12 @@ fn gaps(points: &[Point], span: Span, begin: Moment, now: Moment) -> Vec<(Moment
         .collect()
 }
 
-/// `p50 0.7 s now, 0.5 s to 1.0 s; p95 2.9 s now, 1.9 s to 3.0 s.`
+/// `p50: latest 0.7 s, range 0.5 s to 1.0 s; p95: latest 2.9 s, range 1.9 s to 3.0 s.`
 fn caption(points: &[Point]) -> String {
     let words = |name: &str, of: fn(&Point) -> Option<Duration>| {
         let times = || points.iter().filter_map(of);
         format!(
-            "{name} {} at last, {} to {}",
+            "{name}: latest {}, range {} to {}",
             answer_time(times().next_back()),
             answer_time(times().min()),
             answer_time(times().max())
@@ -182,7 +182,7 @@ fn caption(points: &[Point]) -> String {
     )
 }
 
-/// The next of 1, 2, 5, 10, … that holds this.
+/// The smallest of 1, 2, 5, 10, … milliseconds that is not below this.
 fn ceiling(time: Duration) -> Duration {
     let mut unit = Duration::from_millis(1);
     loop {
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(lines.grid[0], (TOP, "5.0 s".to_owned()));
         assert_eq!(
             lines.caption,
-            "p50 0.7 s at last, 0.7 s to 0.7 s; p95 2.9 s at last, 2.9 s to 2.9 s."
+            "p50: latest 0.7 s, range 0.7 s to 0.7 s; p95: latest 2.9 s, range 2.9 s to 2.9 s."
         );
     }
 

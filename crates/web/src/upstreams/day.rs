@@ -1,7 +1,7 @@
 //! How an upstream did over the last 24 hours: calls by outcome and answer times.
 //!
-//! The engine keeps the day in steps of five minutes and the last hour in steps of ten seconds; the young end of the
-//! day comes from the latter.
+//! The engine keeps the day in steps of five minutes and the last hour in steps of ten seconds; the latest minutes of
+//! the day come from the latter.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ pub(super) struct Day {
     pub(super) calls: [u64; 4],
     /// The answer time that about half of the calls did not exceed.
     pub(super) p50: Option<Duration>,
-    /// The one that about 95 in 100 did not exceed.
+    /// The time that about 95 in 100 did not exceed.
     pub(super) p95: Option<Duration>,
-    /// The middle answer time of each hour, oldest first.
+    /// The median answer time of each hour, oldest first.
     pub(super) hours: [Option<Duration>; SPARK],
 }
 
@@ -50,8 +50,8 @@ impl Day {
                 continue;
             };
             let calls: u64 = point.calls.iter().copied().map(u64::from).sum();
-            // A step is known by two of its percentiles: it is taken as if half of its calls were at the one, a few
-            // at the other and the rest in between. That is exact for steps of one call and for even ones.
+            // Only two percentiles of a step are known: it is treated as if half of its calls took the one time, a few
+            // the other, and the rest something in between. That is exact for steps of one call and for even ones.
             times.extend([
                 (p50, calls * 50),
                 ((p50 + p95) / 2, calls * 44),
@@ -85,12 +85,12 @@ impl Day {
     }
 }
 
-/// The two percentiles of a step. How fast an upstream refuses is no answer time.
+/// The two percentiles of a step, if it was answered: the time an upstream takes to refuse is not an answer time.
 pub(super) fn answer_times(point: &Point) -> Option<(Duration, Duration)> {
     point.p50.zip(point.p95).filter(|_| point.calls[0] > 0)
 }
 
-/// The time that so many percent do not exceed, by weight.
+/// The time that `percent` do not exceed, by weight.
 fn quantile(times: &mut [(Duration, u64)], percent: u64) -> Option<Duration> {
     times.sort_unstable();
     let total: u64 = times.iter().map(|(_, weight)| weight).sum();

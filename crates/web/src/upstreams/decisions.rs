@@ -14,15 +14,15 @@ use crate::{App, app::Contributed};
 pub(super) struct ToldDecision {
     pub(super) number: u64,
     pub(super) at: Moment,
-    /// `skipped`, as in the API.
+    /// For the API: `skipped`.
     pub(super) kind: &'static str,
-    /// `Skipped`.
+    /// For people: `Skipped`.
     pub(super) word: &'static str,
     /// The state whose colour confirms the word.
     pub(super) look: &'static str,
     pub(super) class: Option<&'static str>,
     pub(super) asker: Option<String>,
-    /// With marks.
+    /// With marks for times.
     pub(super) sentence: String,
 }
 
@@ -78,7 +78,7 @@ impl DecisionGroup {
     }
 }
 
-/// The place of a decision among all: when, about whom (front and upstream), and its number there. Many may be made
+/// The place of a decision among all: when, about which front and upstream, and its number there. Many may be made
 /// at the same moment.
 pub(super) type DecisionPlace = (u64, (usize, u32), u64);
 
@@ -88,7 +88,7 @@ const ITSELF: u32 = u32::MAX;
 pub(super) enum FoundDecision {
     /// About the upstream at a position of the sights.
     About(usize, Decision),
-    /// Of the front at a position, where no upstream had to do with it.
+    /// The front's own, at a position of the fronts; no upstream is involved.
     Own(usize, OwnDecision),
 }
 
@@ -116,8 +116,8 @@ impl<'a> Itself<'a> {
     }
 }
 
-/// The newest decisions before a place, each with its place; and whether there are more. A burst stands where it began,
-/// so that pages do not change while it goes on.
+/// The newest decisions before a place, each with its place; and whether there are more. A burst is placed where it
+/// began, so that pages do not change while it lasts.
 pub(super) fn newest(
     app: &App,
     (sights, fronts): (&[Sight<'_>], &[Itself<'_>]),
@@ -175,16 +175,16 @@ pub(super) fn tell(sight: &Sight<'_>, decisions: &[Decision]) -> Vec<ToldDecisio
     })
 }
 
-/// In the API, for people, and the state that lends its colour.
+/// For the API, for people, and the state that lends its colour.
 fn names(decision: &Decision) -> (&'static str, &'static str, &'static str) {
     match decision.what {
-        What::Started { .. } => ("started", "Started", "open"),
+        What::Started { .. } => ("started", "Called", "open"),
         What::Waits { .. } => ("waits", "Waits", "cooldown"),
         What::CooldownBegan { cooldown, .. } if cooldown.cause.disables() => {
             ("disabled", "Disabled", "disabled")
         }
         What::CooldownBegan { .. } => ("cooldown", "Cooldown", "cooldown"),
-        What::Healed => ("healed", "Healed", "open"),
+        What::Healed => ("healed", "Recovered", "open"),
         What::Skipped(_) => ("skipped", "Skipped", "cooldown"),
         What::Shared { .. } => ("shared", "Shared", "probing"),
         What::Duplicate => ("duplicate", "Duplicate", "probing"),

@@ -1,4 +1,4 @@
-//! What else there is to know about an upstream, for its own page.
+//! Further facts about an upstream, for its own page.
 
 use weir_engine::{
     Kind, Standing,
@@ -14,11 +14,11 @@ use super::{
 /// A rung of the ladder.
 pub(super) struct LadderStep {
     pub(super) cooldown: String,
-    /// It stands on it.
+    /// The upstream is on this rung.
     pub(super) here: bool,
 }
 
-/// The cooldowns that follow on failures.
+/// The cooldowns that follow failures in a row.
 pub(super) fn ladder(sight: &Sight<'_>) -> Vec<LadderStep> {
     let ladder = sight.engine().ladder();
     let rung = usize::from(sight.view.status.rung);
@@ -85,7 +85,7 @@ pub(super) fn of(sight: &Sight<'_>) -> Vec<(String, String)> {
             "Answer time p50 / p95",
             format!("{} / {}", answer_time(day.p50), answer_time(day.p95)),
         ),
-        ("Calls since the start", calls(sight)),
+        ("Calls since Weir started", calls(sight)),
         (
             "In flight",
             format!("{} of {}", status.in_flight, view.quota.in_flight),

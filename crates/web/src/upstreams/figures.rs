@@ -10,7 +10,7 @@ use crate::Section;
 
 impl Section {
     /// Queue, workers and upstreams of a front, under the names that scripts know. `max_workers` is the configured
-    /// most. A tracker's upstreams stand under `forwarders`, others under `upstreams`.
+    /// maximum. A tracker's upstreams are listed under `forwarders`, others under `upstreams`.
     pub fn of_engine(upstreams: &dyn Upstreams, max_workers: u32) -> Self {
         let engine = upstreams.engine();
         let figures = engine.status();
@@ -51,7 +51,7 @@ impl Section {
         section
     }
 
-    /// Adds the fields and lines of another section; where both have a field, the other's counts.
+    /// Adds the fields and lines of another section; if both have a field, the other's wins.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.json.extend(other.json);

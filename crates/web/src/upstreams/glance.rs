@@ -15,7 +15,7 @@ const ROWS: usize = 10;
 
 /// What the overview shows of upstreams.
 pub(crate) struct Glance {
-    /// How many are open and who comes back next; with times. None where there are no upstreams.
+    /// How many are open and which one comes back next, with times. `None` if there are no upstreams.
     pub(crate) sentence: Option<String>,
     pub(crate) attention: Vec<Attention>,
     /// How many more need it.

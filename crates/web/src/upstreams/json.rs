@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{App, Failure};
 
-/// Decisions on a page, and the most that one may ask for.
+/// Decisions per page: by default, and at most.
 const PAGE: usize = 50;
 const MOST: usize = 500;
 
@@ -120,7 +120,7 @@ pub(super) fn upstream(sight: &Sight<'_>) -> Value {
         "next_probe": sight.until().map(exact),
         "rung": status.rung,
         "rungs": view.rungs,
-        "next_rest_seconds": view.next_rest.map(|cooldown| cooldown.as_secs()),
+        "next_rest_seconds": view.next_cooldown.map(|cooldown| cooldown.as_secs()),
         "failures": status.failures,
         "queued": status.queued,
         "in_flight": status.in_flight,
@@ -139,13 +139,13 @@ pub(super) fn upstream(sight: &Sight<'_>) -> Value {
     })
 }
 
-/// What decisions are asked for.
+/// Which decisions are asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct DecisionsQuery {
     front: String,
     upstream: String,
-    /// As an answer gave it.
+    /// The cursor that an earlier answer returned.
     before: String,
     limit: String,
 }
@@ -210,7 +210,7 @@ fn row(sight: &Sight<'_>, decision: &Decision) -> Value {
     rows.collect::<Vec<_>>().pop().unwrap_or_default()
 }
 
-/// A decision of the front itself: without an upstream, and with how often it was made until when.
+/// A decision of the front itself: without an upstream, but with how often it was made, and when last.
 fn own_row(itself: &Itself<'_>, decision: &OwnDecision) -> Value {
     json!({
         "front": itself.front.name,
@@ -241,7 +241,7 @@ fn read(text: &str) -> Option<DecisionPlace> {
 fn odd_place() -> Failure {
     Failure::new(
         StatusCode::UNPROCESSABLE_ENTITY,
-        "That is no place among decisions.",
-        "Send before as the last answer gave it.",
+        "`before` is not a valid cursor.",
+        "Send `before` as the last answer returned it.",
     )
 }

@@ -1,4 +1,4 @@
-//! `/upstreams`: which are open, which are in a cooldown, why, until when, and what is left?
+//! `/upstreams`: which are open, which are cooling down, why, until when, and what is left?
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::{
     kit::{self, ColumnHead, Pager},
 };
 
-/// Seconds after which a page may load itself again; others in an address are not obeyed, or one tab could ask all the time.
+/// Seconds after which a page may reload; other values in an address are ignored, or one tab could ask all the time.
 const REFRESH: [u64; 3] = [10, 30, 60];
 
 #[derive(Template)]
@@ -86,11 +86,11 @@ pub(super) struct LimitMeter {
     pub(super) said: String,
     pub(super) width: u32,
     pub(super) high: bool,
-    /// The one that a phone shows.
+    /// The only one that a phone shows.
     pub(super) tightest: bool,
 }
 
-/// Answer times of 24 hours as a line; where nothing was asked, dots at the foot.
+/// Answer times of 24 hours as a line; hours without a call are dots at the bottom.
 struct Spark {
     line: String,
     missing: String,
@@ -143,7 +143,7 @@ impl<'a> UpstreamsPage<'a> {
         };
         let mut heads = vec![
             head("Upstream", UpstreamColumn::Name),
-            head("State and why", UpstreamColumn::State),
+            head("State and reason", UpstreamColumn::State),
             head("Latency p50 / p95", UpstreamColumn::Latency).number(true),
             head("Success 24 h", UpstreamColumn::Success).number(true),
         ];
@@ -239,7 +239,7 @@ pub(super) fn meters(limits: &[UpstreamLimit]) -> Vec<LimitMeter> {
 }
 
 impl Spark {
-    /// In a box of 70 by 16; none where nothing was asked all day.
+    /// In a box of 70 by 16; `None` if there was no call all day.
     fn new(day: &Day) -> Option<Self> {
         let known = day.hours.iter().flatten();
         let most = known.clone().max()?.as_secs_f64().max(0.001);
@@ -334,7 +334,7 @@ fn fronts(app: &App, all: &[Sight<'_>], view: &UpstreamsQuery) -> Vec<FilterChoi
         name: front.name,
         chosen: view.front == front.name,
     }));
-    // One front is no choice.
+    // With one front there is nothing to choose.
     if choices.len() > 2 {
         choices
     } else {

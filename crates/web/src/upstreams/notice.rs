@@ -1,4 +1,4 @@
-//! What a page says after an operator did something.
+//! What a page says after an operator has done something.
 
 use weir_engine::Standing;
 
@@ -10,14 +10,14 @@ use super::{
 };
 use crate::App;
 
-/// One sentence, shown after the form was sent.
+/// What was done, shown after the form was sent.
 pub(super) struct Notice {
     pub(super) html: String,
     pub(super) bad: bool,
 }
 
 impl Notice {
-    /// Reads it from the address. It holds no text of its own, so that nobody can put words into our mouth.
+    /// Reads it from the address. The address holds no text of its own, so that nobody can put words into our mouth.
     pub(super) fn read(app: &App, did: &str, whom: &str, how: &str) -> Option<Self> {
         if did == "probe-all" {
             let count: u64 = how.parse().ok()?;
@@ -46,28 +46,28 @@ pub(super) fn sentence(sight: &Sight<'_>, action: Action, how: Effect) -> String
         }
         (Action::Probe, Effect::Answered) => format!("{name} answered the probe."),
         (Action::Probe, Effect::Failed) => match &sight.view.last_error {
-            Some((_, words)) => format!("{name} did not pass the probe: {words}."),
-            None => format!("{name} did not pass the probe."),
+            Some((_, words)) => format!("{name}: the probe failed: {words}."),
+            None => format!("{name}: the probe failed."),
         },
         (Action::Probe, Effect::UnderWay) => {
-            format!("{name} is being probed. Load the page again to see how it went.")
+            format!("{name} is being probed. Reload the page to see the result.")
         }
         (Action::Probe, _) => {
-            format!("There is no probe for {name}: the next call tries it out.")
+            format!("{name} has no separate probe: the next request will test it.")
         }
         (Action::Clear, Effect::Done) if standing == Standing::Manual => {
-            format!("The rest of {name} was ended. It stays off until switched on.")
+            format!("{name}: cooldown cleared. It stays off until switched on.")
         }
-        (Action::Clear, Effect::Done) => format!("{name} is open: its rest was ended."),
-        (Action::Clear, _) => format!("{name} does not rest, so nothing was changed."),
+        (Action::Clear, Effect::Done) => format!("{name}: cooldown cleared. It is open."),
+        (Action::Clear, _) => format!("{name} is not cooling down. Nothing was changed."),
         (Action::Disable, _) => format!("{name} is off until it is switched on."),
         (Action::Enable, Effect::Done) => match sight.until() {
             Some(until) => format!(
-                "{name} is switched on. Its rest goes on until {}.",
+                "{name} is switched on. It is cooling down until {}.",
                 at(until)
             ),
             None => format!("{name} is switched on."),
         },
-        (Action::Enable, _) => format!("{name} was not off, so nothing was changed."),
+        (Action::Enable, _) => format!("{name} was not off. Nothing was changed."),
     }
 }

@@ -1,4 +1,4 @@
-//! `/upstreams/{front}/{name}`: why is it not being asked? And how is it doing, when it is.
+//! `/upstreams/{front}/{name}`: why is it not being asked? Or, if it is open, how is it doing?
 
 use askama::Template;
 use axum::{
@@ -73,7 +73,7 @@ struct UpstreamPage<'a> {
     meters: Vec<LimitMeter>,
     groups: Vec<ChoiceLink>,
     decisions: Vec<DecisionRow>,
-    /// Nothing is recorded, in a sentence.
+    /// The sentence in place of an empty list.
     nothing: String,
     pager: Pager,
     chart: Chart,
@@ -154,16 +154,16 @@ pub(super) fn ask(
         given,
         mistake,
     };
-    let title = format!("Disable {name} · Upstreams");
+    let title = format!("Switch off {name} · Upstreams");
     visitor.show(&title, &page)
 }
 
-/// What switching off would end.
+/// What switching off would cancel.
 fn queued(sight: &Sight<'_>) -> String {
     match sight.view.status.queued {
-        0 => "Nothing waits for it now.".to_owned(),
-        1 => "1 queued call ends now.".to_owned(),
-        queued => format!("{} queued calls end now.", grouped(queued)),
+        0 => "No calls are queued for it.".to_owned(),
+        1 => "1 queued call will be cancelled.".to_owned(),
+        queued => format!("{} queued calls will be cancelled.", grouped(queued)),
     }
 }
 
@@ -257,12 +257,12 @@ impl UpstreamQuery {
     }
 }
 
-/// What happened meanwhile, and what clearing a cooldown would mean.
+/// What has happened since the state began, and what clearing a cooldown would mean.
 fn further(sight: &Sight<'_>, all: &[Decision]) -> Option<String> {
     let words = reason::meanwhile(sight, all)?;
     Some(match sight.standing() {
         Standing::Cooldown => format!(
-            "{words} If you clear the cooldown now, the next call may be refused again and the pause grows."
+            "{words} If you clear the cooldown now, the next call may fail again, and the upstream may ask for a longer pause."
         ),
         _ => words,
     })
@@ -275,7 +275,7 @@ fn nothing(app: &App, sight: &Sight<'_>, none_at_all: bool) -> String {
     let age = app.now().duration_since(app.started());
     let age = std::time::Duration::try_from(age).unwrap_or_default();
     let started = sight.times.shown(sight.times.moment - age).text;
-    format!("Not asked since the start at {started}.")
+    format!("No calls since Weir started at {started}.")
 }
 
 fn groups(

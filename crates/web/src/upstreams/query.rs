@@ -1,4 +1,4 @@
-//! Which upstreams a reader wants to see, and in which order: all of it stands in the address.
+//! Which upstreams a reader wants to see, and in which order: all of it is in the address.
 
 use std::cmp::Reverse;
 
@@ -12,7 +12,7 @@ use crate::kit::{self, Sorted};
 pub(super) const PAGE: usize = 50;
 const MOST: usize = 500;
 
-/// What the address holds. What cannot be read counts as not there.
+/// What the address holds. Values that cannot be read are ignored.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct UpstreamsQuery {
@@ -21,13 +21,13 @@ pub(super) struct UpstreamsQuery {
     /// A state, or `attention`.
     pub(super) state: String,
     pub(super) front: String,
-    /// A column, after `-` for the other way round.
+    /// A column, with `-` before it for descending order.
     pub(super) sort: String,
     page: String,
     limit: String,
-    /// Seconds after which the page loads itself again.
+    /// Seconds after which the page reloads.
     pub(super) refresh: String,
-    /// What was done just now, to whom, and how it went.
+    /// What was just done, to which upstream, and with what result.
     pub(super) did: String,
     pub(super) whom: String,
     pub(super) how: String,
@@ -52,17 +52,17 @@ impl UpstreamColumn {
         }
     }
 
-    /// The order in words, as it stands under the table.
+    /// The order in words, as shown under the table.
     fn words(self, back: bool) -> &'static str {
         match (self, back) {
             (Self::State, false) => "those needing attention first",
             (Self::State, true) => "open ones first",
             (Self::Name, false) => "by name",
-            (Self::Name, true) => "by name, backwards",
+            (Self::Name, true) => "by name, Z to A",
             (Self::Latency, false) => "fastest first",
             (Self::Latency, true) => "slowest first",
-            (Self::Success, false) => "least answered first",
-            (Self::Success, true) => "most answered first",
+            (Self::Success, false) => "lowest success first",
+            (Self::Success, true) => "highest success first",
         }
     }
 }
@@ -71,14 +71,14 @@ pub(super) struct UpstreamsSlice<'a> {
     pub(super) rows: Vec<Sight<'a>>,
     /// How many match.
     pub(super) matching: usize,
-    /// How many stand before the first of them.
+    /// How many come before the first row.
     pub(super) before: usize,
     pub(super) number: usize,
     pub(super) pages: usize,
 }
 
 impl UpstreamsQuery {
-    /// The order, and whether it is turned round.
+    /// The order, and whether it is reversed.
     pub(super) fn order(&self) -> (UpstreamColumn, bool) {
         let (name, back) = match self.sort.strip_prefix('-') {
             Some(name) => (name, true),
@@ -106,7 +106,7 @@ impl UpstreamsQuery {
         limit.clamp(1, MOST)
     }
 
-    /// Whether anything is left out.
+    /// Whether any filter is set.
     pub(super) fn filters(&self) -> bool {
         !(self.q.trim().is_empty() && self.state.is_empty() && self.front.is_empty())
     }
@@ -151,7 +151,7 @@ impl UpstreamsQuery {
     fn sort(&self, rows: &mut [Sight<'_>]) {
         rows.sort_by(|one, other| one.name().cmp(other.name()));
         let (column, back) = self.order();
-        // What is not known stands last in either direction.
+        // Unknown values come last in either direction.
         match (column, back) {
             (UpstreamColumn::State, false) => rows.sort_by_key(Sight::rank),
             (UpstreamColumn::State, true) => rows.sort_by_key(|sight| Reverse(sight.rank())),
@@ -179,7 +179,7 @@ impl UpstreamsQuery {
         kit::address("/upstreams", &kept, changes)
     }
 
-    /// The address that orders by a column, or turns the order round.
+    /// The address that orders by a column, or reverses the order.
     pub(super) fn sorted_by(&self, column: UpstreamColumn) -> String {
         let back = self.order() == (column, false);
         let name = match (column, back) {

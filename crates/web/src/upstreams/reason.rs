@@ -1,7 +1,7 @@
 //! Why an upstream is in its state, and until when: short for a row, in full for its own page.
 //!
-//! Where the decision that led to the state is still known, its sentence is the engine's. All texts carry marks where
-//! times stand.
+//! If the decision that led to the state is still known, its sentence is the engine's. All texts carry marks in place
+//! of times.
 
 use weir_engine::{
     Standing, UpstreamView,
@@ -12,7 +12,7 @@ use weir_engine::{
 use super::{
     numbers::{capital, counted, grouped, span},
     sight::{Sight, period},
-    times::{at, exactly, left_first, left_of},
+    times::{at, exactly, left_of},
 };
 
 /// The state with its end: `Cooldown until 14:32`.
@@ -28,39 +28,38 @@ pub(super) fn chip(sight: &Sight<'_>) -> String {
     }
 }
 
-/// Beside the chip: why, how long still, which rung. Empty where there is nothing to say.
+/// Beside the chip: why, when it is tried again, how many failures. Empty if there is nothing to say.
 pub(super) fn short(sight: &Sight<'_>) -> String {
     let view = &sight.view;
     match sight.standing() {
         Standing::Open => open_short(sight),
         Standing::Cooldown => {
-            let left = sight
-                .until()
-                .map_or_else(String::new, |until| format!("{}. ", left_first(until)));
-            format!("{left}{}. {}", capital(&said_when(view)), rung(view))
-                .trim_end()
-                .to_owned()
+            let next = sight.until().map_or_else(String::new, |until| {
+                format!(" Next try {}.", left_of(until))
+            });
+            let failures =
+                failures(view).map_or_else(String::new, |words| format!(" {}.", capital(&words)));
+            format!("{}.{next}{failures}", capital(&said_when(view)))
         }
         Standing::Disabled => {
-            let since = sight
-                .since()
-                .map_or_else(String::new, |since| format!(" since {}", at(since)));
-            let left = sight
-                .until()
-                .map_or_else(String::new, |until| format!(" {}", left_of(until)));
-            let (said, rung) = (capital(&said(view)), rung(view));
-            format!(
-                "{said}{since}. Probed by itself{left}{}. {rung}",
-                later(view)
-            )
-            .trim_end()
-            .to_owned()
+            let said = match sight.since() {
+                Some(since) => format!("Since {}: {}", at(since), said(view)),
+                None => capital(&said(view)),
+            };
+            let next = sight.until().map_or_else(String::new, |until| {
+                format!(" Next automatic probe {}{}.", left_of(until), later(view))
+            });
+            let failures = match view.status.failures {
+                0 => String::new(),
+                failures => format!(" {} in a row.", counted(failures, "failure", "failures")),
+            };
+            format!("{said}.{next}{failures}")
         }
         Standing::Probing if view.status.in_flight > 0 => {
-            format!("{}. A probe is on its way.", capital(&said_when(view)))
+            format!("{}. A probe is under way.", capital(&said_when(view)))
         }
         Standing::Probing => format!(
-            "{}. Its rest is over: the next call is its probe.",
+            "{}. Ready to retry: the next request will test it.",
             capital(&said_when(view))
         ),
         Standing::Manual => match &view.off {
@@ -78,7 +77,7 @@ pub(super) fn short(sight: &Sight<'_>) -> String {
 fn open_short(sight: &Sight<'_>) -> String {
     if let Some(window) = sight.used_up() {
         let (period, next) = (period(window.window), exactly(window.next));
-        return format!("No calls left this {period}. The next one may start at {next}.");
+        return format!("No calls left this {period}. The next one is possible at {next}.");
     }
     let (view, failures) = (&sight.view, sight.view.status.failures);
     match &view.last_error {
@@ -107,29 +106,27 @@ pub(super) fn full(sight: &Sight<'_>, decisions: &[Decision]) -> String {
             let until = sight.until().map_or_else(String::new, |until| {
                 format!(" until {}", sight.times.until(until))
             });
-            format!(
-                "{name} is cooling down{until}: {}{}.",
-                said(view),
-                ladder(view)
-            )
+            let failures = failures(view).map_or_else(String::new, |words| format!(" ({words})"));
+            format!("{name} is cooling down{until}: {}{failures}.", said(view))
         }
         Standing::Disabled => {
-            let probed = sight.until().map_or_else(String::new, |until| {
-                format!(" Probed by itself at {}{}.", at(until), later(view))
+            let next = sight.until().map_or_else(String::new, |until| {
+                format!(" Next automatic probe at {}{}.", at(until), later(view))
             });
-            let since = sight
-                .since()
-                .map_or_else(String::new, |since| format!(" since {}", at(since)));
-            format!("{name} is disabled{since}: {}.{probed}", said(view))
+            let disabled = match sight.since() {
+                Some(since) => format!("has been disabled since {}", at(since)),
+                None => "is disabled".to_owned(),
+            };
+            format!("{name} {disabled}: {}.{next}", said(view))
         }
         Standing::Probing if view.status.in_flight > 0 => format!(
             "{name} is being probed: one small request; normal work resumes if it succeeds. \
-             Before, {}.",
+             Before that, {}.",
             said_when(view)
         ),
         Standing::Probing => format!(
-            "{name} has rested: {}. The next call is its probe; normal work resumes if it \
-             succeeds.",
+            "{name} has cooled down. Before that, {}. The next request will test it; normal \
+             work resumes if it succeeds.",
             said_when(view)
         ),
         Standing::Manual => match &view.off {
@@ -158,14 +155,20 @@ fn open(sight: &Sight<'_>) -> String {
     let day = sight.day();
     let asked: u64 = sight.view.figures.requests.iter().sum();
     match (day.total(), asked) {
-        (0, 0) => format!("{name} is open. Not asked since the start."),
+        (0, 0) if sight.view.status.last_start.is_none() => {
+            format!("{name} is open. Not tried yet.")
+        }
+        (0, 0) => format!("{name} is open. No calls since Weir started."),
         (0, asked) => format!(
-            "{name} is open. {} since the start.",
-            capital(&counted(asked, "call", "calls"))
+            "{name} is open. {} since Weir started.",
+            counted(asked, "call", "calls")
         ),
         (total, _) if day.answered() == total => format!(
-            "{name} is open and answered all of {} in the last 24 hours.",
-            counted(total, "call", "calls")
+            "{name} is open and answered {} in the last 24 hours.",
+            match total {
+                1 => "the only call".to_owned(),
+                total => format!("all {} calls", grouped(total)),
+            }
         ),
         (total, _) => format!(
             "{name} is open and answered {} of {} in the last 24 hours.",
@@ -205,7 +208,7 @@ pub(super) fn meanwhile(sight: &Sight<'_>, decisions: &[Decision]) -> Option<Str
     let all = decisions.last().is_some_and(|oldest| oldest.at < since) || decisions.is_empty();
     let least = if all || lost == 0 { "" } else { "at least " };
     Some(match lost {
-        0 => "Nobody asked for it since then.".to_owned(),
+        0 => "No requests for it since then.".to_owned(),
         1 => format!("Since then {least}1 call was skipped."),
         lost => format!(
             "Since then {least}{} calls were skipped.",
@@ -214,15 +217,15 @@ pub(super) fn meanwhile(sight: &Sight<'_>, decisions: &[Decision]) -> Option<Str
     })
 }
 
-/// What it said last, else what its cooldown says of it.
+/// The last error, or what its cooldown tells if that is unknown.
 fn said(view: &UpstreamView) -> String {
     if let Some((_, words)) = &view.last_error {
         return words.clone();
     }
     let words = match view.status.cooldown.map(|cooldown| cooldown.cause) {
-        Some(Cause::Throttled) => "it asked to be left alone",
+        Some(Cause::Throttled) => "it asked us to wait",
         Some(Cause::FailedOften) => "it failed too often",
-        Some(Cause::Rejected) => "it refused",
+        Some(Cause::Rejected) => "it failed in a way that a retry does not fix",
         Some(Cause::Failed) | None => "it did not answer",
     };
     words.to_owned()
@@ -230,33 +233,30 @@ fn said(view: &UpstreamView) -> String {
 
 fn said_when(view: &UpstreamView) -> String {
     match &view.last_error {
-        Some((when, words)) => format!("{words} at {}", at(*when)),
+        Some((when, words)) => format!("{words} (at {})", at(*when)),
         None => said(view),
     }
 }
 
-/// `Rung 3 of 9.`
-fn rung(view: &UpstreamView) -> String {
-    match view.status.rung {
-        0 => String::new(),
-        rung => format!("Rung {rung} of {}.", view.rungs),
-    }
-}
-
-fn ladder(view: &UpstreamView) -> String {
-    match (view.status.rung, view.next_rest) {
-        (0, _) => String::new(),
-        (rung, Some(next)) if usize::from(rung) < view.rungs => format!(
-            " (rung {rung} of {}; the next would be {})",
-            view.rungs,
+/// `failure 3; the next pause would be 30 min`; none for an upstream that merely asked us to wait.
+fn failures(view: &UpstreamView) -> Option<String> {
+    let (status, next) = (&view.status, view.next_cooldown?);
+    match status.rung {
+        0 => None,
+        rung if usize::from(rung) < view.rungs => Some(format!(
+            "failure {}; the next pause would be {}",
+            status.failures,
             span(next)
-        ),
-        (rung, _) => format!(" (rung {rung} of {}, the last)", view.rungs),
+        )),
+        _ => Some(format!(
+            "failure {}; pauses no longer grow",
+            status.failures
+        )),
     }
 }
 
 fn later(view: &UpstreamView) -> String {
-    view.next_rest.map_or_else(String::new, |next| {
+    view.next_cooldown.map_or_else(String::new, |next| {
         format!("; if that fails, {} later", span(next))
     })
 }

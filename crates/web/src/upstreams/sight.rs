@@ -38,7 +38,7 @@ impl<'a> Sight<'a> {
             .collect()
     }
 
-    /// The one with this name, or a page that says that there is none, with the nearest names.
+    /// The one with this name, or a failure that suggests similar names.
     pub(super) fn find(app: &'a App, front: &str, name: &str) -> Result<Self, Failure> {
         let known = app
             .with_upstreams()
@@ -67,7 +67,7 @@ impl<'a> Sight<'a> {
         })
     }
 
-    /// As it is now, after something was done to it.
+    /// The same upstream as it is now, after something was done to it.
     pub(super) fn again(&self, app: &App) -> Option<Self> {
         Self::of(app, self.front, self.upstreams, self.id())
     }
@@ -100,7 +100,7 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// Since when it is in its state, as far as this run knows.
+    /// Since when it has been in its state, as far as this run knows.
     pub(super) fn since(&self) -> Option<Moment> {
         let history = self.engine().history(self.id());
         let (at, standing) = *history.last()?;
@@ -111,7 +111,7 @@ impl<'a> Sight<'a> {
         Day::look(self.engine(), self.id())
     }
 
-    /// All limits, those of queries first.
+    /// All limits, those on queries first.
     pub(super) fn limits(&self) -> Vec<UpstreamLimit> {
         let status = &self.view.status;
         let of = |grabs| {
@@ -124,7 +124,7 @@ impl<'a> Sight<'a> {
         queries.chain(status.grab.iter().map(of(true))).collect()
     }
 
-    /// The window that lets no call through now, if it is open otherwise: the one that opens last.
+    /// The used-up window that keeps an otherwise open upstream from being called: the one that opens last.
     pub(super) fn used_up(&self) -> Option<WindowUse> {
         let windows = self.view.status.query.iter();
         windows
@@ -134,7 +134,7 @@ impl<'a> Sight<'a> {
             .filter(|_| self.standing() == Standing::Open)
     }
 
-    /// Whether somebody may want to look at it.
+    /// Whether an operator may want to look at it.
     pub(super) fn needs_attention(&self) -> bool {
         self.rank() < 4
     }
@@ -159,7 +159,7 @@ impl<'a> Sight<'a> {
             .unwrap_or("the job")
     }
 
-    /// The program behind a number.
+    /// Who an asker is, as a name.
     pub(super) fn asker(&self, asker: Asker) -> Option<String> {
         match asker {
             OPERATOR => Some("operator".to_owned()),
@@ -173,7 +173,7 @@ impl<'a> Sight<'a> {
         self.engine().decisions(self.id(), None, usize::MAX)
     }
 
-    /// Gives what sentences about these decisions need.
+    /// Provides what sentences about these decisions need.
     pub(super) fn scene<T>(&self, decisions: &[Decision], tell: impl FnOnce(&Scene<'_>) -> T) -> T {
         let askers = decisions.iter().flat_map(|decision| {
             let other = match decision.what {
@@ -182,8 +182,12 @@ impl<'a> Sight<'a> {
             };
             [Some(decision.asker), other].into_iter().flatten()
         });
+        let in_a_sentence = |asker| match asker {
+            OPERATOR => Some("an operator".to_owned()),
+            asker => self.asker(asker),
+        };
         let askers: HashMap<Asker, String> = askers
-            .filter_map(|asker| Some((asker, self.asker(asker)?)))
+            .filter_map(|asker| Some((asker, in_a_sentence(asker)?)))
             .collect();
         let ladder = self.engine().ladder();
         let error = &self.view.last_error;
@@ -209,7 +213,7 @@ impl<'a> Sight<'a> {
 }
 
 impl UpstreamLimit {
-    /// `hour`, or `grabs` for those of grabs.
+    /// `hour`, or `grabs` for limits on grabs.
     pub(super) fn label(self) -> &'static str {
         match (self.grabs, self.window.window) {
             (true, _) => "grabs",
@@ -229,7 +233,7 @@ pub(super) fn period(window: Window) -> &'static str {
     }
 }
 
-/// Says that there is no such upstream, and which ones have a name like it.
+/// Says that there is no such upstream, and which ones have a similar name.
 fn none(app: &App, front: &str, name: &str) -> Failure {
     let names: Vec<String> = app
         .with_upstreams()
@@ -239,8 +243,8 @@ fn none(app: &App, front: &str, name: &str) -> Failure {
         .collect();
     let near = kit::nearest(name, names);
     let advice = match near.as_slice() {
-        [] => "All upstreams stand under Upstreams.".to_owned(),
-        near => format!("Names like it: {}.", near.join(", ")),
+        [] => "The Upstreams page lists them all.".to_owned(),
+        near => format!("Similar names: {}.", near.join(", ")),
     };
     Failure::unknown(
         format!("There is no upstream called “{name}” here."),

@@ -1,6 +1,6 @@
 //! An engine's moments as people read them.
 //!
-//! Sentences are put together with *marks* where a time stands. A mark becomes a `<time>` on a page, which script
+//! Sentences are put together with *marks* in place of times. A mark becomes a `<time>` on a page, which script
 //! turns into the browser's zone and counts down, and plain text elsewhere; so there is one sentence for both.
 
 use std::{fmt::Write, time::Duration};
@@ -11,12 +11,12 @@ use weir_engine::{Engine, dispatch::Moment};
 use super::numbers::{escape, span};
 use crate::pages::time::{Shown, clock};
 
-/// Where a mark begins and ends. Names and reasons hold no control characters, and a mark holds nothing but a
-/// number, so that whoever forges one gets a time shown.
+/// The begin and end of a mark. Names and reasons hold no control characters, and a mark holds nothing but a
+/// number, so a forged one can do no more than show a time.
 const BEGIN: char = '\u{2}';
 const END: char = '\u{3}';
 
-/// Now, as clock and engine have it.
+/// Now, by the wall clock and by the engine's clock.
 #[derive(Debug, Clone)]
 pub(crate) struct Times {
     pub(crate) now: Timestamp,
@@ -33,8 +33,6 @@ enum TimeForm {
     Second,
     /// `in 6 min`.
     Left,
-    /// `In 6 min`.
-    LeftFirst,
 }
 
 impl Times {
@@ -55,7 +53,7 @@ impl Times {
         }
     }
 
-    /// A time that stands still.
+    /// A fixed time.
     #[cfg(test)]
     pub(super) fn fixed(moment: Moment) -> Self {
         Self {
@@ -108,7 +106,6 @@ impl Times {
             TimeForm::Minute => self.shown(moment).text,
             TimeForm::Second => self.shown_exactly(moment).text,
             TimeForm::Left => format!("in {}", span(self.moment.until(moment))),
-            TimeForm::LeftFirst => format!("In {}", span(self.moment.until(moment))),
         }
     }
 
@@ -128,7 +125,7 @@ impl Times {
                             html,
                             "<time datetime=\"{exact}\" data-seconds>{text}</time>"
                         ),
-                        TimeForm::Left | TimeForm::LeftFirst => {
+                        TimeForm::Left => {
                             write!(html, "<span data-until=\"{exact}\">{text}</span>")
                         }
                     };
@@ -174,11 +171,6 @@ pub(crate) fn left_of(moment: Moment) -> String {
     mark(moment, 'l')
 }
 
-/// The mark of "In 6 min".
-pub(crate) fn left_first(moment: Moment) -> String {
-    mark(moment, 'L')
-}
-
 fn mark(moment: Moment, form: char) -> String {
     format!("{BEGIN}{form}{}{END}", moment.0)
 }
@@ -198,7 +190,7 @@ fn pieces(marked: &str) -> Vec<Piece<'_>> {
         };
         pieces.extend(read(inside));
         rest = after;
-        // The engine writes how long is left behind a time; that is counted down too.
+        // The engine writes the time left after a time of day; that is counted down too.
         if let (Some(Piece::Mark(moment, TimeForm::Minute)), Some(after)) =
             (pieces.last(), without_left(rest))
         {
@@ -217,13 +209,12 @@ fn read(inside: &str) -> Option<Piece<'_>> {
         "m" => TimeForm::Minute,
         "s" => TimeForm::Second,
         "l" => TimeForm::Left,
-        "L" => TimeForm::LeftFirst,
         _ => return None,
     };
     Some(Piece::Mark(Moment(inside.get(1..)?.parse().ok()?), form))
 }
 
-/// What follows ", in 6 min", if the text begins so.
+/// What follows ", in 6 min", if the text begins with that.
 fn without_left(text: &str) -> Option<&str> {
     let number = text.strip_prefix(", in ")?;
     let unit = number.trim_start_matches(|digit: char| digit.is_ascii_digit() || digit == '.');
@@ -249,14 +240,17 @@ mod tests {
     fn one_sentence_serves_page_and_api() {
         let times = times();
         let back = times.moment + Duration::from_secs(360);
-        let marked = format!("<a> rests until {}: it said so.", times.until(back));
+        let marked = format!(
+            "<a> is cooling down until {}: it said so.",
+            times.until(back)
+        );
         assert_eq!(
             times.plain(&marked),
-            "<a> rests until 14:32, in 6 min: it said so."
+            "<a> is cooling down until 14:32, in 6 min: it said so."
         );
         assert_eq!(
             times.html(&marked),
-            "&#60;a&#62; rests until <time datetime=\"2026-11-15T14:32:00Z\">14:32</time>, \
+            "&#60;a&#62; is cooling down until <time datetime=\"2026-11-15T14:32:00Z\">14:32</time>, \
              <span data-until=\"2026-11-15T14:32:00Z\">in 6 min</span>: it said so."
         );
     }
@@ -265,9 +259,9 @@ mod tests {
     fn what_the_engine_says_is_left_is_counted_down() {
         let times = times();
         let back = times.moment + Duration::from_secs(360);
-        let html = times.html(&format!("until {}, in 6 min (rung 3)", at(back)));
+        let html = times.html(&format!("until {}, in 6 min (failure 3)", at(back)));
         assert!(
-            html.contains("<span data-until=\"2026-11-15T14:32:00Z\">in 6 min</span> (rung 3)")
+            html.contains("<span data-until=\"2026-11-15T14:32:00Z\">in 6 min</span> (failure 3)")
         );
         let other = times.html(&format!("at {}, in which case", at(back)));
         assert!(other.ends_with("</time>, in which case"), "{other}");

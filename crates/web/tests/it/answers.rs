@@ -271,5 +271,5 @@ async fn another_method_is_explained() {
         .ask(Method::POST, "/more", &[("x-api-key", KEY)], None)
         .await;
     assert_eq!(reply.status, StatusCode::METHOD_NOT_ALLOWED);
-    assert!(reply.body.contains("does not take that kind of request"));
+    assert!(reply.body.contains("does not accept this kind of request"));
 }

@@ -139,7 +139,7 @@ fn answers() -> Vec<(Behaviour, Case)> {
     let cut = "the connection was closed";
     let unreadable = "its answer cannot be read";
     let often = "it says we ask too often";
-    let silent = "it gave no answer within 30 s";
+    let silent = "it did not answer within 30 s";
     let cases = vec![
         (good(900, &["198.51.100.7:1"]), well("good", 900)),
         (B::Interval(0), well("interval 0", 60)),

@@ -5,7 +5,7 @@ use weir_tracker_proto::udp::{ConnectionId, Request};
 use super::animals::{Case, broken, failing, refusing, well};
 use super::*;
 
-const SILENT: &str = "it gave no answer within 30 s";
+const SILENT: &str = "it did not answer within 30 s";
 
 /// What a packet is: `connect`, or the connection id of an announce.
 fn kinds(seen: &[Seen]) -> Vec<String> {

@@ -29,21 +29,21 @@ async fn clearing_a_cooldown_opens_at_once_and_is_recorded() {
     let page = act(&town, "/upstreams/search/harbor/clear", "").await;
     assert_eq!(standing(&town.search, 0), Standing::Open);
     assert!(
-        page.contains("role=\"status\">harbor is open: its rest was ended.</p>"),
+        page.contains("role=\"status\">harbor: cooldown cleared. It is open.</p>"),
         "{page}"
     );
-    assert!(page.contains("harbor is open: an operator ended its rest."));
+    assert!(page.contains("harbor is open: an operator cleared its cooldown."));
     let again = act(&town, "/upstreams/search/harbor/clear", "").await;
-    assert!(again.contains("harbor does not rest, so nothing was changed."));
-    assert_eq!(again.matches("an operator ended its rest").count(), 1);
+    assert!(again.contains("harbor is not cooling down. Nothing was changed."));
+    assert_eq!(again.matches("an operator cleared its cooldown").count(), 1);
 }
 
 #[tokio::test]
-async fn disabling_needs_a_reason_and_remembers_who() {
+async fn switching_off_needs_a_reason_and_remembers_who() {
     let town = town().await;
     let mut visitor = town.signed_in().await;
     let asked = visitor.get("/upstreams/search/quarry/disable").await;
-    assert!(asked.body.contains("Disable quarry?") && asked.body.contains("Keep it on"));
+    assert!(asked.body.contains("Switch off quarry?") && asked.body.contains("Keep it on"));
     let token = asked.token();
     for reason in ["", "++%0A"] {
         let form = format!("csrf={token}&reason={reason}");
@@ -62,7 +62,7 @@ async fn disabling_needs_a_reason_and_remembers_who() {
         .post("/upstreams/search/quarry/disable", &long)
         .await;
     assert!(
-        refused.body.contains("at most 200 letters") && refused.body.contains(&"x".repeat(201))
+        refused.body.contains("at most 200 characters") && refused.body.contains(&"x".repeat(201))
     );
     assert_eq!(standing(&town.search, 2), Standing::Open);
 
@@ -77,21 +77,21 @@ async fn disabling_needs_a_reason_and_remembers_who() {
     let words = format!("quarry is off, by operator ({FAR}) at <time");
     assert!(page.contains(&words), "{page}");
     assert!(page.contains("“key &#60;expired&#62;”. Stays off until switched on."));
-    assert!(page.contains(">Enable</button>") && !page.contains("data-dialog"));
+    assert!(page.contains(">Switch on</button>") && !page.contains("data-dialog"));
 
     let page = act(&town, "/upstreams/search/quarry/enable", "").await;
     assert_eq!(standing(&town.search, 2), Standing::Open);
     assert!(page.contains("quarry is switched on.") && page.contains("quarry was switched on."));
     let again = act(&town, "/upstreams/search/quarry/enable", "").await;
-    assert!(again.contains("quarry was not off, so nothing was changed."));
+    assert!(again.contains("quarry was not off. Nothing was changed."));
 }
 
 #[tokio::test]
-async fn switching_on_says_that_a_rest_goes_on() {
+async fn switching_on_says_that_a_cooldown_continues() {
     let town = town().await;
     act(&town, "/upstreams/search/harbor/disable", "reason=x").await;
     let page = act(&town, "/upstreams/search/harbor/enable", "").await;
-    assert!(page.contains("harbor is switched on. Its rest goes on until <time"));
+    assert!(page.contains("harbor is switched on. It is cooling down until <time"));
     assert_eq!(standing(&town.search, 0), Standing::Cooldown);
 }
 
@@ -109,7 +109,7 @@ async fn a_probe_that_is_answered_opens() {
     let page = act(&town, "/upstreams/tracker/tracker-two/probe", "").await;
     assert!(page.contains("tracker-two answered the probe and is open."));
     assert!(
-        page.contains("Asked by operator."),
+        page.contains("tracker-two was called at once for an operator."),
         "it is in the decisions"
     );
 }
@@ -120,11 +120,13 @@ async fn a_probe_that_fails_says_why() {
     let says = Says(Outcome::Unavailable, "it reset the connection");
     *town.search.probe.lock() = Some(Arc::new(says));
     let page = act(&town, "/upstreams/search/harbor/probe", "").await;
-    assert!(page.contains("class=\"notice warn\" role=\"status\">harbor did not pass the probe: it reset the connection."));
+    assert!(page.contains(
+        "class=\"notice warn\" role=\"status\">harbor: the probe failed: it reset the connection."
+    ));
     assert_eq!(standing(&town.search, 0), Standing::Cooldown);
     *town.search.probe.lock() = None;
     let page = act(&town, "/upstreams/search/harbor/probe", "").await;
-    assert!(page.contains("There is no probe for harbor: the next call tries it out."));
+    assert!(page.contains("harbor has no separate probe: the next request will test it."));
     assert!(!page.contains(">Probe now<"));
 }
 
@@ -167,7 +169,7 @@ async fn what_fails_is_probed_at_once() {
     }
     let page = town.signed_in().await.get("/upstreams").await.body;
     assert!(page.contains("7 of 8 open. 1 off by operator."), "{page}");
-    assert!(!page.contains("Probe what fails"));
+    assert!(!page.contains("Probe all failing"));
 }
 
 #[tokio::test]

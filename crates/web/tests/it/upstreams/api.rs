@@ -53,7 +53,7 @@ async fn the_list_has_every_field_and_pages() {
     assert!((890..=900).contains(&harbor["seconds_left"].as_u64().unwrap()));
     let reason = harbor["reason"].as_str().unwrap();
     assert!(
-        reason.starts_with("In 15 min. It answered 429 at "),
+        reason.starts_with("It answered 429 (at ") && reason.contains("). Next try in 15 min."),
         "{reason}"
     );
     let sentence = harbor["sentence"].as_str().unwrap();
@@ -118,7 +118,7 @@ async fn a_program_acts_with_its_key() {
             refused["error"]
                 .as_str()
                 .unwrap()
-                .starts_with("A reason is needed")
+                .starts_with("Give a reason")
         );
     }
     let (_, off) = post("disable", Some("{\"reason\": \"moving\"}")).await;

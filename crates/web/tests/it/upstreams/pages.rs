@@ -32,17 +32,20 @@ async fn those_needing_attention_stand_first_with_reason_and_time() {
     );
     for part in [
         "Cooldown until <time datetime=\"2026-11-15T00:0",
-        ">In 15 min</span>. It answered 429 at <time",
+        "It answered 429 (at <time",
+        "</time>). Next try <span",
+        ">in 15 min</span>",
         "Disabled, probe at <time",
-        "No such host since <time",
-        "Rung 1 of 4.",
-        "No calls left this hour. The next one may start at <time",
+        "Since <time",
+        "</time>: no such host. Next automatic probe <span",
+        "; if that fails, 5 min later. 1 failure in a row.",
+        "No calls left this hour. The next one is possible at <time",
         "“account renewal”, by operator (192.0.2.1). Stays off until switched on.",
-        "the next call is its probe.",
+        "Ready to retry: the next request will test it.",
         "aria-label=\"2 of 2 calls this hour\"",
         "udp://host-0.example:1337",
         ">Clear cooldown<",
-        ">Enable<",
+        ">Switch on<",
         ">Probe now<",
     ] {
         assert!(page.body.contains(part), "{part} in\n{}", page.body);
@@ -168,7 +171,7 @@ async fn each_state_has_its_answer() {
         (
             "search/harbor",
             "Why is it not being asked?",
-            ": it answered 429 at <time",
+            ": it answered 429 (at <time",
         ),
         (
             "search/harbor",
@@ -183,7 +186,7 @@ async fn each_state_has_its_answer() {
         (
             "search/quarry",
             "How is it doing?",
-            "quarry is open. Not asked since the start.",
+            "quarry is open. Not tried yet.",
         ),
         (
             "search/orchard",
@@ -193,7 +196,7 @@ async fn each_state_has_its_answer() {
         (
             "tracker/tracker-four",
             "Why is it not being asked?",
-            "tracker-four is disabled since <time",
+            "tracker-four has been disabled since <time",
         ),
         (
             "tracker/tracker-four",
@@ -203,7 +206,7 @@ async fn each_state_has_its_answer() {
         (
             "tracker/tracker-two",
             "Why is it not being asked?",
-            "tracker-two has rested: it did not answer.",
+            "tracker-two has cooled down. Before that, it did not answer.",
         ),
         (
             "tracker/a%2Fb%20%C3%BC%3F%3Ci%3E",
@@ -227,7 +230,7 @@ async fn each_state_has_its_answer() {
     }
     let page = visitor.get("/upstreams/search/harbor").await.body;
     assert!(page.contains("<title>harbor · Upstreams · Weir</title>"));
-    assert!(page.contains("harbor started at once. Asked by Sonarr."));
+    assert!(page.contains("harbor was called at once for Sonarr."));
     assert!(page.contains("<li aria-current=\"step\">") || page.contains("<li>1 min</li>"));
     assert!(page.contains(
         "<pre class=\"said\" tabindex=\"0\" aria-label=\"Last error\">it answered 429</pre>"
@@ -279,7 +282,7 @@ async fn an_unknown_upstream_is_not_found_and_names_like_it_are_told() {
         page.body
             .contains("There is no upstream called “harbour” here.")
     );
-    assert!(page.body.contains("Names like it: harbor."));
+    assert!(page.body.contains("Similar names: harbor."));
     assert_eq!(page.body.matches("<h1").count(), 1);
     for path in [
         "/upstreams/nope/harbor",
@@ -352,7 +355,7 @@ async fn the_overview_names_what_needs_attention_and_what_was_decided() {
         ["tracker-four", "harbor", "tracker-two", "lantern"]
     );
     assert!(
-        decisions.contains("<bdi>tracker-four</bdi></a> is disabled since <time"),
+        decisions.contains("<bdi>tracker-four</bdi></a> has been disabled since <time"),
         "{decisions}"
     );
     assert!(decisions.contains("href=\"/upstreams/tracker/tracker-four#d-2\""));
