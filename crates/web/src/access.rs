@@ -1,5 +1,5 @@
-//! Who may open a route. The rule is attached where the route is added and checked before its handler runs, so a
-//! front cannot forget it; state changes are checked for a form token here too.
+//! Who may open a route. The rule is attached when the route is added and checked before its handler runs, so a
+//! front cannot forget it; form tokens of state changes are checked here too.
 
 mod arrival;
 
@@ -27,19 +27,19 @@ pub enum Access {
     Open,
     /// This machine, `web.trusted`, and whoever is signed in or sends the key (also as `?apikey=` in a GET).
     Trusted,
-    /// A page: those signed in; others are sent to sign in.
+    /// A page, for visitors who are signed in; others are sent to sign in.
     #[default]
     Page,
-    /// The API: those signed in; others get 401 in JSON.
+    /// The API, for clients that are signed in; others get 401 in JSON.
     Api,
-    /// A feed or search API that programs ask: as [`Access::Api`] and also `?apikey=` in a GET. The front itself
-    /// writes how it turns someone away, in the words of its protocol.
+    /// A feed or search API for programs: like [`Access::Api`], but also with `?apikey=` in a GET. The front itself
+    /// writes the refusal, in terms of its protocol.
     Feed(fn(&Refusal) -> Response),
-    /// The same, but for what is open to everyone: whoever sends no key gets that too.
+    /// The same, but parts of it are open to clients that send no key.
     OpenFeed {
         /// How the others are turned away.
         refuse: fn(&Refusal) -> Response,
-        /// What is open.
+        /// Which requests need no key.
         open: fn(&Uri) -> bool,
     },
 }
@@ -53,7 +53,7 @@ pub enum Refusal {
     WrongKey,
     /// Its address sent too many wrong ones.
     Throttled {
-        /// When the next try is looked at.
+        /// When the next key will be checked.
         until: Timestamp,
         /// The same in whole seconds from now, for `Retry-After`.
         seconds: u64,
@@ -65,7 +65,7 @@ impl Access {
         matches!(self, Self::Trusted | Self::Feed(_) | Self::OpenFeed { .. })
     }
 
-    /// How requests to such routes are counted.
+    /// The label under which requests to such routes are counted.
     pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -159,7 +159,7 @@ impl AccessRule {
     }
 
     /// A state change needs a key in a header, or the form token of a page of ours. On open routes a stranger has no
-    /// standing that another site could borrow.
+    /// privileges that another site could abuse.
     async fn check_form(
         &self,
         request: Request,
@@ -187,7 +187,7 @@ impl AccessRule {
         }
     }
 
-    /// With `web.auth: none`, programs need no key for the API either. A browser led here by another site always
+    /// With `web.auth: none`, programs need no key for the API either. A browser that another site leads here always
     /// says where it comes from.
     fn is_a_plain_program(&self, request: &Request, identity: Identity) -> bool {
         let browser = ["origin", "sec-fetch-site", "referer", "cookie"];
@@ -204,7 +204,7 @@ impl AccessRule {
     fn refuse(&self, request: &Request, refusal: Refusal) -> Response {
         match (self.access, refusal) {
             (Access::Feed(write) | Access::OpenFeed { refuse: write, .. }, _) => write(&refusal),
-            // Nobody needs a key then, so it was the name.
+            // With `none` nobody needs a key, so the host name is what was refused.
             (_, Refusal::NoKey) if self.app.keeper().settings().rules.auth == Auth::None => {
                 Failure::new(
                     StatusCode::FORBIDDEN,
@@ -240,7 +240,7 @@ impl AccessRule {
         }
     }
 
-    /// Writes a failure in the form the route speaks.
+    /// Writes a failure in the route's own format.
     fn write(&self, visitor: &Visitor, failure: &Failure) -> Response {
         match self.access {
             Access::Page | Access::Open => pages::failure::show(visitor, failure),
@@ -282,7 +282,7 @@ fn refused_as(refused: NotTaken, now: Timestamp) -> Refusal {
     }
 }
 
-/// Whole seconds, rounded up, at least one: a client that waits so long is not early.
+/// Whole seconds, rounded up, at least one: a client that waits this long is not too early.
 pub(crate) fn seconds_until(until: Timestamp, now: Timestamp) -> u64 {
     let wait = until.duration_since(now);
     let up = wait.as_secs() + i64::from(wait.subsec_nanos() > 0);

@@ -1,5 +1,5 @@
-//! The web part as a whole: opened with its settings and the fronts' contributions, it is a router that can be
-//! served, asked for a sign-in link and given new settings.
+//! The web part as a whole, opened with its settings and the fronts' contributions: a router to serve, which can make
+//! sign-in links and take new settings.
 
 use std::{
     net::SocketAddr,
@@ -53,16 +53,16 @@ struct Inner {
     registry: Arc<Registry>,
     connections: Connections,
     seats: Seats,
-    /// Of connections that a front's listener took in.
+    /// For connections that a front's listener accepted.
     guest_seats: Seats,
     streams: Streams,
     listener: Arc<ListenerRules>,
     started: Timestamp,
     next_id: AtomicU64,
     missing: Vec<Missing>,
-    /// By front; taken when the listener begins to serve.
+    /// By front; taken when the listener starts to serve.
     guests: Mutex<Vec<(&'static str, Guests)>>,
-    /// With the front each came from.
+    /// Each with the front it came from.
     routers: Vec<(&'static str, Access, Router)>,
 }
 
@@ -77,10 +77,10 @@ pub(crate) struct Contributed {
 }
 
 impl App {
-    /// Opens the tables in `state`, makes the key if there is none, and takes in what the fronts bring.
+    /// Opens the tables in `state`, makes the key if there is none, and takes in the fronts' contributions.
     ///
     /// # Errors
-    /// When keys and sessions cannot be kept.
+    /// When keys and sessions cannot be stored.
     pub fn open(
         config: Config,
         state: &File,
@@ -176,12 +176,12 @@ impl App {
         })))
     }
 
-    /// The key, if this start made it; print it then, and never again.
+    /// The key, if this start made it; print it then, and only then.
     pub fn key_was_made(&self) -> Option<&Secret> {
         self.0.key_made.as_ref()
     }
 
-    /// Whether nothing was kept before this start.
+    /// Whether nothing was stored before this start.
     pub fn is_first_start(&self) -> bool {
         self.0.keeper.first_start()
     }
@@ -189,25 +189,25 @@ impl App {
     /// Notes where Weir listens, for [`crate::sign_in_link`].
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// When it cannot be stored.
     pub fn note_address(&self, address: SocketAddr) -> Result<(), Error> {
         self.0.keeper.note_address(address)
     }
 
-    /// Makes a new sign-in link, which replaces the one before; gives its path and query.
+    /// Makes a new sign-in link, which replaces the previous one; returns its path and query.
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// When it cannot be stored.
     pub fn sign_in_link(&self) -> Result<String, Error> {
         self.0.keeper.link()
     }
 
-    /// First half of a reload: new settings for everything that is not read once at the start. Where there is no key to
-    /// fall back to, one is made and kept here. The second half puts them in force, which ends sessions made under
-    /// another key, and gives a key that was made; print it then, and never again.
+    /// First half of a reload: prepares new settings for everything that is not read at start only. If there is no key
+    /// to fall back to, one is made and stored here. The second half puts the settings in force, which ends sessions
+    /// made under another key, and returns the key if one was made; print it then, and only then.
     ///
     /// # Errors
-    /// When the key cannot be kept.
+    /// When the key cannot be stored.
     pub fn stage(&self, config: Config) -> Result<impl FnOnce() -> Option<Secret> + use<>, Error> {
         let (settings, made) = self.0.keeper.stage(rules::split(config).0)?;
         let app = self.clone();
@@ -217,7 +217,7 @@ impl App {
         })
     }
 
-    /// All routes, each behind its rule of access.
+    /// All routes, each behind its access rule.
     pub fn router(&self) -> Router {
         let mut router = self.own();
         for (front, access, contributed) in &self.0.routers {
@@ -226,7 +226,7 @@ impl App {
         router.layer(from_fn_with_state(self.clone(), guard::guard))
     }
 
-    /// `/stats` and `/metrics` under the same rules, for the port of a front; `rest` answers everything else there.
+    /// `/stats` and `/metrics` under the same rules, for a front's own port; `rest` answers everything else there.
     pub fn figures(&self, front: &'static str, rest: Router) -> Router {
         let figures = Router::new()
             .route("/stats", get(stats::stats))
@@ -293,7 +293,7 @@ impl App {
             front,
             kind,
         };
-        // An empty router has no routes to put a layer on.
+        // An empty router has no routes to layer, which axum does not allow.
         if router.has_routes() {
             router.route_layer(from_fn_with_state(gate, access::enforce))
         } else {
@@ -313,7 +313,7 @@ impl App {
         &self.0.fronts
     }
 
-    /// Fronts that call somebody.
+    /// Fronts that have upstreams.
     pub(crate) fn with_upstreams(
         &self,
     ) -> impl Iterator<Item = (&Contributed, &Arc<dyn Upstreams>)> {
@@ -328,7 +328,7 @@ impl App {
             .filter_map(|front| Some((front.name, front.stats.as_ref()?)))
     }
 
-    /// Connections that fronts hand over; there for one listener to serve.
+    /// The connections that fronts hand over. Returned once, to the listener that serves them.
     pub(crate) fn take_guests(&self) -> Vec<(&'static str, Guests)> {
         std::mem::take(&mut self.0.guests.lock())
     }
@@ -385,7 +385,7 @@ impl App {
         crate::RequestId::new(self.0.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// What an address with too many wrong keys is told.
+    /// The answer to an address that sent too many wrong keys.
     pub(crate) fn throttled(&self, until: Timestamp, seconds: u64) -> Failure {
         let when = pages::time::clock(until, &self.0.shell.zone);
         Failure::new(

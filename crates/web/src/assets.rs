@@ -1,5 +1,5 @@
-//! Script, style and pictures: in the binary, under names that hold the hash of their content, so that browsers
-//! keep them for good and never show an old one.
+//! Script, style and pictures: in the binary, under names that contain the hash of their content, so that browsers
+//! can keep them forever and never show an old one.
 
 use std::{collections::HashMap, io::Write};
 
@@ -21,7 +21,7 @@ struct EmbeddedFiles;
 /// All assets, ready to be sent.
 pub(crate) struct Assets {
     by_name: HashMap<String, Asset>,
-    /// From the name in the source to the path with its hash.
+    /// From the name in the source to the path with the hash.
     paths: HashMap<String, String>,
 }
 
@@ -120,7 +120,7 @@ pub(crate) async fn asset(
     app.shell().assets.serve(&name, &headers)
 }
 
-/// `GET /favicon.ico`, which browsers ask for next to answers that are not pages.
+/// `GET /favicon.ico`, which browsers request for answers that are not pages.
 pub(crate) async fn favicon(State(app): State<App>, headers: HeaderMap) -> Response {
     let shell = app.shell();
     let name = shell

@@ -18,7 +18,7 @@ use weir_store::{rusqlite, sqlite::File};
 use self::{secrets::Hash, session::Session, site::Site};
 use crate::{Auth, Client, Clock, Error, Throttle, rules::RequestRules};
 
-/// Why a key was not taken.
+/// Why a key was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotTaken {
     Wrong,
@@ -27,11 +27,11 @@ pub(crate) enum NotTaken {
 
 /// What came of a sign-in link.
 pub(crate) enum Followed {
-    /// It signed in: the token for the cookie.
+    /// It signed the visitor in: the token for the cookie.
     In(String),
     /// It is the right one, but too old.
     Expired,
-    /// It is none of ours, or not any more.
+    /// It is not a link of ours, or no longer one.
     Not(NotTaken),
 }
 
@@ -40,27 +40,27 @@ pub(crate) struct Doorkeeper {
     pub(crate) file: File,
     pub(crate) clock: Arc<dyn Clock>,
     settings: ArcSwap<SignInSettings>,
-    /// Wrong keys of programs and of our own pages.
+    /// Wrong keys from programs and from our own pages.
     throttle: Throttle,
-    /// Wrong keys that another site may have made a browser send. Counted apart, or any page could shut out the
-    /// programs at its reader's address; counted nevertheless, or a guesser would only have to claim to be one.
+    /// Wrong keys that another site may have made a browser send. Counted separately, or any page could lock out the
+    /// programs at its reader's address; but still counted, or a guesser would only have to pose as a browser.
     foreign: Throttle,
     form: Hash,
     first_start: bool,
 }
 
-/// What a reload swaps.
+/// What a reload replaces.
 pub(crate) struct SignInSettings {
     pub(crate) rules: RequestRules,
     key: Secret,
-    /// Weir made the key itself, of 160 random bits.
+    /// Weir made the key itself, from 160 random bits.
     strong: bool,
-    /// What sessions remember of the key they were made under.
+    /// Hash of the key, by which sessions remember the key they were made under.
     print: Hash,
 }
 
 impl Doorkeeper {
-    /// Opens the tables; the key comes back if it was made just now.
+    /// Opens the tables; returns the key if it was made just now.
     pub(crate) fn open(
         rules: RequestRules,
         file: File,
@@ -84,7 +84,7 @@ impl Doorkeeper {
         Ok((keeper, made))
     }
 
-    /// Makes new settings, for [`Doorkeeper::set`]. The key comes back if it was made just now.
+    /// Makes new settings, for [`Doorkeeper::set`]. Returns the key if it was made just now.
     pub(crate) fn stage(
         &self,
         rules: RequestRules,
@@ -92,7 +92,7 @@ impl Doorkeeper {
         SignInSettings::new(rules, &self.file, self.clock.now().as_second())
     }
 
-    /// Takes new settings. Sessions made under another key end.
+    /// Puts new settings in force. Sessions made under another key end.
     pub(crate) fn set(&self, settings: SignInSettings) {
         self.settings.store(Arc::new(settings));
     }
@@ -101,14 +101,14 @@ impl Doorkeeper {
         self.settings.load_full()
     }
 
-    /// Nothing was kept before this start.
+    /// Nothing was stored before this start.
     pub(crate) fn first_start(&self) -> bool {
         self.first_start
     }
 
-    /// Compares a key, counting wrong ones by address. While an address is blocked, a key of the operator's own is not
-    /// taken even if it is right, or guessing would go on at full speed. One that Weir made is: nobody guesses 160 bits,
-    /// and so nobody can shut out the programs that have it.
+    /// Checks a key and counts wrong ones by address. While an address is blocked, a key that the operator chose is not
+    /// accepted even if it is right, or guessing could continue at full speed. A key that Weir made is accepted: nobody
+    /// guesses 160 bits, so nobody can lock out the programs that have it.
     pub(crate) fn key(&self, given: &str, client: &Client, site: Site) -> Result<(), NotTaken> {
         let settings = self.settings.load();
         let right = settings.is_key(given);
@@ -137,12 +137,12 @@ impl Doorkeeper {
         Err(NotTaken::Wrong)
     }
 
-    /// Whether the key is right, for where a wrong one changes nothing.
+    /// Whether the key is right, for routes where a wrong one makes no difference.
     pub(crate) fn key_is_right(&self, given: &str) -> bool {
         self.settings.load().is_key(given)
     }
 
-    /// Makes a sign-in link in place of the one before and gives its path.
+    /// Makes a sign-in link that replaces the previous one; returns its path.
     pub(crate) fn link(&self) -> Result<String, Error> {
         let new = link::NewLink::make()?;
         let path = new.path.clone();
@@ -169,7 +169,7 @@ impl Doorkeeper {
     }
 
     /// Signs in by link and uses it up. A wrong link counts as a wrong key; the right one, of 160 random bits, signs
-    /// in whatever others at this address sent.
+    /// in no matter what others at this address sent.
     pub(crate) async fn use_link(
         &self,
         link: &str,
@@ -178,7 +178,7 @@ impl Doorkeeper {
         site: Site,
     ) -> Result<Followed, Error> {
         let hash = secrets::hash(link);
-        // A look costs little, a durable write much: those who guess get no further than this.
+        // A read is cheap, a durable write is not: whoever guesses gets no further than this.
         let Some(made) = self.file.read(|connection| link::made(connection, &hash))? else {
             return Ok(self.wrong_link(client, site));
         };
@@ -219,7 +219,7 @@ impl Doorkeeper {
         })
     }
 
-    /// The session of a request, if it has one in force.
+    /// The session of a request, if it has a valid one.
     pub(crate) fn session(&self, headers: &HeaderMap) -> Result<Option<Session>, Error> {
         let Some(token) = cookie::read(headers, cookie::SESSION) else {
             return Ok(None);
@@ -231,7 +231,7 @@ impl Doorkeeper {
             .read(|connection| session::find(connection, token, &print, now))?)
     }
 
-    /// Notes that a session was used and lengthens its life.
+    /// Records that a session was used, and extends its life.
     pub(crate) async fn seen(&self, id: Hash) -> Result<(), Error> {
         let now = self.clock.now();
         let lifetime = self.settings.load().rules.session_lifetime;
@@ -249,7 +249,7 @@ impl Doorkeeper {
             .await?)
     }
 
-    /// The token every form carries: bound to the session, or to the form cookie before there is one.
+    /// The token that every form carries: bound to the session, or to the form cookie while there is no session.
     pub(crate) fn form_token(&self, bound_to: &[u8]) -> String {
         let hash = blake3::keyed_hash(&self.form, bound_to);
         data_encoding::BASE32_NOPAD
@@ -272,7 +272,7 @@ impl SignInSettings {
         &self.key
     }
 
-    /// Compares in a time that says nothing about where the two differ, nor about the length of the right one.
+    /// Compares in a time that reveals neither where the two differ nor how long the right one is.
     fn is_key(&self, given: &str) -> bool {
         secrets::hash(given).ct_eq(&self.print).into()
     }

@@ -1,4 +1,4 @@
-//! Bodies of answers that keep something until they have left, or are given up: hyper drops a body when it has all of it.
+//! Response bodies that hold on to something until they are sent or given up: hyper drops a body once it has all of it.
 
 use std::{
     pin::Pin,

@@ -1,12 +1,12 @@
-//! Who is asking: the client's address, judged after `trusted_proxies`.
+//! Who is asking: the client's address, judged by `trusted_proxies`.
 //!
-//! The word of a proxy counts only if the proxy is configured. A forwarding header from anyone else proves that
-//! there is a proxy we know nothing about, so its address says nothing about the client: it is neither loopback nor
-//! trusted then, or a tunnel on this machine would open `/metrics` to the world.
+//! A proxy's headers count only if the proxy is configured. A forwarding header from anyone else proves that there is
+//! a proxy we know nothing about, so its address says nothing about the client. Such a client is neither loopback nor
+//! trusted, or a tunnel on this machine would open `/metrics` to the world.
 //!
-//! The address alone proves little when a browser is led here: another site may let its own name point at this
-//! machine (DNS rebinding), and its script then reads what we give to everyone near. The name it asked by gives it
-//! away, so a name that might be anybody's takes the client's standing too.
+//! The address alone proves little if a browser is led here: another site may point its own name at this machine (DNS
+//! rebinding), and its script then reads what we show to everyone near. The host name in the request gives it away, so
+//! a client that uses an unrecognised name is not treated as near either.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -19,22 +19,22 @@ use crate::rules::RequestRules;
 /// The client of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client {
-    /// Its address, as far as it can be known; never an IPv4 address in IPv6 clothes.
+    /// Its address, as far as it is known; never an IPv4-mapped IPv6 address.
     pub address: IpAddr,
     /// It runs on this machine.
     pub loopback: bool,
     /// It is in `web.trusted`.
     pub trusted: bool,
-    /// A trusted proxy sent it on.
+    /// A trusted proxy forwarded its request.
     pub proxied: bool,
-    /// It came by https, says that proxy.
+    /// It used https, according to that proxy.
     pub https: bool,
-    /// It asked for us by a name that might be another site's.
+    /// It used a host name for us that might be another site's.
     pub strange_name: bool,
 }
 
 impl Client {
-    /// Judges one request from the address of the connection and its headers.
+    /// Judges one request by the address of the connection and its headers.
     pub(crate) fn judge(peer: IpAddr, headers: &HeaderMap, rules: &RequestRules) -> Self {
         let peer = peer.to_canonical();
         let within =
@@ -45,7 +45,7 @@ impl Client {
             lines.map(|(name, value)| (name.as_str(), value.as_bytes()))
         };
         let forwarded = lines().any(|(name, _)| forwards(name));
-        // A proxy that forwards nothing asks for itself, perhaps with a browser of its own machine.
+        // A proxy without forwarding headers speaks for itself; it may be a browser on the proxy's machine.
         let proxied = forwarded && is_proxy(peer);
         let Behind {
             address,
@@ -58,8 +58,8 @@ impl Client {
             },
         };
         let mut names = headers.get_all(header::HOST).iter();
-        // Also behind a proxy: a page that was led here writes forwarding headers as it likes, and where its browser runs
-        // on the machine of the proxy, nothing else tells the two apart.
+        // Behind a proxy too: a rebinding page can write any forwarding header, and if its browser runs on the proxy's
+        // machine, nothing else tells the two apart.
         let strange_name = !names.all(|name| is_ours(name, &rules.hosts));
         let known = known && !strange_name;
         Self {
@@ -72,7 +72,7 @@ impl Client {
         }
     }
 
-    /// A client of which nothing is known: neither loopback nor trusted.
+    /// A client about which nothing is known: neither loopback nor trusted.
     pub(crate) fn unknown() -> Self {
         Self {
             address: Ipv4Addr::UNSPECIFIED.into(),
@@ -84,7 +84,7 @@ impl Client {
         }
     }
 
-    /// The address that it reaches us by, for links: `https://weir.example`.
+    /// The address at which it reaches us, for links: `https://weir.example`.
     pub fn origin(&self, headers: &HeaderMap) -> String {
         let told = headers
             .get("x-forwarded-host")
@@ -97,13 +97,13 @@ impl Client {
         format!("{scheme}://{}", name.unwrap_or("localhost"))
     }
 
-    /// Whether `/stats` and `/metrics` are open to it without a key.
+    /// Whether it may open `/stats` and `/metrics` without a key.
     pub fn near(&self) -> bool {
         self.loopback || self.trusted
     }
 }
 
-/// Whether a browser that asks by this name means us: an address, a name of this network, or one of `web.hosts`.
+/// Whether this host name is ours: an address, a local name, or one of `web.hosts`.
 fn is_ours(host: &HeaderValue, hosts: &[String]) -> bool {
     let Ok(host) = host.to_str() else {
         return false;
@@ -111,7 +111,7 @@ fn is_ours(host: &HeaderValue, hosts: &[String]) -> bool {
     if address(host).is_some() {
         return true;
     }
-    // What no browser writes there, such as a user before the name, might hide another site's name.
+    // Anything that no browser writes here, such as a user before the name, might hide another site's name.
     if !is_name(host) || host.contains('[') {
         return host.is_empty();
     }
@@ -122,7 +122,7 @@ fn is_ours(host: &HeaderValue, hosts: &[String]) -> bool {
         || hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
 }
 
-/// Whether this may stand in an address as name or number, with a port or without.
+/// Whether this can be the host of an address: a name or number, with or without a port.
 fn is_name(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
     !text.is_empty() && text.bytes().all(fits)

@@ -1,4 +1,4 @@
-//! Wall time, for sessions, sign-in tries and what pages show. Tests bring their own.
+//! Wall time, for sessions, sign-in tries and what pages show. Tests use their own.
 
 use jiff::Timestamp;
 

@@ -1,5 +1,5 @@
-//! What a front brings to the web listener: routes, navigation, a section of `/stats`, metrics, upstreams and a card
-//! on the overview. Everything here is plain values and small traits, so that `web` never knows a front.
+//! What a front contributes to the web listener: routes, navigation, a section of `/stats`, metrics, upstreams and a
+//! card on the overview. Everything here is plain values and small traits, so that `web` never knows a front.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ type Register = Box<dyn FnOnce(&mut Registry) + Send>;
 /// Says what is missing for a front to serve.
 pub(crate) type Missing = Box<dyn Fn() -> Vec<String> + Send + Sync>;
 
-/// Connections of another listener, and what serves them.
+/// Connections from another listener, and the router that serves them.
 pub(crate) type Guests = (mpsc::Receiver<Guest>, Router);
 
 /// One front's part of the web listener.
@@ -34,7 +34,7 @@ pub struct Contribution {
 }
 
 impl Contribution {
-    /// Begins a contribution: `name` as in metrics and `/stats`, `title` as people read it.
+    /// Starts a contribution: `name` as in metrics and `/stats`, `title` as people read it.
     pub fn new(name: &'static str, title: &'static str, icon: Icon) -> Self {
         Self {
             name,
@@ -51,13 +51,13 @@ impl Contribution {
         }
     }
 
-    /// Adds pages, which only those signed in may open. The router must not have a fallback of its own.
+    /// Adds pages, which only visitors who are signed in may open. The router must not have a fallback of its own.
     #[must_use]
     pub fn router(self, router: Router) -> Self {
         self.router_for(Access::Page, router)
     }
 
-    /// Adds routes with another rule of access. The router must not have a fallback of its own.
+    /// Adds routes with another access rule. The router must not have a fallback of its own.
     #[must_use]
     pub fn router_for(mut self, access: Access, router: Router) -> Self {
         self.routers.push((access, router));
@@ -85,14 +85,14 @@ impl Contribution {
         self
     }
 
-    /// Lets `/readyz` say no while something is missing: `read` gives a sentence for each, and is asked each time.
+    /// Makes `/readyz` say no while something is missing: `read` returns a sentence for each, and is called each time.
     #[must_use]
     pub fn missing(mut self, read: impl Fn() -> Vec<String> + Send + Sync + 'static) -> Self {
         self.missing = Some(Box::new(read));
         self
     }
 
-    /// Takes connections over that came to a listener of the front and do not speak its protocol. They are served
+    /// Takes over connections that a listener of the front accepted and that do not speak its protocol. They are served
     /// `/stats` and `/metrics` under the same rules as here, and everything else by `router`.
     #[must_use]
     pub fn guests(mut self, waiting: mpsc::Receiver<Guest>, router: Router) -> Self {
@@ -118,30 +118,30 @@ impl Contribution {
 /// An entry of the navigation.
 #[derive(Debug, Clone)]
 pub struct NavEntry {
-    /// What it is called.
+    /// Its name.
     pub label: &'static str,
-    /// Where it leads; pages below it count as it.
+    /// Where it leads; it is also marked as current on pages below that.
     pub href: &'static str,
     /// Its picture on a phone.
     pub icon: Icon,
     /// The key that opens it after `g`.
     pub key: char,
-    /// Which of the three groups it stands in.
+    /// Which of the three groups it belongs to.
     pub group: NavGroup,
     /// Its place within the group.
     pub place: u8,
-    /// Whether it stands in the bar of a phone rather than on the page *More*.
+    /// Whether a phone shows it in its bar rather than on the page *More*.
     pub phone: bool,
 }
 
 /// The groups of the navigation, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NavGroup {
-    /// What goes on.
+    /// Pages that show what is going on.
     Watch,
-    /// What one came to read.
+    /// Pages to search and read.
     Read,
-    /// What one sets up.
+    /// Pages to set things up.
     SetUp,
 }
 
@@ -177,7 +177,7 @@ impl Icon {
     }
 }
 
-/// Gives one front's section of `/stats`.
+/// Provides one front's section of `/stats`.
 pub trait Stats: Send + Sync + 'static {
     /// A snapshot; text and JSON are made from the same one.
     fn section(&self) -> Section;
@@ -190,11 +190,11 @@ pub struct Section {
     pub json: serde_json::Map<String, serde_json::Value>,
     /// Lines of the text form, without line ends.
     pub text: Vec<String>,
-    /// Whether the fields also stand at the top of the JSON, as those of the tracker do.
+    /// Whether the fields are also at the top level of the JSON, as the tracker's are.
     pub top_level: bool,
 }
 
-/// Gives one front's card on the overview.
+/// Provides one front's card on the overview.
 pub trait Card: Send + Sync + 'static {
     /// What the card shows now.
     fn view(&self) -> CardView;
@@ -218,7 +218,7 @@ pub struct CardView {
 pub struct Figure {
     /// What it counts.
     pub label: String,
-    /// How many, as it is read; `–` when unknown.
+    /// The number as people read it; `–` if unknown.
     pub value: String,
 }
 
@@ -229,7 +229,7 @@ pub enum CardState {
     Answering,
     /// It will answer in a moment.
     Starting,
-    /// It answers worse than usual.
+    /// It answers less well than usual.
     Limited,
     /// It does not answer.
     Down,

@@ -1,24 +1,24 @@
-//! Who stands behind a proxy: one rule for every listener, whatever reads its headers.
+//! Who is behind a proxy: one rule for every listener, whatever parses its headers.
 //!
-//! Proxies often set one of these headers and pass the others on as the client sent them. So headers that disagree,
-//! or that cannot be read, leave the address of the proxy itself: otherwise a client could choose under which address
-//! its wrong keys are counted, or which address a swarm is given.
+//! Proxies often set one of these headers and pass on the others as the client sent them. So if headers disagree or
+//! cannot be read, the address is that of the proxy itself: otherwise a client could choose under which address its
+//! wrong keys are counted, or which address a swarm is given.
 
 use std::net::{IpAddr, SocketAddr};
 
 /// The client that a trusted proxy speaks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Behind {
-    /// Its address; that of the proxy where the headers do not make clear whose request it is.
+    /// Its address; the proxy's if the headers do not make clear whose request it is.
     pub address: IpAddr,
     /// Whether the headers left no doubt.
     pub sure: bool,
 }
 
-/// The client behind the trusted proxy `peer`, by the headers it sent: the last address of `X-Forwarded-For`,
-/// `Forwarded` (RFC 7239) and `X-Real-IP` that is no proxy of ours. All of them that are there must name the same one.
+/// The client behind the trusted proxy `peer`, by the headers it sent: the last address in `X-Forwarded-For`,
+/// `Forwarded` (RFC 7239) and `X-Real-IP` that is not a proxy of ours. All that are present must name the same one.
 ///
-/// `headers` gives them from the first on each time it is called.
+/// `headers` returns all headers from the start each time it is called.
 pub fn behind<'h, H>(
     peer: IpAddr,
     headers: impl Fn() -> H,
@@ -49,7 +49,7 @@ where
             Chain::Proxies(first) => first_proxy = first_proxy.or(Some(first)),
         }
     }
-    // Nobody but proxies: the first of them is asking for itself.
+    // Only proxies: the first of them speaks for itself.
     match client.or(first_proxy) {
         Some(address) => Behind {
             address,
@@ -65,7 +65,7 @@ where
 /// Reads the address in one entry of a header.
 type EntryReader = fn(&str) -> Option<IpAddr>;
 
-/// Whether a header of this name is put in by those who forward requests.
+/// Whether proxies add a header of this name.
 pub fn forwards(name: &str) -> bool {
     const NAMES: [&str; 5] = [
         "forwarded",
@@ -80,7 +80,7 @@ pub fn forwards(name: &str) -> bool {
         || NAMES.iter().any(|other| name.eq_ignore_ascii_case(other))
 }
 
-/// Whether the proxy says that its client came by https.
+/// Whether the proxy says that its client used https.
 pub(crate) fn by_https<'h, H>(headers: impl Fn() -> H) -> bool
 where
     H: Iterator<Item = (&'h str, &'h [u8])>,
@@ -113,7 +113,7 @@ enum Chain {
     Foreign(IpAddr),
     /// Only proxies, the first of them.
     Proxies(IpAddr),
-    /// The last entry that is not one of our proxies is no address: it hides whoever stands there.
+    /// The last entry that is not one of our proxies is not an address, so it hides who the client is.
     Unreadable,
 }
 
@@ -133,7 +133,7 @@ fn last_foreign(
     chain
 }
 
-/// The parts of all headers of a name, by comma; `None` for what is no text.
+/// The comma-separated parts of all headers of a name; `None` for parts that are not text.
 fn parts<'h>(
     headers: impl Iterator<Item = (&'h str, &'h [u8])>,
     wanted: &str,
@@ -144,7 +144,7 @@ fn parts<'h>(
         .map(|part| str::from_utf8(part.trim_ascii()).ok())
 }
 
-/// RFC 7239: pairs by semicolon.
+/// One value of an RFC 7239 element, whose pairs are separated by semicolons.
 fn pair<'e>(element: &'e str, name: &str) -> Option<&'e str> {
     element.split(';').find_map(|pair| {
         let (key, value) = pair.split_once('=')?;

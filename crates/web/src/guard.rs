@@ -1,4 +1,4 @@
-//! The outermost layer: gives the request an id and a span, judges the client, bounds body and time, catches panics
+//! The outermost layer: gives the request an ID and a span, judges the client, limits body and time, catches panics
 //! and puts the security headers on every answer, whatever made it.
 
 use std::{net::SocketAddr, panic::AssertUnwindSafe, time::Duration};
@@ -18,7 +18,7 @@ use crate::{App, Client, Failure, RequestId, forms, pages};
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                    form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Set where the handler has not set its own.
+/// Set unless the handler has set its own.
 const HEADERS: [(HeaderName, &str); 7] = [
     (header::CONTENT_SECURITY_POLICY, CSP),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -53,7 +53,7 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
         .get::<MatchedPath>()
         .map_or("none", MatchedPath::as_str)
         .to_owned();
-    // Never the address as sent: its query may hold a key, its path a link.
+    // Never the address as it was sent: its query may hold a key, its path a link.
     let span = tracing::debug_span!("request", front = "web", id = id.as_str(), method = %request.method(), route);
     request.extensions_mut().insert(client);
     request.extensions_mut().insert(id.clone());
@@ -77,7 +77,7 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     response
 }
 
-/// Runs what is inside, for a bounded time and whatever it does.
+/// Runs the inner layers for a limited time, whatever they do.
 async fn answer(next: Next, request: Request, limit: Duration) -> Result<Response, Failure> {
     let run = AssertUnwindSafe(next.run(request)).catch_unwind();
     match tokio::time::timeout(limit, run).await {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// An IPv4 address, or the /64 of an IPv6 one: a household or a rented server has all of it, so whoever counted single
-/// IPv6 addresses would give it as many tries, places and shares as it likes.
+/// An IPv4 address, or the /64 of an IPv6 one: a household or a rented server has all of a /64, so counting single IPv6
+/// addresses would give it as many tries, places and shares as it likes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Household {
     /// The address.
@@ -25,7 +25,7 @@ impl Household {
         }
     }
 
-    /// The same for the octets of an address, 4 or 16, where making the value would be too slow: those of them that count.
+    /// The octets that count, of the 4 or 16 of an address; for code where making the value would be too slow.
     pub fn octets(address: &[u8]) -> &[u8] {
         match address.len() {
             16 => &address[..8],

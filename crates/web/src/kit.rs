@@ -1,4 +1,4 @@
-//! What the pages of all fronts are made of, so that each looks and behaves like the others.
+//! Shared parts of the pages of all fronts, so that each looks and behaves like the others.
 
 mod address;
 mod head;
@@ -16,10 +16,10 @@ pub use self::{
 
 use crate::Failure;
 
-/// Renders what is to stand on a page, or on its own where script asks for a part.
+/// Renders the body of a page, or a part of one that script asks for.
 ///
 /// # Errors
-/// When the template breaks, which is for the log: the reader is told that something did.
+/// When the template fails. The cause is logged; the reader is only told that something went wrong.
 pub fn render(template: &impl Template) -> Result<String, Failure> {
     template.render().map_err(|error| {
         tracing::error!(%error, "cannot render a page");

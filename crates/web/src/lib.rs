@@ -1,7 +1,7 @@
 //! The web listener: page shell, assets, sign-in, overview, `/stats`, `/metrics` and health, and the place where
 //! fronts plug in their routes.
 //!
-//! A front hands over a [`Contribution`] and is known here by nothing else. Who may open a route is a property of
+//! A front hands over a [`Contribution`]; nothing else about it is known here. Who may open a route is a property of
 //! that route ([`Access`]), checked here before any handler runs.
 
 mod access;

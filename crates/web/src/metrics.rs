@@ -1,4 +1,4 @@
-//! `/metrics`: one registry of everything, in the text form of Prometheus.
+//! `/metrics`: one registry of everything, in the text format of Prometheus.
 
 use std::{collections::BTreeMap, fmt, fs, sync::Arc, sync::atomic::AtomicI64};
 
@@ -25,11 +25,11 @@ pub struct Requests(Arc<CountedRequests>);
 #[derive(Default)]
 struct CountedRequests {
     counters: RwLock<BTreeMap<RequestLabels, Counter>>,
-    /// Fronts that count elsewhere, because their threads must not write to one place.
+    /// Fronts that count elsewhere, because their threads must not all write to one counter.
     sources: RwLock<Vec<(&'static str, RequestSource)>>,
 }
 
-/// Gives what a front has counted by itself, by kind.
+/// Returns what a front has counted itself, by kind.
 type RequestSource = Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
@@ -39,7 +39,7 @@ struct RequestLabels {
 }
 
 impl Requests {
-    /// The counter of one kind; keep it where counting must be cheap.
+    /// The counter of one kind; hold on to it where counting must be cheap.
     pub fn counter(&self, front: &'static str, kind: &'static str) -> Counter {
         let labels = RequestLabels { front, kind };
         if let Some(counter) = self.0.counters.read().get(&labels) {
@@ -48,7 +48,7 @@ impl Requests {
         self.0.counters.write().entry(labels).or_default().clone()
     }
 
-    /// Adds what a front counts by itself; `read` is asked whenever the family is written, and never counts down.
+    /// Adds what a front counts itself; `read` is called whenever the family is written, and its counts never decrease.
     pub fn source(
         &self,
         front: &'static str,
@@ -61,7 +61,7 @@ impl Requests {
         self.counter(front, kind).inc();
     }
 
-    /// Everything that was counted, wherever that was.
+    /// All counts, wherever they were made.
     fn totals(&self) -> BTreeMap<RequestLabels, u64> {
         let counters = self.0.counters.read();
         let mut totals: BTreeMap<RequestLabels, u64> = counters
@@ -127,7 +127,7 @@ pub(crate) fn encode(registry: &Arc<Registry>) -> Result<String, fmt::Error> {
     Ok(text)
 }
 
-/// Figures of the process, read when asked, under the names that dashboards know.
+/// Figures of the process, read on each request, under the names that dashboards know.
 #[derive(Debug)]
 struct Process {
     started: f64,

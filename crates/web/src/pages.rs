@@ -1,4 +1,4 @@
-//! The pages of the shell itself. Fronts bring their own.
+//! The pages of the shell itself. Fronts contribute their own.
 
 pub(crate) mod failure;
 pub(crate) mod overview;
@@ -10,12 +10,12 @@ use axum::{extract::State, response::Response};
 
 use crate::{App, Visitor};
 
-/// `GET /more`: what the bar of a phone has no room for.
+/// `GET /more`: what does not fit into the bar on a phone.
 pub(crate) async fn more(State(app): State<App>, visitor: Visitor) -> Response {
     app.shell().more(&visitor)
 }
 
-/// A path on this site, or nothing: browsers read `//host` and `/\host` as another site.
+/// A path on this site, or `None`: browsers read `//host` and `/\host` as another site.
 pub(crate) fn local(path: &str) -> Option<&str> {
     let rest = path.strip_prefix('/')?;
     let elsewhere = rest.starts_with(['/', '\\']);

@@ -1,6 +1,6 @@
-//! The section `web`, taken apart: what each request is judged by, and what the listener is built with.
+//! The section `web`, split in two: the rules for each request, and what the listener is built with.
 //!
-//! No key can be forgotten: the section is taken apart without `..`, so one that nobody reads does not compile.
+//! No key can be forgotten: the section is destructured without `..`, so a key that nobody reads does not compile.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use weir_config::{IpNet, Secret};
 
 use crate::{Auth, Config, Pace, WebLimits};
 
-/// What each request is judged by; a reload replaces it.
+/// The rules for each request; a reload replaces them.
 #[derive(Debug)]
 pub(crate) struct RequestRules {
     /// The operator's own key.
@@ -36,7 +36,7 @@ pub(crate) struct ListenerRules {
     pub(crate) connections_per_address: Option<NonZeroU32>,
 }
 
-/// Takes the section apart.
+/// Splits the section.
 pub(crate) fn split(config: Config) -> (RequestRules, ListenerRules) {
     let Config {
         listen: _, // opened by whoever runs the app

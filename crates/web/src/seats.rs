@@ -1,14 +1,14 @@
-//! The places of a listener: who may sit down, and who goes when all are taken.
+//! The places of a listener: who gets one, and who goes when all are taken.
 //!
 //! Every listener that keeps connections takes a [`Seat`] for each. One address holds at most a share of the places; a
-//! connection beyond it ends the one of the same address that waits for a request longest. When all places are taken,
-//! the address that holds the most gives one up in the same way. So whoever only sits there loses to whoever asks, and
-//! a connection whose request is being answered never goes. This machine and `trusted_proxies` have places of their own
-//! and no share: many clients may stand behind one of those.
+//! connection beyond that ends the one of the same address that has waited longest for a request. When all places are
+//! taken, the address that holds the most gives one up in the same way. So idle connections lose to active ones, and a
+//! connection whose request is being answered never goes. This machine and `trusted_proxies` have places of their own
+//! and no share: many clients may be behind one proxy.
 //!
-//! What decides is `table`: no clock, no sockets. A seat is locked when it is taken, given back, and when the side
-//! changes whose move it is; [`Seat::asked`] is one write without a lock, for listeners that answer each request at
-//! once.
+//! `table` decides, without clock or sockets. The table is locked when a seat is taken or given back, and when the next
+//! move passes from client to server or back; [`Seat::asked`] is one write without a lock, for listeners that answer
+//! each request at once.
 
 mod metrics;
 mod table;
@@ -34,16 +34,16 @@ struct SharedSeats {
     ended: [AtomicU64; Leaves::ALL.len()],
 }
 
-/// A place that is taken; given back when dropped.
+/// A taken place; given back when dropped.
 pub struct Seat {
     seats: Seats,
     key: SeatKey,
-    /// Since when the client has the next move; read by the table.
+    /// Since when the next move has been the client's; read by the table.
     since: Arc<AtomicU64>,
 }
 
 impl Seats {
-    /// As many as `seating` says.
+    /// With as many places as `seating` says.
     pub fn new(seating: Seating) -> Self {
         Self(Arc::new(SharedSeats {
             table: Mutex::new(SeatTable::new(seating)),
@@ -52,9 +52,9 @@ impl Seats {
     }
 
     /// Takes a place for a new connection, which waits for its request from `now` on, and spawns the task that serves
-    /// it. Another connection may be ended for it; without one that could be, there is none and nothing is spawned.
+    /// it. Another connection may be ended to make room; if none can be, nothing is spawned and this returns false.
     ///
-    /// `now` is the time of any clock that does not go back, the same one for all seats here.
+    /// `now` is the time by any clock that never goes back, the same one for all seats here.
     pub fn take(&self, holder: Holder, now: u64, spawn: impl FnOnce(Seat) -> AbortHandle) -> bool {
         let since = Arc::new(AtomicU64::new(now));
         let taken = self.0.table.lock().take(holder, Arc::clone(&since));
@@ -62,7 +62,7 @@ impl Seats {
             Ok((key, leaver)) => {
                 if let Some((task, why)) = leaver {
                     self.count(why);
-                    // None if it was not spawned yet: it learns of it below.
+                    // None if it has not been spawned yet: then it is aborted right after, below.
                     if let Some(task) = task {
                         task.abort();
                     }
@@ -87,7 +87,7 @@ impl Seats {
         true
     }
 
-    /// How many connections were ended or turned away so far, by reason.
+    /// How many connections have been ended or turned away so far, by reason.
     pub fn ended(&self) -> [(&'static str, u64); Leaves::ALL.len()] {
         Leaves::ALL.map(|why| {
             let count = &self.0.ended[why as usize];
@@ -101,19 +101,19 @@ impl Seats {
 }
 
 impl Seat {
-    /// The client has asked just now and was answered: it waits for its next request from here on.
+    /// The client has just sent a request and was answered; from now on its connection waits for the next one.
     #[inline]
     pub fn asked(&self, now: u64) {
         self.since.store(now, Ordering::Relaxed);
     }
 
-    /// The next move is the client's: it has not asked yet, or does not take its reply. It may have to go.
+    /// The next move is the client's: it has not sent its request, or does not take its answer. It may have to go.
     pub fn waits(&self, now: u64) {
         self.asked(now);
         self.seats.0.table.lock().wait(self.key);
     }
 
-    /// The next move is ours: it stays until it is made.
+    /// The next move is ours: the connection stays until it is made.
     pub fn works(&self) {
         self.seats.0.table.lock().work(self.key);
     }

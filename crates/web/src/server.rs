@@ -1,4 +1,4 @@
-//! The listener: accepts, bounds and ends connections. What is said on them is the router's affair.
+//! The listener: accepts, limits and ends connections. What is said on them is the router's business.
 
 mod connection;
 mod guests;
@@ -20,13 +20,13 @@ pub(crate) use self::watch::Patience;
 /// How the listener ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListenerEnd {
-    /// Connections that had to be cut because their requests did not finish in time.
+    /// Connections that had to be cut off because their requests did not finish in time.
     pub cut: usize,
 }
 
 /// Serves until `shutdown`: then stops accepting, closes idle connections, lets requests under way finish for at
-/// most `drain`, and cuts the rest. Limits are those the app was opened with. Connections that fronts hand over are
-/// served beside the listener's own.
+/// most `drain`, and cuts off the rest. Limits are those the app was opened with. Connections that fronts hand over are
+/// served alongside the listener's own.
 pub async fn run(
     listener: TcpListener,
     app: App,
@@ -59,7 +59,7 @@ async fn listen(
     let service = Service::new(&app, (app.router(), seats), shutdown.clone());
     let mut open = JoinSet::new();
     loop {
-        // All are taken in, and who only sits there goes: nobody waits in the kernel's queue behind them.
+        // All are accepted, and idle ones go: nobody waits in the kernel's queue behind them.
         let accepted = tokio::select! {
             () = shutdown.cancelled() => break,
             Some(_) = open.join_next() => continue,
@@ -81,7 +81,8 @@ async fn listen(
     finish(open, drain).await
 }
 
-/// The client gave up before we came to it; the next one may be fine. Everything else (no descriptors left) needs time.
+/// Whether the client gave up before we got to it, so that the next one may be fine. Any other error (such as running out
+/// of descriptors) needs time.
 fn passing(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(

@@ -1,4 +1,4 @@
-//! The frame around every page: top bar, navigation, footer. It is built once from what the fronts contribute.
+//! The frame around every page: top bar, navigation, footer. It is built once, from what the fronts contribute.
 
 use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
@@ -19,7 +19,7 @@ struct Frame<'a> {
     shell: &'a Shell,
     title: &'a str,
     body: &'a str,
-    /// None on pages for strangers: they see the mark and nothing else.
+    /// `None` on pages for strangers, who see only the mark.
     visitor: Option<&'a Visitor>,
     theme: Option<&'a str>,
     path: &'a str,
@@ -54,7 +54,7 @@ impl Shell {
         self.frame(known, visitor.theme, &visitor.path, title, body)
     }
 
-    /// A page for someone of whom nothing is known.
+    /// A page for a visitor about whom nothing is known.
     pub(crate) fn bare(&self, theme: Option<&str>, title: &str, body: &str) -> Response {
         self.frame(None, theme, "", title, body)
     }
@@ -80,7 +80,7 @@ impl Shell {
         page.map(Html).into_response()
     }
 
-    /// The page with what the bar of a phone has no room for.
+    /// The page with what does not fit into the bar on a phone.
     pub(crate) fn more(&self, visitor: &Visitor) -> Response {
         let entries = self.nav.iter().filter(|entry| !entry.phone).collect();
         let account = matches!(visitor.identity, Identity::Session(_));
@@ -94,7 +94,7 @@ impl Shell {
         )
     }
 
-    /// The name of the zone that times are shown in.
+    /// The name of the time zone in which times are shown.
     pub(crate) fn zone_name(&self) -> &str {
         self.zone.iana_name().unwrap_or("UTC")
     }

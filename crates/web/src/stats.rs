@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{App, Failure, metrics};
 
-/// What `/stats` may be asked.
+/// The query of `/stats`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct StatsQuery {
     format: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) async fn healthz() -> &'static str {
     "alive\n"
 }
 
-/// `GET /readyz`: it can serve, or what is missing for that.
+/// `GET /readyz`: whether Weir can serve, or what is missing for that.
 pub(crate) async fn readyz(State(app): State<App>) -> Response {
     let missing = app.not_ready();
     if missing.is_empty() {

@@ -1,5 +1,5 @@
-//! Streams of events: answers that end only when their reader leaves. They are never idle, so they cannot be ended to
-//! make room; instead one address has few of them, and all together hold at most half of the places.
+//! Event streams: answers that end only when their reader leaves. They are never idle, so they cannot be ended to make
+//! room; instead one address may have only a few, and all together hold at most half of the places.
 
 use std::{collections::HashMap, net::IpAddr, sync::Arc};
 
@@ -11,11 +11,11 @@ use parking_lot::Mutex;
 
 use crate::{Failure, body::keeping, seats::Holder};
 
-/// Those that are open; clones share them.
+/// The open streams; clones share them.
 #[derive(Clone)]
 pub(crate) struct Streams {
     open: Arc<Mutex<HashMap<Holder, usize>>>,
-    /// Of all addresses together.
+    /// For all addresses together.
     most: usize,
 }
 
@@ -25,7 +25,7 @@ impl Streams {
         Self { open, most }
     }
 
-    /// Lets an answer through if it is no stream, or if its reader may have one more.
+    /// Lets an answer through if it is not a stream, or if its reader may have one more.
     pub(crate) fn admit(
         &self,
         response: Response,

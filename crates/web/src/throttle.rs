@@ -9,25 +9,25 @@ use parking_lot::Mutex;
 
 use crate::Household;
 
-/// Households remembered at most; beyond it those longest quiet are forgotten.
+/// Maximum households remembered; beyond that, those quiet for longest are forgotten.
 const HOUSEHOLDS: usize = 10_000;
-/// How many are forgotten at once, so that a full table is seldom looked through: whoever has many addresses could
-/// make each of their tries cost a walk through all of it.
+/// How many are forgotten at once, so that a full table is seldom searched: otherwise whoever has many addresses could
+/// make each try cost a walk through all of it.
 const FORGOTTEN: usize = HOUSEHOLDS / 10;
-/// Times of one household that are kept apart. Further ones join the last, which then counts for longer: nobody gets more
-/// than the pace allows, and a household costs the same memory whatever the pace is.
+/// Times of one household that are kept separately. Further ones join the last, which then counts for longer: nobody gets
+/// more than the pace allows, and a household costs the same memory whatever the pace.
 const APART: usize = 32;
 
-/// Who did it how often and when, in memory only: a restart forgives.
+/// Who did it how often and when, in memory only: a restart forgets.
 #[derive(Debug, Default)]
 pub struct Throttle(Mutex<Households>);
 
-/// What is allowed: so many times in any window of this length.
+/// What is allowed: this many times in any window of this length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     /// How often, at least once.
     pub times: u32,
-    /// In which time.
+    /// The length of the window.
     pub window: Duration,
 }
 
@@ -41,10 +41,10 @@ struct Occasions {
 type Households = HashMap<Household, VecDeque<Occasions>>;
 
 impl Throttle {
-    /// Counts one more time, if the household at an address may.
+    /// Counts one more time, if the household at this address is allowed one.
     ///
     /// # Errors
-    /// With the time from which on it may again.
+    /// The time from which it is allowed again.
     pub fn take(&self, address: IpAddr, now: Timestamp, pace: Pace) -> Result<(), Timestamp> {
         let mut table = self.0.lock();
         let household = Household::of(address);
@@ -57,7 +57,7 @@ impl Throttle {
         }
     }
 
-    /// From when on the household may again, if not now.
+    /// The time from which the household is allowed again, if it is blocked now.
     pub fn blocked(&self, address: IpAddr, now: Timestamp, pace: Pace) -> Option<Timestamp> {
         blocked(&mut self.0.lock(), Household::of(address), now, pace)
     }
@@ -78,7 +78,7 @@ fn blocked(
     all.retain(|times| now < pace.end(*times));
     let most = u64::from(pace.times.max(1));
     let mut left: u64 = all.iter().map(|times| u64::from(times.count)).sum();
-    // The first after whose end there is room for one.
+    // The first one whose end leaves room for another.
     all.iter().find_map(|times| {
         let full = left >= most;
         left -= u64::from(times.count);
@@ -105,7 +105,7 @@ fn count(table: &mut Households, who: Household, now: Timestamp, pace: Pace) {
 }
 
 impl Pace {
-    /// So many times a minute.
+    /// This many times a minute.
     pub fn per_minute(times: u32) -> Self {
         let window = Duration::from_secs(60);
         Self { times, window }

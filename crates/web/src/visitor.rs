@@ -20,11 +20,11 @@ pub struct Visitor {
     pub client: Client,
     /// Who is asking.
     pub identity: Identity,
-    /// The request's id, as in the log.
+    /// The request's ID, as in the log.
     pub id: RequestId,
-    /// What every form of a page must carry in the field `csrf`.
+    /// What every form on a page must carry in the field `csrf`.
     pub form_token: String,
-    /// The key that programs send; for pages that show it to those signed in.
+    /// The key that programs send, for pages that show it to visitors who are signed in.
     pub(crate) key: Option<Secret>,
     pub(crate) path: String,
     pub(crate) theme: Option<&'static str>,
@@ -36,7 +36,7 @@ pub struct Visitor {
 pub enum Identity {
     /// Nobody we know.
     Nobody,
-    /// Everybody, because `web.auth` is `none`.
+    /// Anybody, because `web.auth` is `none`.
     Anyone,
     /// A program that sent the key.
     Key,
@@ -69,7 +69,7 @@ impl Visitor {
         }
     }
 
-    /// Shows a page whose body was rendered before: it goes in as it is.
+    /// Shows a page whose body is already rendered; it is inserted as it is.
     pub fn page(&self, title: &str, body: &str) -> Response {
         self.shell.page(self, title, body)
     }
@@ -87,7 +87,7 @@ impl<S: Sync> FromRequestParts<S> for Visitor {
     }
 }
 
-/// The id of a request: in the log, on error pages and in the header `X-Request-Id`.
+/// The ID of a request: in the log, on error pages and in the header `X-Request-Id`.
 #[derive(Debug, Clone)]
 pub struct RequestId(Arc<str>);
 
@@ -96,7 +96,7 @@ impl RequestId {
         Self(format!("{number:012x}").into())
     }
 
-    /// The id as text.
+    /// The ID as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

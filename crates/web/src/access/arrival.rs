@@ -1,4 +1,4 @@
-//! Who has come: session, key or stranger, and which cookies they leave with.
+//! Who sent a request (a session, a key or a stranger), and which cookies go back with the answer.
 
 use axum::{
     extract::Request,
@@ -21,7 +21,7 @@ pub(super) struct ArrivedVisitor {
     pub(super) refused: Option<NotTaken>,
     pub(super) bound_to: Vec<u8>,
     new_form: Option<String>,
-    /// A session that was not noted for a while, and what its cookie holds.
+    /// A session whose use was not recorded for a while, and what its cookie holds.
     pub(super) renewed: Option<(Hash, String)>,
 }
 
@@ -78,7 +78,7 @@ impl AccessRule {
         })
     }
 
-    /// Who the key in the request says it is; none without a key.
+    /// The identity that the key in the request proves; `None` without a key.
     fn identify(&self, request: &Request, client: &Client) -> Result<Option<Identity>, NotTaken> {
         let near = matches!(self.access, Access::Trusted) && client.near();
         if matches!(self.access, Access::Open) || near {
@@ -111,7 +111,7 @@ impl AccessRule {
 }
 
 impl ArrivedVisitor {
-    /// Adds the cookies that the visit made necessary.
+    /// Adds the cookies that the visit requires.
     pub(super) fn leave(self, gate: &AccessRule, mut response: Response) -> Response {
         let lifetime = gate.app.keeper().settings().rules.session_lifetime;
         let https = self.visitor.client.https;
@@ -137,7 +137,7 @@ impl ArrivedVisitor {
 
 fn query_key(request: &Request) -> Option<String> {
     let query = request.uri().query()?.as_bytes();
-    // Some programs of the protocol call it so.
+    // Some programs call the key `passkey`.
     let key = field(query, "apikey").filter(|key| !key.is_empty());
     key.or_else(|| field(query, "passkey"))
 }

@@ -1,6 +1,6 @@
 //! The three cookies: session, form (binds form tokens before there is a session) and theme.
 //!
-//! Written here rather than with a cookie crate: those bring a second date library along.
+//! Written by hand rather than with a cookie crate, which would bring in a second date library.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ pub(crate) const SESSION: &str = "weir_session";
 pub(crate) const FORM: &str = "weir_form";
 pub(crate) const THEME: &str = "weir_theme";
 
-/// The value of a cookie the client sent. Cookies are shared by all that listens on a host: what another program
-/// put into its own must not hide ours.
+/// The value of a cookie the client sent. Cookies are shared by everything that listens on a host: what another program
+/// puts into its own must not hide ours.
 pub(crate) fn read<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers
         .get_all(header::COOKIE)

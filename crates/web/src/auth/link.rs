@@ -1,7 +1,7 @@
-//! Sign-in links: one at a time, for one use within an hour. Only the hash of a link is kept, with the time it was made.
+//! Sign-in links: one at a time, for one use within an hour. Only the hash of a link is stored, with the time it was made.
 //!
-//! Any process that may write to the data directory makes one: `weir sign-in` does so beside a running Weir, which finds
-//! it in the file.
+//! Any process that may write to the data directory can make one: `weir sign-in` does so next to a running Weir, which
+//! finds it in the file.
 
 use std::{ops::Range, path::Path};
 
@@ -13,7 +13,7 @@ use weir_store::{
 use super::secrets::{self, Hash};
 use crate::{Clock, Error, System};
 
-/// Seconds of age at which a link signs in. A clock that was set back a little has made it in the future.
+/// Ages in seconds at which a link signs in. If the clock was set back a little, a link may come from the future.
 const VALID: Range<i64> = -60..3600;
 
 /// A new link: its secret is in the path, and nowhere else.
@@ -31,7 +31,7 @@ impl NewLink {
         })
     }
 
-    /// Keeps it in place of the one before.
+    /// Stores it in place of the previous one.
     pub(super) fn put(&self, tx: &Transaction<'_>, now: i64) -> rusqlite::Result<()> {
         secrets::put(tx, "link", &self.hash, now)
     }
@@ -45,18 +45,18 @@ pub(super) fn made(connection: &Connection, link: &Hash) -> rusqlite::Result<Opt
         .optional()
 }
 
-/// Whether a link that was made then still signs in.
+/// Whether a link made at this time still signs in.
 pub(super) fn is_valid(made: i64, now: i64) -> bool {
     VALID.contains(&now.saturating_sub(made))
 }
 
-/// Uses a link up; false if another was faster.
+/// Uses up a link; false if somebody else was faster.
 pub(super) fn take(tx: &Transaction<'_>, link: &Hash) -> rusqlite::Result<bool> {
     let sql = "DELETE FROM web_secret WHERE name = 'link' AND value = ?1";
     Ok(tx.execute(sql, [&link[..]])? == 1)
 }
 
-/// A sign-in link, made from outside.
+/// A sign-in link made by another process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInLink {
     /// Path and query of the link.
@@ -65,8 +65,8 @@ pub struct SignInLink {
     pub address: Option<std::net::SocketAddr>,
 }
 
-/// Makes a sign-in link for the Weir with this `state.db`, whether it runs or not. The link before it ends. Gives none
-/// if no Weir was started with the file yet.
+/// Makes a sign-in link for the Weir with this `state.db`, whether it is running or not. The previous link ends. Returns
+/// `None` if Weir was never started with this file.
 ///
 /// # Errors
 /// When there is no such file, or it cannot be written.
@@ -74,7 +74,7 @@ pub fn sign_in_link(state: &Path) -> Result<Option<SignInLink>, Error> {
     let new = NewLink::make()?;
     let now = System.now().as_second();
     let amended = File::amend(state, |tx| {
-        // Tables are for the Weir that runs to make: it may be another version.
+        // Only the running Weir creates tables: it may be a different version.
         if !tx.table_exists(None, "web_secret")? {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! Secrets of the web part in `state.db`: how they are made, compared and kept.
+//! Secrets of the web part in `state.db`: how they are made, compared and stored.
 
 use weir_store::{
     rusqlite::{self, Connection, OptionalExtension, Transaction},
@@ -25,10 +25,10 @@ pub(crate) const MIGRATIONS: Migrations = Migrations {
     "],
 };
 
-/// The name under which the table also holds where Weir last listened, as text.
+/// The row of the table that holds where Weir last listened, as text.
 pub(crate) const ADDRESS: &str = "address";
 
-/// A blake3 hash, as kept in tables.
+/// A blake3 hash, as stored in tables.
 pub(crate) type Hash = [u8; 32];
 
 /// Random bytes from the operating system.
@@ -38,19 +38,19 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N], Error> {
     Ok(bytes)
 }
 
-/// A fresh token of 160 bits in 32 characters that survive being read aloud.
+/// A fresh token of 160 bits, in 32 characters that can be read aloud.
 pub(crate) fn token() -> Result<String, Error> {
     Ok(data_encoding::BASE32_NOPAD
         .encode(&random::<20>()?)
         .to_ascii_lowercase())
 }
 
-/// What is kept of a token. Tokens are random, so a fast hash is enough.
+/// What is stored of a token. Tokens are random, so a fast hash is enough.
 pub(crate) fn hash(token: &str) -> Hash {
     *blake3::hash(token.as_bytes()).as_bytes()
 }
 
-/// Reads a secret, or makes and keeps it when there is none; true if it was made now.
+/// Reads a secret, or stores `made` if there is none; true if it was stored now.
 pub(crate) fn kept(
     file: &File,
     name: &'static str,
@@ -77,7 +77,7 @@ pub(crate) fn read(connection: &Connection, name: &str) -> rusqlite::Result<Opti
         .optional()
 }
 
-/// Keeps a secret in place of the one before.
+/// Stores a secret in place of the previous one.
 pub(crate) fn put(
     tx: &Transaction<'_>,
     name: &str,

@@ -7,18 +7,18 @@ use weir_store::rusqlite::{self, Connection, OptionalExtension, Transaction};
 
 use super::secrets::{Hash, hash};
 
-/// Rows kept at most; the one longest unseen makes room.
+/// Maximum rows; the session unused for longest makes room.
 const SESSIONS: i64 = 1000;
-/// A session seen more recently than this is not written again.
+/// Seconds after which the use of a session is recorded again.
 const SEEN_EVERY: i64 = 3600;
-/// Characters kept of a program's own description.
+/// Characters kept of a browser's `User-Agent`.
 const AGENT: usize = 200;
 
-/// A session that is in force.
+/// A valid session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Session {
     pub(crate) id: Hash,
-    /// It was not noted for a while: note it and lengthen its life.
+    /// Its use was not recorded for a while: record it and extend its life.
     pub(crate) stale: bool,
 }
 
@@ -49,7 +49,7 @@ impl NewSession {
     }
 }
 
-/// The session of a cookie, if it is in force.
+/// The session of a cookie, if it is valid.
 pub(crate) fn find(
     connection: &Connection,
     token: &str,
@@ -70,7 +70,7 @@ pub(crate) fn find(
         .optional()
 }
 
-/// Notes that a session was used.
+/// Records that a session was used.
 pub(crate) fn seen(
     tx: &Transaction<'_>,
     id: &Hash,

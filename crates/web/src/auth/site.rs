@@ -1,19 +1,19 @@
 //! Whether another site may have made a browser send a request.
 //!
-//! A page anywhere can make its reader's browser ask us with a wrong key (`<img src="http://weir/…?apikey=x">`), under
-//! the address that the reader's own programs have too. Wrong keys of such requests are counted apart, so they shut out
-//! nobody but one another. They are counted all the same: whoever guesses keys can write any header.
+//! Any page can make its reader's browser send us a wrong key (`<img src="http://weir/…?apikey=x">`), from the same
+//! address as the reader's own programs. Wrong keys of such requests are counted separately, so they lock out only one
+//! another. They are still counted: whoever guesses keys can write any header.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
 use crate::Client;
 
-/// Where a request may have its beginning.
+/// Where a request may originate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Site {
     /// A page of ours, or a program.
     Ours,
-    /// A page of somebody else, as far as can be told.
+    /// A page of another site, as far as can be told.
     Other,
 }
 
@@ -22,7 +22,7 @@ impl Site {
     pub(crate) fn of(headers: &HeaderMap, client: &Client) -> Self {
         let mut told = headers.get_all("sec-fetch-site").iter().peekable();
         if told.peek().is_some() {
-            // `none` is what a person typed or opened from a bookmark.
+            // `none` means that a person typed the address or opened a bookmark.
             return Self::ours_if(
                 told.all(|site| matches!(site.as_bytes(), b"same-origin" | b"none")),
             );
@@ -33,8 +33,8 @@ impl Site {
         if from.peek().is_some() {
             return Self::ours_if(from.all(|from| same_authority(from, &own)));
         }
-        // Browsers send `Sec-Fetch-Site` to https and to this machine alone, and a page can keep them from saying where
-        // they come from. But it cannot make them claim to be something else than a browser.
+        // Browsers send `Sec-Fetch-Site` only over https and to this machine, and a page can keep them from saying where
+        // they come from. But it cannot make them pose as anything other than a browser.
         let agent = headers.get(header::USER_AGENT);
         Self::ours_if(!agent.is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/")))
     }
@@ -44,7 +44,7 @@ impl Site {
     }
 }
 
-/// Whether two addresses have the same host and port. The scheme is left out: a proxy need not tell us theirs.
+/// Whether two addresses have the same host and port. The scheme is ignored: a proxy need not tell us the client's.
 fn same_authority(from: &HeaderValue, own: &str) -> bool {
     let Ok(from) = from.to_str() else {
         return false;
@@ -55,7 +55,7 @@ fn same_authority(from: &HeaderValue, own: &str) -> bool {
     }
 }
 
-/// Host and port of an address; the ports that everybody leaves out are left out.
+/// Host and port of an address, without the scheme's default port.
 fn authority(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;

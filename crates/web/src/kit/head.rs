@@ -1,4 +1,4 @@
-//! Heads of columns, and by which of them rows are ordered.
+//! Column heads, and which of them the rows are ordered by.
 
 use askama::Template;
 
@@ -7,7 +7,7 @@ use askama::Template;
 #[template(path = "kit/head.html")]
 pub struct ColumnHead {
     label: &'static str,
-    /// Where the rows are ordered by this column, or turned round.
+    /// The page with the rows ordered by this column, or in reverse.
     href: Option<String>,
     sorted: Option<Sorted>,
     number: bool,
@@ -16,9 +16,9 @@ pub struct ColumnHead {
 /// How rows are ordered by a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sorted {
-    /// The least first.
+    /// Smallest first.
     Ascending,
-    /// The most first.
+    /// Largest first.
     Descending,
 }
 
@@ -29,7 +29,7 @@ struct ColumnChoice<'a> {
 }
 
 impl ColumnHead {
-    /// A column that rows are not ordered by.
+    /// A column by which rows are not ordered.
     pub fn new(label: &'static str) -> Self {
         Self {
             label,
@@ -39,28 +39,28 @@ impl ColumnHead {
         }
     }
 
-    /// The same for a column of numbers, if it is one.
+    /// Says whether it is a column of numbers.
     #[must_use]
     pub fn number(mut self, number: bool) -> Self {
         self.number = number;
         self
     }
 
-    /// The same with the address at which rows are ordered by it.
+    /// Sets the address at which rows are ordered by it.
     #[must_use]
     pub fn leads_to(mut self, href: String) -> Self {
         self.href = Some(href);
         self
     }
 
-    /// The same where rows are ordered by it.
+    /// Says how rows are ordered by it, if they are.
     #[must_use]
     pub fn sorted(mut self, sorted: Option<Sorted>) -> Self {
         self.sorted = sorted;
         self
     }
 
-    /// The same as a link among others, for where a table has no heads.
+    /// The head as one link among others, for lists without table heads.
     pub fn choice(&self) -> String {
         let choice = ColumnChoice { head: self };
         choice.render().unwrap_or_default()
@@ -76,7 +76,7 @@ impl Sorted {
         }
     }
 
-    /// It points to where the most is.
+    /// Points towards the larger values.
     fn arrow(self) -> char {
         match self {
             Self::Ascending => '↑',

@@ -1,8 +1,8 @@
-//! Names like the one that was asked for.
+//! Names similar to the one that was asked for.
 
 use weir_config::edits;
 
-/// At most three names that differ little or hold what was asked for.
+/// At most three names that differ little from what was asked for, contain it or are contained in it.
 pub fn nearest(wanted: &str, names: Vec<String>) -> Vec<String> {
     let wanted = wanted.to_lowercase();
     let mut near: Vec<(usize, String)> = names
@@ -11,7 +11,7 @@ pub fn nearest(wanted: &str, names: Vec<String>) -> Vec<String> {
             let lower = name.to_lowercase();
             let holds = !wanted.is_empty() && (lower.contains(&wanted) || wanted.contains(&lower));
             let steps = if holds { 1 } else { edits(&wanted, &lower) };
-            // Fewer than for keys of the configuration: names are copied more often than typed.
+            // Stricter than for configuration keys: names are copied more often than typed.
             (steps <= 1 + wanted.chars().count() / 4).then_some((steps, name))
         })
         .collect();

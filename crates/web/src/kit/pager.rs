@@ -1,4 +1,4 @@
-//! What stands under a list that goes on: which part of it this is, and the way to the others.
+//! The line under a list with several pages: which part of it this is, and links to the others.
 
 use askama::Template;
 use weir_engine::words::grouped;
@@ -7,7 +7,7 @@ use weir_engine::words::grouped;
 #[derive(Clone, Debug, Template)]
 #[template(path = "kit/pager.html")]
 pub struct Pager {
-    /// What is listed, for those who hear the page.
+    /// What is listed, for screen readers.
     of: &'static str,
     says: String,
     steps: [PageStep; 2],
@@ -16,13 +16,13 @@ pub struct Pager {
 #[derive(Clone, Debug)]
 struct PageStep {
     label: &'static str,
-    /// None where there is nothing more in this direction.
+    /// `None` if there is nothing more in this direction.
     href: Option<String>,
     rel: Option<&'static str>,
 }
 
 impl Pager {
-    /// Pages that can be gone through in both directions.
+    /// A list that can be paged in both directions.
     pub fn new(
         of: &'static str,
         says: String,
@@ -41,7 +41,7 @@ impl Pager {
         Self { of, says, steps }
     }
 
-    /// A list that grows at its head: a page before this one would not stay what it is.
+    /// A list that grows at its head, so a link to the previous page would not stay right.
     pub fn newest_first(of: &'static str, newest: Option<String>, older: Option<String>) -> Self {
         let newest = PageStep {
             label: "Newest",

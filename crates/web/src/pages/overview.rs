@@ -53,7 +53,7 @@ pub(crate) async fn show(State(app): State<App>, visitor: Visitor) -> Response {
     visitor.show("Overview", &page)
 }
 
-/// The answer in words: trouble first, by name; then what answers; then what is not set up.
+/// The answer in words: fronts in trouble first, by name; then those that answer; then what is not set up.
 fn headline(states: &[(&str, CardState)]) -> String {
     let named = |wanted: &[CardState]| -> Vec<&str> {
         states

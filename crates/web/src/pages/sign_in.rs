@@ -1,7 +1,7 @@
-//! `/sign-in`: by key or by link; and the way out.
+//! `/sign-in`, by key or by link; and `/sign-out`.
 //!
 //! The link signs in by a plain GET: it is printed on a terminal and opened once, and a page with one more button
-//! would help nobody. What must not use it up is a browser that fetches ahead of its user, so those are put off.
+//! would help nobody. A browser that fetches it ahead of its user must not use it up, so prefetches are turned away.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::{
     visitor::SessionId,
 };
 
-/// What must not stand bare in a query value.
+/// What must be encoded in a query value.
 const VALUE: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -35,7 +35,7 @@ const VALUE: &AsciiSet = &CONTROLS
     .add(b'>')
     .add(b'=')
     .add(b'?');
-/// A key is a line, not a text.
+/// Maximum size of the form: a key is one line.
 const FORM: usize = 16 * 1024;
 
 #[derive(Template)]
@@ -47,7 +47,7 @@ struct SignInPage<'a> {
     until: Option<Shown>,
 }
 
-/// What the address may hold.
+/// What the address can hold.
 #[derive(Debug, Deserialize)]
 pub(crate) struct SignInQuery {
     link: Option<String>,
@@ -63,8 +63,8 @@ enum WhyAgain {
     Throttled(jiff::Timestamp),
 }
 
-/// Where a stranger is sent who opened a page: back there after signing in, unless it was no GET or the address
-/// holds a key.
+/// Where a stranger who opened a page is sent. After signing in they come back to the page, unless the request was not a
+/// GET or its address holds a key.
 pub(crate) fn path_back_to(request: &Request) -> String {
     let target = request
         .uri()
@@ -142,7 +142,7 @@ pub(crate) async fn submit(
     let asked = field(&form, "next").unwrap_or_default();
     let next = local(&asked).unwrap_or("/");
     let key = field(&form, "key").unwrap_or_default();
-    // The form's token says that the page was ours.
+    // The form's token proves that the page was ours.
     match keeper.key(key.trim(), &visitor.client, Site::Ours) {
         Ok(()) => {
             let token = keeper
@@ -196,7 +196,7 @@ fn page(app: &App, visitor: &Visitor, next: &str, again: Option<WhyAgain>) -> Re
         Some(WhyAgain::WrongLink) => (
             StatusCode::FORBIDDEN,
             Some(
-                "That link was used already, or a newer one has replaced it. Run `weir sign-in` for a new one.",
+                "That link has already been used or replaced by a newer one. Run `weir sign-in` for a new one.",
             ),
             None,
         ),

@@ -1,4 +1,4 @@
-//! Light or dark: as the system has it unless a cookie says otherwise.
+//! Light or dark: as the system is set unless a cookie says otherwise.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) struct ThemeForm {
     next: String,
 }
 
-/// The theme the visitor chose, if any; anything else in the cookie is not believed.
+/// The theme the visitor chose, if any; any other value of the cookie is ignored.
 pub(crate) fn chosen(headers: &HeaderMap) -> Option<&'static str> {
     match cookie::read(headers, cookie::THEME)? {
         "light" => Some("light"),

@@ -2,7 +2,7 @@
 
 use jiff::{Timestamp, tz::TimeZone};
 
-/// To the second, as throttling is a matter of seconds: `14:32:08`.
+/// To the second, because throttling is a matter of seconds: `14:32:08`.
 pub(crate) fn clock(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
 }

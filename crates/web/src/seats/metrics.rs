@@ -42,7 +42,7 @@ impl Collector for EndedSeats {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut family = encoder.encode_descriptor(
             self.name,
-            "Connections ended or turned away because others asked for their place",
+            "Connections ended or turned away because places were needed",
             None,
             ConstCounter::<u64>::TYPE,
         )?;

@@ -9,30 +9,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::Household;
 
-/// Times that a connection moved on since the table last looked at it; one more look is what each request pays for at
-/// most. It bounds how long the lock is held where all have.
+/// How many places one search queues again because their client has sent a request in the meantime. It limits how long
+/// the lock is held if all of them have.
 const LOOKS: usize = 64;
-/// Without a configured share, an address holds this part of the places…
+/// Without a configured share, an address holds one place in this many…
 const SHARE: usize = 16;
 /// …and at least as many as a browser opens.
 const LEAST_SHARE: usize = 8;
-/// This part of the places is kept from strangers.
+/// One place in this many is kept from strangers.
 const RESERVE: usize = 8;
 
 /// How many places there are, and how they are shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seating {
-    /// All of them.
+    /// All places.
     pub places: usize,
-    /// Those that one address may hold.
+    /// Places that one address may hold.
     pub share: usize,
-    /// Those that strangers cannot take.
+    /// Places that strangers cannot take.
     pub reserve: usize,
 }
 
 impl Seating {
-    /// So many places, of which an address holds `share`, by default a sixteenth. An eighth is kept for this machine
-    /// and for proxies.
+    /// This many places, of which an address may hold `share`, by default a sixteenth. An eighth is kept for this
+    /// machine and for proxies.
     pub fn new(places: usize, share: Option<NonZeroU32>) -> Self {
         let usual = (places / SHARE).max(LEAST_SHARE);
         let share = share.map_or(usual, |share| share.get() as usize);
@@ -75,7 +75,7 @@ pub enum Leaves {
     Share,
     /// All places were taken, and another address asked for one.
     Room,
-    /// It came when nobody could be ended for it.
+    /// It came when no other connection could be ended for it.
     TurnedAway,
 }
 
@@ -100,7 +100,7 @@ pub(super) struct SeatKey {
     turn: u64,
 }
 
-/// A connection that went, by what ends it.
+/// A connection that has to go: what ends it, and why it goes.
 type Leaver<E> = (Option<E>, Leaves);
 
 /// The places. `E` is what ends a connection.
@@ -110,7 +110,7 @@ pub(super) struct SeatTable<E> {
     free: Vec<usize>,
     turns: u64,
     holders: HashMap<Holder, Holding>,
-    /// Holders of whom one waits, strangers and own: first to go last.
+    /// Strangers and own holders with a connection that waits; the first to go is last.
     ranks: [BTreeSet<Rank>; 2],
     taken: [usize; 2],
 }
@@ -118,9 +118,9 @@ pub(super) struct SeatTable<E> {
 struct SeatPlace<E> {
     turn: u64,
     holder: Holder,
-    /// Written without the lock whenever the client has asked.
+    /// Written without the lock whenever the client has sent a request.
     since: Arc<AtomicU64>,
-    /// Under which time it stands among those that wait; not later than `since`.
+    /// The time under which it is queued among those that wait; not later than `since`.
     queued: Option<u64>,
     end: Option<E>,
 }
@@ -129,9 +129,9 @@ struct SeatPlace<E> {
 #[derive(Default)]
 struct Holding {
     places: usize,
-    /// Places whose client has the next move: since when, whose turn it is there, and which.
+    /// Places whose client has the next move: since when, which turn of the place, and which place.
     waiting: BTreeSet<(u64, u64, usize)>,
-    /// Where the holder stands in `ranks`.
+    /// The holder's entry in `ranks`.
     rank: Option<Rank>,
 }
 
@@ -151,7 +151,7 @@ impl<E> SeatTable<E> {
         }
     }
 
-    /// Takes a place for a connection that waits since `since`; says who goes for it.
+    /// Takes a place for a connection that has waited since `since`; returns which connection goes for it, if any.
     pub(super) fn take(
         &mut self,
         holder: Holder,
@@ -184,7 +184,7 @@ impl<E> SeatTable<E> {
         Ok((key, leaver))
     }
 
-    /// Notes what ends a connection; gives it back if the connection has lost its place already.
+    /// Notes what ends a connection; returns it if the connection has already lost its place.
     pub(super) fn ended_by(&mut self, key: SeatKey, end: E) -> Option<E> {
         match self.at(key) {
             Some(place) => {
@@ -195,14 +195,14 @@ impl<E> SeatTable<E> {
         }
     }
 
-    /// The client has the next move, since the time that stands in its cell.
+    /// The next move is the client's, since the time in its `since`.
     pub(super) fn wait(&mut self, key: SeatKey) {
         if self.at(key).is_some() {
             self.queue(key.place);
         }
     }
 
-    /// We have the next move.
+    /// The next move is ours.
     pub(super) fn work(&mut self, key: SeatKey) {
         if self.at(key).is_some() {
             self.unqueue(key.place);
@@ -221,7 +221,7 @@ impl<E> SeatTable<E> {
         place.filter(|place| place.turn == key.turn)
     }
 
-    /// Who gives up a place for a newcomer, if there is none left for it.
+    /// Which place is given up for a newcomer, if none is free for it.
     fn who_goes(&mut self, newcomer: Holder) -> Result<Option<(usize, Leaves)>, Leaves> {
         let held = self.holders.get(&newcomer).map_or(0, |held| held.places);
         let (goes, why) = if !newcomer.is_own() && held >= self.seating.share {
@@ -234,8 +234,8 @@ impl<E> SeatTable<E> {
         goes.map_or(Err(Leaves::TurnedAway), |place| Ok(Some((place, why))))
     }
 
-    /// Which of the two give up a place for a newcomer; none while there are free ones. Strangers never hold the
-    /// reserve; beyond it, the others hold only what is free.
+    /// Whether own holders (true) or strangers (false) give up a place for a newcomer; `None` while places are free.
+    /// Strangers never hold the reserve; beyond the reserve, own holders get only places that are free.
     fn crowded(&self, newcomer_own: bool) -> Option<bool> {
         let Seating {
             places, reserve, ..
@@ -250,7 +250,7 @@ impl<E> SeatTable<E> {
         }
     }
 
-    /// The place of a holder whose client waits longest.
+    /// The place of this holder whose client has waited longest.
     fn longest_of(&mut self, holder: Holder) -> Option<usize> {
         for _ in 0..LOOKS {
             let place = self.first_waiting(holder)?;
@@ -261,7 +261,7 @@ impl<E> SeatTable<E> {
         self.first_waiting(holder)
     }
 
-    /// The same among all strangers, or all others; of the holders, the one with the most places.
+    /// The same among all strangers or all own holders, at the holder with the most places.
     fn longest_among(&mut self, own: bool) -> Option<usize> {
         for _ in 0..LOOKS {
             let &(_, _, holder) = self.ranks[usize::from(own)].last()?;
@@ -279,7 +279,7 @@ impl<E> SeatTable<E> {
         Some(*place)
     }
 
-    /// Whether a client has asked since its place was queued; it is queued anew then.
+    /// Whether a client has sent a request since its place was queued; if so, it is queued again.
     fn moved_on(&mut self, place: usize) -> bool {
         let moved = self.places[place]
             .as_ref()

@@ -1,4 +1,4 @@
-//! One connection: HTTP/1.1 with bounds on head, body and silence. [`Watch`] knows what it is doing.
+//! One connection: HTTP/1.1 with limits on head, body and silence. [`Watch`] knows what it is doing.
 
 use std::{io, net::SocketAddr, sync::Arc};
 
@@ -35,11 +35,11 @@ pub(super) struct Service {
     rules: Arc<ListenerRules>,
     router: Router,
     seats: Seats,
-    /// When the seats' time began.
+    /// The zero of the seats' clock.
     began: Instant,
     connections: Connections,
     shutdown: CancellationToken,
-    /// Whether a connection may ask more than once.
+    /// Whether a connection may send more than one request.
     keep: bool,
 }
 
@@ -61,7 +61,7 @@ impl Service {
         }
     }
 
-    /// The same for connections that may ask once.
+    /// The same for connections that may send only one request.
     pub(super) fn once(self) -> Self {
         Self {
             keep: false,
@@ -69,7 +69,8 @@ impl Service {
         }
     }
 
-    /// Serves one connection to its end in a task of its own, if there is a place for it. `read` was read of it already.
+    /// Serves one connection to its end in a task of its own, if there is a place for it. `read` has already been read
+    /// from it.
     pub(super) fn welcome(
         &self,
         tasks: &mut JoinSet<()>,
@@ -87,7 +88,7 @@ impl Service {
     }
 
     async fn serve(self, read: Vec<u8>, stream: TcpStream, peer: SocketAddr, seat: Seat) {
-        // Answers are small and are not to wait for more.
+        // Answers are small and must not wait for more data.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::trace!(%error, "cannot set TCP_NODELAY");
         }
@@ -131,7 +132,7 @@ impl Service {
                 }
                 () = self.shutdown.cancelled(), if !stopping => {
                     stopping = true;
-                    // A head that has begun to arrive is not a request yet, and would hold up the end.
+                    // A head that has only begun to arrive is not yet a request, and would hold up the shutdown.
                     connection.as_mut().graceful_shutdown();
                     if watch.silent() {
                         return;
@@ -160,9 +161,9 @@ impl Service {
     }
 }
 
-/// A target in absolute form names the host, whatever the header `Host` says (RFC 9112, section 3.2.2). It becomes that
-/// header, so that routes, links and the judgement of names see one form alone: a rule that looked at the header while
-/// the target names another host could be walked around.
+/// A target in absolute form names the host, whatever the header `Host` says (RFC 9112, section 3.2.2). It is moved into
+/// that header, so that routes, links and the check of host names see only one form: a rule that looked at the header
+/// while the target names another host could be bypassed.
 fn take_absolute_form<B>(request: &mut Request<B>) {
     let Some(authority) = request.uri().authority() else {
         return;

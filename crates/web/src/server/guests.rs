@@ -1,5 +1,5 @@
-//! Connections that a listener of a front took in and that ask for something of ours, such as `/stats` on the port of
-//! the tracker. Each may ask once; the next question begins where that listener reads again.
+//! Connections that a front's listener accepted and that ask for something of ours, such as `/stats` on the tracker's
+//! port. Each may send one request; the next one goes to that listener again.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -10,17 +10,17 @@ use tokio_util::sync::CancellationToken;
 use super::{ListenerEnd, connection::Service, finish};
 use crate::App;
 
-/// Guests that are served at once.
+/// Guests served at the same time.
 pub(crate) const AT_ONCE: usize = 64;
 
-/// A connection that another listener took in.
+/// A connection that another listener accepted.
 #[derive(Debug)]
 pub struct Guest {
-    /// The connection, not blocking.
+    /// The connection, in non-blocking mode.
     pub stream: std::net::TcpStream,
-    /// What was read of it.
+    /// What has already been read from it.
     pub read: Vec<u8>,
-    /// Where it comes from.
+    /// The address it comes from.
     pub peer: SocketAddr,
 }
 

@@ -1,8 +1,8 @@
-//! What a connection is doing, and until when: it sees bytes arrive and go, and requests begin and end.
+//! What a connection is doing, and for how long it may: this sees bytes arrive and leave, and requests begin and end.
 //!
 //! hyper's own header time-out also runs while a kept-alive connection is idle, so it cannot tell a slow client from a
 //! quiet one. This can, and it tells the connection's [`Seat`] whose move it is: a client that has not sent its whole
-//! request, or does not take its answer, may have to go when others ask.
+//! request, or does not take its answer, may have to go when others need the place.
 
 use std::{
     io,
@@ -27,13 +27,13 @@ use crate::{rules::ListenerRules, seats::Seat};
 enum Phase {
     /// A head is expected or has begun to arrive.
     Head,
-    /// The head is there, and the body is not all there.
+    /// The head has arrived, but not all of the body.
     Body,
     /// A whole request is being answered.
     Busy,
-    /// An answer is being given; `stuck` if the client does not take it.
+    /// An answer is being sent; `stuck` if the client does not take it.
     Answer { stuck: bool },
-    /// The last answer was made and perhaps still goes out; nothing has come since.
+    /// The last answer is complete, though perhaps still being sent; nothing has arrived since.
     Idle,
 }
 
@@ -42,16 +42,16 @@ pub(super) struct Watch {
     state: Mutex<WatchState>,
     changed: Notify,
     seat: Seat,
-    /// When the seats' time began.
+    /// The zero of the seats' clock.
     began: Instant,
 }
 
 struct WatchState {
     phase: Phase,
     since: Instant,
-    /// The next request has begun to arrive while the answer was given.
+    /// The next request began to arrive while the answer was being sent.
     ahead: bool,
-    /// The client has shown who it is.
+    /// The client is signed in.
     proven: bool,
 }
 
@@ -76,7 +76,7 @@ impl Watch {
         self.changed.notified().await;
     }
 
-    /// A head has arrived. Until its body has, too, the next move is still the client's.
+    /// A head has arrived. Until its body has too, the next move is still the client's.
     pub(super) fn head_is_there(&self, body: &Incoming) {
         let mut state = self.state.lock();
         if body.is_end_stream() {
@@ -95,14 +95,14 @@ impl Watch {
         }
     }
 
-    /// The answer is made, and goes out from now on.
+    /// The answer has begun, and is sent from now on.
     pub(super) fn answers(&self) {
         let mut state = self.state.lock();
         self.set(&mut state, Phase::Answer { stuck: false });
         self.seat.works();
     }
 
-    /// All of the answer is made.
+    /// The answer is complete.
     fn answered(&self) {
         let mut state = self.state.lock();
         let ahead = std::mem::take(&mut state.ahead);
@@ -110,7 +110,7 @@ impl Watch {
         self.seat.waits(millis(self.began));
     }
 
-    /// Bytes came in: after silence they begin a head.
+    /// Bytes arrived: after a silence they begin a head.
     fn bytes(&self) {
         let mut state = self.state.lock();
         match state.phase {
@@ -120,7 +120,8 @@ impl Watch {
         }
     }
 
-    /// An answer goes out, or does not: a client that takes it slowly is not idle, one that does not take it at all is.
+    /// Part of an answer was sent, or could not be: a client that takes it slowly is not idle, one that does not take it
+    /// at all is.
     fn wrote(&self, progress: bool) {
         let mut state = self.state.lock();
         match state.phase {
@@ -155,8 +156,8 @@ impl Watch {
         self.state.lock().phase == Phase::Head
     }
 
-    /// When the connection is closed if nothing changes. What a body of a client that has shown who it is may take, and
-    /// an answer, is bounded with the request.
+    /// When the connection is closed if nothing changes. The body of a client that is signed in, and an answer, are
+    /// limited by the time-out of the whole request instead.
     pub(super) fn limit(&self, rules: &ListenerRules) -> Option<Instant> {
         let state = self.state.lock();
         let limit = match state.phase {
@@ -169,7 +170,7 @@ impl Watch {
     }
 }
 
-/// Comes with each request: lets its body take the time of the whole request, once its sender has shown who it is.
+/// Comes with each request: lets its body take the time of the whole request, once its sender is known to be signed in.
 #[derive(Clone)]
 pub(crate) struct Patience(Weak<Watch>);
 
@@ -178,7 +179,7 @@ impl Patience {
         Self(Arc::downgrade(watch))
     }
 
-    /// Grants it to this connection: whoever is signed in once may send its next body in its own time, too.
+    /// Grants it to this connection: a client that was signed in once may also take its time over its next body.
     pub(crate) fn grant(&self) {
         if let Some(watch) = self.0.upgrade() {
             watch.state.lock().proven = true;
@@ -223,7 +224,7 @@ impl HttpBody for Arriving {
     }
 }
 
-/// Kept by the body of an answer: tells when all of it has left.
+/// Held by the body of an answer: tells when all of it has been handed over.
 pub(super) struct Leaving(Arc<Watch>);
 
 impl Leaving {
@@ -238,7 +239,7 @@ impl Drop for Leaving {
     }
 }
 
-/// A socket that tells its watch when bytes arrive and go.
+/// A socket that tells its watch when bytes arrive and leave.
 pub(super) struct WatchedStream<S> {
     stream: S,
     watch: Arc<Watch>,
