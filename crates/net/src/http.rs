@@ -96,25 +96,6 @@ impl Response {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
-
-    /// Whether this answer means that we ask too often.
-    pub fn overload(&self) -> Option<Overload> {
-        overload(self.status, self.retry_after)
-    }
-}
-
-/// The upstream says that we ask too often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overload {
-    /// How long to leave it alone, if it said so.
-    pub retry_after: Option<Duration>,
-}
-
-/// Whether an answer means "leave me alone": 429 always does, 503 only with `Retry-After`, because any server whose
-/// back end is down answers 503. One rule for all fronts.
-pub fn overload(status: u16, retry_after: Option<Duration>) -> Option<Overload> {
-    let asked_to = status == 429 || (status == 503 && retry_after.is_some());
-    asked_to.then_some(Overload { retry_after })
 }
 
 /// Limits on connections.
@@ -141,29 +122,6 @@ impl Default for Limits {
             // Most servers close after 60 to 75 s; closing a little earlier avoids requests on a dying connection.
             idle_time: Duration::from_secs(55),
             head: 64 << 10,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn overload_is_429_or_503_with_a_time() {
-        let second = Some(Duration::from_secs(1));
-        for (status, retry_after, expected) in [
-            (429, None, true),
-            (429, second, true),
-            (503, second, true),
-            (503, None, false),
-            (500, second, false),
-            (200, second, false),
-            (404, None, false),
-        ] {
-            let overload = overload(status, retry_after);
-            let wanted = expected.then_some(Overload { retry_after });
-            assert_eq!(overload, wanted, "{status} {retry_after:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
-use weir_net::http::{Client, Limits, Overload, Request, Roots};
+use weir_net::http::{Client, Limits, Request, Roots};
 use weir_net::{Error, Family};
 use weir_testkit::memory::Network;
 
@@ -170,12 +170,13 @@ async fn retry_after_is_read_against_the_given_clock() {
     let limits = Limits::default();
     let client = Client::with_clock(network.ground(), Roots::System, limits, clock);
     let client = client.expect("a client");
-    for seconds in [Some(120), Some(60), None] {
+    for (status, seconds) in [(429, Some(120)), (503, Some(60)), (503, None)] {
         let response = get(&client, "http://192.0.2.1/").await.expect("an answer");
         let retry_after = seconds.map(Duration::from_secs);
-        assert_eq!(response.retry_after, retry_after);
-        let overload = retry_after.map(|_| Overload { retry_after });
-        assert_eq!(response.overload(), overload);
+        assert_eq!(
+            (response.status, response.retry_after),
+            (status, retry_after)
+        );
     }
 }
 
