@@ -116,8 +116,8 @@ pub enum Row {
     Field(About),
     /// A section inside this one.
     Section(&'static Table),
-    /// A list whose entries have the keys of this table.
-    List(&'static Table),
+    /// A list: its documentation, and the table with the keys of its entries.
+    List(&'static str, &'static Table),
 }
 
 impl Row {
@@ -125,7 +125,7 @@ impl Row {
     pub fn key(&self) -> &'static str {
         match self {
             Self::Field(about) => about.key,
-            Self::Section(table) | Self::List(table) => table.key,
+            Self::Section(table) | Self::List(_, table) => table.key,
         }
     }
 }

@@ -120,7 +120,7 @@ impl VariableNames {
                     names.paths.insert(second.to_owned(), path.to_owned());
                 }
             }
-            Row::Section(_) | Row::List(_) => names.files_only.push(variable(path)),
+            Row::Section(_) | Row::List(..) => names.files_only.push(variable(path)),
         });
         names
     }

@@ -1,4 +1,4 @@
-//! Macros for sections and choices, so that each key is written only once.
+//! Macros for sections, entries of lists and choices, so that each key is written only once.
 
 /// Defines a section's struct, with one field per key: name, type, default and documentation in one place.
 ///
@@ -59,7 +59,7 @@ macro_rules! section {
                     $($crate::Field::<$type>::new(stringify!($field), $default, concat!($($doc),+))
                         .at_start($crate::is_at_start!($($at)?))$(.variable($variable))?.row(),)*
                     $($($crate::Row::Section(<$inner_type as $crate::Section>::TABLE),)+)?
-                    $($($crate::Row::List(<$item as $crate::Item>::TABLE),)+)?
+                    $($($crate::Row::List(concat!($($list_doc),+), <$item as $crate::Item>::TABLE),)+)?
                 ],
                 gone: &[$($((stringify!($old), $advice),)+)?],
             };
@@ -85,6 +85,97 @@ macro_rules! section {
         impl Default for $name {
             fn default() -> Self {
                 $crate::defaults()
+            }
+        }
+    };
+}
+
+/// Defines the struct of a list's entries, with one field per key as in [`section!`](crate::section).
+///
+/// `needed` keys have no default; an entry without one of them is left out after the mistake. For a `settled` key,
+/// `null` leaves it to the expression, which can use all other keys. `then` checks keys against each other by
+/// their names; a needed key is an `Option` there, so that the mistakes of an entry are reported at once.
+///
+/// ```
+/// use std::time::Duration;
+/// use weir_config::{check, item};
+///
+/// item! {
+///     /// A printer.
+///     pub struct Printer in "printers" {
+///         needed {
+///             /// Where it stands.
+///             room: String, check |room| check::path_word(room);
+///         }
+///         settled {
+///             /// What it is called; null for its room.
+///             name: String = format!("printer in {room}");
+///         }
+///         /// How long it may stay silent.
+///         silence: Duration = "5m", check check::some_time;
+///     }
+///     then |fields| {
+///         if name.is_some() && name == room {
+///             fields.refuse("name", "choose another name than the room's");
+///         }
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! item {
+    (
+        $(#[doc = $about:literal])+
+        $vis:vis struct $name:ident in $key:literal {
+            needed { $($(#[doc = $need_doc:literal])+ $need:ident: $need_type:ty $(, check $need_check:expr)?;)+ }
+            $(settled { $($(#[doc = $settled_doc:literal])+ $settled:ident: $settled_type:ty = $usual:expr
+                $(, check $settled_check:expr)?;)+ })?
+            $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:literal $(, check $check:expr)?;)*
+        }
+        $(then |$fields:ident| $then:block)?
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq)]
+        $vis struct $name {
+            $($(#[doc = $need_doc])+ pub $need: $need_type,)+
+            $($($(#[doc = $settled_doc])+ pub $settled: $settled_type,)+)?
+            $($(#[doc = $doc])+ pub $field: $type,)*
+        }
+
+        impl $crate::Item for $name {
+            const TABLE: &'static $crate::Table = &$crate::Table {
+                key: $key,
+                doc: concat!($($about),+),
+                at_start: false,
+                rows: &[
+                    $($crate::Field::<$need_type>::needed(stringify!($need), concat!($($need_doc),+)).row(),)+
+                    $($($crate::Field::<Option<$settled_type>>::new(
+                        stringify!($settled), "null", concat!($($settled_doc),+)).row(),)+)?
+                    $($crate::Field::<$type>::new(stringify!($field), $default, concat!($($doc),+)).row(),)*
+                ],
+                gone: &[],
+            };
+
+            fn read(all: &mut $crate::Fields<'_>) -> Option<Self> {
+                $(let $need = all.need(
+                    &$crate::Field::<$need_type>::needed(stringify!($need), "")$(.check($need_check))?,
+                );)+
+                $($(let $settled = all.get(
+                    &$crate::Field::<Option<$settled_type>>::new(stringify!($settled), "null", "")
+                        $(.check($settled_check))?,
+                );)+)?
+                $(let $field = all.get(
+                    &$crate::Field::<$type>::new(stringify!($field), $default, "")$(.check($check))?,
+                );)*
+                $({
+                    let $fields = &mut *all;
+                    $then
+                })?
+                $(let $need = $need?;)+
+                $($(
+                    let $settled = $settled.unwrap_or_else(|| $usual);
+                    all.settle(stringify!($settled), &$settled);
+                )+)?
+                Some(Self { $($need,)+ $($($settled,)+)? $($field,)* })
             }
         }
     };

@@ -33,13 +33,13 @@ fn section(out: &mut String, indent: usize, table: &Table) {
             }
             Row::Section(inner) => {
                 out.push('\n');
-                paragraph(out, indent, &whole(inner));
+                paragraph(out, indent, &whole(inner.doc, inner));
                 let _ = writeln!(out, "{pad}{}:", inner.key);
                 section(out, indent + 1, inner);
             }
-            Row::List(inner) => {
+            Row::List(doc, inner) => {
                 out.push('\n');
-                paragraph(out, indent, &whole(inner));
+                paragraph(out, indent, &whole(doc, inner));
                 entry(out, indent, inner);
                 let _ = writeln!(out, "{pad}#{}: []", inner.key);
             }
@@ -48,13 +48,13 @@ fn section(out: &mut String, indent: usize, table: &Table) {
 }
 
 /// The documentation of a section or list. If all of it is read at start, its keys do not repeat that.
-fn whole(table: &Table) -> String {
+fn whole(doc: &str, table: &Table) -> String {
     let when = if table.at_start {
         " All of it is read at start."
     } else {
         ""
     };
-    format!("{}{when}", table.doc)
+    format!("{doc}{when}")
 }
 
 /// The keys of a list's entries, as text, because lists are empty by default.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use weir_config::{
-    Field, Fields, FileFormat, Item, Layers, Mistakes, Report, Row, Section, Table, defaults, read,
+    Field, Fields, FileFormat, Layers, Mistakes, Report, Row, Section, Table, defaults, item, read,
     read_text, sample, section, to_table,
 };
 
@@ -79,26 +79,13 @@ section! {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
-struct Book {
-    title: String,
-}
-
-const TITLE: Field<String> = Field::needed("title", "What it is called.");
-
-impl Item for Book {
-    const TABLE: &'static Table = &Table {
-        key: "books",
-        doc: "Books.",
-        at_start: false,
-        rows: &[TITLE.row()],
-        gone: &[],
-    };
-
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        Some(Self {
-            title: fields.need(&TITLE)?,
-        })
+item! {
+    /// A book.
+    struct Book in "books" {
+        needed {
+            /// What it is called.
+            title: String;
+        }
     }
 }
 
@@ -249,4 +236,85 @@ fn sample_and_explanation_say_what_is_read_at_start() {
         says("door") && says("cellar.depth") && !says("name"),
         "{table}"
     );
+}
+
+section! {
+    /// A hall.
+    struct Hall in "" {}
+    lists |fields| {
+        /// The ways in.
+        doors: Vec<Door> = fields.list();
+    }
+}
+
+item! {
+    /// A door.
+    struct Door in "doors" {
+        needed {
+            /// How wide.
+            width: u32, check |width| if *width == 0 { Err("1 or more") } else { Ok(()) };
+        }
+        settled {
+            /// How tall; null for twice the width.
+            height: u32 = width * 2;
+        }
+        /// Whether it can be locked.
+        lock: bool = "false";
+        /// Whether it has a key.
+        key: bool = "false";
+    }
+    then |fields| {
+        if key && !lock {
+            fields.refuse("key", "write lock too");
+        }
+    }
+}
+
+fn hall(text: &str) -> (Hall, Report) {
+    let mut mistakes = Mistakes::default();
+    let tree = read_text(text, FileFormat::Yaml, "hall.yaml", &mut mistakes);
+    read(tree, &Layers::new(Hall::TABLE))
+}
+
+#[test]
+fn a_settled_key_of_an_entry_follows_from_the_others_unless_it_is_written() {
+    let (hall, report) = hall("doors: [{ width: 3 }, { width: 3, height: 5, lock: true }]");
+    assert!(report.mistakes.is_empty());
+    let door = |height, lock| Door {
+        width: 3,
+        height,
+        lock,
+        key: false,
+    };
+    assert_eq!(hall.doors, [door(6, false), door(5, true)]);
+    let shown = report.resolved.iter().map(|row| (&*row.path, &*row.shown));
+    let shown: Vec<(&str, &str)> = shown.collect();
+    assert!(shown.contains(&("doors[0].height", "6")), "{shown:?}");
+}
+
+#[test]
+fn all_mistakes_of_an_entry_are_reported_even_if_a_needed_key_is_missing() {
+    let (hall, report) = hall("doors: [{ key: true }, { width: 0 }]");
+    assert_eq!(hall.doors, []);
+    let told = report.mistakes.or(()).expect_err("mistakes").to_string();
+    let lines: Vec<&str> = told.lines().collect();
+    let expected = [
+        "hall.yaml:1:9: doors[0].width: this key is required; write a whole number from 0 to 4294967295",
+        "hall.yaml:1:16: doors[0].key: write lock too",
+        "hall.yaml:1:33: doors[1].width: write 1 or more, not 0",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn the_sample_has_the_documentation_of_a_list_and_of_the_keys_of_its_entries() {
+    let sample = sample(Hall::TABLE);
+    for line in [
+        "# The ways in.\n",
+        "# - width (required): How wide.\n",
+        "# - height (default null): How tall; null for twice the width.\n",
+        "# - lock (default false): Whether it can be locked.\n",
+    ] {
+        assert!(sample.contains(line), "{sample}");
+    }
 }

@@ -101,15 +101,15 @@ pub(crate) fn quota(config: &Config, indexer: &IndexerEntry, now: Moment) -> Quo
             .unwrap_or(config.min_request_interval),
         in_flight: config.indexer_calls.get(),
         query: Windows {
-            minute: limit(indexer.limits.per_minute),
-            hour: limit(indexer.limits.per_hour),
-            day: limit(indexer.limits.per_day),
+            minute: limit(indexer.per_minute),
+            hour: limit(indexer.per_hour),
+            day: limit(indexer.per_day),
             day_reset,
         },
         grab: Windows {
             minute: None,
-            hour: limit(indexer.limits.grabs_per_hour),
-            day: limit(indexer.limits.grabs_per_day),
+            hour: limit(indexer.grabs_per_hour),
+            day: limit(indexer.grabs_per_day),
             day_reset,
         },
     }

@@ -39,12 +39,9 @@ async fn queries_and_downloads_have_budgets_of_their_own() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
     let mut config = quick(&indexers);
-    config.indexers[0].limits = entries::IndexerLimits {
-        // Caps count with the queries.
-        per_day: limit(2),
-        grabs_per_day: limit(1),
-        ..entries::IndexerLimits::default()
-    };
+    // Caps count with the queries.
+    config.indexers[0].per_day = limit(2);
+    config.indexers[0].grabs_per_day = limit(1);
     let world = World::new(network.ground(), &config);
     let reply = world.get("/torznab/api?t=search").await;
     assert_eq!(reply.titles().len(), 3);
@@ -73,7 +70,7 @@ async fn downloads_have_an_hour_of_their_own() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
     let mut config = quick(&indexers);
-    config.indexers[0].limits.grabs_per_hour = limit(1);
+    config.indexers[0].grabs_per_hour = limit(1);
     let world = World::new(network.ground(), &config);
     let links = world.get("/torznab/api?t=search").await.links();
     let path = |link: &String| link.replace("http://weir:7070", "");
@@ -107,7 +104,7 @@ async fn caps_count_but_do_not_start_the_spacing() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
     let mut config = named(&indexers);
-    config.indexers[0].limits.per_hour = limit(10);
+    config.indexers[0].per_hour = limit(10);
     let world = World::new(network.ground(), &config);
     let reply = world.get("/torznab/api?t=search").await;
     assert_eq!((reply.status, reply.took), (200, Duration::ZERO));
@@ -121,11 +118,11 @@ async fn a_minute_an_hour_and_a_day_have_their_limits() {
         let network = Network::new();
         let indexers = crowd(&network, 1).await;
         let mut config = quick(&indexers);
-        let limits = &mut config.indexers[0].limits;
+        let indexer = &mut config.indexers[0];
         match window {
-            "minute" => limits.per_minute = limit(3),
-            "hour" => limits.per_hour = limit(3),
-            _ => limits.per_day = limit(3),
+            "minute" => indexer.per_minute = limit(3),
+            "hour" => indexer.per_hour = limit(3),
+            _ => indexer.per_day = limit(3),
         }
         let world = World::new(network.ground(), &config);
         world.get("/torznab/api?t=caps").await;
@@ -154,7 +151,7 @@ async fn the_days_of_an_indexer_begin_at_its_hour() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
     let mut config = quick(&indexers);
-    config.indexers[0].limits.per_day = limit(2);
+    config.indexers[0].per_day = limit(2);
     config.indexers[0].reset_hour = Some(3);
     // It is midnight.
     let world = World::new(network.ground(), &config);
@@ -207,7 +204,7 @@ async fn a_limit_of_ones_own_comes_before_what_an_indexer_tells() {
         grabs: (0, 5),
     });
     let mut config = quick(&indexers);
-    config.indexers[0].limits.per_day = limit(500);
+    config.indexers[0].per_day = limit(500);
     let world = World::new(network.ground(), &config);
     assert_eq!(
         (world.search("one").await, world.search("two").await),
@@ -287,7 +284,7 @@ async fn a_restart_in_the_middle_of_a_day_keeps_the_count() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
     let mut config = quick(&indexers);
-    config.indexers[0].limits.per_day = limit(4);
+    config.indexers[0].per_day = limit(4);
     let world = World::new(network.ground(), &config);
     assert_eq!(world.search("one").await, 200);
     world.until(HOUR).await;

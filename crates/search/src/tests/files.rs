@@ -62,7 +62,7 @@ async fn a_refused_download_costs_nothing_and_what_was_said_of_files_outlives_a_
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
     let mut config = named(&indexers);
-    config.indexers[0].limits.grabs_per_day = std::num::NonZeroU32::new(5);
+    config.indexers[0].grabs_per_day = std::num::NonZeroU32::new(5);
     let world = World::new(network.ground(), &config);
     let links = world.get("/torznab/api?t=search").await.links();
     indexers[0].set_files(Files::Error(501, "Download limit reached".into()));
@@ -188,7 +188,7 @@ async fn who_can_give_the_file_comes_first() {
     let mut config = named(&indexers);
     config.min_request_interval = Duration::ZERO;
     config.indexers[0].priority = 1;
-    config.indexers[0].limits.grabs_per_day = std::num::NonZeroU32::new(1);
+    config.indexers[0].grabs_per_day = std::num::NonZeroU32::new(1);
     let world = World::new(network.ground(), &config);
     let feed = "/torznab/api?t=search";
     let links = world.get(feed).await.links();
@@ -205,7 +205,7 @@ async fn a_redirect_is_a_download_of_the_indexers_budget() {
     let indexers = crowd(&network, 1).await;
     let mut config = named(&indexers);
     config.indexers[0].download = entries::Download::Redirect;
-    config.indexers[0].limits.grabs_per_day = std::num::NonZeroU32::new(2);
+    config.indexers[0].grabs_per_day = std::num::NonZeroU32::new(2);
     let world = World::new(network.ground(), &config);
     let links = world.get("/torznab/api?t=search").await.links();
     for link in &links[..2] {

@@ -111,7 +111,7 @@ async fn one_that_comes_back_or_leads_elsewhere_keeps_its_budget() {
     let indexers = crowd(&network, 2).await;
     let mut config = named(&indexers);
     config.min_request_interval = Duration::ZERO;
-    config.indexers[0].limits.per_day = std::num::NonZeroU32::new(3);
+    config.indexers[0].per_day = std::num::NonZeroU32::new(3);
     let world = World::new(network.ground(), &config);
     world.get("/torznab/a/api?t=search").await;
     let mut elsewhere = config.clone();

@@ -4,27 +4,35 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use weir_config::{
-    Field, Fields, Item, Node, Origin, SecretUrl, Table, Value, check, choices, read_file,
-};
+use weir_config::{Fields, Node, Origin, SecretUrl, Value, check, choices, item, read_file};
 
-/// An upstream tracker that announces are forwarded to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ForwarderEntry {
-    /// Its announce URL.
-    pub uri: SecretUrl,
-    /// Its name in pages, logs and metrics.
-    pub name: String,
-    /// The address announced to it for our clients.
-    pub ip: Option<IpAddr>,
-    /// The `Host` header, if not the URL's host.
-    pub host: Option<String>,
-    /// The proxy it is called through.
-    pub proxy: Option<SecretUrl>,
-    /// Timeout of one attempt, instead of `forward_timeout`.
-    pub timeout: Option<Duration>,
-    /// Which addresses of its host are used.
-    pub family: ForwarderFamily,
+item! {
+    /// An upstream tracker that announces are forwarded to.
+    pub struct ForwarderEntry in "forwarders" {
+        needed {
+            /// Announce URL: http, https or udp.
+            uri: SecretUrl;
+        }
+        settled {
+            /// Name in pages, logs and metrics; null for the URL's host and port.
+            name: String = uri.authority();
+        }
+        /// Address to announce to this tracker for our clients.
+        ip: Option<IpAddr> = "null";
+        /// Host header to send instead of the URL's host.
+        host: Option<String> = "null";
+        /// Proxy to call it through: http or socks5 URL.
+        proxy: Option<SecretUrl> = "null", check check::proxy;
+        /// Timeout of one attempt, instead of forward_timeout.
+        timeout: Option<Duration> = "null", check |timeout| timeout.as_ref().map_or(Ok(()), check::some_time);
+        /// Addresses to use: any, ipv4 or ipv6.
+        family: ForwarderFamily = "any";
+    }
+    then |fields| {
+        if let Some(uri) = &uri {
+            check_uri(uri, proxy.is_some(), fields);
+        }
+    }
 }
 
 choices! {
@@ -39,88 +47,13 @@ choices! {
     }
 }
 
-const URI: Field<SecretUrl> = Field::needed("uri", "Announce URL: http, https or udp.");
-const NAME: Field<Option<String>> = Field::new(
-    "name",
-    "null",
-    "Name in pages, logs and metrics; null for the URL's host and port.",
-);
-const IP: Field<Option<IpAddr>> = Field::new(
-    "ip",
-    "null",
-    "Address to announce to this tracker for our clients.",
-);
-const HOST: Field<Option<String>> = Field::new(
-    "host",
-    "null",
-    "Host header to send instead of the URL's host.",
-);
-const PROXY: Field<Option<SecretUrl>> = Field::new(
-    "proxy",
-    "null",
-    "Proxy to call it through: http or socks5 URL.",
-)
-.check(check::proxy);
-const TIMEOUT: Field<Option<Duration>> = Field::new(
-    "timeout",
-    "null",
-    "Timeout of one attempt, instead of forward_timeout.",
-)
-.check(|timeout| timeout.as_ref().map_or(Ok(()), check::some_time));
-const FAMILY: Field<ForwarderFamily> =
-    Field::new("family", "any", "Addresses to use: any, ipv4 or ipv6.");
-
-impl Item for ForwarderEntry {
-    const TABLE: &'static Table = &Table {
-        key: "forwarders",
-        doc: "Trackers that announces are forwarded to.",
-        at_start: false,
-        rows: &[
-            URI.row(),
-            NAME.row(),
-            IP.row(),
-            HOST.row(),
-            PROXY.row(),
-            TIMEOUT.row(),
-            FAMILY.row(),
-        ],
-        gone: &[],
-    };
-
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let uri = fields.need(&URI);
-        let name = fields.get(&NAME);
-        let rest = (
-            fields.get(&IP),
-            fields.get(&HOST),
-            fields.get(&PROXY),
-            fields.get(&TIMEOUT),
-            fields.get(&FAMILY),
+fn check_uri(uri: &SecretUrl, proxied: bool, fields: &mut Fields<'_>) {
+    if uri.scheme() == "udp" && proxied {
+        fields.refuse(
+            "proxy",
+            "leave this out: UDP trackers cannot be called through a proxy",
         );
-        let uri = uri?;
-        check_uri(&uri, fields);
-        if uri.scheme() == "udp" && rest.2.is_some() {
-            fields.refuse(
-                "proxy",
-                "leave this out: UDP trackers cannot be called through a proxy",
-            );
-        }
-        let name = name.unwrap_or_else(|| uri.authority());
-        fields.settle("name", &name);
-        let (ip, host, proxy, timeout, family) = rest;
-        Some(Self {
-            uri,
-            name,
-            ip,
-            host,
-            proxy,
-            timeout,
-            family,
-        })
     }
-}
-
-fn check_uri(uri: &SecretUrl, fields: &mut Fields<'_>) {
     match uri.scheme() {
         "http" | "https" => {}
         "udp" if uri.port().is_none_or(|port| port == 0) => {

@@ -86,7 +86,7 @@ fn every_key_of_a_front_is_used_by_its_crate_or_by_the_binary() {
 fn sections() -> impl Iterator<Item = &'static Table> {
     Config::TABLE.rows.iter().filter_map(|row| match row {
         Row::Section(table) => Some(*table),
-        Row::Field(_) | Row::List(_) => None,
+        Row::Field(_) | Row::List(..) => None,
     })
 }
 
@@ -94,7 +94,7 @@ fn for_each_key(rows: &'static [Row], visit: &mut dyn FnMut(&'static str)) {
     for row in rows {
         match row {
             Row::Field(about) => visit(about.key),
-            Row::Section(table) | Row::List(table) => for_each_key(table.rows, visit),
+            Row::Section(table) | Row::List(_, table) => for_each_key(table.rows, visit),
         }
     }
 }
