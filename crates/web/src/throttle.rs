@@ -17,6 +17,9 @@ const FORGOTTEN: usize = HOUSEHOLDS / 10;
 /// Times of one household that are kept separately. Further ones join the last, which then counts for longer: nobody gets
 /// more than the pace allows, and a household costs the same memory whatever the pace.
 const APART: usize = 32;
+/// A pace of more than that is counted in slices of its window, so that a time that joins others counts for a sixteenth
+/// longer at most: whoever keeps well below the pace is never turned away.
+const SLICES: i32 = 16;
 
 /// Who did it how often and when, in memory only: a restart forgets.
 #[derive(Debug, Default)]
@@ -34,6 +37,7 @@ pub struct Pace {
 /// Some times close to each other.
 #[derive(Debug, Clone, Copy)]
 struct Occasions {
+    first: Timestamp,
     last: Timestamp,
     count: u32,
 }
@@ -91,13 +95,14 @@ fn count(table: &mut Households, who: Household, now: Timestamp, pace: Pace) {
         forget(table, now, pace);
     }
     let all = table.entry(who).or_default();
-    let joins = all.len() >= APART;
+    let full = all.len() >= APART;
     match all.back_mut() {
-        Some(times) if joins => {
+        Some(times) if full || now.duration_since(times.first) < pace.slice() => {
             times.last = now;
             times.count = times.count.saturating_add(1);
         }
         _ => all.push_back(Occasions {
+            first: now,
             last: now,
             count: 1,
         }),
@@ -111,10 +116,22 @@ impl Pace {
         Self { times, window }
     }
 
+    fn window(self) -> SignedDuration {
+        SignedDuration::try_from(self.window).unwrap_or(SignedDuration::MAX)
+    }
+
+    /// Times closer to each other than this are counted together.
+    fn slice(self) -> SignedDuration {
+        match self.times as usize <= APART {
+            true => SignedDuration::ZERO,
+            false => self.window() / SLICES,
+        }
+    }
+
     /// When these times no longer count.
     fn end(self, times: Occasions) -> Timestamp {
-        let window = SignedDuration::try_from(self.window).unwrap_or(SignedDuration::MAX);
-        times.last.saturating_add(window).unwrap_or(Timestamp::MAX)
+        let end = times.last.saturating_add(self.window());
+        end.unwrap_or(Timestamp::MAX)
     }
 }
 
@@ -207,6 +224,18 @@ mod tests {
     }
 
     #[test]
+    fn whoever_keeps_below_the_pace_is_never_turned_away() {
+        let throttle = Throttle::default();
+        let pace = Pace::per_minute(120);
+        for index in 0..1000 {
+            let now = Timestamp::from_millisecond(1_000_000_000 + 600 * index).unwrap();
+            let taken = throttle.take(ip("192.0.2.1"), now, pace);
+            assert_eq!(taken, Ok(()), "try {index}, at 100 a minute");
+        }
+        assert!(throttle.0.lock().values().all(|times| times.len() < APART));
+    }
+
+    #[test]
     fn a_pace_holds_in_every_window_however_many_times_it_allows() {
         let pace = Pace::per_minute(120);
         let throttle = Throttle::default();
@@ -223,7 +252,7 @@ mod tests {
             let within = taken[index..].iter().take_while(|at| **at < from + 60);
             assert!(within.count() <= 120, "from second {from}");
         }
-        assert!(taken.len() > 600, "{} of about 1,200", taken.len());
+        assert!(taken.len() > 1_000, "{} of about 1,200", taken.len());
         assert_eq!(throttle.take(ip("192.0.2.2"), at(600), pace), Ok(()));
         let until = throttle.take(ip("192.0.2.1"), at(599), Pace::per_minute(1));
         assert_eq!(until, Err(at(taken[taken.len() - 1] + 60)));
