@@ -14,9 +14,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::time::Instant;
-use weir_dispatch::{Asker, Job, Moment, Wait};
+use weir_dispatch::{Asker, Job, Moment, UpstreamId, Wait};
 
 use crate::call::{Call, Ended};
 use crate::engine::Engine;
@@ -35,7 +34,6 @@ impl<K, T> Clone for Flights<K, T> {
 
 struct FlightsInner<K, T> {
     engine: Engine,
-    max_age: Mutex<Duration>,
     board: Board<K, T, Trip>,
 }
 
@@ -66,26 +64,20 @@ pub trait FlightAnswer: Send + Sync + 'static {}
 impl<T: Send + Sync + 'static> FlightAnswer for T {}
 
 impl<K, T> FlightsInner<K, T> {
-    /// Calls made before this moment take no more followers.
-    fn oldest(&self) -> Moment {
-        self.engine.timeline().now() - *self.max_age.lock()
+    /// Calls to an upstream that were made before this take no more followers: they are beyond their time-out, and whoever
+    /// joined would wait for an answer that does not come.
+    fn oldest(&self, upstream: UpstreamId) -> Moment {
+        self.engine.timeline().now() - self.engine.time_out(upstream)
     }
 }
 
 impl<K: FlightKey, T: FlightAnswer> Flights<K, T> {
-    /// No flights yet. A flight whose call has been under way for `max_age`, the call's time-out,
-    /// takes no more followers: they would wait for an answer that is not coming.
-    pub fn new(engine: Engine, max_age: Duration) -> Self {
+    /// No flights yet.
+    pub fn new(engine: Engine) -> Self {
         Self(Arc::new(FlightsInner {
             engine,
-            max_age: Mutex::new(max_age),
             board: Board::new(),
         }))
-    }
-
-    /// Sets a new `max_age`, which also applies to flights under way.
-    pub fn set_max_age(&self, max_age: Duration) {
-        *self.0.max_age.lock() = max_age;
     }
 
     /// Joins the flight with this key, or starts one if there is none: `start` returns the call, which
@@ -98,7 +90,7 @@ impl<K: FlightKey, T: FlightAnswer> Flights<K, T> {
         start: impl FnOnce(Landing<K, T>) -> Option<Arc<dyn Call>>,
     ) -> Follower<K, T> {
         let flights = self.0.clone();
-        let oldest = flights.oldest();
+        let oldest = flights.oldest(job.upstream);
         let fits = |trip: &Trip| trip.is_younger_than(oldest);
         let (flight, seat, leads) = flights.board.join(&key, fits, || Trip::new(job));
         if leads {
@@ -117,9 +109,11 @@ impl<K: FlightKey, T: FlightAnswer> Flights<K, T> {
     /// Whether a call with this key is under way that still takes followers: whoever joins now gets
     /// its answer, however long the upstream's next slot is away.
     pub fn is_under_way(&self, key: &K) -> bool {
-        let oldest = self.0.oldest();
-        let flight = self.0.board.find(key);
-        flight.is_some_and(|flight| flight.own.called_at().is_some_and(|at| at > oldest))
+        let Some(flight) = self.0.board.find(key) else {
+            return false;
+        };
+        let oldest = self.0.oldest(flight.own.job().upstream);
+        flight.own.called_at().is_some_and(|at| at > oldest)
     }
 
     /// How many flights are not over.
@@ -148,6 +142,16 @@ impl<K: FlightKey, T: FlightAnswer> Landing<K, T> {
     /// What is asked for.
     pub fn key(&self) -> &K {
         &self.key
+    }
+}
+
+impl<K: FlightKey, T: FlightAnswer, E: FlightAnswer> Landing<K, Result<T, E>> {
+    /// Puts in what came of the call: an answer at once, and what went wrong last.
+    pub fn tell(&self, answer: Result<T, E>) {
+        match answer {
+            Ok(_) => self.put(Arc::new(answer)),
+            Err(_) => self.put_last(Arc::new(answer)),
+        }
     }
 }
 

@@ -78,6 +78,13 @@ impl Engine {
         }
     }
 
+    /// What bounds the calls of an upstream that start now; nothing for one that never was.
+    pub(crate) fn time_out(&self, upstream: UpstreamId) -> Duration {
+        let state = self.shared.state.lock();
+        let side = state.sides.get(upstream.0 as usize);
+        side.map_or(Duration::ZERO, |side| side.time_out)
+    }
+
     /// An operator clears a cooldown: the upstream is open again and its failures are forgotten.
     pub fn clear(&self, upstream: UpstreamId) {
         self.shared.with(|state, now, _| {

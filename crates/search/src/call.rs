@@ -86,7 +86,7 @@ impl SearchCall {
             Ok(found) => found,
             Err(fault) => {
                 let outcome = explain(&fault, indexer, &permit, model.now());
-                self.landing.put_last(Arc::new(Err(fault)));
+                self.landing.tell(Err(fault));
                 return outcome;
             }
         };
@@ -103,7 +103,7 @@ impl SearchCall {
             body: found.body,
         };
         model.cache.put(self.landing.key().digest(), &answer, sent);
-        self.landing.put(Arc::new(Ok(answer)));
+        self.landing.tell(Ok(answer));
         Outcome::Done
     }
 }
@@ -123,21 +123,9 @@ impl Call for CapsCall {
                 Err(fault) if fault.is_no_caps() => Outcome::No,
                 Err(fault) => explain(fault, &self.indexer, &permit, self.model.now()),
             };
-            tell(&self.landing, answer);
+            self.landing.tell(answer);
             outcome
         })
-    }
-}
-
-/// An answer is for now; a fault is told when the engine knows of it, or whoever hears of it comes back too soon.
-fn tell<K, T>(landing: &Landing<K, Result<T, IndexerFault>>, answer: Result<T, IndexerFault>)
-where
-    K: std::hash::Hash + Eq + Clone + Send + Sync + 'static,
-    T: Send + Sync + 'static,
-{
-    match answer {
-        Ok(_) => landing.put(Arc::new(answer)),
-        Err(_) => landing.put_last(Arc::new(answer)),
     }
 }
 
@@ -173,7 +161,7 @@ impl Call for FileCall {
                     fault.outcome_of_file(own_host, &permit)
                 }
             };
-            tell(&self.landing, answer);
+            self.landing.tell(answer);
             outcome
         })
     }

@@ -22,6 +22,9 @@ use crate::policy::INTERACTIVE;
 use crate::unanswered::skip;
 use crate::words::seconds;
 
+/// What is said of a link that leads to no web address.
+pub(crate) const INVALID: &str = "The indexer sent an invalid address.";
+
 /// Gets files, each of them once for all who ask for it at the same time.
 pub(crate) struct Downloads {
     model: Arc<Model>,
@@ -41,50 +44,35 @@ pub(crate) enum Grab {
     Elsewhere(String),
 }
 
-/// Why there is no file.
-pub(crate) struct NoFile {
-    pub(crate) kind: NoFileKind,
-    /// For the client.
-    pub(crate) sentence: String,
-    /// Seconds after which it is worth to ask again, where that is known.
-    pub(crate) retry_after: Option<u64>,
-}
-
-/// What is to be done about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoFileKind {
+/// Why there is no file, in a sentence for the client.
+pub(crate) enum NoFile {
     /// There is no such file.
-    Unknown,
-    /// It is to be asked for later.
-    Busy,
+    Unknown(String),
+    /// It is to be asked for after so many seconds.
+    Busy(String, u64),
     /// Its indexer did not answer in time.
-    TimedOut,
+    TimedOut(String),
     /// Its indexer gave something else.
-    Failed,
+    Failed(String),
 }
 
 impl NoFile {
-    pub(crate) fn unknown(sentence: impl Into<String>) -> Self {
-        Self {
-            kind: NoFileKind::Unknown,
-            sentence: sentence.into(),
-            retry_after: None,
-        }
+    pub(crate) fn sentence(&self) -> &str {
+        let (Self::Unknown(sentence)
+        | Self::Busy(sentence, _)
+        | Self::TimedOut(sentence)
+        | Self::Failed(sentence)) = self;
+        sentence
     }
 }
 
 impl Downloads {
-    pub(crate) fn new(model: Arc<Model>, longest_call: Duration) -> Self {
+    pub(crate) fn new(model: Arc<Model>) -> Self {
         Self {
-            files: Flights::new(model.engine.clone(), longest_call),
+            files: Flights::new(model.engine.clone()),
             model,
             throttle: Throttle::default(),
         }
-    }
-
-    /// No call takes longer from now on.
-    pub(crate) fn set_longest_call(&self, time: Duration) {
-        self.files.set_max_age(time);
     }
 
     /// Gets what a link leads to.
@@ -100,7 +88,7 @@ impl Downloads {
         // A client that is sent on must not be sent to a file of its own, or to another program.
         let url =
             SecretUrl::parse(&link.url).filter(|url| matches!(url.scheme(), "http" | "https"));
-        let url = url.ok_or_else(|| NoFile::unknown("The indexer sent an invalid address."))?;
+        let url = url.ok_or_else(|| NoFile::Unknown(INVALID.to_owned()))?;
         let job = Job {
             budget: Budget::Grab,
             asker,
@@ -198,33 +186,20 @@ impl Downloads {
             | IndexerFault::Limit(_)
             | IndexerFault::Downloads(_) => self.busy(indexer, sentence),
             IndexerFault::Missing | IndexerFault::Fault(Fault::Status(404 | 410)) => {
-                NoFile::unknown(sentence)
+                NoFile::Unknown(sentence)
             }
-            _ => NoFile {
-                kind: NoFileKind::Failed,
-                sentence,
-                retry_after: None,
-            },
+            _ => NoFile::Failed(sentence),
         })
     }
 
     fn ended_without(&self, indexer: &Indexer, ended: Ended) -> NoFile {
         let name = indexer.name();
-        let (kind, sentence) = match ended {
+        match ended {
             Ended::Skipped(_) | Ended::Dropped(_) => {
-                let sentence = format!("{name} cannot be asked for a file now.");
-                return self.busy(indexer, sentence);
+                self.busy(indexer, format!("{name} cannot be asked for a file now."))
             }
-            Ended::TimedOut => (
-                NoFileKind::TimedOut,
-                format!("{name} did not give the file in time."),
-            ),
-            _ => (NoFileKind::Failed, format!("{name} gave no file.")),
-        };
-        NoFile {
-            kind,
-            sentence,
-            retry_after: None,
+            Ended::TimedOut => NoFile::TimedOut(format!("{name} did not give the file in time.")),
+            _ => NoFile::Failed(format!("{name} gave no file.")),
         }
     }
 
@@ -236,11 +211,7 @@ impl Downloads {
     fn busy(&self, indexer: &Indexer, sentence: String) -> NoFile {
         let wait = indexer.wait_for_files(&self.model.engine);
         let wait = wait.unwrap_or_default().as_secs() + 1;
-        NoFile {
-            kind: NoFileKind::Busy,
-            sentence,
-            retry_after: Some(wait.min(24 * 60 * 60)),
-        }
+        NoFile::Busy(sentence, wait.min(24 * 60 * 60))
     }
 }
 

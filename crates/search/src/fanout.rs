@@ -6,7 +6,6 @@ mod asking;
 mod record;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use weir_engine::Flights;
 
@@ -51,19 +50,13 @@ impl Drop for OnPanic<'_> {
 }
 
 impl Fanout {
-    pub(crate) fn new(model: Arc<Model>, lifetime: Lifetime, longest_call: Duration) -> Self {
+    pub(crate) fn new(model: Arc<Model>, lifetime: Lifetime) -> Self {
         Self {
-            introductions: Introductions::new(model.clone(), lifetime.clone(), longest_call),
-            parts: Flights::new(model.engine.clone(), longest_call),
+            introductions: Introductions::new(model.clone(), lifetime.clone()),
+            parts: Flights::new(model.engine.clone()),
             model,
             lifetime,
         }
-    }
-
-    /// No call takes longer from now on.
-    pub(crate) fn set_longest_call(&self, time: Duration) {
-        self.parts.set_max_age(time);
-        self.introductions.set_longest_call(time);
     }
 
     /// Begins a search. It goes on by itself; whoever wants to know how it goes watches it.
@@ -134,27 +127,14 @@ impl Fanout {
 #[cfg(test)]
 mod tests {
     use weir_engine::dispatch::Moment;
+    use weir_search_proto::{Function, Query};
 
     use super::*;
-    use crate::merge::tests::indexer;
-    use crate::policy::INTERACTIVE;
-    use crate::program::Program;
+    use crate::merge::tests::{indexer, question};
 
     #[tokio::test]
     async fn a_task_that_panics_is_not_waited_for() {
-        let question = SearchQuestion {
-            query: weir_search_proto::Query::new(weir_search_proto::Function::Search),
-            scope: vec![indexer(0, 25)],
-            class: INTERACTIVE,
-            max_wait: None,
-            no_cache: false,
-            program: Program {
-                name: "".into(),
-                asker: Default::default(),
-            },
-            address: String::new(),
-            deadline: Duration::from_secs(3600),
-        };
+        let question = question(Query::new(Function::Search), vec![indexer(0, 25)]);
         let (search, _) = Search::new(SearchId(1), question, Moment(0));
         let search = Arc::new(search);
         let mut tasks = tokio::task::JoinSet::new();

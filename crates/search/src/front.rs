@@ -66,7 +66,7 @@ impl<C: AsRef<Config>> Reload<C> for Front {
     fn stage(&self, config: &C) -> Result<Staged, Refused> {
         let config = config.as_ref().clone();
         let numbers = self.views.model.numbers(&config)?;
-        let views = self.views.clone();
-        Ok(Box::new(move || views.apply(&config, &numbers)))
+        let model = self.views.model.clone();
+        Ok(Box::new(move || model.apply(&config, &numbers)))
     }
 }

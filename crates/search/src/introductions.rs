@@ -25,17 +25,12 @@ pub(crate) struct Introductions {
 }
 
 impl Introductions {
-    pub(crate) fn new(model: Arc<Model>, lifetime: Lifetime, longest_call: Duration) -> Self {
+    pub(crate) fn new(model: Arc<Model>, lifetime: Lifetime) -> Self {
         Self {
-            flights: Flights::new(model.engine.clone(), longest_call),
+            flights: Flights::new(model.engine.clone()),
             model,
             lifetime,
         }
-    }
-
-    /// No call takes longer from now on.
-    pub(crate) fn set_longest_call(&self, time: Duration) {
-        self.flights.set_max_age(time);
     }
 
     /// What an indexer can do. Asks it if that is not known, unless its turn comes only after `until`; what is old is

@@ -104,9 +104,7 @@ impl Outbound {
                 feed
             })
         });
-        let feed = feed
-            .await
-            .map_err(|unreadable| IndexerFault::of_document(&address.secrets, unreadable))?;
+        let feed = feed.await.map_err(|unreadable| address.fault(unreadable))?;
         Ok(FeedAnswer {
             feed,
             body,
@@ -118,8 +116,7 @@ impl Outbound {
     pub(crate) async fn caps(&self, address: &IndexerAddress) -> Result<Caps, IndexerFault> {
         let (body, charset) = self.document(address, &[("t", "caps".to_owned())]).await?;
         let caps = read(&body, move |body| Caps::read(body, charset.as_deref()));
-        caps.await
-            .map_err(|unreadable| IndexerFault::of_document(&address.secrets, unreadable))
+        caps.await.map_err(|unreadable| address.fault(unreadable))
     }
 
     /// Gets the file behind a link of a release.
@@ -175,7 +172,7 @@ impl Outbound {
             && response.body.len() <= LONG
             && let Err(error @ Unreadable::Error(_)) = read_feed(&response.body, None)
         {
-            return Err(IndexerFault::of_document(&address.secrets, error));
+            return Err(address.fault(error));
         }
         let response = Fault::check(response)?;
         let charset = response.content_type.as_deref().and_then(charset);

@@ -33,8 +33,7 @@ pub(crate) struct FeedPage {
 pub(crate) fn refusal(refusal: &Refusal) -> Response {
     let (text, wait) = match refusal {
         Refusal::NoKey => (
-            "This needs the API key: send apikey=KEY. The Connect page shows it."
-                .to_owned(),
+            "This needs the API key: send apikey=KEY. The Connect page shows it.".to_owned(),
             None,
         ),
         Refusal::WrongKey => (

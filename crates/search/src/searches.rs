@@ -38,29 +38,16 @@ impl Searches {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use weir_engine::dispatch::Moment;
     use weir_search_proto::{Function, Query};
 
     use super::*;
-    use crate::merge::tests::{input, release};
-    use crate::policy;
-    use crate::program::Programs;
-    use crate::search::{AnsweredFrom, PartState, SearchQuestion};
+    use crate::merge::tests::{input, question, release};
+    use crate::search::{AnsweredFrom, PartState};
 
     fn answered(id: u64) -> Arc<Search> {
         let answer = input(1, vec![release("a", 1, None)]);
-        let question = SearchQuestion {
-            query: Query::new(Function::Search),
-            scope: vec![answer.indexer],
-            class: policy::INTERACTIVE,
-            max_wait: None,
-            no_cache: false,
-            program: Programs::default().heard("a test", Moment(0)),
-            address: String::new(),
-            deadline: Duration::from_secs(15),
-        };
+        let question = question(Query::new(Function::Search), vec![answer.indexer]);
         let (search, _) = Search::new(SearchId(id), question, Moment(0));
         let (answer, from) = (answer.answer, AnsweredFrom::Call);
         search.set(0, PartState::Answered { answer, from });

@@ -92,7 +92,8 @@ impl Upstreams for IndexerViews {
         let no_files = indexer.no_files_for(model.now());
         if !no_files.is_zero() {
             let left = weir_engine::span(no_files);
-            let text = format!("no downloads for {left}: the indexer or its file host asked us to wait");
+            let text =
+                format!("no downloads for {left}: the indexer or its file host asked us to wait");
             facts.push(("Files".to_owned(), text));
         }
         let since = model.wall() - WEEK;

@@ -7,14 +7,13 @@ use tokio::time::MissedTickBehavior;
 use weir_engine::dispatch::Class;
 use weir_engine::dispatch::policy::Budget;
 
-use crate::config::Config;
 use crate::downloads::Downloads;
 use crate::fanout::Fanout;
 use crate::form::SearchForm;
 use crate::indexer::Indexer;
 use crate::lifetime::Lifetime;
 use crate::merge::ReleaseList;
-use crate::model::{Model, Numbers};
+use crate::model::Model;
 use crate::policy::INTERACTIVE;
 use crate::program::Program;
 use crate::progress::Progress;
@@ -42,23 +41,14 @@ pub(crate) struct Views {
 impl Views {
     pub(crate) fn new(model: Model) -> Self {
         let (model, lifetime) = (Arc::new(model), Lifetime::default());
-        let longest = longest_call(&model.config.load());
         Self {
-            fanout: Arc::new(Fanout::new(model.clone(), lifetime.clone(), longest)),
-            downloads: Downloads::new(model.clone(), longest),
+            fanout: Arc::new(Fanout::new(model.clone(), lifetime.clone())),
+            downloads: Downloads::new(model.clone()),
             searches: Searches::default(),
             sessions: Sessions::default(),
             model,
             lifetime,
         }
-    }
-
-    /// Takes other settings over.
-    pub(crate) fn apply(&self, config: &Config, numbers: &Numbers) {
-        self.model.apply(config, numbers);
-        let longest = longest_call(config);
-        self.fanout.set_longest_call(longest);
-        self.downloads.set_longest_call(longest);
     }
 
     /// Begins a search for a person or the API; it is kept so that it can be looked at again.
@@ -148,10 +138,4 @@ impl Views {
             model.history.trim(config.history.get());
         }
     }
-}
-
-/// No call takes longer.
-fn longest_call(config: &Config) -> Duration {
-    let longest = config.indexers.iter().map(|indexer| indexer.timeout).max();
-    longest.unwrap_or_default()
 }

@@ -132,7 +132,7 @@ async fn every_job_ends_once_whoever_submits_drops_raises_and_cancels() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn followers_never_hang_while_others_come_and_go() {
     let (desk, upstreams) = crowd();
-    let flights = Flights::<u64, u64>::new(desk.engine.clone(), secs(30));
+    let flights = Flights::<u64, u64>::new(desk.engine.clone());
     let threads: Vec<_> = (0..4_u64)
         .map(|seed| {
             let (flights, upstreams) = (flights.clone(), upstreams.clone());

@@ -101,22 +101,23 @@ pub(super) async fn list(
         tracing::error!(front = "search", %error, "the history cannot be read");
         Failure::internal()
     };
-    let (name, rows, last) = match view.grabs() {
+    let history = &views.model.history;
+    let (name, rows): (_, Vec<Value>) = match view.grabs() {
         true => {
-            let rows = views.model.history.grabs(&filter).map_err(failed)?;
-            let last = rows.last().map(|row| row.id);
-            let rows: Vec<Value> = rows.iter().map(|row| dated(row, row.at)).collect();
-            ("grabs", rows, last)
+            let rows = history.grabs(&filter).map_err(failed)?;
+            ("grabs", rows.iter().map(|row| dated(row, row.at)).collect())
         }
         false => {
-            let rows = views.model.history.searches(&filter).map_err(failed)?;
-            let last = rows.last().map(|row| row.id);
-            let rows: Vec<Value> = rows.iter().map(|row| dated(row, row.at)).collect();
-            ("searches", rows, last)
+            let rows = history.searches(&filter).map_err(failed)?;
+            (
+                "searches",
+                rows.iter().map(|row| dated(row, row.at)).collect(),
+            )
         }
     };
     let full = u32::try_from(rows.len()).is_ok_and(|rows| rows == filter.page);
-    Ok(Json(json!({ name: rows, "next": last.filter(|_| full) })))
+    let next = rows.last().filter(|_| full).map(|row| row["id"].clone());
+    Ok(Json(json!({ name: rows, "next": next })))
 }
 
 fn dated(row: &impl Serialize, at: i64) -> Value {

@@ -12,7 +12,7 @@ use weir_web::{Pace, Visitor};
 
 use super::text;
 use super::torznab::FeedRequest;
-use crate::downloads::{Grab, NoFile, NoFileKind};
+use crate::downloads::{Grab, INVALID, NoFile};
 use crate::history::{GrabKind, Grabbed};
 use crate::indexer::Indexer;
 use crate::views::Views;
@@ -50,9 +50,8 @@ async fn download(
 ) -> Response {
     // Opened before anything is counted: a forged link costs a hash, and nobody's allowance.
     let Some(link) = views.model.links.open(token) else {
-        return refused(&NoFile::unknown(
-            "This link was not made by this Weir. Search again.",
-        ));
+        let sentence = "This link was not made by this Weir. Search again.";
+        return refused(&NoFile::Unknown(sentence.to_owned()));
     };
     let per_minute = views.model.config.load().downloads_per_minute;
     let (now, pace) = (second(views.model.wall()), Pace::per_minute(per_minute));
@@ -61,15 +60,12 @@ async fn download(
         && let Err(until) = throttle.take(address, now, pace)
     {
         let seconds = until.duration_since(now).as_secs().unsigned_abs().max(1);
-        return refused(&NoFile {
-            kind: NoFileKind::Busy,
-            sentence: format!("Too many downloads from this address; next one in {seconds} s."),
-            retry_after: Some(seconds),
-        });
+        let sentence = format!("Too many downloads from this address; next one in {seconds} s.");
+        return refused(&NoFile::Busy(sentence, seconds));
     }
     let Some(indexer) = views.model.indexers.named(&link.indexer) else {
         let sentence = format!("The indexer {} is no longer configured.", link.indexer);
-        return refused(&NoFile::unknown(sentence));
+        return refused(&NoFile::Unknown(sentence));
     };
     let (began, at) = (Instant::now(), views.model.now());
     let program = program::name(text(headers, "user-agent"));
@@ -85,7 +81,7 @@ async fn download(
         }
         Ok(Grab::Magnet(_)) => (GrabKind::Magnet, String::new(), 0),
         Ok(Grab::Elsewhere(_)) => (GrabKind::Redirect, String::new(), 0),
-        Err(no_file) => (GrabKind::Failed, no_file.sentence.clone(), 0),
+        Err(no_file) => (GrabKind::Failed, no_file.sentence().to_owned(), 0),
     };
     views.model.history.note_grab(Grabbed {
         id: 0,
@@ -103,15 +99,15 @@ async fn download(
 }
 
 fn refused(no_file: &NoFile) -> Response {
-    let status = match no_file.kind {
-        NoFileKind::Unknown => StatusCode::NOT_FOUND,
-        NoFileKind::Busy => StatusCode::TOO_MANY_REQUESTS,
-        NoFileKind::TimedOut => StatusCode::GATEWAY_TIMEOUT,
-        NoFileKind::Failed => StatusCode::BAD_GATEWAY,
+    let (status, wait) = match no_file {
+        NoFile::Unknown(_) => (StatusCode::NOT_FOUND, reply::LATER),
+        NoFile::Busy(_, seconds) => (StatusCode::TOO_MANY_REQUESTS, *seconds),
+        NoFile::TimedOut(_) => (StatusCode::GATEWAY_TIMEOUT, reply::LATER),
+        NoFile::Failed(_) => (StatusCode::BAD_GATEWAY, reply::LATER),
     };
-    let text = format!("{}\n", no_file.sentence);
+    let text = format!("{}\n", no_file.sentence());
     let mut response = (status, text).into_response();
-    reply::retry_after(&mut response, no_file.retry_after.unwrap_or(reply::LATER));
+    reply::retry_after(&mut response, wait);
     response
 }
 
@@ -120,7 +116,7 @@ fn respond(indexer: &Indexer, name: &str, grab: Result<Grab, NoFile>) -> Respons
         Err(no_file) => refused(&no_file),
         Ok(Grab::Magnet(url) | Grab::Elsewhere(url)) => match url.parse::<header::HeaderValue>() {
             Ok(location) => (StatusCode::FOUND, [(header::LOCATION, location)]).into_response(),
-            Err(_) => refused(&NoFile::unknown("The indexer sent an invalid address.")),
+            Err(_) => refused(&NoFile::Unknown(INVALID.to_owned())),
         },
         Ok(Grab::File { bytes, .. }) => {
             let (kind, ending) = match indexer.protocol() {

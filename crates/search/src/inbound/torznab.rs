@@ -90,7 +90,10 @@ impl FeedRequest {
         let program = self.views.model.programs.of(&self.visitor, &name, now);
         match request {
             Err(refusal) => reply::error(&refusal, format),
-            Ok(Request::Caps) => self.caps(&scope, &program, format).await,
+            Ok(Request::Caps) => {
+                self.introduced_to(&scope, &program).await;
+                reply::caps(&scope, &self.views.model.config.load(), format)
+            }
             Ok(Request::Search(asked)) => self.search(&scope, program, asked, format).await,
             Ok(Request::Get { id }) => super::download::get(&self, &id).await,
             // All that there are here are configured.
@@ -98,24 +101,16 @@ impl FeedRequest {
                 configured: Some(false),
             }) => reply::indexers(&[]),
             Ok(Request::Indexers { .. }) => {
-                self.views
-                    .fanout
-                    .introductions
-                    .with_all(&scope.indexers, program.asker, CAPS_WAIT)
-                    .await;
+                self.introduced_to(&scope, &program).await;
                 reply::indexers(&scope.indexers)
             }
         }
     }
 
-    async fn caps(&self, scope: &Scope, program: &Program, format: Format) -> Response {
-        self.views
-            .fanout
-            .introductions
-            .with_all(&scope.indexers, program.asker, CAPS_WAIT)
-            .await;
-        let config = self.views.model.config.load();
-        reply::caps(scope, &config, format)
+    async fn introduced_to(&self, scope: &Scope, program: &Program) {
+        let introductions = &self.views.fanout.introductions;
+        let all = introductions.with_all(&scope.indexers, program.asker, CAPS_WAIT);
+        all.await;
     }
 
     async fn search(

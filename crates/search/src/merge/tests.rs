@@ -1,11 +1,16 @@
 //! Tests of merging.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use weir_config::SecretUrl;
 use weir_engine::dispatch::UpstreamId;
+use weir_search_proto::Query;
 
 use super::*;
 use crate::config::indexer as entries;
+use crate::program::Program;
+use crate::search::SearchQuestion;
 
 /// An indexer by number, of a priority.
 pub(crate) fn indexer(number: u32, priority: u32) -> Arc<Indexer> {
@@ -15,6 +20,23 @@ pub(crate) fn indexer(number: u32, priority: u32) -> Arc<Indexer> {
         ..entries::IndexerEntry::new(&format!("indexer{number}"), url)
     };
     Arc::new(Indexer::new(config, number, UpstreamId(number), None))
+}
+
+/// A question of a person.
+pub(crate) fn question(query: Query, scope: Vec<Arc<Indexer>>) -> SearchQuestion {
+    SearchQuestion {
+        query,
+        scope,
+        class: crate::policy::INTERACTIVE,
+        max_wait: None,
+        no_cache: false,
+        program: Program {
+            name: "a test".into(),
+            asker: Default::default(),
+        },
+        address: String::new(),
+        deadline: Duration::from_secs(15),
+    }
 }
 
 pub(crate) fn input(number: u32, releases: Vec<Release>) -> MergeInput {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use percent_encoding::utf8_percent_encode;
 use weir_config::{ENCODED, Secret, SecretUrl, Secrets};
 use weir_net::Home;
-use weir_search_proto::Release;
+use weir_search_proto::{Release, Unreadable};
 
 use crate::config::indexer::IndexerEntry;
+use crate::judge::IndexerFault;
 
 /// Parts of a path that are shorter are words and not keys, and taking words out of what is shown would spoil it.
 const SECRET_IN_PATH: usize = 16;
@@ -55,6 +56,11 @@ impl IndexerAddress {
     /// Whether an address is the indexer's own: the same scheme, host and port.
     pub(crate) fn is_at(&self, url: &SecretUrl) -> bool {
         self.home.is_at(url)
+    }
+
+    /// What a document of it says that is not what was asked for.
+    pub(super) fn fault(&self, unreadable: Unreadable) -> IndexerFault {
+        IndexerFault::of_document(&self.secrets, unreadable)
     }
 
     /// The configuration was read again: its name may lead elsewhere now.

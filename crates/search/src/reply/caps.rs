@@ -1,6 +1,5 @@
 //! What the indexers of an address can do together.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::response::Response;
@@ -28,10 +27,8 @@ fn caps_of(scope: &Scope, config: &Config) -> Caps {
     let title = format!("Weir: {}", scope.name);
     let mut caps = Caps::union(&title, known.iter().map(|known| &known.caps));
     // Whoever has not been heard yet can do something too, and clients keep this for a week.
-    let text = Function::ALL.map(|function| (function, Default::default()));
-    for (function, terms) in text {
-        let terms: BTreeSet<Term> = terms;
-        caps.functions.entry(function).or_insert(terms);
+    for function in Function::ALL {
+        caps.functions.entry(function).or_default();
         caps.text.insert(function);
     }
     for term in [Term::Season, Term::Episode] {

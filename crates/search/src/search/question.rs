@@ -91,25 +91,13 @@ mod tests {
     use weir_search_proto::Function;
 
     use super::*;
-    use crate::merge::tests::{input, release};
+    use crate::merge::tests::{input, question, release};
     use crate::search::{AnsweredFrom, PartState, Search, SearchId};
 
     /// The titles that a query leaves of some releases, at this time.
     fn left(query: Query, releases: Vec<Release>, now: i64) -> Vec<String> {
         let answer = input(1, releases);
-        let question = SearchQuestion {
-            query,
-            scope: vec![answer.indexer],
-            class: crate::policy::INTERACTIVE,
-            max_wait: None,
-            no_cache: false,
-            program: Program {
-                name: "a test".into(),
-                asker: Default::default(),
-            },
-            address: String::new(),
-            deadline: Duration::from_secs(15),
-        };
+        let question = question(query, vec![answer.indexer]);
         let began = Moment(0) + Duration::from_secs(now as u64);
         let (search, _) = Search::new(SearchId(1), question, began);
         let (answer, from) = (answer.answer, AnsweredFrom::Call);

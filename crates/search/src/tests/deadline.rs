@@ -148,7 +148,9 @@ async fn an_indexer_that_begins_to_cool_down_while_others_wait_for_it_is_named_t
     }
     assert!(other.took <= 7 * SECOND, "{:?}", other.took);
     assert!(
-        other.body.contains("it is cooling down: it says we ask too often"),
+        other
+            .body
+            .contains("it is cooling down: it says we ask too often"),
         "{}",
         other.body
     );

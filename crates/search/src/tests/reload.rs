@@ -50,7 +50,11 @@ async fn those_who_stay_keep_their_state_and_others_come_and_go() {
     world.reload(&after);
     let reply = world.get("/torznab/api?t=search&q=some").await;
     assert_eq!(reply.titles().len(), 3, "those of c");
-    assert!(reply.reason("a").starts_with("it is cooling down"), "{}", reply.body);
+    assert!(
+        reply.reason("a").starts_with("it is cooling down"),
+        "{}",
+        reply.body
+    );
     assert_eq!(indexers[0].searches().len(), 1);
     assert_eq!(indexers[1].searches().len(), 1, "it is gone");
     assert_eq!(indexers[0].introductions(), 1, "what it can do is known");
