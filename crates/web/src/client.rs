@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_page_that_writes_forwarding_headers_is_no_nearer() {
-        // The same browser: its script may set these, for the page and Weir have one name.
+        // The same browser: its script may set these, because page and Weir have the same name.
         for (header, value) in [
             ("x-forwarded-for", "127.0.0.1"),
             ("x-forwarded-for", "192.0.2.7"),

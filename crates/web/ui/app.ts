@@ -1,4 +1,4 @@
-// Makes complete pages pleasanter: times in the browser's zone, keys, theme without a reload. Every page works
+// Makes complete pages nicer: times in the browser's zone, keyboard shortcuts, theme without a reload. Every page works
 // without it.
 
 import { followHeard } from "./connect";
@@ -24,7 +24,7 @@ function span(ms: number): string {
   return `${Math.ceil(seconds / 3600)} h`;
 }
 
-// Counts down by the server's clock: the browser's may be wrong, but it runs as fast.
+// Counts down by the server's clock: the browser's may be wrong, but it runs at the same speed.
 function countDown(): void {
   const now = Number(document.querySelector<HTMLElement>("[data-now]")?.dataset["now"]);
   const ends = [...document.querySelectorAll<HTMLElement>("[data-until]")];
@@ -42,7 +42,7 @@ function countDown(): void {
   setInterval(tell, 1000);
 }
 
-// A question that has a page of its own is asked in place.
+// Asks in a dialog what has a page of its own without script.
 function askInPlace(): void {
   for (const link of document.querySelectorAll<HTMLAnchorElement>("a[data-dialog]")) {
     const dialog = document.querySelector<HTMLDialogElement>(`dialog#${link.dataset["dialog"]}`);
@@ -58,7 +58,7 @@ function askInPlace(): void {
   }
 }
 
-// The clipboard is there on https and on this machine only; elsewhere the text is marked, to be copied by hand.
+// The clipboard is available only on https and on this machine; elsewhere the text is selected, to be copied by hand.
 function offerCopies(): void {
   for (const button of document.querySelectorAll<HTMLButtonElement>("button[data-copy]")) {
     const field = document.querySelector<HTMLInputElement>(`#${button.dataset["copy"]}`);
@@ -83,7 +83,7 @@ function offerCopies(): void {
   }
 }
 
-// Storage may be switched off; then the keys simply act.
+// Storage may be switched off; then the shortcuts stay enabled.
 function keysAct(): boolean {
   try {
     return localStorage.getItem(KEYS_OFF) === null;
@@ -97,7 +97,7 @@ function setKeysAct(act: boolean): void {
     if (act) localStorage.removeItem(KEYS_OFF);
     else localStorage.setItem(KEYS_OFF, "1");
   } catch {
-    // Nothing to remember it in.
+    // There is nowhere to remember it.
   }
 }
 

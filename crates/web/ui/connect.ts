@@ -1,4 +1,4 @@
-// Shows that a program was heard from while its reader is still in the program's settings.
+// Shows that a program has connected, while the reader is still in that program's settings.
 
 /** How often the server is asked. */
 const LOOK_MS = 5_000;

@@ -1,13 +1,13 @@
-// A search that goes on: bars and words change in place, releases come in while the page is untouched.
+// A search under way: bars and words change in place, releases are inserted while the page is untouched.
 
 import { localiseTimes } from "./times";
 
 /** How often bars move. */
 const TICK_MS = 250;
-/** How often the summary is read out at most. */
+/** The shortest time between two readings of the summary by a screen reader. */
 const SAY_MS = 10_000;
 
-/** One indexer's part, as the server tells it. */
+/** One indexer's part, as the server describes it. */
 interface Line {
   name: string;
   says: string;
@@ -29,7 +29,7 @@ interface State {
   indexers: Line[];
 }
 
-/** Forms that begin a search need not wait for a first look: what arrives is shown. */
+/** Tells the server that forms which start a search need not wait for first results: script shows them as they arrive. */
 export function saySearchIsLive(): void {
   for (const field of document.querySelectorAll<HTMLInputElement>("input[data-live]")) field.value = "1";
 }
@@ -63,14 +63,14 @@ class Follower {
 
   start(): void {
     const touch = (event: Event): void => {
-      // A key for the browser or a page that settles moves nothing.
+      // A shortcut of the browser does not count as touching the page.
       if (event instanceof KeyboardEvent && (event.ctrlKey || event.metaKey || event.altKey)) return;
       this.#touched = true;
     };
     addEventListener("scroll", touch, { passive: true });
     addEventListener("keydown", touch);
     addEventListener("pointerdown", touch);
-    // A hidden page holds no connection; once it is seen again it hears the whole first.
+    // A hidden page holds no connection; once it is visible again, it first gets the whole state.
     document.addEventListener("visibilitychange", () => (document.hidden ? this.#close() : this.#open()));
     this.#shelf.addEventListener("click", (event) => {
       if (event.target instanceof Element && event.target.closest("button.arrived")) void this.#bring();
@@ -106,7 +106,7 @@ class Follower {
     void this.#arrive();
   }
 
-  // Read out at most every ten seconds, and at the end.
+  // Screen readers read it at most every ten seconds, and at the end.
   #say(state: State): void {
     const now = performance.now();
     const said = this.#find(".said");
@@ -150,7 +150,7 @@ class Follower {
     }
   }
 
-  // New releases come in by themselves, or wait behind a button once the reader has touched the page.
+  // New releases are inserted at once, or wait behind a button once the reader has touched the page.
   async #arrive(): Promise<void> {
     const more = (this.#state?.count ?? 0) - Number(this.#section()?.dataset["total"]);
     if (more <= 0) {
@@ -184,7 +184,7 @@ class Follower {
     } finally {
       this.#fetching = false;
     }
-    // What came meanwhile.
+    // More may have arrived in the meantime.
     const more = (this.#state?.count ?? 0) > Number(this.#section()?.dataset["total"]);
     if (more) await this.#arrive();
   }

@@ -3,7 +3,7 @@
 const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
 const DAY = { weekday: "short", day: "numeric", month: "short" } as const;
 
-/** Shows the times below `root` in the browser's zone; which day is today is the server's word. */
+/** Shows the times below `root` in the browser's zone; the server decides which day is today. */
 export function localiseTimes(root: ParentNode): void {
   const server = Number(document.querySelector<HTMLElement>("[data-now]")?.dataset["now"]);
   const today = new Date(server || Date.now()).toDateString();

@@ -22,7 +22,7 @@ pub(crate) struct Samples {
     places: Vec<&'static str>,
 }
 
-/// A call that takes so long, then explains itself and ends so.
+/// A call that takes this long, then explains itself and ends with this outcome.
 struct Scripted(Duration, Outcome, &'static str);
 
 impl Call for Scripted {

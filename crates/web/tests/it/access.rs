@@ -1,4 +1,4 @@
-//! Each rule of access with each way to say who one is.
+//! Each access rule with each way to identify oneself.
 
 use axum::http::{Method, StatusCode};
 use weir_web::{Auth, Config};

@@ -1,4 +1,4 @@
-//! What answers look like: headers, assets, figures, mishaps.
+//! What answers look like: headers, assets, figures, failures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Connections that a front's listener took in, on real sockets.
+//! Connections that a front's listener accepted, on real sockets.
 
 use std::{
     sync::{
@@ -78,7 +78,7 @@ async fn serve(drain: Duration) -> Served {
 }
 
 impl Served {
-    /// A client whose connection is a guest, of which `read` was read.
+    /// A client whose connection is a guest, from which `read` has already been read.
     async fn guest(&self, read: &str) -> TcpStream {
         let address = self.listener.local_addr().unwrap();
         let (client, accepted) = tokio::join!(TcpStream::connect(address), self.listener.accept());

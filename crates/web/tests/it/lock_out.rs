@@ -1,4 +1,4 @@
-//! Who is shut out by wrong keys, and who is not.
+//! Who is locked out by wrong keys, and who is not.
 
 use axum::http::{Method, StatusCode};
 use weir_web::Config;

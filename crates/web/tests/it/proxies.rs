@@ -1,19 +1,19 @@
-//! Whom the headers of a trusted proxy name: one table, asked of the web listener here and of the tracker's by its own
-//! tests.
+//! Which client the headers of a trusted proxy name: one table, for the web listener here and for the tracker's in its
+//! own tests.
 
 /// The proxy itself, in the networks that are trusted.
 pub(crate) const PROXY: &str = "127.0.0.1";
 /// `trusted_proxies`.
 pub(crate) const TRUSTED: &str = "127.0.0.0/8";
 
-/// Header lines of a proxy, and the address that the client has then.
+/// Header lines of a proxy, and the client address that follows from them.
 pub(crate) const BEHIND: [(&[&str], &str); 21] = [
     (&[], PROXY),
     (&["X-Forwarded-For: 198.51.100.7"], "198.51.100.7"),
     (&["x-forwarded-for: 198.51.100.7:4711"], "198.51.100.7"),
     (&["X-Forwarded-For: [2001:db8::7]:4711"], "2001:db8::7"),
     (&["X-Forwarded-For: ::ffff:198.51.100.7"], "198.51.100.7"),
-    // What stands before the last address that is no proxy was written by the client.
+    // Everything before the last address that is not a proxy was written by the client.
     (
         &["X-Forwarded-For: 203.0.113.1, 198.51.100.7, 127.0.0.3"],
         "198.51.100.7",
@@ -40,7 +40,7 @@ pub(crate) const BEHIND: [(&[&str], &str); 21] = [
         ],
         "198.51.100.7",
     ),
-    // A proxy that sets one of them passes the others on as the client wrote them.
+    // A proxy that sets one of them passes on the others as the client wrote them.
     (
         &["X-Forwarded-For: 203.0.113.1", "X-Real-IP: 198.51.100.7"],
         PROXY,
@@ -63,7 +63,7 @@ pub(crate) const BEHIND: [(&[&str], &str); 21] = [
         PROXY,
     ),
     (&["Forwarded: by=198.51.100.7"], PROXY),
-    // The claim to be a proxy does not hide the client.
+    // Claiming to be a proxy does not hide the client.
     (
         &["X-Forwarded-For: 127.0.0.9", "X-Real-IP: 198.51.100.7"],
         "198.51.100.7",

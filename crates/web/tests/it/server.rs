@@ -25,7 +25,7 @@ use crate::proxies;
 /// Longer than any test runs: a bound that must not be reached.
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// Turns waiting in vain into a failure. Far beyond what a right answer needs, so it decides nothing.
+/// Turns waiting in vain into a failure. Far longer than a right answer needs, so it decides nothing.
 async fn in_time<T>(event: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), event)
         .await
@@ -153,7 +153,7 @@ async fn answer(stream: &mut TcpStream) -> String {
     }
 }
 
-/// Reads until the other side closes, also if it does so rudely.
+/// Reads until the other side closes, even by a reset.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let _ = in_time(stream.read_to_end(&mut bytes)).await;
@@ -278,7 +278,7 @@ async fn a_request_under_way_is_finished_before_the_end() {
     ask(&mut busy, "/held").await;
     in_time(served.begun.notified()).await;
     served.stop.cancel();
-    // Nobody new is let in once the listener is gone.
+    // No new connection is accepted once the listener is gone.
     while TcpStream::connect(served.address).await.is_ok() {
         tokio::task::yield_now().await;
     }
@@ -371,7 +371,7 @@ async fn a_body_comes_quickly_unless_its_sender_is_known() {
     let config = Config {
         api_key: Some(weir_config::Secret::new("the-right-key")),
         limits: WebLimits {
-            // Long enough for the head of the known one, however busy the machine is.
+            // Long enough for the head of the signed-in client, however busy the machine is.
             header_timeout: Duration::from_secs(2),
             request_timeout: NEVER,
             ..WebLimits::default()

@@ -178,7 +178,7 @@ async fn sessions_outlive_a_restart_but_not_their_time() {
     let mut visitor = rig.visitor();
     visitor.cookies = cookies;
     assert_eq!(visitor.get("/page").await.body, "page");
-    // Used every 20 days it lives on and on; after 31 days of silence it is gone.
+    // Used every 20 days it never ends; after 31 days of silence it is gone.
     for _ in 0..3 {
         rig.clock.advance(Duration::from_secs(20 * 86400));
         let reply = visitor.get("/page").await;

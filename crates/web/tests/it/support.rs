@@ -99,7 +99,7 @@ fn open_with(
 }
 
 impl Rig {
-    /// The same data directory, opened anew as after a restart.
+    /// The same data directory, opened again as after a restart.
     pub(crate) fn restarted(self, config: Config) -> Self {
         let Self {
             app,

@@ -39,7 +39,7 @@ impl Call for Says {
     }
 }
 
-/// A call that finds no way out.
+/// A call that finds no route.
 pub(super) struct NoRoute;
 
 impl Call for NoRoute {
@@ -60,7 +60,7 @@ impl Call for Hangs {
 pub(super) struct Sample {
     pub(super) engine: Engine,
     kind: &'static str,
-    /// What a probe says; none where there is no probe.
+    /// What a probe says; `None` if there is no probe.
     pub(super) probe: Mutex<Option<Arc<dyn Call>>>,
 }
 
@@ -275,7 +275,7 @@ impl Town {
     }
 }
 
-/// The names in a list, in the order in which they stand.
+/// The names in a list, in order.
 pub(super) fn names(body: &str) -> Vec<String> {
     let rows = body.split("<bdi>").skip(1);
     rows.filter_map(|row| Some(row.split_once("</bdi>")?.0.to_owned()))

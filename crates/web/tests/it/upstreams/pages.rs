@@ -1,4 +1,4 @@
-//! What stands on the pages.
+//! What the pages show.
 
 use axum::http::{Method, StatusCode};
 use weir_engine::{Outcome, Weather};
