@@ -85,7 +85,7 @@ test('search', async (t) => {
     assert.match(refused, /we ask too often/);
     assert.match(refused, /\d\d:\d\d\.$/);
     assert.equal(await page.locator('tbody tr').count(), 6);
-    assert.equal(await page.getByRole('button', { name: 'Ask again' }).isVisible(), true);
+    assert.equal(await page.getByRole('button', { name: 'Search again' }).isVisible(), true);
     assert.equal(await page.getByRole('button', { name: 'Stop' }).isVisible(), false);
     rules.quiet(page);
 
@@ -147,7 +147,7 @@ test('search', async (t) => {
     await page.getByText('Stopped after').waitFor();
     assert.match(await page.locator('li[data-indexer="beacon.example"]').innerText(), /the search was stopped/);
     const before = searched()[0];
-    await page.getByRole('button', { name: 'Ask again' }).click();
+    await page.getByRole('button', { name: 'Search again' }).click();
     await page.getByText(/^Finished /).waitFor();
     assert.equal(searched()[0], before + 1, 'the cache is passed by');
     await page.context().close();

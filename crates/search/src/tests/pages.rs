@@ -18,7 +18,7 @@ async fn a_search_is_shown_and_a_reload_asks_nobody() {
     let two = library(&["Example A"]).await;
     let world = World::on_loopback([("one", &one), ("two", &two)]);
     let blank = world.page("/search").await;
-    assert!(blank.contains("One question to all 2 indexers"), "{blank}");
+    assert!(blank.contains("Search all 2 indexers."), "{blank}");
     let place = ask(&world, "q=example&cat=4000").await;
     for _ in 0..3 {
         let page = world.page(&place).await;
@@ -55,7 +55,7 @@ async fn a_search_is_shown_and_a_reload_asks_nobody() {
     );
     let filtered = world.page(&format!("{place}&filter=nothing+of+it")).await;
     assert!(
-        filtered.contains("No release here has these words."),
+        filtered.contains("No release matches this filter."),
         "{filtered}"
     );
     // Asked once more, the answers come from the cache unless that is passed by.
@@ -147,7 +147,7 @@ async fn history_names_what_each_indexer_did() {
     let world = World::on_loopback([("one", &one)]);
     let page = world.page("/history").await;
     assert!(
-        page.contains("Programs show up here after their first search."),
+        page.contains("Programs appear here after their first search."),
         "{page}"
     );
     ask(&world, "q=example").await;
@@ -265,7 +265,7 @@ async fn if_nobody_can_be_asked_the_first_slot_is_named() {
     let page = world.page(&ask(&world, "q=second").await).await;
     for text in [
         "1 skipped.",
-        "The first of them can be asked at <time",
+        "The first one can be asked again at <time",
         "Not asked: it is cooling down",
     ] {
         assert!(page.contains(text), "{text} in {page}");

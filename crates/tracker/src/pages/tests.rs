@@ -212,7 +212,7 @@ async fn one_swarm_shows_its_peers() {
         "10.0.0.1:6881",
         "[2001:db8::1]:6881",
         "everything (seeder)",
-        "a part (leecher)",
+        "part of it (leecher)",
         "under 1 min ago",
         "01010101… · Swarms · Weir",
     ] {

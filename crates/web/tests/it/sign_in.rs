@@ -99,7 +99,7 @@ async fn a_link_signs_in_once() {
     let mut second = rig.visitor();
     let refused = second.get(&link).await;
     assert_eq!(refused.status, StatusCode::FORBIDDEN);
-    assert!(refused.body.contains("used already"));
+    assert!(refused.body.contains("already been used"));
     assert!(!second.signed_in());
     let sessions = rig.state.read(|c| {
         c.query_row("SELECT count(*) FROM web_session", [], |row| {
