@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use rusqlite::{OptionalExtension, Transaction, named_params};
+use rusqlite::{OptionalExtension, Params, Transaction, named_params};
 
 use super::{
     batch::{Batch, FrontBatch},
@@ -118,34 +118,32 @@ impl Writer<'_> {
         for ((name, ledger, window), calls) in &changes.limits {
             let key = (self.id(name)?, ledger.word(), window.word());
             match calls {
-                Some(calls) => self
-                    .transaction
-                    .prepare_cached(
-                        "INSERT INTO engine_limit (upstream, ledger, window, calls) VALUES (?1, ?2, ?3, ?4)
-                         ON CONFLICT DO UPDATE SET calls = excluded.calls",
-                    )?
-                    .execute((key.0, key.1, key.2, calls))?,
-                None => self
-                    .transaction
-                    .prepare_cached(
-                        "DELETE FROM engine_limit WHERE upstream = ?1 AND ledger = ?2 AND window = ?3",
-                    )?
-                    .execute(key)?,
-            };
+                Some(calls) => self.execute(
+                    "INSERT INTO engine_limit (upstream, ledger, window, calls) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT DO UPDATE SET calls = excluded.calls",
+                    (key.0, key.1, key.2, calls),
+                )?,
+                None => self.execute(
+                    "DELETE FROM engine_limit WHERE upstream = ?1 AND ledger = ?2 AND window = ?3",
+                    key,
+                )?,
+            }
         }
         for (name, start) in changes.starts() {
             let id = self.id(name)?;
-            self.transaction
-                .prepare_cached(
-                    "INSERT INTO engine_start (upstream, ledger, windows, at, times) VALUES (?1, ?2, ?3, ?4, ?5)
-                     ON CONFLICT DO UPDATE SET times = times + excluded.times",
-                )?
-                .execute((id, start.ledger.word(), start.windows.bits(), start.at.0, start.times))?;
+            self.execute(
+                "INSERT INTO engine_start (upstream, ledger, windows, at, times) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT DO UPDATE SET times = times + excluded.times",
+                (id, start.ledger.word(), start.windows.bits(), start.at.0, start.times),
+            )?;
         }
         for (id, entry) in &changes.agenda {
             match entry {
                 Some(row) => self.schedule(row)?,
-                None => self.taken(*id)?,
+                None => self.execute(
+                    "DELETE FROM engine_agenda WHERE front = ?1 AND id = ?2",
+                    (self.front, id.cast_signed()),
+                )?,
             }
         }
         Ok(())
@@ -153,21 +151,19 @@ impl Writer<'_> {
 
     fn upstream(&self, name: &str, row: &UpstreamRow) -> rusqlite::Result<()> {
         let (rest, off) = (row.rest.as_ref(), row.off.as_ref());
-        self.transaction
-            .prepare_cached(
-                "INSERT INTO engine_upstream
-                 (front, name, rung, failures, last_start, rest_since, rest_until, rest_cause, rest_reason,
-                  off_since, off_by, off_reason, gone)
-                 VALUES (:front, :name, :rung, :failures, :last_start, :rest_since, :rest_until, :rest_cause,
-                  :rest_reason, :off_since, :off_by, :off_reason, :gone)
-                 ON CONFLICT DO UPDATE SET
-                  rung = excluded.rung, failures = excluded.failures, last_start = excluded.last_start,
-                  rest_since = excluded.rest_since, rest_until = excluded.rest_until,
-                  rest_cause = excluded.rest_cause, rest_reason = excluded.rest_reason,
-                  off_since = excluded.off_since, off_by = excluded.off_by, off_reason = excluded.off_reason,
-                  gone = excluded.gone",
-            )?
-            .execute(named_params! {
+        self.execute(
+            "INSERT INTO engine_upstream
+             (front, name, rung, failures, last_start, rest_since, rest_until, rest_cause, rest_reason,
+              off_since, off_by, off_reason, gone)
+             VALUES (:front, :name, :rung, :failures, :last_start, :rest_since, :rest_until, :rest_cause,
+              :rest_reason, :off_since, :off_by, :off_reason, :gone)
+             ON CONFLICT DO UPDATE SET
+              rung = excluded.rung, failures = excluded.failures, last_start = excluded.last_start,
+              rest_since = excluded.rest_since, rest_until = excluded.rest_until,
+              rest_cause = excluded.rest_cause, rest_reason = excluded.rest_reason,
+              off_since = excluded.off_since, off_by = excluded.off_by, off_reason = excluded.off_reason,
+              gone = excluded.gone",
+            named_params! {
                 ":front": self.front,
                 ":name": name,
                 ":rung": row.rung,
@@ -181,17 +177,15 @@ impl Writer<'_> {
                 ":off_by": off.map(|off| &off.by),
                 ":off_reason": off.map(|off| &off.reason),
                 ":gone": row.gone.map(|at| at.0),
-            })?;
-        Ok(())
+            },
+        )
     }
 
     fn schedule(&self, row: &AgendaRow) -> rusqlite::Result<()> {
-        self.transaction
-            .prepare_cached(
-                "INSERT OR REPLACE INTO engine_agenda
-                 (front, id, upstream, class, budget, due, attempts, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            )?
-            .execute((
+        self.execute(
+            "INSERT OR REPLACE INTO engine_agenda
+             (front, id, upstream, class, budget, due, attempts, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            (
                 self.front,
                 row.id.cast_signed(),
                 &*row.upstream,
@@ -200,14 +194,12 @@ impl Writer<'_> {
                 row.due.0,
                 row.attempts,
                 row.payload.bytes(),
-            ))?;
-        Ok(())
+            ),
+        )
     }
 
-    fn taken(&self, id: u64) -> rusqlite::Result<()> {
-        self.transaction
-            .prepare_cached("DELETE FROM engine_agenda WHERE front = ?1 AND id = ?2")?
-            .execute((self.front, id.cast_signed()))?;
+    fn execute(&self, sql: &str, values: impl Params) -> rusqlite::Result<()> {
+        self.transaction.prepare_cached(sql)?.execute(values)?;
         Ok(())
     }
 
