@@ -21,17 +21,9 @@ pub fn check(check: Check, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow
         to_yaml(&resolved)
     };
     out.write_all(text.as_bytes())?;
-    match file {
-        Some(file) => writeln!(
-            notes,
-            "weir: the configuration is correct ({})",
-            file.display()
-        )?,
-        None => writeln!(
-            notes,
-            "weir: the configuration is correct (no file; defaults)"
-        )?,
-    }
+    let file = file.map(|file| file.display().to_string());
+    let file = file.as_deref().unwrap_or("no file; defaults");
+    writeln!(notes, "weir: the configuration is correct ({file})")?;
     Ok(())
 }
 

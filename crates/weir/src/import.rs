@@ -95,22 +95,15 @@ fn limits(fields: &Value) -> Vec<(&'static str, u64)> {
         let field = all.iter().find(|field| field["name"] == name)?;
         field["value"].as_u64()
     };
-    let hourly = field("baseSettings.limitsUnit") == Some(1);
-    let queries = field("baseSettings.queryLimit").filter(|limit| *limit > 0);
-    let grabs = field("baseSettings.grabLimit").filter(|limit| *limit > 0);
-    let mut limits = Vec::new();
-    if let Some(queries) = queries {
-        let window = if hourly { "per_hour" } else { "per_day" };
-        limits.push((window, queries));
-    }
-    if let Some(grabs) = grabs {
-        let window = match hourly {
-            true => "grabs_per_hour",
-            false => "grabs_per_day",
-        };
-        limits.push((window, grabs));
-    }
+    let windows = match field("baseSettings.limitsUnit") {
+        Some(1) => ["per_hour", "grabs_per_hour"],
+        _ => ["per_day", "grabs_per_day"],
+    };
+    let calls = ["baseSettings.queryLimit", "baseSettings.grabLimit"].map(field);
+    let limits = windows.into_iter().zip(calls);
     limits
+        .filter_map(|(window, calls)| Some((window, calls.filter(|calls| *calls > 0)?)))
+        .collect()
 }
 
 fn tags_of(ids: &Value, all: &Value) -> Vec<String> {
