@@ -108,34 +108,61 @@ impl Setting for bool {
     }
 }
 
-/// Text that is not empty.
-impl Setting for String {
-    fn wanted() -> String {
-        "text (in quotes if it looks like a number)".to_owned()
-    }
+/// A type that is read from text that is not empty.
+macro_rules! textual {
+    ($type:ty, $wanted:literal, $from:expr, $show:expr) => {
+        impl Setting for $type {
+            fn wanted() -> String {
+                $wanted.to_owned()
+            }
 
-    fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
-        from_text(node, |text| (!text.is_empty()).then(|| text.to_owned()))
-    }
+            fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
+                from_text(node, |text| {
+                    Some(text).filter(|text| !text.is_empty()).and_then($from)
+                })
+            }
 
-    fn show(&self) -> String {
-        show_text(self)
-    }
+            fn show(&self) -> String {
+                show_text(&$show(self))
+            }
+        }
+    };
 }
 
-impl Setting for PathBuf {
-    fn wanted() -> String {
-        "a path".to_owned()
-    }
-
-    fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
-        from_text(node, |text| (!text.is_empty()).then(|| text.into()))
-    }
-
-    fn show(&self) -> String {
-        show_text(&self.to_string_lossy())
-    }
-}
+textual!(
+    String,
+    "text (in quotes if it looks like a number)",
+    |text| Some(text.to_owned()),
+    Self::clone
+);
+textual!(
+    PathBuf,
+    "a path",
+    |text| Some(text.into()),
+    |path: &Self| path.to_string_lossy().into_owned()
+);
+textual!(
+    SocketAddr,
+    "an address with a port such as 127.0.0.1:7070 or \"[::]:6969\"",
+    |text| text.parse().ok(),
+    Self::to_string
+);
+textual!(
+    IpAddr,
+    "an address such as 192.0.2.1 or \"2001:db8::1\"",
+    |text| text.parse().ok(),
+    Self::to_string
+);
+// An address alone is a network of one. Host bits are dropped, or 10.1.2.3/8 would not equal the network it stands for.
+textual!(
+    IpNet,
+    "a network such as 10.0.0.0/8 or \"fd00::/8\", or one address",
+    |text| match text.parse::<Self>() {
+        Ok(net) => Some(net.trunc()),
+        Err(_) => text.parse::<IpAddr>().ok().map(Self::from),
+    },
+    Self::to_string
+);
 
 impl Setting for Secret {
     const SECRET: bool = true;
@@ -150,55 +177,5 @@ impl Setting for Secret {
 
     fn show(&self) -> String {
         "(secret)".to_owned()
-    }
-}
-
-impl Setting for SocketAddr {
-    fn wanted() -> String {
-        "an address with a port such as 127.0.0.1:7070 or \"[::]:6969\"".to_owned()
-    }
-
-    fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
-        from_text(node, |text| text.parse().ok())
-    }
-
-    fn show(&self) -> String {
-        show_text(&self.to_string())
-    }
-}
-
-impl Setting for IpAddr {
-    fn wanted() -> String {
-        "an address such as 192.0.2.1 or \"2001:db8::1\"".to_owned()
-    }
-
-    fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
-        from_text(node, |text| text.parse().ok())
-    }
-
-    fn show(&self) -> String {
-        show_text(&self.to_string())
-    }
-}
-
-/// A network; an address alone is a network of one.
-impl Setting for IpNet {
-    fn wanted() -> String {
-        "a network such as 10.0.0.0/8 or \"fd00::/8\", or one address".to_owned()
-    }
-
-    fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
-        from_text(node, |text| {
-            let one = || text.parse::<IpAddr>().ok().map(Self::from);
-            // Host bits are dropped, or 10.1.2.3/8 would not equal the network it stands for.
-            text.parse::<Self>()
-                .ok()
-                .map(|net| net.trunc())
-                .or_else(one)
-        })
-    }
-
-    fn show(&self) -> String {
-        show_text(&self.to_string())
     }
 }
