@@ -168,46 +168,39 @@ pub mod check {
         }
     }
 
+    /// A condition: it `fits`, or else the operator reads what is `wanted`.
+    pub fn that(fits: bool, wanted: &'static str) -> Result<(), &'static str> {
+        if fits { Ok(()) } else { Err(wanted) }
+    }
+
     /// More than zero: a loop that waits for no time would spin.
     pub fn some_time(duration: &Duration) -> Result<(), &'static str> {
-        if duration.is_zero() {
-            Err("more than 0s")
-        } else {
-            Ok(())
-        }
+        that(!duration.is_zero(), "more than 0s")
     }
 
     /// Whole seconds, for protocols that would cut off the fraction.
     pub fn whole_seconds(duration: &Duration) -> Result<(), &'static str> {
-        match (duration.as_secs(), duration.subsec_nanos()) {
-            (1.., 0) => Ok(()),
-            _ => Err("whole seconds, 1s or more"),
-        }
+        let whole = duration.as_secs() > 0 && duration.subsec_nanos() == 0;
+        that(whole, "whole seconds, 1s or more")
     }
 
     /// A word that fits into a path and a metric's label as it is.
     pub fn path_word(word: &str) -> Result<(), &'static str> {
         let fits = |c: char| c.is_alphanumeric() || "._-".contains(c);
-        if word.chars().all(fits) && word.chars().count() <= 64 {
-            return Ok(());
-        }
-        Err("a word of at most 64 letters, digits, dots, dashes and underscores")
+        that(
+            word.chars().all(fits) && word.chars().count() <= 64,
+            "a word of at most 64 letters, digits, dots, dashes and underscores",
+        )
     }
 
     /// An http or https URL.
     pub fn web_url(url: &SecretUrl) -> Result<(), &'static str> {
-        match url.scheme() {
-            "http" | "https" => Ok(()),
-            _ => Err("a URL that begins with http or https"),
-        }
+        let web = matches!(url.scheme(), "http" | "https");
+        that(web, "a URL that begins with http or https")
     }
 
     /// A list with at least one entry.
     pub fn not_empty<T>(list: &[T]) -> Result<(), &'static str> {
-        if list.is_empty() {
-            Err("at least one entry")
-        } else {
-            Ok(())
-        }
+        that(!list.is_empty(), "at least one entry")
     }
 }

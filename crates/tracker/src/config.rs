@@ -189,31 +189,18 @@ impl Config {
 
 fn up_to_a_minute(life: &Duration) -> Result<(), &'static str> {
     check::some_time(life)?;
-    if *life > Duration::from_secs(60) {
-        Err("at most 1m")
-    } else {
-        Ok(())
-    }
+    check::that(*life <= Duration::from_secs(60), "at most 1m")
 }
 
 fn kept_in_minutes(age: &Duration) -> Result<(), &'static str> {
-    let most = u64::from(Age::MAX.0) * 60;
-    match age.as_secs() {
-        60.. if age.as_secs() <= most => Ok(()),
-        _ => Err("from 1m to 166h"),
-    }
+    let seconds = 60..=u64::from(Age::MAX.0) * 60;
+    check::that(seconds.contains(&age.as_secs()), "from 1m to 166h")
 }
 
 fn up_to_64(peers: &NonZeroU32) -> Result<(), &'static str> {
-    if peers.get() > 64 {
-        return Err("at most 64");
-    }
-    Ok(())
+    check::that(peers.get() <= 64, "at most 64")
 }
 
 fn room_for_a_request(size: &Size) -> Result<(), &'static str> {
-    if size.bytes() < 1024 {
-        return Err("at least 1KiB");
-    }
-    Ok(())
+    check::that(size.bytes() >= 1024, "at least 1KiB")
 }

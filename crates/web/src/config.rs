@@ -85,10 +85,7 @@ fn long_enough(key: &Option<Secret>) -> Result<(), &'static str> {
 
 /// hyper panics if its read buffer is smaller.
 fn room_for_a_head(size: &Size) -> Result<(), &'static str> {
-    if size.bytes() < 8192 {
-        return Err("8KiB or more");
-    }
-    Ok(())
+    check::that(size.bytes() >= 8192, "8KiB or more")
 }
 
 #[cfg(test)]

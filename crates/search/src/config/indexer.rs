@@ -49,10 +49,7 @@ item! {
 }
 
 fn hour_of_day(hour: &Option<u32>) -> Result<(), &'static str> {
-    if hour.is_some_and(|hour| hour > 23) {
-        return Err("an hour from 0 to 23");
-    }
-    Ok(())
+    check::that(hour.is_none_or(|hour| hour <= 23), "an hour from 0 to 23")
 }
 
 impl IndexerEntry {

@@ -51,8 +51,6 @@ section! {
 
 fn rising(ladder: &[Duration]) -> Result<(), &'static str> {
     check::not_empty(ladder)?;
-    if ladder[0].is_zero() || !ladder.is_sorted_by(|a, b| a < b) {
-        return Err("durations that increase with each step");
-    }
-    Ok(())
+    let rises = !ladder[0].is_zero() && ladder.is_sorted_by(|a, b| a < b);
+    check::that(rises, "durations that increase with each step")
 }

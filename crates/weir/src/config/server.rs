@@ -69,15 +69,11 @@ fn usual_port(tls: TlsMode) -> NonZeroU32 {
 }
 
 fn is_port(port: &Option<NonZeroU32>) -> Result<(), &'static str> {
-    if port.is_some_and(|port| port.get() > 65535) {
-        return Err("a port from 1 to 65535");
-    }
-    Ok(())
+    let fits = port.is_none_or(|port| port.get() <= 65535);
+    check::that(fits, "a port from 1 to 65535")
 }
 
 fn is_host(text: &str) -> Result<(), &'static str> {
-    if text.contains(['/', ' ', '@']) {
-        return Err("a host name or address, without scheme and port");
-    }
-    Ok(())
+    let bare = !text.contains(['/', ' ', '@']);
+    check::that(bare, "a host name or address, without scheme and port")
 }
