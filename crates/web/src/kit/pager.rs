@@ -29,35 +29,27 @@ impl Pager {
         previous: Option<String>,
         next: Option<String>,
     ) -> Self {
-        let step = |label, href, rel| PageStep {
-            label,
-            href,
-            rel: Some(rel),
-        };
         let steps = [
-            step("Previous", previous, "prev"),
-            step("Next", next, "next"),
+            PageStep::new("Previous", previous, Some("prev")),
+            PageStep::new("Next", next, Some("next")),
         ];
         Self { of, says, steps }
     }
 
     /// A list that grows at its head, so a link to the previous page would not stay right.
     pub fn newest_first(of: &'static str, newest: Option<String>, older: Option<String>) -> Self {
-        let newest = PageStep {
-            label: "Newest",
-            href: newest,
-            rel: None,
-        };
-        let older = PageStep {
-            label: "Older",
-            href: older,
-            rel: Some("next"),
-        };
-        Self {
-            of,
-            says: "Newest first".to_owned(),
-            steps: [newest, older],
-        }
+        let steps = [
+            PageStep::new("Newest", newest, None),
+            PageStep::new("Older", older, Some("next")),
+        ];
+        let says = "Newest first".to_owned();
+        Self { of, says, steps }
+    }
+}
+
+impl PageStep {
+    fn new(label: &'static str, href: Option<String>, rel: Option<&'static str>) -> Self {
+        Self { label, href, rel }
     }
 }
 

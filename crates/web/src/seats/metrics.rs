@@ -4,7 +4,7 @@ use std::fmt;
 
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric},
+    encoding::{DescriptorEncoder, EncodeMetric},
     metrics::{TypedMetric, counter::ConstCounter},
     registry::Registry,
 };
@@ -14,12 +14,6 @@ use super::Seats;
 struct EndedSeats {
     name: &'static str,
     listeners: Vec<(&'static str, Seats)>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct SeatLabels {
-    listener: &'static str,
-    reason: &'static str,
 }
 
 /// Registers a family under `name` for these listeners.
@@ -48,7 +42,7 @@ impl Collector for EndedSeats {
         )?;
         for (listener, seats) in &self.listeners {
             for (reason, count) in seats.ended() {
-                let labels = SeatLabels { listener, reason };
+                let labels = [("listener", *listener), ("reason", reason)];
                 ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
             }
         }
