@@ -22,12 +22,12 @@ use weir_engine::Engine;
 use weir_store::sqlite::File;
 
 use crate::{
-    Access, Card, Clock, Config, Contribution, Error, Failure, Icon, NavEntry, NavGroup, Requests,
-    Stats, Upstreams,
+    Access, Clock, Config, Contribution, Error, Failure, Icon, NavEntry, NavGroup, Requests, Stats,
+    Upstreams,
     access::{self, AccessRule},
     assets::{self, Assets},
     auth::Doorkeeper,
-    contribution::{Guests, Missing},
+    contribution::{Contributed, Guests, Missing},
     guard,
     metrics::{self, Connections},
     pages,
@@ -66,16 +66,6 @@ struct Inner {
     routers: Vec<(&'static str, Access, Router)>,
 }
 
-/// What is kept of a contribution.
-pub(crate) struct Contributed {
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
-    pub(crate) icon: Icon,
-    pub(crate) card: Option<Arc<dyn Card>>,
-    stats: Option<Arc<dyn Stats>>,
-    upstreams: Option<Arc<dyn Upstreams>>,
-}
-
 impl App {
     /// Opens the tables in `state`, makes the key if there is none, and takes in the fronts' contributions.
     ///
@@ -109,15 +99,7 @@ impl App {
         let (mut fronts, mut nav, mut routers) = (Vec::new(), Vec::new(), Vec::new());
         let (mut missing, mut guests) = (Vec::new(), Vec::new());
         for contribution in contributions {
-            let Contribution {
-                name,
-                title,
-                icon,
-                card,
-                stats,
-                upstreams,
-                ..
-            } = contribution;
+            let name = contribution.front.name;
             if let Some(register) = contribution.metrics {
                 register(metrics::weir(&mut registry));
             }
@@ -130,14 +112,7 @@ impl App {
                     .into_iter()
                     .map(|(access, router)| (name, access, router)),
             );
-            fronts.push(Contributed {
-                name,
-                title,
-                icon,
-                card,
-                stats,
-                upstreams,
-            });
+            fronts.push(contribution.front);
         }
         let engines: Vec<Engine> = fronts
             .iter()
@@ -228,13 +203,17 @@ impl App {
 
     /// `/stats` and `/metrics` under the same rules, for a front's own port; `rest` answers everything else there.
     pub fn figures(&self, front: &'static str, rest: Router) -> Router {
+        self.stats(front)
+            .fallback_service(rest)
+            .layer(from_fn_with_state(self.clone(), guard::guard))
+    }
+
+    fn stats(&self, front: &'static str) -> Router {
         let figures = Router::new()
             .route("/stats", get(stats::stats))
             .route("/metrics", get(stats::metrics))
             .with_state(self.clone());
         self.behind(Access::Trusted, front, Access::Trusted.kind(), figures)
-            .fallback_service(rest)
-            .layer(from_fn_with_state(self.clone(), guard::guard))
     }
 
     fn own(&self) -> Router {
@@ -252,32 +231,34 @@ impl App {
             "/sign-in",
             get(pages::sign_in::show).post(pages::sign_in::submit),
         );
-        let figures = routes()
-            .route("/stats", get(stats::stats))
-            .route("/metrics", get(stats::metrics));
         let pages = routes()
             .route("/", get(pages::overview::show))
             .route("/more", get(pages::more))
             .route("/theme", post(pages::theme::choose))
             .route("/sign-out", post(pages::sign_in::sign_out))
             .merge(upstreams::pages());
-        let gate = AccessRule {
-            app: self.clone(),
-            access: Access::Open,
-            front: "web",
-            kind: "none",
-        };
+        let unknown = self.rule(Access::Open, "web", "none");
         own(Access::Open, "health", health)
             .merge(own(Access::Open, "asset", files))
             .merge(own(Access::Open, "sign-in", sign_in))
-            .merge(own(Access::Trusted, "stats", figures))
+            .merge(self.stats("web"))
             .merge(own(Access::Page, "page", pages))
             .merge(own(Access::Api, "api", upstreams::api()))
             .fallback_service(
                 Router::new()
                     .fallback(async || Failure::not_found())
-                    .layer(from_fn_with_state(gate, access::enforce)),
+                    .layer(from_fn_with_state(unknown, access::enforce)),
             )
+    }
+
+    fn rule(&self, access: Access, front: &'static str, kind: &'static str) -> AccessRule {
+        let app = self.clone();
+        AccessRule {
+            app,
+            access,
+            front,
+            kind,
+        }
     }
 
     fn behind(
@@ -287,13 +268,8 @@ impl App {
         kind: &'static str,
         router: Router,
     ) -> Router {
-        let gate = AccessRule {
-            app: self.clone(),
-            access,
-            front,
-            kind,
-        };
-        // An empty router has no routes to layer, which axum does not allow.
+        let gate = self.rule(access, front, kind);
+        // An empty router has no routes to put a layer on.
         if router.has_routes() {
             router.route_layer(from_fn_with_state(gate, access::enforce))
         } else {

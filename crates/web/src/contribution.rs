@@ -20,34 +20,42 @@ pub(crate) type Guests = (mpsc::Receiver<Guest>, Router);
 
 /// One front's part of the web listener.
 pub struct Contribution {
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
+    pub(crate) front: Contributed,
     pub(crate) routers: Vec<(Access, Router)>,
     pub(crate) nav: Vec<NavEntry>,
-    pub(crate) stats: Option<Arc<dyn Stats>>,
     pub(crate) metrics: Option<Register>,
-    pub(crate) card: Option<Arc<dyn Card>>,
-    pub(crate) upstreams: Option<Arc<dyn Upstreams>>,
     pub(crate) missing: Option<Missing>,
     pub(crate) guests: Option<Guests>,
+}
+
+/// What pages and figures ask for as long as the front runs.
+pub(crate) struct Contributed {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
     pub(crate) icon: Icon,
+    pub(crate) card: Option<Arc<dyn Card>>,
+    pub(crate) stats: Option<Arc<dyn Stats>>,
+    pub(crate) upstreams: Option<Arc<dyn Upstreams>>,
 }
 
 impl Contribution {
     /// Starts a contribution: `name` as in metrics and `/stats`, `title` as people read it.
     pub fn new(name: &'static str, title: &'static str, icon: Icon) -> Self {
-        Self {
+        let front = Contributed {
             name,
             title,
+            icon,
+            card: None,
+            stats: None,
+            upstreams: None,
+        };
+        Self {
+            front,
             routers: Vec::new(),
             nav: Vec::new(),
-            stats: None,
             metrics: None,
-            card: None,
-            upstreams: None,
             missing: None,
             guests: None,
-            icon,
         }
     }
 
@@ -74,7 +82,7 @@ impl Contribution {
     /// Sets the section of `/stats`.
     #[must_use]
     pub fn stats(mut self, stats: Arc<dyn Stats>) -> Self {
-        self.stats = Some(stats);
+        self.front.stats = Some(stats);
         self
     }
 
@@ -103,14 +111,14 @@ impl Contribution {
     /// Sets the card on the overview.
     #[must_use]
     pub fn card(mut self, card: Arc<dyn Card>) -> Self {
-        self.card = Some(card);
+        self.front.card = Some(card);
         self
     }
 
     /// Puts the front's upstreams on `/upstreams`, into the API and into the metrics.
     #[must_use]
     pub fn upstreams(mut self, upstreams: Arc<dyn Upstreams>) -> Self {
-        self.upstreams = Some(upstreams);
+        self.front.upstreams = Some(upstreams);
         self
     }
 }

@@ -1,15 +1,13 @@
 //! Decisions about upstreams, in words.
 
-use std::sync::Arc;
-
 use weir_engine::{
-    OwnDecision,
+    OwnDecision, Scene,
     dispatch::{Decision, Moment, What},
     sentence,
 };
 
-use super::{Upstreams, sight::Sight, times::Times};
-use crate::{App, app::Contributed};
+use super::{sight::Sight, times::Times};
+use crate::{App, contribution::Contributed};
 
 pub(super) struct ToldDecision {
     pub(super) number: u64,
@@ -100,19 +98,13 @@ pub(super) struct Itself<'a> {
 }
 
 impl<'a> Itself<'a> {
-    /// All fronts, or the one with this name.
-    pub(super) fn all(app: &'a App, name: Option<&str>) -> Vec<Self> {
-        let look = |(front, upstreams): (&'a Contributed, &Arc<dyn Upstreams>)| {
-            let engine = upstreams.engine();
-            Self {
-                front,
-                times: Times::new(engine, app.now(), app.shell().zone.clone()),
-                decisions: engine.own_decisions(),
-            }
-        };
-        let wanted = |front: &Contributed| name.is_none_or(|name| front.name == name);
-        let fronts = app.with_upstreams().filter(|(front, _)| wanted(front));
-        fronts.map(look).collect()
+    /// All fronts.
+    pub(super) fn all(app: &'a App) -> impl Iterator<Item = Self> {
+        app.with_upstreams().map(|(front, upstreams)| Self {
+            front,
+            times: Times::new(upstreams.engine(), app.now(), app.shell().zone.clone()),
+            decisions: upstreams.engine().own_decisions(),
+        })
     }
 }
 
@@ -156,26 +148,37 @@ pub(super) fn newest(
 /// Puts decisions about one upstream into words.
 pub(super) fn tell(sight: &Sight<'_>, decisions: &[Decision]) -> Vec<ToldDecision> {
     sight.scene(decisions, |scene| {
+        let decisions = decisions.iter();
         decisions
-            .iter()
-            .map(|decision| {
-                let (kind, word, look) = names(decision);
-                ToldDecision {
-                    number: decision.number,
-                    at: decision.at,
-                    kind,
-                    word,
-                    look,
-                    class: decision.class.map(|class| sight.class(class)),
-                    asker: sight.asker(decision.asker),
-                    sentence: sentence(decision, scene),
-                }
-            })
+            .map(|decision| ToldDecision::new(sight, decision, scene))
             .collect()
     })
 }
 
-/// For the API, for people, and the state that lends its colour.
+/// The same for one alone.
+pub(super) fn tell_one(sight: &Sight<'_>, decision: &Decision) -> ToldDecision {
+    sight.scene(std::slice::from_ref(decision), |scene| {
+        ToldDecision::new(sight, decision, scene)
+    })
+}
+
+impl ToldDecision {
+    fn new(sight: &Sight<'_>, decision: &Decision, scene: &Scene<'_>) -> Self {
+        let (kind, word, look) = names(decision);
+        Self {
+            number: decision.number,
+            at: decision.at,
+            kind,
+            word,
+            look,
+            class: decision.class.map(|class| sight.class(class)),
+            asker: sight.asker(decision.asker),
+            sentence: sentence(decision, scene),
+        }
+    }
+}
+
+/// In the API, for people, and the state that lends its colour.
 fn names(decision: &Decision) -> (&'static str, &'static str, &'static str) {
     match decision.what {
         What::Started { .. } => ("started", "Called", "open"),

@@ -3,7 +3,7 @@
 use weir_engine::{OwnDecision, Standing, dispatch::Decision};
 
 use super::{
-    decisions::{FoundDecision, Itself, newest, tell},
+    decisions::{FoundDecision, Itself, newest, tell_one},
     numbers::grouped,
     reason,
     sight::Sight,
@@ -55,11 +55,11 @@ impl Glance {
                 .then(one.name().cmp(other.name()))
         });
         let attention = all.iter().filter(|sight| sight.needs_attention());
-        let fronts = Itself::all(app, None);
+        let fronts: Vec<Itself<'_>> = Itself::all(app).collect();
         let (last, _) = newest(app, (&all, &fronts), None, ROWS);
-        let decisions = last.iter().flat_map(|(_, found)| match found {
+        let decisions = last.iter().map(|(_, found)| match found {
             FoundDecision::About(index, decision) => Decided::about(&all[*index], decision),
-            FoundDecision::Own(index, decision) => vec![Decided::own(&fronts[*index], decision)],
+            FoundDecision::Own(index, decision) => Decided::own(&fronts[*index], decision),
         });
         Self {
             sentence: sentence(&all),
@@ -71,20 +71,17 @@ impl Glance {
 }
 
 impl Decided {
-    fn about(sight: &Sight<'_>, decision: &Decision) -> Vec<Self> {
-        let told = tell(sight, std::slice::from_ref(decision)).into_iter();
-        let decided = told.map(|told| Self {
+    fn about(sight: &Sight<'_>, decision: &Decision) -> Self {
+        let told = tell_one(sight, decision);
+        let rest = told.sentence.strip_prefix(sight.name());
+        Self {
             href: format!("{}#d-{}", sight.path(), told.number),
             at: sight.times.shown_exactly(told.at),
             front: sight.front.name,
             icon: sight.front.icon.symbol(),
             name: sight.name().to_owned(),
-            rest: {
-                let rest = told.sentence.strip_prefix(sight.name());
-                sight.times.html(rest.unwrap_or(&told.sentence))
-            },
-        });
-        decided.collect()
+            rest: sight.times.html(rest.unwrap_or(&told.sentence)),
+        }
     }
 
     fn own(itself: &Itself<'_>, decision: &OwnDecision) -> Self {
@@ -116,11 +113,7 @@ impl Attention {
 
 /// `13 of 17 upstreams are open. Next one back: harbor at 14:32, in 6 min.`
 fn sentence(all: &[Sight<'_>]) -> Option<String> {
-    let open = all
-        .iter()
-        .filter(|sight| sight.standing() == Standing::Open);
-    let (open, total) = (open.count(), all.len());
-    let open = match (open, total) {
+    let open = match (Sight::count(all, Standing::Open), all.len()) {
         (_, 0) => return None,
         (1, 1) => "The only upstream is open.".to_owned(),
         (open, all) if open == all => format!("All {} upstreams are open.", grouped(all as u64)),

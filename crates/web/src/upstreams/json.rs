@@ -13,7 +13,7 @@ use weir_engine::{
 };
 
 use super::{
-    decisions::{DecisionPlace, FoundDecision, Itself, newest, tell},
+    decisions::{DecisionPlace, FoundDecision, Itself, newest, tell_one},
     list,
     query::UpstreamsQuery,
     reason,
@@ -31,14 +31,9 @@ pub(super) async fn list(
     Query(view): Query<UpstreamsQuery>,
 ) -> Json<Value> {
     let all = Sight::all(&app);
-    let count = |wanted| {
-        all.iter()
-            .filter(|sight| sight.standing() == wanted)
-            .count()
-    };
     let states: Map<String, Value> = Standing::ALL
         .into_iter()
-        .map(|state| (state.name().to_owned(), count(state).into()))
+        .map(|state| (state.name().to_owned(), Sight::count(&all, state).into()))
         .collect();
     let (summary, total) = (list::summary(&all), all.len());
     let page = view.page(all);
@@ -160,25 +155,19 @@ pub(super) async fn decisions(
         text => Some(read(text).ok_or_else(odd_place)?),
     };
     let limit = asked.limit.parse().unwrap_or(PAGE).clamp(1, MOST);
-    let fronts = match (asked.front.as_str(), asked.upstream.as_str()) {
-        ("", "") => Itself::all(&app, None),
-        (front, "") => Itself::all(&app, Some(front)),
-        _ => Vec::new(),
-    };
-    let sights = match (asked.front.as_str(), asked.upstream.as_str()) {
-        ("", "") => Sight::all(&app),
-        (front, "") => {
-            let mut all = Sight::all(&app);
-            all.retain(|sight| sight.front.name == front);
-            all
-        }
-        ("", name) => {
-            let mut all = Sight::all(&app);
-            all.retain(|sight| sight.name() == name);
-            all
-        }
-        (front, name) => vec![Sight::find(&app, front, name)?],
-    };
+    let is_wanted = |wanted: &str, name: &str| wanted.is_empty() || wanted == name;
+    let (mut sights, mut fronts) = (Vec::new(), Vec::new());
+    if !asked.front.is_empty() && !asked.upstream.is_empty() {
+        sights.push(Sight::find(&app, &asked.front, &asked.upstream)?);
+    } else {
+        sights.extend(Sight::all(&app));
+        sights.retain(|sight| is_wanted(&asked.front, sight.front.name));
+        sights.retain(|sight| is_wanted(&asked.upstream, sight.name()));
+    }
+    if asked.upstream.is_empty() {
+        fronts.extend(Itself::all(&app));
+        fronts.retain(|itself| is_wanted(&asked.front, itself.front.name));
+    }
     let (found, more) = newest(&app, (&sights, &fronts), before, limit);
     let last = found.last().map(|(place, _)| write(*place));
     let rows: Vec<Value> = found
@@ -194,20 +183,17 @@ pub(super) async fn decisions(
 }
 
 fn row(sight: &Sight<'_>, decision: &Decision) -> Value {
-    let told = tell(sight, std::slice::from_ref(decision));
-    let rows = told.into_iter().map(|told| {
-        json!({
-            "front": sight.front.name,
-            "upstream": sight.name(),
-            "number": told.number,
-            "at": sight.times.exact(told.at),
-            "kind": told.kind,
-            "class": told.class,
-            "asker": told.asker,
-            "sentence": sight.times.plain(&told.sentence),
-        })
-    });
-    rows.collect::<Vec<_>>().pop().unwrap_or_default()
+    let told = tell_one(sight, decision);
+    json!({
+        "front": sight.front.name,
+        "upstream": sight.name(),
+        "number": told.number,
+        "at": sight.times.exact(told.at),
+        "kind": told.kind,
+        "class": told.class,
+        "asker": told.asker,
+        "sentence": sight.times.plain(&told.sentence),
+    })
 }
 
 /// A decision of the front itself: without an upstream, but with how often it was made, and when last.

@@ -15,7 +15,7 @@ use super::{
     day::{Day, SPARK},
     notice::Notice,
     numbers::{answer_time, capital, grouped, percent},
-    query::{UpstreamColumn, UpstreamsQuery, UpstreamsSlice},
+    query::{UpstreamColumn, UpstreamsQuery},
     reason,
     sight::{Sight, UpstreamLimit},
 };
@@ -102,28 +102,9 @@ pub(super) async fn show(
     Query(view): Query<UpstreamsQuery>,
     visitor: Visitor,
 ) -> Response {
-    let all = Sight::all(&app);
-    let refresh = view
-        .refresh
-        .parse()
-        .ok()
-        .filter(|after| REFRESH.contains(after));
-    let page = UpstreamsPage {
-        form_token: &visitor.form_token,
-        summary: summary(&all),
-        network: network(&app, &all),
-        notice: Notice::read(&app, &view.did, &view.whom, &view.how),
-        fronts: fronts(&app, &all, &view),
-        states: states(&all, &view),
-        failing: all.iter().any(act::may_be_probed),
-        none_at_all: all.is_empty(),
-        refresh,
-        refresh_link: view.link(&[("refresh", if refresh.is_some() { "" } else { "10" })]),
-        now: app.now().as_millisecond(),
-        ..UpstreamsPage::of(&view, view.page(all))
-    };
+    let page = UpstreamsPage::new(&app, &view, &visitor);
     let mut response = visitor.show("Upstreams", &page);
-    if let Some(after) = refresh {
+    if let Some(after) = page.refresh {
         let headers = response.headers_mut();
         headers.insert(header::REFRESH, HeaderValue::from(after));
     }
@@ -131,7 +112,15 @@ pub(super) async fn show(
 }
 
 impl<'a> UpstreamsPage<'a> {
-    fn of(view: &'a UpstreamsQuery, page: UpstreamsSlice<'_>) -> Self {
+    fn new(app: &App, view: &'a UpstreamsQuery, visitor: &'a Visitor) -> Self {
+        let all = Sight::all(app);
+        let (summary, network) = (summary(&all), network(app, &all));
+        let (fronts, states) = (fronts(app, &all, view), states(&all, view));
+        let failing = all.iter().any(act::may_be_probed);
+        let none_at_all = all.is_empty();
+        let page = view.page(all);
+        let refresh = view.refresh.parse().ok();
+        let refresh = refresh.filter(|after| REFRESH.contains(after));
         let rows: Vec<UpstreamLine> = page.rows.iter().map(UpstreamLine::new).collect();
         let limits = rows.iter().any(|row| !row.meters.is_empty());
         let link = |page: usize| view.link(&[("page", &page.to_string())]);
@@ -152,15 +141,15 @@ impl<'a> UpstreamsPage<'a> {
         }
         Self {
             view,
-            form_token: "",
-            summary: String::new(),
-            network: Vec::new(),
-            notice: None,
-            fronts: Vec::new(),
-            states: Vec::new(),
+            form_token: &visitor.form_token,
+            summary,
+            network,
+            notice: Notice::read(app, &view.did, &view.whom, &view.how),
+            fronts,
+            states,
             limits,
-            failing: false,
-            none_at_all: false,
+            failing,
+            none_at_all,
             pager: Pager::new(
                 "upstreams",
                 format!("{range}, {}", view.order_in_words()),
@@ -170,9 +159,9 @@ impl<'a> UpstreamsPage<'a> {
             here: link(page.number),
             rows,
             heads,
-            refresh: None,
-            refresh_link: String::new(),
-            now: 0,
+            refresh,
+            refresh_link: view.link(&[("refresh", if refresh.is_some() { "" } else { "10" })]),
+            now: app.now().as_millisecond(),
         }
     }
 }
@@ -270,11 +259,7 @@ impl Spark {
 
 /// `13 of 17 open. 1 cooling down, 1 probing, 1 disabled, 1 off by operator.`
 pub(super) fn summary(all: &[Sight<'_>]) -> String {
-    let count = |wanted| {
-        all.iter()
-            .filter(|sight| sight.standing() == wanted)
-            .count()
-    };
+    let count = |wanted| Sight::count(all, wanted);
     let open = count(Standing::Open);
     match all.len() {
         0 => "No upstream is set up.".to_owned(),
@@ -343,11 +328,6 @@ fn fronts(app: &App, all: &[Sight<'_>], view: &UpstreamsQuery) -> Vec<FilterChoi
 }
 
 fn states(all: &[Sight<'_>], view: &UpstreamsQuery) -> Vec<FilterChoice> {
-    let count = |wanted| {
-        all.iter()
-            .filter(|sight| sight.standing() == wanted)
-            .count()
-    };
     let attention = all.iter().filter(|sight| sight.needs_attention()).count();
     let states = [
         (Standing::Open, "Open"),
@@ -358,7 +338,7 @@ fn states(all: &[Sight<'_>], view: &UpstreamsQuery) -> Vec<FilterChoice> {
     ];
     let states = states
         .into_iter()
-        .map(|(state, label)| (state.name(), label, count(state)));
+        .map(|(state, label)| (state.name(), label, Sight::count(all, state)));
     let first = [
         ("", "Any state", all.len()),
         ("attention", "Needing attention", attention),

@@ -8,7 +8,7 @@ use weir_engine::{
 };
 
 use super::{OPERATOR, Upstreams, day::Day, path, times::Times};
-use crate::{App, Failure, app::Contributed, kit};
+use crate::{App, Failure, contribution::Contributed, kit};
 
 /// One upstream, looked at once.
 pub(crate) struct Sight<'a> {
@@ -38,7 +38,13 @@ impl<'a> Sight<'a> {
             .collect()
     }
 
-    /// The one with this name, or a failure that suggests similar names.
+    /// How many of them are in a state.
+    pub(super) fn count(all: &[Self], standing: Standing) -> usize {
+        let wanted = all.iter().filter(|sight| sight.standing() == standing);
+        wanted.count()
+    }
+
+    /// The one with this name, or a page that says that there is none, with the nearest names.
     pub(super) fn find(app: &'a App, front: &str, name: &str) -> Result<Self, Failure> {
         let known = app
             .with_upstreams()
