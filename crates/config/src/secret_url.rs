@@ -47,6 +47,11 @@ impl SecretUrl {
         self.url.port_or_known_default()
     }
 
+    /// Scheme, host and port: where it leads, fit to be shown.
+    pub fn place(&self) -> String {
+        format!("{}://{}", self.scheme(), self.authority())
+    }
+
     /// Host and, if written, port: fit for a name.
     pub fn authority(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();

@@ -41,6 +41,15 @@ pub struct Policy {
     pub records: usize,
 }
 
+impl Policy {
+    /// Sets how many jobs may be queued. The agenda keeps its size relative to that.
+    pub fn set_capacity(&mut self, capacity: u32) {
+        let factor = self.agenda_capacity / self.capacity.max(1);
+        self.capacity = capacity;
+        self.agenda_capacity = capacity.saturating_mul(factor.max(1));
+    }
+}
+
 /// The rules of one class.
 #[derive(Clone, Debug)]
 pub struct ClassPolicy {

@@ -66,10 +66,7 @@ impl Options {
         Self {
             timeline,
             weather,
-            rate: Rate {
-                per_second: 0,
-                burst: 0,
-            },
+            rate: Rate::NONE,
             keeper: None,
             write_every: Duration::from_secs(1),
             history: Duration::from_secs(24 * 60 * 60),

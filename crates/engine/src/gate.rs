@@ -29,6 +29,14 @@ pub struct Rate {
     pub burst: u32,
 }
 
+impl Rate {
+    /// For a front whose gate gives no tokens.
+    pub const NONE: Self = Self {
+        per_second: 0,
+        burst: 0,
+    };
+}
+
 impl Gate {
     /// A separate gate with no queue behind it. For an engine's own gate see [`Engine::gate`](crate::Engine::gate).
     pub fn new(capacity: u32, rate: Rate) -> Self {

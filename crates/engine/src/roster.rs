@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use weir_dispatch::{Quota, UpstreamId};
+use weir_dispatch::{Quota, SavedHealth, UpstreamId};
 
 use crate::call::Call;
 use crate::engine::Engine;
@@ -136,10 +136,14 @@ impl<L: Listed> Roster<L> {
             let upstream = self.engine.add_upstream(name, quota, time_out);
             let kept = kept.get(name);
             if let Some(kept) = kept {
-                self.engine.restore(upstream, &kept.row, kept.off.clone());
+                let mut row = kept.row.clone();
                 if named(name).is_some() {
-                    self.engine.clear(upstream);
+                    row.health = SavedHealth {
+                        off: row.health.off,
+                        ..SavedHealth::default()
+                    };
                 }
+                self.engine.restore(upstream, &row, kept.off.clone());
             }
             let joining = Joining {
                 upstream,

@@ -25,10 +25,6 @@ impl Card for SearchCard {
         let open = |standing| matches!(standing, Standing::Open | Standing::Probing);
         let open = rows.iter().filter(|row| open(row.standing)).count();
         let counters = self.0.status().counters;
-        let figure = |label: &str, value: u64| Figure {
-            label: label.into(),
-            value: value.to_string(),
-        };
         let (state, rest) = match open {
             0 => (
                 CardState::Limited,
@@ -44,10 +40,10 @@ impl Card for SearchCard {
             state,
             sentence: format!("{open} of {} {indexers} open.{rest}", rows.len()),
             figures: vec![
-                figure("Asked", counters.asked),
-                figure("Sent", counters.sent),
-                figure("From cache", counters.from_memory),
-                figure("Shared", counters.shared),
+                Figure::count("Asked", counters.asked),
+                Figure::count("Sent", counters.sent),
+                Figure::count("From cache", counters.from_memory),
+                Figure::count("Shared", counters.shared),
             ],
             lines: None,
         }

@@ -146,8 +146,7 @@ impl Indexer {
 
     /// Where it is, without secrets.
     pub(crate) fn place(&self) -> String {
-        let url = &self.config.url;
-        format!("{}://{}", url.scheme(), url.authority())
+        self.config.url.place()
     }
 
     /// How long the next download has to wait, if it does.

@@ -38,7 +38,6 @@ pub(crate) fn class(class: config::DefaultClass) -> Class {
 /// The front's policy; `general` has what holds for all fronts.
 pub fn policy(general: Policy, config: &Config) -> Policy {
     let mut policy = general;
-    let factor = policy.agenda_capacity / policy.capacity.max(1);
     let (spacing, max_wait) = (&config.spacing, &config.max_wait);
     policy.classes = vec![
         rules(spacing.interactive, max_wait.interactive),
@@ -46,8 +45,7 @@ pub fn policy(general: Policy, config: &Config) -> Policy {
         rules(spacing.completion, max_wait.completion),
         rules(spacing.background, max_wait.background),
     ];
-    policy.capacity = config.queue_size.get();
-    policy.agenda_capacity = policy.capacity.saturating_mul(factor.max(1));
+    policy.set_capacity(config.queue_size.get());
     policy.aging = config.aging;
     let workers = workers(config);
     policy.crew.base = workers;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use weir_web::{Section, Stats};
 
 use crate::model::Model;
@@ -31,18 +31,7 @@ impl Stats for SearchStats {
             ("cache_answers_in_memory", json!(parts)),
             ("cache_bytes_in_memory", json!(bytes)),
         ];
-        let text = fields.iter().map(|(name, value)| format!("{name} {value}"));
-        let text = text.collect();
-        let json: Map<String, Value> = fields
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect();
-        let own = Section {
-            json,
-            text,
-            top_level: false,
-        };
         let workers = policy::workers(&model.config.load());
-        Section::of_engine(&IndexerViews(model.clone()), workers).and(own)
+        Section::of_engine(&IndexerViews(model.clone()), workers).and(Section::of_fields(fields))
     }
 }

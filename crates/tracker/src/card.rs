@@ -1,6 +1,6 @@
 //! The tracker's card on the overview.
 
-use weir_engine::words::{counted, grouped};
+use weir_engine::words::counted;
 use weir_web::{Card, CardState, CardView, Figure};
 
 use crate::look::Look;
@@ -18,17 +18,13 @@ impl Card for Look {
         }
         let totals = self.totals();
         let announces = self.count(TallyKind::UdpAnnounce) + self.count(TallyKind::HttpAnnounce);
-        let figure = |label: &str, value| Figure {
-            label: label.into(),
-            value,
-        };
         CardView {
             state: CardState::Answering,
             sentence: self.sentence(),
             figures: vec![
-                figure("Swarms", grouped(totals.swarms)),
-                figure("Peers", grouped(totals.peers())),
-                figure("Announces", grouped(announces)),
+                Figure::count("Swarms", totals.swarms.into()),
+                Figure::count("Peers", totals.peers().into()),
+                Figure::count("Announces", announces),
             ],
             lines: None,
         }

@@ -163,11 +163,7 @@ impl Forwarding {
     /// One with nobody behind it, for a tracker by itself.
     #[cfg(any(test, feature = "bench"))]
     pub(crate) fn to_nobody(timeline: Timeline) -> Arc<Self> {
-        let rate = weir_engine::Rate {
-            per_second: 0,
-            burst: 0,
-        };
-        let gate = Arc::new(Gate::new(0, rate));
+        let gate = Arc::new(Gate::new(0, weir_engine::Rate::NONE));
         let ledger = Ledger::new(crate::ledger::LedgerLimits::default(), [0; 16]);
         Self::new(gate, timeline, ledger, &Config::default()).0
     }

@@ -27,15 +27,13 @@ pub fn policy(general: Policy, config: &Config) -> Policy {
         overflow,
     };
     let mut policy = general;
-    let factor = policy.agenda_capacity / policy.capacity.max(1);
     policy.classes = vec![
         class(Overflow::Agenda),
         class(Overflow::Drop),
         class(Overflow::Drop),
         class(Overflow::Drop),
     ];
-    policy.capacity = config.forwarder_queue_size.get();
-    policy.agenda_capacity = policy.capacity.saturating_mul(factor.max(1));
+    policy.set_capacity(config.forwarder_queue_size.get());
     policy.aging = config.aging;
     policy.crew.base = config.forwarder_workers.get();
     policy.crew.max = config.max_workers().get();

@@ -8,35 +8,18 @@ use crate::tally::TallyKind;
 
 impl Stats for Look {
     fn section(&self) -> Section {
-        let (json, mut text) = (self.fields(), Vec::new());
-        for (name, value) in &json {
-            match value {
-                Value::Number(number) => text.push(format!("{name} {number}")),
-                Value::Object(counts) => {
-                    text.extend(
-                        counts
-                            .iter()
-                            .map(|(of, count)| format!("{name} {of} {count}")),
-                    );
-                }
-                _ => {}
-            }
-        }
+        let mut own = Section::of_fields(self.fields());
+        own.top_level = true;
         for (protocol, address) in self.listening() {
-            text.push(format!("listening {protocol} {address}"));
+            own.text.push(format!("listening {protocol} {address}"));
         }
-        let own = Section {
-            json,
-            text,
-            top_level: true,
-        };
         let forwarders = self.forwarders();
         Section::of_engine(forwarders, forwarders.max_workers()).and(own)
     }
 }
 
 impl Look {
-    fn fields(&self) -> Map<String, Value> {
+    fn fields(&self) -> [(&'static str, Value); 12] {
         let totals = self.totals();
         let (hashes, peers) = self.tracker().forwarding.ledger().totals();
         let requests: Map<String, Value> = self
@@ -57,7 +40,7 @@ impl Look {
             .iter()
             .map(|(protocol, address)| json!({ "protocol": protocol, "address": address.to_string() }))
             .collect();
-        let fields = [
+        [
             ("swarms", json!(totals.swarms)),
             ("peers", json!(totals.peers())),
             ("peers_v4", json!(totals.v4)),
@@ -70,10 +53,6 @@ impl Look {
             ("requests", Value::Object(requests)),
             ("replies_unsent", json!(self.count(TallyKind::Unsent))),
             ("listening", Value::Array(listening)),
-        ];
-        fields
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect()
+        ]
     }
 }

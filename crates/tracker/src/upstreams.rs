@@ -91,8 +91,7 @@ impl Forwarder {
 
     /// Where it is, without what is secret in its URL.
     pub(crate) fn place(&self) -> String {
-        let uri = &self.config.uri;
-        format!("{}://{}", uri.scheme(), uri.authority())
+        self.config.uri.place()
     }
 
     /// What its entry says beside that, by label.
@@ -104,7 +103,7 @@ impl Forwarder {
             ForwarderFamily::Ipv6 => Some("IPv6 only".to_owned()),
         };
         let proxy = config.proxy.as_ref();
-        let proxy = proxy.map(|proxy| format!("{}://{}", proxy.scheme(), proxy.authority()));
+        let proxy = proxy.map(weir_config::SecretUrl::place);
         let facts = [
             ("Told as our address", config.ip.map(|ip| ip.to_string())),
             ("Host header", config.host.clone()),

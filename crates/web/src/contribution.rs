@@ -230,6 +230,16 @@ pub struct Figure {
     pub value: String,
 }
 
+impl Figure {
+    /// A number, as people read it.
+    pub fn count(label: impl Into<String>, count: u64) -> Self {
+        Self {
+            label: label.into(),
+            value: weir_engine::words::grouped(count),
+        }
+    }
+}
+
 /// How a front is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CardState {

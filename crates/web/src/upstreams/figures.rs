@@ -28,11 +28,7 @@ impl Section {
             ("rate_limited", json!(figures.rate_limited)),
             ("throttled_forwarders", json!(figures.throttled)),
         ];
-        let mut section = Self::default();
-        for (name, value) in numbers {
-            section.text.push(format!("{name} {value}"));
-            section.json.insert(name.to_owned(), value);
-        }
+        let mut section = Self::of_fields(numbers);
         let (list, one, calls) = match upstreams.kind() {
             "tracker" => ("forwarders", "forwarder", "announces"),
             _ => ("upstreams", "upstream", "calls"),
@@ -48,6 +44,25 @@ impl Section {
             })
             .collect();
         section.json.insert(list.to_owned(), rows.into());
+        section
+    }
+
+    /// Fields by name. Those that are numbers, or numbers by name, also make a line each.
+    pub fn of_fields(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
+        let mut section = Self::default();
+        for (name, value) in fields {
+            match &value {
+                Value::Number(number) => section.text.push(format!("{name} {number}")),
+                Value::Object(counts) => {
+                    let lines = counts
+                        .iter()
+                        .map(|(of, count)| format!("{name} {of} {count}"));
+                    section.text.extend(lines);
+                }
+                _ => {}
+            }
+            section.json.insert(name.to_owned(), value);
+        }
         section
     }
 

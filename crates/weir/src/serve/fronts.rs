@@ -16,7 +16,7 @@ use crate::config::Config;
 type Front = Arc<dyn Reload<Config>>;
 
 /// How each front is started.
-const STARTS: [fn(&Base<'_>) -> anyhow::Result<Front>; 2] = [
+const STARTS: &[fn(&Base<'_>) -> anyhow::Result<Front>] = &[
     |base| Ok(Arc::new(tracker::start(base)?)),
     |base| Ok(Arc::new(search::start(base)?)),
 ];

@@ -152,15 +152,14 @@ impl Inner {
         };
         let staged = fronts.stage(&new.config);
         let staged = staged.map_err(anyhow::Error::from_boxed)?;
-        // Last, because it may make a key and store it.
+        // Last of what may be refused, because it may make a key and store it: a key that is stored must be printed.
         let web = web.stage(new.config.web.clone())?;
-        // Fails only if the log is gone, and then before anything was applied.
-        self.logs.reload(filter)?;
         staged.into_iter().for_each(|apply| apply());
         if let Some(key) = web() {
             greeting::print_key(&key);
         }
-        Ok(())
+        // The log is gone only when the process is about to be.
+        self.logs.reload(filter)
     }
 }
 

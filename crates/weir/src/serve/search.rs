@@ -8,14 +8,10 @@ use super::fronts::Base;
 
 pub(super) fn start(base: &Base<'_>) -> anyhow::Result<Front> {
     let (config, section) = (base.config, &base.config.search);
-    let no_tokens = Rate {
-        per_second: 0,
-        burst: 0,
-    };
     let outward = base.engines.build(
         "search",
         weir_search::policy(base.engines.general(), section),
-        no_tokens,
+        Rate::NONE,
         config.engine.retry_after_max,
     )?;
     let files = Storage {
