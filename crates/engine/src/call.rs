@@ -168,21 +168,6 @@ impl std::fmt::Debug for Permit {
 }
 
 impl Permit {
-    /// Who may be called.
-    pub fn upstream(&self) -> UpstreamId {
-        self.upstream
-    }
-
-    /// The class that the job started in.
-    pub fn class(&self) -> Class {
-        self.class
-    }
-
-    /// 1 for the first attempt.
-    pub fn attempt(&self) -> u8 {
-        self.attempt
-    }
-
     /// How long the attempt may take before the engine cuts it off.
     pub fn time_out(&self) -> Duration {
         self.time_out

@@ -10,9 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use weir_dispatch::{
-    Admission, Asker, Class, Dispatcher, Job, JobId, JobKey, Moment, Policy, Skip,
-};
+use weir_dispatch::{Asker, Class, Dispatcher, Job, JobId, JobKey, Moment, Policy, Skip};
 
 use crate::call::{Call, Outcome, Permit};
 use crate::driver;
@@ -76,19 +74,6 @@ impl Options {
             runtime: None,
         }
     }
-}
-
-/// What became of jobs without a ticket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Intake {
-    /// Queued, or already started.
-    pub queued: u32,
-    /// On the agenda.
-    pub scheduled: u32,
-    /// The same job was already pending.
-    pub duplicates: u32,
-    /// Ended at once.
-    pub ended: u32,
 }
 
 impl Engine {
@@ -208,22 +193,14 @@ impl Engine {
     }
 
     /// Submits jobs that nobody waits for, all under one lock. Each must have a place reserved through the gate.
-    pub fn submit_reserved(&self, jobs: impl IntoIterator<Item = (Job, Arc<dyn Call>)>) -> Intake {
+    pub fn submit_reserved(&self, jobs: impl IntoIterator<Item = (Job, Arc<dyn Call>)>) {
         self.shared.with(|state, now, effects| {
-            let mut intake = Intake::default();
             for (job, call) in jobs {
                 effects.used += 1;
-                let entry = state.dispatcher.submit(now, job);
-                match entry {
-                    Admission::Queued(_) => intake.queued += 1,
-                    Admission::Scheduled(_) => intake.scheduled += 1,
-                    Admission::Duplicate(_) => intake.duplicates += 1,
-                    Admission::Ended(_) => intake.ended += 1,
-                }
-                state.take_in(entry, call, Told::Nobody, effects);
+                let admission = state.dispatcher.submit(now, job);
+                state.take_in(admission, call, Told::Nobody, effects);
             }
-            intake
-        })
+        });
     }
 
     /// Puts a job that was on the agenda before a restart back on it.

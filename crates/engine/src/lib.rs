@@ -40,7 +40,7 @@ pub mod words;
 mod worker;
 
 pub use call::{Call, Ended, KEPT_BYTES, Outcome, Permit, Reason};
-pub use engine::{Engine, Intake, Options};
+pub use engine::{Engine, Options};
 pub use fault::Fault;
 pub use flight::{Flights, Follower, Landing};
 pub use gate::{Gate, Rate};

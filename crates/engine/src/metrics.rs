@@ -36,81 +36,69 @@ impl fmt::Debug for Metrics {
 type Figure = (&'static str, &'static str, fn(&Figures) -> u64);
 
 const GAUGES: [Figure; 8] = [
-    ("queue_depth", "Jobs in the queue", |figures| {
-        figures.counts.queued.into()
+    ("queue_depth", "Jobs in the queue", |it| {
+        it.counts.queued.into()
     }),
-    (
-        "queue_capacity",
-        "Jobs that fit into the queue",
-        |figures| figures.counts.capacity.into(),
-    ),
+    ("queue_capacity", "Jobs that fit into the queue", |it| {
+        it.counts.capacity.into()
+    }),
     (
         "queue_fill_pct",
         "Jobs in the queue, in percent of what fits",
-        |figures| figures.fill_percent.into(),
+        |it| it.fill_percent.into(),
     ),
-    ("agenda_depth", "Jobs scheduled for later", |figures| {
-        figures.counts.scheduled.into()
+    ("agenda_depth", "Jobs scheduled for later", |it| {
+        it.counts.scheduled.into()
     }),
-    ("forwarder_workers", "Workers", |figures| {
-        figures.counts.crew.into()
-    }),
-    ("busy_workers", "Calls that hold a worker", |figures| {
-        figures.counts.busy.into()
+    ("forwarder_workers", "Workers", |it| it.counts.crew.into()),
+    ("busy_workers", "Calls that hold a worker", |it| {
+        it.counts.busy.into()
     }),
     (
         "waiting_calls",
         "Calls under way that hold no worker",
-        |figures| figures.counts.waiting.into(),
+        |it| it.counts.waiting.into(),
     ),
-    (
-        "network_down",
-        "1 while our own network is down",
-        |figures| figures.network_down.into(),
-    ),
+    ("network_down", "1 while our own network is down", |it| {
+        it.network_down.into()
+    }),
 ];
 
 const COUNTERS: [Figure; 10] = [
     (
         "queue_dropped_full",
         "Jobs that found the queue full",
-        |figures| figures.refused_full + figures.counters.dropped_full,
+        |it| it.refused_full + it.counters.dropped_full,
     ),
     (
         "queue_rate_limited",
         "First announces that found no token",
-        |figures| figures.rate_limited,
+        |it| it.rate_limited,
     ),
     (
         "queue_throttled_forwarders",
         "Forwarders left out because the queue was filling",
-        |figures| figures.throttled,
+        |it| it.throttled,
     ),
     (
         "flights_shared",
         "Requests answered by a call made for another one",
-        |figures| figures.counters.shared,
+        |it| it.counters.shared,
     ),
-    ("jobs_asked", "Requests", |figures| figures.counters.asked),
+    ("jobs_asked", "Requests", |it| it.counters.asked),
     (
         "jobs_from_memory",
         "Requests answered from memory or cache",
-        |figures| figures.counters.from_memory,
+        |it| it.counters.from_memory,
     ),
-    ("jobs_sent", "Jobs sent to their upstream", |figures| {
-        figures.counters.sent
+    ("jobs_sent", "Jobs sent to their upstream", |it| {
+        it.counters.sent
     }),
-    ("jobs_skipped", "Jobs skipped", |figures| {
-        figures.counters.skipped
+    ("jobs_skipped", "Jobs skipped", |it| it.counters.skipped),
+    ("jobs_dropped", "Jobs dropped", |it| it.counters.dropped),
+    ("jobs_duplicate", "Jobs that were already pending", |it| {
+        it.counters.duplicates
     }),
-    ("jobs_dropped", "Jobs dropped", |figures| {
-        figures.counters.dropped
-    }),
-    (
-        "jobs_duplicate",
-        "Jobs that were already pending",
-        |figures| figures.counters.duplicates,
-    ),
 ];
 
 impl Collector for Vitals {
