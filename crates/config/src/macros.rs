@@ -90,7 +90,7 @@ macro_rules! section {
     };
 }
 
-/// Defines the struct of a list's entries, with one field per key as in [`section!`](crate::section).
+/// Defines the struct of a list's entries, with one field per key as in [`section!`](macro@crate::section).
 ///
 /// `needed` keys have no default; an entry without one of them is left out after the mistake. For a `settled` key,
 /// `null` leaves it to the expression, which can use all other keys. `then` checks keys against each other by

@@ -2,7 +2,7 @@
 
 use crate::{Fields, Layers, Mistakes, Node, Resolved, Table};
 
-/// A section of the configuration with its own struct, usually made by [`section!`](crate::section).
+/// A section of the configuration with its own struct, usually made by [`section!`](macro@crate::section).
 pub trait Section: Sized {
     /// Its keys, in the order of the sample file.
     const TABLE: &'static Table;

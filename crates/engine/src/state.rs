@@ -20,7 +20,7 @@ use crate::tally::Counters;
 pub(crate) struct State {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) payloads: Payloads,
-    /// By the number in [`UpstreamId`](weir_dispatch::UpstreamId).
+    /// By the number in [`UpstreamId`].
     pub(crate) sides: Vec<Side>,
     pub(crate) counters: Counters,
     pub(crate) series: Series,

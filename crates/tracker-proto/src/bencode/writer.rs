@@ -80,7 +80,7 @@ impl<'a> Writer<'a> {
         self.out.push(b'e');
     }
 
-    /// Writes only the length of a string, whose bytes the caller appends to [`Writer::buffer`].
+    /// Writes the length of a string, before its bytes.
     #[inline]
     fn length(&mut self, length: usize) {
         push_decimal(self.out, length as u64);
