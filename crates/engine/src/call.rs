@@ -20,9 +20,10 @@ pub trait Call: Send + Sync + 'static {
         None
     }
 
-    /// The last step of every call that was given to the engine, run exactly once for each time it was submitted,
-    /// whether or not the call was ever made (a flight that is launched again submits its call again): here a front undoes what it noted when it created the call. A call that was not needed, because the same
-    /// job was already pending, ends as [`Ended::Cancelled`].
+    /// The last step of every call that was given to the engine, run exactly once for each time it was submitted (a
+    /// flight that is launched again submits its call again), whether or not the call was ever made: here a front undoes
+    /// what it noted when it created the call. A call that was not needed, because the same job was already pending, ends
+    /// as [`Ended::Cancelled`].
     ///
     /// Not run under the engine's lock, so it may query the engine and submit; run before tickets and flights are told,
     /// so that whoever waits for the end finds this done. If a job ends at once, it runs inside the function that

@@ -64,8 +64,8 @@ pub trait FlightAnswer: Send + Sync + 'static {}
 impl<T: Send + Sync + 'static> FlightAnswer for T {}
 
 impl<K, T> FlightsInner<K, T> {
-    /// Calls to an upstream that were made before this take no more followers: they are beyond their time-out, and whoever
-    /// joined would wait for an answer that does not come.
+    /// Calls to an upstream that were made before this moment take no more followers: they are past their time-out, and
+    /// whoever joined would wait for an answer that is not coming.
     fn oldest(&self, upstream: UpstreamId) -> Moment {
         self.engine.timeline().now() - self.engine.time_out(upstream)
     }
@@ -146,7 +146,7 @@ impl<K: FlightKey, T: FlightAnswer> Landing<K, T> {
 }
 
 impl<K: FlightKey, T: FlightAnswer, E: FlightAnswer> Landing<K, Result<T, E>> {
-    /// Puts in what came of the call: an answer at once, and what went wrong last.
+    /// Puts in the result of the call: an answer at once, an error with [`Landing::put_last`].
     pub fn tell(&self, answer: Result<T, E>) {
         match answer {
             Ok(_) => self.put(Arc::new(answer)),

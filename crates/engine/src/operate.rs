@@ -78,7 +78,7 @@ impl Engine {
         }
     }
 
-    /// What bounds the calls of an upstream that start now; nothing for one that never was.
+    /// The time-out of calls to an upstream that start now; zero for an unknown upstream.
     pub(crate) fn time_out(&self, upstream: UpstreamId) -> Duration {
         let state = self.shared.state.lock();
         let side = state.sides.get(upstream.0 as usize);

@@ -32,7 +32,7 @@ pub(crate) enum Told {
     Several(Box<Vec<Self>>),
 }
 
-/// What a flight is told of its job; a thin pointer in [`Told`].
+/// Tells a flight of its job's start and end; a thin pointer in [`Told`].
 pub(crate) struct Hook {
     end: Box<dyn Fn(Ended) + Send + Sync>,
     started: OnceLock<Moment>,
@@ -125,7 +125,7 @@ impl Interest<'_> {
 }
 
 impl Told {
-    /// The job's call is made now. Told under the engine's lock, so that whoever sees the slot used up
+    /// The job's call is made now. Noted under the engine's lock, so that whoever sees the slot used up
     /// also sees by whom.
     pub(crate) fn start(&self, now: Moment) {
         match self {

@@ -269,7 +269,7 @@ impl App {
         router: Router,
     ) -> Router {
         let gate = self.rule(access, front, kind);
-        // An empty router has no routes to put a layer on.
+        // axum does not allow a layer on a router without routes.
         if router.has_routes() {
             router.route_layer(from_fn_with_state(gate, access::enforce))
         } else {

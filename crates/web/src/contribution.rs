@@ -28,7 +28,7 @@ pub struct Contribution {
     pub(crate) guests: Option<Guests>,
 }
 
-/// What pages and figures ask for as long as the front runs.
+/// The part of a contribution that pages and figures use as long as the front runs.
 pub(crate) struct Contributed {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,

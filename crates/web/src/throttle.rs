@@ -17,8 +17,8 @@ const FORGOTTEN: usize = HOUSEHOLDS / 10;
 /// Times of one household that are kept separately. Further ones join the last, which then counts for longer: nobody gets
 /// more than the pace allows, and a household costs the same memory whatever the pace.
 const APART: usize = 32;
-/// A pace of more than that is counted in slices of its window, so that a time that joins others counts for a sixteenth
-/// longer at most: whoever keeps well below the pace is never turned away.
+/// A pace of more times than that is counted in slices of its window, so that a time that joins others counts for at most
+/// a sixteenth longer: whoever stays well below the pace is never turned away.
 const SLICES: i32 = 16;
 
 /// Who did it how often and when, in memory only: a restart forgets.

@@ -155,7 +155,7 @@ pub(super) fn tell(sight: &Sight<'_>, decisions: &[Decision]) -> Vec<ToldDecisio
     })
 }
 
-/// The same for one alone.
+/// Puts a single decision into words.
 pub(super) fn tell_one(sight: &Sight<'_>, decision: &Decision) -> ToldDecision {
     sight.scene(std::slice::from_ref(decision), |scene| {
         ToldDecision::new(sight, decision, scene)
@@ -178,7 +178,7 @@ impl ToldDecision {
     }
 }
 
-/// In the API, for people, and the state that lends its colour.
+/// For the API, for people, and the state that lends its colour.
 fn names(decision: &Decision) -> (&'static str, &'static str, &'static str) {
     match decision.what {
         What::Started { .. } => ("started", "Called", "open"),

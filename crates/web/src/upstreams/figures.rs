@@ -47,7 +47,7 @@ impl Section {
         section
     }
 
-    /// Fields by name. Those that are numbers, or numbers by name, also make a line each.
+    /// Fields by name. A number also becomes a line of text, and an object one line for each of its entries.
     pub fn of_fields(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
         let mut section = Self::default();
         for (name, value) in fields {

@@ -38,13 +38,13 @@ impl<'a> Sight<'a> {
             .collect()
     }
 
-    /// How many of them are in a state.
+    /// How many of them are in this state.
     pub(super) fn count(all: &[Self], standing: Standing) -> usize {
         let wanted = all.iter().filter(|sight| sight.standing() == standing);
         wanted.count()
     }
 
-    /// The one with this name, or a page that says that there is none, with the nearest names.
+    /// The one with this name, or a failure that suggests similar names.
     pub(super) fn find(app: &'a App, front: &str, name: &str) -> Result<Self, Failure> {
         let known = app
             .with_upstreams()
