@@ -40,10 +40,10 @@ impl Card for SearchCard {
             state,
             sentence: format!("{open} of {} {indexers} open.{rest}", rows.len()),
             figures: vec![
-                Figure::count("Asked", counters.asked),
-                Figure::count("Sent", counters.sent),
+                Figure::count("Requests", counters.asked),
+                Figure::count("Calls made", counters.sent),
                 Figure::count("From cache", counters.from_memory),
-                Figure::count("Shared", counters.shared),
+                Figure::count("Joined", counters.shared),
             ],
             lines: None,
         }
