@@ -32,7 +32,7 @@ pub(crate) struct Indexer {
     /// Tells its address from others without showing it: what was kept from another is not its answer.
     pub(crate) source: Arc<str>,
     /// What it said it can do; written when it has said so.
-    pub(crate) known: ArcSwapOption<Abilities>,
+    pub(crate) known: Arc<ArcSwapOption<Abilities>>,
     /// What is known of its calls. Shared with the indexer that takes its place when its entry changes, because calls under
     /// way still write here.
     pub(crate) calls: Arc<Mutex<CallLog>>,
@@ -109,7 +109,7 @@ impl Indexer {
             address: IndexerAddress::new(&config),
             source: source(&config.url),
             config,
-            known: known.into(),
+            known: Arc::new(known.into()),
             calls: Arc::default(),
             introduced: AtomicI64::default(),
         }
@@ -122,10 +122,13 @@ impl Indexer {
         joining: Joining<'_, Self>,
         now: Moment,
     ) -> Self {
-        let known = joining.before.and_then(|same| same.known.load_full());
-        let mut indexer = Self::new(config, number, joining.upstream, known);
+        let mut indexer = Self::new(config, number, joining.upstream, None);
         match joining.before {
-            Some(same) => indexer.calls = same.calls.clone(),
+            // Shared, because calls under way still know the old one and write there.
+            Some(same) => {
+                indexer.calls = same.calls.clone();
+                indexer.known = same.known.clone();
+            }
             // It was called before, nobody knows how often.
             None if joining.known => indexer.calls.lock().since = now,
             None => {}
@@ -224,4 +227,25 @@ pub(crate) fn told(limits: &ApiLimits) -> impl Iterator<Item = Usage> {
     let query = usage(Budget::Query, limits.calls_allowed, limits.calls_made);
     let grab = usage(Budget::Grab, limits.grabs_allowed, limits.grabs_made);
     query.into_iter().chain(grab)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_call_under_way_learns_is_known_after_a_reload() {
+        let url = SecretUrl::parse("http://indexer.example/api").expect("a URL");
+        let entry = IndexerEntry::new("one", url);
+        let old = Indexer::new(entry.clone(), 1, UpstreamId(0), None);
+        let joining = Joining {
+            upstream: old.upstream,
+            before: Some(&old),
+            known: true,
+        };
+        let new = Indexer::join(entry, 1, joining, Moment(0));
+        old.known.store(Some(Arc::new(Abilities::assumed(7))));
+        let known = new.known.load_full();
+        assert_eq!(known.map(|abilities| abilities.at), Some(7));
+    }
 }
