@@ -84,6 +84,11 @@ const NEEDS: &[Need] = &[
         reason: "fetches the programs that search through us",
     },
     Need {
+        package: PROMETHEUS,
+        program: Some("promtool"),
+        reason: "reads /metrics as Prometheus does",
+    },
+    Need {
         package: OPENTRACKER,
         program: Some("opentracker"),
         reason: "a tracker to send announces on to",
@@ -98,10 +103,12 @@ const TRACKERS: &str = "tests/trackers";
 
 const TRANSMISSION: &str = "transmission-daemon";
 const OPENTRACKER: &str = "opentracker";
+const PROMETHEUS: &str = "prometheus";
 
 /// The packages that bring a service, which would run from now on, and what keeps it from starting with the machine.
 const SERVICES: &[(&str, &str)] = &[
     (TRANSMISSION, "update-rc.d transmission-daemon disable"),
+    (PROMETHEUS, "update-rc.d prometheus disable"),
     // It is known to systemd alone.
     (
         OPENTRACKER,

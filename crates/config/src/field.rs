@@ -105,6 +105,8 @@ pub struct Table {
     pub at_start: bool,
     /// Its keys, in the order of the sample file.
     pub rows: &'static [Row],
+    /// An entry in YAML, for the sample file; empty for a section.
+    pub example: &'static str,
     /// Keys of earlier versions, each with what to do about it.
     pub gone: &'static [(&'static str, &'static str)],
 }

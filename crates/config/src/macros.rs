@@ -61,6 +61,7 @@ macro_rules! section {
                     $($($crate::Row::Section(<$inner_type as $crate::Section>::TABLE),)+)?
                     $($($crate::Row::List(concat!($($list_doc),+), <$item as $crate::Item>::TABLE),)+)?
                 ],
+                example: "",
                 gone: &[$($((stringify!($old), $advice),)+)?],
             };
 
@@ -92,7 +93,7 @@ macro_rules! section {
 
 /// Defines the struct of a list's entries, with one field per key as in [`section!`](macro@crate::section).
 ///
-/// `needed` keys have no default; an entry without one of them is left out after the mistake. For a `settled` key,
+/// `example` is an entry for the sample file, where removing the marks must give a good list. `needed` keys have no default; an entry without one of them is left out after the mistake. For a `settled` key,
 /// `null` leaves it to the expression, which can use all other keys. `then` checks keys against each other by
 /// their names; a needed key is an `Option` there, so that the mistakes of an entry are reported at once.
 ///
@@ -102,7 +103,7 @@ macro_rules! section {
 ///
 /// item! {
 ///     /// A printer.
-///     pub struct Printer in "printers" {
+///     pub struct Printer in "printers", example "{ room: hall }" {
 ///         needed {
 ///             /// Where it stands.
 ///             room: String, check |room| check::path_word(room);
@@ -125,7 +126,7 @@ macro_rules! section {
 macro_rules! item {
     (
         $(#[doc = $about:literal])+
-        $vis:vis struct $name:ident in $key:literal {
+        $vis:vis struct $name:ident in $key:literal, example $example:literal {
             needed { $($(#[doc = $need_doc:literal])+ $need:ident: $need_type:ty $(, check $need_check:expr)?;)+ }
             $(settled { $($(#[doc = $settled_doc:literal])+ $settled:ident: $settled_type:ty = $usual:expr
                 $(, check $settled_check:expr)?;)+ })?
@@ -152,6 +153,7 @@ macro_rules! item {
                         stringify!($settled), "null", concat!($($settled_doc),+)).row(),)+)?
                     $($crate::Field::<$type>::new(stringify!($field), $default, concat!($($doc),+)).row(),)*
                 ],
+                example: $example,
                 gone: &[],
             };
 

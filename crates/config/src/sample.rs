@@ -6,7 +6,8 @@ use crate::{Row, Table};
 
 const WIDTH: usize = 100;
 
-/// The sample in YAML. A line that begins with `#` and no space is a key with its default.
+/// The sample in YAML. A line that begins with `#` and no space is a key with its default. Lists have an example entry
+/// below them: without their `#`, both lines together are a good list.
 pub fn sample(root: &Table) -> String {
     let mut out = String::new();
     paragraph(&mut out, 0, root.doc);
@@ -41,7 +42,8 @@ fn section(out: &mut String, indent: usize, table: &Table) {
                 out.push('\n');
                 paragraph(out, indent, &whole(doc, inner));
                 entry(out, indent, inner);
-                let _ = writeln!(out, "{pad}#{}: []", inner.key);
+                paragraph(out, indent, "For example (remove the # of both lines):");
+                let _ = writeln!(out, "{pad}#{}:\n{pad}#  - {}", inner.key, inner.example);
             }
         }
     }

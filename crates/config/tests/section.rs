@@ -18,6 +18,7 @@ impl Section for Unread {
         doc: "",
         at_start: false,
         rows: &[AGE.row(), SIZE.row()],
+        example: "",
         gone: &[],
     };
 
@@ -35,6 +36,7 @@ impl Section for Unlisted {
         doc: "",
         at_start: false,
         rows: &[AGE.row()],
+        example: "",
         gone: &[],
     };
 
@@ -81,7 +83,7 @@ section! {
 
 item! {
     /// A book.
-    struct Book in "books" {
+    struct Book in "books", example "{ title: t }" {
         needed {
             /// What it is called.
             title: String;
@@ -249,7 +251,7 @@ section! {
 
 item! {
     /// A door.
-    struct Door in "doors" {
+    struct Door in "doors", example "{}" {
         needed {
             /// How wide.
             width: u32, check |width| if *width == 0 { Err("1 or more") } else { Ok(()) };

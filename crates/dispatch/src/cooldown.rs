@@ -3,6 +3,7 @@
 //! Rules 26 to 34. A cooldown that is over is not taken away but kept until a call succeeds: "there is one, and
 //! its end has passed" is what *probing* means, so no timer is needed to get there.
 
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use crate::job::Availability;
@@ -18,13 +19,15 @@ pub(crate) struct Health {
     /// Failures in a row.
     failures: u32,
     off: bool,
+    /// It has answered since it was added.
+    answered: bool,
     /// The start number at which the latest cooldown began. Numbers and not times tell which calls started
     /// before it (rule 26), since many calls start at one moment.
     mark: u64,
 }
 
 /// A time in which an upstream is left alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cooldown {
     /// The first moment at which it may be called again.
     pub until: Moment,
@@ -33,7 +36,7 @@ pub struct Cooldown {
 }
 
 /// What began a cooldown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cause {
     /// The upstream asked to be left alone.
     Throttled,
@@ -63,6 +66,8 @@ pub struct SavedHealth {
     pub failures: u32,
     /// Whether an operator has switched it off.
     pub off: bool,
+    /// Whether it has ever answered.
+    pub answered: bool,
 }
 
 /// The start of a call, as far as health is concerned.
@@ -72,6 +77,8 @@ pub(crate) struct CallStart {
     pub(crate) number: u64,
     /// It is an operator's probe, started although its upstream was cooling down.
     pub(crate) during_cooldown: bool,
+    /// It tries out an upstream because nobody asks for it.
+    pub(crate) trial: bool,
     /// How many calls of this front have started by now: the mark of a cooldown that this call begins.
     pub(crate) started: u64,
 }
@@ -112,6 +119,7 @@ impl Health {
         match self.cooldown {
             // Rule 34: whatever goes on beneath it, off is all that shows.
             _ if self.off => Availability::Off,
+            None if !self.answered => Availability::Untried,
             None => Availability::Open,
             Some(cooldown) if cooldown.until <= now => Availability::Probing,
             Some(Cooldown { until, cause }) if cause.disables() => Availability::Disabled { until },
@@ -140,6 +148,8 @@ impl Health {
 
     /// A call succeeded. Says whether that ended a cooldown.
     pub(crate) fn succeed(&mut self, call: CallStart) -> bool {
+        // Rule 54, whenever the call started.
+        self.answered = true;
         // Rule 26: an answer that was on its way before the cooldown does not show that the upstream recovered.
         // An operator's probe during the cooldown does (rule 30), so `counts` is not what is asked here.
         if call.number < self.mark {
@@ -227,6 +237,7 @@ impl Health {
             rung: self.rung,
             failures: self.failures,
             off: self.off,
+            answered: self.answered,
         }
     }
 
@@ -251,15 +262,19 @@ impl Health {
             rung: row.rung,
             failures: row.failures,
             off: row.off,
+            answered: row.answered,
             // No call from before the restart can end any more, and start numbers begin at 0 again.
             mark: 0,
         }
     }
 
     /// Whether a failure of this call is held against the upstream: not if it started before the latest
-    /// cooldown began, nor if it was an operator's probe during one that has not been cleared since.
+    /// cooldown began, nor if it was an operator's probe during one that has not been cleared since, nor if it was
+    /// the first try of an upstream that nobody has asked for anything (rule 55).
     fn counts(&self, call: CallStart) -> bool {
-        call.number >= self.mark && !(call.during_cooldown && self.cooldown.is_some())
+        let could_only_help = call.during_cooldown && self.cooldown.is_some();
+        let first_try = call.trial && !self.answered && self.cooldown.is_none();
+        call.number >= self.mark && !could_only_help && !first_try
     }
 
     /// One failure and one rung more; gives the time that the rung stands for.

@@ -22,7 +22,7 @@ use crate::jobs::{JobSlot, Jobs};
 use crate::moment::Moment;
 use crate::policy::{Budget, MAX_CLASSES, Policy};
 use crate::queue;
-use crate::record::What;
+use crate::record::{Asker, Decision, What};
 use crate::spread::KeyTable;
 use crate::upstream::Upstream;
 
@@ -66,6 +66,7 @@ pub struct Dispatcher {
     ended: Vec<(JobId, End)>,
     changed: Vec<UpstreamId>,
     agenda_changes: Vec<JobId>,
+    decisions: Vec<Decision>,
 }
 
 /// A job whose turn it is, out of its queue and not started yet.
@@ -113,6 +114,7 @@ impl Dispatcher {
             ended: Vec::new(),
             changed: Vec::new(),
             agenda_changes: Vec::new(),
+            decisions: Vec::new(),
         }
     }
 
@@ -371,17 +373,36 @@ impl Dispatcher {
         moments.into_iter().flatten().min()
     }
 
-    /// Leaves a record about a job of the table.
+    /// Leaves a decision about a job of the table.
     fn note(&mut self, slot: JobSlot, at: Moment, what: What) {
         let record = &self.jobs[slot];
-        let ring = &mut self.upstreams[record.upstream as usize].ring;
-        ring.push(
-            self.policy.records,
+        self.decide(Decision {
+            upstream: UpstreamId(record.upstream),
+            job: Some(self.jobs.id(slot)),
             at,
-            Some(record.class),
-            record.asker,
+            class: Some(record.class),
+            asker: record.asker,
             what,
-        );
+        });
+    }
+
+    /// Leaves a decision about an upstream itself and no job of it.
+    fn note_health(&mut self, upstream: u32, at: Moment, what: What) {
+        self.decide(Decision {
+            upstream: UpstreamId(upstream),
+            job: None,
+            at,
+            class: None,
+            asker: Asker::NOBODY,
+            what,
+        });
+    }
+
+    fn decide(&mut self, decision: Decision) {
+        // Whoever keeps none does not have to fetch them either.
+        if self.policy.records > 0 {
+            self.decisions.push(decision);
+        }
     }
 
     /// Records once that the first job in line has to wait, and for what.
@@ -397,14 +418,18 @@ impl Dispatcher {
         }
         let up = &mut self.upstreams[upstream as usize];
         up.waits_for = Some(reason);
-        // The beginning of a cooldown has left a record already. It is remembered all the same: the start that
-        // follows it says what was waited for.
-        if reason != Wait::Cooldown {
-            let head = up.queues[first]
-                .head()
-                .expect("the bit of an empty queue is not set");
-            self.note(head.slot, now, What::Waits { reason, until });
-        }
+        let head = up.queues[first]
+            .head()
+            .expect("the bit of an empty queue is not set");
+        // As it is now: when the record is read, the window holds something else.
+        let full = up.allowance(budget).full(now);
+        let full = full.filter(|_| reason == Wait::Window);
+        let waits = What::Waits {
+            reason,
+            until,
+            full,
+        };
+        self.note(head.slot, now, waits);
     }
 
     /// Notes that the upstream's row is to be kept anew; once, however often it changes before it is fetched.

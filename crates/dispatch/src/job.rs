@@ -1,5 +1,6 @@
 //! The words in which jobs come in and decisions go out.
 
+use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
@@ -45,6 +46,9 @@ pub struct Job {
     /// An operator's probe: starts although the upstream cools down or is off, waits for neither spacing nor
     /// windows, and is the first of its upstream; only the in-flight limit holds it.
     pub probe: bool,
+    /// A try of Weir's own, made because nobody asks this upstream for anything. It waits like any other job and has no
+    /// second attempt.
+    pub trial: bool,
     /// Who asked, for the decision records; decides nothing.
     pub asker: Asker,
     /// Attempts made before this submission; more than 0 only for a job restored from the store.
@@ -64,6 +68,7 @@ impl Job {
             scheduled: None,
             order: None,
             probe: false,
+            trial: false,
             asker: Asker::default(),
             attempts_made: 0,
         }
@@ -99,7 +104,7 @@ pub enum End {
 }
 
 /// Why a job was skipped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skip {
     /// What holds its upstream longest.
     pub reason: Wait,
@@ -111,7 +116,7 @@ pub struct Skip {
 
 /// What an upstream's next wait comes from. Where several hold at once, the longest counts; of equal
 /// ones the first of this list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Wait {
     /// An operator has switched it off.
     Off,
@@ -124,7 +129,7 @@ pub enum Wait {
 }
 
 /// Why a job was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum DropReason {
     /// The front's queue is full.
     QueueFull,
@@ -211,6 +216,8 @@ pub enum Next {
 /// Whether an upstream is called at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Availability {
+    /// It is called, and has not answered since it was added.
+    Untried,
     /// It is called.
     Open,
     /// It is left alone for a while, as it asked or because it failed.

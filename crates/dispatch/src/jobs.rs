@@ -67,6 +67,7 @@ pub(crate) struct JobRecord {
     /// Attempts that were started.
     pub(crate) attempts: u8,
     pub(crate) probe: bool,
+    pub(crate) trial: bool,
     /// Its call started while its upstream was cooling down: an operator's probe.
     pub(crate) during_cooldown: bool,
     has_extras: bool,
@@ -148,6 +149,7 @@ impl Jobs {
             place: JobPlace::Nowhere,
             attempts: job.attempts_made,
             probe: job.probe,
+            trial: job.trial,
             during_cooldown: false,
             has_extras: extras != Extras::default(),
         };
@@ -336,6 +338,7 @@ mod tests {
             scheduled: None,
             order: None,
             probe: false,
+            trial: false,
             asker: Asker(0),
             attempts_made: 0,
         };

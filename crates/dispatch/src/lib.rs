@@ -28,5 +28,5 @@ pub use job::{
 };
 pub use moment::Moment;
 pub use policy::{Budget, Class, MAX_CLASSES, Policy, Quota, Usage, Window, Windows};
-pub use quota::{SavedWindow, WindowUse};
+pub use quota::{FullWindow, SavedWindow, WindowUse};
 pub use record::{Asker, Decision, What};

@@ -1,10 +1,13 @@
 //! Time as `dispatch` sees it: a number that only grows, given by the caller.
 
+use serde::{Deserialize, Serialize};
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
 /// A point in time: nanoseconds since a start that the caller chose. No clock stands behind it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Moment(pub u64);
 
 impl Moment {

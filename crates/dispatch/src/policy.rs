@@ -1,6 +1,9 @@
 //! What a front tells the dispatcher once: numbers and small enums, never code that schedules.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::moment::Moment;
 
@@ -9,7 +12,7 @@ use crate::moment::Moment;
 pub const MAX_CLASSES: usize = 4;
 
 /// Urgency of a job: the position of its class in [`Policy::classes`], 0 being the most urgent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Class(pub u8);
 
 /// The rules of one front.
@@ -37,7 +40,7 @@ pub struct Policy {
     pub attempts: u8,
     /// The wait before the second attempt, doubled for each further one and stretched by jitter.
     pub retry_base: Duration,
-    /// How many decision records are kept per upstream, 64 bytes each.
+    /// How many decisions are kept per upstream; with 0 none are made.
     pub records: usize,
 }
 
@@ -53,8 +56,6 @@ impl Policy {
 /// The rules of one class.
 #[derive(Clone, Debug)]
 pub struct ClassPolicy {
-    /// Thousandths of an upstream's spacing that this class waits after the last start.
-    pub gap_permille: u32,
     /// The longest next wait of the upstream that a job of this class accepts; `None` accepts any.
     pub max_wait: Option<Duration>,
     /// What happens to queued jobs when their upstream begins to cool down.
@@ -117,11 +118,20 @@ pub struct FailurePolicy {
     pub longest: Duration,
 }
 
+impl FailurePolicy {
+    /// How long the cooldown is that another failure on this rung would begin.
+    pub fn cooldown_after(&self, rung: u8) -> Duration {
+        // The last rung repeats (rule 32).
+        let next = self.ladder.get(usize::from(rung)).or(self.ladder.last());
+        next.copied().unwrap_or_default()
+    }
+}
+
 /// What one upstream allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// The time between two starts of budget [`Budget::Query`], times the class's share of it.
-    pub spacing: Duration,
+    /// Per class, the time that a start of budget [`Budget::Query`] keeps from the last one of whatever class.
+    pub gaps: [Duration; MAX_CLASSES],
     /// Calls under way at once; at least 1.
     pub in_flight: u32,
     /// The windows that calls of [`Budget::Query`] and [`Budget::Side`] count in.
@@ -130,18 +140,61 @@ pub struct Quota {
     pub grab: Windows,
 }
 
-/// How many starts are allowed in each window; `None` is unlimited (and may be learned).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How many starts are allowed in each window. A length that is not named is unlimited (and may be learned).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Windows {
-    /// In any 60 seconds, however they lie.
-    pub minute: Option<u32>,
-    /// In any 60 minutes, however they lie.
-    pub hour: Option<u32>,
-    /// In any 24 hours, or from one reset to the next.
-    pub day: Option<u32>,
-    /// When set, the day window is not sliding: it empties at this moment and every 24 hours before
+    /// Shortest first, each length once. Few: every start is counted in each.
+    limits: Vec<(Window, u32)>,
+    /// When set, the window of 24 hours is not sliding: it empties at this moment and every 24 hours before
     /// and after it.
     pub day_reset: Option<Moment>,
+}
+
+impl Windows {
+    /// The limit of one window.
+    pub fn limit(&self, window: Window) -> Option<u32> {
+        let at = self.place(window).ok()?;
+        Some(self.limits[at].1)
+    }
+
+    /// Each window with its limit, shortest first.
+    pub fn iter(&self) -> impl Iterator<Item = (Window, u32)> + '_ {
+        self.limits.iter().copied()
+    }
+
+    /// The same with days that begin at one of these moments.
+    #[must_use]
+    pub fn resetting(self, day_reset: Moment) -> Self {
+        Self {
+            day_reset: Some(day_reset),
+            ..self
+        }
+    }
+
+    fn place(&self, window: Window) -> Result<usize, usize> {
+        self.limits
+            .binary_search_by_key(&window, |&(length, _)| length)
+    }
+}
+
+impl FromIterator<(Window, u32)> for Windows {
+    /// Of two limits for one length the lower one holds.
+    fn from_iter<I: IntoIterator<Item = (Window, u32)>>(limits: I) -> Self {
+        let mut windows = Self::default();
+        for (window, limit) in limits {
+            match windows.place(window) {
+                Ok(at) => windows.limits[at].1 = windows.limits[at].1.min(limit),
+                Err(at) => windows.limits.insert(at, (window, limit)),
+            }
+        }
+        windows
+    }
+}
+
+impl<const N: usize> From<[(Window, u32); N]> for Windows {
+    fn from(limits: [(Window, u32); N]) -> Self {
+        limits.into_iter().collect()
+    }
 }
 
 /// Which of its upstream's allowances a job uses.
@@ -155,15 +208,35 @@ pub enum Budget {
     Grab,
 }
 
-/// A window of [`Windows`], by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Window {
-    /// 60 seconds.
-    Minute,
-    /// 60 minutes.
-    Hour,
-    /// 24 hours.
-    Day,
+/// A window of [`Windows`]: it is its length, in whole seconds, which is what fits into a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Window(NonZeroU32);
+
+impl Window {
+    /// Any 60 seconds, however they lie.
+    pub const MINUTE: Self = Self::of_seconds(60);
+    /// Any 60 minutes, however they lie.
+    pub const HOUR: Self = Self::of_seconds(60 * 60);
+    /// Any 24 hours, or from one reset to the next.
+    pub const DAY: Self = Self::of_seconds(24 * 60 * 60);
+
+    /// The window of so many seconds, at least one.
+    pub const fn of_seconds(seconds: u32) -> Self {
+        match NonZeroU32::new(seconds) {
+            Some(seconds) => Self(seconds),
+            None => Self(NonZeroU32::MIN),
+        }
+    }
+
+    /// How many seconds long it is.
+    pub fn seconds(self) -> u32 {
+        self.0.get()
+    }
+
+    /// How long it is.
+    pub fn length(self) -> Duration {
+        Duration::from_secs(self.0.get().into())
+    }
 }
 
 /// What an upstream said about a limit of its own. It counts where nothing is configured.

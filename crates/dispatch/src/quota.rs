@@ -3,38 +3,10 @@
 //! Windows count exactly: each start is kept until it has left, not sorted into buckets. An upstream that bans
 //! for one call too many in an hour counts exactly as well.
 
-use std::collections::VecDeque;
-use std::time::Duration;
-
 use crate::moment::Moment;
 use crate::policy::{Window, Windows};
-
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-
-impl Window {
-    /// All windows, shortest first.
-    pub const ALL: [Self; 3] = [Self::Minute, Self::Hour, Self::Day];
-
-    /// How long it is.
-    pub fn length(self) -> Duration {
-        match self {
-            Self::Minute => Duration::from_secs(60),
-            Self::Hour => Duration::from_secs(60 * 60),
-            Self::Day => DAY,
-        }
-    }
-}
-
-impl Windows {
-    /// The limit of one window.
-    pub fn limit(&self, window: Window) -> Option<u32> {
-        match window {
-            Window::Minute => self.minute,
-            Window::Hour => self.hour,
-            Window::Day => self.day,
-        }
-    }
-}
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// The windows of one budget of one upstream.
 #[derive(Clone, Debug, Default)]
@@ -48,14 +20,16 @@ pub(crate) struct Allowance {
 /// What there is to know of the windows of one budget.
 #[derive(Clone, Debug, Default)]
 struct Books {
-    configured: Windows,
-    /// In the order of [`Window::ALL`], which is that of their declaration: a window is its own index.
-    tallies: [WindowTally; 3],
+    day_reset: Option<Moment>,
+    /// Those that have a limit, shortest first. Few, so they are looked through.
+    tallies: Vec<WindowTally>,
 }
 
-/// One window: its starts, while it has a limit.
-#[derive(Clone, Debug, Default)]
+/// One window that has a limit, and its starts.
+#[derive(Clone, Debug)]
 struct WindowTally {
+    window: Window,
+    configured: Option<u32>,
     learned: Option<Learned>,
     starts: Starts,
 }
@@ -71,7 +45,7 @@ struct Learned {
 impl Learned {
     fn told(limit: u32, window: Window, now: Moment) -> Self {
         // Rule 51: two windows, so that an upstream which tells once in each is never forgotten in between.
-        let until = now + window.length() * 2;
+        let until = now + window.length().saturating_mul(2);
         Self { limit, until }
     }
 
@@ -84,18 +58,31 @@ impl Learned {
 }
 
 /// What is kept of a window across a restart.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedWindow {
+    /// Its length.
+    pub window: Window,
     /// A limit that the upstream told.
     pub learned: Option<u32>,
     /// When starts were made, and how many at that moment; oldest first.
     pub starts: Vec<(Moment, u32)>,
 }
 
+/// A window that has no room: what it held and might hold when that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FullWindow {
+    /// Its length.
+    pub window: Window,
+    /// How many starts it held.
+    pub used: u32,
+    /// How many it might hold.
+    pub limit: u32,
+}
+
 /// One window as a person sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowUse {
-    /// Its length, by name.
+    /// Its length.
     pub window: Window,
     /// How many starts it holds. After a limit was lowered, or a probe, that may be more than the limit.
     pub used: u32,
@@ -109,8 +96,14 @@ pub struct WindowUse {
 
 impl Allowance {
     /// Other limits. A window that keeps a limit keeps its starts.
-    pub(crate) fn configure(&mut self, configured: Windows) {
-        self.books.configured = configured;
+    pub(crate) fn configure(&mut self, configured: &Windows) {
+        self.books.day_reset = configured.day_reset;
+        for tally in &mut self.books.tallies {
+            tally.configured = configured.limit(tally.window);
+        }
+        for (window, limit) in configured.iter() {
+            self.tally_mut(window).configured = Some(limit);
+        }
         self.forget_unlimited();
     }
 
@@ -126,14 +119,11 @@ impl Allowance {
         }
         // Rule 51: old limits are forgotten here and not by a timer. Between two starts nobody would notice.
         self.unlearn(now);
-        for window in Window::ALL {
-            if self.limit(window).is_some() {
-                let starts = &mut self.books.tallies[window as usize].starts;
-                // Each start is forgotten once, so this costs O(1) on average. Where the day resets, its length
-                // is still right: no start counts for longer than that.
-                starts.forget(now - window.length());
-                starts.add(now, 1);
-            }
+        for WindowTally { window, starts, .. } in &mut self.books.tallies {
+            // Each start is forgotten once, so this costs O(1) on average. Where the day resets, its length
+            // is still right: no start counts for longer than that.
+            starts.forget(now - window.length());
+            starts.add(now, 1);
         }
     }
 
@@ -149,36 +139,43 @@ impl Allowance {
     }
 
     fn next_of_all(&self) -> Moment {
-        let mut next = Moment(0);
-        for window in Window::ALL {
-            if let Some(limit) = self.limit(window) {
-                next = next.max(self.next_in(window, limit));
-            }
-        }
-        next
+        let tallies = self.books.tallies.iter();
+        tallies
+            .map(|tally| self.next_in(tally))
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// The window that keeps the next start waiting longest, while it does; of equal ones the shortest.
+    pub(crate) fn full(&self, now: Moment) -> Option<FullWindow> {
+        let next = self.next();
+        let longest = self.uses(now).find(|window| window.next == next)?;
+        (next > now).then_some(FullWindow {
+            window: longest.window,
+            used: longest.used,
+            limit: longest.limit,
+        })
     }
 
     /// Takes in what the upstream said of a limit, unless we have one of our own.
     pub(crate) fn learn(&mut self, window: Window, limit: u32, used: Option<u32>, now: Moment) {
-        if self.books.configured.limit(window).is_some() {
-            return;
-        }
         let begins = self.begins(window, now);
-        let tally = &mut self.books.tallies[window as usize];
-        // Rule 50: a told limit of 0 would never be lifted, since only a call can tell of another one.
-        tally.learned = Some(Learned::told(limit.max(1), window, now));
-        // Starts of others with the same account. When they were made is not known; now is the safe guess.
-        let unknown = used.unwrap_or(0).saturating_sub(tally.starts.since(begins));
-        if unknown > 0 {
-            tally.starts.add(now, unknown);
+        let tally = self.tally_mut(window);
+        if tally.configured.is_none() {
+            // Rule 50: a told limit of 0 would never be lifted, since only a call can tell of another one.
+            tally.learned = Some(Learned::told(limit.max(1), window, now));
+            // Starts of others with the same account. When they were made is not known; now is the safe guess.
+            let unknown = used.unwrap_or(0).saturating_sub(tally.starts.since(begins));
+            if unknown > 0 {
+                tally.starts.add(now, unknown);
+            }
         }
         self.limited = true;
     }
 
     /// Forgets limits that were told and hold no longer than this.
     pub(crate) fn unlearn(&mut self, until: Moment) {
-        for window in Window::ALL {
-            let tally = &mut self.books.tallies[window as usize];
+        for tally in &mut self.books.tallies {
             if tally.learned.is_some_and(|learned| learned.until <= until) {
                 tally.learned = None;
             }
@@ -188,88 +185,84 @@ impl Allowance {
 
     /// Rule 48: what has no limit remembers nothing, or an upstream without limits would cost memory per call.
     fn forget_unlimited(&mut self) {
-        for window in Window::ALL {
-            if self.limit(window).is_none() {
-                self.books.tallies[window as usize].starts = Starts::default();
-            }
-        }
-        self.note_limits();
+        let tallies = &mut self.books.tallies;
+        tallies.retain(|tally| tally.limit().is_some());
+        self.limited = !tallies.is_empty();
     }
 
-    /// Each limited window, for a person.
+    /// Each limited window, for a person; shortest first.
     pub(crate) fn uses(&self, now: Moment) -> impl Iterator<Item = WindowUse> + '_ {
-        Window::ALL.into_iter().filter_map(move |window| {
-            let limit = self.limit(window)?;
+        self.books.tallies.iter().filter_map(move |tally| {
             Some(WindowUse {
-                window,
-                used: self.books.tallies[window as usize]
-                    .starts
-                    .since(self.begins(window, now)),
-                limit,
-                learned: self.books.configured.limit(window).is_none(),
-                next: self.next_in(window, limit),
+                window: tally.window,
+                used: tally.starts.since(self.begins(tally.window, now)),
+                limit: tally.limit()?,
+                learned: tally.configured.is_none(),
+                next: self.next_in(tally),
             })
         })
     }
 
-    /// What to keep, in the order of [`Window::ALL`].
-    pub(crate) fn rows(&self) -> [SavedWindow; 3] {
-        Window::ALL.map(|window| {
-            let tally = &self.books.tallies[window as usize];
-            SavedWindow {
-                learned: tally.learned.map(|learned| learned.limit),
-                starts: tally.starts.times().collect(),
-            }
-        })
+    /// What to keep: the windows that have a limit, shortest first.
+    pub(crate) fn rows(&self) -> Vec<SavedWindow> {
+        let tallies = self.books.tallies.iter();
+        let row = |tally: &WindowTally| SavedWindow {
+            window: tally.window,
+            learned: tally.learned.map(|learned| learned.limit),
+            starts: tally.starts.times().collect(),
+        };
+        tallies.map(row).collect()
     }
 
     /// Takes stored rows in. A start in the future counts as now; one that no longer counts is
     /// forgotten, also where another quota would count it again.
-    pub(crate) fn restore(&mut self, rows: &[SavedWindow; 3], now: Moment) {
-        for (window, row) in Window::ALL.into_iter().zip(rows) {
-            // The limit first: whether starts are taken in depends on there being one.
+    pub(crate) fn restore(&mut self, rows: &[SavedWindow], now: Moment) {
+        for row in rows {
             let mut starts = Starts::default();
-            let learned = row.learned.map(|limit| Learned::kept(limit, window, now));
-            self.books.tallies[window as usize].learned = learned;
-            if self.limit(window).is_some() {
-                for &(start, times) in &row.starts {
-                    // Rule 52: the wall clock was set back since. A start in the future would block for longer
-                    // than a window.
-                    let start = start.min(now);
-                    if self.leaves(window, start) > now {
-                        starts.add(start, times);
-                    }
+            for &(start, times) in &row.starts {
+                // Rule 52: the wall clock was set back since. A start in the future would block for longer
+                // than a window.
+                let start = start.min(now);
+                if self.leaves(row.window, start) > now {
+                    starts.add(start, times);
                 }
             }
-            self.books.tallies[window as usize].starts = starts;
+            let tally = self.tally_mut(row.window);
+            let learned = |limit| Learned::kept(limit, row.window, now);
+            tally.learned = row.learned.map(learned);
+            tally.starts = starts;
         }
-        self.note_limits();
+        // Rows of windows that have no limit any more go with this.
+        self.forget_unlimited();
     }
 
-    /// To be called whenever a limit came or went.
-    fn note_limits(&mut self) {
-        self.limited = Window::ALL
-            .iter()
-            .any(|&window| self.limit(window).is_some());
-    }
-
-    /// What holds in a window: what is configured, else what was told.
-    fn limit(&self, window: Window) -> Option<u32> {
-        let learned = self.books.tallies[window as usize].learned;
-        let configured = self.books.configured.limit(window);
-        configured.or(learned.map(|learned| learned.limit))
+    /// What is known of a window. One that has no limit yet must be given one, or be forgotten again.
+    fn tally_mut(&mut self, window: Window) -> &mut WindowTally {
+        let tallies = &mut self.books.tallies;
+        let place = tallies.binary_search_by_key(&window, |tally| tally.window);
+        let place = place.unwrap_or_else(|place| {
+            let new = WindowTally {
+                window,
+                configured: None,
+                learned: None,
+                starts: Starts::default(),
+            };
+            tallies.insert(place, new);
+            place
+        });
+        &mut tallies[place]
     }
 
     /// When the next start fits into one window.
-    fn next_in(&self, window: Window, limit: u32) -> Moment {
-        // Configured: an operator allows no calls of this budget.
-        if limit == 0 {
-            return Moment::NEVER;
-        }
-        let starts = &self.books.tallies[window as usize].starts;
-        match starts.blocking(limit) {
-            Some(start) => self.leaves(window, start),
+    fn next_in(&self, tally: &WindowTally) -> Moment {
+        match tally.limit() {
             None => Moment(0),
+            // Configured: an operator allows no calls of this budget.
+            Some(0) => Moment::NEVER,
+            Some(limit) => match tally.starts.blocking(limit) {
+                Some(start) => self.leaves(tally.window, start),
+                None => Moment(0),
+            },
         }
     }
 
@@ -277,7 +270,7 @@ impl Allowance {
     fn begins(&self, window: Window, now: Moment) -> Moment {
         match self.resets(window) {
             // Rule 49: a start at the reset itself belongs to the day that begins there.
-            Some(reset) => period_end(reset, now) - DAY,
+            Some(reset) => period_end(reset, now) - Window::DAY.length(),
             // One more, since a start exactly one window ago has left.
             None => Moment((now - window.length()).0.saturating_add(1)),
         }
@@ -293,10 +286,15 @@ impl Allowance {
 
     /// One of the moments at which a window empties, if it is not a sliding one.
     fn resets(&self, window: Window) -> Option<Moment> {
-        self.books
-            .configured
-            .day_reset
-            .filter(|_| window == Window::Day)
+        self.books.day_reset.filter(|_| window == Window::DAY)
+    }
+}
+
+impl WindowTally {
+    /// What holds: what is configured, else what was told.
+    fn limit(&self) -> Option<u32> {
+        let learned = self.learned.map(|learned| learned.limit);
+        self.configured.or(learned)
     }
 }
 
@@ -373,7 +371,7 @@ impl Starts {
 
 /// The first reset after `at`, given one of them.
 fn period_end(reset: Moment, at: Moment) -> Moment {
-    let day = u64::try_from(DAY.as_nanos()).expect("a day is far below five centuries");
+    let day = (Moment(0) + Window::DAY.length()).0;
     // Resets lie whole days apart in both directions, so only the time of day of the given one matters.
     let since = (at.0 % day + day - reset.0 % day) % day;
     Moment(at.0.saturating_add(day - since))
@@ -381,26 +379,22 @@ fn period_end(reset: Moment, at: Moment) -> Moment {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn a_start_that_left_its_window_before_a_restart_does_not_come_back() {
-        let reset = Moment(0) + 2 * DAY;
-        let by_reset = Windows {
-            day: Some(1),
-            day_reset: Some(reset),
-            ..Windows::default()
-        };
+        let reset = Moment(0) + 2 * Window::DAY.length();
+        let sliding = Windows::from([(Window::DAY, 1)]);
+        let by_reset = sliding.clone().resetting(reset);
         let mut before = Allowance::default();
-        before.configure(by_reset);
+        before.configure(&by_reset);
         before.record(reset - Duration::from_secs(33));
         let mut after = Allowance::default();
-        after.configure(by_reset);
+        after.configure(&by_reset);
         after.restore(&before.rows(), reset);
-        after.configure(Windows {
-            day_reset: None,
-            ..by_reset
-        });
+        after.configure(&sliding);
         assert!(after.next() <= reset);
     }
 

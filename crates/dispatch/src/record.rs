@@ -1,26 +1,41 @@
 //! What was decided about an upstream, for whoever asks why.
 //!
-//! Records hold numbers and small enums, no text: one is written at every start, and read when somebody opens a page.
-//! `engine` makes sentences of them.
+//! Decisions hold numbers and small enums, no text: one is made at every start. Each has all that is needed to tell it
+//! again later, when limits, ladder and state are others. The dispatcher hands them out and forgets them; `engine` adds
+//! the words that came with a call, keeps the last ones and makes sentences of them.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::cooldown::Cooldown;
-use crate::job::{DropReason, Skip, Wait};
+use crate::job::{DropReason, JobId, Skip, UpstreamId, Wait};
 use crate::moment::Moment;
 use crate::policy::Class;
+use crate::quota::FullWindow;
 
 /// The program that asked, by a number that the front gave it; 0 where nobody did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Asker(pub u32);
 
-/// One decision, and one cache line.
+impl Asker {
+    /// Nobody in particular.
+    pub const NOBODY: Self = Self(0);
+    /// A person who acts on an upstream.
+    pub const OPERATOR: Self = Self(u32::MAX);
+    /// Weir itself, which tries upstreams that nobody asks.
+    pub const WEIR: Self = Self(u32::MAX - 1);
+}
+
+/// One decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(align(64))]
 pub struct Decision {
-    /// Counts the decisions of this upstream from 1, so that each can be linked to.
-    pub number: u64,
+    /// About whom.
+    pub upstream: UpstreamId,
+    /// The job it is about, if that was taken in.
+    pub job: Option<JobId>,
     /// When it was made, in the dispatcher's time.
     pub at: Moment,
     /// The class of the job it is about, if it is about one and not about the upstream itself.
@@ -32,7 +47,7 @@ pub struct Decision {
 }
 
 /// A decision and its reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
     /// A call started.
     Started {
@@ -43,12 +58,14 @@ pub enum What {
         /// 1 for the first attempt.
         attempt: u8,
     },
-    /// The first job in line has to wait. Told once per wait; a cooldown has a record of its own.
+    /// The first job in line has to wait. Told once per wait.
     Waits {
         /// What holds its upstream longest.
         reason: Wait,
         /// When that is over.
         until: Moment,
+        /// The window that holds it, where it is one that does.
+        full: Option<FullWindow>,
     },
     /// A cooldown began or grew.
     CooldownBegan {
@@ -56,20 +73,32 @@ pub enum What {
         cooldown: Cooldown,
         /// The rung that the upstream stands on now; 0 for one that merely asked to be left alone.
         rung: u8,
+        /// How long the cooldown of the rung after that is.
+        next: Duration,
     },
     /// A success ended a cooldown.
     Healed,
     /// A job was skipped.
     Skipped(Skip),
+    /// A job's answer comes too late for whoever asked; it goes on for whoever asks next. Without a `wait` its call is
+    /// under way, with a wait of zero its turn has just not come.
+    Missed(Skip),
     /// A job got the answer of a call made for another.
     Shared {
         /// Who had asked for it.
         with: Asker,
+        /// How much earlier.
+        after: Duration,
     },
     /// A job was not taken in because the same is pending already.
     Duplicate,
     /// A job was not taken in, or had no further attempt, for want of room.
-    Dropped(DropReason),
+    Dropped {
+        /// What there was no room in.
+        reason: DropReason,
+        /// How many jobs that holds; 0 where it is not about a number.
+        limit: u32,
+    },
     /// A queued job became more urgent.
     Raised {
         /// Its class before.
@@ -86,42 +115,4 @@ pub enum What {
     SwitchedOff,
     /// An operator switched it on.
     SwitchedOn,
-}
-
-/// The last decisions about one upstream, at most [`Policy::records`](crate::Policy::records) of them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Ring {
-    kept: VecDeque<Decision>,
-    made: u64,
-}
-
-impl Ring {
-    pub(crate) fn push(
-        &mut self,
-        capacity: usize,
-        at: Moment,
-        class: Option<Class>,
-        asker: Asker,
-        what: What,
-    ) {
-        self.made += 1;
-        if capacity == 0 {
-            return;
-        }
-        if self.kept.len() >= capacity {
-            self.kept.pop_front();
-        }
-        self.kept.push_back(Decision {
-            number: self.made,
-            at,
-            class,
-            asker,
-            what,
-        });
-    }
-
-    /// The decisions, newest first.
-    pub(crate) fn newest_first(&self) -> impl Iterator<Item = &Decision> {
-        self.kept.iter().rev()
-    }
 }

@@ -22,8 +22,8 @@
 //! 6. An upstream offers at most one job: an operator's probe, else the head of an aged queue, else the head of
 //!    the most urgent class whose gap has passed and whose windows have room. Among the budgets of one class the
 //!    lowest submit number goes first.
-//! 7. A queue is aged when its head has waited for [`Policy::aging`] plus the gap of its class, counted from the
-//!    head's submission or the queue's last start, whichever is later. Of several aged queues the longest wait
+//! 7. A queue is aged when its head has waited for [`Policy::aging`] plus the gap of its class
+//!    ([`Quota::gaps`]), counted from the head's submission or the queue's last start, whichever is later. Of several aged queues the longest wait
 //!    goes first, then the more urgent class, then the lower submit number.
 //! 8. Aging takes a slot that opened for another class and never adds one: an aged query starts only when the
 //!    gap of some waiting query has passed, and side calls and grabs, which know no gap, open no slot for it. So
@@ -125,14 +125,22 @@
 //!
 //! # Windows
 //!
-//! 48. A window counts starts only while it has a limit: one that gets a limit later begins empty. A changed limit
-//!     keeps its starts.
-//! 49. A start is counted before its call is made, and leaves a sliding window exactly its length later. A start made
-//!     at a reset belongs to the new day.
+//! 48. A window is known by its length; a budget has any number of them, each length once. One counts starts only
+//!     while it has a limit: one that gets a limit later begins empty. A changed limit keeps its starts.
+//! 49. A start is counted in every window of its budget before its call is made, and leaves a sliding one exactly its
+//!     length later. Only the window of 24 hours may have resets; a start made at a reset belongs to the new day.
 //! 50. What an upstream tells about a configured window is ignored. A told limit of 0 counts as 1 (a configured 0
 //!     never opens), and what was used beyond our own starts counts as starts made now, in that window alone.
 //! 51. A told limit is forgotten at the first start two windows after it was told, when an operator clears, and half
 //!     a window after a restart.
+//!
+//! # First tries
+//!
+//! 54. An upstream is untried until a call to it succeeds for the first time (done, no, again), whenever that call
+//!     started. It is treated as an open one; only its name differs. A restart remembers it.
+//! 55. A trial ([`Job::trial`]) waits like any job of its class and has one attempt. Where it, or an operator's probe, fails
+//!     at an untried upstream, that changes nothing, except that a time which the upstream names is kept to; at any other
+//!     upstream it counts like any call.
 //!
 //! # Restart
 //!
@@ -146,7 +154,9 @@
 //! [`FailurePolicy::threshold`]: crate::policy::FailurePolicy::threshold
 //! [`FailurePolicy::throttled`]: crate::policy::FailurePolicy::throttled
 //! [`OnCooldown::End`]: crate::policy::OnCooldown::End
+//! [`Job::trial`]: crate::Job::trial
 //! [`Policy::again_class`]: crate::Policy::again_class
 //! [`Policy::aging`]: crate::Policy::aging
 //! [`Policy::backlog_floor`]: crate::Policy::backlog_floor
 //! [`Policy::put_off`]: crate::Policy::put_off
+//! [`Quota::gaps`]: crate::Quota::gaps

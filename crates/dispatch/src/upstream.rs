@@ -10,10 +10,9 @@ use crate::cooldown::Health;
 use crate::job::Wait;
 use crate::jobs::{JobList, JobSlot, Jobs};
 use crate::moment::Moment;
-use crate::policy::{Budget, Class, MAX_CLASSES, Policy, Quota};
+use crate::policy::{Budget, Class, MAX_CLASSES, Quota};
 use crate::queue::{self, QUEUES, Queue, QueueHead};
 use crate::quota::Allowance;
-use crate::record::Ring;
 
 /// One upstream and all that waits for it. What every decision reads comes first and lies together, which is why the
 /// order of the fields is fixed (`repr(C)`).
@@ -45,10 +44,9 @@ pub(crate) struct Upstream {
     probes: Option<Box<Queue>>,
     /// What the crew sees of it: the choice as of the last refresh.
     pub(crate) offer: Option<Offer>,
-    /// What the quota and the policy make of the spacing, per class.
+    /// What the quota says, per class.
     gaps: [Gap; MAX_CLASSES],
     pub(crate) queues: [Queue; QUEUES],
-    pub(crate) ring: Ring,
     /// Jobs that stand aside, by submit number.
     pub(crate) aside: BTreeMap<u64, JobSlot>,
     /// Jobs on the agenda, so that all of them can be ended with their upstream.
@@ -74,7 +72,7 @@ pub(crate) struct Outlook {
 }
 
 impl Upstream {
-    pub(crate) fn new(policy: &Policy, quota: Quota) -> Self {
+    pub(crate) fn new(quota: Quota) -> Self {
         let mut new = Self {
             gaps: [0; MAX_CLASSES],
             longest_gap: 0,
@@ -94,11 +92,10 @@ impl Upstream {
             offer: None,
             waits_for: None,
             slow: false,
-            ring: Ring::default(),
             gone: false,
             changed: false,
         };
-        new.allow(policy, quota);
+        new.allow(quota);
         new
     }
 
@@ -107,12 +104,10 @@ impl Upstream {
     }
 
     /// Gives it another quota; starts made so far stay counted, and the spacing clock runs on.
-    pub(crate) fn allow(&mut self, policy: &Policy, quota: Quota) {
-        self.query.configure(quota.query);
-        self.grab.configure(quota.grab);
-        for (gap, class) in self.gaps.iter_mut().zip(&policy.classes) {
-            *gap = share(quota.spacing, class.gap_permille);
-        }
+    pub(crate) fn allow(&mut self, quota: Quota) {
+        self.query.configure(&quota.query);
+        self.grab.configure(&quota.grab);
+        self.gaps = quota.gaps.map(|gap| (Moment(0) + gap).0);
         self.longest_gap = self.gaps.into_iter().max().unwrap_or(0);
         // Rule 13: with 0 nothing would ever start, which is what switching off is for.
         self.in_flight_limit = quota.in_flight.max(1);
@@ -304,10 +299,4 @@ impl Upstream {
 
 fn later(moment: Moment, gap: Gap) -> Moment {
     Moment(moment.0.saturating_add(gap))
-}
-
-/// So many thousandths of `span`, in whole nanoseconds.
-fn share(span: Duration, permille: u32) -> Gap {
-    let nanos = span.as_nanos() * u128::from(permille) / 1000;
-    u64::try_from(nanos).unwrap_or(u64::MAX)
 }

@@ -13,7 +13,7 @@ use pair::{Ask, Op, Pair, Seen, policy};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use weir_dispatch::{Budget, Finish, Moment, Quota, Usage, Window, Windows};
+use weir_dispatch::{Budget, Finish, MAX_CLASSES, Moment, Quota, Usage, Window, Windows};
 
 fn span() -> impl Strategy<Value = Duration> {
     prop_oneof![
@@ -24,39 +24,63 @@ fn span() -> impl Strategy<Value = Duration> {
     ]
 }
 
+/// How long it is between a stop and the next start: mostly nothing, or so long that a window of 30 days empties.
+fn off_for() -> impl Strategy<Value = Duration> {
+    let days = (0u64..40).prop_map(|days| Duration::from_secs(86_400 * days));
+    prop_oneof![3 => Just(Duration::ZERO), 1 => days]
+}
+
 fn budget() -> impl Strategy<Value = Budget> {
     prop_oneof![6 => Just(Budget::Query), 1 => Just(Budget::Side), 1 => Just(Budget::Grab)]
 }
 
+/// The three with keys of their own, lengths such as those of "300 in 5 min" and "25 in 30 days", and odd ones.
+fn window() -> impl Strategy<Value = Window> {
+    prop_oneof![
+        Just(Window::MINUTE),
+        Just(Window::HOUR),
+        Just(Window::DAY),
+        Just(Window::of_seconds(5 * 60)),
+        Just(Window::of_seconds(30 * 86_400)),
+        (1u32..100_000).prop_map(Window::of_seconds),
+    ]
+}
+
 fn windows() -> impl Strategy<Value = Windows> {
-    let limit = || prop::option::weighted(0.3, 1u32..8);
-    (
-        limit(),
-        limit(),
-        limit(),
-        prop::option::weighted(0.2, 0u64..86_400),
-    )
-        .prop_map(|(minute, hour, day, reset)| Windows {
-            minute,
-            hour,
-            day,
-            day_reset: reset.map(|seconds| Moment(1_000_000_000_000_000 + seconds * 1_000_000_000)),
-        })
+    let limits = prop_oneof![
+        2 => Just(Vec::new()),
+        3 => prop::collection::vec((window(), 1u32..8), 1..5),
+    ];
+    (limits, prop::option::weighted(0.2, 0u64..86_400)).prop_map(|(limits, reset)| {
+        let windows: Windows = limits.into_iter().collect();
+        match reset {
+            Some(seconds) => {
+                windows.resetting(Moment(1_000_000_000_000_000 + seconds * 1_000_000_000))
+            }
+            None => windows,
+        }
+    })
+}
+
+/// Gaps that grow with the class, gaps that do not, and none.
+fn gaps() -> impl Strategy<Value = [Duration; MAX_CLASSES]> {
+    let millis = prop_oneof![
+        Just([0; 4]),
+        Just([200, 1_000, 1_400, 2_000]),
+        Just([1_000, 2_000, 2_000, 25_000]),
+        Just([6_000, 30_000, 42_000, 60_000]),
+        prop::array::uniform4(0u64..40_000),
+    ];
+    millis.prop_map(|gaps| gaps.map(Duration::from_millis))
 }
 
 fn quota() -> impl Strategy<Value = Quota> {
-    (
-        prop_oneof![Just(0u64), Just(2), Just(60)],
-        1u32..4,
-        windows(),
-        windows(),
-    )
-        .prop_map(|(spacing, in_flight, query, grab)| Quota {
-            spacing: Duration::from_secs(spacing),
-            in_flight,
-            query,
-            grab,
-        })
+    (gaps(), 1u32..4, windows(), windows()).prop_map(|(gaps, in_flight, query, grab)| Quota {
+        gaps,
+        in_flight,
+        query,
+        grab,
+    })
 }
 
 fn ask() -> impl Strategy<Value = Ask> {
@@ -72,9 +96,18 @@ fn ask() -> impl Strategy<Value = Ask> {
         prop::option::weighted(0.4, 0u8..4),
         prop::option::weighted(0.4, 0u8..3),
         prop::bool::weighted(0.04),
+        prop::bool::weighted(0.04),
     )
         .prop_map(
-            |((upstream, class, budget, delay), max_wait, pending, scheduled, order, probe)| Ask {
+            |(
+                (upstream, class, budget, delay),
+                max_wait,
+                pending,
+                scheduled,
+                order,
+                probe,
+                trial,
+            )| Ask {
                 upstream,
                 class,
                 budget,
@@ -84,6 +117,7 @@ fn ask() -> impl Strategy<Value = Ask> {
                 scheduled,
                 order,
                 probe,
+                trial,
             },
         )
 }
@@ -103,8 +137,7 @@ fn finish() -> impl Strategy<Value = Finish> {
 }
 
 fn usage() -> impl Strategy<Value = Usage> {
-    let window = prop_oneof![Just(Window::Minute), Just(Window::Hour), Just(Window::Day)];
-    (budget(), window, 0u32..6, prop::option::of(0u32..8)).prop_map(
+    (budget(), window(), 0u32..6, prop::option::of(0u32..8)).prop_map(
         |(budget, window, limit, used)| Usage {
             budget,
             window,
@@ -132,7 +165,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => any::<bool>().prop_map(Op::Hold),
         1 => quota().prop_map(Op::Add),
         1 => any::<u8>().prop_map(Op::Remove),
-        1 => Just(Op::Restart),
+        1 => off_for().prop_map(Op::Restart),
     ]
 }
 

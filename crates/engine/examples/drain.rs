@@ -175,15 +175,13 @@ fn engine(capacity: u32, workers: u32) -> Engine {
 }
 
 fn policy(capacity: u32, workers: u32) -> Policy {
-    // Interactive jobs wait for no spacing here, so that what is measured is the engine alone.
-    let class = |gap_permille| ClassPolicy {
-        gap_permille,
+    let class = ClassPolicy {
         max_wait: None,
         on_cooldown: OnCooldown::Hold,
         overflow: Overflow::Drop,
     };
     Policy {
-        classes: [0, 500, 700, 1000].map(class).to_vec(),
+        classes: vec![class; 4],
         capacity,
         agenda_capacity: capacity,
         backlog_floor: 32,
@@ -213,8 +211,9 @@ fn policy(capacity: u32, workers: u32) -> Policy {
 }
 
 fn quota(spacing: Duration, in_flight: u32) -> Quota {
+    // Interactive jobs wait for no spacing here, so that what is measured is the engine alone.
     Quota {
-        spacing,
+        gaps: [Duration::ZERO, spacing, spacing, spacing],
         in_flight,
         query: Windows::default(),
         grab: Windows::default(),

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use weir_dispatch::{Class, DropReason, Finish, Skip, UpstreamId, Usage};
+use weir_dispatch::{Budget, Class, DropReason, Finish, JobId, Skip, UpstreamId, Usage};
 
+use crate::record::About;
 use crate::shared::Shared;
 use crate::weather::Trouble;
 
@@ -18,6 +19,11 @@ pub trait Call: Send + Sync + 'static {
     /// `None` if it is not worth keeping. Called under the engine's lock, so it must only copy.
     fn keep(&self) -> Option<Vec<u8>> {
         None
+    }
+
+    /// What it is about, for the records. Called under the engine's lock, so it must only copy.
+    fn about(&self) -> About {
+        About::Nothing
     }
 
     /// The last step of every call that was given to the engine, run exactly once for each time it was submitted (a
@@ -53,8 +59,10 @@ pub enum Outcome {
     },
     /// A fault that may pass.
     Unavailable,
-    /// There was nothing left to ask, and the upstream was not called.
+    /// There was nothing left to ask, and the upstream was not called: it counts as withdrawn, not as sent.
     Moot,
+    /// Somebody else makes this call, which counts as ours; see [`Engine::take_turn`](crate::Engine::take_turn).
+    Elsewhere,
     /// An unusable answer: a failure that an immediate retry does not fix.
     Broken,
     /// A fault that retrying does not fix.
@@ -130,7 +138,7 @@ impl Outcome {
             Self::Unavailable => Finish::Unavailable,
             Self::Broken => Finish::Broken,
             // As final as a call that was cut off, and it says as little about the upstream.
-            Self::Moot => Finish::Panicked,
+            Self::Moot | Self::Elsewhere => Finish::Panicked,
             Self::Rejected { reason } => Finish::Rejected {
                 at_least: (reason == Reason::Never).then_some(never),
             },
@@ -144,7 +152,9 @@ impl Outcome {
             Self::Done | Self::No | Self::Again { .. } | Self::Throttled { .. } => true,
             Self::Rejected { reason } => reason != Reason::NoRoute,
             // Any of these may come from a captive portal instead of the upstream.
-            Self::Unavailable | Self::Broken | Self::Moot | Self::OurNetwork => false,
+            Self::Unavailable | Self::Broken | Self::Moot | Self::Elsewhere | Self::OurNetwork => {
+                false
+            }
         }
     }
 }
@@ -153,6 +163,7 @@ impl Outcome {
 pub struct Permit {
     pub(crate) shared: Arc<Shared>,
     pub(crate) upstream: UpstreamId,
+    pub(crate) job: JobId,
     pub(crate) class: Class,
     pub(crate) attempt: u8,
     pub(crate) time_out: Duration,
@@ -179,10 +190,16 @@ impl Permit {
         self.shared.observe(self.upstream, usage);
     }
 
-    /// Reports what went wrong, in words for a person and without secrets; shown as the upstream's
-    /// last error.
+    /// Reports what went wrong, in words for a person and without secrets: the reason of everything that follows from
+    /// this attempt, and the upstream's last error.
     pub fn explain(&self, words: impl Into<String>) {
-        self.shared.explain(self.upstream, words.into());
+        self.shared
+            .explain(self.upstream, self.job, words.into().into());
+    }
+
+    /// Counts one more request: this call makes two.
+    pub fn count(&self, budget: Budget) {
+        self.shared.count(self.upstream, budget);
     }
 
     /// For a failure that may be our own network's. Returns [`Outcome::OurNetwork`] if it is, or may

@@ -16,7 +16,8 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         let sample_at = Moment(0) + STEP * u32::try_from(step + 1).unwrap_or(u32::MAX);
         let until = {
             let state = shared.state.lock();
-            state.wakes_at.min(state.flush_at).min(sample_at)
+            let due = state.wakes_at.min(state.flush_at).min(sample_at);
+            due.min(state.past_at).min(state.probes.next)
         };
         tokio::select! {
             biased;
@@ -30,6 +31,11 @@ pub(crate) async fn run(shared: Arc<Shared>) {
                 state.wakes_at = Moment::NEVER;
             }
             effects.handover = state.flush_at <= now;
+            if state.past_at <= now {
+                state.gather_pasts(&shared.askers, &shared.own);
+                effects.handover = true;
+            }
+            state.find_trials(now, effects);
             if now_step != step {
                 state.sample(step, now_step, now);
             }
@@ -67,7 +73,7 @@ impl State {
         }
         let status = self.dispatcher.upstream(now, upstream);
         let windows = status.map_or_else(Vec::new, |status| status.query);
-        [Window::Hour, Window::Day].map(|window| {
+        [Window::HOUR, Window::DAY].map(|window| {
             let used = windows.iter().find(|used| used.window == window);
             used.map_or(0, |used| used.used)
         })
@@ -95,7 +101,10 @@ impl Shared {
             self.tasks.wait().await;
         }
         if self.keeper.is_some() {
-            self.state.lock().gather();
+            let mut state = self.state.lock();
+            state.gather();
+            state.gather_pasts(&self.askers, &self.own);
+            drop(state);
             self.hand_over();
         }
     }

@@ -1,7 +1,7 @@
 //! The handle that fronts hold. Everything except the shutdown is an ordinary function, callable from any
 //! thread, even outside the runtime.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -10,18 +10,23 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use weir_dispatch::{Asker, Class, Dispatcher, Job, JobId, JobKey, Moment, Policy, Skip};
+use weir_dispatch::{
+    Class, Dispatcher, Job, JobId, JobKey, Moment, Policy, Skip, UpstreamId, What,
+};
 
-use crate::call::{Call, Outcome, Permit};
+use crate::askers::Askers;
+use crate::call::{Call, Ended, Outcome, Permit};
 use crate::driver;
 use crate::gate::{Gate, Rate};
 use crate::keeper::Keeper;
 use crate::own::OwnRing;
 use crate::payload::{Hook, Payloads, Told};
+use crate::probes::Probes;
+use crate::record::{About, Got, Whose};
 use crate::series::Series;
 use crate::shared::Shared;
 use crate::state::{State, plain};
-use crate::tally::Counters;
+use crate::tally::{Counters, ListenerCounts};
 use crate::ticket::{Cell, Ticket};
 use crate::timeline::Timeline;
 use crate::vital::Vitals;
@@ -46,8 +51,14 @@ pub struct Options {
     pub keeper: Option<Arc<dyn Keeper>>,
     /// Changed rows reach the writer within this time; a crash loses no more than that.
     pub write_every: Duration,
-    /// How far back the states of an upstream are kept.
+    /// Records and states reach the writer within this time; a crash loses no more than that, a stop nothing.
+    pub past_every: Duration,
+    /// How far back the states and records of an upstream are kept.
     pub history: Duration,
+    /// How long after the end of a cooldown an upstream is tried that nobody has asked for anything.
+    pub probe_after: Duration,
+    /// Within this time an upstream is tried that has never answered.
+    pub try_within: Duration,
     /// The shortest time for which an upstream that told us never to ask again is left alone.
     pub never: Duration,
     /// Makes the waits before further attempts repeatable.
@@ -67,7 +78,10 @@ impl Options {
             rate: Rate::NONE,
             keeper: None,
             write_every: Duration::from_secs(1),
+            past_every: Duration::from_secs(60),
             history: Duration::from_secs(24 * 60 * 60),
+            probe_after: Duration::from_secs(30),
+            try_within: Duration::from_secs(300),
             never: Duration::from_secs(24 * 60 * 60),
             seed: None,
             vitals: Vitals::default(),
@@ -100,6 +114,16 @@ impl Engine {
             keeps,
             history: options.history,
             ladder: policy.failure.ladder.clone(),
+            records,
+            changed: Vec::new(),
+            decisions: Vec::new(),
+            past_at: Moment::NEVER,
+            past_every: options.past_every,
+            probes: Probes {
+                after: options.probe_after,
+                within: options.try_within,
+                next: Moment::NEVER,
+            },
             dispatcher: Dispatcher::new(policy, now),
         };
         let shared = Arc::new(Shared {
@@ -123,6 +147,9 @@ impl Engine {
             state: Mutex::new(state),
             own: OwnRing::default(),
             records,
+            askers: Askers::default(),
+            prober: OnceLock::new(),
+            listeners: OnceLock::new(),
         });
         let vital = shared.vital.clone();
         // A panic in a step of the dispatcher is a bug in our own rules. The lock is free again, and whatever the step
@@ -186,7 +213,7 @@ impl Engine {
         struct MadeElsewhere;
         impl Call for MadeElsewhere {
             fn attempt(&self, _: Permit) -> BoxFuture<'_, Outcome> {
-                Box::pin(std::future::ready(Outcome::Moot))
+                Box::pin(std::future::ready(Outcome::Elsewhere))
             }
         }
         self.submit(job, Arc::new(MadeElsewhere))
@@ -263,14 +290,30 @@ impl Engine {
         state.counters.from_memory += answers;
     }
 
-    /// Records that the front made no call because the upstream cannot be called in time. Counted like a job that the
-    /// engine itself skips.
-    pub fn note_skip(&self, job: &Job, skip: Skip) {
-        let now = self.shared.timeline.now();
+    /// Adds what the front's listeners count by themselves to its counters; `read` is called whenever somebody looks. The
+    /// first one given stays.
+    pub fn count_listeners(&self, read: impl Fn() -> ListenerCounts + Send + Sync + 'static) {
+        let _ = self.shared.listeners.set(Box::new(read)); // a second one is not wanted
+    }
+
+    /// Records that the front made no call because the upstream cannot be called in time, and what whoever asked got
+    /// instead. Counted like a job that the engine itself skips.
+    pub fn note_skip(&self, job: &Job, about: &About, skip: Skip, got: Got) {
+        self.shared.with(|state, now, _| {
+            state.counters.asked += 1;
+            let end = state.dispatcher.note_skip(now, job, skip);
+            state.counters.end_unsent(plain(end));
+            state.take_noted(about, Some(got));
+        });
+    }
+
+    /// Records what somebody got instead of an answer.
+    pub(crate) fn note_got(&self, upstream: UpstreamId, whose: &Whose, got: Got) {
         let mut state = self.shared.state.lock();
-        state.counters.asked += 1;
-        let end = state.dispatcher.note_skip(now, job, skip);
-        state.counters.end_unsent(plain(end));
+        state.keep_past(self.shared.timeline.now());
+        if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
+            side.records.give(whose, got);
+        }
     }
 
     /// The longest that a job waits to be called; `None` if it waits however long it takes.
@@ -278,13 +321,56 @@ impl Engine {
         self.shared.state.lock().dispatcher.max_wait(job)
     }
 
-    /// Records that somebody got the answer to a call made for somebody else.
-    pub(crate) fn note_shared(&self, job: &Job, with: Asker) {
-        let now = self.shared.timeline.now();
-        let mut state = self.shared.state.lock();
-        state.counters.asked += 1;
-        state.counters.shared += 1;
-        state.dispatcher.note_shared(now, job, with);
+    /// Records that somebody got the answer to a call made for somebody else, or heard that there is none. Gives the
+    /// number of the record.
+    pub(crate) fn note_shared(
+        &self,
+        job: &Job,
+        about: &About,
+        what: What,
+        got: Got,
+    ) -> Option<u64> {
+        self.shared.with(|state, now, _| {
+            state.counters.asked += 1;
+            state.counters.shared += 1;
+            state.dispatcher.note_other(now, job, what);
+            state.take_noted(about, Some(got))
+        })
+    }
+
+    /// Counts somebody whose wait for somebody else's call came to nothing: that call was never made. Gives the number of
+    /// the record, if that is worth one.
+    pub(crate) fn note_ended(&self, job: &Job, about: &About, ended: Ended) -> Option<u64> {
+        self.shared.with(|state, now, _| {
+            state.counters.asked += 1;
+            state.counters.end_unsent(ended);
+            let Ended::Skipped(skip) = ended else {
+                return None;
+            };
+            state.dispatcher.note_other(now, job, What::Skipped(skip));
+            state.take_noted(about, None)
+        })
+    }
+
+    /// Records that the answer comes too late for whoever asked, as `what`. `leads` is the job, if it was submitted for this asker,
+    /// who is then no longer counted as one that waits for it. Gives the number of the record.
+    pub(crate) fn note_missed(
+        &self,
+        job: &Job,
+        about: &About,
+        leads: Option<JobId>,
+        what: What,
+        got: Got,
+    ) -> Option<u64> {
+        self.shared.with(|state, now, _| {
+            let payload = leads.and_then(|job| state.payloads.find(job));
+            // A follower was not counted so far; the leader was, as one that waits.
+            let counted = payload.is_some_and(|payload| std::mem::take(&mut payload.open));
+            state.counters.asked += u64::from(!counted);
+            state.counters.skipped += 1;
+            state.dispatcher.note_other(now, job, what);
+            state.take_noted(about, Some(got))
+        })
     }
 
     /// Ends every job: jobs that have not started end at once, calls under way when they finish or when

@@ -15,10 +15,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use weir_dispatch::{Asker, Job, Moment, UpstreamId, Wait};
+use weir_dispatch::{Asker, Job, Moment, Skip, UpstreamId, Wait, What};
 
 use crate::call::{Call, Ended};
 use crate::engine::Engine;
+use crate::record::{Got, Whose};
 
 use board::{Board, Flight, FlightSeat};
 use trip::Trip;
@@ -53,6 +54,14 @@ pub struct Follower<K: FlightKey, T: FlightAnswer> {
     flight: Arc<Flight<T, Trip>>,
     seat: FlightSeat,
     leads: bool,
+    /// What it would have submitted.
+    job: Job,
+    /// When it joined.
+    joined: Moment,
+    /// It is counted and recorded what became of this asker. Of whoever leads, the job tells that.
+    counted: bool,
+    /// The number of the record that tells it, unless that is the job's.
+    record: Option<u64>,
 }
 
 /// Identifies what is asked for: equal keys share a flight.
@@ -92,7 +101,9 @@ impl<K: FlightKey, T: FlightAnswer> Flights<K, T> {
         let flights = self.0.clone();
         let oldest = flights.oldest(job.upstream);
         let fits = |trip: &Trip| trip.is_younger_than(oldest);
-        let (flight, seat, leads) = flights.board.join(&key, fits, || Trip::new(job));
+        let now = flights.engine.timeline().now();
+        let make = || Trip::new(job, now);
+        let (flight, seat, leads) = flights.board.join(&key, fits, make);
         if leads {
             flights.lead(&key, &flight, start);
         } else {
@@ -103,6 +114,10 @@ impl<K: FlightKey, T: FlightAnswer> Flights<K, T> {
             flight,
             seat,
             leads,
+            job,
+            joined: now,
+            counted: leads,
+            record: None,
         }
     }
 
@@ -200,16 +215,104 @@ impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
     }
 }
 
+impl<K: FlightKey, T: FlightAnswer> Follower<K, T> {
+    /// The answer will come too late for this asker, who got this instead; `skip` says why, and has a limit if the asker
+    /// leaves for that reason. A leader whose call is made already counts as one that was sent. To be told at most once.
+    pub fn miss(&mut self, skip: Skip, got: Got) {
+        // What has ended meanwhile is told as that.
+        if self.result().is_some() {
+            return;
+        }
+        if self.leads && self.is_called() {
+            return self.note_got(got);
+        }
+        let (about, _, id) = self.flight.own.asked();
+        let leads = id.filter(|_| self.leads);
+        // Its call is under way, so there is no turn to wait for.
+        let skip = match self.is_called() {
+            true => Skip { wait: None, ..skip },
+            false => skip,
+        };
+        let engine = &self.flights.engine;
+        let what = match skip.limit {
+            Some(_) => What::Skipped(skip),
+            None => What::Missed(skip),
+        };
+        self.record = engine.note_missed(&self.job, &about, leads, what, got);
+        self.counted = true;
+    }
+
+    /// The same for nobody: it only sees to it that the call is made, so nothing is told of it unless it leads.
+    pub fn unasked(mut self) -> Self {
+        self.counted = true;
+        self
+    }
+
+    /// Whether its call was made.
+    pub fn is_called(&self) -> bool {
+        self.flight.own.called_at().is_some()
+    }
+
+    /// What whoever asked got, where that is not the answer of the call.
+    pub fn note_got(&self, got: Got) {
+        let (about, _, job) = self.flight.own.asked();
+        let whose = match self.record {
+            Some(number) => Whose::Number(number),
+            None if self.leads => Whose::Job {
+                job,
+                asker: self.job.asker,
+                about,
+                since: self.joined,
+            },
+            None => return,
+        };
+        let engine = &self.flights.engine;
+        engine.note_got(self.job.upstream, &whose, got);
+    }
+
+    /// Counts and records, once, what became of somebody who shares a call.
+    fn count(&mut self, result: Option<&Result<Arc<T>, Ended>>) {
+        if std::mem::replace(&mut self.counted, true) {
+            return;
+        }
+        let engine = &self.flights.engine;
+        let (about, began, _) = self.flight.own.asked();
+        let shared = What::Shared {
+            with: self.leader(),
+            after: began.until(engine.timeline().now()),
+        };
+        self.record = match result {
+            Some(Ok(_)) => {
+                let got = match self.flight.went_wrong() {
+                    true => Got::Nothing,
+                    false => Got::Fresh,
+                };
+                engine.note_shared(&self.job, &about, shared, got)
+            }
+            // The call was made, and came to nothing for both.
+            Some(Err(Ended::Panicked | Ended::TimedOut | Ended::Finished(_))) => {
+                engine.note_shared(&self.job, &about, shared, Got::Nothing)
+            }
+            Some(Err(ended)) => engine.note_ended(&self.job, &about, *ended),
+            None => engine.note_ended(&self.job, &about, Ended::Cancelled),
+        };
+    }
+}
+
 impl<K: FlightKey, T: FlightAnswer> Future for Follower<K, T> {
     type Output = Result<Arc<T>, Ended>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.flight.poll(self.seat, context)
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let result = std::task::ready!(self.flight.poll(self.seat, context));
+        self.count(Some(&result));
+        Poll::Ready(result)
     }
 }
 
 impl<K: FlightKey, T: FlightAnswer> Drop for Follower<K, T> {
     fn drop(&mut self) {
+        let result = self.result();
+        self.count(result.as_ref());
         if self.flight.leave(self.seat) {
             self.flights.abandon(&self.flight);
         }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use weir_dispatch::{JobId, Moment, SavedJob, SavedUpstream, UpstreamId};
 
+use crate::side::UpstreamTrouble;
+
 /// Takes changed rows, in the order of the changes. Called while holding no lock that a submission needs.
 /// It must neither block nor call the engine; it hands the rows to a writer.
 ///
@@ -21,11 +23,22 @@ pub struct Changes {
     pub upstreams: Vec<KeptUpstream>,
     /// Jobs that were added to the agenda, moved on it or left it.
     pub agenda: Vec<AgendaChange>,
+    /// What happened, in the words of `past`.
+    pub pasts: Vec<KeptPast>,
+}
+
+/// What happened lately, written down: of one upstream, or of the front itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptPast {
+    /// The upstream's name; empty for the front itself.
+    pub name: Arc<str>,
+    /// States and records as text.
+    pub text: String,
 }
 
 impl Changes {
     pub(crate) fn is_empty(&self) -> bool {
-        self.upstreams.is_empty() && self.agenda.is_empty()
+        self.upstreams.is_empty() && self.agenda.is_empty() && self.pasts.is_empty()
     }
 }
 
@@ -40,6 +53,21 @@ pub struct KeptUpstream {
     pub row: SavedUpstream,
     /// Why an operator switched it off, while it is off.
     pub off: Option<Off>,
+    /// What the engine knows of it besides.
+    pub memory: Memory,
+}
+
+/// What the engine remembers of an upstream, so that a restart changes nothing that is said about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Why it cools down and since when, while no success has ended that.
+    pub trouble: Option<UpstreamTrouble>,
+    /// What last went wrong, and when.
+    pub last_error: Option<(Moment, Arc<str>)>,
+    /// When it was last called for anything.
+    pub last_call: Option<Moment>,
+    /// The front's own bytes, at most [`KEPT_BYTES`](crate::KEPT_BYTES).
+    pub own: Arc<[u8]>,
 }
 
 /// Who switched an upstream off, when and why.

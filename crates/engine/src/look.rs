@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dispatch::{Budget, Class, Decision, Moment, Quota, UpstreamId, UpstreamStatus, Wait};
+use weir_dispatch::{Availability, Budget, Class, Moment, Quota, UpstreamId, UpstreamStatus, Wait};
 
 use crate::engine::Engine;
 use crate::keeper::Off;
+use crate::record::Record;
 use crate::series::{Point, Span};
-use crate::side::Standing;
+use crate::side::{Side, Standing, UpstreamTrouble};
 use crate::state::State;
 use crate::tally::{Counters, Latency, Requests};
 
@@ -66,7 +67,23 @@ pub struct UpstreamView {
     /// Why an operator switched it off, while it is off.
     pub off: Option<Off>,
     /// What last went wrong, and when.
-    pub last_error: Option<(Moment, String)>,
+    pub last_error: Option<(Moment, Arc<str>)>,
+    /// Why it is not called, and since when, while it cools down, is disabled or being probed.
+    pub trouble: Option<UpstreamTrouble>,
+    /// When it was last called for anything.
+    pub last_call: Option<Moment>,
+    /// When it is tried by itself if nobody asks for anything before.
+    pub probe_at: Option<Moment>,
+    /// Since when it has been in its state.
+    pub since: Moment,
+    /// When this was looked at.
+    pub at: Moment,
+    /// Its states over the last day, oldest first; the first may have begun earlier.
+    pub history: Vec<(Moment, Standing)>,
+    /// Its calls over the last day, those that ended just now included.
+    pub day: Vec<Point>,
+    /// The next call of the most urgent class is possible after so long.
+    pub next_call: Duration,
     /// How many rungs its ladder has.
     pub rungs: usize,
     /// The cooldown that the next failure would begin.
@@ -78,6 +95,8 @@ impl Engine {
     pub fn status(&self) -> Figures {
         let at = self.shared.timeline.now();
         let [refused_full, rate_limited, throttled] = self.shared.gate.refusals();
+        let listeners = self.shared.listeners.get();
+        let listeners = listeners.map_or_else(Default::default, |read| read());
         let mut state = self.shared.state.lock();
         let counts = state.dispatcher.status(at);
         Figures {
@@ -88,7 +107,7 @@ impl Engine {
             refused_full,
             rate_limited,
             throttled,
-            counters: state.counters,
+            counters: state.counters.with(listeners),
             network_down: self.shared.weather.is_down(),
             upstreams: state.sides.iter().filter(|side| !side.gone).count(),
         }
@@ -107,12 +126,27 @@ impl Engine {
 
     /// One upstream, unless it is gone.
     pub fn upstream(&self, upstream: UpstreamId) -> Option<UpstreamView> {
-        let now = self.shared.timeline.now();
+        self.view(&mut self.shared.state.lock(), upstream)
+    }
+
+    /// One upstream and all records about it, newest first, of the same moment.
+    pub fn upstream_with_records(
+        &self,
+        upstream: UpstreamId,
+    ) -> Option<(UpstreamView, Vec<Record>)> {
         let mut state = self.shared.state.lock();
+        let view = self.view(&mut state, upstream)?;
+        let records = state.sides[upstream.0 as usize].records.newest();
+        Some((view, records.cloned().collect()))
+    }
+
+    fn view(&self, state: &mut State, upstream: UpstreamId) -> Option<UpstreamView> {
+        let now = self.shared.timeline.now();
         let status = state.dispatcher.upstream(now, upstream)?;
         let quota = state.dispatcher.quota(upstream)?.clone();
         let figures = state.figures(upstream, now)?;
         let side = &state.sides[upstream.0 as usize];
+        let can_be_tried = self.shared.prober.get().is_some();
         let next = usize::from(status.rung).min(state.ladder.len().saturating_sub(1));
         Some(UpstreamView {
             figures,
@@ -120,6 +154,17 @@ impl Engine {
             time_out: side.time_out,
             off: side.off.clone(),
             last_error: side.last_error.clone(),
+            trouble: side.trouble.clone(),
+            last_call: side.last_call,
+            probe_at: (side.probe_at < Moment::NEVER && can_be_tried).then_some(side.probe_at),
+            since: side.since(&status),
+            at: now,
+            history: side.history.iter().copied().collect(),
+            day: side.series.day(now),
+            next_call: state
+                .dispatcher
+                .next_wait(now, upstream, Class(0), Budget::Query)
+                .0,
             rungs: state.ladder.len(),
             next_cooldown: state.ladder.get(next).copied(),
             status,
@@ -131,12 +176,11 @@ impl Engine {
         let now = self.shared.timeline.now();
         let state = self.shared.state.lock();
         let until = |upstream| match state.dispatcher.state(now, upstream) {
-            Some(weir_dispatch::Availability::Open | weir_dispatch::Availability::Probing) => None,
-            Some(
-                weir_dispatch::Availability::Cooldown { until }
-                | weir_dispatch::Availability::Disabled { until },
-            ) => Some(until),
-            Some(weir_dispatch::Availability::Off) | None => Some(Moment::NEVER),
+            Some(Availability::Untried | Availability::Open | Availability::Probing) => None,
+            Some(Availability::Cooldown { until } | Availability::Disabled { until }) => {
+                Some(until)
+            }
+            Some(Availability::Off) | None => Some(Moment::NEVER),
         };
         upstreams.into_iter().map(until).collect()
     }
@@ -160,27 +204,25 @@ impl Engine {
 
     /// A page of the decisions about an upstream, newest first, starting with the one before number
     /// `before`.
-    pub fn decisions(
-        &self,
-        upstream: UpstreamId,
-        before: Option<u64>,
-        page: usize,
-    ) -> Vec<Decision> {
-        let state = self.shared.state.lock();
+    pub fn decisions(&self, upstream: UpstreamId, before: Option<u64>, page: usize) -> Vec<Record> {
         let before = before.unwrap_or(u64::MAX);
-        let decisions = state.dispatcher.decisions(upstream);
-        decisions
-            .filter(|decision| decision.number < before)
-            .take(page)
-            .copied()
-            .collect()
+        self.records(upstream, |record| record.number < before, page)
     }
 
-    /// An upstream's states over the last day, oldest first; the first may have begun earlier.
-    pub fn history(&self, upstream: UpstreamId) -> Vec<(Moment, Standing)> {
+    /// The newest records about an upstream for which `is_wanted` holds, at most so many. It runs under the engine's lock.
+    pub fn records(
+        &self,
+        upstream: UpstreamId,
+        is_wanted: impl Fn(&Record) -> bool,
+        most: usize,
+    ) -> Vec<Record> {
         let state = self.shared.state.lock();
-        let side = state.sides.get(upstream.0 as usize);
-        side.map_or_else(Vec::new, |side| side.history.iter().copied().collect())
+        let Some(side) = state.sides.get(upstream.0 as usize) else {
+            return Vec::new();
+        };
+        let records = side.records.newest();
+        let wanted = records.filter(|record| is_wanted(record)).take(most);
+        wanted.cloned().collect()
     }
 
     /// The front's series over a span, oldest first.
@@ -209,5 +251,27 @@ impl State {
             requests: side.requests,
             latency: side.latency,
         })
+    }
+}
+
+impl Side {
+    /// Since when it has been in its state. A disabled upstream is disabled from the first such cooldown on: failed
+    /// probes in between change nothing for whoever looks.
+    fn since(&self, status: &UpstreamStatus) -> Moment {
+        match (status.state, &self.trouble, &self.off) {
+            (Availability::Cooldown { .. } | Availability::Disabled { .. }, Some(trouble), _) => {
+                trouble.since
+            }
+            (Availability::Probing, ..) => status
+                .cooldown
+                .map_or(self.began(), |cooldown| cooldown.until),
+            (Availability::Off, _, Some(off)) => off.at,
+            _ => self.began(),
+        }
+    }
+
+    /// When the state was noted that it is in.
+    fn began(&self) -> Moment {
+        self.history.back().map_or(Moment(0), |&(at, _)| at)
     }
 }

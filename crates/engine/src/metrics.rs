@@ -35,7 +35,7 @@ impl fmt::Debug for Metrics {
 /// A figure of a front: name, what it is, and how to read it.
 type Figure = (&'static str, &'static str, fn(&Figures) -> u64);
 
-const GAUGES: [Figure; 8] = [
+const GAUGES: [Figure; 9] = [
     ("queue_depth", "Jobs in the queue", |it| {
         it.counts.queued.into()
     }),
@@ -59,12 +59,17 @@ const GAUGES: [Figure; 8] = [
         "Calls under way that hold no worker",
         |it| it.counts.waiting.into(),
     ),
+    (
+        "jobs_waiting",
+        "Requests that were neither sent nor ended yet",
+        |it| it.counters.waiting(),
+    ),
     ("network_down", "1 while our own network is down", |it| {
         it.network_down.into()
     }),
 ];
 
-const COUNTERS: [Figure; 10] = [
+const COUNTERS: [Figure; 13] = [
     (
         "queue_dropped_full",
         "Jobs that found the queue full",
@@ -85,7 +90,11 @@ const COUNTERS: [Figure; 10] = [
         "Requests answered by a call made for another one",
         |it| it.counters.shared,
     ),
-    ("jobs_asked", "Requests", |it| it.counters.asked),
+    (
+        "jobs_asked",
+        "Requests that needed no upstream, and jobs for all others: the sum of all other jobs_ counters, shared flights and jobs_waiting",
+        |it| it.counters.asked,
+    ),
     (
         "jobs_from_memory",
         "Requests answered from memory or cache",
@@ -99,6 +108,19 @@ const COUNTERS: [Figure; 10] = [
     ("jobs_duplicate", "Jobs that were already pending", |it| {
         it.counters.duplicates
     }),
+    ("jobs_refused", "Requests that were refused", |it| {
+        it.counters.refused
+    }),
+    (
+        "jobs_cancelled",
+        "Jobs cancelled before they were sent",
+        |it| it.counters.cancelled,
+    ),
+    (
+        "jobs_shut_down",
+        "Jobs that a stop ended before they were sent",
+        |it| it.counters.shut_down,
+    ),
 ];
 
 impl Collector for Vitals {

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dispatch::{Asker, Budget, Class, Job, Quota, SavedUpstream, UpstreamId, Usage};
+use weir_dispatch::{Asker, Budget, Class, Job, Quota, UpstreamId, Usage};
 
-use crate::call::Call;
+use crate::call::{Call, KEPT_BYTES};
 use crate::engine::Engine;
-use crate::keeper::Off;
+use crate::keeper::{Memory, Off};
+use crate::past;
+use crate::rows::RestoredUpstream;
 use crate::side::Side;
 use crate::ticket::Ticket;
 
@@ -15,20 +17,51 @@ impl Engine {
     /// Adds an upstream. `time_out` bounds each of its calls.
     pub fn add_upstream(&self, name: &str, quota: Quota, time_out: Duration) -> UpstreamId {
         self.shared.weather.add_upstream();
-        self.shared.with(|state, now, _| {
+        self.shared.with(|state, now, effects| {
             state.sides.push(Side::new(name.into(), time_out, now));
-            state.dispatcher.add_upstream(now, quota)
+            let upstream = state.dispatcher.add_upstream(now, quota);
+            state.plan_probe(upstream, now, effects);
+            upstream
         })
     }
 
-    /// Restores a stored row for an upstream that was just added.
-    pub fn restore(&self, upstream: UpstreamId, row: &SavedUpstream, off: Option<Off>) {
-        self.shared.with(|state, now, _| {
-            state.dispatcher.restore(now, upstream, row);
-            if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
-                side.off = off;
+    /// Restores what was kept of an upstream that was just added: what is said about it is what was said before.
+    pub fn restore(&self, upstream: UpstreamId, kept: &RestoredUpstream) {
+        self.shared.with(|state, now, effects| {
+            state.dispatcher.restore(now, upstream, &kept.row);
+            let (oldest, most) = (now - state.history, state.records);
+            let Some(side) = state.sides.get_mut(upstream.0 as usize) else {
+                return;
+            };
+            let Memory {
+                trouble,
+                last_error,
+                last_call,
+                own,
+            } = kept.memory.clone();
+            (side.off, side.own) = (kept.off.clone(), own);
+            (side.trouble, side.last_error) = (trouble, last_error);
+            side.last_call = last_call;
+            if let Some(restored) = &kept.past {
+                let askers = (most, &self.shared.askers);
+                let (states, records) = past::read(&restored.text, restored.shift, oldest, askers);
+                side.records = records;
+                side.restore_history(states, now);
             }
             state.note_state(upstream, now);
+            state.plan_probe(upstream, now, effects);
+        });
+    }
+
+    /// Keeps bytes of the front's own about an upstream over a restart, at most [`KEPT_BYTES`].
+    pub fn keep_own(&self, upstream: UpstreamId, bytes: &[u8]) {
+        debug_assert!(bytes.len() <= KEPT_BYTES, "longer ones are not kept");
+        self.shared.with(|state, _, _| {
+            let side = state.sides.get_mut(upstream.0 as usize);
+            if let Some(side) = side.filter(|side| *side.own != *bytes) {
+                side.own = bytes.into();
+                state.changed.push(upstream);
+            }
         });
     }
 
@@ -87,15 +120,17 @@ impl Engine {
 
     /// An operator clears a cooldown: the upstream is open again and its failures are forgotten.
     pub fn clear(&self, upstream: UpstreamId) {
-        self.shared.with(|state, now, _| {
+        self.shared.with(|state, now, effects| {
             state.dispatcher.clear(now, upstream);
+            state.take_decisions(None);
             state.note_state(upstream, now);
+            state.plan_probe(upstream, now, effects);
         });
     }
 
     /// An operator switches an upstream off until it is switched on again. Its queued jobs end.
     pub fn switch_off(&self, upstream: UpstreamId, reason: &str, who: &str) {
-        self.shared.with(|state, now, _| {
+        self.shared.with(|state, now, effects| {
             if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
                 side.off = Some(Off {
                     reason: reason.to_owned(),
@@ -104,18 +139,22 @@ impl Engine {
                 });
             }
             state.dispatcher.switch_off(now, upstream);
+            // With the reason that it has now.
+            state.take_decisions(None);
             state.note_state(upstream, now);
+            state.plan_probe(upstream, now, effects);
         });
     }
 
     /// An operator switches an upstream on again. A cooldown that has not ended continues.
     pub fn switch_on(&self, upstream: UpstreamId) {
-        self.shared.with(|state, now, _| {
+        self.shared.with(|state, now, effects| {
             if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
                 side.off = None;
             }
             state.dispatcher.switch_on(now, upstream);
             state.note_state(upstream, now);
+            state.plan_probe(upstream, now, effects);
         });
     }
 

@@ -2,16 +2,20 @@
 //!
 //! A burst of the same decision is one record with a count, so that a client that does one thing a thousand times does
 //! not push out everybody else's records. Listener threads do not write here; their front reports what they counted, at
-//! most once a second.
+//! most once a second. Page, API and terminal get their sentence from one function for each kind (`own/sentence.rs`).
+
+mod sentence;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use weir_dispatch::Moment;
 
 use crate::engine::Engine;
+use crate::rows::RestoredPast;
 
 /// The same decision again within this time belongs to the burst.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -19,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// One decision of a front, as often as it was made in a row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OwnDecision {
     /// Counts the front's own decisions from 1.
     pub number: u64,
@@ -33,52 +37,167 @@ pub struct OwnDecision {
     pub own: Own,
 }
 
-/// What a front decided.
-#[derive(Clone, Debug)]
+/// What a front decided: facts alone, so that the same can be told again after a restart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Own {
     /// Which kind of decision.
     pub kind: OwnKind,
-    /// What was asked for, in the front's terms.
-    pub about: &'static str,
-    /// Who asked, if it was a single client.
+    /// Why.
+    pub reason: OwnReason,
+    /// What was asked for, in the front's terms: one of the names in [`about`].
+    pub about: Arc<str>,
+    /// Whose it was, if a burst is a single client's.
     pub asker: Option<Arc<str>>,
     /// The limit that was reached, if any.
     pub limit: Option<u32>,
-    /// The sentence for page, API and terminal. A function, because only the front has the words and the count may still
-    /// grow.
-    pub sentence: fn(&OwnDecision) -> String,
+    /// How full the queue was last, in percent, if that was the reason.
+    pub fill: Option<u32>,
+    /// How many things were concerned, all decisions of a burst together: forwarders that were left out.
+    pub concerned: u64,
+    /// How long the client was told to wait, if it was told.
+    pub retry: Option<Duration>,
+    /// The latest of a burst: which torrent, and whose program.
+    pub example: Option<Arc<str>>,
+}
+
+/// What own decisions are about.
+pub mod about {
+    /// `completed` events of clients.
+    pub const COMPLETED: &str = "completed";
+    /// `stopped` events of clients.
+    pub const STOPPED: &str = "stopped";
+    /// The first announce of a torrent.
+    pub const FIRST: &str = "first announce";
+    /// Any later one.
+    pub const AGAIN: &str = "re-announce";
+    /// The forwarders that an announce goes to.
+    pub const FORWARDERS: &str = "forwarders";
 }
 
 /// Kinds of a front's own decisions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OwnKind {
     /// The same had already been done.
     Deduplicated,
-    /// It was more than one client is allowed.
+    /// It was more than there may be, and goes on later or in part.
     Throttled,
+    /// It was answered, and does not go on.
+    Dropped,
+    /// The client got no answer but when to come back.
+    Refused,
 }
 
 impl OwnKind {
-    /// Its name in the API.
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Deduplicated,
+        Self::Throttled,
+        Self::Dropped,
+        Self::Refused,
+    ];
+
+    /// Its name in the API and in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Deduplicated => "deduplicated",
             Self::Throttled => "throttled",
+            Self::Dropped => "dropped",
+            Self::Refused => "refused",
         }
+    }
+
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Why a front decided so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OwnReason {
+    /// The client had done the same before.
+    Repeated,
+    /// The client did more in a minute than it may.
+    TooMany,
+    /// Tokens are given out, so many per second, and none was left.
+    NoToken,
+    /// There was no place left in the queue.
+    QueueFull,
+    /// The queue is filling, so fewer are asked.
+    QueueFilling,
+    /// Those that answer slowly hold as much of the queue as they may.
+    Slow,
+    /// Too many events wait to be queued.
+    EventsFull,
+}
+
+impl OwnReason {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Repeated,
+        Self::TooMany,
+        Self::NoToken,
+        Self::QueueFull,
+        Self::QueueFilling,
+        Self::Slow,
+        Self::EventsFull,
+    ];
+
+    /// Its name in the API and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Repeated => "repeated",
+            Self::TooMany => "too_many",
+            Self::NoToken => "no_token",
+            Self::QueueFull => "queue_full",
+            Self::QueueFilling => "queue_filling",
+            Self::Slow => "slow",
+            Self::EventsFull => "events_full",
+        }
+    }
+
+    /// The reason of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.name() == name)
+    }
+}
+
+impl Own {
+    /// A decision without any particulars.
+    pub fn new(kind: OwnKind, reason: OwnReason, about: &str) -> Self {
+        Self {
+            kind,
+            reason,
+            about: about.into(),
+            asker: None,
+            limit: None,
+            fill: None,
+            concerned: 0,
+            retry: None,
+            example: None,
+        }
+    }
+
+    /// Whether both belong to one burst. What the latest of them adds does not matter.
+    fn is_like(&self, other: &Self) -> bool {
+        let what = |own: &Self| (own.kind, own.reason, own.limit, own.retry);
+        what(self) == what(other) && self.about == other.about && self.asker == other.asker
     }
 }
 
 impl OwnDecision {
-    /// The decision in words.
-    pub fn sentence(&self) -> String {
-        (self.own.sentence)(self)
+    fn goes_on_with(&self, own: &Own, now: Moment) -> bool {
+        self.own.is_like(own) && self.last.until(now) <= PAUSE && self.at.until(now) <= LONGEST
     }
 
-    fn goes_on_with(&self, own: &Own, now: Moment) -> bool {
-        let same = (self.own.kind, self.own.about, self.own.limit)
-            == (own.kind, own.about, own.limit)
-            && self.own.asker == own.asker;
-        same && self.last.until(now) <= PAUSE && self.at.until(now) <= LONGEST
+    fn go_on(&mut self, own: Own, count: u64, now: Moment) {
+        self.count += count;
+        self.last = now;
+        self.own = Own {
+            concerned: self.own.concerned + own.concerned,
+            example: own.example.or_else(|| self.own.example.take()),
+            ..own
+        };
     }
 }
 
@@ -90,15 +209,17 @@ pub(crate) struct OwnRing(Mutex<Kept>);
 struct Kept {
     ring: VecDeque<OwnDecision>,
     made: u64,
+    /// Something has changed since it was last written.
+    changed: bool,
 }
 
 impl OwnRing {
     fn push(&self, capacity: usize, now: Moment, own: Own, count: u64) {
         let mut kept = self.0.lock();
+        kept.changed = true;
         let mut newest_first = kept.ring.iter_mut().rev();
         if let Some(same) = newest_first.find(|kept| kept.goes_on_with(&own, now)) {
-            same.count += count;
-            same.last = now;
+            same.go_on(own, count, now);
             return;
         }
         if capacity == 0 {
@@ -119,12 +240,55 @@ impl OwnRing {
     }
 }
 
+impl OwnRing {
+    /// What is to be kept over a restart, one line for each, if anything has changed.
+    pub(crate) fn write(&self) -> Option<String> {
+        let mut kept = self.0.lock();
+        if !std::mem::take(&mut kept.changed) {
+            return None;
+        }
+        let lines = kept.ring.iter();
+        let lines: Vec<String> = lines
+            .filter_map(|decision| serde_json::to_string(decision).ok())
+            .collect();
+        Some(lines.join("\n"))
+    }
+
+    /// Takes in what was written, with its times moved; what is older than `oldest` or cannot be read is left out.
+    fn restore(&self, past: &RestoredPast, oldest: Moment) {
+        let moved = |at: Moment| Moment(at.0.saturating_add_signed(past.shift));
+        let mut kept = self.0.lock();
+        for line in past.text.lines() {
+            let Ok(decision) = serde_json::from_str::<OwnDecision>(line) else {
+                continue;
+            };
+            let (at, last) = (moved(decision.at), moved(decision.last));
+            kept.made = kept.made.max(decision.number);
+            if last >= oldest {
+                kept.ring.push_back(OwnDecision {
+                    at,
+                    last,
+                    ..decision
+                });
+            }
+        }
+    }
+}
+
 impl Engine {
+    /// Takes in the front's own decisions of an earlier run.
+    pub fn restore_own(&self, past: &RestoredPast) {
+        let now = self.shared.timeline.now();
+        let history = self.shared.state.lock().history;
+        self.shared.own.restore(past, now - history);
+    }
+
     /// Records a decision of the front, made `count` times since the last report.
     pub fn note_own(&self, own: Own, count: u64) {
         let shared = &self.shared;
         let now = shared.timeline.now();
         shared.own.push(shared.records, now, own, count);
+        shared.note_past(now);
     }
 
     /// The front's own decisions, newest first.
@@ -142,17 +306,49 @@ mod tests {
 
     fn own(asker: Option<&str>) -> Own {
         Own {
-            kind: OwnKind::Throttled,
-            about: "completed",
             asker: asker.map(Into::into),
             limit: Some(60),
-            sentence: |decision| format!("{} of {:?}", decision.count, decision.own.asker),
+            concerned: 2,
+            ..Own::new(OwnKind::Throttled, OwnReason::TooMany, about::COMPLETED)
         }
     }
 
     fn told(ring: &OwnRing) -> Vec<String> {
         let kept = ring.0.lock();
-        kept.ring.iter().map(OwnDecision::sentence).collect()
+        let told = |decision: &OwnDecision| {
+            let own = &decision.own;
+            assert_eq!(own.concerned % 2, 0, "they add up");
+            format!("{} of {:?}", decision.count, own.asker)
+        };
+        kept.ring.iter().map(told).collect()
+    }
+
+    #[test]
+    fn kinds_and_reasons_are_found_by_their_names() {
+        for kind in OwnKind::ALL {
+            assert_eq!(OwnKind::named(kind.name()), Some(kind));
+        }
+        for reason in OwnReason::ALL {
+            assert_eq!(OwnReason::named(reason.name()), Some(reason));
+        }
+        assert_eq!(OwnKind::named("raised"), None);
+    }
+
+    #[test]
+    fn a_burst_keeps_its_latest_particulars_and_adds_up_the_rest() {
+        let ring = OwnRing::default();
+        for (fill, example) in [(61, None), (63, Some("4be1")), (62, None)] {
+            let own = Own {
+                fill: Some(fill),
+                example: example.map(Into::into),
+                ..own(None)
+            };
+            ring.push(3, Moment(0), own, 1);
+        }
+        let kept = ring.0.lock();
+        let own = &kept.ring[0].own;
+        assert_eq!((own.fill, own.concerned), (Some(62), 6));
+        assert_eq!(own.example.as_deref(), Some("4be1"));
     }
 
     #[test]

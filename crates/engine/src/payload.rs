@@ -15,6 +15,8 @@ pub(crate) struct Payload {
     generation: u32,
     /// It has been sent to its upstream at least once.
     pub(crate) sent: bool,
+    /// The request it was submitted for is not counted yet under what became of it.
+    pub(crate) open: bool,
     /// It runs even if nobody waits for it.
     pub(crate) wanted: bool,
 }
@@ -60,6 +62,7 @@ impl Payload {
             told,
             generation: 0,
             sent: false,
+            open: true,
             wanted,
         }
     }

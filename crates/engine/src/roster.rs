@@ -14,6 +14,7 @@ use weir_dispatch::{Quota, SavedHealth, UpstreamId};
 
 use crate::call::Call;
 use crate::engine::Engine;
+use crate::keeper::Memory;
 use crate::outward::Outward;
 use crate::rows::{RestoredUpstream, Rows};
 
@@ -47,6 +48,8 @@ pub struct Joining<'a, L> {
     pub before: Option<&'a L>,
     /// It was already there in an earlier run, or before it was removed from the configuration.
     pub known: bool,
+    /// What the front had kept of it with [`Engine::keep_own`]; empty where there is nothing.
+    pub own: &'a [u8],
 }
 
 /// What reconciling changed.
@@ -126,6 +129,7 @@ impl<L: Listed> Roster<L> {
                             upstream,
                             before: Some(same),
                             known: true,
+                            own: &[],
                         },
                     )),
                 });
@@ -134,21 +138,22 @@ impl<L: Listed> Roster<L> {
             any_new = true;
             let name = L::name(entry);
             let upstream = self.engine.add_upstream(name, quota, time_out);
-            let kept = kept.get(name);
-            if let Some(kept) = kept {
-                let mut row = kept.row.clone();
+            let mut kept = kept.get(name).cloned();
+            if let Some(kept) = &mut kept {
                 if named(name).is_some() {
-                    row.health = SavedHealth {
-                        off: row.health.off,
+                    kept.row.health = SavedHealth {
+                        off: kept.row.health.off,
                         ..SavedHealth::default()
                     };
+                    kept.memory = Memory::default();
                 }
-                self.engine.restore(upstream, &row, kept.off.clone());
+                self.engine.restore(upstream, kept);
             }
             let joining = Joining {
                 upstream,
                 before: None,
                 known: kept.is_some(),
+                own: kept.as_ref().map_or(&[], |kept| &kept.memory.own),
             };
             all.push(Arc::new(make(entry, joining)));
         }

@@ -17,7 +17,7 @@ use weir_dispatch::{Budget, Class, JobId, Moment, SavedUpstream};
 use weir_store::state::{self, Change, Payload, State, Wall};
 
 use crate::engine::Engine;
-use crate::keeper::{AgendaChange, Changes, Keeper, KeptUpstream, Off};
+use crate::keeper::{AgendaChange, Changes, Keeper, KeptUpstream, Memory, Off};
 use crate::timeline::Timeline;
 
 use self::translate::{Skew, Translated};
@@ -55,6 +55,19 @@ pub struct RestoredUpstream {
     pub row: SavedUpstream,
     /// Why it is off, if an operator had switched it off.
     pub off: Option<Off>,
+    /// What the engine remembered of it.
+    pub memory: Memory,
+    /// What happened lately.
+    pub past: Option<RestoredPast>,
+}
+
+/// States and records as they were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestoredPast {
+    /// The text.
+    pub text: String,
+    /// What its times are to be moved by, in nanoseconds: moments are of one run.
+    pub shift: i64,
 }
 
 /// What was kept for a scheduled job. The front makes the job and the call again from its own bytes.
@@ -81,6 +94,8 @@ pub struct Restored {
     pub upstreams: HashMap<Arc<str>, RestoredUpstream>,
     /// The agenda, soonest first.
     pub agenda: Vec<RestoredJob>,
+    /// The front's own decisions, for [`Engine::restore_own`].
+    pub past: Option<RestoredPast>,
 }
 
 impl Rows {
@@ -119,6 +134,7 @@ impl Rows {
             .map(|row| translate::job(row, skew))
             .collect();
         restored.agenda.sort_by_key(|job| job.due);
+        restored.past = kept.past.as_ref().map(|past| translate::past(past, skew));
         let rows = Self {
             front,
             state,
@@ -259,6 +275,16 @@ impl Keeper for Rows {
         }
         for change in changed.agenda {
             self.agenda(&mut book, change, &mut changes);
+        }
+        for past in changed.pasts {
+            let skew = book.skew.nanos();
+            changes.push(Change::Past {
+                name: past.name,
+                past: state::Past {
+                    skew,
+                    text: past.text,
+                },
+            });
         }
         self.save(changes);
     }

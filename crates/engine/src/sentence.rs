@@ -1,62 +1,61 @@
 //! Decisions in words, for page, API and terminal: who, why, until when.
 //!
-//! One function per kind of record. What the asker got instead is for the front to add: only it knows
-//! its cache.
+//! One function per kind of record. A record carries all that its sentence needs; the scene only has names and the way to
+//! write a time.
 
 use std::time::Duration;
 
 use weir_dispatch::{
-    Asker, Cause, Class, Cooldown, Decision, DropReason, Moment, Skip, Wait, What, Window,
-    WindowUse,
+    Asker, Cause, Class, Cooldown, DropReason, FullWindow, Moment, Skip, Wait, What, Window,
 };
 
-use crate::keeper::Off;
-use crate::words::grouped;
+use crate::record::{Got, Record};
+use crate::tally::Kind;
+use crate::words::{self, capital, grouped};
 
-/// What a sentence needs besides its decision.
+/// What a sentence needs besides its record.
 pub struct Scene<'a> {
     /// The upstream's name, which begins each sentence.
     pub upstream: &'a str,
-    /// Now, for "in 6 min".
-    pub now: Moment,
     /// What the front calls a class.
     pub class: &'a dyn Fn(Class) -> &'a str,
     /// The program behind a number, if it is known.
-    pub asker: &'a dyn Fn(Asker) -> Option<&'a str>,
+    pub asker: &'a dyn Fn(Asker) -> Option<String>,
     /// A time of day; to the second if the second argument says so.
     pub clock: &'a dyn Fn(Moment, bool) -> String,
-    /// The cooldowns of the ladder.
-    pub ladder: &'a [Duration],
-    /// What last went wrong, and when.
-    pub last_error: Option<(Moment, &'a str)>,
-    /// The limited windows as they are now.
-    pub windows: &'a [WindowUse],
-    /// Why an operator switched it off, while it is off.
-    pub off: Option<&'a Off>,
-    /// How many jobs the front may queue.
-    pub capacity: u32,
 }
 
-/// The sentence of a decision.
-pub fn sentence(decision: &Decision, scene: &Scene<'_>) -> String {
+/// The sentence of a record. It tells of its moment alone, so it stays true whatever happens later.
+pub fn sentence(record: &Record, scene: &Scene<'_>) -> String {
     let who = scene.upstream;
-    let words = match decision.what {
-        What::Started { waited, reason, .. } => started(decision, waited, reason, scene),
-        What::Waits { reason, until } => waits(reason, until, scene),
-        What::CooldownBegan { cooldown, rung } if cooldown.cause.disables() => {
-            disabled(decision, cooldown, rung, scene)
-        }
-        What::CooldownBegan { cooldown, rung } => cooling(decision, cooldown, rung, scene),
-        What::Healed => healed(),
-        What::Skipped(skip) => skipped(decision, skip, scene),
-        What::Shared { with } => return shared(decision, with, scene),
-        What::Duplicate => return format!("{who}: the same job is already queued."),
-        What::Dropped(reason) => dropped(reason, scene),
-        What::Raised { from } => return raised(decision, from, scene),
-        What::Retried { due } => retried(due, scene),
-        What::Cleared => cleared(),
-        What::SwitchedOff => switched_off(decision, scene),
-        What::SwitchedOn => switched_on(),
+    let words = match record.what {
+        What::Started { waited, reason, .. } => return started(record, waited, reason, scene),
+        What::Waits {
+            reason,
+            until,
+            full,
+        } => waits(record, reason, until, full, scene),
+        What::CooldownBegan {
+            cooldown,
+            rung,
+            next,
+        } if cooldown.cause.disables() => disabled(record, cooldown, rung, next, scene),
+        What::CooldownBegan {
+            cooldown,
+            rung,
+            next,
+        } => cooling(record, cooldown, rung, next, scene),
+        What::Healed => "answered and is open again".to_owned(),
+        What::Skipped(skip) => return skipped(record, skip, scene),
+        What::Missed(skip) => return missed(record, skip, scene),
+        What::Shared { with, after } => return shared(record, with, after, scene),
+        What::Duplicate => return duplicate(record, scene),
+        What::Dropped { reason, limit } => return dropped(record, reason, limit, scene),
+        What::Raised { from } => return raised(record, from, scene),
+        What::Retried { due } => retried(record, due, scene),
+        What::Cleared => "is called again: an operator cleared its cooldown".to_owned(),
+        What::SwitchedOff => switched_off(record),
+        What::SwitchedOn => "was switched on by an operator".to_owned(),
     };
     format!("{who} {words}.")
 }
@@ -70,16 +69,12 @@ pub fn our_network(upstreams: usize, next: Moment, scene: &Scene<'_>) -> String 
     )
 }
 
-fn started(
-    decision: &Decision,
-    waited: Duration,
-    reason: Option<Wait>,
-    scene: &Scene<'_>,
-) -> String {
-    let asker = for_asker(decision, scene);
-    match reason {
-        None if waited < Duration::from_millis(100) => format!("was called at once{asker}"),
-        None => format!("was called{asker} after {} in the queue", span(waited)),
+fn started(record: &Record, waited: Duration, reason: Option<Wait>, scene: &Scene<'_>) -> String {
+    let whom = format!("{}{}", for_asker(record, scene), about(record));
+    let who = scene.upstream;
+    let called = match reason {
+        None if waited < Duration::from_millis(100) => format!("{who} was called at once{whom}"),
+        None => format!("{who} was called{whom} after {} in the queue", span(waited)),
         Some(reason) => {
             let waiting = match reason {
                 Wait::Off => "being switched off",
@@ -87,19 +82,39 @@ fn started(
                 Wait::Window => "waiting for quota",
                 Wait::Gap => "spacing",
             };
-            format!("was called{asker} after {} of {waiting}", span(waited))
+            format!("{who} was called{whom} after {} of {waiting}", span(waited))
         }
-    }
+    };
+    let Some(end) = record.end else {
+        return format!("{called}.{}", given(record, scene));
+    };
+    let took = span(end.took);
+    let ended = match (end.kind, &record.cause) {
+        (Kind::Done, _) => format!(" and answered in {took}"),
+        (Kind::No | Kind::Again, None) => format!(" and said no in {took}"),
+        (Kind::Cut, None) => " and cut off as Weir stopped".to_owned(),
+        (_, Some(cause)) => format!(": {cause}"),
+        (_, None) => " and did not answer".to_owned(),
+    };
+    format!("{called}{ended}.{}", given(record, scene))
 }
 
-fn waits(reason: Wait, until: Moment, scene: &Scene<'_>) -> String {
-    let full = scene.windows.iter().find(|window| window.next == until);
+fn waits(
+    record: &Record,
+    reason: Wait,
+    until: Moment,
+    full: Option<FullWindow>,
+    scene: &Scene<'_>,
+) -> String {
     match (reason, full) {
-        (Wait::Window, Some(window)) => format!(
-            "waits: {} of {} calls this {} used, next slot {}",
-            window.used,
-            window.limit,
-            period(window.window),
+        (Wait::Window, Some(full)) if full.limit == 0 => {
+            format!("waits: no calls are allowed {}", within(full.window))
+        }
+        (Wait::Window, Some(full)) => format!(
+            "waits: {} of {} calls {} used, next slot {}",
+            grouped(full.used),
+            grouped(full.limit),
+            within(full.window),
             (scene.clock)(until, false)
         ),
         (Wait::Window, None) => {
@@ -109,7 +124,7 @@ fn waits(reason: Wait, until: Moment, scene: &Scene<'_>) -> String {
         (Wait::Off, _) => "waits: an operator switched it off".to_owned(),
         (Wait::Cooldown, _) => {
             let next = (scene.clock)(until, true);
-            format!("waits for its cooldown to end, next slot {next}")
+            format!("waits for its cooldown to end at {next}{}", cause(record))
         }
         (Wait::Gap, _) => {
             let next = (scene.clock)(until, true);
@@ -118,146 +133,216 @@ fn waits(reason: Wait, until: Moment, scene: &Scene<'_>) -> String {
     }
 }
 
-fn cooling(decision: &Decision, cooldown: Cooldown, rung: u8, scene: &Scene<'_>) -> String {
-    let until = until(cooldown.until, scene);
-    let why = match cooldown.cause {
-        Cause::Throttled => {
-            let (at, asked) = (
-                (scene.clock)(decision.at, false),
-                decision.at.until(cooldown.until),
-            );
-            let said = fault(decision, scene).unwrap_or("it was overloaded");
-            format!("{said} (at {at}), so it is left alone for {}", span(asked))
-        }
-        _ => {
-            let said = fault(decision, scene).unwrap_or("it did not answer");
-            format!("{said} ({})", ladder(rung, scene))
-        }
+fn cooling(
+    record: &Record,
+    cooldown: Cooldown,
+    rung: u8,
+    next: Duration,
+    scene: &Scene<'_>,
+) -> String {
+    let until = (scene.clock)(cooldown.until, false);
+    let length = span(record.at.until(cooldown.until));
+    let why = record.cause.as_deref().unwrap_or("it did not answer");
+    let ladder = match cooldown.cause {
+        Cause::Throttled => String::new(),
+        _ => format!(" ({})", ladder(rung, record.at.until(cooldown.until), next)),
     };
-    format!("is cooling down until {until}: {why}")
+    format!("is left alone for {length}, until {until}: {why}{ladder}")
 }
 
-fn disabled(decision: &Decision, cooldown: Cooldown, rung: u8, scene: &Scene<'_>) -> String {
-    let since = (scene.clock)(decision.at, false);
-    let why = fault(decision, scene).unwrap_or("it failed too often");
+fn disabled(
+    record: &Record,
+    cooldown: Cooldown,
+    _rung: u8,
+    next: Duration,
+    scene: &Scene<'_>,
+) -> String {
+    let why = record.cause.as_deref().unwrap_or("it failed too often");
     let probed = (scene.clock)(cooldown.until, false);
-    let later = scene.ladder.get(usize::from(rung)).or(scene.ladder.last());
-    let later = later.map_or_else(String::new, |cooldown| {
-        format!("; if that fails, {} later", span(*cooldown))
-    });
-    format!("has been disabled since {since}: {why}. Next automatic probe at {probed}{later}")
+    format!(
+        "was disabled: {why}. Next automatic probe at {probed}; if that fails, {} later",
+        span(next)
+    )
 }
 
-fn healed() -> String {
-    "answered and is open again".to_owned()
-}
-
-fn skipped(decision: &Decision, skip: Skip, scene: &Scene<'_>) -> String {
+fn skipped(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
+    let who = scene.upstream;
+    let whom = format!("{}{}", for_asker(record, scene), about(record));
     let Some(wait) = skip.wait else {
-        return "skipped: an operator switched it off".to_owned();
+        let why = match &record.cause {
+            Some(reason) if !reason.is_empty() => format!(" (\u{201c}{reason}\u{201d})"),
+            _ => String::new(),
+        };
+        let got = given(record, scene);
+        return format!("{who} skipped{whom}: an operator switched it off{why}.{got}");
     };
-    let next = decision.at + wait;
+    let (next, got) = (record.at + wait, given(record, scene));
     let Some(limit) = skip.limit else {
-        return format!("skipped: it is cooling down until {}", until(next, scene));
+        let until = (scene.clock)(next, false);
+        let why = cause(record);
+        return format!("{who} skipped{whom}: it is cooling down until {until}{why}.{got}");
     };
-    let jobs = decision.class.map_or_else(
+    let jobs = record.class.map_or_else(
         || "this job waits".to_owned(),
         |class| format!("{} jobs wait", (scene.class)(class)),
     );
     format!(
-        "skipped: the next free slot is in {} ({}), and {jobs} at most {}",
+        "{who} skipped{whom}: the next free slot is in {} ({}){}, and {jobs} at most {}.{got}",
         span(wait),
         (scene.clock)(next, true),
+        cause(record),
         span(limit)
     )
 }
 
-fn shared(decision: &Decision, with: Asker, scene: &Scene<'_>) -> String {
+fn missed(record: &Record, skip: Skip, scene: &Scene<'_>) -> String {
     let who = scene.upstream;
-    let one = (scene.asker)(decision.asker).unwrap_or("a program");
-    let other = (scene.asker)(with).unwrap_or("another program");
-    format!("{who}: {one} got the answer to the same question that {other} asked.")
+    let whom = format!("{}{}", for_asker(record, scene), about(record));
+    let why = match skip.wait {
+        Some(Duration::ZERO) => {
+            "its turn had not come when the answer was due. The call stays queued".to_owned()
+        }
+        Some(wait) => format!(
+            "the next free slot is in {} ({}){}, later than the answer is due. The call stays queued",
+            span(wait),
+            (scene.clock)(record.at + wait, true),
+            cause(record)
+        ),
+        None => "the call under way had not been answered when the answer was due".to_owned(),
+    };
+    format!("{who} skipped{whom}: {why}.{}", given(record, scene))
 }
 
-fn dropped(reason: DropReason, scene: &Scene<'_>) -> String {
-    match reason {
-        DropReason::QueueFull => format!("dropped: queue full ({})", grouped(scene.capacity)),
-        DropReason::Backlog => "dropped: its share of the queue is used up".to_owned(),
-        DropReason::AgendaFull => "dropped: too many jobs are scheduled".to_owned(),
-        DropReason::Scheduled => "dropped: the same job is already scheduled".to_owned(),
-        DropReason::Gone => "dropped: the upstream was removed".to_owned(),
+fn shared(record: &Record, with: Asker, after: Duration, scene: &Scene<'_>) -> String {
+    let who = scene.upstream;
+    let one = (scene.asker)(record.asker).unwrap_or_else(|| "a program".to_owned());
+    let other = (scene.asker)(with).unwrap_or_else(|| "another program".to_owned());
+    let (what, after) = (about(record), span(after));
+    let waited = format!(
+        "{who}: {one} waited for the call that {other} had asked for {after} earlier{what}"
+    );
+    match record.got {
+        Some(Got::Nothing) => format!("{waited}, and got no answer either."),
+        Some(Got::Cached { .. } | Got::Retry { .. }) => {
+            format!("{waited}, which brought no answer.{}", given(record, scene))
+        }
+        Some(Got::Fresh) | None => format!(
+            "{who}: {one} got the answer to the same question that {other} asked {after} earlier{what}."
+        ),
     }
 }
 
-fn raised(decision: &Decision, from: Class, scene: &Scene<'_>) -> String {
+fn duplicate(record: &Record, scene: &Scene<'_>) -> String {
+    let who = scene.upstream;
+    match record.about.words() {
+        Some(what) => format!("{who}: {what} is already queued."),
+        None => format!("{who}: the same job is already queued."),
+    }
+}
+
+fn dropped(record: &Record, reason: DropReason, limit: u32, scene: &Scene<'_>) -> String {
+    let who = scene.upstream;
+    let whom = format!("{}{}", for_asker(record, scene), about(record));
+    let limit = grouped(limit);
+    let why = match reason {
+        DropReason::QueueFull => format!("queue full ({limit})"),
+        DropReason::Backlog => format!("its share of the queue ({limit}) is used up"),
+        DropReason::AgendaFull => format!("too many jobs are scheduled ({limit})"),
+        DropReason::Scheduled => "the same job is already scheduled".to_owned(),
+        DropReason::Gone => "the upstream was removed".to_owned(),
+    };
+    format!("{who} dropped{whom}: {why}.{}", given(record, scene))
+}
+
+fn raised(record: &Record, from: Class, scene: &Scene<'_>) -> String {
     let (who, from) = (scene.upstream, (scene.class)(from));
-    let to = decision
+    let to = record
         .class
         .map_or("a more urgent class", |class| (scene.class)(class));
-    let asker = for_asker(decision, scene);
-    format!("{who}: a job was raised from {from} to {to}{asker}.")
+    let asker = for_asker(record, scene);
+    let what = about(record);
+    format!("{who}: a job was raised from {from} to {to}{asker}{what}.")
 }
 
-fn retried(due: Moment, scene: &Scene<'_>) -> String {
-    format!("did not answer. Next try at {}", (scene.clock)(due, true))
-}
-
-fn cleared() -> String {
-    "is open: an operator cleared its cooldown".to_owned()
-}
-
-fn switched_off(decision: &Decision, scene: &Scene<'_>) -> String {
-    let at = (scene.clock)(decision.at, false);
-    // Only the latest reason is kept, and it belongs to the latest switch.
-    match scene.off.filter(|off| off.at == decision.at) {
-        Some(off) => format!(
-            "is off, by {} at {at}: \u{201c}{}\u{201d}. Stays off until switched on",
-            off.who, off.reason
-        ),
-        None => format!("was switched off at {at}"),
+fn retried(record: &Record, due: Moment, scene: &Scene<'_>) -> String {
+    let next = (scene.clock)(due, true);
+    let what = about(record);
+    match &record.cause {
+        Some(cause) => format!("will be asked again at {next}{what}: {cause}"),
+        None => format!("will be asked again at {next}{what}: it did not answer"),
     }
 }
 
-fn switched_on() -> String {
-    "was switched on".to_owned()
+fn switched_off(record: &Record) -> String {
+    match &record.cause {
+        Some(reason) if !reason.is_empty() => {
+            format!("was switched off by an operator: \u{201c}{reason}\u{201d}")
+        }
+        _ => "was switched off by an operator".to_owned(),
+    }
 }
 
-fn for_asker(decision: &Decision, scene: &Scene<'_>) -> String {
-    let asker = (scene.asker)(decision.asker);
+/// ` for Sonarr`.
+fn for_asker(record: &Record, scene: &Scene<'_>) -> String {
+    let asker = (scene.asker)(record.asker);
     asker.map_or_else(String::new, |asker| format!(" for {asker}"))
 }
 
-/// The upstream's last error, if the decision is about that one.
-fn fault<'a>(decision: &Decision, scene: &Scene<'a>) -> Option<&'a str> {
-    let (at, words) = scene.last_error?;
-    let near = at <= decision.at && at + Duration::from_secs(60) > decision.at;
-    near.then_some(words)
+/// ` (4be19c07…90c2)`.
+fn about(record: &Record) -> String {
+    let what = record.about.words();
+    what.map_or_else(String::new, |what| format!(" ({what})"))
 }
 
-fn ladder(rung: u8, scene: &Scene<'_>) -> String {
+/// `: it answered 503`.
+fn cause(record: &Record) -> String {
+    let words = record.cause.as_ref();
+    words.map_or_else(String::new, |words| format!(", because {words}"))
+}
+
+/// What whoever asked got, as a sentence of its own.
+fn given(record: &Record, scene: &Scene<'_>) -> String {
+    let who =
+        (scene.asker)(record.asker).map_or_else(|| "The asker".to_owned(), |who| capital(&who));
+    match record.got {
+        None | Some(Got::Fresh) => String::new(),
+        Some(Got::Cached { age }) => {
+            format!(" {who} got the cached answer, {} old.", words::age(age))
+        }
+        Some(Got::Nothing) => format!(" {who} got nothing: no answer to this was in the cache."),
+        Some(Got::Retry { after }) => format!(" {who} was told to retry in {}.", span(after)),
+    }
+}
+
+fn ladder(rung: u8, this: Duration, next: Duration) -> String {
     // The last rung repeats, so there its number no longer counts failures.
-    match scene.ladder.get(usize::from(rung)) {
-        Some(next) => format!("failure {rung}; the next pause would be {}", span(*next)),
-        None => "pauses no longer grow".to_owned(),
+    match next > this {
+        true => format!("failure {rung}; the next pause would be {}", span(next)),
+        false => "pauses no longer grow".to_owned(),
     }
 }
 
-/// "14:32, in 6 min", the second part below one hour.
-fn until(moment: Moment, scene: &Scene<'_>) -> String {
-    let clock = (scene.clock)(moment, false);
-    let left = scene.now.until(moment);
-    if left.is_zero() || left >= Duration::from_secs(3600) {
-        return clock;
-    }
-    format!("{clock}, in {}", span(left))
-}
-
-fn period(window: Window) -> &'static str {
+/// A window by its name: `hour`, `5 min`, `30 days`.
+pub fn window_name(window: Window) -> String {
     match window {
-        Window::Minute => "minute",
-        Window::Hour => "hour",
-        Window::Day => "day",
+        Window::MINUTE => "minute".to_owned(),
+        Window::HOUR => "hour".to_owned(),
+        Window::DAY => "day".to_owned(),
+        _ => match window.seconds() {
+            // Never rounded: somebody wrote this length into a file.
+            seconds if seconds.is_multiple_of(24 * 3600) => format!("{} days", seconds / 24 / 3600),
+            seconds if seconds.is_multiple_of(3600) => format!("{} h", seconds / 3600),
+            seconds if seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
+            seconds => format!("{seconds} s"),
+        },
     }
+}
+
+/// What is counted in a window is counted so: `this hour`, `in 5 min`.
+pub fn within(window: Window) -> String {
+    let named = [Window::MINUTE, Window::HOUR, Window::DAY].contains(&window);
+    let word = if named { "this" } else { "in" };
+    format!("{word} {}", window_name(window))
 }
 
 /// A length of time as people say it: `58 ms`, `0.7 s`, `74 s`, `6 min`, `12 h`.

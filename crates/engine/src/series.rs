@@ -144,6 +144,23 @@ impl Series {
         }
     }
 
+    /// The points of the last day, oldest first: those of five minutes, and since the last of them those of ten seconds,
+    /// the one that is not over included. So a call counts from the moment it has ended.
+    pub(crate) fn day(&self, now: Moment) -> Vec<Point> {
+        let mut points = self.points(Span::Day, now);
+        let steps = |length: Duration| Moment(0).until(now).as_nanos() / length.as_nanos();
+        let open = Moment(0)
+            + Span::Day.step() * u32::try_from(steps(Span::Day.step())).unwrap_or(u32::MAX);
+        let young = self.points(Span::Hour, now).into_iter();
+        points.extend(young.filter(|point| point.at >= open));
+        let current = u64::try_from(steps(STEP)).unwrap_or(u64::MAX);
+        if self.open[0].calls != [0; 4] {
+            let step = self.open[0].keep(current, Sample::default());
+            points.push(step.point(Span::Hour));
+        }
+        points
+    }
+
     /// The points of a span, oldest first; steps without a call are missing.
     pub(crate) fn points(&self, span: Span, now: Moment) -> Vec<Point> {
         let length = span.step() * u32::try_from(span.points()).expect("at most 360");

@@ -4,7 +4,7 @@
 //! ends to report, rows to keep) are gathered in [`Effects`] and carried out after unlocking.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -15,14 +15,17 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
-use weir_dispatch::{Class, Job, JobId, Moment, Next, Start, UpstreamId, Usage};
+use weir_dispatch::{Budget, Class, Job, JobId, Moment, Next, Start, UpstreamId, Usage};
 
+use crate::askers::Askers;
 use crate::call::{Call, Ended};
 use crate::gate::Gate;
 use crate::keeper::Keeper;
 use crate::own::OwnRing;
 use crate::payload::{Hook, Interest, Payload, Told};
+use crate::probes::Prober;
 use crate::state::State;
+use crate::tally::ListenerCounts;
 use crate::timeline::Timeline;
 use crate::vital::{Vital, Vitals};
 use crate::weather::{Trouble, Verdict, Weather, Whom};
@@ -59,7 +62,16 @@ pub(crate) struct Shared {
     /// The front's own decisions, and how many of them are kept.
     pub(crate) own: OwnRing,
     pub(crate) records: usize,
+    /// The programs that ask.
+    pub(crate) askers: Askers,
+    /// Makes the call that tries an upstream which nobody asks.
+    pub(crate) prober: OnceLock<Prober>,
+    /// Reads what the front's listeners count.
+    pub(crate) listeners: OnceLock<ReadListeners>,
 }
+
+/// Reads what a front's listeners count.
+pub(crate) type ReadListeners = Box<dyn Fn() -> ListenerCounts + Send + Sync>;
 
 /// A call to make now.
 pub(crate) struct Started {
@@ -67,6 +79,8 @@ pub(crate) struct Started {
     pub(crate) call: Arc<dyn Call>,
     pub(crate) at: Moment,
     pub(crate) time_out: Duration,
+    /// No attempt of this job was counted as sent before.
+    pub(crate) first: bool,
 }
 
 /// What has to be done after unlocking.
@@ -82,6 +96,8 @@ pub(crate) struct Effects {
     pub(crate) moved: SmallVec<[Arc<Notify>; 1]>,
     /// Reserved places that were used.
     pub(crate) used: u32,
+    /// Upstreams that are tried now.
+    pub(crate) trials: SmallVec<[UpstreamId; 1]>,
     /// Calls that are not needed; ended and dropped after unlocking like those of ended jobs.
     pub(crate) unused: SmallVec<[Arc<dyn Call>; 1]>,
     /// Held until the calls have their tasks, so that a shutdown waits for them.
@@ -160,6 +176,9 @@ impl Shared {
         for moved in effects.moved {
             moved.notify_waiters();
         }
+        for upstream in effects.trials {
+            self.try_out(upstream);
+        }
     }
 
     fn end(&self, call: Arc<dyn Call>, ended: Ended) {
@@ -234,6 +253,16 @@ impl Shared {
         });
     }
 
+    /// Something happened that is to be kept over a restart.
+    pub(crate) fn note_past(&self, now: Moment) {
+        let mut state = self.state.lock();
+        if state.keeps && state.past_at == Moment::NEVER {
+            state.past_at = now + state.past_every;
+            drop(state);
+            self.sooner.notify_one();
+        }
+    }
+
     pub(crate) fn observe(self: &Arc<Self>, upstream: UpstreamId, usage: Usage) {
         self.with(|state, now, effects| {
             state.dispatcher.observe(now, upstream, usage);
@@ -251,11 +280,17 @@ impl Shared {
         })
     }
 
-    pub(crate) fn explain(&self, upstream: UpstreamId, words: String) {
-        let now = self.timeline.now();
+    pub(crate) fn explain(&self, upstream: UpstreamId, job: JobId, words: Arc<str>) {
         if let Some(side) = self.state.lock().sides.get_mut(upstream.0 as usize) {
-            side.last_error = Some((now, words));
+            side.say(job, words);
         }
+    }
+
+    pub(crate) fn count(self: &Arc<Self>, upstream: UpstreamId, budget: Budget) {
+        self.with(|state, now, effects| {
+            state.dispatcher.count(now, upstream, budget);
+            effects.handover |= state.keeps;
+        });
     }
 
     pub(crate) fn may_be_our_network(&self, upstream: UpstreamId, trouble: Trouble) -> bool {

@@ -4,11 +4,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use tokio::sync::Notify;
-use weir_dispatch::{Availability, Moment, UpstreamId};
+use weir_dispatch::{Availability, JobId, Moment, UpstreamId};
 
 use crate::call::{Ended, Outcome};
 use crate::keeper::Off;
+use crate::record::Records;
 use crate::series::Series;
 use crate::state;
 use crate::tally::{Kind, Latency, Requests};
@@ -23,7 +26,22 @@ pub(crate) struct Side {
     /// Why an operator switched it off, while it is off.
     pub(crate) off: Option<Off>,
     /// How a call last explained what went wrong.
-    pub(crate) last_error: Option<(Moment, String)>,
+    pub(crate) last_error: Option<(Moment, Arc<str>)>,
+    /// What calls under way have explained so far, by job.
+    said: SmallVec<[(JobId, Arc<str>); 1]>,
+    /// What the attempt explained whose end is being judged.
+    pub(crate) latest: Option<Arc<str>>,
+    /// Why it is cooling down or disabled, and since when. A failed probe brings another reason, not another beginning.
+    pub(crate) trouble: Option<UpstreamTrouble>,
+    /// When it was last called for anything.
+    pub(crate) last_call: Option<Moment>,
+    /// What its front wants kept of it.
+    pub(crate) own: Arc<[u8]>,
+    pub(crate) records: Records,
+    /// When it is tried if nobody has asked it for anything by then.
+    pub(crate) probe_at: Moment,
+    /// First tries that failed.
+    pub(crate) trials: u8,
     pub(crate) requests: Requests,
     pub(crate) latency: Latency,
     pub(crate) series: Series,
@@ -33,10 +51,24 @@ pub(crate) struct Side {
     pub(crate) history: VecDeque<(Moment, Standing)>,
 }
 
+/// A cooldown as people see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamTrouble {
+    /// When the upstream stopped being called: the beginning of the first of several cooldowns of the same kind.
+    pub since: Moment,
+    /// When the latest of them began.
+    pub began: Moment,
+    /// Whether it shows as disabled.
+    pub disables: bool,
+    /// What it said, or what happened.
+    pub reason: Arc<str>,
+}
+
 /// An upstream's state without its times, as a label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of `Availability`")]
 pub enum Standing {
+    Untried,
     Open,
     Cooldown,
     Probing,
@@ -46,7 +78,8 @@ pub enum Standing {
 
 impl Standing {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
+        Self::Untried,
         Self::Open,
         Self::Cooldown,
         Self::Probing,
@@ -57,6 +90,7 @@ impl Standing {
     /// The label in metrics and on pages.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Untried => "untried",
             Self::Open => "open",
             Self::Cooldown => "cooldown",
             Self::Probing => "probing",
@@ -69,6 +103,7 @@ impl Standing {
 impl From<Availability> for Standing {
     fn from(state: Availability) -> Self {
         match state {
+            Availability::Untried => Self::Untried,
             Availability::Open => Self::Open,
             Availability::Cooldown { .. } => Self::Cooldown,
             Availability::Probing => Self::Probing,
@@ -89,24 +124,41 @@ impl Side {
             gone: false,
             off: None,
             last_error: None,
+            said: SmallVec::new(),
+            latest: None,
+            trouble: None,
+            last_call: None,
+            own: Arc::default(),
+            records: Records::default(),
+            probe_at: Moment::NEVER,
+            trials: 0,
             requests: [0; Kind::ALL.len()],
             latency: Latency::default(),
             series: Series::default(),
             moved: None,
-            history: VecDeque::from([(now, Standing::Open)]),
+            history: VecDeque::from([(now, Standing::Untried)]),
         }
     }
 
-    /// An attempt that began at `begun` ended; if it explained nothing itself, it is explained here.
-    pub(crate) fn explain(&mut self, ended: Ended, begun: Moment, now: Moment) {
-        let words = match ended {
-            Ended::TimedOut => format!("it did not answer within {} s", self.time_out.as_secs()),
-            Ended::Finished(Outcome::Rejected { reason }) => reason.words(),
-            _ => return,
-        };
-        if self.last_error.as_ref().is_none_or(|(at, _)| *at < begun) {
-            self.last_error = Some((now, words));
-        }
+    /// A call under way explains what went wrong.
+    pub(crate) fn say(&mut self, job: JobId, words: Arc<str>) {
+        self.said.retain(|(of, _)| *of != job);
+        self.said.push((job, words));
+    }
+
+    /// An attempt ended. Returns what it explained; if it explained nothing itself, it is explained here.
+    pub(crate) fn explain(&mut self, job: JobId, ended: Ended, now: Moment) -> Option<Arc<str>> {
+        let own = self.said.iter().position(|(of, _)| *of == job);
+        let own = own.map(|place| self.said.swap_remove(place).1);
+        let words = own.or_else(|| match ended {
+            Ended::TimedOut => {
+                Some(format!("it did not answer within {} s", self.time_out.as_secs()).into())
+            }
+            Ended::Finished(Outcome::Rejected { reason }) => Some(reason.words().into()),
+            _ => None,
+        })?;
+        self.last_error = Some((now, words.clone()));
+        Some(words)
     }
 
     /// An attempt ended.
@@ -119,7 +171,17 @@ impl Side {
     pub(crate) fn standing(&self) -> Standing {
         self.history
             .back()
-            .map_or(Standing::Open, |&(_, standing)| standing)
+            .map_or(Standing::Untried, |&(_, standing)| standing)
+    }
+
+    /// Takes in the states of an earlier run. The time in which nothing ran counts as the last of them: what is shown
+    /// then is what was known.
+    pub(crate) fn restore_history(&mut self, states: Vec<(Moment, Standing)>, now: Moment) {
+        let past = states.into_iter().filter(|&(at, _)| at <= now);
+        let past: VecDeque<_> = past.collect();
+        if !past.is_empty() {
+            self.history = past;
+        }
     }
 
     /// Notes a state, and keeps those of the last `history`. Returns the previous state if it was a different one.
@@ -153,11 +215,14 @@ impl state::State {
                 Availability::Cooldown { until } | Availability::Disabled { until } => {
                     Some(now.until(until))
                 }
-                Availability::Open | Availability::Probing | Availability::Off => None,
+                Availability::Untried
+                | Availability::Open
+                | Availability::Probing
+                | Availability::Off => None,
             };
             let seconds = cooldown.map(|cooldown| cooldown.as_secs());
-            let why = side.last_error.as_ref().filter(|_| cooldown.is_some());
-            let why = why.map(|(_, words)| words.as_str());
+            let why = side.trouble.as_ref().filter(|_| cooldown.is_some());
+            let why = why.map(|trouble| &*trouble.reason);
             tracing::info!(upstream = name, seconds, why, "{before:?} => {standing:?}");
         }
     }

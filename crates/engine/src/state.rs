@@ -5,15 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_dispatch::{
-    Admission, Budget, Dispatcher, End, JobId, Moment, SavedJob, Start, UpstreamId,
+    Admission, Asker, Budget, Cause, Cooldown, Decision, Dispatcher, End, JobId, Moment, SavedJob,
+    Start, UpstreamId, Wait, What,
 };
 
+use crate::askers::Askers;
 use crate::call::{Call, Ended, KEPT_BYTES};
-use crate::keeper::{AgendaChange, Changes, KeptUpstream};
+use crate::keeper::{AgendaChange, Changes, KeptPast, KeptUpstream, Memory};
+use crate::own::OwnRing;
+use crate::past;
 use crate::payload::{Payload, Payloads, Told};
+use crate::probes::Probes;
+use crate::record::{About, Got, Record};
 use crate::series::Series;
 use crate::shared::{Effects, Started};
-use crate::side::Side;
+use crate::side::{Side, UpstreamTrouble};
 use crate::tally::Counters;
 
 /// One front's jobs and figures.
@@ -38,6 +44,17 @@ pub(crate) struct State {
     pub(crate) history: Duration,
     /// The cooldowns of the ladder, for pages that show which one comes next.
     pub(crate) ladder: Vec<Duration>,
+    /// How many records are kept per upstream.
+    pub(crate) records: usize,
+    /// Upstreams with something new to keep that the dispatcher knows nothing of.
+    pub(crate) changed: Vec<UpstreamId>,
+    /// Decisions on their way from the dispatcher to the records; kept only to spare an allocation at each step.
+    pub(crate) decisions: Vec<Decision>,
+    /// When records and states are handed over; `NEVER` while nothing has changed.
+    pub(crate) past_at: Moment,
+    /// How long after a change that is.
+    pub(crate) past_every: Duration,
+    pub(crate) probes: Probes,
 }
 
 impl State {
@@ -50,6 +67,8 @@ impl State {
         effects: &mut Effects,
     ) -> Option<JobId> {
         self.counters.asked += 1;
+        // Before jobs leave the table: what was decided about them is told with what they are about.
+        self.take_decisions(Some(&*call));
         // Jobs that ended must leave the table first: the new one may get the place of one of them.
         self.reap(None, effects);
         match entry {
@@ -82,9 +101,14 @@ impl State {
             .payloads
             .find(start.job)
             .expect("a job has a payload until its end is reaped");
-        if !std::mem::replace(&mut payload.sent, true) {
+        let first = !std::mem::replace(&mut payload.sent, true);
+        if first {
+            // Whoever asked may have been told that it comes too late: then this call is one of Weir's own.
+            let own = !std::mem::replace(&mut payload.open, false);
+            self.counters.asked += u64::from(own);
             self.counters.sent += 1;
         }
+        side.last_call = Some(now);
         payload.told.start(now);
         effects.moved.extend(side.moved.clone());
         effects.starts.push(Started {
@@ -92,6 +116,7 @@ impl State {
             call: payload.call.clone(),
             at: now,
             time_out: side.time_out,
+            first,
         });
         let limited = |budget| self.dispatcher.is_limited(upstream, budget);
         effects.handover |= self.keeps && (limited(Budget::Query) || limited(Budget::Grab));
@@ -108,6 +133,7 @@ impl State {
     /// Moves the jobs that ended out of the table. `own` is how one of them ended, if the engine knows that
     /// better than the dispatcher.
     pub(crate) fn reap(&mut self, own: Option<(JobId, Ended)>, effects: &mut Effects) {
+        self.take_decisions(None);
         for (job, end) in self.dispatcher.take_ended() {
             let ended = match (end, own) {
                 (End::Finished(_), Some((mine, ended))) if mine == job => ended,
@@ -116,7 +142,7 @@ impl State {
             let Some(payload) = self.payloads.remove(job) else {
                 continue;
             };
-            if !payload.sent {
+            if !payload.sent && payload.open {
                 self.counters.end_unsent(ended);
             }
             effects.ended.push((payload, ended));
@@ -126,11 +152,88 @@ impl State {
         }
     }
 
+    /// Makes records of what was decided since the last look. `submitted` is the call of a submission that is not in the
+    /// table yet.
+    pub(crate) fn take_decisions(&mut self, submitted: Option<&dyn Call>) {
+        let mut taken = std::mem::take(&mut self.decisions);
+        self.dispatcher.take_decisions(&mut taken);
+        for decision in taken.drain(..) {
+            self.record(&decision, submitted);
+        }
+        self.decisions = taken;
+    }
+
+    /// The same for a decision that the front asked to be noted; `got` is what whoever asked got. Gives its number.
+    pub(crate) fn take_noted(&mut self, about: &About, got: Option<Got>) -> Option<u64> {
+        let mut taken = std::mem::take(&mut self.decisions);
+        self.dispatcher.take_decisions(&mut taken);
+        let mut noted = None;
+        for decision in taken.drain(..) {
+            // Time may have brought others before it.
+            if decision.job.is_some() || decision.class.is_none() {
+                self.record(&decision, None);
+                continue;
+            }
+            let record = self.record_about(&decision, about.clone());
+            record.got = got;
+            noted = Some(record.number);
+        }
+        self.decisions = taken;
+        noted
+    }
+
+    fn record(&mut self, decision: &Decision, submitted: Option<&dyn Call>) {
+        let payload = decision.job.and_then(|job| self.payloads.find(job));
+        let about = match (payload, submitted) {
+            (Some(payload), _) => payload.call.about(),
+            (None, Some(call)) => call.about(),
+            (None, None) => About::Nothing,
+        };
+        self.record_about(decision, about);
+    }
+
+    /// Makes a record of one decision, with the reason that it has at this moment.
+    pub(crate) fn record_about(&mut self, decision: &Decision, about: About) -> &mut Record {
+        self.keep_past(decision.at);
+        let side = &mut self.sides[decision.upstream.0 as usize];
+        let mut asker = decision.asker;
+        let cause = match decision.what {
+            What::CooldownBegan { cooldown, .. } => Some(side.begin_trouble(cooldown, decision.at)),
+            What::Healed | What::Cleared => {
+                side.trouble = None;
+                side.trials = 0;
+                None
+            }
+            What::Waits { reason, .. } => side.why(reason),
+            What::Skipped(skip) | What::Missed(skip) => side.why(skip.reason),
+            What::Retried { .. } => side.latest.clone(),
+            What::SwitchedOff => {
+                asker = Asker::OPERATOR;
+                side.why(Wait::Off)
+            }
+            _ => None,
+        };
+        let record = side.records.push(self.records, decision, about, cause);
+        record.asker = asker;
+        record
+    }
+
+    /// Sees to it that records and states reach the keeper.
+    pub(crate) fn keep_past(&mut self, now: Moment) {
+        if self.keeps && self.past_at == Moment::NEVER {
+            self.past_at = now + self.past_every;
+        }
+    }
+
     /// Gathers all rows that changed, for the keeper.
     pub(crate) fn gather(&mut self) {
         self.flush_at = Moment::NEVER;
         let mut changes = Changes::default();
-        for upstream in self.dispatcher.take_changed() {
+        let mut changed = self.dispatcher.take_changed();
+        changed.append(&mut self.changed);
+        changed.sort_unstable();
+        changed.dedup();
+        for upstream in changed {
             let side = &self.sides[upstream.0 as usize];
             changes
                 .upstreams
@@ -139,6 +242,7 @@ impl State {
                     name: side.name.clone(),
                     row,
                     off: side.off.clone(),
+                    memory: side.memory(),
                 }));
         }
         let mut jobs = self.dispatcher.take_agenda_changes();
@@ -153,6 +257,30 @@ impl State {
         }
         if !changes.is_empty() {
             self.outbox.push(changes);
+        }
+    }
+
+    /// Gathers the records and states that changed, for the keeper.
+    pub(crate) fn gather_pasts(&mut self, askers: &Askers, own: &OwnRing) {
+        self.past_at = Moment::NEVER;
+        let present = self.sides.iter_mut().filter(|side| !side.gone);
+        let mut pasts: Vec<KeptPast> = present
+            .filter_map(|side| {
+                std::mem::take(&mut side.records.changed).then(|| KeptPast {
+                    name: side.name.clone(),
+                    text: past::write(&side.history, &side.records, askers),
+                })
+            })
+            .collect();
+        pasts.extend(own.write().map(|text| KeptPast {
+            name: "".into(),
+            text,
+        }));
+        if !pasts.is_empty() {
+            self.outbox.push(Changes {
+                pasts,
+                ..Changes::default()
+            });
         }
     }
 
@@ -178,5 +306,56 @@ pub(crate) fn plain(end: End) -> Ended {
         End::Dropped(reason) => Ended::Dropped(reason),
         End::Cancelled => Ended::Cancelled,
         End::Shutdown => Ended::Shutdown,
+    }
+}
+
+impl Side {
+    /// A cooldown begins or grows. Returns why, in words.
+    fn begin_trouble(&mut self, cooldown: Cooldown, now: Moment) -> Arc<str> {
+        let reason = self
+            .latest
+            .clone()
+            .unwrap_or_else(|| in_general(cooldown.cause).into());
+        let disables = cooldown.cause.disables();
+        let same = self.trouble.take();
+        let since = same
+            .filter(|trouble| trouble.disables == disables)
+            .map_or(now, |trouble| trouble.since);
+        self.trouble = Some(UpstreamTrouble {
+            since,
+            began: now,
+            disables,
+            reason: reason.clone(),
+        });
+        reason
+    }
+
+    /// Why the upstream makes a job wait, as far as there are words for it.
+    fn why(&self, wait: Wait) -> Option<Arc<str>> {
+        match wait {
+            Wait::Cooldown => Some(self.trouble.as_ref()?.reason.clone()),
+            Wait::Off => Some(self.off.as_ref()?.reason.as_str().into()),
+            Wait::Window | Wait::Gap => None,
+        }
+    }
+
+    /// What is kept of it besides the dispatcher's row.
+    fn memory(&self) -> Memory {
+        Memory {
+            trouble: self.trouble.clone(),
+            last_error: self.last_error.clone(),
+            last_call: self.last_call,
+            own: self.own.clone(),
+        }
+    }
+}
+
+/// What is known of a cooldown without words of its own.
+fn in_general(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Throttled => "it asked us to wait",
+        Cause::FailedOften => "it failed too often",
+        Cause::Rejected => "it failed in a way that a retry does not fix",
+        Cause::Failed => "it did not answer",
     }
 }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use weir_dispatch::DropReason;
 
 use crate::call::{Ended, Outcome};
 
 /// How an attempt went, as a label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of `Outcome` and `Ended`")]
 pub enum Kind {
     Done,
@@ -72,6 +73,11 @@ impl Kind {
         }
     }
 
+    /// Whether the call was made and came to nothing.
+    pub fn is_failure(self) -> bool {
+        self.group().is_some_and(|group| group != Group::Answered)
+    }
+
     /// Which of the chart's four groups it belongs to; `None` leaves it out.
     pub(crate) fn group(self) -> Option<Group> {
         match self {
@@ -95,8 +101,8 @@ pub(crate) enum Group {
     TimedOut,
 }
 
-/// What became of everything that a front was asked. The difference between `asked` and the sum of all
-/// others is what still waits.
+/// What became of everything that a front was asked: each request that needed no upstream, and for each other one every
+/// job that was made for it. The difference between `asked` and the sum of all others is what still waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Requests: submissions, followers of flights and answers from memory.
@@ -115,7 +121,9 @@ pub struct Counters {
     pub dropped: u64,
     /// Those of the dropped that found the queue full.
     pub dropped_full: u64,
-    /// Cancelled before they were sent.
+    /// Answered with a refusal by the front's listeners.
+    pub refused: u64,
+    /// Cancelled before they were sent, or no longer true when their turn came.
     pub cancelled: u64,
     /// Ended by the shutdown before they were sent.
     pub shut_down: u64,
@@ -124,9 +132,44 @@ pub struct Counters {
 impl Counters {
     /// Jobs that have neither been sent nor ended.
     pub fn waiting(&self) -> u64 {
-        let ended = self.from_memory + self.shared + self.duplicates + self.sent;
-        let unsent = self.skipped + self.dropped + self.cancelled + self.shut_down;
-        self.asked.saturating_sub(ended + unsent)
+        let over: u64 = self.over().iter().map(|(_, count)| count).sum();
+        self.asked.saturating_sub(over)
+    }
+
+    /// Everything that was asked, by what became of it: the parts, with their names in the API, add up to `asked`.
+    pub fn parts(&self) -> [(&'static str, u64); 10] {
+        let [a, b, c, d, e, f, g, h, i] = self.over();
+        [a, b, c, d, e, f, g, h, i, ("waiting", self.waiting())]
+    }
+
+    fn over(&self) -> [(&'static str, u64); 9] {
+        [
+            ("from_memory", self.from_memory),
+            ("shared", self.shared),
+            ("duplicates", self.duplicates),
+            ("sent", self.sent),
+            ("skipped", self.skipped),
+            ("dropped", self.dropped),
+            ("refused", self.refused),
+            ("cancelled", self.cancelled),
+            ("shut_down", self.shut_down),
+        ]
+    }
+
+    /// With what the front's listeners dealt with by themselves.
+    pub(crate) fn with(self, listeners: ListenerCounts) -> Self {
+        let ListenerCounts {
+            from_memory,
+            dropped,
+            refused,
+        } = listeners;
+        Self {
+            asked: self.asked + from_memory + dropped + refused,
+            from_memory: self.from_memory + from_memory,
+            dropped: self.dropped + dropped,
+            refused: self.refused + refused,
+            ..self
+        }
     }
 
     pub(crate) fn end_unsent(&mut self, ended: Ended) {
@@ -140,6 +183,18 @@ impl Counters {
             _ => self.cancelled += 1,
         }
     }
+}
+
+/// Requests that a front's listeners dealt with by themselves, since the start. They count where no lock is needed, and
+/// the engine adds them up when somebody looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListenerCounts {
+    /// Answered from memory, with nothing to send on.
+    pub from_memory: u64,
+    /// Answered from memory, and not sent on for want of room.
+    pub dropped: u64,
+    /// Answered with a refusal.
+    pub refused: u64,
 }
 
 /// Attempts by [`Kind::ALL`].

@@ -1,5 +1,7 @@
 //! Numbers and texts as people read them, the same in every log, on every page and in every terminal.
 
+use std::time::Duration;
+
 /// `1,204,331`.
 pub fn grouped(number: impl Into<u64>) -> String {
     let digits = number.into().to_string();
@@ -18,6 +20,20 @@ pub fn counted(number: impl Into<u64>, one: &str, more: &str) -> String {
     let number = number.into();
     let what = if number == 1 { one } else { more };
     format!("{} {what}", grouped(number))
+}
+
+/// How old something is: `12 min`, `2 h`, `6 d`, `3 years`. Rounded down, as ages are.
+pub fn age(age: Duration) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    match age.as_secs() {
+        s if s < 90 => format!("{s} s"),
+        s if s < 90 * MINUTE => format!("{} min", s / MINUTE),
+        s if s < 24 * HOUR => format!("{} h", s / HOUR),
+        s if s < 730 * DAY => format!("{} d", grouped(s / DAY)),
+        s => format!("{} years", s / (365 * DAY)),
+    }
 }
 
 /// Decimal: `658 MB`, `3.4 GB`.

@@ -13,9 +13,11 @@ use tracing::Instrument;
 use weir_dispatch::{After, Finish, Moment};
 
 use crate::call::{Ended, Outcome, Permit};
+use crate::record::CallEnd;
 use crate::shared::{Effects, Shared, Started};
 use crate::side::Standing;
 use crate::state::State;
+use crate::tally::Kind;
 use crate::vital::words;
 
 /// Makes calls until there is nothing more to start.
@@ -42,6 +44,7 @@ async fn attempt(shared: &Arc<Shared>, started: &Started) -> Ended {
     let permit = Permit {
         shared: shared.clone(),
         upstream: started.start.upstream,
+        job: started.start.job,
         class: started.start.class,
         attempt: started.start.attempt,
         time_out: started.time_out,
@@ -82,7 +85,8 @@ fn panicked(shared: &Shared, started: &Started, panic: Box<dyn Any + Send>) -> E
     );
     shared.explain(
         started.start.upstream,
-        format!("the call panicked: {words}"),
+        started.start.job,
+        format!("the call panicked: {words}").into(),
     );
     Ended::Panicked
 }
@@ -130,20 +134,53 @@ impl State {
         effects: &mut Effects,
     ) {
         let (job, upstream) = (started.start.job, started.start.upstream);
+        let took = started.at.until(now);
+        self.keep_past(now);
         let side = &mut self.sides[upstream.0 as usize];
-        side.count(ended, started.at.until(now));
-        side.explain(ended, started.at, now);
-        self.series.count(ended, started.at.until(now));
+        match ended {
+            Ended::Finished(Outcome::Moot) => {
+                side.records.take_back(job);
+                self.withdraw_sent(started);
+            }
+            ended => {
+                side.count(ended, took);
+                side.latest = side.explain(job, ended, now);
+                if side.latest.is_some() {
+                    self.changed.push(upstream);
+                }
+                let elsewhere = ended == Ended::Finished(Outcome::Elsewhere);
+                let words = elsewhere.then(|| "the client makes this call itself".into());
+                let end = CallEnd {
+                    kind: Kind::of(ended),
+                    took,
+                };
+                side.records.end(job, end, side.latest.clone().or(words));
+                self.series.count(ended, took);
+            }
+        }
         let jitter = self.rng.u16(0..=500);
         let after = self.dispatcher.finish(now, job, finish, jitter);
         if after != After::Ended && self.payloads.find(job).is_some_and(|job| job.is_unwanted()) {
             self.dispatcher.cancel(now, job);
         }
         self.reap(Some((job, ended)), effects);
+        // Everything that followed from it has its reason by now.
+        self.sides[upstream.0 as usize].latest = None;
         let open = self.sides[upstream.0 as usize].standing() == Standing::Open;
         if !open || !matches!(finish, Finish::Done | Finish::No) {
             self.note_state(upstream, now);
             self.move_turn(upstream, effects);
+            self.plan_probe(upstream, now, effects);
+        }
+    }
+
+    /// A call was not made after all: it did not count among calls, and its job ends as one that was never sent.
+    fn withdraw_sent(&mut self, started: &Started) {
+        if let Some(payload) = self.payloads.find(started.start.job)
+            && started.first
+        {
+            (payload.sent, payload.open) = (false, true);
+            self.counters.sent -= 1;
         }
     }
 }

@@ -17,6 +17,8 @@ mod flights;
 mod keeping;
 #[path = "engine/limits.rs"]
 mod limits;
+#[path = "engine/memory.rs"]
+mod memory;
 #[path = "engine/metrics.rs"]
 mod metrics;
 #[path = "engine/network.rs"]

@@ -67,7 +67,7 @@ async fn main() {
     std::thread::spawn(|| play(players));
     let config = Config {
         indexers,
-        min_request_interval: Duration::ZERO,
+        min_request_interval: Some(Duration::ZERO),
         ..Config::default()
     };
     let ground = Arc::new(weir_net::System::with_name_servers(Vec::new()));

@@ -6,6 +6,7 @@ use weir_engine::dispatch::UpstreamId;
 use weir_search_proto::{Query, Release};
 
 use crate::config;
+use crate::indexer::Indexer;
 use crate::judge::IndexerFault;
 use crate::words::seconds;
 
@@ -36,6 +37,15 @@ pub(crate) struct IndexerAnswer {
 }
 
 impl AnswerKey {
+    pub(crate) fn new(indexer: &Indexer, query: Arc<Query>) -> Self {
+        Self {
+            upstream: indexer.upstream,
+            indexer: indexer.name().into(),
+            source: indexer.source.clone(),
+            query,
+        }
+    }
+
     /// The same as a number that outlives the process: the cache is a file, and hashes of the standard library change.
     pub(crate) fn digest(&self) -> Digest {
         let mut hasher = blake3::Hasher::new();

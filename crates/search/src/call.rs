@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use weir_config::SecretUrl;
-use weir_engine::dispatch::{Moment, UpstreamId};
-use weir_engine::{Call, Landing, Outcome, Permit};
+use weir_engine::dispatch::{Budget, Moment, UpstreamId};
+use weir_engine::{About, Call, Landing, Outcome, Permit};
 use weir_net::BoxFuture;
+use weir_search_proto::{Function, Query};
 
 use crate::answer::{AnswerKey, Digest, IndexerAnswer, SearchAnswer};
 use crate::bill::Bill;
@@ -13,7 +14,8 @@ use crate::cache::RawAnswer;
 use crate::indexer::{Abilities, Indexer, told};
 use crate::judge::IndexerFault;
 use crate::model::Model;
-use crate::outbound::Fetched;
+use crate::outbound::{FeedAnswer, Fetched};
+use crate::plan::{Plan, plan};
 
 /// What came of asking for caps.
 pub(crate) type CapsAnswer = Result<Arc<Abilities>, IndexerFault>;
@@ -28,6 +30,8 @@ pub(crate) struct SearchCall {
     pub(crate) limit: u32,
     /// Of the search that leads it, however late it is made.
     pub(crate) bill: Bill,
+    /// What is asked, for the records.
+    pub(crate) about: About,
     pub(crate) landing: Landing<AnswerKey, SearchAnswer>,
 }
 
@@ -38,7 +42,8 @@ pub(crate) struct CapsCall {
     pub(crate) landing: Landing<UpstreamId, CapsAnswer>,
 }
 
-/// The same for an operator, who waits for nothing but the outcome.
+/// Tries an indexer, for an operator or because nobody asks it: what it can do, if that is not known, and its recent
+/// releases. Nobody waits for more than the outcome, but what it answers is kept for whoever asks next.
 pub(crate) struct ProbeCall {
     pub(crate) model: Arc<Model>,
     pub(crate) indexer: Arc<Indexer>,
@@ -94,23 +99,34 @@ impl SearchCall {
             permit.observe(usage);
         }
         // Kept and told before the engine hears of it: whoever is woken by either finds the answer.
-        let at = model.wall();
-        let answer = Arc::new(IndexerAnswer::new(found.feed.releases, at));
-        let sent = RawAnswer {
-            indexer: self.landing.key().indexer.clone(),
-            at,
-            charset: found.charset,
-            body: found.body,
-        };
-        model.cache.put(self.landing.key().digest(), &answer, sent);
+        let answer = keep(model, self.landing.key(), found);
         self.landing.tell(Ok(answer));
         Outcome::Done
     }
 }
 
+/// What a search is about, in the records.
+pub(crate) fn about_query(query: &Query) -> About {
+    About::Text(query.words().into())
+}
+
+/// What a call for caps is about.
+pub(crate) fn about_caps() -> About {
+    About::Text("caps".into())
+}
+
+/// What a download is about. Not which: its name is the indexer's, and a link may hold a secret.
+pub(crate) fn about_file() -> About {
+    About::Text("a file".into())
+}
+
 impl Call for SearchCall {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(self.call(permit))
+    }
+
+    fn about(&self) -> About {
+        self.about.clone()
     }
 }
 
@@ -127,17 +143,76 @@ impl Call for CapsCall {
             outcome
         })
     }
+
+    fn about(&self) -> About {
+        about_caps()
+    }
 }
 
 impl Call for ProbeCall {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
-            match caps(&self.model, &self.indexer).await {
-                Ok(_) => Outcome::Done,
+            match self.call(&permit).await {
+                Ok(()) => Outcome::Done,
                 Err(fault) => explain(&fault, &self.indexer, &permit, self.model.now()),
             }
         })
     }
+
+    fn about(&self) -> About {
+        about_query(&Query::new(Function::Search))
+    }
+}
+
+impl ProbeCall {
+    async fn call(&self, permit: &Permit) -> Result<(), IndexerFault> {
+        let (model, indexer) = (&*self.model, &*self.indexer);
+        let known = match indexer.known.load_full() {
+            Some(known) => known,
+            None => {
+                let known = match caps(model, indexer).await {
+                    Ok(known) => known,
+                    // It answers, so it can be searched.
+                    Err(fault) if fault.is_no_caps() => Arc::new(Abilities::assumed(model.wall())),
+                    Err(fault) => return Err(fault),
+                };
+                // The engine has counted one request, and here comes another.
+                permit.count(Budget::Side);
+                known
+            }
+        };
+        let only = &indexer.config.categories;
+        // Caps alone prove little: many answer them to everybody, whatever the key.
+        let Plan::Ask(query) = plan(&known, &Query::new(Function::Search), only) else {
+            return Ok(());
+        };
+        indexer.note_start(model.now());
+        let limit = known.page();
+        let found = model
+            .outbound
+            .search(&indexer.address, &query, limit)
+            .await?;
+        for usage in found.feed.limits.iter().flat_map(told) {
+            permit.observe(usage);
+        }
+        let key = AnswerKey::new(indexer, Arc::new(query));
+        keep(model, &key, found);
+        Ok(())
+    }
+}
+
+/// Keeps what an indexer answered, and gives it back.
+fn keep(model: &Model, key: &AnswerKey, found: FeedAnswer) -> Arc<IndexerAnswer> {
+    let at = model.wall();
+    let answer = Arc::new(IndexerAnswer::new(found.feed.releases, at));
+    let sent = RawAnswer {
+        indexer: key.indexer.clone(),
+        at,
+        charset: found.charset,
+        body: found.body,
+    };
+    model.cache.put(key.digest(), &answer, sent);
+    answer
 }
 
 impl Call for FileCall {
@@ -164,5 +239,9 @@ impl Call for FileCall {
             self.landing.tell(answer);
             outcome
         })
+    }
+
+    fn about(&self) -> About {
+        about_file()
     }
 }

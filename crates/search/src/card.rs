@@ -3,9 +3,7 @@
 use weir_engine::{Engine, Standing};
 use weir_web::{Card, CardState, CardView, Figure};
 
-/// What to write to have an indexer.
-const LINES: &str =
-    "search:\n  indexers:\n    - { name: one, url: \"http://127.0.0.1:9117/api\", api_key: KEY }";
+use crate::config::indexer::example;
 
 /// How well the front answers, at a glance.
 pub(crate) struct SearchCard(pub(crate) Engine);
@@ -19,7 +17,7 @@ impl Card for SearchCard {
                 sentence: "No indexer is configured yet. Add one, or import yours with weir import prowlarr URL KEY."
                     .into(),
                 figures: Vec::new(),
-                lines: Some(LINES.into()),
+                lines: Some(example()),
             };
         }
         let open = |standing| matches!(standing, Standing::Open | Standing::Probing);

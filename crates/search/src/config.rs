@@ -6,6 +6,7 @@ use std::time::Duration;
 use weir_config::{Node, Setting, Size, Value, Wrong, check, choices, section};
 
 pub mod indexer;
+pub mod limit;
 
 use self::indexer::IndexerEntry;
 
@@ -24,8 +25,9 @@ section! {
         queue_size: NonZeroU32 = "10000", at start;
         /// A job that has waited this long goes next, whatever its class.
         aging: Duration = "10s", at start, check check::some_time;
-        /// Minimum time between two calls to an indexer; 0s for none.
-        min_request_interval: Duration = "60s";
+        /// Minimum time between two calls to an indexer, of which each class keeps its share (interval_shares); null for
+        /// the times of spacing, 0s for none.
+        min_request_interval: Option<Duration> = "null";
         /// Maximum simultaneous calls to one indexer.
         indexer_calls: NonZeroU32 = "1";
         /// Class of requests that match no other rule: interactive, rss, completion or background.
@@ -34,8 +36,6 @@ section! {
         keep_after_reply: Duration = "5m";
         /// An indexer that cannot answer in time is still asked, for the next request, if it can be called within this time.
         hold_max: Duration = "5m";
-        /// Requests per hour and program that count as interactive because nothing is cached for them.
-        first_asks_per_hour: u32 = "30";
         /// Releases per answer if the request gives no limit.
         page_default: NonZeroU32 = "500";
         /// Maximum releases per answer.
@@ -60,8 +60,10 @@ section! {
         allow_private_links: bool = "false", at start;
     }
     sections {
-        /// How much of min_request_interval applies to each class.
+        /// Time between two calls to an indexer, for each class.
         spacing: Spacing;
+        /// How much of min_request_interval applies to each class, where one is set.
+        interval_shares: IntervalShares;
         /// How long each class waits for an indexer.
         max_wait: MaxWait;
         /// How long answers are served from the cache.
@@ -77,6 +79,9 @@ section! {
             list
         };
     }
+    gone {
+        first_asks_per_hour: "remove it; a program's requests all have the same class now";
+    }
     then |config, fields| {
         if config.workers_min > config.workers_max {
             fields.refuse("workers_min", format!("write at most workers_max, {}", config.workers_max));
@@ -88,8 +93,22 @@ section! {
 }
 
 section! {
-    /// How much of min_request_interval applies to each class, as a factor.
-    pub struct Spacing in "spacing", at start {
+    /// Time from the last call to an indexer to the next one of each class. Not where a min_request_interval is set.
+    pub struct Spacing in "spacing" {
+        /// A person is waiting.
+        interactive: Duration = "1s";
+        /// Recent releases.
+        rss: Duration = "2s";
+        /// A program is completing its library.
+        completion: Duration = "2s";
+        /// Nobody is waiting.
+        background: Duration = "25s";
+    }
+}
+
+section! {
+    /// How much of min_request_interval applies to each class, as a factor. Only where one is set.
+    pub struct IntervalShares in "interval_shares" {
         /// A person is waiting.
         interactive: f64 = "0.1";
         /// Recent releases.
@@ -143,9 +162,9 @@ section! {
         /// Programs with a person waiting.
         interactive: Vec<String> = "[]";
         /// Programs that complete a library.
-        completion: Vec<String> = "[Sonarr, Radarr, Lidarr, Readarr, Whisparr, Prowlarr]";
+        completion: Vec<String> = "[Sonarr, Radarr, Lidarr, Readarr, Whisparr, Prowlarr, autobrr, FlexGet]";
         /// Programs with nobody waiting.
-        background: Vec<String> = "[CrossSeed, cross-seed, autobrr, FlexGet]";
+        background: Vec<String> = "[CrossSeed, cross-seed]";
     }
 }
 

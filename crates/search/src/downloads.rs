@@ -6,12 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use weir_config::SecretUrl;
 use weir_engine::dispatch::policy::Budget;
-use weir_engine::dispatch::{Asker, Job, UpstreamId};
-use weir_engine::{Ended, Fault, Flights, span};
+use weir_engine::dispatch::{Asker, Job, UpstreamId, Wait};
+use weir_engine::{Ended, Fault, Flights, Got, span};
 use weir_web::Throttle;
 
 use crate::answer::Digest;
-use crate::call::{FileAnswer, FileCall};
+use crate::call::{FileAnswer, FileCall, about_file};
 use crate::config::indexer::Download;
 use crate::indexer::Indexer;
 use crate::judge::IndexerFault;
@@ -54,6 +54,8 @@ pub(crate) enum NoFile {
     TimedOut(String),
     /// Its indexer gave something else.
     Failed(String),
+    /// An operator has switched its indexer off.
+    Off(String),
 }
 
 impl NoFile {
@@ -61,6 +63,7 @@ impl NoFile {
         let (Self::Unknown(sentence)
         | Self::Busy(sentence, _)
         | Self::TimedOut(sentence)
+        | Self::Off(sentence)
         | Self::Failed(sentence)) = self;
         sentence
     }
@@ -155,6 +158,7 @@ impl Downloads {
     /// A download that would wait longer than a client does is refused at once, with the time to come back.
     fn check_wait(&self, indexer: &Indexer, job: &Job) -> Result<(), NoFile> {
         let engine = &self.model.engine;
+        self.check_off(indexer, job)?;
         let most = self.model.config.load().deadline;
         let Some(wait) = indexer.wait_for_files(engine).filter(|wait| *wait > most) else {
             return Ok(());
@@ -162,11 +166,30 @@ impl Downloads {
         let (turn, why) = engine.next_wait(indexer.upstream, INTERACTIVE, Budget::Grab);
         // Where it is the host of the files that is left alone, the engine has nothing to skip.
         if let Some(why) = why.filter(|_| turn > most) {
-            engine.note_skip(job, skip(why, turn, Some(most)));
+            let got = Got::Retry { after: wait };
+            engine.note_skip(job, &about_file(), skip(why, turn, Some(most)), got);
         }
         let (name, wait) = (indexer.name(), span(wait));
         let sentence = format!("{name} cannot be asked for a file now. Next try in {wait}.");
         Err(self.busy(indexer, sentence))
+    }
+
+    /// What an operator has switched off has no next try that could be told.
+    fn check_off(&self, indexer: &Indexer, job: &Job) -> Result<(), NoFile> {
+        let engine = &self.model.engine;
+        let Some(off) = engine.upstream(indexer.upstream).and_then(|view| view.off) else {
+            return Ok(());
+        };
+        let skip = skip(Wait::Off, Duration::MAX, None);
+        engine.note_skip(job, &about_file(), skip, Got::Nothing);
+        let why = match off.reason.as_str() {
+            "" => String::new(),
+            reason => format!(": \u{201c}{reason}\u{201d}"),
+        };
+        let name = indexer.name();
+        Err(NoFile::Off(format!(
+            "{name} is switched off by an operator{why}. Switch it on, or choose another source."
+        )))
     }
 
     fn given(&self, indexer: &Indexer, answer: &FileAnswer) -> Result<Grab, NoFile> {

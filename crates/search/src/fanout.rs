@@ -11,6 +11,7 @@ use weir_engine::Flights;
 
 use crate::answer::{AnswerKey, SearchAnswer};
 use crate::bill;
+use crate::history::Searched;
 use crate::introductions::Introductions;
 use crate::lifetime::Lifetime;
 use crate::merge::ReleaseList;
@@ -91,13 +92,17 @@ impl Fanout {
     /// words.
     pub(crate) fn remember(self: &Arc<Self>, search: &Arc<Search>, scope: String) {
         let (fanout, search) = (self.clone(), search.clone());
+        let row = self.model.history.begin_search();
         // A task of its own, because a client that hangs up takes its request along.
         self.lifetime.spawn(async move {
             fanout.told_by(&search).await;
             let (list, mut costs) = (fanout.list(&search), search.costs());
             let before = costs.borrow().clone();
             let history = &fanout.model.history;
-            let row = history.note_search(searched(&search, &before, scope, &list));
+            history.note_search(Searched {
+                id: row,
+                ..searched(&search, &before, scope, &list, fanout.model.wall())
+            });
             let names = search.question.scope.iter();
             let names: Vec<String> = names.map(|indexer| indexer.name().to_owned()).collect();
             // What it found is not needed for its cost.

@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_search_proto::{Function, Query, Request, Term, parse_request};
+use weir_web::kit;
 
 use crate::indexer::Indexer;
+
+/// Names of indexers in a message.
+const LISTED: usize = 20;
 
 /// The name under which the search page asks.
 pub(crate) const PAGE: &str = "the search page";
@@ -89,11 +93,7 @@ impl SearchForm {
         let mut scope: Vec<Arc<Indexer>> = Vec::new();
         for name in &self.indexers {
             let Some(indexer) = all.iter().find(|indexer| indexer.name() == name) else {
-                let names: Vec<&str> = all.iter().map(|indexer| indexer.name()).collect();
-                return Err(format!(
-                    "There is no indexer {name:?}. There are: {}.",
-                    names.join(", ")
-                ));
+                return Err(no_such_indexer(name, all));
             };
             if !scope.iter().any(|other| other.name() == name) {
                 scope.push(indexer.clone());
@@ -104,6 +104,26 @@ impl SearchForm {
             false => Ok(scope),
         }
     }
+}
+
+/// Which names were perhaps meant, and which there are.
+pub(crate) fn no_such_indexer(name: &str, all: &[Arc<Indexer>]) -> String {
+    let names: Vec<String> = all
+        .iter()
+        .map(|indexer| indexer.name().to_owned())
+        .collect();
+    if names.is_empty() {
+        return format!("There is no indexer {name:?}: none is configured.");
+    }
+    let listed = match names.len().checked_sub(LISTED) {
+        Some(more @ 1..) => format!("{} and {more} more", names[..LISTED].join(", ")),
+        _ => names.join(", "),
+    };
+    let near = match &kit::nearest(name, names)[..] {
+        [] => ".".to_owned(),
+        near => format!("; did you mean {}?", near.join(" or ")),
+    };
+    format!("There is no indexer {name:?}{near} There are: {listed}.")
 }
 
 fn no_such_term(function: Function, name: &str) -> String {

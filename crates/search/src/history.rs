@@ -48,20 +48,29 @@ const MIGRATIONS: Migrations = Migrations {
 /// What is remembered. Reads are made where they are asked for, writes on the thread of the file and in order.
 pub(crate) struct History {
     file: File,
-    /// The last number that was given to a search. Given here and not by the table, so that a search can be corrected
-    /// that is not written yet.
-    last: AtomicI64,
+    /// The last numbers that were given. Given here and not by the tables, so that rows are in the order in which things
+    /// began, and a search can be corrected that is not written yet.
+    last_search: AtomicI64,
+    last_grab: AtomicI64,
 }
 
 impl History {
     pub(crate) fn open(file: File) -> Result<Self, Error> {
         file.migrate(MIGRATIONS)?;
-        let last = file.read(|connection| {
-            let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'search_search'";
-            connection.query_row(sql, [], |row| row.get(0)).optional()
-        })?;
-        let last = AtomicI64::new(last.unwrap_or_default());
-        Ok(Self { file, last })
+        let last = |table: &str| {
+            let last = file.read(|connection| {
+                let sql = "SELECT seq FROM sqlite_sequence WHERE name = ?1";
+                connection
+                    .query_row(sql, [table], |row| row.get(0))
+                    .optional()
+            })?;
+            Ok::<_, Error>(AtomicI64::new(last.unwrap_or_default()))
+        };
+        Ok(Self {
+            last_search: last("search_search")?,
+            last_grab: last("search_grab")?,
+            file,
+        })
     }
 
     /// The key that seals links; made at the first start.
@@ -97,9 +106,19 @@ impl History {
         })
     }
 
-    /// Keeps a search and gives its number, for what is known of it later.
-    pub(crate) fn note_search(&self, searched: Searched) -> i64 {
-        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+    /// The number of a search that begins now. Later ones are listed before it, whichever ends first.
+    pub(crate) fn begin_search(&self) -> i64 {
+        self.last_search.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The number of a download that begins now, as with searches.
+    pub(crate) fn begin_grab(&self) -> i64 {
+        self.last_grab.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Keeps a search.
+    pub(crate) fn note_search(&self, searched: Searched) {
+        let id = searched.id;
         self.write(move |transaction| {
             let sql = "INSERT INTO search_search (id, at, program, address, class, query, scope, asked, answered, results, \
                        took_ms, calls, shared, question) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
@@ -138,7 +157,6 @@ impl History {
             }
             Ok(())
         });
-        id
     }
 
     /// Corrects what a search cost, by indexer: calls may be made when its asker is gone. Writes are made in order, so
@@ -160,9 +178,10 @@ impl History {
 
     pub(crate) fn note_grab(&self, grabbed: Grabbed) {
         self.write(move |transaction| {
-            let sql = "INSERT INTO search_grab (at, program, address, indexer, title, what, reason, bytes, took_ms) \
-                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+            let sql = "INSERT INTO search_grab (id, at, program, address, indexer, title, what, reason, bytes, took_ms) \
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
             transaction.prepare_cached(sql)?.execute(params![
+                grabbed.id,
                 grabbed.at,
                 grabbed.program,
                 grabbed.address,
@@ -177,7 +196,7 @@ impl History {
         });
     }
 
-    /// A page of searches, newest first, each with what its indexers did.
+    /// A page of searches, the last begun first, each with what its indexers did.
     pub(crate) fn searches(&self, filter: &Filter) -> Result<Vec<Searched>, Error> {
         self.file.read(|connection| {
             let sql = "SELECT id, at, program, address, class, query, scope, asked, answered, results, took_ms, calls, \
@@ -204,7 +223,7 @@ impl History {
         })
     }
 
-    /// A page of downloads, newest first.
+    /// A page of downloads, the last begun first.
     pub(crate) fn grabs(&self, filter: &Filter) -> Result<Vec<Grabbed>, Error> {
         self.file.read(|connection| {
             let sql = "SELECT id, at, program, address, indexer, title, what, reason, bytes, took_ms FROM search_grab \
@@ -339,7 +358,9 @@ mod tests {
         let file = File::open(directory.path().join("state.db")).unwrap();
         let note = || {
             let history = History::open(file.clone()).unwrap();
-            let id = history.note_search(Searched {
+            let id = history.begin_search();
+            history.note_search(Searched {
+                id,
                 indexers: vec![PartOutcome::default()],
                 ..Searched::default()
             });
@@ -362,6 +383,41 @@ mod tests {
         file.write_blocking(move |transaction| transaction.execute(forget, []))
             .unwrap();
         assert_eq!(note(), 3, "not again the number of one that is forgotten");
+    }
+
+    #[test]
+    fn rows_are_in_the_order_in_which_things_began() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = File::open(directory.path().join("state.db")).unwrap();
+        let history = History::open(file.clone()).unwrap();
+        let filter = Filter {
+            page: 9,
+            ..Filter::default()
+        };
+        let [slow, quick] = [history.begin_search(), history.begin_search()];
+        let [long, short] = [history.begin_grab(), history.begin_grab()];
+        for id in [quick, slow] {
+            history.note_search(Searched {
+                id,
+                ..Searched::default()
+            });
+        }
+        for id in [short, long] {
+            history.note_grab(Grabbed {
+                id,
+                ..Grabbed::default()
+            });
+        }
+        file.write_blocking(|_| Ok(())).unwrap();
+        let searches = history.searches(&filter).unwrap();
+        let searches: Vec<i64> = searches.iter().map(|row| row.id).collect();
+        assert_eq!(searches, [quick, slow]);
+        let grabs = history.grabs(&filter).unwrap();
+        let grabs: Vec<i64> = grabs.iter().map(|row| row.id).collect();
+        assert_eq!(grabs, [short, long]);
+        let again = History::open(file).unwrap();
+        assert_eq!(again.begin_search(), quick + 1);
+        assert_eq!(again.begin_grab(), short + 1);
     }
 
     #[test]

@@ -61,7 +61,20 @@ pub(crate) struct Abilities {
     pub(crate) assumed: bool,
 }
 
+/// Releases that are asked for at once where an indexer names no number.
+const PAGE: u32 = 100;
+/// More are not asked for, whatever an indexer offers: all of it is read and merged before a reply.
+const PAGE_MOST: u32 = 1000;
+
 impl Abilities {
+    /// Releases to ask for at once.
+    pub(crate) fn page(&self) -> u32 {
+        match self.caps.max_limit.max(self.caps.default_limit) {
+            0 => PAGE,
+            most => most.min(PAGE_MOST),
+        }
+    }
+
     pub(crate) fn new(caps: Caps, at: i64) -> Self {
         Self {
             mapping: Mapping::of(&caps),
@@ -174,7 +187,7 @@ impl Indexer {
     /// Remembers that it is called now.
     pub(crate) fn note_start(&self, now: Moment) {
         let starts = &mut self.calls.lock().starts;
-        let day_ago = now - Window::Day.length();
+        let day_ago = now - Window::DAY.length();
         while starts.front().is_some_and(|start| *start < day_ago) || starts.len() >= STARTS {
             starts.pop_front();
         }
@@ -184,12 +197,12 @@ impl Indexer {
     /// What it seems to allow, given that it refuses us now and for so long: as many calls as were made before the
     /// refused one. Short waits say nothing, they are about bursts; nor does a time that was not counted whole.
     pub(crate) fn learn(&self, retry_after: Duration, now: Moment) -> Option<Usage> {
-        let window = if retry_after < Window::Minute.length() * 10 {
+        let window = if retry_after < Window::MINUTE.length() * 10 {
             return None;
-        } else if retry_after <= Window::Hour.length() {
-            Window::Hour
+        } else if retry_after <= Window::HOUR.length() {
+            Window::HOUR
         } else {
-            Window::Day
+            Window::DAY
         };
         let begins = now - window.length();
         let calls = self.calls.lock();
@@ -219,7 +232,7 @@ pub(crate) fn told(limits: &ApiLimits) -> impl Iterator<Item = Usage> {
     let usage = |budget, limit: Option<u32>, used| {
         Some(Usage {
             budget,
-            window: Window::Day,
+            window: Window::DAY,
             limit: limit.filter(|limit| *limit > 0)?,
             used,
         })
@@ -242,6 +255,7 @@ mod tests {
             upstream: old.upstream,
             before: Some(&old),
             known: true,
+            own: &[],
         };
         let new = Indexer::join(entry, 1, joining, Moment(0));
         old.known.store(Some(Arc::new(Abilities::assumed(7))));

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::Budget;
-use weir_engine::dispatch::{Asker, Class, Job, UpstreamId};
-use weir_engine::{Ended, Flights, Follower};
+use weir_engine::dispatch::{Asker, Class, Job, UpstreamId, Wait};
+use weir_engine::{Ended, Flights, Follower, Got};
 
-use crate::call::{CapsAnswer, CapsCall};
+use crate::call::{CapsAnswer, CapsCall, about_caps};
 use crate::indexer::{Abilities, Indexer};
 use crate::lifetime::Lifetime;
 use crate::model::Model;
@@ -33,8 +33,8 @@ impl Introductions {
         }
     }
 
-    /// What an indexer can do. Asks it if that is not known, unless its turn comes only after `until`; what is old is
-    /// asked for again by the way.
+    /// What an indexer can do. Asks it if that is not known, unless its turn comes only after `until`, when whoever asks
+    /// gets what is there; without that, whoever asked has been told already. What is old is asked for again by the way.
     pub(crate) async fn with(
         &self,
         indexer: &Arc<Indexer>,
@@ -50,10 +50,15 @@ impl Introductions {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         // Not asked for nothing: a flight that nobody can wait for would only fill the queue.
         if let Some(why) = why.filter(|_| left.is_some_and(|left| wait > left)) {
-            engine.note_skip(&job(indexer, asker, INTERACTIVE), skip(why, wait, left));
+            let job = job(indexer, asker, INTERACTIVE);
+            engine.note_skip(&job, &about_caps(), skip(why, wait, left), Got::Nothing);
             return Err(Unanswered::Ended(Ended::Skipped(skip(why, wait, None))));
         }
-        let answer = self.ask(indexer, asker, INTERACTIVE).await;
+        let follower = self.ask(indexer, asker, INTERACTIVE);
+        let answer = match until {
+            Some(until) => wait_for(follower, until).await,
+            None => follower.unasked().await,
+        };
         match answer.as_deref() {
             Ok(Ok(known)) => Ok(known.clone()),
             // It answers, so it can be searched; what it takes is found out by asking.
@@ -90,7 +95,7 @@ impl Introductions {
         if known.at.saturating_add(seconds(life)) < now && last.saturating_add(again) < now {
             // Two searches at the same moment may both get here, and share one flight.
             indexer.introduced.store(now, Ordering::Relaxed);
-            let follower = self.ask(indexer, Asker::default(), BACKGROUND);
+            let follower = self.ask(indexer, Asker::NOBODY, BACKGROUND).unasked();
             self.lifetime.keep(follower, config.hold_max);
         }
     }
@@ -110,6 +115,20 @@ impl Introductions {
             }))
         })
     }
+}
+
+/// Waits for the answer, also when it comes too late for whoever asked.
+async fn wait_for(
+    mut follower: Follower<UpstreamId, CapsAnswer>,
+    until: Instant,
+) -> Result<Arc<CapsAnswer>, Ended> {
+    tokio::select! {
+        biased;
+        answer = &mut follower => return answer,
+        () = tokio::time::sleep_until(until) => {}
+    }
+    follower.miss(skip(Wait::Gap, Duration::ZERO, None), Got::Nothing);
+    follower.await
 }
 
 /// The job that asks an indexer what it can do. It counts in the windows and does not start the spacing clock.

@@ -68,6 +68,7 @@ impl Model {
             config.answer_bytes.len(),
         );
         let history = History::open(files.state)?;
+        let numbers = outward.engine.clone();
         let model = Self {
             engine: outward.engine,
             config: ArcSwap::from_pointee(config.clone()),
@@ -75,7 +76,9 @@ impl Model {
             outbound: Outbound::new(outward.ground, bounds)?,
             cache,
             links: Links::new(&history.link_key()?),
-            programs: Programs::heard_before(history.heard(PROGRAMS)?),
+            programs: Programs::heard_before(history.heard(PROGRAMS)?, move |name| {
+                numbers.asker(name)
+            }),
             history,
         };
         let numbers = model.numbers(config)?;

@@ -1,11 +1,13 @@
 //! The search front's numbers for its engine.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use weir_engine::dispatch::policy::{ClassPolicy, OnCooldown, Overflow};
-use weir_engine::dispatch::{Class, Moment, Policy, Quota, Windows};
+use weir_engine::dispatch::{Class, MAX_CLASSES, Moment, Policy, Quota, Window, Windows};
 
 use crate::config::indexer::IndexerEntry;
+use crate::config::limit::WindowLimit;
 use crate::config::{self, Config, Workers};
 
 /// A person is waiting.
@@ -38,12 +40,12 @@ pub(crate) fn class(class: config::DefaultClass) -> Class {
 /// The front's policy; `general` has what holds for all fronts.
 pub fn policy(general: Policy, config: &Config) -> Policy {
     let mut policy = general;
-    let (spacing, max_wait) = (&config.spacing, &config.max_wait);
+    let max_wait = &config.max_wait;
     policy.classes = vec![
-        rules(spacing.interactive, max_wait.interactive),
-        rules(spacing.rss, max_wait.rss),
-        rules(spacing.completion, max_wait.completion),
-        rules(spacing.background, max_wait.background),
+        rules(max_wait.interactive),
+        rules(max_wait.rss),
+        rules(max_wait.completion),
+        rules(max_wait.background),
     ];
     policy.set_capacity(config.queue_size.get());
     policy.aging = config.aging;
@@ -70,9 +72,8 @@ pub(crate) fn workers(config: &Config) -> u32 {
     }
 }
 
-fn rules(share: f64, max_wait: Option<Duration>) -> ClassPolicy {
+fn rules(max_wait: Option<Duration>) -> ClassPolicy {
     ClassPolicy {
-        gap_permille: permille(share),
         max_wait,
         // What has a max-wait is ended by it; the others wait for the end of the cooldown.
         on_cooldown: OnCooldown::Hold,
@@ -80,36 +81,54 @@ fn rules(share: f64, max_wait: Option<Duration>) -> ClassPolicy {
     }
 }
 
-fn permille(share: f64) -> u32 {
-    let permille = (share * 1000.0).round();
-    if permille.is_finite() && permille > 0.0 {
-        permille.min(1_000_000.0) as u32
-    } else {
-        0
-    }
+/// So much of an interval.
+fn share(interval: Duration, share: f64) -> Duration {
+    Duration::try_from_secs_f64(interval.as_secs_f64() * share).unwrap_or_default()
+}
+
+/// The time that each class keeps at an indexer: of an interval its share, else what is configured for it.
+fn gaps(config: &Config, indexer: &IndexerEntry) -> [Duration; MAX_CLASSES] {
+    let interval = indexer.min_request_interval.or(config.min_request_interval);
+    let (spacing, shares) = (&config.spacing, &config.interval_shares);
+    let classes = [
+        (spacing.interactive, shares.interactive),
+        (spacing.rss, shares.rss),
+        (spacing.completion, shares.completion),
+        (spacing.background, shares.background),
+    ];
+    classes.map(|(gap, part)| match interval {
+        Some(interval) => share(interval, part),
+        None => gap,
+    })
 }
 
 /// What one indexer allows. `now` places the hour at which its days begin.
 pub(crate) fn quota(config: &Config, indexer: &IndexerEntry, now: Moment) -> Quota {
-    let limit = |limit: Option<std::num::NonZeroU32>| limit.map(std::num::NonZeroU32::get);
-    let day_reset = indexer.reset_hour.map(|hour| reset(hour, now));
+    let windows = |named: &[(Window, Option<NonZeroU32>)], limits: &[WindowLimit]| {
+        let named = named.iter();
+        let named = named.filter_map(|&(window, limit)| Some((window, limit?.get())));
+        let limits = limits.iter();
+        let limits = limits.map(|limit| (limit.window, limit.calls.get()));
+        let windows: Windows = named.chain(limits).collect();
+        match indexer.reset_hour {
+            Some(hour) => windows.resetting(reset(hour, now)),
+            None => windows,
+        }
+    };
+    let query = [
+        (Window::MINUTE, indexer.per_minute),
+        (Window::HOUR, indexer.per_hour),
+        (Window::DAY, indexer.per_day),
+    ];
+    let grab = [
+        (Window::HOUR, indexer.grabs_per_hour),
+        (Window::DAY, indexer.grabs_per_day),
+    ];
     Quota {
-        spacing: indexer
-            .min_request_interval
-            .unwrap_or(config.min_request_interval),
+        gaps: gaps(config, indexer),
         in_flight: config.indexer_calls.get(),
-        query: Windows {
-            minute: limit(indexer.per_minute),
-            hour: limit(indexer.per_hour),
-            day: limit(indexer.per_day),
-            day_reset,
-        },
-        grab: Windows {
-            minute: None,
-            hour: limit(indexer.grabs_per_hour),
-            day: limit(indexer.grabs_per_day),
-            day_reset,
-        },
+        query: windows(&query, &indexer.limits),
+        grab: windows(&grab, &indexer.grab_limits),
     }
 }
 
@@ -136,10 +155,32 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_thousandths() {
-        assert_eq!(permille(0.1), 100);
-        assert_eq!(permille(1.0), 1000);
-        assert_eq!(permille(f64::NAN), 0);
-        assert_eq!(permille(-1.0), 0);
+    fn classes_keep_their_own_times_unless_an_interval_is_set() {
+        let url = weir_config::SecretUrl::parse("http://indexer.example/api").expect("a URL");
+        let seconds = |interval: Option<u64>, own: Option<u64>| {
+            let config = Config {
+                min_request_interval: interval.map(Duration::from_secs),
+                ..Config::default()
+            };
+            let indexer = IndexerEntry {
+                min_request_interval: own.map(Duration::from_secs),
+                ..IndexerEntry::new("one", url.clone())
+            };
+            let quota = quota(&config, &indexer, Moment(0));
+            quota.gaps.map(|gap| gap.as_secs_f64())
+        };
+        assert_eq!(seconds(None, None), [1.0, 2.0, 2.0, 25.0]);
+        assert_eq!(seconds(Some(60), None), [6.0, 30.0, 42.0, 60.0]);
+        assert_eq!(seconds(Some(60), Some(10)), [1.0, 5.0, 7.0, 10.0]);
+        assert_eq!(seconds(None, Some(2)), [0.2, 1.0, 1.4, 2.0]);
+        assert_eq!(seconds(None, Some(0)), [0.0; 4]);
+    }
+
+    #[test]
+    fn an_odd_share_is_none() {
+        let of_a_minute = |part| share(Duration::from_secs(60), part);
+        assert_eq!(of_a_minute(0.1), Duration::from_secs(6));
+        assert_eq!(of_a_minute(f64::NAN), Duration::ZERO);
+        assert_eq!(of_a_minute(-1.0), Duration::ZERO);
     }
 }

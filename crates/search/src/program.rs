@@ -16,7 +16,6 @@ use crate::policy::{self, BACKGROUND, COMPLETION, INTERACTIVE, RSS};
 pub(crate) const PROGRAMS: usize = 200;
 /// Characters of a name, which stands in tables and in every row of the history.
 const NAME: usize = 40;
-const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// One that asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,27 +25,33 @@ pub(crate) struct Program {
 }
 
 /// All that have asked.
-#[derive(Default)]
-pub(crate) struct Programs(Mutex<HeardPrograms>);
+pub(crate) struct Programs {
+    heard: Mutex<HeardPrograms>,
+    /// Gives a name its number.
+    number: Box<dyn Fn(&str) -> Asker + Send + Sync>,
+}
 
 #[derive(Default)]
 struct HeardPrograms {
     by_name: HashMap<Arc<str>, HeardProgram>,
-    /// The last number that was given; 0 is nobody's.
-    last: u32,
 }
 
 struct HeardProgram {
     asker: Asker,
     heard: Moment,
-    /// First asks in the hour that began then.
-    first_asks: (Moment, u32),
 }
 
 impl Programs {
-    /// Those that an earlier run has heard, with the seconds since 1970 at which it last did.
-    pub(crate) fn heard_before(heard: Vec<(String, i64)>) -> Self {
-        let programs = Self::default();
+    /// Those that an earlier run has heard, with the seconds since 1970 at which it last did. `number` gives a name the
+    /// number that decisions know it by.
+    pub(crate) fn heard_before(
+        heard: Vec<(String, i64)>,
+        number: impl Fn(&str) -> Asker + Send + Sync + 'static,
+    ) -> Self {
+        let programs = Self {
+            heard: Mutex::default(),
+            number: Box::new(number),
+        };
         for (name, at) in heard {
             let at = Duration::from_secs(u64::try_from(at).unwrap_or(0));
             programs.heard(&name, Moment(0) + at);
@@ -57,10 +62,10 @@ impl Programs {
     /// The program with this name, which is heard now. Only for who has shown a key or a session: whoever is let in
     /// without has names without end.
     pub(crate) fn heard(&self, name: &str, now: Moment) -> Program {
-        let mut known = self.0.lock();
+        let mut known = self.heard.lock();
         if !known.by_name.contains_key(name) {
             known.make_room();
-            known.enter(name, now);
+            known.enter(name, (self.number)(name), now);
         }
         let entry = known.by_name.get_mut(name).expect("it was put there");
         entry.heard = entry.heard.max(now);
@@ -72,7 +77,7 @@ impl Programs {
 
     /// The program with this name, which may be anybody's: nothing is remembered of it.
     pub(crate) fn stranger(&self, name: &str) -> Program {
-        let known = self.0.lock();
+        let known = self.heard.lock();
         let asker = known.by_name.get(name).map(|entry| entry.asker);
         Program {
             name: name.into(),
@@ -88,17 +93,9 @@ impl Programs {
         }
     }
 
-    /// Who stands behind a number.
-    pub(crate) fn name(&self, asker: Asker) -> Option<String> {
-        let known = self.0.lock();
-        let mut all = known.by_name.iter();
-        let found = all.find(|(_, entry)| entry.asker == asker);
-        found.map(|(name, _)| name.to_string())
-    }
-
     /// Who was heard when, latest first.
     pub(crate) fn all(&self) -> Vec<(Arc<str>, Moment)> {
-        let known = self.0.lock();
+        let known = self.heard.lock();
         let mut all: Vec<_> = known
             .by_name
             .iter()
@@ -106,20 +103,6 @@ impl Programs {
             .collect();
         all.sort_by_key(|(_, heard)| std::cmp::Reverse(*heard));
         all
-    }
-
-    /// Whether this program may ask once more as if a person waited, because nothing is known yet.
-    pub(crate) fn first_ask(&self, program: &Program, per_hour: u32, now: Moment) -> bool {
-        let mut known = self.0.lock();
-        let Some(entry) = known.by_name.get_mut(&program.name) else {
-            return false;
-        };
-        if entry.first_asks.0 + HOUR <= now {
-            entry.first_asks = (now, 0);
-        }
-        let may = entry.first_asks.1 < per_hour;
-        entry.first_asks.1 += u32::from(may);
-        may
     }
 }
 
@@ -134,14 +117,8 @@ impl HeardPrograms {
         }
     }
 
-    fn enter(&mut self, name: &str, now: Moment) {
-        // Numbers of those that were forgotten are not given again.
-        self.last = self.last.checked_add(1).unwrap_or(1);
-        let entry = HeardProgram {
-            asker: Asker(self.last),
-            heard: now,
-            first_asks: (now, 0),
-        };
+    fn enter(&mut self, name: &str, asker: Asker, now: Moment) {
+        let entry = HeardProgram { asker, heard: now };
         self.by_name.insert(name.into(), entry);
     }
 }
@@ -208,6 +185,11 @@ pub(crate) fn class(
 mod tests {
     use super::*;
 
+    fn programs() -> Programs {
+        let number = |name: &str| Asker(u32::try_from(name.len()).expect("it is short"));
+        Programs::heard_before(Vec::new(), number)
+    }
+
     #[test]
     fn programs_go_by_their_product() {
         for (agent, expected) in [
@@ -226,38 +208,26 @@ mod tests {
 
     #[test]
     fn of_too_many_programs_the_one_heard_longest_ago_is_forgotten() {
-        let programs = Programs::default();
+        let programs = programs();
         let name = |number: usize| format!("program{number}");
         for number in 0..PROGRAMS {
             programs.heard(&name(number), Moment(number as u64));
         }
         let first = programs.heard(&name(0), Moment(1000));
-        let second = programs.stranger(&name(1));
         let more = programs.heard("one more", Moment(1001));
+        let second = programs.stranger(&name(1));
         assert_eq!(programs.all().len(), PROGRAMS);
-        assert_eq!(programs.name(first.asker), Some(name(0)));
-        assert_eq!(programs.name(second.asker), None, "it is forgotten");
-        assert_eq!(programs.name(more.asker).as_deref(), Some("one more"));
-        assert_eq!(programs.name(Asker(0)), None);
+        assert_eq!(first.asker, Asker(8));
+        assert_eq!(second.asker, Asker::NOBODY, "it is forgotten");
+        assert_eq!(&*more.name, "one more");
     }
 
     #[test]
     fn strangers_leave_no_trace() {
-        let programs = Programs::default();
+        let programs = programs();
         let sonarr = programs.heard("Sonarr", Moment(1));
         assert_eq!(programs.stranger("Sonarr"), sonarr);
         assert_eq!(programs.stranger("another").asker, Asker::default());
         assert_eq!(programs.all(), [("Sonarr".into(), Moment(1))]);
-    }
-
-    #[test]
-    fn first_asks_are_so_many_an_hour() {
-        let programs = Programs::default();
-        let start = Moment(1);
-        let program = programs.heard("Sonarr", start);
-        let may = |now| programs.first_ask(&program, 2, now);
-        assert!(may(start) && may(start));
-        assert!(!may(start + Duration::from_secs(3599)));
-        assert!(may(start + HOUR));
     }
 }

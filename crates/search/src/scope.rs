@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weir_search_proto::error::code;
 use weir_search_proto::{ErrorDocument, Protocol};
 
+use crate::form::no_such_indexer;
 use crate::indexer::Indexer;
 use crate::model::Model;
 
@@ -80,15 +81,7 @@ impl Scope {
     ) -> Result<Self, ErrorDocument> {
         let refused = |text| Err(ErrorDocument::new(code::INCORRECT_PARAMETER, text));
         let Some(indexer) = model.indexers.named(name) else {
-            let all = model.indexers.all();
-            let names: Vec<&str> = all.iter().map(|indexer| indexer.name()).collect();
-            return refused(match names.is_empty() {
-                true => format!("There is no indexer {name:?}: none is configured."),
-                false => format!(
-                    "There is no indexer {name:?}. There are: {}.",
-                    names.join(", ")
-                ),
-            });
+            return refused(no_such_indexer(name, &model.indexers.all()));
         };
         if indexer.protocol() != protocol {
             let path = path(indexer.protocol());

@@ -3,7 +3,7 @@
 mod part;
 mod question;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -56,8 +56,6 @@ pub(crate) struct Search {
     costs: watch::Receiver<Vec<Cost>>,
     /// Nobody wants it any more.
     pub(crate) stop: CancellationToken,
-    /// Whether it goes in as interactive where nothing is known; decided once.
-    pub(crate) rises: OnceLock<bool>,
 }
 
 /// Figures of a search.
@@ -99,7 +97,6 @@ impl Search {
             changes: watch::Sender::new(0),
             costs,
             stop: CancellationToken::new(),
-            rises: OnceLock::new(),
         };
         (search, bills)
     }

@@ -11,9 +11,11 @@ mod deadline;
 mod files;
 mod history;
 mod pages;
+mod programs;
 mod reload;
 mod scheduler;
 mod strangers;
+mod told;
 mod web;
 mod world;
 
@@ -53,9 +55,20 @@ async fn crowd(network: &Network, count: u8) -> Vec<Indexer> {
     indexers
 }
 
-/// A configuration with them as `a`, `b`, `c`.
+/// What they are called.
+const NAMES: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+
+/// A configuration with them as `a`, `b`, `c`, all else at its default.
+fn plain(indexers: &[Indexer]) -> Config {
+    config(NAMES.into_iter().zip(indexers))
+}
+
+/// The same with a minute between calls, of which each class keeps its share: 6, 30, 42 and 60 s.
 fn named(indexers: &[Indexer]) -> Config {
-    config(["a", "b", "c", "d", "e", "f"].into_iter().zip(indexers))
+    Config {
+        min_request_interval: Some(MINUTE),
+        ..plain(indexers)
+    }
 }
 
 impl World {

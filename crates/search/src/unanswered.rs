@@ -72,7 +72,6 @@ pub(crate) fn skip(reason: Wait, wait: Duration, limit: Option<Duration>) -> Ski
 
 /// How far an indexer is whose turn comes too late.
 pub(crate) fn skipped(engine: &Engine, indexer: &Indexer, skip: &Skip, class: Class) -> PartState {
-    // A moment later than the decision itself; at worst the words are those of a newer error.
     let view = engine.upstream(indexer.upstream);
     let why = match skip.reason {
         Wait::Off => {
@@ -85,8 +84,8 @@ pub(crate) fn skipped(engine: &Engine, indexer: &Indexer, skip: &Skip, class: Cl
                 None => "switched off by an operator".to_owned(),
             }
         }
-        Wait::Cooldown => match view.and_then(|view| view.last_error) {
-            Some((_, error)) => format!("it is cooling down: {error}"),
+        Wait::Cooldown => match view.and_then(|view| view.trouble) {
+            Some(trouble) => format!("it is cooling down: {}", trouble.reason),
             None => "it is cooling down".to_owned(),
         },
         Wait::Window => "its quota is used up".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_engine::dispatch::{Asker, UpstreamId};
+use weir_engine::dispatch::UpstreamId;
 use weir_engine::{Call, Engine, Listed};
 use weir_web::Upstreams;
 
@@ -106,10 +106,6 @@ impl Upstreams for IndexerViews {
         }
         facts.push(("What it can do".to_owned(), abilities(&indexer)));
         facts
-    }
-
-    fn asker(&self, asker: Asker) -> Option<String> {
-        self.0.programs.name(asker)
     }
 }
 

@@ -23,16 +23,7 @@ pub(crate) fn counted(number: usize, one: &str, more: &str) -> String {
 
 /// How old something is: `12 min`, `2 h`, `6 d`, `3 years`.
 pub(crate) fn age(seconds: i64) -> String {
-    const MINUTE: i64 = 60;
-    const HOUR: i64 = 60 * MINUTE;
-    const DAY: i64 = 24 * HOUR;
-    match seconds.max(0) {
-        s if s < 90 => format!("{s} s"),
-        s if s < 90 * MINUTE => format!("{} min", s / MINUTE),
-        s if s < 24 * HOUR => format!("{} h", s / HOUR),
-        s if s < 730 * DAY => format!("{} d", grouped(usize::try_from(s / DAY).unwrap_or(0))),
-        s => format!("{} years", s / (365 * DAY)),
-    }
+    words::age(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
 }
 
 /// How long something took, never zero: `58 ms`, `0.8 s`, `12 s`.

@@ -8,7 +8,7 @@
 //!
 //! - [`State::save`] has accepted the changes when it returns and never waits for a disk. The changes of one call are
 //!   committed together or not at all, and never before those of earlier calls.
-//! - A start is one inserted row. While the disk cannot keep up, several changes to a row become one, and
+//! - A start is one inserted row for each window that it counts in. While the disk cannot keep up, several changes to a row become one, and
 //!   beyond a few thousand waiting starts further ones are added up in one later start of the same upstream: a
 //!   reservation is never lost and never ends early. Only agenda changes can be refused, with [`Error::Full`].
 //! - If nothing else waits, a commit follows at once; under load, everything that gathered during one commit goes into
@@ -28,9 +28,9 @@ mod write;
 
 pub use self::{
     memory::MemoryState,
-    row::{AgendaRow, Change, Kept, KeptUpstream, Limit, Off, Rest, Start, UpstreamRow},
+    row::{AgendaRow, Change, Kept, KeptUpstream, Limit, Off, Past, Rest, Start, UpstreamRow},
     sqlite::{MIGRATIONS, SqliteState},
-    value::{Budget, Cause, Ledger, Payload, Wall, Window, Windows},
+    value::{Budget, Cause, Ledger, Payload, Wall, Window},
 };
 use crate::Error;
 

@@ -27,7 +27,7 @@ use weir_store::{
     sqlite::File,
     state::{
         AgendaRow, Budget, Change, Ledger, Payload, SqliteState, Start, State, UpstreamRow, Wall,
-        Windows,
+        Window,
     },
 };
 
@@ -58,7 +58,7 @@ fn change(n: u64) -> Vec<Change> {
     let upstream = name(n);
     let start = Start {
         ledger: Ledger::Query,
-        windows: Windows::ALL,
+        window: Window(24 * 60 * 60),
         at: Wall(NOW + n.cast_signed()),
         times: 1,
     };

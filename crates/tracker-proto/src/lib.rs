@@ -12,6 +12,7 @@ pub mod compact;
 mod error;
 mod hash;
 pub mod http;
+mod program;
 mod text;
 pub mod udp;
 

@@ -63,8 +63,8 @@ impl Listeners {
         let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
         let (clock, tallies) = (TrackerClock::on(timeline), Tallies::default());
         let forwarding = match others {
-            Others::None => Forwarding::to_nobody(timeline),
-            Others::Busy | Others::Asked => full(timeline),
+            Others::None => Forwarding::to_nobody(),
+            Others::Busy | Others::Asked => full(),
         };
         if others == Others::Busy {
             forwarding.set_forwarders(FORWARDERS);
@@ -166,7 +166,7 @@ impl Listeners {
 }
 
 /// The way to other trackers, with a full queue and no tokens.
-fn full(timeline: Timeline) -> Arc<Forwarding> {
+fn full() -> Arc<Forwarding> {
     let rate = Rate {
         per_second: 1,
         burst: 0,
@@ -179,7 +179,7 @@ fn full(timeline: Timeline) -> Arc<Forwarding> {
         peers_of_one: 100,
     };
     let ledger = Ledger::new(limits, [1; 16]);
-    let (forwarding, _) = Forwarding::new(gate, timeline, ledger, &Config::default());
+    let (forwarding, _) = Forwarding::new(gate, ledger, &Config::default());
     forwarding
 }
 

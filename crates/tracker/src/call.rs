@@ -7,14 +7,14 @@ mod keys;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use weir_engine::dispatch::{Class, Job};
-use weir_engine::{Call, Ended, Outcome, Permit};
+use weir_engine::dispatch::{Asker, Class, Job};
+use weir_engine::{About, Call, Ended, Outcome, Permit, Reason};
 use weir_net::BoxFuture;
 use weir_tracker_proto::{Announce, Event};
 
 use crate::clock::minute;
 use crate::exchange::Exchange;
-use crate::judge;
+use crate::judge::{self, Judged};
 use crate::ledger::sheet::{News, Slot};
 use crate::outbound::{NoUsableAnswer, Outbound, Said};
 use crate::swarm::PeerEndpoint;
@@ -33,6 +33,8 @@ pub(crate) struct Announcing {
     tracker_id: Option<Box<[u8]>>,
     /// The tracker hears of this peer for the first time, and has not answered yet.
     news: AtomicBool,
+    /// An attempt was made.
+    made: AtomicBool,
 }
 
 impl Announcing {
@@ -57,15 +59,21 @@ impl Announcing {
                 _ => None,
             },
             news: AtomicBool::new(false),
+            made: AtomicBool::new(false),
         };
-        let begun = match announce.event {
-            Event::Stopped => {
-                exchange.farewells.begin();
-                true
-            }
-            _ => exchange.ledger().begin(call.hash(), call.regular()),
-        };
-        begun.then_some(call)
+        if announce.event == Event::Stopped {
+            exchange.farewells.begin();
+            return Some(call);
+        }
+        if !exchange.ledger().begin(call.hash(), call.regular()) {
+            return None;
+        }
+        if announce.event == Event::Completed {
+            // Should the peer stop before this is its turn, the tracker hears of that too, after it.
+            let (_, first) = exchange.ledger().tell(forwarder.slot, at, announce);
+            call.news.store(first, Ordering::Relaxed);
+        }
+        Some(call)
     }
 
     fn hash(&self) -> &[u8; 20] {
@@ -95,20 +103,34 @@ impl Announcing {
                 false => keys.hash(hash),
             }),
             order: Some(keys.peer(hash, &self.at)),
+            asker: self.asker(),
             ..Job::new(self.forwarder.upstream, class)
         }
+    }
+
+    /// The peer's program.
+    fn asker(&self) -> Asker {
+        let exchange = &*self.exchange;
+        exchange
+            .programs
+            .asker(&self.announce.peer_id, |name| exchange.engine.asker(name))
     }
 
     async fn call(&self, permit: Permit) -> Outcome {
         let (exchange, slot) = (&*self.exchange, self.forwarder.slot);
         let hash = self.hash();
         let stops = self.announce.event == Event::Stopped;
-        let is_here = exchange.swarms.has_peer(hash, &self.at);
-        if is_event(self.announce.event) && is_here == stops {
+        if stops && exchange.swarms.has_peer(hash, &self.at) {
             return Outcome::Moot; // it waited so long that it is no longer true
         }
+        self.made.store(true, Ordering::Relaxed);
         let (tracker_id, first) = match stops {
-            true => (self.tracker_id.clone(), false),
+            true => {
+                // A `completed` of the same peer may have told it once more meanwhile.
+                exchange.ledger().untell_one(hash, &self.at, slot);
+                (self.tracker_id.clone(), false)
+            }
+            // A `completed` goes out although its peer has left: trackers count downloads by it.
             false => exchange.ledger().tell(slot, self.at, &self.announce),
         };
         let news = self.news.fetch_or(first, Ordering::Relaxed) || first;
@@ -167,7 +189,12 @@ impl Announcing {
     ) -> Outcome {
         let (exchange, hash) = (&*self.exchange, self.hash());
         let judge = exchange.judge();
-        let judged = judge.judge(said, permit);
+        let mut judged = judge.judge(said, permit);
+        // A tracker that was taken away meanwhile says nothing any more, and its slot may be another's.
+        let current = exchange.roster.find(self.forwarder.upstream);
+        if let Some(current) = &current {
+            self.hear_never(said, &mut judged, current.slot);
+        }
         if let Some(words) = judged.words {
             permit.explain(words);
         }
@@ -178,14 +205,13 @@ impl Announcing {
                 outcome => outcome,
             };
         }
-        // A tracker that was taken away meanwhile says nothing any more, and its slot may be another's.
-        let Some(current) = exchange.roster.find(self.forwarder.upstream) else {
+        let Some(current) = current else {
             return judged.outcome;
         };
         let (ledger, slot) = (exchange.ledger(), current.slot);
         if let Ok(Said::Given(given)) = said {
             let interval = judge.interval(given);
-            current.note_interval(interval);
+            current.note_interval(&exchange.engine, interval);
             let expires = minute(exchange.seconds_in(judge.peers_live(interval)));
             let news = News {
                 due: exchange.seconds_in(interval),
@@ -200,6 +226,23 @@ impl Announcing {
         }
         judged.outcome
     }
+
+    /// A tracker that never wants to be asked about one torrent is well. One that says so about several, with no other
+    /// answer between, does not want us.
+    fn hear_never(&self, said: &Result<Said, NoUsableAnswer>, judged: &mut Judged, slot: Slot) {
+        let (ledger, judge) = (self.exchange.ledger(), self.exchange.judge());
+        if !judged.never {
+            if matches!(said, Ok(_) | Err(NoUsableAnswer::No(_))) {
+                ledger.answered(slot);
+            }
+            return;
+        }
+        let due = self.exchange.seconds_in(judge.never());
+        if ledger.never(self.hash(), slot, due, judge.never_hashes) {
+            let reason = Reason::Never;
+            judged.outcome = Outcome::Rejected { reason };
+        }
+    }
 }
 
 impl Call for Announcing {
@@ -211,12 +254,26 @@ impl Call for Announcing {
         Some(kept::write(&self.announce, &self.at))
     }
 
+    fn about(&self) -> About {
+        About::Hash(*self.hash())
+    }
+
     fn ended(&self, _: Ended) {
         if self.announce.event == Event::Stopped {
             return self.exchange.farewells.end();
         }
         let hash = self.hash();
+        let was_told = self.made.load(Ordering::Relaxed) || !self.news.load(Ordering::Relaxed);
+        if self.announce.event == Event::Completed && !was_told {
+            let slot = self.forwarder.slot;
+            self.exchange.ledger().untell_one(hash, &self.at, slot);
+        }
         self.exchange.ledger().end(hash, self.regular());
+        if self.announce.event == Event::Completed && !self.exchange.swarms.holds(hash) {
+            // Its answer came when nobody was here any more who could use it.
+            let now = self.exchange.clock.now().seconds;
+            self.exchange.ledger().forget(hash, now);
+        }
         self.exchange.mirror(hash);
     }
 }

@@ -1,33 +1,129 @@
 //! The tracker's card on the overview.
 
-use weir_engine::words::counted;
-use weir_web::{Card, CardState, CardView, Figure};
+use std::time::Duration;
 
+use weir_engine::words::counted;
+use weir_web::{Card, CardOverload, CardState, CardView, Figure, Upstreams};
+
+use crate::forwarding::overload::{Lately, Overload};
 use crate::look::Look;
-use crate::tally::TallyKind;
+
+/// What to write to have listeners.
+const LINES: &str = "tracker:\n  http_listen: \"[::]:6969\"\n  udp_listen: \"[::]:6969\"";
 
 impl Card for Look {
     fn view(&self) -> CardView {
         if self.listening().is_empty() {
             return CardView {
                 state: CardState::Off,
-                sentence: "Both listeners are off. Set tracker.http_listen or tracker.udp_listen and start again.".into(),
+                sentence: "Both listeners are off. Set one of them and restart Weir.".into(),
                 figures: Vec::new(),
-                lines: None,
+                lines: Some(LINES.into()),
             };
         }
         let totals = self.totals();
-        let announces = self.count(TallyKind::UdpAnnounce) + self.count(TallyKind::HttpAnnounce);
+        let counters = self.forwarders().engine().status().counters;
+        let mut figures = vec![
+            Figure::count("Swarms", totals.swarms.into()),
+            Figure::count("Peers", totals.peers().into()),
+            Figure::count("Requests", counters.asked),
+            Figure::count("From memory", counters.from_memory),
+            Figure::count("Calls made", counters.sent),
+        ];
+        // They add up; what is usually nothing is shown when it is something.
+        for (label, count) in [
+            ("Skipped", counters.skipped),
+            ("Dropped", counters.dropped),
+            ("Refused", counters.refused),
+            ("Already queued", counters.duplicates),
+            ("Cancelled", counters.cancelled + counters.shut_down),
+            ("Waiting", counters.waiting()),
+        ] {
+            if count > 0 {
+                figures.push(Figure::count(label, count));
+            }
+        }
+        let (state, overloaded) = match self.overload() {
+            None => (CardState::Answering, String::new()),
+            Some(CardOverload { clause, .. }) => {
+                (CardState::Overloaded, format!("Overloaded: {clause}. "))
+            }
+        };
         CardView {
-            state: CardState::Answering,
-            sentence: self.sentence(),
-            figures: vec![
-                Figure::count("Swarms", totals.swarms.into()),
-                Figure::count("Peers", totals.peers().into()),
-                Figure::count("Announces", announces),
-            ],
+            state,
+            sentence: overloaded + &self.sentence(),
+            figures,
             lines: None,
         }
+    }
+
+    fn overload(&self) -> Option<CardOverload> {
+        overload(&self.lately())
+    }
+}
+
+/// What the tracker does not do at the moment, in words; `None` if it copes.
+fn overload(lately: &[Lately]) -> Option<CardOverload> {
+    let since = lately.iter().map(|lately| lately.since).max();
+    let since: Duration = since?;
+    let mut counts: Vec<(&'static str, u64)> = Vec::new();
+    for lately in lately {
+        let (name, ..) = words(lately.what);
+        match counts.iter_mut().find(|(same, _)| *same == name) {
+            Some((_, sum)) => *sum += lately.count,
+            None => counts.push((name, lately.count)),
+        }
+    }
+    let clauses: Vec<String> = counts
+        .iter()
+        .filter_map(|(name, count)| {
+            let what = lately.iter().map(|lately| words(lately.what));
+            let (_, one, more, done) = what.into_iter().find(|(same, ..)| same == name)?;
+            Some(format!("{} {done}", counted(*count, one, more)))
+        })
+        .collect();
+    let clause = match &clauses[..] {
+        [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
+        all => all.concat(),
+    };
+    Some(CardOverload {
+        since,
+        clause: format!("{clause} in the last minute"),
+        counts,
+    })
+}
+
+/// What it is called in the API, what it happened to, and what happened.
+fn words(what: Overload) -> (&'static str, &'static str, &'static str, &'static str) {
+    let (first, firsts) = ("first announce", "first announces");
+    match what {
+        Overload::NoToken | Overload::FirstFull => {
+            ("first_announces_refused", first, firsts, "refused")
+        }
+        Overload::NoTokenAnswered | Overload::FirstFullAnswered => {
+            ("first_announces_dropped", first, firsts, "not sent on")
+        }
+        Overload::AgainFull => (
+            "re_announces_dropped",
+            "re-announce",
+            "re-announces",
+            "dropped",
+        ),
+        Overload::LeftOut | Overload::LastPlaces | Overload::Slow => {
+            ("forwarders_left_out", "forwarder", "forwarders", "left out")
+        }
+        Overload::CompletedLost => (
+            "completed_dropped",
+            "completed event",
+            "completed events",
+            "dropped",
+        ),
+        Overload::StoppedLate => (
+            "stopped_delayed",
+            "stopped event",
+            "stopped events",
+            "delayed",
+        ),
     }
 }
 
@@ -72,7 +168,32 @@ fn answers_on(udp: &[u16], http: &[u16]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::answers_on;
+    use super::*;
+
+    #[test]
+    fn overload_is_told_with_its_kinds_and_since_when() {
+        assert_eq!(overload(&[]), None);
+        let lately = |what, seconds, count| Lately {
+            what,
+            since: Duration::from_secs(seconds),
+            count,
+        };
+        let one = overload(&[lately(Overload::LeftOut, 5, 1)]).unwrap();
+        assert_eq!(one.clause, "1 forwarder left out in the last minute");
+        let all = [
+            lately(Overload::NoToken, 70, 1200),
+            lately(Overload::FirstFull, 5, 4),
+            lately(Overload::AgainFull, 200, 2),
+            lately(Overload::LastPlaces, 1, 80),
+        ];
+        let all = overload(&all).unwrap();
+        assert_eq!(
+            all.clause,
+            "1,204 first announces refused, 2 re-announces dropped and 80 forwarders left out in the last minute"
+        );
+        assert_eq!(all.since, Duration::from_secs(200));
+        assert_eq!(all.counts[0], ("first_announces_refused", 1204));
+    }
 
     #[test]
     fn ports_are_named() {

@@ -39,7 +39,7 @@ section! {
         overload_reply: OverloadReply = "failure";
         /// What counts as one client: ip, or endpoint (address and port).
         count_by: CountBy = "ip", at start;
-        /// Swarms with more peers than this are always counted by endpoint.
+        /// Swarms with more peers than this, those from forwarders included, are always counted by endpoint.
         count_by_ip_peers: NonZeroU32 = "64", at start, check up_to_64;
         /// Peers in a reply if the client does not say how many it wants.
         numwant: u32 = "50";
@@ -115,8 +115,10 @@ section! {
         forwarder_interval_max: Duration = "24h", check check::some_time;
         /// A retry that a forwarder asks for is scheduled only if it is due sooner than this.
         forwarder_retry_in_max: Duration = "10m";
-        /// A forwarder that answers "retry in: never" is probed after this time.
+        /// After "retry in: never" the forwarder is not asked about that info hash for this long; one that was disabled for it is probed after this time.
         forwarder_never_probe: Duration = "24h", at start, check check::some_time;
+        /// Info hashes about which a forwarder has to answer "retry in: never", with no other answer between, to be disabled.
+        forwarder_never_hashes: NonZeroU32 = "3", check up_to_1000;
         /// Maximum peers from forwarders kept per info hash.
         forwarder_peers: NonZeroU32 = "1000", at start;
         /// Maximum peers from forwarders kept for all info hashes together.
@@ -129,7 +131,7 @@ section! {
         allow_private_upstreams: bool = "true", at start;
         /// A job that has waited this long goes next, whatever its class.
         aging: Duration = "10s", at start, check check::some_time;
-        /// Dropped announces are logged at most once in this time.
+        /// Announces that are refused or dropped, and forwarders that are left out, are logged at most once in this time for each kind.
         drop_log_every: Duration = "1s", check check::some_time;
     }
     lists |fields| {
@@ -199,6 +201,10 @@ fn kept_in_minutes(age: &Duration) -> Result<(), &'static str> {
 
 fn up_to_64(peers: &NonZeroU32) -> Result<(), &'static str> {
     check::that(peers.get() <= 64, "at most 64")
+}
+
+fn up_to_1000(hashes: &NonZeroU32) -> Result<(), &'static str> {
+    check::that(hashes.get() <= 1000, "at most 1000")
 }
 
 fn room_for_a_request(size: &Size) -> Result<(), &'static str> {

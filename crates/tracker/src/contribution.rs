@@ -4,7 +4,7 @@ use axum::Router;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use weir_web::{Access, Contribution, Icon, NavEntry, NavGroup, Requests};
+use weir_web::{Access, ConnectPanel, Contribution, Icon, NavEntry, NavGroup, Requests};
 
 use crate::catalogue::Catalogue;
 use crate::error::Error;
@@ -36,6 +36,13 @@ impl Front {
         let look = Look::new(self.answering.clone(), listening, catalogue, forwarders);
         metrics::count_requests(&look, requests);
         let shown = std::sync::Arc::new(look.clone());
+        let listening = self.listening().to_vec();
+        let connect = ConnectPanel {
+            title: "BitTorrent clients",
+            anchor: "tracker",
+            text: "To announce to this tracker, add these addresses to a torrent’s list of trackers.",
+            addresses: Box::new(move |origin| pages::announce_addresses(&listening, origin)),
+        };
         let mut contribution = Contribution::new("tracker", "Tracker", Icon::Tracker);
         if let Some(guests) = guests {
             contribution = contribution.guests(guests, elsewhere());
@@ -43,6 +50,7 @@ impl Front {
         Ok(contribution
             .upstreams(self.forwarders.clone())
             .card(shown.clone())
+            .connect(connect)
             .stats(shown)
             .router(pages::router(look.clone()))
             .router_for(Access::Api, pages::api(look.clone()))

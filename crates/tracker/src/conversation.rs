@@ -92,7 +92,7 @@ fn http(by_proxy: bool) -> Http {
     let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
     let tracker = Tracker::new(
         Arc::new(Swarms::new(rules(&config), [1; 16])),
-        Forwarding::to_nobody(timeline),
+        Forwarding::to_nobody(),
         ClientTerms::new(&config, trust(by_proxy), Lists::default()),
     );
     let limits = ConnectionLimits {

@@ -21,6 +21,7 @@ use crate::judge::Judge;
 use crate::ledger::Ledger;
 use crate::outbound::Outbound;
 use crate::policy;
+use crate::programs::Programs;
 use crate::swarm::Swarms;
 use crate::upstreams::Forwarder;
 
@@ -38,6 +39,7 @@ pub(crate) struct Exchange {
     pub(crate) clock: TrackerClock,
     judge: ArcSwap<Judge>,
     pub(crate) farewells: Farewells,
+    pub(crate) programs: Programs,
     externals: Externals,
 }
 
@@ -78,6 +80,7 @@ impl Exchange {
             clock,
             judge: ArcSwap::from_pointee(Judge::new(config)),
             farewells: Farewells::default(),
+            programs: Programs::default(),
             externals: Externals::default(),
         })
     }
@@ -85,9 +88,13 @@ impl Exchange {
     /// Takes over a list of forwarders: those that stay keep their state. Says whether others are there now, so that all
     /// swarms are to be mirrored.
     pub(crate) fn set(&self, config: &Config) -> bool {
-        self.judge.store(Arc::new(Judge::new(config)));
+        let judge = self.judge().reloaded(config);
+        self.judge.store(Arc::new(judge));
         let allowances = self.forwarding.allowances();
         allowances.set_per_minute(config.forward_events_per_minute);
+        let log_every = config.drop_log_every.as_secs().max(1);
+        let log_every = u32::try_from(log_every).unwrap_or(u32::MAX);
+        self.forwarding.overloads().set_log_every(log_every);
         let before = self.roster.all();
         let in_use = |name: &str| {
             let mut configured = config.forwarders.iter();

@@ -134,8 +134,9 @@ fn reschedule(exchange: &Arc<Exchange>, kept: &RestoredJob) {
         return;
     };
     let hash = &announce.info_hash.0;
-    // Retries are for those who are still here.
-    if announce.event != Event::Stopped && !exchange.swarms.has_peer(hash, &at) {
+    // Retries are for those who are still here; what happened is told nevertheless.
+    let happened = matches!(announce.event, Event::Stopped | Event::Completed);
+    if !happened && !exchange.swarms.has_peer(hash, &at) {
         return;
     }
     if let Some(call) = Announcing::begin(exchange, &forwarder, &announce, at) {

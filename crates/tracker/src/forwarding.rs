@@ -3,30 +3,35 @@
 
 pub(crate) mod allowance;
 mod held;
+pub(crate) mod overload;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use weir_engine::Gate;
 use weir_engine::dispatch::Moment;
-use weir_engine::{Gate, Timeline};
 use weir_tracker_proto::Announce;
 use weir_web::Household;
 
 use self::allowance::{Allowances, HeldBack};
 use self::held::HeldReplies;
+use self::overload::{Limits, Overload, Overloads};
 use crate::config::{Config, OverloadReply};
 use crate::ledger::Ledger;
+use crate::reply::Went;
 use crate::swarm::PeerEndpoint;
 
 pub(crate) use self::held::HeldReply;
+
+/// The agenda of an engine holds so many times what its queue does.
+const AGENDA: usize = 10;
 
 /// The way from the listeners to the forwarders. Nothing here waits: a full ring or queue says so at once.
 #[derive(Debug)]
 pub(crate) struct Forwarding {
     gate: Arc<Gate>,
-    timeline: Timeline,
     ring: mpsc::Sender<SentAnnounce>,
     /// A ring of their own: no crowd of announces keeps them out.
     events: mpsc::Sender<SentAnnounce>,
@@ -36,8 +41,7 @@ pub(crate) struct Forwarding {
     /// Events that each address may still have sent on.
     allowances: Allowances,
     held: HeldReplies,
-    /// The second in which a dropped announce was last logged.
-    logged: AtomicU32,
+    overloads: Overloads,
 }
 
 /// Where the forwarders take announces out.
@@ -63,11 +67,24 @@ pub(crate) struct SentAnnounce {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ForwardKind {
     /// Tell those that are due, as many as there are places in the queue.
-    Regular { places: u32 },
+    Regular(Share),
     /// Tell all.
     Completed,
     /// Tell all who know the peer; it may have been the last one.
     Stopped { last: bool },
+}
+
+/// How many of the forwarders an announce may go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// Places in the queue that it has.
+    pub(crate) places: u16,
+    /// How many it would have had if there had been as many places.
+    pub(crate) asked: u16,
+    /// The same if the queue had not been filling.
+    pub(crate) wanted: u16,
+    /// Percent of the queue that were taken.
+    pub(crate) fill: u8,
 }
 
 /// When the queue is too full for what, and what clients are told meanwhile.
@@ -92,14 +109,12 @@ pub(crate) struct ForwardRules {
     pub(crate) first_window: u16,
     /// How long the reply to a peer's first announce may be held.
     pub(crate) first_wait: Duration,
-    /// Seconds between two lines about dropped announces.
-    pub(crate) log_every: u32,
 }
 
 /// Places in the queue that an announce has taken; they are for [`Forwarding::send`].
 #[must_use = "places that nobody gives back are lost"]
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct QueuePlaces(u32);
+pub(crate) struct QueuePlaces(Share);
 
 /// Why an announce does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,32 +141,33 @@ impl ForwardRules {
             first_interval: seconds(config.first_interval),
             first_window: u16::try_from(config.first_window.as_secs() / 60).unwrap_or(u16::MAX),
             first_wait: config.first_wait,
-            log_every: seconds(config.drop_log_every).max(1),
         }
     }
 }
 
 impl Forwarding {
-    pub(crate) fn new(
-        gate: Arc<Gate>,
-        timeline: Timeline,
-        ledger: Ledger,
-        config: &Config,
-    ) -> (Arc<Self>, Rings) {
+    pub(crate) fn new(gate: Arc<Gate>, ledger: Ledger, config: &Config) -> (Arc<Self>, Rings) {
         // As long as the queue behind them, so that who has a place there also has one here.
         let capacity = (gate.capacity() as usize).max(1);
         let (ring, regular) = mpsc::channel(capacity);
-        let (events, happened) = mpsc::channel(capacity);
+        // As many as queue and agenda hold together: who finds no place in one is put on the other, and these have none yet.
+        // Room is taken as it is needed.
+        let most_events = capacity.saturating_mul(1 + AGENDA);
+        let (events, happened) = mpsc::channel(most_events);
+        let limits = Limits {
+            tokens: config.rate_limit_initial_per_sec.get(),
+            queue: gate.capacity(),
+            events: u32::try_from(most_events).unwrap_or(u32::MAX),
+        };
         let forwarding = Self {
             gate,
-            timeline,
             ring,
             events,
             forwarders: AtomicU32::new(0),
             ledger,
             allowances: Allowances::new(config.forward_events_per_minute),
             held: HeldReplies::new(config.first_wait_replies.get() as usize),
-            logged: AtomicU32::new(0),
+            overloads: Overloads::new(limits),
         };
         let rings = Rings {
             regular,
@@ -162,10 +178,10 @@ impl Forwarding {
 
     /// One with nobody behind it, for a tracker by itself.
     #[cfg(any(test, feature = "bench"))]
-    pub(crate) fn to_nobody(timeline: Timeline) -> Arc<Self> {
+    pub(crate) fn to_nobody() -> Arc<Self> {
         let gate = Arc::new(Gate::new(0, weir_engine::Rate::NONE));
         let ledger = Ledger::new(crate::ledger::LedgerLimits::default(), [0; 16]);
-        Self::new(gate, timeline, ledger, &Config::default()).0
+        Self::new(gate, ledger, &Config::default()).0
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {
@@ -174,6 +190,10 @@ impl Forwarding {
 
     pub(crate) fn allowances(&self) -> &Allowances {
         &self.allowances
+    }
+
+    pub(crate) fn overloads(&self) -> &Overloads {
+        &self.overloads
     }
 
     /// An event stays here, or goes on later.
@@ -214,12 +234,15 @@ impl Forwarding {
             true => most.min(rules.throttle_to),
             false => most,
         };
-        if asked < most {
-            self.gate.count_throttled(most - asked);
-        }
-        match self.gate.reserve(asked) {
+        let short = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
+        match self.gate.reserve(asked.min(u16::MAX.into())) {
             0 => Err(Stays::Full),
-            places => Ok(QueuePlaces(places)),
+            places => Ok(QueuePlaces(Share {
+                places: short(places),
+                asked: short(asked),
+                wanted: short(most),
+                fill: fill.min(100) as u8,
+            })),
         }
     }
 
@@ -227,22 +250,31 @@ impl Forwarding {
     pub(crate) fn send(
         &self,
         sent: impl FnOnce(ForwardKind) -> SentAnnounce,
-        QueuePlaces(places): QueuePlaces,
+        QueuePlaces(share): QueuePlaces,
     ) -> bool {
-        let sent = sent(ForwardKind::Regular { places });
+        let sent = sent(ForwardKind::Regular(share));
         let is_sent = self.ring.try_send(sent).is_ok();
         if !is_sent {
-            self.gate.release(places);
+            self.gate.release(share.places.into());
         }
         is_sent
     }
 
-    /// Sends an event on. One that finds the ring full is dropped: the sweep of the ledger makes up for a `stopped`, and
+    /// Sends an event on. One that finds the ring full is counted: the sweep of the ledger makes up for a `stopped`, and
     /// nothing for a `completed`.
-    pub(crate) fn send_event(&self, sent: SentAnnounce, rules: &ForwardRules) {
-        if self.has_forwarders() && self.events.try_send(sent).is_err() {
-            self.log_dropped(rules);
+    pub(crate) fn send_event(&self, sent: SentAnnounce) -> Went {
+        if !self.has_forwarders() {
+            return Went::Nowhere;
         }
+        if self.events.try_send(sent).is_err() {
+            let what = match sent.kind {
+                ForwardKind::Stopped { .. } => Overload::StoppedLate,
+                _ => Overload::CompletedLost,
+            };
+            self.overloads.note(what, &sent.announce, 0);
+            return Went::Lost;
+        }
+        Went::On
     }
 
     /// The reply to this announce waits until something happens; `None` if too many do already.
@@ -259,20 +291,16 @@ impl Forwarding {
     pub(crate) fn tidy_held(&self, hash: &[u8; 20]) {
         self.held.tidy(hash);
     }
+}
 
-    /// An announce was not sent on, and its peer does not know.
-    #[cold]
-    pub(crate) fn log_dropped(&self, rules: &ForwardRules) {
-        let now = Moment(0).until(self.timeline.now()).as_secs() as u32;
-        let logged = self.logged.load(Ordering::Relaxed);
-        let is_time = now.wrapping_sub(logged) >= rules.log_every;
-        let relaxed = Ordering::Relaxed;
-        let swap = || self.logged.compare_exchange(logged, now, relaxed, relaxed);
-        if is_time && swap().is_ok() {
-            tracing::warn!(
-                front = "tracker",
-                "the queue to other trackers is full; announces are not sent on"
-            );
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_of_the_rings_stays_small() {
+        // The rings hold up to twelve times as many as the queue.
+        let size = size_of::<SentAnnounce>();
+        assert!(size <= 232, "{size}");
     }
 }

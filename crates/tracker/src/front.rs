@@ -62,14 +62,19 @@ impl Front {
             .restore_all(&swarms, &ledger, clock)
             .map_err(files)?;
         let gate = outward.engine.gate();
-        let (forwarding, rings) = Forwarding::new(gate, outward.engine.timeline(), ledger, config);
+        let (forwarding, rings) = Forwarding::new(gate, ledger, config);
         let threads = Threads::new(outward.engine.vitals().clone());
         let model = (Arc::clone(&swarms), Arc::clone(&forwarding));
+        let tallies = Tallies::default();
+        let counted = tallies.clone();
+        outward
+            .engine
+            .count_listeners(move || counted.by_themselves());
         let forwarders = Forwarders::start(config, model, clock, outward, rings)?;
         let answering = Answering {
             tracker: Arc::new(Tracker::new(swarms, forwarding, terms)),
             clock,
-            tallies: Tallies::default(),
+            tallies,
         };
         let every = config.snapshot_every;
         let files = FilesThread::start(&answering.tracker, directory, clock, every, &threads)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_engine::{Outcome, Permit, Reason};
+use weir_engine::{Outcome, Permit};
 use weir_tracker_proto::http::RetryIn;
 
 use crate::config::Config;
@@ -21,6 +21,10 @@ pub(crate) struct Judge {
     interval_max: Duration,
     /// Retries that are asked for sooner than this are scheduled.
     retry_in_max: Duration,
+    /// A hash that a tracker never wants to be asked about again is left alone for this long.
+    never: Duration,
+    /// A tracker that says so about so many hashes is disabled.
+    pub(crate) never_hashes: usize,
     peers_min: Duration,
     age: Duration,
 }
@@ -32,6 +36,8 @@ const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judged {
     pub(crate) outcome: Outcome,
+    /// It never wants to be asked about this hash again.
+    pub(crate) never: bool,
     /// From when on the hash may be asked for again at this tracker; `None` leaves that to its cooldown.
     pub(crate) due: Option<Duration>,
     /// For the page: its last word.
@@ -47,9 +53,25 @@ impl Judge {
             interval_min: config.forwarder_interval_min,
             interval_max: config.forwarder_interval_max,
             retry_in_max: config.forwarder_retry_in_max,
+            never: config.forwarder_never_probe,
+            never_hashes: config.forwarder_never_hashes.get() as usize,
             peers_min: config.forwarder_peers_min,
             age: config.age,
         }
+    }
+
+    /// The same by a new configuration, but for what is read at start.
+    pub(crate) fn reloaded(self, config: &Config) -> Self {
+        Self {
+            never: self.never,
+            age: self.age,
+            ..Self::new(config)
+        }
+    }
+
+    /// How long a tracker is left alone about what it never wants to be asked about again.
+    pub(crate) fn never(&self) -> Duration {
+        self.never
     }
 
     pub(crate) fn failed_delay(&self) -> Duration {
@@ -75,6 +97,7 @@ impl Judge {
         match said {
             Ok(Said::Given(given)) => Judged {
                 outcome: Outcome::Done,
+                never: false,
                 due: Some(self.interval(given)),
                 words: None,
             },
@@ -82,6 +105,7 @@ impl Judge {
             Err(NoUsableAnswer::No(words)) => self.refused(words, None),
             Err(no_answer) => Judged {
                 outcome: outcome(no_answer, permit),
+                never: false,
                 due: Some(self.failed_delay),
                 words: Some(no_answer.to_string()),
             },
@@ -93,12 +117,15 @@ impl Judge {
             "" => "it refused without giving a reason".to_owned(),
             reason => format!("it said: {reason}"),
         };
+        let never = retry_in == Some(RetryIn::Never);
+        let said = match never {
+            true => format!("{said} (never ask about this torrent again)"),
+            false => said,
+        };
         let (outcome, due) = match retry_in {
             None => (Outcome::No, self.announce_interval),
-            Some(RetryIn::Never) => {
-                let reason = Reason::Never;
-                (Outcome::Rejected { reason }, self.announce_interval)
-            }
+            // A healthy no, until it is said about several.
+            Some(RetryIn::Never) => (Outcome::No, self.never),
             Some(RetryIn::Minutes(minutes)) => {
                 let after = Duration::from_secs(u64::from(minutes.max(1)) * 60);
                 let after = after.min(LONGEST);
@@ -110,6 +137,7 @@ impl Judge {
         };
         Judged {
             outcome,
+            never,
             due: Some(due),
             words: Some(said),
         }

@@ -4,6 +4,7 @@
 //! that there is something to read. Swarms and sheets have locks of their own; nobody holds one of each.
 
 mod give;
+mod nevers;
 pub(crate) mod sheet;
 pub(crate) mod snapshot;
 mod table;
@@ -15,6 +16,7 @@ use parking_lot::{Mutex, MutexGuard};
 use weir_tracker_proto::Announce;
 
 pub(crate) use self::give::ForeignWish;
+use self::nevers::Nevers;
 use self::sheet::{News, Sheet, Slot};
 use self::table::{SheetTable, Spot};
 use self::told::ToldPeer;
@@ -41,6 +43,8 @@ pub(crate) struct Ledger {
     peers: AtomicUsize,
     /// Groups in which something changed since they were last written.
     changed: Box<[AtomicBool]>,
+    /// Who told us never to ask again, and about what.
+    nevers: Nevers,
     /// Names of forwarders by their slot, also of those that are gone. Locked before a table, where both are.
     names: Mutex<Vec<String>>,
 }
@@ -78,6 +82,7 @@ impl Ledger {
             sheets: AtomicUsize::new(0),
             peers: AtomicUsize::new(0),
             changed: (0..GROUPS).map(|_| AtomicBool::new(false)).collect(),
+            nevers: Nevers::default(),
             names: Mutex::default(),
         }
     }
@@ -89,6 +94,7 @@ impl Ledger {
     }
 
     /// How many peers of other trackers are known.
+    #[cfg(test)]
     pub(crate) fn peers(&self, hash: &[u8; 20]) -> usize {
         self.look(hash, Sheet::peers).unwrap_or(0)
     }
@@ -157,6 +163,11 @@ impl Ledger {
         self.at(hash, |sheet| sheet.untell(at)).flatten()
     }
 
+    /// One tracker does not know of a peer, or hears now that it goes.
+    pub(crate) fn untell_one(&self, hash: &[u8; 20], at: &PeerEndpoint, slot: Slot) {
+        self.at(hash, |sheet| sheet.untell_one(at, slot));
+    }
+
     /// Whether a tracker was told of a peer, and not yet that it is gone.
     pub(crate) fn is_told(&self, hash: &[u8; 20], at: &PeerEndpoint) -> bool {
         let told = self.look(hash, |sheet| sheet.told().iter().any(|told| told.at == *at));
@@ -191,6 +202,20 @@ impl Ledger {
         self.at(hash, |sheet| sheet.set_due(slot, due.max(1)));
     }
 
+    /// A tracker told us never to ask about a hash again: it is not asked before this second. Says whether it has now said
+    /// so about `limit` hashes, with no other answer between.
+    pub(crate) fn never(&self, hash: &[u8; 20], slot: Slot, due: u32, limit: usize) -> bool {
+        self.set_due(hash, slot, due);
+        self.nevers.add(slot, *hash, limit)
+    }
+
+    /// A tracker gave an answer of another kind: what it never wanted to be asked about was not about us.
+    pub(crate) fn answered(&self, slot: Slot) {
+        for hash in self.nevers.clear(slot) {
+            self.not_written(group_of(lock_of(self.spot(&hash))));
+        }
+    }
+
     /// Nobody here takes part in a swarm any more.
     pub(crate) fn forget(&self, hash: &[u8; 20], now: u32) {
         self.at(hash, Sheet::forget_peers);
@@ -218,6 +243,7 @@ impl Ledger {
 
     /// Nothing of a tracker is kept any more.
     pub(crate) fn forget_tracker(&self, slot: Slot) {
+        self.answered(slot);
         for lock in 0..LOCKS {
             let mut table = self.tables[lock].lock();
             for sheet in table.sheets_mut() {
@@ -354,7 +380,7 @@ impl Ledger {
     /// The table of a hash, to change something there.
     fn table_of(&self, spot: Spot<'_>) -> MutexGuard<'_, SheetTable> {
         let lock = lock_of(spot);
-        let changed = &self.changed[lock / (LOCKS / GROUPS)];
+        let changed = &self.changed[group_of(lock)];
         if !changed.load(Ordering::Relaxed) {
             changed.store(true, Ordering::Relaxed);
         }
@@ -370,6 +396,11 @@ impl Ledger {
 /// As swarms are spread over shards, so that both are in files of the same group.
 fn lock_of(spot: Spot<'_>) -> usize {
     shard_of(spot.hashed) * LOCKS / SHARDS
+}
+
+/// The group of files that a lock belongs to.
+fn group_of(lock: usize) -> usize {
+    lock / (LOCKS / GROUPS)
 }
 
 /// What a sweep saw of a hash.

@@ -31,6 +31,7 @@ mod metrics;
 mod outbound;
 mod pages;
 mod policy;
+mod programs;
 mod reply;
 mod sealed;
 mod stats;

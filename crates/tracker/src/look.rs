@@ -7,10 +7,11 @@ use crate::catalogue::Catalogue;
 use crate::clock::TrackerClock;
 use crate::forwarder::Forwarders;
 use crate::forwarding::allowance::HeldBack;
+use crate::forwarding::overload::Lately;
 use crate::inbound::start::Answering;
-use crate::swarm::Totals;
+use crate::swarm::{SeenSwarm, Totals};
 use crate::tally::TallyKind;
-use crate::tracker::Tracker;
+use crate::tracker::{ToldSwarm, Tracker};
 
 /// A handle; clones look at the same tracker.
 #[derive(Clone)]
@@ -46,6 +47,16 @@ impl Look {
         &self.0.answering.tracker
     }
 
+    /// What clients are told of a swarm now; what was seen of it, if it is gone meanwhile.
+    pub(crate) fn told(&self, seen: &SeenSwarm) -> ToldSwarm {
+        let told = self.tracker().told(&seen.hash);
+        told.unwrap_or(ToldSwarm {
+            peers: seen.peers,
+            others: 0,
+            counts: seen.counts,
+        })
+    }
+
     /// Events of clients that did not go on at once, by reason.
     pub(crate) fn held_back(&self) -> [(HeldBack, u64); HeldBack::ALL.len()] {
         let allowances = self.tracker().forwarding.allowances();
@@ -74,11 +85,22 @@ impl Look {
 
     /// What came in, by kind. Replies that could not be sent are no requests.
     pub(crate) fn requests(&self) -> Vec<(&'static str, u64)> {
-        let kinds = TallyKind::ALL.into_iter();
-        kinds
-            .filter(|(kind, _)| *kind != TallyKind::Unsent)
-            .map(|(kind, name)| (name, self.count(kind)))
-            .collect()
+        let mut requests: Vec<(&'static str, u64)> = Vec::new();
+        for (kind, name) in TallyKind::ALL {
+            let count = self.count(kind);
+            match requests.last_mut() {
+                _ if kind == TallyKind::Unsent => {}
+                Some((same, sum)) if *same == name => *sum += count,
+                _ => requests.push((name, count)),
+            }
+        }
+        requests
+    }
+
+    /// Overload of the last minute.
+    pub(crate) fn lately(&self) -> Vec<Lately> {
+        let overloads = self.tracker().forwarding.overloads();
+        overloads.lately(self.clock().now().seconds)
     }
 
     /// The ports of a protocol, each once.

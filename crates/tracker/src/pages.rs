@@ -11,6 +11,7 @@ use axum::routing::get;
 
 use crate::look::Look;
 
+pub(crate) use self::urls::announce_addresses;
 pub use self::urls::announce_urls;
 
 /// Pages for people.

@@ -2,7 +2,7 @@
 
 use weir_engine::Rate;
 use weir_engine::dispatch::policy::{ClassPolicy, FailurePolicy, OnCooldown, Overflow};
-use weir_engine::dispatch::{Class, Policy, Quota, Windows};
+use weir_engine::dispatch::{Class, MAX_CLASSES, Policy, Quota, Windows};
 
 use crate::config::Config;
 
@@ -21,7 +21,6 @@ pub(crate) const CLASSES: [&str; 4] = ["event", "initial", "re-announce", "retry
 /// The front's policy; `general` has what holds for all fronts.
 pub fn policy(general: Policy, config: &Config) -> Policy {
     let class = |overflow| ClassPolicy {
-        gap_permille: 1000,
         max_wait: None,
         on_cooldown: OnCooldown::End,
         overflow,
@@ -62,7 +61,7 @@ pub fn rate(config: &Config) -> Rate {
 /// What one forwarder allows.
 pub(crate) fn quota(config: &Config) -> Quota {
     Quota {
-        spacing: std::time::Duration::ZERO,
+        gaps: [std::time::Duration::ZERO; MAX_CLASSES],
         in_flight: config.forwarder_calls.get(),
         query: Windows::default(),
         grab: Windows::default(),

@@ -19,6 +19,19 @@ pub(crate) struct AnnounceReply {
     pub(crate) interval: u32,
     /// The reply waits for what other trackers say; the same announce is then to be answered once more.
     pub(crate) held: Option<HeldReply>,
+    /// What became of it beyond the reply.
+    pub(crate) went: Went,
+}
+
+/// Where an announce went that was answered from memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Went {
+    /// There was nothing to send on.
+    Nowhere,
+    /// To the forwarders.
+    On,
+    /// It should have gone on, and found no room.
+    Lost,
 }
 
 /// Why a client does not get what it asked for. Times are in seconds.

@@ -1,11 +1,12 @@
 //! All swarms: who announced which info hash, from where, and when.
 //!
 //! Both listeners write here from their own threads, through [`Swarms::announce`] and
-//! [`Swarms::scrape`]. Swarms are spread over shards with a plain lock each, held for less than a
+//! [`Swarms::local`]. Swarms are spread over shards with a plain lock each, held for less than a
 //! microsecond by an announce and for a bounded slice by everything else.
 
 mod browse;
 mod census;
+mod counts;
 mod entry;
 mod forward;
 mod index;
@@ -29,6 +30,7 @@ use self::sketch::Sketch;
 
 pub use self::browse::{Close, Peer, SeenSwarm, Walk};
 pub use self::census::Totals;
+pub use self::counts::{LocalPeers, OtherPeers};
 pub use self::entry::PeerEndpoint;
 pub use self::forward::{Forward, ForwardFlags, Mirrored};
 pub use self::record::{PeerCounting, SwarmCounts};
@@ -210,13 +212,6 @@ impl Swarms {
                 self.arrive(&mut shard, hashed, arrival, (how, may), random, out)
             }
         }
-    }
-
-    /// Who takes part in a swarm, and what other trackers have to do with it; nobody in one that is not known.
-    pub fn scrape(&self, hash: &[u8; 20]) -> (SwarmCounts, ForwardFlags) {
-        let by = self.rules.count_by;
-        let seen = self.at(hash, |record, _| (record.counts(by), record.flags()));
-        seen.unwrap_or_default()
     }
 
     /// The first announce of a swarm did not go on after all: the next is the first.

@@ -18,8 +18,10 @@ use crate::clock::Now;
 use crate::forwarding::allowance::HeldBack;
 use crate::forwarding::{Forwarding, HeldReply, Stays};
 use crate::ledger::ForeignWish;
-use crate::reply::{AnnounceReply, TrackerRefusal};
-use crate::swarm::{Consent, Doing, Forward, ForwardFlags, Full, SwarmAnnounce, Swarms};
+use crate::reply::{AnnounceReply, TrackerRefusal, Went};
+use crate::swarm::{
+    Consent, Doing, Forward, ForwardFlags, Full, OtherPeers, SwarmAnnounce, SwarmCounts, Swarms,
+};
 
 pub(crate) use self::terms::{Carries, ClientTerms, rules};
 
@@ -30,6 +32,17 @@ pub(crate) struct Tracker {
     pub(crate) forwarding: Arc<Forwarding>,
     /// Replaced as a whole by a reload.
     terms: ArcSwap<ClientTerms>,
+}
+
+/// What clients are told of a swarm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ToldSwarm {
+    /// Peers here, by address and port.
+    pub(crate) peers: u32,
+    /// Peers that other trackers named, likewise.
+    pub(crate) others: u32,
+    /// Both, as they are counted.
+    pub(crate) counts: SwarmCounts,
 }
 
 impl Tracker {
@@ -110,6 +123,7 @@ impl Tracker {
             counts: known.counts,
             interval: terms.interval,
             held: None,
+            went: Went::Nowhere,
         };
         // Nearly always nothing of it holds.
         let concerns_others = known.flags.has(ForwardFlags::PENDING_OR_PEERS)
@@ -118,17 +132,9 @@ impl Tracker {
         if !concerns_others {
             return Ok(reply);
         }
-        if known.flags.has(ForwardFlags::PEERS) && arrival.doing != Doing::Leaves {
-            let wish = ForeignWish {
-                asker: [Some(&arrival.at), arrival.also.as_ref()],
-                want: arrival.want,
-                seeds: !wants_seeders(arrival.doing),
-                new: known.new,
-                starts,
-            };
-            let hash = &arrival.hash;
-            let foreign = forwarding.ledger().give(hash, &wish, random, [v4, v6]);
-            reply.counts.seeders = reply.counts.seeders.saturating_add(foreign as u32);
+        if known.flags.has(ForwardFlags::PEERS) {
+            let counts = self.give_others(&arrival, known.new, (starts, [v4, v6]), random);
+            reply.counts = counts.unwrap_or(reply.counts);
         }
         let sending = Sending {
             rules: &terms.forwarding,
@@ -159,6 +165,32 @@ impl Tracker {
         Ok(reply)
     }
 
+    /// Appends peers of other trackers to a reply, and says who takes part with them; nothing if the swarm is gone
+    /// meanwhile. It is looked at once more, because locks of swarms and of the ledger are never held together.
+    #[inline(never)]
+    fn give_others(
+        &self,
+        arrival: &SwarmAnnounce,
+        new: bool,
+        (starts, out): ([usize; 2], [&mut Vec<u8>; 2]),
+        random: &mut fastrand::Rng,
+    ) -> Option<SwarmCounts> {
+        if arrival.doing == Doing::Leaves {
+            // Who leaves gets no peers, but the same counts.
+            return Some(self.told(&arrival.hash)?.counts);
+        }
+        let wish = ForeignWish {
+            asker: [Some(&arrival.at), arrival.also.as_ref()],
+            want: arrival.want,
+            seeds: !wants_seeders(arrival.doing),
+            new,
+            starts,
+        };
+        let local = self.swarms.local(&arrival.hash)?;
+        let (ledger, of) = (self.forwarding.ledger(), (&arrival.hash, &local));
+        Some(ledger.give(of, &wish, random, out))
+    }
+
     /// Waits as long as a reply may be held. Says whether its peer is still here, so that its announce may be answered
     /// once more: done again for one that left meanwhile, it would bring it back.
     pub(crate) async fn wait_for(&self, held: HeldReply) -> bool {
@@ -177,16 +209,26 @@ impl Tracker {
         if !terms.lists.serve(&hash) {
             return weir_tracker_proto::Counts::default();
         }
-        let (counts, flags) = self.swarms.scrape(&hash.0);
-        let foreign = match flags.has(ForwardFlags::PEERS) {
-            true => self.forwarding.ledger().peers(&hash.0) as u32,
-            false => 0,
-        };
+        let counts = self.told(&hash.0).unwrap_or_default().counts;
         weir_tracker_proto::Counts {
-            complete: counts.seeders.saturating_add(foreign),
+            complete: counts.seeders,
             downloaded: counts.completed,
             incomplete: counts.leechers,
         }
+    }
+
+    /// What clients are told of a swarm, and pages show; `None` if there is no such swarm.
+    pub(crate) fn told(&self, hash: &[u8; 20]) -> Option<ToldSwarm> {
+        let local = self.swarms.local(hash)?;
+        let (counts, others) = match local.flags.has(ForwardFlags::PEERS) {
+            true => self.forwarding.ledger().count(hash, &local),
+            false => (local.with(OtherPeers::default()), 0),
+        };
+        Some(ToldSwarm {
+            peers: local.peers(),
+            others: u32::try_from(others).unwrap_or(u32::MAX),
+            counts,
+        })
     }
 }
 

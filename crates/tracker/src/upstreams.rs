@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use weir_engine::dispatch::UpstreamId;
-use weir_engine::{Joining, Listed};
+use weir_engine::{Engine, Joining, Listed};
 use weir_tracker_proto::announce::Endpoint as Stated;
 
 use crate::config::forwarder::{self, ForwarderFamily};
@@ -56,7 +56,8 @@ impl Forwarder {
         slot: Slot,
         joining: &Joining<'_, Self>,
     ) -> Self {
-        let interval = joining.before.map_or(0, |before| {
+        let kept = joining.own.try_into().map_or(0, u32::from_le_bytes);
+        let interval = joining.before.map_or(kept, |before| {
             let interval = &before.interval;
             interval.load(Ordering::Relaxed)
         });
@@ -79,9 +80,12 @@ impl Forwarder {
         }
     }
 
-    pub(crate) fn note_interval(&self, interval: Duration) {
+    /// It asked for this interval, which is kept over a restart.
+    pub(crate) fn note_interval(&self, engine: &Engine, interval: Duration) {
         let seconds = u32::try_from(interval.as_secs()).unwrap_or(u32::MAX);
-        self.interval.store(seconds, Ordering::Relaxed);
+        if self.interval.swap(seconds, Ordering::Relaxed) != seconds {
+            engine.keep_own(self.upstream, &seconds.to_le_bytes());
+        }
     }
 
     pub(crate) fn last_interval(&self) -> Option<Duration> {

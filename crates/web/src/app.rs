@@ -35,7 +35,7 @@ use crate::{
     seats::{self, Seating, Seats},
     server::GUESTS,
     shell::Shell,
-    stats,
+    stats, status,
     streams::Streams,
     upstreams,
 };
@@ -97,7 +97,7 @@ impl App {
             listeners,
         );
         let (mut fronts, mut nav, mut routers) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut missing, mut guests) = (Vec::new(), Vec::new());
+        let (mut missing, mut guests, mut connect) = (Vec::new(), Vec::new(), Vec::new());
         for contribution in contributions {
             let name = contribution.front.name;
             if let Some(register) = contribution.metrics {
@@ -105,6 +105,7 @@ impl App {
             }
             nav.extend(contribution.nav);
             missing.extend(contribution.missing);
+            connect.extend(contribution.connect);
             guests.extend(contribution.guests.map(|waiting| (name, waiting)));
             routers.extend(
                 contribution
@@ -134,7 +135,7 @@ impl App {
         Ok(Self(Arc::new(Inner {
             keeper,
             key_made,
-            shell: Arc::new(Shell::new(nav, Assets::load(), TimeZone::system())),
+            shell: Arc::new(Shell::new(nav, connect, Assets::load(), TimeZone::system())),
             fronts,
             requests,
             registry: Arc::new(registry),
@@ -167,6 +168,11 @@ impl App {
     /// When it cannot be stored.
     pub fn note_address(&self, address: SocketAddr) -> Result<(), Error> {
         self.0.keeper.note_address(address)
+    }
+
+    /// Says which file the operator edits, by its full path, for pages that tell them to.
+    pub fn set_config_file(&self, path: String) {
+        *self.0.shell.config_file.write() = path;
     }
 
     /// Makes a new sign-in link, which replaces the previous one; returns its path and query.
@@ -237,13 +243,14 @@ impl App {
             .route("/theme", post(pages::theme::choose))
             .route("/sign-out", post(pages::sign_in::sign_out))
             .merge(upstreams::pages());
+        let status = routes().route("/api/v1/status", get(status::status));
         let unknown = self.rule(Access::Open, "web", "none");
         own(Access::Open, "health", health)
             .merge(own(Access::Open, "asset", files))
             .merge(own(Access::Open, "sign-in", sign_in))
             .merge(self.stats("web"))
             .merge(own(Access::Page, "page", pages))
-            .merge(own(Access::Api, "api", upstreams::api()))
+            .merge(own(Access::Api, "api", upstreams::api().merge(status)))
             .fallback_service(
                 Router::new()
                     .fallback(async || Failure::not_found())

@@ -7,7 +7,7 @@ use axum::Router;
 use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
 
-use crate::{Access, Guest, Upstreams};
+use crate::{Access, Guest, Upstreams, kit::PasteAddress};
 
 /// Puts a front's metrics into the registry.
 type Register = Box<dyn FnOnce(&mut Registry) + Send>;
@@ -26,6 +26,7 @@ pub struct Contribution {
     pub(crate) metrics: Option<Register>,
     pub(crate) missing: Option<Missing>,
     pub(crate) guests: Option<Guests>,
+    pub(crate) connect: Option<ConnectPanel>,
 }
 
 /// The part of a contribution that pages and figures use as long as the front runs.
@@ -56,6 +57,7 @@ impl Contribution {
             metrics: None,
             missing: None,
             guests: None,
+            connect: None,
         }
     }
 
@@ -108,6 +110,13 @@ impl Contribution {
         self
     }
 
+    /// Adds a panel with addresses to the page Connect, whichever front shows that page.
+    #[must_use]
+    pub fn connect(mut self, panel: ConnectPanel) -> Self {
+        self.connect = Some(panel);
+        self
+    }
+
     /// Sets the card on the overview.
     #[must_use]
     pub fn card(mut self, card: Arc<dyn Card>) -> Self {
@@ -115,13 +124,34 @@ impl Contribution {
         self
     }
 
-    /// Puts the front's upstreams on `/upstreams`, into the API and into the metrics.
+    /// Puts the front's upstreams on `/upstreams`, into the API and into the metrics, and lets those be tried that nobody
+    /// asks.
     #[must_use]
     pub fn upstreams(mut self, upstreams: Arc<dyn Upstreams>) -> Self {
+        // Weak, or the engine would keep itself alive through its front.
+        let prober = Arc::downgrade(&upstreams);
+        upstreams
+            .engine()
+            .set_prober(move |upstream| prober.upgrade()?.probe(upstream));
         self.front.upstreams = Some(upstreams);
         self
     }
 }
+
+/// Addresses of a front that are pasted into programs.
+pub struct ConnectPanel {
+    /// Its heading.
+    pub title: &'static str,
+    /// Marks it in the page's address; a word.
+    pub anchor: &'static str,
+    /// What to do with the addresses.
+    pub text: &'static str,
+    /// Returns them for somebody who reaches us at an origin such as `http://weir.example:7070`.
+    pub addresses: ConnectAddresses,
+}
+
+/// Returns addresses as they look from an origin.
+pub type ConnectAddresses = Box<dyn Fn(&str) -> Vec<PasteAddress> + Send + Sync>;
 
 /// An entry of the navigation.
 #[derive(Debug, Clone)]
@@ -206,6 +236,23 @@ pub struct Section {
 pub trait Card: Send + Sync + 'static {
     /// What the card shows now.
     fn view(&self) -> CardView;
+
+    /// What the front does not do while it has more to do than it can; `None` while it copes. The opening sentence of
+    /// the overview tells it.
+    fn overload(&self) -> Option<CardOverload> {
+        None
+    }
+}
+
+/// An overloaded front.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CardOverload {
+    /// How long it has been so.
+    pub since: std::time::Duration,
+    /// In words, to follow a colon: `1,204 first announces refused in the last minute`.
+    pub clause: String,
+    /// The same for programs: what, and how often in the last minute.
+    pub counts: Vec<(&'static str, u64)>,
 }
 
 /// What a card shows.
@@ -249,6 +296,8 @@ pub enum CardState {
     Starting,
     /// It answers less well than usual.
     Limited,
+    /// It has more to do than it can; see [`Card::overload`].
+    Overloaded,
     /// It does not answer.
     Down,
     /// It has nothing to do yet.
@@ -263,18 +312,32 @@ impl CardState {
             Self::Answering => "Answering",
             Self::Starting => "Starting",
             Self::Limited => "Limited",
+            Self::Overloaded => "Overloaded",
             Self::Down => "Not answering",
             Self::Unconfigured => "Not set up",
             Self::Off => "Off",
         }
     }
 
-    /// The look of its chip, one of the five states of an upstream.
+    /// Its name in the API.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Answering => "answering",
+            Self::Starting => "starting",
+            Self::Limited => "limited",
+            Self::Overloaded => "overloaded",
+            Self::Down => "not_answering",
+            Self::Unconfigured => "not_set_up",
+            Self::Off => "off",
+        }
+    }
+
+    /// The look of its chip, one of the states of an upstream.
     pub(crate) fn chip(self) -> &'static str {
         match self {
             Self::Answering => "open",
             Self::Starting => "probing",
-            Self::Limited => "cooldown",
+            Self::Limited | Self::Overloaded => "cooldown",
             Self::Down => "disabled",
             Self::Unconfigured | Self::Off => "manual",
         }

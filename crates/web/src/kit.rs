@@ -4,6 +4,7 @@ mod address;
 mod head;
 mod near;
 mod pager;
+mod paste;
 
 use askama::Template;
 
@@ -12,6 +13,7 @@ pub use self::{
     head::{ColumnHead, Sorted},
     near::nearest,
     pager::{Pager, range},
+    paste::{Paste, PasteAddress, host_of, is_local},
 };
 
 use crate::Failure;

@@ -28,6 +28,7 @@ pub mod seats;
 mod server;
 mod shell;
 mod stats;
+mod status;
 mod streams;
 mod throttle;
 mod upstreams;
@@ -43,7 +44,8 @@ pub use client::Client;
 pub use clock::{Clock, System};
 pub use config::{Auth, Config, WebLimits};
 pub use contribution::{
-    Card, CardState, CardView, Contribution, Figure, Icon, NavEntry, NavGroup, Section, Stats,
+    Card, CardOverload, CardState, CardView, ConnectAddresses, ConnectPanel, Contribution, Figure,
+    Icon, NavEntry, NavGroup, Section, Stats,
 };
 pub use error::Error;
 pub use failure::Failure;

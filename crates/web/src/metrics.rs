@@ -1,4 +1,6 @@
-//! `/metrics`: one registry of everything, in the text format of Prometheus.
+//! `/metrics`: one registry of everything.
+
+mod format;
 
 use std::{collections::BTreeMap, fmt, fs, sync::Arc, sync::atomic::AtomicI64};
 
@@ -14,6 +16,8 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
+
+pub(crate) use self::format::MetricsFormat;
 
 /// Ticks in a second of `/proc/self/stat`; Linux gives user space 100 on every machine.
 const TICKS: f64 = 100.0;
@@ -120,13 +124,6 @@ pub(crate) fn weir(registry: &mut Registry) -> &mut Registry {
     registry.sub_registry_with_prefix("weir")
 }
 
-/// Writes everything.
-pub(crate) fn encode(registry: &Arc<Registry>) -> Result<String, fmt::Error> {
-    let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, registry)?;
-    Ok(text)
-}
-
 /// Figures of the process, read on each request, under the names that dashboards know.
 #[derive(Debug)]
 struct Process {
@@ -196,7 +193,8 @@ mod tests {
         requests.count("web", "page");
         requests.count("tracker", "page");
         requests.source("tracker", || vec![("udp_announce", 7), ("page", 2)]);
-        let text = encode(&Arc::new(registry(&requests, &Connections::default(), 0.0))).unwrap();
+        let registry = registry(&requests, &Connections::default(), 0.0);
+        let text = MetricsFormat::Text.write(&registry).unwrap();
         let family: Vec<&str> = text
             .lines()
             .filter(|line| line.contains("weir_requests"))
@@ -204,8 +202,8 @@ mod tests {
         assert_eq!(
             family,
             [
-                "# HELP weir_requests Requests by front and kind.",
-                "# TYPE weir_requests counter",
+                "# HELP weir_requests_total Requests by front and kind.",
+                "# TYPE weir_requests_total counter",
                 "weir_requests_total{front=\"tracker\",kind=\"page\"} 3",
                 "weir_requests_total{front=\"tracker\",kind=\"udp_announce\"} 7",
                 "weir_requests_total{front=\"web\",kind=\"page\"} 1",

@@ -3,14 +3,19 @@
 use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
 use jiff::tz::TimeZone;
+use parking_lot::RwLock;
 
-use crate::{Icon, Identity, NavEntry, NavGroup, Visitor, assets::Assets, kit};
+use crate::{ConnectPanel, Icon, Identity, NavEntry, NavGroup, Visitor, assets::Assets, kit};
 
 /// What all pages share.
 pub(crate) struct Shell {
     pub(crate) assets: Assets,
     pub(crate) zone: TimeZone,
     nav: Vec<NavEntry>,
+    /// Panels of fronts for the page Connect.
+    pub(crate) connect: Vec<ConnectPanel>,
+    /// The full path of the configuration file; a reload may find another one.
+    pub(crate) config_file: RwLock<String>,
 }
 
 #[derive(Template)]
@@ -35,7 +40,12 @@ struct MorePage<'a> {
 }
 
 impl Shell {
-    pub(crate) fn new(mut nav: Vec<NavEntry>, assets: Assets, zone: TimeZone) -> Self {
+    pub(crate) fn new(
+        mut nav: Vec<NavEntry>,
+        connect: Vec<ConnectPanel>,
+        assets: Assets,
+        zone: TimeZone,
+    ) -> Self {
         nav.push(NavEntry {
             label: "Overview",
             href: "/",
@@ -46,7 +56,13 @@ impl Shell {
             phone: true,
         });
         nav.sort_by_key(|entry| (entry.group, entry.place));
-        Self { assets, zone, nav }
+        Self {
+            assets,
+            zone,
+            nav,
+            connect,
+            config_file: RwLock::new("weir.yaml".to_owned()),
+        }
     }
 
     pub(crate) fn page(&self, visitor: &Visitor, title: &str, body: &str) -> Response {

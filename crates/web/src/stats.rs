@@ -3,13 +3,13 @@
 use axum::{
     Json,
     extract::{Query, State},
-    http::{StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{App, Failure, metrics};
+use crate::{App, Failure, metrics::MetricsFormat};
 
 /// The query of `/stats`.
 #[derive(Debug, Deserialize)]
@@ -32,13 +32,21 @@ pub(crate) async fn stats(State(app): State<App>, Query(asked): Query<StatsQuery
 }
 
 /// `GET /metrics`.
-pub(crate) async fn metrics(State(app): State<App>) -> Result<Response, Failure> {
-    let text = metrics::encode(app.registry()).map_err(|error| {
+pub(crate) async fn metrics(
+    State(app): State<App>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let accept = headers.get_all(header::ACCEPT).iter();
+    let format = MetricsFormat::accepted(accept.filter_map(|accept| accept.to_str().ok()));
+    let text = format.write(app.registry()).map_err(|error| {
         tracing::error!(%error, "cannot write metrics");
         Failure::internal()
     })?;
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+    let headers = [
+        (header::CONTENT_TYPE, format.content_type()),
+        (header::VARY, "Accept"),
+    ];
+    Ok((headers, text).into_response())
 }
 
 /// `GET /healthz`: the process is alive and answers.

@@ -11,6 +11,7 @@ mod facts;
 mod figures;
 mod glance;
 mod json;
+mod limit;
 mod list;
 mod notice;
 mod numbers;
@@ -28,10 +29,7 @@ use axum::{
 };
 use percent_encoding::utf8_percent_encode;
 use weir_config::ENCODED;
-use weir_engine::{
-    Call, Engine,
-    dispatch::{Asker, UpstreamId},
-};
+use weir_engine::{Call, Engine, dispatch::UpstreamId};
 
 pub(crate) use self::glance::Glance;
 use crate::App;
@@ -59,21 +57,12 @@ pub trait Upstreams: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// The program to which the front gave this number. `u32::MAX` is reserved for operators.
-    fn asker(&self, asker: Asker) -> Option<String> {
-        let _ = asker;
-        None
-    }
-
     /// The interval between calls that the upstream last asked for.
     fn last_interval(&self, upstream: UpstreamId) -> Option<Duration> {
         let _ = upstream;
         None
     }
 }
-
-/// The asker of operators' probes in decisions; fronts do not use it.
-const OPERATOR: Asker = Asker(u32::MAX);
 
 /// Pages for people.
 pub(crate) fn pages() -> Router<App> {

@@ -11,7 +11,7 @@ use axum::{
 
 use weir_config::Secret;
 
-use crate::{Client, Failure, auth::secrets::Hash, kit, shell::Shell};
+use crate::{Client, ConnectPanel, Failure, auth::secrets::Hash, kit, shell::Shell};
 
 /// Whoever makes the request. Extract it in a handler.
 #[derive(Clone)]
@@ -59,6 +59,16 @@ impl Visitor {
     /// The key that programs send, if this visitor may see it.
     pub fn key(&self) -> Option<&Secret> {
         self.key.as_ref()
+    }
+
+    /// The full path of the file to edit, for pages that tell the operator to.
+    pub fn config_file(&self) -> String {
+        self.shell.config_file.read().clone()
+    }
+
+    /// The panels that fronts contribute to the page Connect.
+    pub fn connect_panels(&self) -> &[ConnectPanel] {
+        &self.shell.connect
     }
 
     /// Shows a page: the template within the shell.

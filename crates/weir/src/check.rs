@@ -6,7 +6,7 @@ use clap::CommandFactory;
 use weir_config::{Section, sample, to_table, to_yaml};
 
 use crate::cli::{Check, Cli};
-use crate::config::{Config, Loaded, load};
+use crate::config::{Config, Loaded, WithoutEffect, load};
 
 /// Prints the configuration in use, each value with its source, or the sample to `out`, and the verdict to `notes`.
 pub fn check(check: Check, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow::Result<()> {
@@ -14,13 +14,20 @@ pub fn check(check: Check, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow
         out.write_all(sample(Config::TABLE).as_bytes())?;
         return Ok(());
     }
-    let Loaded { resolved, file, .. } = load(&check.settings.sources())?;
+    let Loaded {
+        config,
+        resolved,
+        file,
+    } = load(&check.settings.sources())?;
     let text = if check.explain {
         to_table(&resolved)
     } else {
         to_yaml(&resolved)
     };
     out.write_all(text.as_bytes())?;
+    for WithoutEffect { key, why } in config.without_effect() {
+        writeln!(notes, "weir: warning: {key} is {why}")?;
+    }
     let file = file.map(|file| file.display().to_string());
     let file = file.as_deref().unwrap_or("no file; defaults");
     writeln!(notes, "weir: the configuration is correct ({file})")?;

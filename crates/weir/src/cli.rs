@@ -1,5 +1,6 @@
 //! The command line: the commands of `weir`, and which flags set which keys.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -9,12 +10,7 @@ use crate::config::{Flag, Sources};
 
 /// One daemon between your programs and the trackers, indexers and news servers they depend on.
 #[derive(Debug, Parser)]
-#[command(
-    name = "weir",
-    version,
-    args_conflicts_with_subcommands = true,
-    max_term_width = 100
-)]
+#[command(name = "weir", version, max_term_width = 100)]
 pub struct Cli {
     /// The command; `serve` by default.
     #[command(subcommand)]
@@ -22,6 +18,43 @@ pub struct Cli {
     /// The flags of `serve`, for when no command is given.
     #[command(flatten)]
     pub settings: Settings,
+}
+
+/// A mistake in how a command was called; the text says what to do about it.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+impl Cli {
+    /// The command to run. `-c` and `--data` may stand before a command too; all other flags belong behind it.
+    ///
+    /// # Errors
+    /// If a flag stands before a command that it does not concern.
+    pub fn chosen(self) -> Result<Command, Usage> {
+        let Some(mut command) = self.command else {
+            return Ok(Command::Serve(self.settings));
+        };
+        let mut before = self.settings;
+        if let Some(place) = command.place() {
+            place.or(std::mem::take(&mut before.place));
+        }
+        let left = before.place.config.as_ref().map(|_| "-c");
+        let left = left.or(before.flags().first().map(|flag| flag.flag));
+        match left {
+            None => Ok(command),
+            Some(flag) if command.takes_settings() => {
+                Err(Usage(format!("write {flag} after the command")))
+            }
+            Some(flag) => Err(Usage(format!("this command does not take {flag}"))),
+        }
+    }
 }
 
 /// The commands.
@@ -34,7 +67,7 @@ pub enum Command {
     /// Search the indexers of the running Weir
     Search(Search),
     /// Print a sign-in link, which works once within an hour
-    SignIn(Settings),
+    SignIn(Place),
     /// Print the indexers of another program as configuration
     Import {
         /// The program
@@ -51,6 +84,24 @@ pub enum Command {
     },
     /// Print the manual page
     Man,
+}
+
+impl Command {
+    /// Whether it takes the flags of `serve`.
+    fn takes_settings(&self) -> bool {
+        matches!(self, Self::Serve(_) | Self::Check(_))
+    }
+
+    /// Its flags about files, if it has them.
+    fn place(&mut self) -> Option<&mut Place> {
+        match self {
+            Self::Serve(settings) => Some(&mut settings.place),
+            Self::Check(check) => Some(&mut check.settings.place),
+            Self::Search(search) => Some(&mut search.remote.place),
+            Self::SignIn(place) => Some(place),
+            Self::Import { .. } | Self::Completions { .. } | Self::Man => None,
+        }
+    }
 }
 
 /// A program whose indexers can be imported.
@@ -97,9 +148,37 @@ pub struct Remote {
     /// Its key [default: WEIR_KEY, else as configured, else from the data directory]
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
-    /// The same flags as `serve`.
+    /// Where its configuration and state are.
     #[command(flatten)]
-    pub settings: Settings,
+    pub place: Place,
+}
+
+/// Where the configuration and the state are.
+#[derive(Debug, Default, Args)]
+pub struct Place {
+    /// Configuration file, YAML or TOML [default: ./weir.yaml or ./weir.toml, then /etc/weir/]
+    #[arg(short = 'c', long = "config", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Directory that holds all state
+    #[arg(long, value_name = "DIR")]
+    data: Option<String>,
+}
+
+impl Place {
+    /// Takes from `other` what is missing here.
+    fn or(&mut self, other: Self) {
+        self.config = self.config.take().or(other.config);
+        self.data = self.data.take().or(other.data);
+    }
+
+    /// These flags, this process's environment and the usual places for a file.
+    pub fn sources(self) -> Sources {
+        let settings = Settings {
+            place: self,
+            ..Settings::default()
+        };
+        settings.sources()
+    }
 }
 
 /// What `check` prints.
@@ -120,12 +199,9 @@ pub struct Check {
 /// together.
 #[derive(Debug, Default, Args)]
 pub struct Settings {
-    /// Configuration file, YAML or TOML [default: ./weir.yaml or ./weir.toml, then /etc/weir/]
-    #[arg(short = 'c', long = "config", value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Directory that holds all state
-    #[arg(long, value_name = "DIR")]
-    data: Option<String>,
+    /// Where configuration and state are.
+    #[command(flatten)]
+    pub place: Place,
     /// Address of the pages and the API
     #[arg(long, value_name = "ADDRESS")]
     web: Option<String>,
@@ -180,7 +256,7 @@ impl Settings {
     /// These flags, this process's environment and the usual places for a file.
     pub fn sources(self) -> Sources {
         Sources {
-            file: self.config.clone(),
+            file: self.place.config.clone(),
             places: vec![PathBuf::new(), PathBuf::from("/etc/weir")],
             environment: Box::new(ProcessEnvironment),
             flags: self.flags(),
@@ -190,7 +266,7 @@ impl Settings {
     /// Each flag that was given, with the key it sets.
     pub fn flags(self) -> Vec<Flag> {
         let table = [
-            ("data", "--data", self.data),
+            ("data", "--data", self.place.data),
             ("web.listen", "--web", self.web),
             ("tracker.http_listen", "-l", self.http_listen),
             ("tracker.udp_listen", "-u", self.udp_listen),

@@ -73,3 +73,29 @@ section! {
         }
     }
 }
+
+/// A key that is set and has no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WithoutEffect {
+    /// The key.
+    pub key: &'static str,
+    /// Why, and what is the case instead.
+    pub why: &'static str,
+}
+
+impl Config {
+    /// Keys for what is not built yet. They are accepted, so that a file for a later Weir works, but whoever sets them
+    /// must be told.
+    pub fn without_effect(&self) -> Vec<WithoutEffect> {
+        let redis = self.store.redis.is_some().then_some(WithoutEffect {
+            key: "store.redis",
+            why: "not built yet: this node runs alone",
+        });
+        let servers = !self.news.servers.is_empty();
+        let servers = servers.then_some(WithoutEffect {
+            key: "news.servers",
+            why: "not built yet: no news server is called",
+        });
+        redis.into_iter().chain(servers).collect()
+    }
+}

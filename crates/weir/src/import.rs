@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde_json::Value;
 use weir_config::Secret;
-use weir_search_proto::{ListedIndexer, read_indexers};
+use weir_search_proto::error::code;
+use weir_search_proto::{ListedIndexer, Unreadable, read_indexers};
 
 use crate::cli::From;
 use crate::remote::Remote;
@@ -39,7 +40,7 @@ pub fn run(
         .enable_all()
         .build()
         .context("cannot start")?;
-    let remote = Remote::new(url, Secret::new(key))?;
+    let remote = Remote::new(url, Secret::new(key), from.about_key())?;
     let entries = runtime.block_on(async {
         match from {
             From::Prowlarr => prowlarr(&remote).await,
@@ -70,7 +71,7 @@ async fn prowlarr(remote: &Remote) -> anyhow::Result<Vec<Entry>> {
     let list = remote.get("/api/v1/indexer").await?;
     let list = list
         .as_array()
-        .context("this is not Prowlarr's list of indexers")?;
+        .ok_or_else(|| From::Prowlarr.is_not_at(remote))?;
     // Older versions have no tags, and indexers work without them.
     let tags = remote.get("/api/v1/tag").await.unwrap_or_default();
     let entries = list.iter().filter_map(|indexer| {
@@ -123,7 +124,11 @@ async fn jackett(remote: &Remote, key: &str) -> anyhow::Result<Vec<Entry>> {
         "/api/v2.0/indexers/all/results/torznab/api?t=indexers&configured=true&apikey={key}"
     );
     let body = remote.bytes(&path).await?;
-    let list = read_indexers(&body).context("this is not Jackett's list of indexers")?;
+    let list = read_indexers(&body).map_err(|error| match error {
+        Unreadable::Error(error) if error.code == code::BAD_CREDENTIALS => remote.rejected_key(),
+        Unreadable::Error(error) => anyhow!("{} answered: {error}", remote.base()),
+        _ => From::Jackett.is_not_at(remote),
+    })?;
     let set_up = list.into_iter().filter(|indexer| indexer.configured);
     let entries = set_up.map(|ListedIndexer { id, title, .. }| Entry {
         url: format!(
@@ -135,6 +140,32 @@ async fn jackett(remote: &Remote, key: &str) -> anyhow::Result<Vec<Entry>> {
         ..Entry::default()
     });
     Ok(distinct(entries.collect()))
+}
+
+impl From {
+    /// What to do if the key is rejected.
+    fn about_key(self) -> &'static str {
+        match self {
+            Self::Prowlarr => {
+                "give Prowlarr's own after its address: in Prowlarr, Settings, General, API key"
+            }
+            Self::Jackett => {
+                "give Jackett's own after its address: in Jackett, at the top of the dashboard"
+            }
+        }
+    }
+
+    /// Something else answered.
+    fn is_not_at(self, remote: &Remote) -> anyhow::Error {
+        let (name, example) = match self {
+            Self::Prowlarr => ("Prowlarr", "http://127.0.0.1:9696"),
+            Self::Jackett => ("Jackett", "http://127.0.0.1:9117"),
+        };
+        anyhow!(
+            "{} answered, but not as {name} does; give the address that you open in a browser, such as {example}",
+            remote.base()
+        )
+    }
 }
 
 /// A name that `check::path_word` accepts.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use weir::cli::{Cli, Command};
+use weir::cli::{Cli, Command, Usage};
 use weir::{check, config, import, search, serve, sign_in};
 use weir_config::Mistakes;
 
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let (mut out, mut notes) = (io::stdout().lock(), io::stderr());
-    match cli.command.unwrap_or(Command::Serve(cli.settings)) {
+    match cli.chosen()? {
         Command::Serve(settings) => {
             drop(out);
             let sources = settings.sources();
@@ -28,7 +28,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             drop(out);
             return search::run(args);
         }
-        Command::SignIn(settings) => sign_in::run(settings, &mut out, &mut notes)?,
+        Command::SignIn(place) => sign_in::run(place, &mut out, &mut notes)?,
         Command::Import { from, url, key } => import::run(from, &url, &key, &mut out, &mut notes)?,
         Command::Check(args) => check::check(args, &mut out, &mut notes)?,
         Command::Completions { shell } => check::completions(shell, &mut out)?,
@@ -43,13 +43,13 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     kind == Some(io::ErrorKind::BrokenPipe)
 }
 
-/// Exit code 2 for mistakes in the configuration, 1 for everything else. Errors of writing to standard error are
+/// Exit code 2 for mistakes in the configuration or the command line, 1 for everything else. Errors of writing to standard error are
 /// ignored: there is nobody left to tell.
 fn report(error: &anyhow::Error) -> ExitCode {
     let mut notes = io::stderr().lock();
     let Some(mistakes) = error.downcast_ref::<Mistakes>() else {
         let _ = writeln!(notes, "weir: {error:#}");
-        return ExitCode::from(1);
+        return ExitCode::from(if error.is::<Usage>() { 2 } else { 1 });
     };
     let count = match mistakes.len() {
         1 => "one mistake".to_owned(),

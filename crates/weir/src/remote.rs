@@ -4,13 +4,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde_json::Value;
 use weir_config::{Environment, ProcessEnvironment, Secret, SecretUrl};
 use weir_net::http::{Client, Limits, Request};
 use weir_net::{Reach, Roots, System};
 
-use crate::cli;
+use crate::cli::{self, Usage};
 use crate::config::{Config, load};
 
 /// Maximum size of an answer.
@@ -26,19 +26,22 @@ pub struct Remote {
     client: Client,
     base: String,
     key: Secret,
+    /// What to do if the key is rejected.
+    about_key: &'static str,
 }
 
 impl Remote {
-    /// The API at this address.
+    /// The API at this address; `about_key` says what to do if the key is rejected.
     ///
     /// # Errors
     /// If the HTTP client cannot be set up.
-    pub fn new(base: &str, key: Secret) -> anyhow::Result<Self> {
+    pub fn new(base: &str, key: Secret, about_key: &'static str) -> anyhow::Result<Self> {
         let client = Client::new(Arc::new(System::new()), Roots::System, Limits::default())?;
         Ok(Self {
             client,
             base: base.trim_end_matches('/').to_owned(),
             key,
+            about_key,
         })
     }
 
@@ -47,12 +50,12 @@ impl Remote {
     /// # Errors
     /// If the configuration has mistakes, or there is no key.
     pub fn running(flags: cli::Remote) -> anyhow::Result<Self> {
-        let cli::Remote { url, key, settings } = flags;
+        let cli::Remote { url, key, place } = flags;
         let given = key.or_else(|| variable(KEY));
         let url = url.or_else(|| variable(URL));
         let config = match (&url, &given) {
             (Some(_), Some(_)) => None,
-            _ => Some(load(&settings.sources())?.config),
+            _ => Some(load(&place.sources())?.config),
         };
         let base = match (url, &config) {
             (Some(url), _) => url,
@@ -64,7 +67,7 @@ impl Remote {
             (None, Some(config)) => configured(&config)?,
             (None, None) => bail!("give the key with --key or WEIR_KEY"),
         };
-        Self::new(&base, key)
+        Self::new(&base, key, "give the right one with --key or WEIR_KEY")
     }
 
     /// Its address, without a slash at the end.
@@ -78,7 +81,7 @@ impl Remote {
     /// If there is no answer, or an error status.
     pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
         let body = self.ask(path, None).await?;
-        serde_json::from_slice(&body).with_context(|| self.not_its_api())
+        serde_json::from_slice(&body).map_err(|_| self.not_its_api())
     }
 
     /// Gets bytes.
@@ -95,7 +98,7 @@ impl Remote {
     /// As [`Remote::get`].
     pub async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
         let body = self.ask(path, Some(&body.to_string())).await?;
-        serde_json::from_slice(&body).with_context(|| self.not_its_api())
+        serde_json::from_slice(&body).map_err(|_| self.not_its_api())
     }
 
     async fn ask(&self, path: &str, post: Option<&str>) -> anyhow::Result<Vec<u8>> {
@@ -115,17 +118,30 @@ impl Remote {
         let answer = answer
             .with_context(|| format!("{base} does not answer"))?
             .with_context(|| format!("{base} cannot be reached"))?;
-        match answer.status {
-            200..300 => Ok(answer.body.to_vec()),
-            401 | 403 => {
-                bail!("{base} rejected the key; give the right one with --key or WEIR_KEY")
-            }
-            status => bail!("{base} answered {status}: {}", said(&answer.body)),
+        let said = said(&answer.body);
+        match (answer.status, said) {
+            (200..300, _) => Ok(answer.body.to_vec()),
+            (401 | 403, _) => Err(self.rejected_key()),
+            // Whatever was sent has a mistake in it.
+            (400 | 422, Some(said)) if post.is_some() => Err(Usage(said).into()),
+            (status, Some(said)) => bail!("{base} answered {status}: {said}"),
+            (300..400, None) => bail!("{base} redirects elsewhere; check the address"),
+            (404, None) => bail!("{base} has no such API (it answered 404); check the address"),
+            (status, None) => bail!("{base} answered {status}"),
         }
     }
 
-    fn not_its_api(&self) -> String {
-        format!("{} did not send JSON; check the address", self.base)
+    /// The key was rejected, and what to do about it.
+    pub fn rejected_key(&self) -> anyhow::Error {
+        anyhow!("{} rejected the key; {}", self.base, self.about_key)
+    }
+
+    /// What answered is something else. Where in its page the JSON ended helps nobody.
+    fn not_its_api(&self) -> anyhow::Error {
+        anyhow!(
+            "{} answered, but not with JSON; check the address",
+            self.base
+        )
     }
 }
 
@@ -135,16 +151,18 @@ fn variable(name: &str) -> Option<String> {
     value.filter(|value| !value.is_empty())
 }
 
-/// The message of an error.
-fn said(body: &[u8]) -> String {
-    let json: Option<Value> = serde_json::from_slice(body).ok();
-    let error = json.as_ref().and_then(|json| json["error"].as_str());
-    match error {
-        Some(error) => error.to_owned(),
-        None => String::from_utf8_lossy(&body[..body.len().min(200)])
-            .trim()
-            .to_owned(),
-    }
+/// The message of an error, if the API sent one. Other programs send pages for browsers, which nobody wants to read in a
+/// terminal.
+fn said(body: &[u8]) -> Option<String> {
+    let json: Value = serde_json::from_slice(body).ok()?;
+    let error = json["error"].as_str()?;
+    // Without control characters, so that it cannot move the cursor.
+    Some(
+        error
+            .chars()
+            .filter(|letter| !letter.is_control())
+            .collect(),
+    )
 }
 
 fn configured(config: &Config) -> anyhow::Result<Secret> {

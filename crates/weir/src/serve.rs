@@ -1,5 +1,6 @@
 //! `weir serve`: builds everything from the configuration and runs it until it is told to stop.
 
+mod changes;
 mod data;
 mod descriptors;
 mod engine;
@@ -102,7 +103,9 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     )?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, data = %data.path().display(), "started");
     not_built::say_what_is_missing(&config);
-    greeting::print(&web, address, &fronts.greeting(), &loaded)?;
+    let file = running.to_edit();
+    greeting::print(&web, address, &fronts.greeting(), &loaded, &file)?;
+    web.set_config_file(file);
 
     let stop = CancellationToken::new();
     running.set_parts(web.clone(), fronts.clone());
@@ -113,7 +116,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let code = loop {
         tokio::select! {
             ended = &mut server => {
-                tracing::info!(cut = ended.cut, "stopped");
+                tracing::info!(cut = ended.cut, "the web listener is closed; waiting for calls under way");
                 break ExitCode::SUCCESS;
             }
             _ = look.tick() => running.reload_if_changed(&mut forwarders_file),
@@ -125,7 +128,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
                     fronts.leave();
                 }
                 Signal::Stop { name, code } => {
-                    tracing::warn!(signal = name, "stopped at once");
+                    tracing::warn!(signal = name, "stopping at once");
                     break ExitCode::from(code);
                 }
             },
@@ -136,12 +139,16 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         true => config.drain,
         false => Duration::ZERO,
     };
-    tokio::select! {
-        () = fronts.stop(drain) => {}
-        () = signals.stop() => tracing::warn!("stopped at once"),
-    }
+    let code = tokio::select! {
+        () = fronts.stop(drain) => code,
+        (signal, code) = signals.stop() => {
+            tracing::warn!(signal, "stopping at once");
+            ExitCode::from(code)
+        }
+    };
     fronts.close();
     // Last, because fronts write to it until they are closed.
     state.close();
+    tracing::info!("stopped");
     Ok(code)
 }

@@ -7,7 +7,7 @@ use anyhow::Context;
 use weir_store::Error as Store;
 use weir_web::{Error, SignInLink};
 
-use crate::cli::Settings;
+use crate::cli::Place;
 use crate::config::load;
 use crate::remote::reachable;
 
@@ -15,8 +15,8 @@ use crate::remote::reachable;
 ///
 /// # Errors
 /// If the configuration has mistakes, or the data directory cannot be used.
-pub fn run(settings: Settings, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow::Result<()> {
-    let config = load(&settings.sources())?.config;
+pub fn run(place: Place, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow::Result<()> {
+    let config = load(&place.sources())?.config;
     let state = config.data.join("state.db");
     let made = match state.exists() {
         true => weir_web::sign_in_link(&state).map_err(in_words)?,

@@ -1,7 +1,10 @@
 //! The built binary: what it prints where, and its exit codes.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::thread;
 
 use tempfile::TempDir;
 
@@ -42,6 +45,21 @@ fn check_prints_the_configuration_and_a_verdict() {
     assert_eq!(
         notes(&output),
         "weir: the configuration is correct (weir.yaml)\n"
+    );
+}
+
+#[test]
+fn check_warns_of_keys_without_effect() {
+    let dir = with_file(
+        "store: { redis: 'redis://127.0.0.1' }\nnews: { servers: [{ name: a, host: b }] }\n",
+    );
+    let output = weir(dir.path(), &["check"]);
+    assert!(output.status.success());
+    assert_eq!(
+        notes(&output),
+        "weir: warning: store.redis is not built yet: this node runs alone\n\
+         weir: warning: news.servers is not built yet: no news server is called\n\
+         weir: the configuration is correct (weir.yaml)\n"
     );
 }
 
@@ -89,6 +107,129 @@ fn usage_ends_with_code_2() {
     ] {
         assert_eq!(weir(dir.path(), args).status.code(), Some(2), "{args:?}");
     }
+}
+
+#[test]
+fn a_file_may_be_named_before_the_command_or_after_it() {
+    let dir = TempDir::new().expect("a temporary directory");
+    // Nobody listens on port 1, so the address in the message shows which file was read.
+    let text = "data: elsewhere\nweb: { listen: '127.0.0.1:1', api_key: k3y-of-16-letters }\n";
+    std::fs::write(dir.path().join("other.yaml"), text).expect("a file");
+    for (command, said) in [
+        ("check", "(other.yaml)"),
+        ("search", "http://127.0.0.1:1 cannot be reached"),
+        ("sign-in", "never been started with elsewhere/state.db"),
+    ] {
+        for args in [["-c", "other.yaml", command], [command, "-c", "other.yaml"]] {
+            let output = weir(dir.path(), &args);
+            assert!(
+                notes(&output).contains(said),
+                "{args:?}: {}",
+                notes(&output)
+            );
+        }
+    }
+    let output = weir(dir.path(), &["--data", "there", "sign-in"]);
+    assert!(
+        notes(&output).contains("there/state.db"),
+        "{}",
+        notes(&output)
+    );
+}
+
+#[test]
+fn a_flag_that_a_command_does_not_know_is_refused_before_it_too() {
+    let dir = TempDir::new().expect("a temporary directory");
+    for (args, said) in [
+        (
+            &["--web", "127.0.0.1:0", "search", "x"][..],
+            "this command does not take --web",
+        ),
+        (&["-Q", "7", "sign-in"], "this command does not take -Q"),
+        (&["-c", "weir.yaml", "man"], "this command does not take -c"),
+        (&["-Q", "7", "check"], "write -Q after the command"),
+    ] {
+        let output = weir(dir.path(), args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert_eq!(notes(&output), format!("weir: {said}\n"));
+    }
+}
+
+#[test]
+fn commands_list_the_flags_that_concern_them() {
+    let dir = TempDir::new().expect("a temporary directory");
+    for command in ["search", "sign-in"] {
+        let help = out(&weir(dir.path(), &[command, "--help"]));
+        assert!(
+            help.contains("--config") && help.contains("--data"),
+            "{help}"
+        );
+        for flag in ["--web", "--queue-size", "--forwarders", "--log-level"] {
+            assert!(!help.contains(flag), "{flag} in\n{help}");
+        }
+    }
+    let help = out(&weir(dir.path(), &["serve", "--help"]));
+    assert!(
+        help.contains("--web") && help.contains("--queue-size"),
+        "{help}"
+    );
+}
+
+/// Answers each request with this status and page, whatever is asked. It ends with the test.
+fn page(status: &'static str, body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("its address");
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut lines = BufReader::new(&stream).lines();
+            while lines
+                .next()
+                .is_some_and(|line| line.is_ok_and(|line| !line.is_empty()))
+            {}
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+            );
+            let _ = (&stream).write_all(answer.as_bytes());
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn an_import_from_a_wrong_address_says_so_and_prints_no_page() {
+    let dir = TempDir::new().expect("a temporary directory");
+    let html = "<!DOCTYPE html><html><body>Not here</body></html>";
+    for (status, prowlarr, jackett) in [
+        (
+            "200 OK",
+            "answered, but not with JSON",
+            "answered, but not as Jackett does",
+        ),
+        ("404 Not Found", "has no such API", "has no such API"),
+        ("502 Bad Gateway", "answered 502", "answered 502"),
+        ("302 Found", "redirects elsewhere", "redirects elsewhere"),
+    ] {
+        let url = page(status, html);
+        for (from, said) in [("prowlarr", prowlarr), ("jackett", jackett)] {
+            let output = weir(dir.path(), &["import", from, &url, "key"]);
+            assert_eq!(output.status.code(), Some(1));
+            assert_eq!(out(&output), "");
+            let notes = notes(&output);
+            assert!(
+                notes.contains(said) && notes.contains(&url),
+                "{status}: {notes}"
+            );
+            assert!(!notes.contains(['<', '>']), "{notes}");
+            assert_eq!(notes.lines().count(), 1, "{notes}");
+        }
+    }
+    let output = weir(dir.path(), &["import", "prowlarr", "nowhere", "key"]);
+    assert!(
+        notes(&output).contains("nowhere is not an http or https address"),
+        "{}",
+        notes(&output)
+    );
 }
 
 #[test]

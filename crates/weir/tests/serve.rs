@@ -9,6 +9,10 @@
 mod damage;
 #[path = "serve/forwarder.rs"]
 mod forwarder;
+#[path = "serve/metrics.rs"]
+mod metrics;
+#[path = "serve/pages.rs"]
+mod pages;
 #[path = "serve/reload.rs"]
 mod reload;
 #[path = "serve/sign_in.rs"]
@@ -137,10 +141,16 @@ fn status_with_key(address: SocketAddr, key: &str) -> u16 {
 
 /// The whole answer to a request without a body.
 fn ask(address: SocketAddr, line: &str, key: &str) -> String {
+    ask_with(address, line, key, "")
+}
+
+/// As [`ask`], with more lines of the head.
+fn ask_with(address: SocketAddr, line: &str, key: &str, headers: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let head =
-        format!("{line} HTTP/1.1\r\nHost: weir\r\nX-Api-Key: {key}\r\nConnection: close\r\n\r\n");
+    let head = format!(
+        "{line} HTTP/1.1\r\nHost: weir\r\nX-Api-Key: {key}\r\nConnection: close\r\n{headers}\r\n"
+    );
     stream.write_all(head.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -159,7 +169,8 @@ fn without_configuration_it_starts_and_says_what_to_do_next() {
     assert!(first.contains("/sign-in?link="), "the first URL is {first}");
     let key = weir.line("key: ");
     assert!(key.trim_start_matches("  key: ").len() >= 16, "{key}");
-    weir.line("weir check --sample > weir.yaml");
+    let file = dir.path().canonicalize().unwrap().join("weir.yaml");
+    weir.line(&format!("weir check --sample > {}", file.display()));
     weir.signal("TERM");
     assert!(weir.end().0.success());
 }
@@ -175,15 +186,17 @@ fn fronts_that_are_not_built_say_so_and_louder_when_configured() {
     weir.signal("TERM");
     weir.line("stopped");
     let (_, text) = weir.end();
-    let front = |name: &str| {
-        text.lines()
-            .find(|line| line.contains(&format!("front=\"{name}\"")))
-            .unwrap()
-            .to_owned()
+    let line = |text_of_it: &str| {
+        let mut lines = text.lines();
+        lines.find(|line| line.contains(text_of_it)).unwrap_or("")
     };
-    assert!(front("tracker").contains("INFO"), "{text}");
     assert!(
-        front("news").contains("WARN") && front("news").contains("news servers are not called"),
+        line("not built yet; its configuration").contains("INFO"),
+        "{text}"
+    );
+    let servers = line("key=\"news.servers\"");
+    assert!(
+        servers.contains("WARN") && servers.contains("no news server is called"),
         "{text}"
     );
 }
@@ -257,7 +270,7 @@ fn a_good_reload_takes_effect_and_names_what_needs_a_restart() {
         "web: { api_key: another-key-then, limits: { connections: 9 } }\nlog: { level: debug }\n",
     );
     weir.signal("HUP");
-    weir.line("key=\"web.limits.connections\"");
+    weir.line("takes effect at the next start keys=\"web.limits.connections\"");
     let done = weir.line("reload: done");
     assert!(
         done.contains("log.level") && done.contains("web.limits.connections"),

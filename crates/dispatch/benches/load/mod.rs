@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow};
 use weir_dispatch::{
-    Admission, Class, Dispatcher, Finish, Job, JobId, JobKey, Moment, Next, Policy, Quota,
-    UpstreamId, Windows,
+    Admission, Class, Decision, Dispatcher, Finish, Job, JobId, JobKey, MAX_CLASSES, Moment, Next,
+    Policy, Quota, UpstreamId, Windows,
 };
 
 /// Calls that are kept under way while draining.
@@ -24,6 +24,7 @@ pub(crate) struct Load {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) jobs: Vec<Job>,
     pub(crate) now: Moment,
+    decisions: Vec<Decision>,
 }
 
 impl Load {
@@ -46,6 +47,7 @@ impl Load {
             dispatcher,
             jobs,
             now,
+            decisions: Vec::new(),
         }
     }
 
@@ -107,6 +109,8 @@ impl Load {
         self.dispatcher.finish(self.now, job, Finish::Done, 0);
         drop(self.dispatcher.take_ended());
         drop(self.dispatcher.take_changed());
+        self.decisions.clear();
+        self.dispatcher.take_decisions(&mut self.decisions);
     }
 
     /// Starts the next job, which there is.
@@ -121,18 +125,17 @@ impl Load {
 
 /// Rules with the classes of the search front; room for all jobs.
 fn policy(jobs: u32) -> Policy {
-    let class = |gap_permille, max_wait| ClassPolicy {
-        gap_permille,
+    let class = |max_wait| ClassPolicy {
         max_wait,
         on_cooldown: OnCooldown::Hold,
         overflow: Overflow::Drop,
     };
     Policy {
         classes: vec![
-            class(100, None),
-            class(500, Some(Duration::from_secs(15))),
-            class(700, None),
-            class(1000, Some(Duration::from_secs(60))),
+            class(None),
+            class(Some(Duration::from_secs(15))),
+            class(None),
+            class(Some(Duration::from_secs(60))),
         ],
         capacity: jobs * 2 + 1_000,
         agenda_capacity: jobs,
@@ -164,7 +167,7 @@ fn policy(jobs: u32) -> Policy {
 
 fn quota() -> Quota {
     Quota {
-        spacing: Duration::ZERO,
+        gaps: [Duration::ZERO; MAX_CLASSES],
         in_flight: 4,
         query: Windows::default(),
         grab: Windows::default(),

@@ -9,7 +9,7 @@ use crate::jobs::{JobPlace, JobSlot, Thread};
 use crate::moment::Moment;
 use crate::policy::{Budget, Class, Overflow};
 use crate::queue;
-use crate::record::What;
+use crate::record::{Decision, What};
 
 use super::Dispatcher;
 
@@ -113,7 +113,10 @@ impl Dispatcher {
     fn refuse(&mut self, job: &Job, end: End, now: Moment) -> Admission {
         match end {
             End::Skipped(skip) => self.note_of(job, now, What::Skipped(skip)),
-            End::Dropped(reason) => self.note_of(job, now, What::Dropped(reason)),
+            End::Dropped(reason) => {
+                let limit = self.limit_of(reason);
+                self.note_of(job, now, What::Dropped { reason, limit });
+            }
             End::Finished(_) | End::Cancelled | End::Shutdown => {}
         }
         Admission::Ended(end)
@@ -332,10 +335,26 @@ impl Dispatcher {
         End::Skipped(skip)
     }
 
-    /// Leaves a record about a job that is not in the table.
-    fn note_of(&mut self, job: &Job, at: Moment, what: What) {
-        let ring = &mut self.upstreams[job.upstream.0 as usize].ring;
-        ring.push(self.policy.records, at, Some(job.class), job.asker, what);
+    /// Leaves a decision about a job that is not in the table.
+    pub(super) fn note_of(&mut self, job: &Job, at: Moment, what: What) {
+        self.decide(Decision {
+            upstream: job.upstream,
+            job: None,
+            at,
+            class: Some(job.class),
+            asker: job.asker,
+            what,
+        });
+    }
+
+    /// How many jobs fit into what there was no room in.
+    pub(super) fn limit_of(&self, reason: DropReason) -> u32 {
+        match reason {
+            DropReason::QueueFull => self.policy.capacity,
+            DropReason::Backlog => self.backlog_share(),
+            DropReason::AgendaFull => self.policy.agenda_capacity,
+            DropReason::Scheduled | DropReason::Gone => 0,
+        }
     }
 
     /// How long the next call of this class and budget would have to wait, and for what: rule 23. Nothing is changed

@@ -6,7 +6,7 @@ use crate::cooldown::CallStart;
 use crate::job::{After, DropReason, End, Finish, JobId};
 use crate::jobs::{JobPlace, JobSlot};
 use crate::moment::Moment;
-use crate::record::{Asker, What};
+use crate::record::What;
 
 use super::Dispatcher;
 
@@ -90,10 +90,12 @@ impl Dispatcher {
         let call = CallStart {
             number: record.number,
             during_cooldown: record.during_cooldown,
+            // An operator's first probe is the same try, made by hand.
+            trial: record.trial || record.probe,
             started: self.started,
         };
         // Rule 33. Attempts count from 1 here, so a policy of 0 is one of 1 (rule 13).
-        let last = record.probe || record.attempts >= self.policy.attempts;
+        let last = record.probe || record.trial || record.attempts >= self.policy.attempts;
         let upstream = record.upstream;
         // Rule 40: also for an upstream that is gone, since it is our network that failed.
         if let Finish::OurNetwork { pause } = finish {
@@ -132,7 +134,13 @@ impl Dispatcher {
             let health = &self.upstreams[upstream as usize].health;
             if let Some(cooldown) = health.cooldown() {
                 let rung = health.rung();
-                self.note_health(upstream, now, What::CooldownBegan { cooldown, rung });
+                let next = self.policy.failure.cooldown_after(rung);
+                let began = What::CooldownBegan {
+                    cooldown,
+                    rung,
+                    next,
+                };
+                self.note_health(upstream, now, began);
             }
             self.end_on_cooldown(upstream, now);
         }
@@ -142,8 +150,8 @@ impl Dispatcher {
     /// When the job has another attempt, if it has one.
     fn again(&mut self, slot: JobSlot, finish: Finish, jitter: u16, now: Moment) -> Option<Moment> {
         let attempts = self.jobs[slot].attempts;
-        // Rule 11: an operator asked for one call.
-        if self.jobs[slot].probe {
+        // Rules 11 and 55: one call was wanted.
+        if self.jobs[slot].probe || self.jobs[slot].trial {
             return None;
         }
         match finish {
@@ -185,7 +193,8 @@ impl Dispatcher {
         };
         if let Some(end) = refused {
             if let End::Dropped(reason) = end {
-                self.note(slot, now, What::Dropped(reason));
+                let limit = self.limit_of(reason);
+                self.note(slot, now, What::Dropped { reason, limit });
             }
             self.end(slot, end);
             return After::Ended;
@@ -197,11 +206,5 @@ impl Dispatcher {
         }
         self.schedule(slot, due);
         After::Scheduled(due)
-    }
-
-    /// Leaves a record about an upstream itself and no job of it.
-    pub(super) fn note_health(&mut self, upstream: u32, now: Moment, what: What) {
-        let ring = &mut self.upstreams[upstream as usize].ring;
-        ring.push(self.policy.records, now, None, Asker::default(), what);
     }
 }

@@ -74,10 +74,10 @@ pub struct SavedUpstream {
     pub health: SavedHealth,
     /// The spacing clock.
     pub last_start: Option<Moment>,
-    /// The windows of queries: minute, hour, day.
-    pub query: [SavedWindow; 3],
-    /// The windows of grabs: minute, hour, day.
-    pub grab: [SavedWindow; 3],
+    /// The windows of queries that have a limit, each length once.
+    pub query: Vec<SavedWindow>,
+    /// The windows of grabs that have a limit, each length once.
+    pub grab: Vec<SavedWindow>,
 }
 
 /// What is kept of a scheduled job across a restart.
@@ -147,11 +147,14 @@ impl Dispatcher {
             .is_some_and(|up| up.allowance(budget).is_limited())
     }
 
-    /// The last decisions about an upstream, newest first.
-    pub fn decisions(&self, upstream: UpstreamId) -> impl Iterator<Item = &Decision> {
-        self.seen(upstream)
-            .into_iter()
-            .flat_map(|up| up.ring.newest_first())
+    /// The decisions that nobody has taken yet, oldest first.
+    pub fn decisions(&self) -> &[Decision] {
+        &self.decisions
+    }
+
+    /// Moves the decisions since the last call to the end of `taken`, oldest first. They are kept until they are taken.
+    pub fn take_decisions(&mut self, taken: &mut Vec<Decision>) {
+        taken.append(&mut self.decisions);
     }
 
     /// Whether any row of an upstream or of the agenda changed since they were last taken.

@@ -4,7 +4,7 @@ use crate::cooldown::Health;
 use crate::job::{DropReason, End, Job, Skip, UpstreamId, Wait};
 use crate::moment::Moment;
 use crate::policy::{Budget, Quota, Usage};
-use crate::record::{Asker, Ring, What};
+use crate::record::What;
 use crate::upstream::Upstream;
 
 use super::Dispatcher;
@@ -16,7 +16,7 @@ impl Dispatcher {
         let id = UpstreamId(
             u32::try_from(self.upstreams.len()).expect("upstreams are configured by hand"),
         );
-        self.upstreams.push(Upstream::new(&self.policy, quota));
+        self.upstreams.push(Upstream::new(quota));
         self.present += 1;
         id
     }
@@ -29,23 +29,20 @@ impl Dispatcher {
         };
         up.gone = true;
         self.present -= 1;
-        // What is left of it is its place and its calls under way. Its jobs and records are let go, since a reload that
-        // renames upstreams may leave many behind.
+        // What is left of it is its place and its calls under way. Its jobs are let go, since a reload that renames
+        // upstreams may leave many behind.
         self.end_queued(upstream.0, now, false, End::Dropped(DropReason::Gone));
         self.end_scheduled(upstream.0, End::Dropped(DropReason::Gone));
-        self.upstreams[upstream.0 as usize].ring = Ring::default();
         self.refresh(upstream.0, now);
     }
 
     /// Gives an upstream another quota. Starts made so far stay counted.
     pub fn set_quota(&mut self, now: Moment, upstream: UpstreamId, quota: Quota) {
         let now = self.advance(now);
-        // Not `present_mut`, which would borrow the policy as well.
-        let up = self.upstreams.get_mut(upstream.0 as usize);
-        let Some(up) = up.filter(|up| !up.gone) else {
+        let Some(up) = self.present_mut(upstream) else {
             return;
         };
-        up.allow(&self.policy, quota);
+        up.allow(quota);
         self.refresh(upstream.0, now);
     }
 
@@ -57,6 +54,17 @@ impl Dispatcher {
         };
         up.allowance_mut(usage.budget)
             .learn(usage.window, usage.limit, usage.used, now);
+        self.mark_changed(upstream.0);
+        self.refresh(upstream.0, now);
+    }
+
+    /// Counts one more request of a call under way: some calls make two.
+    pub fn count(&mut self, now: Moment, upstream: UpstreamId, budget: Budget) {
+        let now = self.advance(now);
+        let Some(up) = self.present_mut(upstream) else {
+            return;
+        };
+        up.allowance_mut(budget).record(now);
         self.mark_changed(upstream.0);
         self.refresh(upstream.0, now);
     }
@@ -113,18 +121,11 @@ impl Dispatcher {
         }
     }
 
-    /// Records that a job got the answer of a call made for another asker.
-    pub fn note_shared(&mut self, now: Moment, job: &Job, with: Asker) {
+    /// Records what became of a job that was not submitted: it shares somebody else's call.
+    pub fn note_other(&mut self, now: Moment, job: &Job, what: What) {
         let now = self.advance(now);
-        let records = self.policy.records;
-        if let Some(up) = self.present_mut(job.upstream) {
-            up.ring.push(
-                records,
-                now,
-                Some(job.class),
-                job.asker,
-                What::Shared { with },
-            );
+        if self.present_mut(job.upstream).is_some() {
+            self.note_of(job, now, what);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_dispatch::{Finish, Quota, Windows};
+use weir_dispatch::{Finish, MAX_CLASSES, Quota, Window, Windows};
 
 use crate::watch::Numbers;
 
@@ -52,24 +52,19 @@ impl Nature {
     pub(crate) fn quota(
         self,
         number: u32,
-        spacing: Duration,
+        gaps: [Duration; MAX_CLASSES],
         reset: weir_dispatch::Moment,
     ) -> Quota {
         let query = match self {
-            Self::Hourly => Windows {
-                minute: Some(3),
-                hour: Some(10),
-                ..Windows::default()
-            },
-            Self::Daily => Windows {
-                day: Some(40),
-                day_reset: number.is_multiple_of(2).then_some(reset),
-                ..Windows::default()
-            },
+            Self::Hourly => Windows::from([(Window::MINUTE, 3), (Window::HOUR, 10)]),
+            Self::Daily if number.is_multiple_of(2) => {
+                Windows::from([(Window::DAY, 40)]).resetting(reset)
+            }
+            Self::Daily => Windows::from([(Window::of_seconds(5 * 60), 7), (Window::DAY, 40)]),
             _ => Windows::default(),
         };
         Quota {
-            spacing,
+            gaps,
             in_flight: 1 + number % 4,
             query,
             grab: Windows::default(),

@@ -122,10 +122,9 @@ impl Watch {
             "{start:?} is one too many"
         );
         let class = usize::from(start.class.0);
-        let gap_of =
-            |class: usize| seen.quota.spacing * self.policy.classes[class].gap_permille / 1000;
-        let least = (0..4).map(gap_of).min().unwrap_or_default();
-        let gap = gap_of(class);
+        let gaps = seen.quota.gaps;
+        let least = gaps.into_iter().min().unwrap_or_default();
+        let gap = gaps[class];
         if held.job.budget == Budget::Query {
             if let Some(last) = seen.last {
                 assert!(last + least <= now, "{start:?} is too close to {last:?}");
@@ -177,20 +176,17 @@ impl Watch {
 
 /// Counts a start in every window and finds none over its limit.
 fn count(seen: &mut Seen, now: Moment, start: Start) {
-    let windows = seen.quota.query;
-    if windows == weir_dispatch::Windows::default() {
+    let windows = &seen.quota.query;
+    if *windows == weir_dispatch::Windows::default() {
         return;
     }
     seen.starts.push_back(now);
-    let day = Window::Day.length();
+    let day = Window::DAY.length();
     while seen.starts.front().is_some_and(|&first| first + day <= now) {
         seen.starts.pop_front();
     }
-    for window in Window::ALL {
-        let Some(limit) = windows.limit(window) else {
-            continue;
-        };
-        let reset = windows.day_reset.filter(|_| window == Window::Day);
+    for (window, limit) in windows.iter() {
+        let reset = windows.day_reset.filter(|_| window == Window::DAY);
         let inside = seen.starts.iter().rev().take_while(|&&at| match reset {
             // The day of the simulation has one reset in it.
             Some(reset) => at >= reset || now < reset,

@@ -62,15 +62,16 @@ pub(crate) struct Day {
 impl Day {
     pub(crate) fn new(front: Front, upstreams: u32, seed: u64) -> Self {
         let policy = policy(front);
-        let spacing = match front {
-            Front::Search => Duration::from_secs(60),
-            Front::Tracker => Duration::ZERO,
+        let gaps = match front {
+            Front::Search => [6, 30, 42, 60],
+            Front::Tracker => [0; 4],
         };
+        let gaps = gaps.map(Duration::from_secs);
         let mut dispatcher = Dispatcher::new(policy.clone(), BEGIN);
         let mut watch = Watch::new(policy, Duration::from_millis(250));
         let natures: Vec<Nature> = (0..upstreams).map(Nature::of).collect();
         for (number, nature) in (0..).zip(&natures) {
-            let quota = nature.quota(number, spacing, BEGIN + DAY / 2);
+            let quota = nature.quota(number, gaps, BEGIN + DAY / 2);
             dispatcher.add_upstream(BEGIN, quota.clone());
             watch.add(quota, *nature == Nature::Fast);
         }
@@ -200,6 +201,7 @@ impl Day {
             scheduled: (kind < 3).then(|| key(2, numbers.below(4))).flatten(),
             order: (kind == 5).then(|| key(3, numbers.below(2))).flatten(),
             probe: false,
+            trial: false,
             asker: Asker(0),
             attempts_made: 0,
         }
@@ -274,6 +276,7 @@ impl Day {
         }
         drop(self.dispatcher.take_changed());
         drop(self.dispatcher.take_agenda_changes());
+        self.dispatcher.take_decisions(&mut Vec::new());
     }
 
     /// Everything ends.
@@ -305,8 +308,7 @@ impl Day {
 
 fn policy(front: Front) -> Policy {
     let secs = Duration::from_secs;
-    let class = |gap_permille, max_wait: Option<u64>, on_cooldown, overflow| ClassPolicy {
-        gap_permille,
+    let class = |max_wait: Option<u64>, on_cooldown, overflow| ClassPolicy {
         max_wait: max_wait.map(secs),
         on_cooldown,
         overflow,
@@ -314,16 +316,16 @@ fn policy(front: Front) -> Policy {
     let is_search = front == Front::Search;
     let classes = match front {
         Front::Search => vec![
-            class(100, None, OnCooldown::Hold, Overflow::Drop),
-            class(500, Some(15), OnCooldown::Hold, Overflow::Drop),
-            class(700, None, OnCooldown::Hold, Overflow::Drop),
-            class(1000, Some(60), OnCooldown::Hold, Overflow::Drop),
+            class(None, OnCooldown::Hold, Overflow::Drop),
+            class(Some(15), OnCooldown::Hold, Overflow::Drop),
+            class(None, OnCooldown::Hold, Overflow::Drop),
+            class(Some(60), OnCooldown::Hold, Overflow::Drop),
         ],
         Front::Tracker => vec![
-            class(1000, None, OnCooldown::End, Overflow::Agenda),
-            class(1000, None, OnCooldown::End, Overflow::Drop),
-            class(1000, None, OnCooldown::End, Overflow::Drop),
-            class(1000, None, OnCooldown::End, Overflow::Drop),
+            class(None, OnCooldown::End, Overflow::Agenda),
+            class(None, OnCooldown::End, Overflow::Drop),
+            class(None, OnCooldown::End, Overflow::Drop),
+            class(None, OnCooldown::End, Overflow::Drop),
         ],
     };
     let minutes = [1, 5, 15, 30, 60, 180, 360, 720, 1440];

@@ -30,7 +30,8 @@ pub(crate) enum Op {
     Hold(bool),
     Add(Quota),
     Remove(u8),
-    Restart,
+    /// After a stop of so long.
+    Restart(Duration),
 }
 
 /// A job to submit.
@@ -45,6 +46,7 @@ pub(crate) struct Ask {
     pub(crate) scheduled: Option<u8>,
     pub(crate) order: Option<u8>,
     pub(crate) probe: bool,
+    pub(crate) trial: bool,
 }
 
 pub(crate) struct Pair {
@@ -111,8 +113,7 @@ impl Seen {
 }
 
 pub(crate) fn policy(kind: u8) -> Policy {
-    let class = |gap_permille, max_wait: Option<u64>, on_cooldown, overflow| ClassPolicy {
-        gap_permille,
+    let class = |max_wait: Option<u64>, on_cooldown, overflow| ClassPolicy {
         max_wait: max_wait.map(Duration::from_secs),
         on_cooldown,
         overflow,
@@ -129,10 +130,10 @@ pub(crate) fn policy(kind: u8) -> Policy {
     let ladder = [60, 300, 900, 1800].map(Duration::from_secs).to_vec();
     let search = Policy {
         classes: vec![
-            class(100, None, OnCooldown::Hold, Overflow::Drop),
-            class(500, Some(15), OnCooldown::Hold, Overflow::Drop),
-            class(700, None, OnCooldown::Hold, Overflow::Drop),
-            class(1000, Some(60), OnCooldown::Hold, Overflow::Drop),
+            class(None, OnCooldown::Hold, Overflow::Drop),
+            class(Some(15), OnCooldown::Hold, Overflow::Drop),
+            class(None, OnCooldown::Hold, Overflow::Drop),
+            class(Some(60), OnCooldown::Hold, Overflow::Drop),
         ],
         capacity: 20,
         agenda_capacity: 10,
@@ -157,10 +158,10 @@ pub(crate) fn policy(kind: u8) -> Policy {
     }
     Policy {
         classes: vec![
-            class(1000, None, OnCooldown::End, Overflow::Agenda),
-            class(1000, None, OnCooldown::End, Overflow::Drop),
-            class(1000, None, OnCooldown::End, Overflow::Drop),
-            class(1000, None, OnCooldown::End, Overflow::Drop),
+            class(None, OnCooldown::End, Overflow::Agenda),
+            class(None, OnCooldown::End, Overflow::Drop),
+            class(None, OnCooldown::End, Overflow::Drop),
+            class(None, OnCooldown::End, Overflow::Drop),
         ],
         failure: FailurePolicy {
             threshold: 3,
@@ -246,8 +247,9 @@ impl Pair {
                     both.remove_upstream(now, self.upstreams.remove(at));
                 }
             }
-            Op::Restart => {
+            Op::Restart(off_for) => {
                 self.seen.restarts += 1;
+                self.now = now + *off_for;
                 self.restart();
             }
         }
@@ -417,10 +419,10 @@ impl Pair {
         let grab = job.budget == Budget::Grab;
         let starts = self.starts.entry((start.upstream.0, grab)).or_default();
         starts.push(self.now);
-        let windows = if grab { quota.grab } else { quota.query };
-        for window in Window::ALL.into_iter().filter(|_| !job.probe) {
-            let reset = windows.day_reset.filter(|_| window == Window::Day);
-            if let (Some(limit), None) = (windows.limit(window), reset) {
+        let windows = if grab { &quota.grab } else { &quota.query };
+        for (window, limit) in windows.iter().filter(|_| !job.probe) {
+            let reset = windows.day_reset.filter(|_| window == Window::DAY);
+            if reset.is_none() {
                 let now = self.now;
                 let inside = starts
                     .iter()
@@ -456,6 +458,7 @@ impl Pair {
             scheduled: of_upstream(2, ask.scheduled),
             order: of_upstream(3, ask.order),
             probe: ask.probe,
+            trial: ask.trial,
             asker: Asker(0),
             attempts_made: 0,
         }
@@ -464,7 +467,7 @@ impl Pair {
 
 fn unlimited(in_flight: u32) -> Quota {
     Quota {
-        spacing: Duration::ZERO,
+        gaps: [Duration::ZERO; MAX_CLASSES],
         in_flight,
         query: Windows::default(),
         grab: Windows::default(),

@@ -6,15 +6,13 @@ use weir_dispatch::job::{Availability, Finish, Wait};
 use weir_dispatch::moment::Moment;
 use weir_dispatch::policy::{Budget, Class, FailurePolicy, Quota, Usage, Window};
 
-pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-
 /// What is known of one upstream.
 #[derive(Clone, Debug)]
 pub struct Upstream {
     pub gone: bool,
     pub off: bool,
     pub quota: Quota,
-    /// Three windows for `Query` (which `Side` shares), three for `Grab`.
+    /// The windows of `Query` (which `Side` shares) and of `Grab` that were ever configured or told.
     pub counters: Vec<Counter>,
     /// The last start of budget `Query`: the spacing clock.
     pub last_start: Option<Moment>,
@@ -26,6 +24,8 @@ pub struct Upstream {
     pub cooldowns: u64,
     pub rung: u8,
     pub failures: u32,
+    /// A call to it has succeeded.
+    pub answered: bool,
     /// A call gave its worker back by age, and none has ended early since.
     pub slow: bool,
 }
@@ -63,35 +63,46 @@ pub struct Call {
     pub started: Moment,
     /// How many cooldowns its upstream had begun when it started.
     pub cooldowns: u64,
+    /// A probe or a trial.
+    pub trial: bool,
 }
 
 impl Upstream {
     pub fn new(quota: Quota) -> Self {
-        let mut counters = Vec::new();
-        for budget in [Budget::Query, Budget::Grab] {
-            for window in [Window::Minute, Window::Hour, Window::Day] {
-                counters.push(Counter {
-                    budget,
-                    window,
-                    learned: None,
-                    learned_until: Moment(0),
-                    starts: Vec::new(),
-                });
-            }
-        }
-        Self {
+        let mut upstream = Self {
             gone: false,
             off: false,
-            quota,
-            counters,
+            quota: quota.clone(),
+            counters: Vec::new(),
             last_start: None,
             queue_starts: Vec::new(),
             cooldown: None,
             cooldowns: 0,
             rung: 0,
             failures: 0,
+            answered: false,
             slow: false,
-        }
+        };
+        upstream.set_quota(quota);
+        upstream
+    }
+
+    /// The number of the counter of this window; it is made if there is none.
+    fn counter(&mut self, budget: Budget, window: Window) -> usize {
+        let found = self
+            .counters
+            .iter()
+            .position(|counter| (counter.budget, counter.window) == (budget, window));
+        found.unwrap_or_else(|| {
+            self.counters.push(Counter {
+                budget,
+                window,
+                learned: None,
+                learned_until: Moment(0),
+                starts: Vec::new(),
+            });
+            self.counters.len() - 1
+        })
     }
 
     pub fn state(&self, now: Moment) -> Availability {
@@ -99,6 +110,7 @@ impl Upstream {
             return Availability::Off;
         }
         match self.cooldown {
+            None if !self.answered => Availability::Untried,
             None => Availability::Open,
             Some(cooldown) if cooldown.until <= now => Availability::Probing,
             Some(Cooldown { kind, until }) => match kind {
@@ -187,11 +199,9 @@ impl Upstream {
             Budget::Grab => &self.quota.grab,
             Budget::Query | Budget::Side => &self.quota.query,
         };
-        match (counter.window, windows.day_reset) {
-            (Window::Minute, _) => start + Duration::from_secs(60),
-            (Window::Hour, _) => start + Duration::from_secs(60 * 60),
-            (Window::Day, None) => start + DAY,
-            (Window::Day, Some(reset)) => next_reset(reset, start),
+        match windows.day_reset {
+            Some(reset) if counter.window == Window::DAY => next_reset(reset, start),
+            _ => start + counter.window.length(),
         }
     }
 
@@ -206,11 +216,27 @@ impl Upstream {
             Budget::Grab => &self.quota.grab,
             Budget::Query | Budget::Side => &self.quota.query,
         };
-        match window {
-            Window::Minute => windows.minute,
-            Window::Hour => windows.hour,
-            Window::Day => windows.day,
+        windows
+            .iter()
+            .find(|&(length, _)| length == window)
+            .map(|(_, limit)| limit)
+    }
+
+    /// The limited windows of a budget, shortest first, with what is used and what is allowed.
+    pub fn uses(&self, now: Moment, budget: Budget) -> Vec<(Window, u64, u32)> {
+        let mut uses = Vec::new();
+        for counter in &self.counters {
+            if let (true, Some(limit)) = (counter.budget == budget, self.limit(counter)) {
+                let inside = counter.starts.iter();
+                let used = inside
+                    .filter(|&&(start, _)| self.leaves(counter, start) > now)
+                    .map(|&(_, times)| times)
+                    .sum();
+                uses.push((counter.window, used, limit));
+            }
         }
+        uses.sort();
+        uses
     }
 
     /// Counts a start, before its call.
@@ -245,6 +271,11 @@ impl Upstream {
     }
 
     pub fn set_quota(&mut self, quota: Quota) {
+        for (budget, windows) in [(Budget::Query, &quota.query), (Budget::Grab, &quota.grab)] {
+            for (window, _) in windows.iter() {
+                self.counter(budget, window);
+            }
+        }
         self.quota = quota;
         for index in 0..self.counters.len() {
             if self.limit(&self.counters[index]).is_none() {
@@ -258,24 +289,20 @@ impl Upstream {
         if self.configured(budget, usage.window).is_some() {
             return;
         }
-        for index in 0..self.counters.len() {
-            let counter = &self.counters[index];
-            if (counter.budget, counter.window) != (budget, usage.window) {
-                continue;
-            }
-            let known: u64 = counter
-                .starts
-                .iter()
-                .filter(|&&(start, _)| self.leaves(counter, start) > now)
-                .map(|&(_, times)| times)
-                .sum();
-            let more = u64::from(usage.used.unwrap_or(0)).saturating_sub(known);
-            let counter = &mut self.counters[index];
-            counter.learned = Some(usage.limit.max(1));
-            counter.learned_until = now + 2 * length(usage.window);
-            if more > 0 {
-                counter.starts.push((now, more));
-            }
+        let index = self.counter(budget, usage.window);
+        let counter = &self.counters[index];
+        let known: u64 = counter
+            .starts
+            .iter()
+            .filter(|&&(start, _)| self.leaves(counter, start) > now)
+            .map(|&(_, times)| times)
+            .sum();
+        let more = u64::from(usage.used.unwrap_or(0)).saturating_sub(known);
+        let counter = &mut self.counters[index];
+        counter.learned = Some(usage.limit.max(1));
+        counter.learned_until = now + 2 * usage.window.length();
+        if more > 0 {
+            counter.starts.push((now, more));
         }
     }
 
@@ -332,12 +359,14 @@ impl Upstream {
         let healthy = matches!(finish, Finish::Done | Finish::No | Finish::Again { .. });
 
         if healthy {
+            self.answered = true;
             if !before_cooldown {
                 self.clear();
             }
             return false;
         }
-        if before_cooldown || during_cooldown {
+        let first_try = call.trial && !self.answered && self.cooldown.is_none();
+        if before_cooldown || during_cooldown || first_try {
             return named.is_some_and(|(kind, time)| self.begin_cooldown(now, kind, now + time));
         }
         match finish {
@@ -392,14 +421,6 @@ impl Upstream {
         self.cooldown = Some(Cooldown { kind, until });
         self.cooldowns += 1;
         true
-    }
-}
-
-pub fn length(window: Window) -> Duration {
-    match window {
-        Window::Minute => Duration::from_secs(60),
-        Window::Hour => Duration::from_secs(60 * 60),
-        Window::Day => DAY,
     }
 }
 

@@ -316,9 +316,20 @@ impl Both {
                 "queued, scheduled, busy, waiting, crew at {now:?}"
             );
             for id in (0..self.upstreams).map(UpstreamId) {
-                let real = self.real.upstream(now, id);
-                let real = real.map(|up| (up.state, up.rung, up.failures, up.slow));
+                let Some(up) = self.real.upstream(now, id) else {
+                    assert_eq!(model.seen(now, id), None);
+                    continue;
+                };
+                let real = Some((up.state, up.rung, up.failures, up.slow));
                 assert_eq!(real, model.seen(now, id), "{id:?} at {now:?}");
+                for (budget, uses) in [(Budget::Query, up.query), (Budget::Grab, up.grab)] {
+                    let uses = uses.into_iter();
+                    let uses: Vec<_> = uses
+                        .map(|one| (one.window, u64::from(one.used), one.limit))
+                        .collect();
+                    let expected = model.uses(now, id, budget);
+                    assert_eq!(uses, expected, "{budget:?} windows of {id:?} at {now:?}");
+                }
             }
         }
         self.ended.extend(ended);

@@ -68,7 +68,7 @@ impl Model {
             return probe;
         }
         match upstream.state(self.now) {
-            Availability::Open => {}
+            Availability::Open | Availability::Untried => {}
             Availability::Probing if under_way == 0 => {}
             _ => return None,
         }
@@ -141,12 +141,9 @@ impl Model {
 
     /// How long a class waits after the last start of an upstream.
     pub(super) fn gap(&self, id: UpstreamId, class: Class) -> Duration {
-        let spacing = self
-            .upstream(id)
-            .map_or(Duration::ZERO, |upstream| upstream.quota.spacing);
-        let permille = self.class_policy(class).gap_permille;
-        let nanos = spacing.as_nanos() * u128::from(permille) / 1000;
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        self.upstream(id).map_or(Duration::ZERO, |upstream| {
+            upstream.quota.gaps[usize::from(class.0)]
+        })
     }
 
     /// Calls that kept their worker past their time give it back, the oldest first, if there is room;

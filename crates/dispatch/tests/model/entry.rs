@@ -130,7 +130,7 @@ impl Model {
         finish: Finish,
         jitter: u16,
     ) -> Option<Duration> {
-        if held.job.probe {
+        if held.job.probe || held.job.trial {
             return None;
         }
         let left = held.made < self.policy.attempts;

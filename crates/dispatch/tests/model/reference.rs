@@ -21,7 +21,7 @@ use weir_dispatch::job::{
     Wait,
 };
 use weir_dispatch::moment::Moment;
-use weir_dispatch::policy::{Budget, Class, ClassPolicy, Policy, Quota, Usage};
+use weir_dispatch::policy::{Budget, Class, ClassPolicy, Policy, Quota, Usage, Window};
 
 use allowance::{Call, Upstream};
 pub use allowance::{Cooldown, CooldownKind, Counter};
@@ -243,6 +243,7 @@ impl Model {
         let call = Call {
             started: now,
             cooldowns: upstream.cooldowns,
+            trial: held.job.probe || held.job.trial,
         };
         let worker = !(upstream.slow && may_wait);
         self.class_starts[usize::from(held.class.0)] = Some(now);
@@ -358,6 +359,12 @@ impl Model {
         let upstream = self.upstream(id)?;
         let state = upstream.state(now.max(self.now));
         Some((state, upstream.rung, upstream.failures, upstream.slow))
+    }
+
+    /// The limited windows of a budget, shortest first, with what is used and what is allowed.
+    pub fn uses(&self, now: Moment, id: UpstreamId, budget: Budget) -> Vec<(Window, u64, u32)> {
+        self.upstream(id)
+            .map_or_else(Vec::new, |up| up.uses(now.max(self.now), budget))
     }
 
     /// How long until a job of this class and budget could start there, and what for.

@@ -4,7 +4,7 @@ use weir_dispatch::job::{Job, UpstreamId};
 use weir_dispatch::moment::Moment;
 use weir_dispatch::policy::{FailurePolicy, Policy, Quota};
 
-use super::allowance::{Cooldown, CooldownKind, Counter, Upstream, length};
+use super::allowance::{Cooldown, CooldownKind, Counter, Upstream};
 use super::{Model, Place};
 
 /// What is kept of one upstream.
@@ -21,6 +21,7 @@ pub struct Row {
     pub rung: u8,
     pub failures: u32,
     pub off: bool,
+    pub answered: bool,
 }
 
 /// What is kept of one agenda entry; the job holds the attempts made and its class now.
@@ -52,6 +53,7 @@ impl Model {
                 rung: upstream.rung,
                 failures: upstream.failures,
                 off: upstream.off,
+                answered: upstream.answered,
             });
         }
         rows
@@ -97,7 +99,7 @@ impl Model {
         let mut upstream = Upstream::new(row.quota);
         upstream.counters = row.counters;
         for counter in &mut upstream.counters {
-            counter.learned_until = now + length(counter.window) / 2;
+            counter.learned_until = now + counter.window.length() / 2;
             for (start, _) in &mut counter.starts {
                 *start = (*start).min(now);
             }
@@ -109,6 +111,7 @@ impl Model {
         upstream.rung = row.rung;
         upstream.failures = row.failures;
         upstream.off = row.off;
+        upstream.answered = row.answered;
         upstream
     }
 }

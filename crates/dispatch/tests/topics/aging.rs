@@ -48,15 +48,22 @@ fn longest_wait(front: &mut Front, up: UpstreamId, class: Class, end: Moment) ->
 
 #[test]
 fn every_class_of_a_spaced_upstream_progresses_within_its_aging_bound() {
-    // Aged at 10 s + its own gap, then in line for the next slot (6 s apart) behind at most the two
+    // Aged at 10 s + its own gap, then in line for the next slot (an urgent gap apart) behind at most the two
     // other classes that are aged as well.
-    for (class, gap) in [(RSS, 30), (COMPLETION, 42), (BACKGROUND, 60)] {
-        let (mut front, up) = Front::with(search(), indexer());
-        let longest = longest_wait(&mut front, up, class, at(HOUR));
-        assert!(
-            longest <= secs(10 + gap + 3 * 6),
-            "{class:?} waited {longest:?}"
-        );
+    for gaps in [GAPS, [1, 2, 2, 25], [6, 1, 1, 1]] {
+        for class in [RSS, COMPLETION, BACKGROUND] {
+            let quota = Quota {
+                gaps: gaps.map(secs),
+                ..in_flight(1)
+            };
+            let (mut front, up) = Front::with(search(), quota);
+            let longest = longest_wait(&mut front, up, class, at(HOUR));
+            let gap = gaps[usize::from(class.0)];
+            assert!(
+                longest <= secs(10 + gap + 3 * gaps[0]),
+                "{class:?} of {gaps:?} waited {longest:?}"
+            );
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use weir_dispatch::{
     Admission, After, Availability, Budget, Cause, DropReason, End, Finish, Job, Moment, Quota,
-    Wait, Windows,
+    Wait, Window,
 };
 
 use crate::front::*;
@@ -268,7 +268,7 @@ fn our_own_network_is_nobodys_fault_and_pauses_all_starts() {
     front.call(job(ups[0], INTERACTIVE), PAUSE);
     assert_eq!(
         (front.state(ups[0]), front.rung(ups[0])),
-        (Availability::Open, 0)
+        (Availability::Untried, 0)
     );
     let other = front.queue(job(ups[1], INTERACTIVE));
     assert_eq!(front.wake(), Some(at(30)));
@@ -299,7 +299,7 @@ fn a_panic_ends_its_job_frees_its_worker_and_says_nothing_about_the_upstream() {
     assert_eq!(front.starts(), [ids[0]]);
     assert_eq!(front.finish(ids[0], Finish::Panicked), After::Ended);
     assert_eq!(front.ended(), [(ids[0], End::Finished(Finish::Panicked))]);
-    assert_eq!(front.state(up), Availability::Open);
+    assert_eq!(front.state(up), Availability::Untried);
     assert_eq!(front.starts(), [ids[1]]);
 }
 
@@ -411,7 +411,7 @@ fn an_answer_that_nobody_can_use_is_one_failure_and_not_tried_again() {
     let (mut front, up) = Front::with(tracker(), in_flight(4));
     for _ in 1..3 {
         assert_eq!(front.call(job(up, INITIAL), Finish::Broken), After::Ended);
-        assert_eq!(front.state(up), Availability::Open);
+        assert_eq!(front.state(up), Availability::Untried);
     }
     assert_eq!(front.call(job(up, INITIAL), Finish::Broken), After::Ended);
     assert_eq!(front.state(up), Availability::Disabled { until: at(60) });
@@ -422,11 +422,11 @@ fn an_answer_that_nobody_can_use_is_one_failure_and_not_tried_again() {
 
 #[test]
 fn of_waits_that_end_together_the_cooldown_is_named_before_the_window_and_that_before_the_gap() {
-    let minute = |minute| Quota {
-        query: Windows {
-            minute,
-            ..Windows::default()
-        },
+    let minute = |limit: Option<u32>| Quota {
+        query: limit
+            .map(|limit| (Window::MINUTE, limit))
+            .into_iter()
+            .collect(),
         ..indexer()
     };
     for (limit, finish, reason) in [
@@ -442,4 +442,63 @@ fn of_waits_that_end_together_the_cooldown_is_named_before_the_window_and_that_b
         front.now = at(60);
         assert_eq!(wait(&front), (secs(0), None), "nothing holds it any more");
     }
+}
+
+fn trial(up: weir_dispatch::UpstreamId) -> Job {
+    Job {
+        trial: true,
+        ..job(up, BACKGROUND)
+    }
+}
+
+#[test]
+fn an_upstream_is_untried_until_it_first_answers() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    assert_eq!(front.state(up), Availability::Untried);
+    front.call(job(up, INTERACTIVE), throttled(60));
+    front.clear(up);
+    assert_eq!(front.state(up), Availability::Untried);
+    front.restart(at(1));
+    assert_eq!(front.state(up), Availability::Untried);
+    front.call(job(up, INTERACTIVE), Finish::No);
+    assert_eq!(front.state(up), Availability::Open);
+    front.restart(at(2));
+    assert_eq!(front.state(up), Availability::Open, "a restart remembers");
+}
+
+#[test]
+fn a_first_try_that_fails_climbs_no_rung_and_has_no_second_attempt() {
+    let rejected = Finish::Rejected { at_least: None };
+    for finish in [Finish::Unavailable, Finish::Broken, rejected] {
+        let (mut front, up) = Front::with(search(), in_flight(1));
+        for first in [
+            trial(up),
+            Job {
+                probe: true,
+                ..job(up, INTERACTIVE)
+            },
+        ] {
+            front.call(first, finish);
+            assert_eq!(front.state(up), Availability::Untried, "{finish:?}");
+            assert_eq!((front.rung(up), front.view(up).failures), (0, 0));
+        }
+        assert_eq!(front.both.real.status(front.now).scheduled, 0);
+    }
+}
+
+#[test]
+fn a_first_try_keeps_to_a_time_that_the_upstream_names() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.call(trial(up), throttled(60));
+    assert_eq!(front.state(up), Availability::Cooldown { until: at(60) });
+}
+
+#[test]
+fn a_trial_after_a_cooldown_climbs_like_any_call() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.call(job(up, INTERACTIVE), Finish::Broken);
+    front.pass(60);
+    assert_eq!(front.state(up), Availability::Probing);
+    front.call(trial(up), Finish::Broken);
+    assert_eq!(front.rung(up), 2);
 }

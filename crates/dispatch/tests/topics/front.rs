@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow};
 use weir_dispatch::{
-    Admission, After, Availability, Budget, Class, End, Finish, Job, JobId, JobKey, Moment, Next,
-    Policy, Quota, Skip, Start, Status, UpstreamId, UpstreamStatus, Usage, Wait, Windows,
+    Admission, After, Availability, Budget, Class, Decision, End, Finish, Job, JobId, JobKey,
+    MAX_CLASSES, Moment, Next, Policy, Quota, Skip, Start, Status, UpstreamId, UpstreamStatus,
+    Usage, Wait, Windows,
 };
 
 use crate::both::Both;
@@ -242,6 +243,14 @@ impl Front {
         self.both.take_ended()
     }
 
+    /// What was decided about an upstream, newest first.
+    pub(crate) fn decisions(&self, up: UpstreamId) -> Vec<Decision> {
+        let all = self.both.real.decisions().iter().rev();
+        all.filter(|decision| decision.upstream == up)
+            .copied()
+            .collect()
+    }
+
     pub(crate) fn status(&mut self) -> Status {
         self.both.pass(self.now);
         self.both.real.status(self.now)
@@ -301,17 +310,20 @@ pub(crate) fn probe(upstream: UpstreamId) -> Job {
 /// No limit but so many calls in flight.
 pub(crate) fn in_flight(limit: u32) -> Quota {
     Quota {
-        spacing: Duration::ZERO,
+        gaps: [Duration::ZERO; MAX_CLASSES],
         in_flight: limit,
         query: Windows::default(),
         grab: Windows::default(),
     }
 }
 
-/// An indexer: 60 s between starts, one call at a time.
+/// The gaps of an indexer's classes.
+pub(crate) const GAPS: [u64; 4] = [6, 30, 42, 60];
+
+/// An indexer: gaps between starts, one call at a time.
 pub(crate) fn indexer() -> Quota {
     Quota {
-        spacing: secs(60),
+        gaps: GAPS.map(secs),
         ..in_flight(1)
     }
 }
@@ -330,14 +342,8 @@ pub(crate) fn skipped(reason: Wait, wait: u64, limit: Option<u64>) -> End {
     })
 }
 
-fn class(
-    gap_permille: u32,
-    max_wait: Option<u64>,
-    on_cooldown: OnCooldown,
-    overflow: Overflow,
-) -> ClassPolicy {
+fn class(max_wait: Option<u64>, on_cooldown: OnCooldown, overflow: Overflow) -> ClassPolicy {
     ClassPolicy {
-        gap_permille,
         max_wait: max_wait.map(secs),
         on_cooldown,
         overflow,
@@ -348,10 +354,10 @@ fn class(
 pub(crate) fn search() -> Policy {
     Policy {
         classes: vec![
-            class(100, None, OnCooldown::Hold, Overflow::Drop),
-            class(500, Some(15), OnCooldown::Hold, Overflow::Drop),
-            class(700, None, OnCooldown::Hold, Overflow::Drop),
-            class(1000, Some(60), OnCooldown::Hold, Overflow::Drop),
+            class(None, OnCooldown::Hold, Overflow::Drop),
+            class(Some(15), OnCooldown::Hold, Overflow::Drop),
+            class(None, OnCooldown::Hold, Overflow::Drop),
+            class(Some(60), OnCooldown::Hold, Overflow::Drop),
         ],
         capacity: 10_000,
         agenda_capacity: 100_000,
@@ -386,10 +392,10 @@ pub(crate) fn tracker() -> Policy {
     let search = search();
     Policy {
         classes: vec![
-            class(1000, None, OnCooldown::End, Overflow::Agenda),
-            class(1000, None, OnCooldown::End, Overflow::Drop),
-            class(1000, None, OnCooldown::End, Overflow::Drop),
-            class(1000, None, OnCooldown::End, Overflow::Drop),
+            class(None, OnCooldown::End, Overflow::Agenda),
+            class(None, OnCooldown::End, Overflow::Drop),
+            class(None, OnCooldown::End, Overflow::Drop),
+            class(None, OnCooldown::End, Overflow::Drop),
         ],
         crew: CrewPolicy {
             base: 10,
@@ -412,7 +418,7 @@ pub(crate) fn tracker() -> Policy {
 pub(crate) fn news() -> Policy {
     let search = search();
     Policy {
-        classes: vec![class(1000, None, OnCooldown::End, Overflow::Drop); 3],
+        classes: vec![class(None, OnCooldown::End, Overflow::Drop); 3],
         ..search
     }
 }

@@ -2,7 +2,8 @@
 
 use weir_dispatch::policy::{OnCooldown, Overflow};
 use weir_dispatch::{
-    Admission, Budget, Class, Finish, Job, JobId, Moment, Next, Policy, Quota, UpstreamId, Windows,
+    Admission, Budget, Class, Finish, Job, JobId, Moment, Next, Policy, Quota, UpstreamId, Window,
+    Windows,
 };
 
 use crate::front::*;
@@ -80,15 +81,9 @@ fn narrow() -> Policy {
 /// The smallest gap is that of the most urgent class: 2 s.
 fn strict() -> Quota {
     Quota {
-        spacing: secs(20),
-        query: Windows {
-            minute: Some(6),
-            ..Windows::default()
-        },
-        grab: Windows {
-            hour: Some(9),
-            ..Windows::default()
-        },
+        gaps: [2, 10, 14, 20].map(secs),
+        query: Windows::from([(Window::MINUTE, 6)]),
+        grab: Windows::from([(Window::HOUR, 9)]),
         ..in_flight(2)
     }
 }

@@ -1,7 +1,7 @@
 //! Max-wait: skipped with upstream, wait, limit and reason; never a reason for a cooldown.
 
 use weir_dispatch::{
-    Admission, Availability, Budget, Class, End, Finish, Job, Quota, Wait, Windows,
+    Admission, Availability, Budget, Class, End, Finish, Job, Quota, Wait, Window, Windows,
 };
 
 use crate::front::*;
@@ -78,10 +78,7 @@ fn a_skip_begins_no_cooldown() {
 #[test]
 fn a_window_counts_as_a_wait() {
     let quota = Quota {
-        query: Windows {
-            hour: Some(1),
-            ..Windows::default()
-        },
+        query: Windows::from([(Window::HOUR, 1)]),
         ..in_flight(1)
     };
     let (mut front, up) = Front::with(search(), quota);
@@ -173,15 +170,12 @@ fn a_raised_job_has_the_max_wait_of_its_new_class() {
 
 #[test]
 fn a_head_is_skipped_when_a_start_fills_its_window() {
-    let hour = Windows {
-        hour: Some(1),
-        ..Windows::default()
-    };
+    let hour = Windows::from([(Window::HOUR, 1)]);
     for (budget, quota) in [
         (
             Budget::Query,
             Quota {
-                query: hour,
+                query: hour.clone(),
                 ..in_flight(1)
             },
         ),

@@ -19,7 +19,10 @@ fn clear_ends_a_cooldown_and_forgets_the_ladder() {
     assert_eq!(front.rung(up), 2);
     let id = front.queue(job(up, INTERACTIVE));
     front.clear(up);
-    assert_eq!((front.state(up), front.rung(up)), (Availability::Open, 0));
+    assert_eq!(
+        (front.state(up), front.rung(up)),
+        (Availability::Untried, 0)
+    );
     assert_eq!(front.starts(), [id]);
 }
 

@@ -12,14 +12,17 @@ fn windows(windows: Windows) -> Quota {
 }
 
 #[test]
-fn the_gap_is_the_spacing_times_the_share_of_the_class() {
-    for (class, gap) in [
-        (INTERACTIVE, 6),
-        (RSS, 30),
-        (COMPLETION, 42),
-        (BACKGROUND, 60),
-    ] {
-        let (mut front, up) = Front::with(search(), indexer());
+fn each_class_keeps_the_gap_that_the_quota_gives_it() {
+    let classes = [INTERACTIVE, RSS, COMPLETION, BACKGROUND];
+    let gaps = [GAPS, [1, 2, 2, 25], [9, 3, 7, 1]];
+    let cases = gaps.map(|gaps| classes.map(|class| (gaps, class)));
+    for (gaps, class) in cases.into_iter().flatten() {
+        let gap = gaps[usize::from(class.0)];
+        let quota = Quota {
+            gaps: gaps.map(secs),
+            ..in_flight(1)
+        };
+        let (mut front, up) = Front::with(search(), quota);
         front.call(job(up, BACKGROUND), Finish::Done);
         let id = front.queue(Job {
             max_wait: Some(secs(HOUR)),
@@ -54,12 +57,7 @@ fn the_gap_counts_from_the_last_start_of_whatever_class() {
 
 #[test]
 fn no_window_is_ever_over_its_limit() {
-    let limits = Windows {
-        minute: Some(3),
-        hour: Some(20),
-        day: Some(100),
-        day_reset: None,
-    };
+    let limits = Windows::from([(Window::MINUTE, 3), (Window::HOUR, 20), (Window::DAY, 100)]);
     let (mut front, up) = Front::with(search(), windows(limits));
     let mut starts: Vec<Moment> = Vec::new();
     for _ in 0..20_000 {
@@ -86,11 +84,62 @@ fn no_window_is_ever_over_its_limit() {
 }
 
 #[test]
-fn a_call_is_counted_before_it_ends() {
-    let limit = Windows {
-        hour: Some(1),
-        ..Windows::default()
+fn windows_of_any_length_hold_side_by_side() {
+    let [minutes, month] = [5 * MINUTE, 30 * DAY].map(|length| Window::of_seconds(length as u32));
+    let limits = Windows::from([(month, 700), (minutes, 3), (Window::DAY, 40)]);
+    let lengths: Vec<Window> = limits.iter().map(|(window, _)| window).collect();
+    assert_eq!(lengths, [minutes, Window::DAY, month], "shortest first");
+    let (mut front, up) = Front::with(search(), windows(limits));
+    let mut starts: Vec<Moment> = Vec::new();
+    while front.now < at(65 * DAY) {
+        while front.queued() < 5 {
+            front.queue(job(up, COMPLETION));
+        }
+        for id in front.starts() {
+            starts.push(front.now);
+            front.finish(id, Finish::Done);
+        }
+        front.now = front.wake().expect("a window opens");
+    }
+    for (length, limit) in [(5 * MINUTE, 3), (DAY, 40), (30 * DAY, 700)] {
+        let most = (0..starts.len())
+            .map(|first| {
+                let end = starts[first] + secs(length);
+                starts[first..].partition_point(|&start| start < end)
+            })
+            .max();
+        assert_eq!(most, Some(limit), "in {length} s");
+    }
+}
+
+#[test]
+fn of_two_limits_for_one_length_the_lower_one_holds() {
+    let limits = Windows::from([(Window::HOUR, 3), (Window::of_seconds(3600), 2)]);
+    let all: Vec<(Window, u32)> = limits.iter().collect();
+    assert_eq!(all, [(Window::HOUR, 2)]);
+}
+
+#[test]
+fn an_upstream_may_tell_a_limit_for_any_length() {
+    let (mut front, up) = Front::with(search(), in_flight(100));
+    let usage = Usage {
+        budget: Budget::Query,
+        window: Window::of_seconds(300),
+        limit: 4,
+        used: Some(3),
     };
+    front.observe(up, usage);
+    for _ in 0..3 {
+        front.queue(job(up, INTERACTIVE));
+    }
+    assert_eq!(front.starts().len(), 1);
+    assert_eq!(front.view(up).query[0].window.length(), secs(300));
+    assert_eq!(front.wake(), Some(at(300)));
+}
+
+#[test]
+fn a_call_is_counted_before_it_ends() {
+    let limit = Windows::from([(Window::HOUR, 1)]);
     let (mut front, up) = Front::with(search(), windows(limit));
     front.begin(job(up, INTERACTIVE));
     front.queue(job(up, INTERACTIVE));
@@ -101,18 +150,14 @@ fn a_call_is_counted_before_it_ends() {
         "the row is to be kept before the call"
     );
     let row = front.both.real.row(up).expect("it is there");
-    assert_eq!(row.query[Window::Hour as usize].starts, [(front.now, 1)]);
+    assert_eq!(row.query[0].starts, [(front.now, 1)]);
 }
 
 #[test]
 fn a_day_that_resets_is_empty_from_the_reset_on() {
     // Whichever of them is given.
     for reset in [at(HOUR), at(HOUR + 3 * DAY), at(HOUR) - secs(2 * DAY)] {
-        let limit = Windows {
-            day: Some(2),
-            day_reset: Some(reset),
-            ..Windows::default()
-        };
+        let limit = Windows::from([(Window::DAY, 2)]).resetting(reset);
         let (mut front, up) = Front::with(search(), windows(limit));
         for _ in 0..4 {
             front.queue(job(up, INTERACTIVE));
@@ -131,10 +176,7 @@ fn a_day_that_resets_is_empty_from_the_reset_on() {
 
 #[test]
 fn a_start_leaves_a_sliding_window_exactly_its_length_after_it() {
-    let limit = Windows {
-        minute: Some(2),
-        ..Windows::default()
-    };
+    let limit = Windows::from([(Window::MINUTE, 2)]);
     let (mut front, up) = Front::with(search(), windows(limit));
     let side = Job {
         budget: Budget::Side,
@@ -175,14 +217,8 @@ fn never_more_calls_in_flight_than_allowed() {
 #[test]
 fn queries_and_grabs_have_separate_budgets() {
     let quota = Quota {
-        query: Windows {
-            day: Some(1),
-            ..Windows::default()
-        },
-        grab: Windows {
-            day: Some(2),
-            ..Windows::default()
-        },
+        query: Windows::from([(Window::DAY, 1)]),
+        grab: Windows::from([(Window::DAY, 2)]),
         ..in_flight(10)
     };
     let (mut front, up) = Front::with(search(), quota);
@@ -227,7 +263,7 @@ fn a_limit_that_the_upstream_told_holds_where_none_is_configured() {
     let (mut front, up) = Front::with(search(), in_flight(100));
     let usage = Usage {
         budget: Budget::Query,
-        window: Window::Day,
+        window: Window::DAY,
         limit: 10,
         used: Some(8),
     };
@@ -247,7 +283,7 @@ fn a_limit_that_the_upstream_told_holds_where_none_is_configured() {
 fn a_limit_that_is_not_told_again_is_forgotten_after_two_windows() {
     let usage = Usage {
         budget: Budget::Query,
-        window: Window::Hour,
+        window: Window::HOUR,
         limit: 1,
         used: Some(1),
     };
@@ -281,14 +317,11 @@ fn a_limit_that_is_not_told_again_is_forgotten_after_two_windows() {
 
 #[test]
 fn a_told_limit_does_not_replace_a_configured_one() {
-    let limit = Windows {
-        day: Some(2),
-        ..Windows::default()
-    };
+    let limit = Windows::from([(Window::DAY, 2)]);
     let (mut front, up) = Front::with(search(), windows(limit));
     let usage = Usage {
         budget: Budget::Query,
-        window: Window::Day,
+        window: Window::DAY,
         limit: 100,
         used: Some(100),
     };
@@ -301,10 +334,7 @@ fn a_told_limit_does_not_replace_a_configured_one() {
 
 #[test]
 fn another_quota_counts_from_now_on_and_keeps_what_was_counted() {
-    let limit = |hour| Windows {
-        hour: Some(hour),
-        ..Windows::default()
-    };
+    let limit = |hour| Windows::from([(Window::HOUR, hour)]);
     let (mut front, up) = Front::with(search(), windows(limit(2)));
     for _ in 0..6 {
         front.queue(job(up, INTERACTIVE));
@@ -355,15 +385,12 @@ fn an_interactive_job_behind_a_queued_backlog_starts_within_its_own_gap() {
 
 #[test]
 fn what_left_its_window_is_neither_shown_nor_kept_for_long() {
-    let limit = Windows {
-        minute: Some(2),
-        ..Windows::default()
-    };
+    let limit = Windows::from([(Window::MINUTE, 2)]);
     let (mut front, up) = Front::with(search(), windows(limit));
     let used = |front: &mut Front| front.view(up).query[0].used;
     let kept = |front: &Front| {
         let row = front.both.real.row(up).expect("it is there");
-        row.query[Window::Minute as usize].starts.clone()
+        row.query[0].starts.clone()
     };
     for _ in 0..2 {
         front.call(job(up, INTERACTIVE), Finish::Done);
@@ -386,10 +413,7 @@ fn what_left_its_window_is_neither_shown_nor_kept_for_long() {
 
 #[test]
 fn when_a_limit_is_lowered_as_many_must_leave_as_are_too_many() {
-    let limit = |minute| Windows {
-        minute: Some(minute),
-        ..Windows::default()
-    };
+    let limit = |minute| Windows::from([(Window::MINUTE, minute)]);
     let (mut front, up) = Front::with(search(), windows(limit(5)));
     for second in [0, 30, 31, 32] {
         front.now = at(second);
@@ -410,13 +434,13 @@ fn a_told_use_counts_what_we_made_in_the_window_and_adds_only_the_rest() {
         front.now = at(seconds);
         let usage = Usage {
             budget: Budget::Query,
-            window: Window::Hour,
+            window: Window::HOUR,
             limit: 10,
             used,
         };
         front.observe(up, usage);
         let row = front.both.real.row(up).expect("it is there");
-        row.query[Window::Hour as usize].starts.clone()
+        row.query[0].starts.clone()
     };
     assert_eq!(tell(0, None), [], "nothing is made up");
     assert_eq!(tell(0, Some(0)), []);

@@ -1,16 +1,14 @@
-//! Decision records: each decision leaves one, newest first, at most so many.
+//! Decisions: each leaves a record with all that it takes to tell it again.
 
-use weir_dispatch::{Asker, Budget, DropReason, Finish, Job, Skip, Wait, What};
+use weir_dispatch::{
+    Asker, Budget, DropReason, Finish, FullWindow, Job, Quota, Skip, Wait, What, Window, Windows,
+};
 
 use crate::front::*;
 
 fn whats(front: &Front, up: weir_dispatch::UpstreamId) -> Vec<What> {
-    front
-        .both
-        .real
-        .decisions(up)
-        .map(|decision| decision.what)
-        .collect()
+    let decisions = front.decisions(up).into_iter();
+    decisions.map(|decision| decision.what).collect()
 }
 
 #[test]
@@ -24,11 +22,9 @@ fn a_start_says_how_long_it_waited_and_for_what() {
     });
     front.now = at(6);
     assert_eq!(front.starts(), [id]);
-    let newest = front.both.real.decisions(up).next().expect("there is one");
-    assert_eq!(
-        (newest.number, newest.asker, newest.at),
-        (3, Asker(7), at(6))
-    );
+    let newest = front.decisions(up)[0];
+    assert_eq!((newest.asker, newest.at), (Asker(7), at(6)));
+    assert_eq!(newest.job, Some(id));
     let started = |waited, reason| What::Started {
         waited: secs(waited),
         reason,
@@ -37,19 +33,59 @@ fn a_start_says_how_long_it_waited_and_for_what() {
     let waits = What::Waits {
         reason: Wait::Gap,
         until: at(6),
+        full: None,
     };
     let expected = [started(4, Some(Wait::Gap)), waits, started(0, None)];
     assert_eq!(whats(&front, up), expected);
 }
 
 #[test]
-fn only_the_last_records_are_kept_and_numbers_go_on() {
-    let (mut front, up) = Front::with(search(), in_flight(1));
-    for _ in 0..40 {
+fn a_wait_for_a_window_says_what_the_window_held_then() {
+    let five_minutes = Window::of_seconds(5 * MINUTE as u32);
+    let quota = Quota {
+        query: Windows::from([(Window::MINUTE, 9), (five_minutes, 2), (Window::DAY, 3)]),
+        ..in_flight(10)
+    };
+    let (mut front, up) = Front::with(search(), quota);
+    for _ in 0..2 {
         front.call(job(up, INTERACTIVE), Finish::Done);
     }
-    let numbers: Vec<u64> = front.both.real.decisions(up).map(|d| d.number).collect();
-    assert_eq!(numbers, (25..=40).rev().collect::<Vec<u64>>());
+    let id = front.queue(job(up, INTERACTIVE));
+    let waits = |window, until, n| What::Waits {
+        reason: Wait::Window,
+        until,
+        full: Some(FullWindow {
+            window,
+            used: n,
+            limit: n,
+        }),
+    };
+    let first = waits(five_minutes, at(5 * MINUTE), 2);
+    assert_eq!(whats(&front, up)[0], first);
+    front.now = at(5 * MINUTE);
+    assert_eq!(front.starts(), [id]);
+    front.finish(id, Finish::Done);
+    front.queue(job(up, INTERACTIVE));
+    assert_eq!(whats(&front, up)[0], waits(Window::DAY, at(DAY), 3));
+    assert!(whats(&front, up).contains(&first), "it stays as it was");
+}
+
+#[test]
+fn decisions_are_handed_out_once_and_none_are_made_where_none_are_kept() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    let mut taken = Vec::new();
+    front.both.real.take_decisions(&mut taken);
+    front.both.real.take_decisions(&mut taken);
+    assert_eq!(taken.len(), 1);
+    assert!(front.decisions(up).is_empty());
+    let none = weir_dispatch::Policy {
+        records: 0,
+        ..search()
+    };
+    let (mut front, up) = Front::with(none, in_flight(1));
+    front.call(job(up, INTERACTIVE), Finish::Done);
+    assert!(front.decisions(up).is_empty());
 }
 
 #[test]
@@ -74,7 +110,11 @@ fn cooldowns_skips_drops_duplicates_raises_retries_and_operators_leave_records()
     front.clear(up);
     front.switch_off(up);
     front.switch_on(up);
-    front.both.real.note_shared(front.now, &keyed, Asker(3));
+    let shared = What::Shared {
+        with: Asker(3),
+        after: secs(2),
+    };
+    front.both.real.note_other(front.now, &keyed, shared);
     let mut seen = whats(&front, up);
     seen.reverse();
     let names: Vec<String> = seen
@@ -104,9 +144,13 @@ fn cooldowns_skips_drops_duplicates_raises_retries_and_operators_leave_records()
             "Shared",
         ]
     );
-    assert_eq!(seen[1], What::Dropped(DropReason::QueueFull));
+    let full = What::Dropped {
+        reason: DropReason::QueueFull,
+        limit: 1,
+    };
+    assert_eq!(seen[1], full);
     assert_eq!(seen[2], What::Raised { from: REANNOUNCE });
-    assert_eq!(seen[11], What::Shared { with: Asker(3) });
+    assert_eq!(seen[11], shared);
 }
 
 #[test]
@@ -152,6 +196,7 @@ fn a_start_names_no_wait_that_held_another_job() {
         What::Waits {
             reason: Wait::Gap,
             until: at(6),
+            full: None,
         },
         What::Started {
             waited: secs(1),
@@ -173,4 +218,30 @@ fn jobs_that_end_as_their_upstream_is_switched_off_leave_their_records() {
         limit: None,
     };
     assert_eq!(whats(&front, up), [What::Skipped(off), What::SwitchedOff]);
+}
+
+#[test]
+fn a_cooldown_says_what_the_next_failure_would_bring() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.call(job(up, INTERACTIVE), Finish::Broken);
+    let What::CooldownBegan { rung, next, .. } = whats(&front, up)[0] else {
+        panic!("{:?}", whats(&front, up));
+    };
+    let ladder = search().failure.ladder;
+    assert_eq!((rung, next), (1, ladder[1]));
+    let last = *ladder.last().expect("it has rungs");
+    assert_eq!(search().failure.cooldown_after(200), last);
+}
+
+#[test]
+fn a_job_that_waits_for_a_cooldown_says_so() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    front.call(job(up, INTERACTIVE), throttled(60));
+    front.queue(job(up, INTERACTIVE));
+    let waits = What::Waits {
+        reason: Wait::Cooldown,
+        until: at(60),
+        full: None,
+    };
+    assert_eq!(whats(&front, up)[0], waits);
 }

@@ -8,11 +8,8 @@ use crate::front::*;
 
 fn limited() -> Quota {
     Quota {
-        spacing: secs(60),
-        query: Windows {
-            hour: Some(2),
-            ..Windows::default()
-        },
+        gaps: GAPS.map(secs),
+        query: Windows::from([(Window::HOUR, 2)]),
         ..in_flight(5)
     }
 }
@@ -32,6 +29,40 @@ fn windows_spacing_and_cooldown_are_as_they_were() {
     assert_eq!((view.query[0].used, view.query[0].next), (2, at(HOUR)));
     let wait = front.wait(up, INTERACTIVE, Budget::Query);
     assert_eq!(wait, (secs(HOUR - 20), Some(Wait::Window)));
+}
+
+#[test]
+fn windows_of_any_length_are_as_they_were() {
+    let month = Window::of_seconds(30 * DAY as u32);
+    let quota = |limits: &[(Window, u32)]| Quota {
+        grab: limits.iter().copied().collect(),
+        ..in_flight(5)
+    };
+    let limits = [(Window::of_seconds(300), 3), (month, 4)];
+    let (mut front, up) = Front::with(search(), quota(&limits));
+    let grab = Job {
+        budget: Budget::Grab,
+        ..job(up, INTERACTIVE)
+    };
+    for day in [0, 1, 2] {
+        front.now = at(day * DAY);
+        front.call(grab, Finish::Done);
+    }
+    front.restart(at(20 * DAY));
+    let used = |front: &mut Front| {
+        let windows = front.view(up).grab;
+        windows.into_iter().map(|window| window.used).collect()
+    };
+    let now: Vec<u32> = used(&mut front);
+    assert_eq!(now, [0, 3]);
+    front.call(grab, Finish::Done);
+    let wait = front.wait(up, INTERACTIVE, Budget::Grab);
+    assert_eq!(wait, (secs(10 * DAY), Some(Wait::Window)));
+    // A window that is no longer configured is forgotten, and begins empty when it is back.
+    front.set_quota(up, quota(&limits[..1]));
+    front.restart(at(20 * DAY + 1));
+    front.set_quota(up, quota(&limits));
+    assert_eq!(used(&mut front), [1, 0]);
 }
 
 #[test]
@@ -117,7 +148,7 @@ fn a_limit_that_was_told_is_kept_for_half_a_window() {
     let (mut front, up) = Front::with(search(), in_flight(5));
     let usage = Usage {
         budget: Budget::Grab,
-        window: Window::Day,
+        window: Window::DAY,
         limit: 4,
         used: Some(3),
     };

@@ -30,6 +30,8 @@ struct FlightState<T> {
     answer: Option<Arc<T>>,
     /// The answer once it is over, if there is no other.
     last_word: Option<Arc<T>>,
+    /// The answer says what went wrong.
+    went_wrong: bool,
     /// How it ended for everybody without an answer.
     over: Option<Ended>,
     /// The last launch that came to nothing, and how; 0 while there is none.
@@ -112,7 +114,10 @@ impl<K: Hash + Eq + Clone, T, X> Board<K, T, X> {
             wake(state);
             return then;
         }
-        state.answer = state.answer.take().or(state.last_word.take());
+        if state.answer.is_none() {
+            state.answer = state.last_word.take();
+            state.went_wrong = state.answer.is_some();
+        }
         state.over = Some(ended);
         if flights
             .get(key)
@@ -138,6 +143,7 @@ impl<T, X> Flight<T, X> {
             state: Mutex::new(FlightState {
                 answer: None,
                 last_word: None,
+                went_wrong: false,
                 over: None,
                 failed: (0, Ended::Cancelled),
                 launch: 1,
@@ -205,6 +211,11 @@ impl<T, X> Flight<T, X> {
             state.late -= 1;
         }
         state.followers == 0 && state.over.is_none() && state.answer.is_none()
+    }
+
+    /// Whether its answer says what went wrong.
+    pub(crate) fn went_wrong(&self) -> bool {
+        self.state.lock().went_wrong
     }
 
     /// Whether nobody follows it.

@@ -8,6 +8,7 @@ use weir_dispatch::{Job, JobId, Moment, Wait};
 
 use crate::call::{Call, Ended};
 use crate::payload::Hook;
+use crate::record::About;
 
 use super::board::{Flight, Then};
 use super::{FlightAnswer, FlightKey, FlightsInner, Landing};
@@ -25,6 +26,10 @@ struct Ride {
     hook: Option<Arc<Hook>>,
     /// The job of the latest launch, once it is submitted.
     id: Option<JobId>,
+    /// What it asks, as soon as there is a call.
+    about: About,
+    /// When it was first asked for.
+    began: Moment,
 }
 
 impl<K: FlightKey, T: FlightAnswer> FlightsInner<K, T> {
@@ -47,7 +52,11 @@ impl<K: FlightKey, T: FlightAnswer> FlightsInner<K, T> {
             ended: Some(Ended::Panicked),
         };
         if let Some(call) = start(landing) {
-            flight.own.0.lock().call = Some(call);
+            {
+                let mut ride = flight.own.0.lock();
+                ride.about = call.about();
+                ride.call = Some(call);
+            }
             self.launch(key, flight, 1);
             guard.ended = None;
         } else {
@@ -107,15 +116,14 @@ impl<K: FlightKey, T: FlightAnswer> FlightsInner<K, T> {
 
     /// Somebody joined a flight that was there already.
     pub(super) fn share(&self, flight: &Arc<Flight<T, Trip>>, job: &Job) {
-        let (leader, raised) = {
+        let raised = {
             let mut ride = flight.own.0.lock();
             let more_urgent = job.class < ride.job.class;
             if more_urgent {
                 ride.job.class = job.class;
             }
-            (ride.job.asker, ride.id.filter(|_| more_urgent))
+            ride.id.filter(|_| more_urgent)
         };
-        self.engine.note_shared(job, leader);
         if let Some(id) = raised {
             self.engine.raise(id, job.class);
         }
@@ -164,9 +172,11 @@ impl<K: FlightKey, T: FlightAnswer> Drop for Unlaunched<'_, K, T> {
 }
 
 impl Trip {
-    pub(super) fn new(job: Job) -> Self {
+    pub(super) fn new(job: Job, began: Moment) -> Self {
         Self(Mutex::new(Ride {
             job,
+            about: About::Nothing,
+            began,
             call: None,
             hook: None,
             id: None,
@@ -176,6 +186,12 @@ impl Trip {
     /// What is submitted; its asker is the one who started the flight.
     pub(super) fn job(&self) -> Job {
         self.0.lock().job
+    }
+
+    /// What it asks, when it was first asked for, and the job of the latest launch.
+    pub(super) fn asked(&self) -> (About, Moment, Option<JobId>) {
+        let ride = self.0.lock();
+        (ride.about.clone(), ride.began, ride.id)
     }
 
     /// When the call of the latest launch was first made.

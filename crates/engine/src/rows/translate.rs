@@ -5,17 +5,15 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_dispatch::{
-    Budget, Cause, Class, Cooldown, Moment, SavedHealth, SavedUpstream, SavedWindow,
+    Budget, Cause, Class, Cooldown, Moment, SavedHealth, SavedUpstream, SavedWindow, Window,
 };
-use weir_store::state::{self, Change, Ledger, Limit, Start, Wall, Window, Windows};
+use weir_store::state::{self, Change, Ledger, Limit, Start, Wall};
 
-use crate::keeper::{KeptUpstream, Off};
+use crate::keeper::{KeptUpstream, Memory, Off};
+use crate::side::UpstreamTrouble;
 use crate::timeline::Timeline;
 
-use super::{RestoredJob, RestoredUpstream, far};
-
-const WINDOWS: [Window; 3] = [Window::Minute, Window::Hour, Window::Day];
-const LEDGERS: [Ledger; 2] = [Ledger::Query, Ledger::Grab];
+use super::{RestoredJob, RestoredPast, RestoredUpstream, far};
 
 /// How far the wall clock is ahead of the timeline, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,6 +42,10 @@ impl Skew {
         far(i128::from(moment.0) + i128::from(self.0))
     }
 
+    pub(super) fn nanos(self) -> i64 {
+        self.0
+    }
+
     fn moment(self, wall: Wall) -> Moment {
         let nanos = i128::from(wall.0) - i128::from(self.0);
         Moment(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
@@ -54,9 +56,9 @@ impl Skew {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Translated {
     pub(super) row: state::UpstreamRow,
-    /// Per ledger and window, the last start that was written and how many starts that moment had.
-    last: [[Option<(Moment, u32)>; 3]; 2],
-    learned: [[Option<u32>; 3]; 2],
+    /// Per window, the last start that was written and how many starts that moment had.
+    last: BTreeMap<(Ledger, Window), (Moment, u32)>,
+    learned: BTreeMap<(Ledger, Window), u32>,
 }
 
 impl Translated {
@@ -69,38 +71,39 @@ impl Translated {
         changes: &mut Vec<Change>,
     ) {
         let name = &kept.name;
-        for (at, (ledger, rows)) in LEDGERS
-            .into_iter()
-            .zip([&kept.row.query, &kept.row.grab])
-            .enumerate()
-        {
-            for start in self.new_starts(at, ledger, rows, skew) {
+        let mut learned = BTreeMap::new();
+        for (ledger, row) in windows(&kept.row) {
+            let key = (ledger, row.window);
+            for start in self.new_starts(key, row, skew) {
                 changes.push(Change::Started {
                     upstream: name.clone(),
                     start,
                 });
             }
-            for (window, row) in WINDOWS.into_iter().zip(rows) {
-                if self.learned[at][window as usize] != row.learned {
-                    self.learned[at][window as usize] = row.learned;
-                    changes.push(match row.learned {
-                        Some(calls) => Change::Learned {
-                            upstream: name.clone(),
-                            limit: Limit {
-                                ledger,
-                                window,
-                                calls,
-                            },
-                        },
-                        None => Change::Unlearned {
-                            upstream: name.clone(),
-                            ledger,
-                            window,
-                        },
-                    });
-                }
+            learned.extend(row.learned.map(|calls| (key, calls)));
+        }
+        for (&(ledger, window), &calls) in &learned {
+            if self.learned.insert((ledger, window), calls) != Some(calls) {
+                changes.push(Change::Learned {
+                    upstream: name.clone(),
+                    limit: Limit {
+                        ledger,
+                        window: stored_window(window),
+                        calls,
+                    },
+                });
             }
         }
+        for &(ledger, window) in self.learned.keys() {
+            if !learned.contains_key(&(ledger, window)) {
+                changes.push(Change::Unlearned {
+                    upstream: name.clone(),
+                    ledger,
+                    window: stored_window(window),
+                });
+            }
+        }
+        self.learned = learned;
         let row = self.stored(kept, skew, now);
         if row != self.row {
             self.row = row.clone();
@@ -113,16 +116,17 @@ impl Translated {
 
     fn stored(&self, kept: &KeptUpstream, skew: Skew, now: Moment) -> state::UpstreamRow {
         let health = kept.row.health;
-        let cooldown = health.cooldown.map(|Cooldown { until, cause }| {
-            let until = skew.wall(until);
-            let same = self.row.rest.as_ref().filter(|old| old.until == until);
-            state::Rest {
-                since: same.map_or_else(|| skew.wall(now), |old| old.since),
-                until,
+        let memory = &kept.memory;
+        let trouble = memory.trouble.as_ref();
+        let cooldown = health
+            .cooldown
+            .map(|Cooldown { until, cause }| state::Rest {
+                since: skew.wall(trouble.map_or(now, |trouble| trouble.since)),
+                began: skew.wall(trouble.map_or(now, |trouble| trouble.began)),
+                until: skew.wall(until),
                 cause: stored_cause(cause),
-                reason: String::new(),
-            }
-        });
+                reason: trouble.map_or_else(String::new, |trouble| trouble.reason.to_string()),
+            });
         let off = health.off.then(|| match &kept.off {
             Some(off) => state::Off {
                 since: skew.wall(off.at),
@@ -136,46 +140,54 @@ impl Translated {
             rest: cooldown,
             rung: health.rung,
             failures: health.failures,
+            answered: health.answered,
             last_start: kept.row.last_start.map(|start| skew.wall(start)),
+            last_call: memory.last_call.map(|call| skew.wall(call)),
+            last_error: memory
+                .last_error
+                .as_ref()
+                .map(|(at, words)| (skew.wall(*at), words.to_string())),
+            own: memory.own.to_vec(),
             gone: None,
         }
     }
 
-    /// The starts since the last row. A call counts in every limited window at the same moment; usage that an
-    /// upstream reported counts in one.
+    /// The starts of a window since its last row.
     fn new_starts(
         &mut self,
-        at: usize,
-        ledger: Ledger,
-        rows: &[SavedWindow; 3],
+        (ledger, window): (Ledger, Window),
+        row: &SavedWindow,
         skew: Skew,
     ) -> Vec<Start> {
-        let mut new: BTreeMap<Moment, [u32; 3]> = BTreeMap::new();
-        for (window, row) in rows.iter().enumerate() {
-            let last = self.last[at][window];
-            for &(moment, times) in row.starts.iter().rev() {
-                let known = match last {
-                    Some((known, _)) if moment < known => break,
-                    Some((known, before)) if moment == known => before,
-                    _ => 0,
-                };
-                if times > known {
-                    new.entry(moment).or_default()[window] = times - known;
-                }
+        let last = self.last.get(&(ledger, window)).copied();
+        let mut new = Vec::new();
+        for &(moment, times) in row.starts.iter().rev() {
+            let known = match last {
+                Some((known, _)) if moment < known => break,
+                Some((known, before)) if moment == known => before,
+                _ => 0,
+            };
+            if times > known {
+                new.push(Start {
+                    ledger,
+                    window: stored_window(window),
+                    at: skew.wall(moment),
+                    times: times - known,
+                });
             }
-            self.last[at][window] = row.starts.last().copied().or(last);
         }
-        let starts = new
-            .into_iter()
-            .flat_map(|(moment, times)| shared(times, ledger, skew.wall(moment)));
-        starts.collect()
+        if let Some(&newest) = row.starts.last() {
+            self.last.insert((ledger, window), newest);
+        }
+        new.reverse();
+        new
     }
 
     /// The wall clock was set, and stored times move with it. After a step forward, starts that still count
     /// are written again with their new times: better counted twice for a while than forgotten early.
     pub(super) fn shift(&mut self, old: Skew, new: Skew) {
         if new.0 > old.0 {
-            self.last = Default::default();
+            self.last.clear();
         }
         let shift = |wall: &mut Wall| *wall = new.wall(old.moment(*wall));
         if let Some(rest) = &mut self.row.rest {
@@ -189,54 +201,36 @@ impl Translated {
     }
 }
 
-/// Splits the counts that one moment has per window into rows that each name the windows they count in.
-fn shared(mut times: [u32; 3], ledger: Ledger, at: Wall) -> Vec<Start> {
-    let mut starts = Vec::new();
-    while let Some(least) = times.iter().copied().filter(|&times| times > 0).min() {
-        let mut windows: Option<Windows> = None;
-        for (window, left) in WINDOWS.into_iter().zip(&mut times) {
-            if *left > 0 {
-                *left -= least;
-                windows = Some(windows.map_or(Windows::only(window), |set| set.and(window)));
-            }
-        }
-        if let Some(windows) = windows {
-            starts.push(Start {
-                ledger,
-                windows,
-                at,
-                times: least,
-            });
-        }
-    }
-    starts
+/// The windows of a row with the ledger that each counts in.
+fn windows(row: &SavedUpstream) -> impl Iterator<Item = (Ledger, &SavedWindow)> {
+    let query = row.query.iter().map(|row| (Ledger::Query, row));
+    query.chain(row.grab.iter().map(|row| (Ledger::Grab, row)))
 }
 
 /// An upstream's row out of the store.
 pub(super) fn restore(kept: &state::KeptUpstream, skew: Skew) -> (RestoredUpstream, Translated) {
-    let mut windows = [[(); 3]; 2].map(|ledger| ledger.map(|()| SavedWindow::default()));
+    let mut row = SavedUpstream::default();
     let mut starts = kept.starts.clone();
     starts.sort_by_key(|start| start.at);
     for start in &starts {
-        for (window, row) in WINDOWS.into_iter().zip(&mut windows[start.ledger as usize]) {
-            if start.windows.contains(window) {
-                add(&mut row.starts, skew.moment(start.at), start.times);
-            }
-        }
+        let saved = saved(&mut row, start.ledger, start.window);
+        add(&mut saved.starts, skew.moment(start.at), start.times);
     }
     for limit in &kept.limits {
-        windows[limit.ledger as usize][limit.window as usize].learned = Some(limit.calls);
+        saved(&mut row, limit.ledger, limit.window).learned = Some(limit.calls);
     }
-    let translated = Translated {
+    let mut translated = Translated {
         row: kept.row.clone(),
-        last: windows
-            .each_ref()
-            .map(|ledger| ledger.each_ref().map(|row| row.starts.last().copied())),
-        learned: windows
-            .each_ref()
-            .map(|ledger| ledger.each_ref().map(|row| row.learned)),
+        ..Translated::default()
     };
-    let [query, grab] = windows;
+    for (ledger, row) in windows(&row) {
+        let key = (ledger, row.window);
+        let last = row.starts.last();
+        translated.last.extend(last.map(|&last| (key, last)));
+        translated
+            .learned
+            .extend(row.learned.map(|calls| (key, calls)));
+    }
     let health = SavedHealth {
         cooldown: kept.row.rest.as_ref().map(|rest| Cooldown {
             until: skew.moment(rest.until),
@@ -245,19 +239,66 @@ pub(super) fn restore(kept: &state::KeptUpstream, skew: Skew) -> (RestoredUpstre
         rung: kept.row.rung,
         failures: kept.row.failures,
         off: kept.row.off.is_some(),
+        answered: kept.row.answered,
     };
-    let row = SavedUpstream {
-        health,
-        last_start: kept.row.last_start.map(|start| skew.moment(start)),
-        query,
-        grab,
+    let trouble = kept.row.rest.as_ref().map(|rest| UpstreamTrouble {
+        since: skew.moment(rest.since),
+        began: skew.moment(rest.began),
+        disables: cause(rest.cause).disables(),
+        reason: rest.reason.as_str().into(),
+    });
+    let memory = Memory {
+        trouble,
+        last_error: kept
+            .row
+            .last_error
+            .as_ref()
+            .map(|(at, words)| (skew.moment(*at), words.as_str().into())),
+        last_call: kept.row.last_call.map(|call| skew.moment(call)),
+        own: kept.row.own.as_slice().into(),
     };
+    let past = kept.past.as_ref().map(|past| self::past(past, skew));
+    row.health = health;
+    row.last_start = kept.row.last_start.map(|start| skew.moment(start));
     let off = kept.row.off.as_ref().map(|off| Off {
         reason: off.reason.clone(),
         who: off.by.clone(),
         at: skew.moment(off.since),
     });
-    (RestoredUpstream { row, off }, translated)
+    let restored = RestoredUpstream {
+        row,
+        off,
+        memory,
+        past,
+    };
+    (restored, translated)
+}
+
+/// The row of one window; it is added if there is none yet.
+fn saved(row: &mut SavedUpstream, ledger: Ledger, window: state::Window) -> &mut SavedWindow {
+    let rows = match ledger {
+        Ledger::Query => &mut row.query,
+        Ledger::Grab => &mut row.grab,
+    };
+    let window = Window::of_seconds(window.0);
+    let found = rows.iter().position(|row| row.window == window);
+    let place = found.unwrap_or_else(|| {
+        rows.push(SavedWindow {
+            window,
+            learned: None,
+            starts: Vec::new(),
+        });
+        rows.len() - 1
+    });
+    &mut rows[place]
+}
+
+/// What was written about the latest past, and by what its times are to be moved.
+pub(super) fn past(stored: &state::Past, skew: Skew) -> RestoredPast {
+    RestoredPast {
+        text: stored.text.clone(),
+        shift: stored.skew.saturating_sub(skew.0),
+    }
 }
 
 fn add(starts: &mut Vec<(Moment, u32)>, at: Moment, times: u32) {
@@ -277,6 +318,10 @@ pub(super) fn job(row: &state::AgendaRow, skew: Skew) -> RestoredJob {
         attempts_made: row.attempts,
         kept: row.payload.bytes().to_vec(),
     }
+}
+
+fn stored_window(window: Window) -> state::Window {
+    state::Window(window.seconds())
 }
 
 pub(super) fn stored_budget(budget: Budget) -> state::Budget {

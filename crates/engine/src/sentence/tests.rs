@@ -1,6 +1,7 @@
 //! Each kind of record has its sentence.
 
 use super::*;
+use crate::record::{About, CallEnd};
 
 const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -23,59 +24,51 @@ fn clock(moment: Moment, precise: bool) -> String {
     }
 }
 
-fn say(what: What) -> String {
-    say_with(what, |_| ())
-}
-
-static LADDER: [Duration; 9] = [
-    secs(60),
-    secs(300),
-    secs(900),
-    secs(1800),
-    secs(3600),
-    secs(10_800),
-    secs(21_600),
-    secs(43_200),
-    secs(86_400),
-];
-
 fn class(class: Class) -> &'static str {
     ["interactive", "RSS", "completion", "background"][usize::from(class.0)]
 }
 
-fn asker(asker: Asker) -> Option<&'static str> {
-    [None, Some("Sonarr"), Some("Radarr")][asker.0 as usize]
+fn asker(asker: Asker) -> Option<String> {
+    let name = [None, Some("Sonarr"), Some("Radarr")][asker.0 as usize];
+    name.map(str::to_owned)
 }
 
-fn say_with<'a>(what: What, change: impl FnOnce(&mut Scene<'a>)) -> String {
-    let mut scene = Scene {
-        upstream: "harbor",
-        now: at(NOW),
-        class: &|it| class(it),
-        asker: &|it| asker(it),
-        clock: &clock,
-        ladder: &LADDER,
-        last_error: None,
-        windows: &[],
-        off: None,
-        capacity: 10_000,
-    };
-    change(&mut scene);
-    let decision = Decision {
+/// A record about a background job of Sonarr's, without anything that came from outside.
+fn record(what: What) -> Record {
+    Record {
         number: 1,
         at: at(NOW),
         class: Some(Class(3)),
         asker: Asker(1),
+        about: About::Nothing,
         what,
-    };
-    sentence(&decision, &scene)
+        cause: None,
+        end: None,
+        got: None,
+        job: None,
+    }
 }
 
-fn cooling_down(cause: Cause, secs: u64, rung: u8) -> What {
+fn tell(record: &Record) -> String {
+    let scene = Scene {
+        upstream: "harbor",
+        class: &|it| class(it),
+        asker: &|it| asker(it),
+        clock: &clock,
+    };
+    sentence(record, &scene)
+}
+
+fn say(what: What) -> String {
+    tell(&record(what))
+}
+
+fn cooling_down(cause: Cause, secs: u64, rung: u8, next: u64) -> What {
     let until = at(NOW + secs);
     What::CooldownBegan {
         cooldown: Cooldown { until, cause },
         rung,
+        next: self::secs(next),
     }
 }
 
@@ -90,12 +83,13 @@ fn kind(what: &What) -> usize {
         What::Skipped(_) => 4,
         What::Shared { .. } => 5,
         What::Duplicate => 6,
-        What::Dropped(_) => 7,
+        What::Dropped { .. } => 7,
         What::Raised { .. } => 8,
         What::Retried { .. } => 9,
         What::Cleared => 10,
         What::SwitchedOff => 11,
         What::SwitchedOn => 12,
+        What::Missed(_) => 13,
     }
 }
 
@@ -112,9 +106,15 @@ fn samples() -> Vec<(What, &'static str)> {
             limit: limit.map(secs),
         })
     };
+    let dropped = |reason, limit| What::Dropped { reason, limit };
+    let shared = |with| What::Shared {
+        with: Asker(with),
+        after: secs(2),
+    };
     let waits = |reason, until| What::Waits {
         reason,
         until: at(NOW + until),
+        full: None,
     };
     vec![
         (
@@ -139,65 +139,65 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (
             waits(Wait::Cooldown, 7),
-            "harbor waits for its cooldown to end, next slot 14:17:07.",
+            "harbor waits for its cooldown to end at 14:17:07.",
         ),
         (
-            cooling_down(Cause::Throttled, 900, 0),
-            "harbor is cooling down until 14:32, in 15 min: it was overloaded (at 14:17), so it is left alone for 15 min.",
+            cooling_down(Cause::Throttled, 900, 0, 60),
+            "harbor is left alone for 15 min, until 14:32: it did not answer.",
         ),
         (
-            cooling_down(Cause::Failed, 900, 3),
-            "harbor is cooling down until 14:32, in 15 min: it did not answer (failure 3; the next pause would be 30 min).",
+            cooling_down(Cause::Failed, 900, 3, 1800),
+            "harbor is left alone for 15 min, until 14:32: it did not answer (failure 3; the next pause would be 30 min).",
         ),
         (
-            cooling_down(Cause::Failed, 86_400, 9),
-            "harbor is cooling down until 14:17: it did not answer (pauses no longer grow).",
+            cooling_down(Cause::Failed, 86_400, 9, 86_400),
+            "harbor is left alone for 24 h, until 14:17: it did not answer (pauses no longer grow).",
         ),
         (
-            cooling_down(Cause::Rejected, 21_600, 7),
-            "harbor has been disabled since 14:17: it failed too often. Next automatic probe at 20:17; if that fails, 12 h later.",
+            cooling_down(Cause::Rejected, 21_600, 7, 43_200),
+            "harbor was disabled: it failed too often. Next automatic probe at 20:17; if that fails, 12 h later.",
         ),
         (What::Healed, "harbor answered and is open again."),
         (
             skip(Wait::Gap, Some(74), Some(60)),
-            "harbor skipped: the next free slot is in 74 s (14:18:14), and background jobs wait at most 60 s.",
+            "harbor skipped for Sonarr: the next free slot is in 74 s (14:18:14), and background jobs wait at most 60 s.",
         ),
         (
             skip(Wait::Cooldown, Some(900), None),
-            "harbor skipped: it is cooling down until 14:32, in 15 min.",
+            "harbor skipped for Sonarr: it is cooling down until 14:32.",
         ),
         (
             skip(Wait::Off, None, None),
-            "harbor skipped: an operator switched it off.",
+            "harbor skipped for Sonarr: an operator switched it off.",
         ),
         (
-            What::Shared { with: Asker(2) },
-            "harbor: Sonarr got the answer to the same question that Radarr asked.",
+            shared(2),
+            "harbor: Sonarr got the answer to the same question that Radarr asked 2 s earlier.",
         ),
         (
-            What::Shared { with: Asker(0) },
-            "harbor: Sonarr got the answer to the same question that another program asked.",
+            shared(0),
+            "harbor: Sonarr got the answer to the same question that another program asked 2 s earlier.",
         ),
         (What::Duplicate, "harbor: the same job is already queued."),
         (
-            What::Dropped(DropReason::QueueFull),
-            "harbor dropped: queue full (10,000).",
+            dropped(DropReason::QueueFull, 10_000),
+            "harbor dropped for Sonarr: queue full (10,000).",
         ),
         (
-            What::Dropped(DropReason::Backlog),
-            "harbor dropped: its share of the queue is used up.",
+            dropped(DropReason::Backlog, 32),
+            "harbor dropped for Sonarr: its share of the queue (32) is used up.",
         ),
         (
-            What::Dropped(DropReason::AgendaFull),
-            "harbor dropped: too many jobs are scheduled.",
+            dropped(DropReason::AgendaFull, 100_000),
+            "harbor dropped for Sonarr: too many jobs are scheduled (100,000).",
         ),
         (
-            What::Dropped(DropReason::Scheduled),
-            "harbor dropped: the same job is already scheduled.",
+            dropped(DropReason::Scheduled, 0),
+            "harbor dropped for Sonarr: the same job is already scheduled.",
         ),
         (
-            What::Dropped(DropReason::Gone),
-            "harbor dropped: the upstream was removed.",
+            dropped(DropReason::Gone, 0),
+            "harbor dropped for Sonarr: the upstream was removed.",
         ),
         (
             What::Raised { from: Class(3) },
@@ -205,73 +205,187 @@ fn samples() -> Vec<(What, &'static str)> {
         ),
         (
             What::Retried { due: at(NOW + 2) },
-            "harbor did not answer. Next try at 14:17:02.",
+            "harbor will be asked again at 14:17:02: it did not answer.",
         ),
         (
             What::Cleared,
-            "harbor is open: an operator cleared its cooldown.",
+            "harbor is called again: an operator cleared its cooldown.",
         ),
-        (What::SwitchedOff, "harbor was switched off at 14:17."),
-        (What::SwitchedOn, "harbor was switched on."),
+        (What::SwitchedOff, "harbor was switched off by an operator."),
+        (What::SwitchedOn, "harbor was switched on by an operator."),
+        (
+            What::Missed(Skip {
+                reason: Wait::Gap,
+                wait: Some(secs(74)),
+                limit: None,
+            }),
+            "harbor skipped for Sonarr: the next free slot is in 74 s (14:18:14), later than the answer is due. The call stays queued.",
+        ),
     ]
 }
 
 #[test]
+fn an_answer_that_comes_too_late_says_how_far_its_call_was() {
+    let missed = |wait: Option<u64>| {
+        say(What::Missed(Skip {
+            reason: Wait::Gap,
+            wait: wait.map(secs),
+            limit: None,
+        }))
+    };
+    assert_eq!(
+        missed(Some(0)),
+        "harbor skipped for Sonarr: its turn had not come when the answer was due. The call stays queued."
+    );
+    assert_eq!(
+        missed(None),
+        "harbor skipped for Sonarr: the call under way had not been answered when the answer was due."
+    );
+}
+
+#[test]
+fn whoever_shares_a_call_in_vain_says_what_it_got() {
+    let shared = |got| {
+        let what = What::Shared {
+            with: Asker(2),
+            after: secs(2),
+        };
+        tell(&Record {
+            got: Some(got),
+            ..record(what)
+        })
+    };
+    assert_eq!(
+        shared(Got::Nothing),
+        "harbor: Sonarr waited for the call that Radarr had asked for 2 s earlier, and got no answer either."
+    );
+    let age = secs(660);
+    assert_eq!(
+        shared(Got::Cached { age }),
+        "harbor: Sonarr waited for the call that Radarr had asked for 2 s earlier, which brought no answer. Sonarr got the cached answer, 11 min old."
+    );
+}
+
+#[test]
 fn every_kind_of_record_has_its_sentence() {
-    let mut seen = [false; 13];
+    let mut seen = [false; 14];
     for (what, words) in samples() {
         assert_eq!(say(what), words);
         seen[kind(&what)] = true;
     }
-    assert_eq!(seen, [true; 13], "a kind without a sample");
+    assert_eq!(seen, [true; 14], "a kind without a sample");
 }
 
 #[test]
 fn a_full_window_is_told_with_its_numbers() {
     let until = at(NOW + 1440);
-    let window = WindowUse {
-        window: Window::Hour,
-        used: 100,
-        limit: 100,
-        learned: false,
-        next: until,
-    };
-    let waits = What::Waits {
+    let waits = |window, used| What::Waits {
         reason: Wait::Window,
         until,
+        full: Some(FullWindow {
+            window,
+            used,
+            limit: used,
+        }),
     };
+    let seconds = Window::of_seconds;
+    for (window, said) in [
+        (Window::MINUTE, "this minute"),
+        (Window::HOUR, "this hour"),
+        (Window::DAY, "this day"),
+        (seconds(90), "in 90 s"),
+        (seconds(300), "in 5 min"),
+        (seconds(7200), "in 2 h"),
+        (seconds(30 * 86_400), "in 30 days"),
+    ] {
+        assert_eq!(
+            say(waits(window, 1000)),
+            format!("harbor waits: 1,000 of 1,000 calls {said} used, next slot 14:41.")
+        );
+    }
     assert_eq!(
-        say_with(waits, |scene| scene.windows = std::slice::from_ref(&window)),
-        "harbor waits: 100 of 100 calls this hour used, next slot 14:41."
+        say(waits(Window::DAY, 0)),
+        "harbor waits: no calls are allowed this day."
     );
 }
 
 #[test]
-fn what_went_wrong_is_said_where_it_belongs() {
-    let cooldown = cooling_down(Cause::Throttled, 900, 0);
-    let told = |at| {
-        say_with(cooldown, |scene| {
-            scene.last_error = Some((at, "it answered 429"))
+fn what_came_from_outside_is_said_where_it_belongs() {
+    let told = |what: What, cause: &str| {
+        tell(&Record {
+            cause: Some(cause.into()),
+            ..record(what)
         })
     };
     assert_eq!(
-        told(at(NOW)),
-        "harbor is cooling down until 14:32, in 15 min: it answered 429 (at 14:17), so it is left alone for 15 min."
+        told(
+            cooling_down(Cause::Throttled, 900, 0, 60),
+            "it says we ask too often"
+        ),
+        "harbor is left alone for 15 min, until 14:32: it says we ask too often."
     );
-    assert!(told(at(NOW - 3600)).contains("overloaded"));
-    assert!(told(at(NOW + 5)).contains("overloaded"));
+    assert_eq!(
+        told(What::SwitchedOff, "account renewal"),
+        "harbor was switched off by an operator: “account renewal”."
+    );
+    let skip = What::Skipped(Skip {
+        reason: Wait::Cooldown,
+        wait: Some(secs(900)),
+        limit: None,
+    });
+    assert_eq!(
+        told(skip, "it answered 503"),
+        "harbor skipped for Sonarr: it is cooling down until 14:32, because it answered 503."
+    );
 }
 
 #[test]
-fn an_operators_reason_is_quoted() {
-    let off = Off {
-        reason: "account renewal".to_owned(),
-        who: "operator".to_owned(),
-        at: at(NOW),
+fn a_call_is_told_with_its_question_its_end_and_what_the_asker_got() {
+    let called = record(What::Started {
+        waited: secs(0),
+        reason: None,
+        attempt: 1,
+    });
+    let end = |kind| {
+        Some(CallEnd {
+            kind,
+            took: Duration::from_millis(400),
+        })
+    };
+    let called = Record {
+        about: About::Text("\"linux\"".into()),
+        end: end(Kind::Done),
+        ..called
     };
     assert_eq!(
-        say_with(What::SwitchedOff, |scene| scene.off = Some(&off)),
-        "harbor is off, by operator at 14:17: “account renewal”. Stays off until switched on."
+        tell(&called),
+        "harbor was called at once for Sonarr (\"linux\") and answered in 0.4 s."
+    );
+    let failed = Record {
+        end: end(Kind::Unavailable),
+        cause: Some("it answered 503".into()),
+        got: Some(Got::Cached { age: secs(660) }),
+        ..called
+    };
+    assert_eq!(
+        tell(&failed),
+        "harbor was called at once for Sonarr (\"linux\"): it answered 503. Sonarr got the cached answer, 11 min old."
+    );
+    let told = |got| {
+        let words = tell(&Record {
+            got: Some(got),
+            ..failed.clone()
+        });
+        words.rsplit(". ").next().map(str::to_owned)
+    };
+    assert_eq!(
+        told(Got::Nothing).as_deref(),
+        Some("Sonarr got nothing: no answer to this was in the cache.")
+    );
+    let after = secs(300);
+    assert_eq!(
+        told(Got::Retry { after }).as_deref(),
+        Some("Sonarr was told to retry in 5 min.")
     );
 }
 
@@ -280,15 +394,9 @@ fn our_own_network_is_one_sentence_for_all() {
     let words = {
         let scene = Scene {
             upstream: "",
-            now: at(NOW),
             class: &|_| "",
             asker: &|_| None,
             clock: &clock,
-            ladder: &[],
-            last_error: None,
-            windows: &[],
-            off: None,
-            capacity: 0,
         };
         our_network(17, at(NOW + 960), &scene)
     };

@@ -60,7 +60,7 @@ async fn a_call_that_takes_too_long_is_cut_and_counts_as_a_failure() {
     let state = view.status.state;
     assert!(matches!(state, Availability::Cooldown { .. }), "{state:?}");
     let (_, words) = view.last_error.expect("it is told");
-    assert_eq!(words, "it did not answer within 30 s");
+    assert_eq!(&*words, "it did not answer within 30 s");
 }
 
 /// Always has something to do, like a call whose upstream never stops sending: it uses up the budget that the

@@ -1,8 +1,8 @@
 //! What can be seen from outside.
 
 use crate::kit::*;
-use weir_engine::dispatch::What;
-use weir_engine::{Kind, Outcome, Rate, Span, Standing};
+use weir_engine::dispatch::{What, Window, Windows};
+use weir_engine::{Kind, ListenerCounts, Outcome, Rate, Span, Standing};
 
 #[tokio::test(start_paused = true)]
 async fn the_counters_add_up() {
@@ -10,6 +10,11 @@ async fn the_counters_add_up() {
     policy.capacity = 2;
     let desk = Desk::new(policy);
     let one = desk.upstream("one", secs(60), 1);
+    desk.engine.count_listeners(|| ListenerCounts {
+        from_memory: 2,
+        dropped: 30,
+        refused: 400,
+    });
     desk.engine.count_from_memory(5);
     desk.engine
         .submit(job(one, INTERACTIVE), desk.done("sent"))
@@ -29,12 +34,15 @@ async fn the_counters_add_up() {
         .await;
     drop(cancelled);
     let counters = desk.engine.status().counters;
-    assert_eq!((counters.asked, counters.from_memory), (11, 5));
+    assert_eq!((counters.asked, counters.from_memory), (443, 7));
     assert_eq!(
         (counters.sent, counters.skipped, counters.dropped),
-        (1, 1, 1)
+        (1, 1, 31)
     );
     assert_eq!((counters.duplicates, counters.cancelled), (1, 1));
+    assert_eq!((counters.refused, counters.dropped_full), (400, 1));
+    let sum: u64 = counters.parts().iter().map(|(_, count)| count).sum();
+    assert_eq!(sum, counters.asked);
     assert_eq!(counters.waiting(), 1);
     pass(secs(7)).await;
     assert_eq!(desk.engine.status().counters.waiting(), 0);
@@ -88,14 +96,10 @@ async fn an_upstream_has_figures_history_and_series() {
     assert_eq!(figures.requests[Kind::Done as usize], 2);
     assert_eq!(figures.requests[Kind::Unavailable as usize], 1);
     assert_eq!(figures.latency.total(), 3);
-    let states: Vec<_> = desk
-        .engine
-        .history(one)
-        .into_iter()
-        .map(|(_, state)| state)
-        .collect();
-    use Standing::{Cooldown, Open, Probing};
-    assert_eq!(states, [Open, Cooldown, Probing, Open]);
+    let view = desk.engine.upstream(one).expect("it is there");
+    let states: Vec<_> = view.history.iter().map(|(_, state)| *state).collect();
+    use Standing::{Cooldown, Open, Probing, Untried};
+    assert_eq!(states, [Untried, Open, Cooldown, Probing, Open]);
     let points = desk.engine.upstream_series(one, Span::Hour);
     let calls: Vec<_> = points.iter().map(|point| point.calls).collect();
     assert_eq!(calls, [[1, 0, 1, 0], [1, 0, 0, 0]]);
@@ -122,7 +126,7 @@ async fn decisions_come_in_pages_newest_first() {
 async fn a_series_shows_how_much_of_the_quota_was_used() {
     let desk = Desk::new(policy());
     let mut limited = quota(secs(0), 4);
-    limited.query.hour = Some(100);
+    limited.query = Windows::from([(Window::HOUR, 100)]);
     let one = desk.engine.add_upstream("one", limited, secs(30));
     for _ in 0..3 {
         desk.engine.submit(job(one, RSS), desk.done("a")).await;

@@ -6,8 +6,10 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use weir_engine::dispatch::{Asker, Budget, Class, Job, UpstreamId, Usage, Wait, What, Window};
-use weir_engine::{Call, Ended, Flights, Follower, Landing, Outcome, Permit};
+use weir_engine::dispatch::{
+    Asker, Budget, Class, Job, Skip, UpstreamId, Usage, Wait, What, Window,
+};
+use weir_engine::{Call, Ended, Flights, Follower, Got, Landing, Outcome, Permit};
 
 use crate::kit::*;
 
@@ -122,7 +124,10 @@ async fn rss_from_two_programs_is_one_call_whose_answer_both_get() {
     assert_eq!(*tower.kept.lock(), [("key", 1)]);
     assert_eq!(tower.desk.engine.status().counters.shared, 1);
     let decisions = tower.desk.engine.decisions(tower.one, None, 9);
-    let shared = What::Shared { with: Asker(1) };
+    let shared = What::Shared {
+        with: Asker(1),
+        after: secs(0),
+    };
     let shared = decisions.iter().find(|decision| decision.what == shared);
     assert_eq!(shared.map(|decision| decision.asker), Some(Asker(2)));
 }
@@ -384,7 +389,7 @@ async fn a_follower_is_told_of_a_quota_that_shrinks() {
     assert!(futures_util::poll!(put_off.as_mut()).is_pending());
     let usage = Usage {
         budget: Budget::Query,
-        window: Window::Hour,
+        window: Window::HOUR,
         limit: 1,
         used: Some(1),
     };
@@ -392,4 +397,97 @@ async fn a_follower_is_told_of_a_quota_that_shrinks() {
     let (wait, reason) = put_off.await;
     assert_eq!(reason, Wait::Window);
     assert!(wait > secs(15), "{wait:?}");
+}
+
+fn kinds(tower: &Tower) -> Vec<(u32, What)> {
+    let records = tower.desk.engine.decisions(tower.one, None, 99);
+    let all = records.iter().rev().map(|one| (one.asker.0, one.what));
+    all.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_leaves_before_the_answer_has_shared_nothing() {
+    let tower = Tower::new();
+    let hand = tower.desk.call("call");
+    let first = tower.join(RSS, 1, &hand);
+    let second = tower.join(RSS, 2, &hand);
+    settle().await;
+    assert_eq!(
+        tower.desk.engine.status().counters.shared,
+        0,
+        "not on joining"
+    );
+    drop(second);
+    hand.answer();
+    first.await.expect("it is answered");
+    let counters = tower.desk.engine.status().counters;
+    assert_eq!((counters.asked, counters.sent), (2, 1));
+    assert_eq!((counters.shared, counters.cancelled), (0, 1));
+    assert!(!kinds(&tower).iter().any(|(asker, _)| *asker == 2));
+    assert_eq!(counters.waiting(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_shares_a_failure_got_nothing() {
+    let tower = Tower::new();
+    let hand = tower.desk.call("call");
+    let first = tower.join(RSS, 1, &hand);
+    let second = tower.join(RSS, 2, &hand);
+    settle().await;
+    hand.give(Step::Panic);
+    assert!(first.await.is_err());
+    drop(second);
+    let tower = Tower::new();
+    let hand = tower.desk.call("call");
+    let (one, two) = {
+        let join = |asker| {
+            let hand = hand.clone();
+            tower.flights.join("key", tower.job(RSS, asker), |landing| {
+                Some(Arc::new(Complain { hand, landing }))
+            })
+        };
+        (join(1), join(2))
+    };
+    hand.give(Step::Outcome(Outcome::Broken));
+    one.await.expect("a word");
+    two.await.expect("a word");
+    let records = tower.desk.engine.decisions(tower.one, None, 9);
+    let shared = records
+        .iter()
+        .find(|one| matches!(one.what, What::Shared { .. }));
+    assert_eq!(shared.expect("it is told").got, Some(Got::Nothing));
+}
+
+/// Whoever is told that a call comes too late counts as skipped; the call made later is Weir's own.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_comes_too_late_is_skipped_for_its_asker_and_made_for_the_next() {
+    let tower = Tower::new();
+    tower.occupy().await;
+    let hand = tower.desk.call("late");
+    let mut leader = tower.join(COMPLETION, 1, &hand);
+    let mut follower = tower.join(COMPLETION, 2, &hand);
+    let skip = Skip {
+        reason: Wait::Gap,
+        wait: Some(secs(42)),
+        limit: None,
+    };
+    let age = secs(660);
+    leader.miss(skip, Got::Nothing);
+    follower.miss(skip, Got::Cached { age });
+    let counters = tower.desk.engine.status().counters;
+    assert_eq!((counters.asked, counters.sent, counters.skipped), (3, 1, 2));
+    assert_eq!(counters.waiting(), 0);
+    hand.answer();
+    leader.await.expect("it is answered");
+    follower.await.expect("it is answered");
+    let counters = tower.desk.engine.status().counters;
+    assert_eq!((counters.asked, counters.sent, counters.skipped), (4, 2, 2));
+    assert_eq!((counters.shared, counters.waiting()), (0, 0));
+    let records = tower.desk.engine.decisions(tower.one, None, 99);
+    let missed = records
+        .iter()
+        .filter(|one| one.what == What::Missed(skip))
+        .map(|one| (one.asker.0, one.got));
+    let expected = [(2, Some(Got::Cached { age })), (1, Some(Got::Nothing))];
+    assert_eq!(missed.collect::<Vec<_>>(), expected);
 }

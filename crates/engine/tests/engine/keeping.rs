@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use weir_engine::dispatch::UpstreamId;
+use weir_engine::dispatch::{UpstreamId, Window, Windows};
 use weir_engine::{AgendaChange, Changes, Keeper, Outcome};
 
 use crate::kit::*;
@@ -27,6 +27,21 @@ impl Keeper for Shelf {
     }
 }
 
+impl Shelf {
+    /// How often rows came, and how often what happened.
+    fn rows(&self) -> usize {
+        let kept = self.kept.lock();
+        kept.iter()
+            .filter(|kept| !kept.upstreams.is_empty())
+            .count()
+    }
+
+    fn pasts(&self) -> usize {
+        let kept = self.kept.lock();
+        kept.iter().filter(|kept| !kept.pasts.is_empty()).count()
+    }
+}
+
 fn desk(policy: weir_engine::dispatch::Policy) -> (Desk, Arc<Shelf>) {
     let shelf = Arc::new(Shelf::default());
     let desk = Desk::with(policy, |options| options.keeper = Some(shelf.clone()));
@@ -36,7 +51,7 @@ fn desk(policy: weir_engine::dispatch::Policy) -> (Desk, Arc<Shelf>) {
 
 fn hourly(desk: &Desk) -> UpstreamId {
     let mut quota = quota(secs(0), 1);
-    quota.query.hour = Some(10);
+    quota.query = Windows::from([(Window::HOUR, 10)]);
     desk.engine.add_upstream("hourly", quota, secs(30))
 }
 
@@ -51,7 +66,7 @@ async fn a_start_under_an_hour_window_is_kept_before_the_call_is_made() {
     let kept = shelf.kept.lock();
     let row = &kept[0].upstreams[0];
     assert_eq!((row.upstream, &*row.name), (one, "hourly"));
-    assert_eq!(row.row.query[1].starts.len(), 1);
+    assert_eq!(row.row.query[0].starts.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,9 +80,26 @@ async fn everything_else_is_kept_within_a_second_and_only_once() {
     }
     assert!(shelf.kept.lock().is_empty());
     pass(secs(1)).await;
-    assert_eq!(shelf.kept.lock().len(), 1);
+    assert_eq!(shelf.rows(), 1);
     pass(secs(3600)).await;
-    assert_eq!(shelf.kept.lock().len(), 1);
+    assert_eq!(shelf.rows(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happened_is_kept_within_a_minute_and_at_a_stop() {
+    let (desk, shelf) = desk(policy());
+    let one = desk.upstream("one", secs(0), 1);
+    let call = || desk.engine.submit(job(one, INTERACTIVE), desk.done("a"));
+    call().await;
+    pass(secs(59)).await;
+    assert_eq!(shelf.pasts(), 0);
+    pass(secs(1)).await;
+    assert_eq!(shelf.pasts(), 1);
+    pass(secs(3600)).await;
+    assert_eq!(shelf.pasts(), 1, "nothing has changed");
+    call().await;
+    desk.engine.shutdown(secs(1)).await;
+    assert_eq!(shelf.pasts(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,7 +116,7 @@ async fn rows_are_kept_as_often_as_is_configured() {
     pass(secs(40)).await;
     assert!(shelf.kept.lock().is_empty());
     pass(secs(20)).await;
-    assert_eq!(shelf.kept.lock().len(), 1);
+    assert_eq!(shelf.rows(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -163,7 +195,13 @@ async fn what_was_kept_comes_back() {
         .remove(0);
     let after = Desk::new(policy());
     let again = hourly(&after);
-    after.engine.restore(again, &row.row, row.off);
+    let kept = weir_engine::RestoredUpstream {
+        row: row.row,
+        off: row.off,
+        memory: row.memory,
+        past: None,
+    };
+    after.engine.restore(again, &kept);
     let (old, new) = (desk.engine.upstream(one), after.engine.upstream(again));
     let (old, new) = (old.expect("it is there"), new.expect("it is there"));
     assert_eq!(old.status.cooldown, new.status.cooldown);

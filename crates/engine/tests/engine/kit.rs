@@ -36,19 +36,13 @@ pub(crate) fn wall() -> SystemTime {
 
 /// The policy of the search front, one attempt per job.
 pub(crate) fn policy() -> Policy {
-    let class = |gap_permille, max_wait: Option<u64>| ClassPolicy {
-        gap_permille,
+    let class = |max_wait: Option<u64>| ClassPolicy {
         max_wait: max_wait.map(secs),
         on_cooldown: OnCooldown::Hold,
         overflow: Overflow::Drop,
     };
     Policy {
-        classes: vec![
-            class(100, None),
-            class(500, Some(15)),
-            class(700, None),
-            class(1000, Some(60)),
-        ],
+        classes: vec![class(None), class(Some(15)), class(None), class(Some(60))],
         capacity: 10_000,
         agenda_capacity: 100_000,
         backlog_floor: 32,
@@ -77,9 +71,10 @@ pub(crate) fn policy() -> Policy {
     }
 }
 
+/// With gaps of 0.1, 0.5, 0.7 and 1.0 of `spacing`.
 pub(crate) fn quota(spacing: Duration, in_flight: u32) -> Quota {
     Quota {
-        spacing,
+        gaps: [1, 5, 7, 10].map(|tenths| spacing * tenths / 10),
         in_flight,
         query: Windows::default(),
         grab: Windows::default(),
@@ -145,6 +140,26 @@ impl Desk {
         self.ready(name, Step::Outcome(Outcome::Done))
     }
 
+    /// Lets upstreams be tried by calls named `probe`, which end so.
+    pub(crate) fn try_with(&self, outcome: Outcome) {
+        let (log, began) = (self.log.clone(), self.began);
+        self.engine.set_prober(move |_| {
+            let hand = Hand {
+                name: "probe".to_owned(),
+                log: log.clone(),
+                began,
+                steps: Mutex::default(),
+                given: Notify::new(),
+            };
+            let step = match outcome {
+                Outcome::Done => Step::Outcome(Outcome::Done),
+                outcome => Step::Said(outcome, "it said no"),
+            };
+            hand.give(step);
+            Some(Arc::new(hand))
+        });
+    }
+
     /// The names of the calls that started so far, in order.
     pub(crate) fn started(&self) -> Vec<String> {
         self.log
@@ -171,6 +186,8 @@ pub(crate) struct Log(pub(crate) Arc<Mutex<Vec<(String, Duration)>>>);
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Outcome(Outcome),
+    /// Explains itself, then ends so.
+    Said(Outcome, &'static str),
     Panic,
     /// Takes this long, then is answered.
     Take(Duration),
@@ -217,6 +234,10 @@ impl Hand {
             .push((self.name.clone(), self.began.elapsed()));
         match self.step().await {
             Step::Outcome(outcome) => outcome,
+            Step::Said(outcome, words) => {
+                permit.explain(words);
+                outcome
+            }
             Step::Panic => panic!("as the test wished"),
             Step::Take(time) => {
                 tokio::time::sleep(time).await;

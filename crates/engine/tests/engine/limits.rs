@@ -1,7 +1,10 @@
 //! Spacing, windows, max-wait, calls in flight, workers.
 
 use crate::kit::*;
-use weir_engine::dispatch::{Asker, Availability, Budget, DropReason, Job, Skip, Wait, What};
+use weir_engine::dispatch::{
+    Asker, Availability, Budget, DropReason, Job, Skip, Wait, What, Window, Windows,
+};
+use weir_engine::{About, Got};
 use weir_engine::{Ended, Outcome};
 
 #[tokio::test(start_paused = true)]
@@ -22,7 +25,7 @@ async fn spacing_holds_the_next_start_back_by_the_share_of_its_class() {
 async fn a_used_up_window_blocks_until_it_has_room() {
     let desk = Desk::new(policy());
     let mut two_a_minute = quota(secs(0), 4);
-    two_a_minute.query.minute = Some(2);
+    two_a_minute.query = Windows::from([(Window::MINUTE, 2)]);
     let one = desk.engine.add_upstream("one", two_a_minute, secs(30));
     for name in ["a", "b", "c"] {
         desk.engine
@@ -202,14 +205,17 @@ async fn a_skip_that_the_front_decides_is_recorded_and_counted_without_a_job() {
         wait: Some(secs(30)),
         limit: Some(secs(15)),
     };
-    desk.engine.note_skip(&asked, skip);
+    let about = About::Text("linux".into());
+    desk.engine.note_skip(&asked, &about, skip, Got::Nothing);
     let counters = desk.engine.status().counters;
     assert_eq!((counters.asked, counters.skipped, counters.sent), (1, 1, 0));
-    let decision = desk.engine.decisions(one, None, 9)[0];
+    let decision = desk.engine.decisions(one, None, 9).remove(0);
     assert_eq!(decision.what, What::Skipped(skip));
     assert_eq!((decision.class, decision.asker), (Some(RSS), Asker(7)));
+    assert_eq!((decision.about, decision.got), (about, Some(Got::Nothing)));
     desk.engine.remove_upstream(one);
-    desk.engine.note_skip(&asked, skip);
+    let about = About::Text("linux".into());
+    desk.engine.note_skip(&asked, &about, skip, Got::Nothing);
     let counters = desk.engine.status().counters;
     assert_eq!(
         (counters.asked, counters.dropped),
@@ -222,24 +228,24 @@ async fn a_skip_that_the_front_decides_is_recorded_and_counted_without_a_job() {
 async fn a_turn_that_somebody_else_uses_waits_and_counts_like_a_call() {
     let desk = Desk::new(policy());
     let mut one_a_minute = quota(secs(0), 1);
-    one_a_minute.grab.minute = Some(1);
+    one_a_minute.grab = Windows::from([(Window::MINUTE, 1)]);
     let one = desk.engine.add_upstream("one", one_a_minute, secs(30));
     let grab = Job {
         budget: Budget::Grab,
         ..job(one, INTERACTIVE)
     };
     let turn = desk.engine.take_turn(grab).await;
-    assert_eq!(turn, Ended::Finished(Outcome::Moot));
+    assert_eq!(turn, Ended::Finished(Outcome::Elsewhere));
     let (wait, why) = desk.engine.next_wait(one, INTERACTIVE, Budget::Grab);
     assert_eq!((wait, why), (secs(60), Some(Wait::Window)));
     let next = tokio::time::Instant::now();
     assert_eq!(
         desk.engine.take_turn(grab).await,
-        Ended::Finished(Outcome::Moot)
+        Ended::Finished(Outcome::Elsewhere)
     );
     assert_eq!(next.elapsed(), secs(60));
     let view = desk.engine.upstream(one).expect("it is there");
-    assert_eq!(view.status.state, Availability::Open);
+    assert_eq!(view.status.state, Availability::Untried);
     assert_eq!(desk.engine.status().counters.sent, 2);
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::Quota;
-use weir_engine::dispatch::{Availability, UpstreamId, Usage, Window};
+use weir_engine::dispatch::{Availability, Budget, UpstreamId, Usage, Wait, Window, Windows};
 use weir_engine::{Outcome, Restored, Rows, Timeline};
 use weir_store::state::MemoryState;
 
@@ -27,7 +27,7 @@ impl Machine {
         }
     }
 
-    fn set_clock(&self, to: impl FnOnce(SystemTime) -> SystemTime) {
+    pub(crate) fn set_clock(&self, to: impl FnOnce(SystemTime) -> SystemTime) {
         let now = self.now();
         *self.wall.lock() = (to(now), Instant::now());
     }
@@ -61,15 +61,15 @@ impl Machine {
 
 pub(crate) fn limited() -> Quota {
     let mut quota = quota(secs(0), 1);
-    quota.query.hour = Some(3);
+    quota.query = Windows::from([(Window::HOUR, 3)]);
     quota
 }
 
 /// Adds an upstream as a front does, with what was kept for it.
-fn add(desk: &Desk, restored: &Restored, name: &str, quota: Quota) -> UpstreamId {
+pub(crate) fn add(desk: &Desk, restored: &Restored, name: &str, quota: Quota) -> UpstreamId {
     let id = desk.engine.add_upstream(name, quota, secs(30));
     if let Some(kept) = restored.upstreams.get(name) {
-        desk.engine.restore(id, &kept.row, kept.off.clone());
+        desk.engine.restore(id, kept);
     }
     id
 }
@@ -118,6 +118,53 @@ async fn a_restart_in_the_middle_of_a_quota_keeps_the_count() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn windows_of_any_length_and_limits_told_for_them_come_back() {
+    const DAY: u64 = 86_400;
+    let month = Window::of_seconds(30 * DAY as u32);
+    let minutes = Window::of_seconds(300);
+    let mut quota = quota(secs(0), 1);
+    quota.query = Windows::from([(Window::DAY, 9), (month, 3)]);
+    let machine = Machine::new();
+    let uses = |desk: &Desk, id| -> Vec<(Window, u32, u32, bool)> {
+        let windows = desk.engine.upstream(id).unwrap().status.query;
+        let one = windows
+            .iter()
+            .map(|window| (window.window, window.used, window.limit, window.learned));
+        one.collect()
+    };
+    for day in 1..4 {
+        // Each time a Weir that is cut off, not stopped.
+        let (desk, _, restored) = machine.start(policy());
+        let one = add(&desk, &restored, "one", quota.clone());
+        let call = desk.done("a call a day");
+        desk.engine.submit(job(one, INTERACTIVE), call).await;
+        let usage = Usage {
+            budget: Budget::Query,
+            window: minutes,
+            limit: 5,
+            used: Some(day),
+        };
+        desk.engine.observe(one, usage);
+        let told = (minutes, day, 5, true);
+        let configured = [(Window::DAY, 1, 9, false), (month, day, 3, false)];
+        assert_eq!(uses(&desk, one), [vec![told], configured.to_vec()].concat());
+        pass(secs(2)).await;
+        drop(desk);
+        machine.set_clock(|now| now + secs(DAY - 2));
+    }
+    let (desk, _, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", quota);
+    let kept = [
+        (minutes, 0, 5, true),
+        (Window::DAY, 0, 9, false),
+        (month, 3, 3, false),
+    ];
+    assert_eq!(uses(&desk, one), kept);
+    let (wait, reason) = desk.engine.next_wait(one, INTERACTIVE, Budget::Query);
+    assert_eq!((wait.as_secs(), reason), (27 * DAY, Some(Wait::Window)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn cooldowns_rungs_switches_and_learned_limits_come_back() {
     let machine = Machine::new();
     let (desk, _, restored) = machine.start(policy());
@@ -130,7 +177,7 @@ async fn cooldowns_rungs_switches_and_learned_limits_come_back() {
     desk.engine.switch_off(off, "account renewal", "operator");
     let usage = Usage {
         budget: weir_engine::dispatch::Budget::Query,
-        window: Window::Day,
+        window: Window::DAY,
         limit: 100,
         used: Some(40),
     };

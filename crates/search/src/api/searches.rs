@@ -60,6 +60,14 @@ pub(super) async fn begin(
             "Send JSON such as {\"query\": \"words\", \"categories\": [5000], \"indexers\": []}.",
         )
     })?;
+    if views.model.indexers.all().is_empty() {
+        // No mistake of whoever asks.
+        return Err(Failure::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "No indexer is configured, so there is nobody to ask.",
+            "Add some under search.indexers in the configuration.",
+        ));
+    }
     let mut terms = BTreeMap::new();
     for (name, value) in body.terms {
         let value = match value {

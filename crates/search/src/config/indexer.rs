@@ -3,11 +3,14 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use weir_config::{Secret, SecretUrl, check, choices, item};
+use weir_config::{Item, Secret, SecretUrl, check, choices, item};
+use weir_engine::dispatch::Window;
+
+use super::limit::{self, WindowLimit};
 
 item! {
     /// A search upstream.
-    pub struct IndexerEntry in "indexers" {
+    pub struct IndexerEntry in "indexers", example "{ name: one, url: \"http://127.0.0.1:9117/api\", api_key: KEY }" {
         needed {
             /// Name in pages, paths, logs and metrics: letters, digits, dot, dash, underscore.
             name: String, check |name| check::path_word(name);
@@ -20,7 +23,7 @@ item! {
         kind: IndexerKind = "torznab";
         /// Lower numbers come first when releases are merged.
         priority: u32 = "25";
-        /// Minimum time between two calls; null for search.min_request_interval.
+        /// Minimum time between two calls, of which each class keeps its share; null for search.min_request_interval.
         min_request_interval: Option<Duration> = "null";
         /// Queries that it allows per minute.
         per_minute: Option<NonZeroU32> = "null";
@@ -32,6 +35,10 @@ item! {
         grabs_per_hour: Option<NonZeroU32> = "null";
         /// Downloads that it allows per day.
         grabs_per_day: Option<NonZeroU32> = "null";
+        /// Further limits on queries, for any length of time: 300/5m allows 300 in any five minutes.
+        limits: Vec<WindowLimit> = "[]";
+        /// Further limits on downloads, such as 25/30d.
+        grab_limits: Vec<WindowLimit> = "[]";
         /// Hour of the day (UTC, 0 to 23) when its daily counts start again at 0; null counts the last 24 hours.
         reset_hour: Option<u32> = "null", check hour_of_day;
         /// Categories to search; leave empty for all.
@@ -45,6 +52,19 @@ item! {
         /// How clients download releases: proxy (through Weir), redirect (from the indexer) or magnet
         /// (a magnet link if there is one).
         download: Download = "proxy";
+    }
+    then |fields| {
+        let named = [
+            ("per_minute", Window::MINUTE, per_minute),
+            ("per_hour", Window::HOUR, per_hour),
+            ("per_day", Window::DAY, per_day),
+        ];
+        limit::once_each(fields, "limits", &limits, &named);
+        let named = [
+            ("grabs_per_hour", Window::HOUR, grabs_per_hour),
+            ("grabs_per_day", Window::DAY, grabs_per_day),
+        ];
+        limit::once_each(fields, "grab_limits", &grab_limits, &named);
     }
 }
 
@@ -67,6 +87,8 @@ impl IndexerEntry {
             per_day: None,
             grabs_per_hour: None,
             grabs_per_day: None,
+            limits: Vec::new(),
+            grab_limits: Vec::new(),
             reset_hour: None,
             categories: Vec::new(),
             tags: Vec::new(),
@@ -102,4 +124,10 @@ choices! {
         /// By magnet link if there is one.
         Magnet = "magnet",
     }
+}
+
+/// The lines to write to have an indexer, as pages show them.
+pub(crate) fn example() -> String {
+    let entry = IndexerEntry::TABLE.example;
+    format!("search:\n  indexers:\n    - {entry}")
 }

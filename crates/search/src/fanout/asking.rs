@@ -1,31 +1,27 @@
 //! One indexer's part in a search: what it can do, what is kept of it, and its answer.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::Budget;
-use weir_engine::dispatch::{Class, Job, Wait};
-use weir_engine::{Ended, Follower};
+use weir_engine::dispatch::{Asker, Class, Job, Wait};
+use weir_engine::{About, Ended, Follower, Got};
 
 use crate::answer::{AnswerKey, IndexerAnswer, SearchAnswer};
 use crate::bill::Bill;
-use crate::call::SearchCall;
+use crate::call::{SearchCall, about_query};
 use crate::config::Config;
 use crate::indexer::{Abilities, Indexer};
 use crate::model::Model;
 use crate::plan::{Plan, plan};
-use crate::policy::{COMPLETION, INTERACTIVE, RSS};
+use crate::policy::COMPLETION;
 use crate::search::{AnsweredFrom, PartState, Search, SearchQuestion};
 use crate::unanswered::{Unanswered, skip, skipped};
 use crate::words::seconds;
 
 use super::Fanout;
-
-/// Releases that are asked for at once where an indexer names no number.
-const PAGE: u32 = 100;
-/// More are not asked for, whatever an indexer offers: all of it is read and merged before a reply.
-const PAGE_MOST: u32 = 1000;
 
 /// Sees to one indexer's part.
 pub(super) struct Asking<'a> {
@@ -43,8 +39,20 @@ struct IndexerQuestion {
     key: AnswerKey,
     /// Releases wanted at most.
     limit: u32,
-    /// There is an answer that is too old to serve as one of now.
-    has_old: bool,
+    /// What is asked, for the records.
+    about: About,
+    /// The age of an answer that is too old to serve as one of now.
+    old: Option<Duration>,
+}
+
+impl IndexerQuestion {
+    /// What whoever asks gets without an answer of now.
+    fn instead(&self) -> Got {
+        match self.old {
+            Some(age) => Got::Cached { age },
+            None => Got::Nothing,
+        }
+    }
 }
 
 /// A turn that comes only when the asker has got what is there.
@@ -88,6 +96,9 @@ impl<'a> Asking<'a> {
     }
 
     async fn answer(&self) {
+        if self.is_off() {
+            return;
+        }
         let Some(known) = self.introduction().await else {
             return;
         };
@@ -96,12 +107,7 @@ impl<'a> Asking<'a> {
             Plan::Ask(query) => Arc::new(query),
             Plan::Nothing(why) => return self.set(PartState::Nothing(why)),
         };
-        let key = AnswerKey {
-            upstream: self.indexer.upstream,
-            indexer: self.indexer.name().into(),
-            source: self.indexer.source.clone(),
-            query,
-        };
+        let key = AnswerKey::new(self.indexer, query);
         let kept = self.kept(&key).await;
         if let Some((answer, fresh)) = &kept {
             if *fresh && !self.question().no_cache {
@@ -115,16 +121,32 @@ impl<'a> Asking<'a> {
             self.search.set_stale(self.at, answer.clone());
         }
         self.model().cache.count_miss();
-        let limit = match known.caps.max_limit.max(known.caps.default_limit) {
-            0 => PAGE,
-            most => most.min(PAGE_MOST),
+        let age = |answer: Arc<IndexerAnswer>| {
+            let age = answer.age(self.model().wall());
+            Duration::from_secs(u64::try_from(age).unwrap_or(0))
         };
         self.fly(&IndexerQuestion {
+            about: about_query(&key.query),
             key,
-            limit,
-            has_old: kept.is_some(),
+            limit: known.page(),
+            old: kept.map(|(answer, _)| age(answer)),
         })
         .await;
+    }
+
+    /// Whether an operator has switched the indexer off, in which case its part says so. Nothing of it is offered then, not
+    /// even what is kept: nobody could download it.
+    fn is_off(&self) -> bool {
+        let (engine, class) = (&self.model().engine, self.question().class);
+        let (wait, why) = engine.next_wait(self.indexer.upstream, class, Budget::Query);
+        if why != Some(Wait::Off) {
+            return false;
+        }
+        let (job, skip) = (self.job(class), skip(Wait::Off, wait, None));
+        let about = about_query(&self.question().query);
+        engine.note_skip(&job, &about, skip, Got::Nothing);
+        self.set(skipped(engine, self.indexer, &skip, class));
+        true
     }
 
     /// What the indexer can do. `None` if it does not say so, and its part says why.
@@ -135,7 +157,7 @@ impl<'a> Asking<'a> {
             Ok(known) => return Some(known),
             Err(unanswered) => unanswered,
         };
-        let class = self.class(true);
+        let class = self.question().class;
         // Who waits however long it takes is asked when its turn comes, for the cache; all others are told once.
         let patient = self.model().engine.max_wait(&self.job(class)).is_none();
         let stays = patient && unanswered.passes_within(self.config.hold_max);
@@ -164,42 +186,43 @@ impl<'a> Asking<'a> {
 
     /// Joins whoever asks the same, or asks.
     async fn fly(&self, asked: &IndexerQuestion) {
-        let class = self.class(!asked.has_old);
+        let class = self.question().class;
         let (job, late) = (self.job(class), self.late(asked, class));
         if let Some(late) = late
-            && !self.stays(late, &job)
+            && !self.stays(late, &job, asked)
         {
             return self.refresh(asked);
         }
         let mut follower = self.join(asked, job);
+        if let Some(TooLate { why, wait, .. }) = late {
+            follower.miss(skip(why, wait, None), asked.instead());
+        }
+        let mut told = late.is_some();
+        let ended = self.wait_for(&mut follower, asked, class, &mut told).await;
+        let Some(ended) = ended else {
+            drop(follower);
+            return self.refresh(asked);
+        };
         let from = match follower.leads() {
             true => AnsweredFrom::Call,
-            false => {
-                // It may be forgotten by now.
-                let leader = self.model().programs.name(follower.leader());
-                self.bill
-                    .shared(leader.unwrap_or("another program".to_owned()));
-                AnsweredFrom::SharedCall
-            }
-        };
-        let put_off = follower.put_off(self.search.deadline());
-        let ended = tokio::select! {
-            biased;
-            ended = &mut follower => ended,
-            // Its answer is still worth waiting for, but not for whoever asked now.
-            (wait, why) = put_off, if late.is_none() => {
-                self.set(skipped(&self.model().engine, self.indexer, &skip(why, wait, None), class));
-                follower.await
-            }
+            false => AnsweredFrom::SharedCall,
         };
         let unanswered = match ended {
-            Ok(answer) => match &*answer {
-                Ok(answer) => {
-                    let answer = answer.clone();
-                    return self.set(PartState::Answered { answer, from });
+            Ok(answer) => {
+                // Only now: whoever merely waited for another's call, or was told something else before, shared nothing.
+                if matches!(from, AnsweredFrom::SharedCall) && !told {
+                    let leader = self.model().engine.asker_name(follower.leader());
+                    let leader = leader.as_deref().unwrap_or("another program");
+                    self.bill.shared(leader.to_owned());
                 }
-                Err(fault) => Unanswered::Fault(fault.clone()),
-            },
+                match &*answer {
+                    Ok(answer) => {
+                        let answer = answer.clone();
+                        return self.set(PartState::Answered { answer, from });
+                    }
+                    Err(fault) => Unanswered::Fault(fault.clone()),
+                }
+            }
             Err(ended) => {
                 if matches!(ended, Ended::Skipped(_)) {
                     self.refresh(asked);
@@ -207,7 +230,49 @@ impl<'a> Asking<'a> {
                 Unanswered::Ended(ended)
             }
         };
+        follower.note_got(asked.instead());
         self.set_without(unanswered, class);
+    }
+
+    /// Waits for the answer, also past the deadline: it is then worth nothing to whoever asked, who is told so, but to
+    /// whoever asks next. `None` if the turn has moved so far away that it is for nobody.
+    async fn wait_for(
+        &self,
+        follower: &mut Follower<AnswerKey, SearchAnswer>,
+        asked: &IndexerQuestion,
+        class: Class,
+        told: &mut bool,
+    ) -> Option<Result<Arc<SearchAnswer>, Ended>> {
+        let deadline = self.search.deadline();
+        let mut put_off = pin!(follower.put_off(deadline));
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut *follower => return Some(ended),
+                (wait, why) = &mut put_off, if !*told => {
+                    *told = true;
+                    let hold_max = self.config.hold_max;
+                    let is_hopeless = wait > hold_max;
+                    let skip = skip(why, wait, is_hopeless.then_some(hold_max));
+                    follower.miss(skip, asked.instead());
+                    self.set(skipped(&self.model().engine, self.indexer, &skip, class));
+                    if is_hopeless {
+                        return None;
+                    }
+                }
+                () = tokio::time::sleep_until(deadline), if !*told => {
+                    *told = true;
+                    let skip = skip(Wait::Gap, Duration::ZERO, None);
+                    if !follower.is_called() {
+                        self.set(PartState::Skipped {
+                            reason: "its turn had not come yet".to_owned(),
+                            until: None,
+                        });
+                    }
+                    follower.miss(skip, asked.instead());
+                }
+            }
+        }
     }
 
     /// Whether its turn comes too late for the asker. Whoever asks what is being asked already gets that answer, however
@@ -225,7 +290,7 @@ impl<'a> Asking<'a> {
 
     /// Names an indexer whose turn comes too late. Says whether its job stays in the queue for the next asker; where it
     /// does not, that is noted.
-    fn stays(&self, late: TooLate, job: &Job) -> bool {
+    fn stays(&self, late: TooLate, job: &Job, asked: &IndexerQuestion) -> bool {
         let TooLate { why, wait, left } = late;
         let (engine, hold_max) = (&self.model().engine, self.config.hold_max);
         let limit = engine.max_wait(job);
@@ -235,28 +300,10 @@ impl<'a> Asking<'a> {
         self.set(skipped(engine, self.indexer, &too_late, job.class));
         if !stays {
             let limit = limit.unwrap_or(hold_max);
-            engine.note_skip(job, skip(why, wait, Some(limit)));
+            let skip = skip(why, wait, Some(limit));
+            engine.note_skip(job, &asked.about, skip, asked.instead());
         }
         stays
-    }
-
-    /// How urgent a question is at this indexer: what nothing is known of yet is asked as if a person waited, so that
-    /// the first request of every program gets something. However many indexers it goes to, that is one request.
-    fn class(&self, unknown: bool) -> Class {
-        let question = self.question();
-        if !unknown || !matches!(question.class, RSS | COMPLETION) {
-            return question.class;
-        }
-        let rises = self.search.rises.get_or_init(|| {
-            let (model, most) = (self.model(), self.config.first_asks_per_hour);
-            model
-                .programs
-                .first_ask(&question.program, most, model.now())
-        });
-        match rises {
-            true => INTERACTIVE,
-            false => question.class,
-        }
     }
 
     fn job(&self, class: Class) -> Job {
@@ -267,17 +314,19 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// Leaves one shared job for the next asker, where all there is is old.
+    /// Leaves one shared job for the next asker, where all there is is old. It is nobody's: whoever asked has been told.
     fn refresh(&self, asked: &IndexerQuestion) {
-        if !asked.has_old {
+        let (engine, hold_max) = (&self.model().engine, self.config.hold_max);
+        let (wait, _) = engine.next_wait(self.indexer.upstream, COMPLETION, Budget::Query);
+        if asked.old.is_none() || wait > hold_max {
             return;
         }
-        let hold_max = self.config.hold_max;
         let job = Job {
             max_wait: Some(hold_max),
+            asker: Asker::NOBODY,
             ..self.job(COMPLETION)
         };
-        let follower = self.join(asked, job);
+        let follower = self.join(asked, job).unasked();
         let time = hold_max + self.config.keep_after_reply;
         self.fanout.lifetime.keep(follower, time);
     }
@@ -289,6 +338,7 @@ impl<'a> Asking<'a> {
                 indexer: self.indexer.clone(),
                 limit: asked.limit,
                 bill: self.bill.clone(),
+                about: asked.about.clone(),
                 landing,
             }))
         })

@@ -7,7 +7,7 @@ use crate::form;
 use crate::history::{PartOutcome, Searched};
 use crate::merge::ReleaseList;
 use crate::search::{AnsweredFrom, IndexerPart, PartState, Search};
-use crate::words::unix;
+use crate::words::{self, unix};
 
 /// A search as it is remembered, with what it cost so far. `scope` says who was asked, in words.
 pub(super) fn searched(
@@ -15,6 +15,7 @@ pub(super) fn searched(
     costs: &[Cost],
     scope: String,
     list: &ReleaseList,
+    now: i64,
 ) -> Searched {
     let tally = search.tally();
     let question = &search.question;
@@ -36,14 +37,14 @@ pub(super) fn searched(
             .parts()
             .iter()
             .zip(costs)
-            .map(|(part, cost)| outcome(part, cost, list))
+            .map(|(part, cost)| outcome(part, cost, list, now))
             .collect(),
         ..Searched::default()
     }
 }
 
 /// What an indexer had to do with a search.
-fn outcome(part: &IndexerPart, cost: &Cost, list: &ReleaseList) -> PartOutcome {
+fn outcome(part: &IndexerPart, cost: &Cost, list: &ReleaseList, now: i64) -> PartOutcome {
     let (releases, alone) = list.counts_of(&part.indexer);
     PartOutcome {
         indexer: part.indexer.name().to_owned(),
@@ -52,8 +53,8 @@ fn outcome(part: &IndexerPart, cost: &Cost, list: &ReleaseList) -> PartOutcome {
             PartState::Answered {
                 from: AnsweredFrom::Cache(age),
                 ..
-            } => format!("{age} s old"),
-            state => state.reason().unwrap_or_default().to_owned(),
+            } => format!("{} old", words::age(*age)),
+            _ => part.reason(now).unwrap_or_default(),
         },
         releases: count(releases),
         alone: count(alone),

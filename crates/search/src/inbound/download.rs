@@ -70,6 +70,7 @@ async fn download(
     let (began, at) = (Instant::now(), views.model.now());
     let program = program::name(text(headers, "user-agent"));
     let program = views.model.programs.of(visitor, &program, at);
+    let id = views.model.history.begin_grab();
     let grab = views.downloads.get(&indexer, &link, program.asker).await;
     let (what, reason, bytes) = match &grab {
         Ok(Grab::File { bytes, cached }) => {
@@ -84,7 +85,7 @@ async fn download(
         Err(no_file) => (GrabKind::Failed, no_file.sentence().to_owned(), 0),
     };
     views.model.history.note_grab(Grabbed {
-        id: 0,
+        id,
         at: unix(at),
         program: program.name.to_string(),
         address: visitor.client.address.to_string(),
@@ -102,6 +103,7 @@ fn refused(no_file: &NoFile) -> Response {
     let (status, wait) = match no_file {
         NoFile::Unknown(_) => (StatusCode::NOT_FOUND, reply::LATER),
         NoFile::Busy(_, seconds) => (StatusCode::TOO_MANY_REQUESTS, *seconds),
+        NoFile::Off(_) => (StatusCode::SERVICE_UNAVAILABLE, reply::LATER),
         NoFile::TimedOut(_) => (StatusCode::GATEWAY_TIMEOUT, reply::LATER),
         NoFile::Failed(_) => (StatusCode::BAD_GATEWAY, reply::LATER),
     };

@@ -178,16 +178,16 @@ impl FeedRequest {
         let search = views.fanout.begin(question);
         views.fanout.remember(&search, scope.name.clone());
         views.fanout.told_by(&search).await;
-        let tally = search.tally();
+        let (tally, now) = (search.tally(), views.model.wall());
         let list = views.list(&search);
         let nobody = tally.answered == 0 && tally.stale == 0;
         if nobody && tally.nothing < tally.asked {
             let seconds = views.earliest(&search.wanted(), class);
-            return reply::busy(seconds, &skipped(&search), format);
+            return reply::busy(seconds, &skipped(&search, now), format);
         }
         let frozen = Arc::new(Frozen {
             list,
-            skipped: skipped(&search),
+            skipped: skipped(&search, now),
         });
         let most = config.cache.memory.len();
         views
@@ -206,7 +206,7 @@ fn wait(text: &str) -> Option<Duration> {
 }
 
 /// Who has no part of an answer, or only an old one, and why.
-pub(crate) fn skipped(search: &Search) -> Vec<Skipped> {
+pub(crate) fn skipped(search: &Search, now: i64) -> Vec<Skipped> {
     let parts = search.parts().into_iter();
     parts
         .filter_map(|part| {
@@ -216,13 +216,9 @@ pub(crate) fn skipped(search: &Search) -> Vec<Skipped> {
             ) {
                 return None;
             }
-            let mut reason = part.state.reason().unwrap_or_default().to_owned();
-            if part.stale.is_some() {
-                reason += "; answered from cache";
-            }
             Some(Skipped {
                 indexer: part.indexer.name().to_owned(),
-                reason,
+                reason: part.reason(now).unwrap_or_default(),
                 until: part.state.until().map(unix),
             })
         })

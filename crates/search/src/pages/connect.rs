@@ -1,6 +1,5 @@
 //! `/connect`: what do I paste where?
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use askama::Template;
@@ -8,7 +7,8 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use weir_search_proto::Protocol;
-use weir_web::Visitor;
+use weir_web::kit::{Paste, is_local};
+use weir_web::{ConnectPanel, Visitor};
 
 use crate::form::PAGE;
 use crate::views::Views;
@@ -16,7 +16,7 @@ use crate::words::{age, counted, seconds};
 
 #[derive(Template)]
 #[template(path = "connect.html")]
-struct ConnectPage {
+struct ConnectPage<'a> {
     opening: String,
     programs: Vec<ProgramCard>,
     /// This machine alone reaches the address.
@@ -26,6 +26,10 @@ struct ConnectPage {
     key: Option<String>,
     /// No indexer answers behind the addresses.
     empty: bool,
+    /// Addresses of other fronts.
+    panels: Vec<(&'a ConnectPanel, Paste)>,
+    /// The full path of the file to edit.
+    file: String,
 }
 
 /// A program and what to paste into it.
@@ -141,7 +145,7 @@ const KNOWN: [KnownProgram; 9] = [
         anchor: "qbittorrent",
         path: "RSS, New subscription: put the key in place of KEY",
         fields: &[("RSS", "/torznab/api?t=search&apikey=KEY")],
-        note: "To announce here, take the tracker’s address from the overview.",
+        note: "",
     },
 ];
 
@@ -180,7 +184,15 @@ pub(super) async fn show(
         note: known.note,
         heard: heard(known.name),
     });
+    let panels = visitor.connect_panels().iter();
+    let panels = panels.map(|panel| {
+        let addresses = (panel.addresses)(&origin);
+        (panel, Paste::new(panel.anchor, addresses))
+    });
+    let panels = panels.filter(|(_, addresses)| !addresses.is_empty());
     let template = ConnectPage {
+        panels: panels.collect(),
+        file: visitor.config_file(),
         opening: opening(&views),
         programs: programs.collect(),
         local: is_local(&origin),
@@ -218,33 +230,5 @@ fn opening(views: &Views) -> String {
             "Weir has heard from {}.",
             counted(some, "program", "programs")
         ),
-    }
-}
-
-/// Whether an address is reached from this machine alone.
-fn is_local(origin: &str) -> bool {
-    let host = url::Url::parse(origin);
-    let host = host.as_ref().ok().and_then(|url| url.host_str());
-    let host = host.unwrap_or_default().trim_matches(['[', ']']);
-    host.eq_ignore_ascii_case("localhost")
-        || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loopback_is_told_apart() {
-        for origin in [
-            "http://127.0.0.1:7070",
-            "http://[::1]:7070",
-            "http://localhost",
-        ] {
-            assert!(is_local(origin), "{origin}");
-        }
-        for origin in ["http://weir.example:7070", "https://192.0.2.7"] {
-            assert!(!is_local(origin), "{origin}");
-        }
     }
 }

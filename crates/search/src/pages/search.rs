@@ -13,6 +13,7 @@ use weir_web::{Failure, Shown, Visitor, kit};
 use super::shelf::ReleaseShelf;
 use super::shown;
 use crate::config::indexer::IndexerKind;
+use crate::config::indexer::example;
 use crate::form::{self, PAGE, SearchForm};
 use crate::progress::{IndexerLine, LineLook, Progress, millis};
 use crate::search::{Search, SearchId};
@@ -52,6 +53,10 @@ struct SearchPage<'a> {
     mistake: Option<String>,
     gone: bool,
     running: Option<ShownSearch>,
+    /// The full path of the file to edit.
+    file: String,
+    /// The lines to write there.
+    example: String,
 }
 
 /// A kind of releases and its own kinds.
@@ -220,6 +225,8 @@ impl<'a> SearchPage<'a> {
             mistake: None,
             gone: false,
             running: None,
+            file: visitor.config_file(),
+            example: example(),
         }
     }
 }

@@ -7,6 +7,7 @@ use weir_engine::dispatch::Moment;
 
 use crate::answer::IndexerAnswer;
 use crate::indexer::Indexer;
+use crate::words::age;
 
 /// One indexer's part in a search.
 #[derive(Clone)]
@@ -131,6 +132,18 @@ pub(crate) enum AnsweredFrom {
 }
 
 impl IndexerPart {
+    /// Why there is no answer of now, and what whoever asked got instead: for the feed and the history.
+    pub(crate) fn reason(&self, now: i64) -> Option<String> {
+        let reason = self.state.reason()?;
+        Some(match &self.stale {
+            Some(answer) => {
+                let old = age(answer.age(now));
+                format!("{reason}; answered from cache, {old} old")
+            }
+            None => reason.to_owned(),
+        })
+    }
+
     /// Whether its answer is part of the list, fresh or old.
     pub(crate) fn gives(&self) -> bool {
         matches!(self.state, PartState::Answered { .. }) || self.stale.is_some()

@@ -97,7 +97,7 @@ async fn mistakes_are_said_and_nobody_is_asked() {
     assert_eq!(one.searches().len(), 0);
     let none = World::on_loopback([]);
     let (status, text) = none.text(Method::POST, "/api/v1/searches", "{}").await;
-    assert_eq!(status, 422);
+    assert_eq!(status, 503, "no mistake of whoever asks");
     assert!(text.contains("No indexer is configured"), "{text}");
     none.stop().await;
     world.stop().await;

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use weir_engine::dispatch::policy::Window;
 
 use super::*;
+use crate::config::limit::WindowLimit;
 
 fn limit(number: u32) -> Option<NonZeroU32> {
     NonZeroU32::new(number)
@@ -13,7 +14,7 @@ fn limit(number: u32) -> Option<NonZeroU32> {
 /// No spacing, so that only windows count.
 fn quick(indexers: &[Indexer]) -> Config {
     Config {
-        min_request_interval: Duration::ZERO,
+        min_request_interval: Some(Duration::ZERO),
         ..named(indexers)
     }
 }
@@ -109,7 +110,7 @@ async fn caps_count_but_do_not_start_the_spacing() {
     let reply = world.get("/torznab/api?t=search").await;
     assert_eq!((reply.status, reply.took), (200, Duration::ZERO));
     assert_eq!(times(&world, &indexers[0].asked()), [0, 0]);
-    assert_eq!(world.windows(), [(Window::Hour, 2, 10, false)]);
+    assert_eq!(world.windows(), [(Window::HOUR, 2, 10, false)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,7 +181,7 @@ async fn limits_that_an_indexer_tells_are_kept_to() {
     let world = World::new(network.ground(), &quick(&indexers));
     let reply = world.get("/torznab/api?t=search").await;
     // Caps and this one: 97 of 100.
-    assert_eq!(world.windows(), [(Window::Day, 97, 100, true)]);
+    assert_eq!(world.windows(), [(Window::DAY, 97, 100, true)]);
     for word in ["one", "two", "three"] {
         assert_eq!(world.search(word).await, 200, "{word}");
     }
@@ -210,7 +211,7 @@ async fn a_limit_of_ones_own_comes_before_what_an_indexer_tells() {
         (world.search("one").await, world.search("two").await),
         (200, 200)
     );
-    assert_eq!(world.windows(), [(Window::Day, 3, 500, false)]);
+    assert_eq!(world.windows(), [(Window::DAY, 3, 500, false)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -229,7 +230,7 @@ async fn a_refusal_for_an_hour_after_ten_calls_teaches_the_limit() {
     }
     assert_eq!(world.windows(), []);
     assert_eq!(world.search("more").await, 429);
-    assert_eq!(world.windows(), [(Window::Hour, 12, 12, true)]);
+    assert_eq!(world.windows(), [(Window::HOUR, 12, 12, true)]);
     world.until(HOUR + SECOND).await;
     for number in 0..12 {
         assert_eq!(
@@ -291,12 +292,83 @@ async fn a_restart_in_the_middle_of_a_day_keeps_the_count() {
     assert_eq!(world.search("two").await, 200);
     let directory = world.stop().await;
     let world = World::after(network.ground(), &config, directory, 2 * HOUR);
-    assert_eq!(world.windows(), [(Window::Day, 3, 4, false)]);
+    assert_eq!(world.windows(), [(Window::DAY, 3, 4, false)]);
     assert_eq!(world.search("three").await, 200);
     let reply = world.get("/torznab/api?t=search&q=four").await;
     let wait = (22 * HOUR).as_secs().to_string();
     assert_eq!((reply.status, reply.retry_after), (429, Some(wait)));
     assert_eq!(indexers[0].asked().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn windows_of_any_length_hold_and_survive_a_restart() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = quick(&indexers);
+    let [minutes, month] = [300, 30 * 86_400].map(Window::of_seconds);
+    let so_many = |calls, window| WindowLimit {
+        calls: NonZeroU32::new(calls).expect("some"),
+        window,
+    };
+    config.indexers[0].limits = vec![so_many(3, minutes)];
+    config.indexers[0].grab_limits = vec![so_many(2, month)];
+    let world = World::new(network.ground(), &config);
+    let links = world.get("/torznab/api?t=search").await.links();
+    assert_eq!(world.search("one").await, 200);
+    let reply = world.get("/torznab/api?t=search&q=two").await;
+    let wait = (reply.status, reply.retry_after.as_deref());
+    assert_eq!(wait, (429, Some("300")), "two searches and the caps");
+    let get = async |world: &World, link: usize| {
+        let path = links[link].replace("http://weir:7070", "");
+        world.get(&path).await.status
+    };
+    assert_eq!(get(&world, 0).await, 200);
+    world.until(5 * MINUTE).await;
+    assert_eq!(world.search("two").await, 200);
+    let directory = world.stop().await;
+
+    let world = World::after(network.ground(), &config, directory, 8 * MINUTE);
+    assert_eq!(world.windows(), [(minutes, 1, 3, false)]);
+    assert_eq!(get(&world, 1).await, 200);
+    assert_eq!(get(&world, 2).await, 429);
+    let directory = world.stop().await;
+    let later = 30 * DAY - MINUTE;
+    let world = World::after(network.ground(), &config, directory, later);
+    assert_eq!(get(&world, 2).await, 429);
+    let grabs = world.view("a").status.grab;
+    assert_eq!((grabs[0].window, grabs[0].used), (month, 2));
+    world.until(MINUTE).await;
+    assert_eq!(get(&world, 2).await, 200, "the first has left the window");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_indexers_page_says_how_far_apart_its_calls_are() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let mut config = plain(&indexers);
+    config.indexers[1].min_request_interval = Some(10 * SECOND);
+    let world = World::new(network.ground(), &config);
+    for (name, said, seconds) in [
+        (
+            "a",
+            "interactive 1 s, RSS 2 s, completion 2 s, background 25 s",
+            [1.0, 2.0, 2.0, 25.0],
+        ),
+        (
+            "b",
+            "interactive 1 s, RSS 5 s, completion 7 s, background 10 s",
+            [1.0, 5.0, 7.0, 10.0],
+        ),
+    ] {
+        let page = world.get(&format!("/upstreams/search/{name}")).await;
+        assert!(page.body.contains(said), "{}", page.body);
+        let told = world.get(&format!("/api/v1/upstreams/search/{name}")).await;
+        let told: serde_json::Value = serde_json::from_str(&told.body).expect("JSON");
+        let classes = crate::policy::CLASSES.into_iter().zip(seconds);
+        for (class, seconds) in classes {
+            assert_eq!(told["spacing_seconds"][class], seconds, "{name}, {class}");
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -307,10 +379,7 @@ async fn a_restart_keeps_cooldowns_spacing_and_learned_limits() {
         calls: (10, 100),
         grabs: (0, 5),
     });
-    let config = Config {
-        first_asks_per_hour: 0,
-        ..named(&indexers)
-    };
+    let config = named(&indexers);
     let world = World::new(network.ground(), &config);
     world.get("/torznab/api?t=caps").await;
     indexers[1].set(Behaviour::Status(429, RetryAfter::Seconds(3600)));
@@ -318,7 +387,7 @@ async fn a_restart_keeps_cooldowns_spacing_and_learned_limits() {
     let directory = world.stop().await;
     let world = World::after(network.ground(), &config, directory, 20 * SECOND);
     assert_eq!(world.state_of("b"), "cooldown 3580");
-    assert_eq!(world.windows(), [(Window::Day, 12, 100, true)]);
+    assert_eq!(world.windows(), [(Window::DAY, 12, 100, true)]);
     let search = world.begin("t=search&q=some", COMPLETION);
     turn().await;
     let PartState::Skipped { reason, .. } = &search.parts()[0].state else {

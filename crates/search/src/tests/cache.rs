@@ -86,7 +86,7 @@ async fn answers_from_another_address_are_not_served() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
     let mut config = named(&indexers);
-    config.min_request_interval = Duration::ZERO;
+    config.min_request_interval = Some(Duration::ZERO);
     let world = World::new(network.ground(), &config);
     world.get("/torznab/api?t=search").await;
     assert_eq!(
@@ -133,7 +133,9 @@ async fn nocache_passes_the_cache_by() {
     let reply = world.get(&format!("{target}&nocache=1")).await;
     assert_eq!((reply.status, reply.titles().len()), (200, 3));
     assert!(
-        reply.reason("a").ends_with("; answered from cache"),
+        reply
+            .reason("a")
+            .ends_with("; answered from cache, 50 s old"),
         "{}",
         reply.body
     );
@@ -143,10 +145,7 @@ async fn nocache_passes_the_cache_by() {
 async fn a_skipped_request_serves_what_is_old_and_leaves_one_refresh() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
-    let config = Config {
-        first_asks_per_hour: 0,
-        ..named(&indexers)
-    };
+    let config = Config { ..named(&indexers) };
     let world = World::new(network.ground(), &config);
     let feed = "/torznab/api?t=search";
     let first = world.get(feed).await;
@@ -161,11 +160,12 @@ async fn a_skipped_request_serves_what_is_old_and_leaves_one_refresh() {
         let reason = reply.reason("a");
         assert_eq!(
             reason,
-            "it was asked a moment ago. Next try in 30 s; RSS searches wait at most 15 s; answered from cache"
+            "it was asked a moment ago. Next try in 30 s; RSS searches wait at most 15 s; answered from cache, 10 min old"
         );
         assert_eq!(world.queued(), 1, "one refresh for all");
     }
-    assert_eq!(world.engine.status().counters.skipped, 3);
+    let counters = world.engine.status().counters;
+    assert_eq!((counters.skipped, counters.shared), (3, 0));
     // As completion: after 42 s.
     world.until(650 * SECOND).await;
     let times = times(&world, &indexers[0].searches());

@@ -22,8 +22,7 @@ async fn the_class_follows_from_what_is_asked_what_is_said_and_who_asks() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
     let config = Config {
-        first_asks_per_hour: 0,
-        min_request_interval: Duration::ZERO,
+        min_request_interval: Some(Duration::ZERO),
         ..named(&indexers)
     };
     let world = World::fleeting(network.ground(), &config);
@@ -41,12 +40,12 @@ async fn the_class_follows_from_what_is_asked_what_is_said_and_who_asks() {
         ("t=search&q=%", "Radarr/5.1", None, COMPLETION),
         ("t=search&q=%", "Prowlarr/1.2", None, COMPLETION),
         ("t=search&q=%", "CrossSeed/7.0.0", None, BACKGROUND),
-        ("t=search&q=%", "autobrr", None, BACKGROUND),
+        ("t=search&q=%", "autobrr", None, COMPLETION),
         (
             "t=search&q=%",
             "FlexGet/3.11 (www.flexget.com)",
             None,
-            BACKGROUND,
+            COMPLETION,
         ),
         ("t=search&q=%", "curl/8", None, COMPLETION),
         (
@@ -71,64 +70,10 @@ async fn the_class_follows_from_what_is_asked_what_is_said_and_who_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn first_asks_go_in_as_interactive_so_many_an_hour_and_program() {
-    let network = Network::new();
-    let indexers = crowd(&network, 1).await;
-    let config = Config {
-        min_request_interval: Duration::ZERO,
-        ..named(&indexers)
-    };
-    let world = World::fleeting(network.ground(), &config);
-    world.get("/torznab/api?t=caps").await;
-    let ask = async |agent: &str, word: String| {
-        let target = format!("/torznab/api?t=search&q={word}");
-        let reply = world.ask(&target, &[("user-agent", agent)]).await;
-        assert_eq!(reply.status, 200, "{}", reply.body);
-        classes(&world, 1)[0]
-    };
-    for number in 0..30 {
-        assert_eq!(ask("Sonarr/4", format!("word{number}")).await, INTERACTIVE);
-    }
-    assert_eq!(ask("Sonarr/4", "more".to_owned()).await, COMPLETION);
-    assert_eq!(ask("Radarr/5", "other".to_owned()).await, INTERACTIVE);
-    assert_eq!(ask("CrossSeed/7", "cross".to_owned()).await, BACKGROUND);
-    let feed = world.get("/torznab/api?t=search").await;
-    assert_eq!(feed.status, 200);
-    assert_eq!(classes(&world, 1), [RSS]);
-    world.until(HOUR).await;
-    assert_eq!(ask("Sonarr/4", "later".to_owned()).await, INTERACTIVE);
-    // What is known, though old, is asked in its own class.
-    world.until(3 * HOUR).await;
-    assert_eq!(ask("Sonarr/4", "later".to_owned()).await, COMPLETION);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_first_ask_of_many_indexers_is_one() {
-    let network = Network::new();
-    let indexers = crowd(&network, 6).await;
-    let config = Config {
-        first_asks_per_hour: 2,
-        min_request_interval: Duration::ZERO,
-        ..named(&indexers)
-    };
-    let world = World::fleeting(network.ground(), &config);
-    world.get("/torznab/api?t=caps").await;
-    for (word, expected) in [("one", 0), ("two", 0), ("three", 2)] {
-        let reply = world.get(&format!("/torznab/api?t=search&q={word}")).await;
-        assert_eq!(reply.status, 200);
-        for name in ["a", "b", "c", "d", "e", "f"] {
-            let upstream = world.view(name).figures.upstream;
-            let newest = world.engine.decisions(upstream, None, 1)[0];
-            assert_eq!(newest.class, Some(Class(expected)), "{word} at {name}");
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn with_defaults_a_fresh_start_gives_every_program_something() {
     let network = Network::new();
     let indexers = crowd(&network, 2).await;
-    let world = World::new(network.ground(), &named(&indexers));
+    let world = World::new(network.ground(), &plain(&indexers));
     for (agent, query) in [
         (
             "Sonarr/4",

@@ -35,7 +35,7 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
 
 impl World {
     /// A request with the key in its query, as most programs send it.
-    async fn program(&self, agent: &str, target: &str) -> Reply {
+    pub(super) async fn program(&self, agent: &str, target: &str) -> Reply {
         let target = format!("{target}&apikey={KEY}");
         self.send(&target, &[("user-agent", agent)]).await
     }
@@ -179,7 +179,7 @@ async fn paging_stays_what_it_was_while_new_releases_come() {
     let network = Network::new();
     let indexers = crowd(&network, 2).await;
     let config = Config {
-        min_request_interval: Duration::ZERO,
+        min_request_interval: Some(Duration::ZERO),
         ..named(&indexers)
     };
     let world = World::new(network.ground(), &config);

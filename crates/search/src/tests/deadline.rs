@@ -54,10 +54,7 @@ async fn a_stop_keeps_nobody_waiting_for_the_deadline() {
 async fn whose_turn_comes_too_late_is_named_at_once_and_asked_for_the_next_one() {
     let network = Network::new();
     let indexers = crowd(&network, 2).await;
-    let config = Config {
-        first_asks_per_hour: 0,
-        ..named(&indexers)
-    };
+    let config = Config { ..named(&indexers) };
     let world = World::new(network.ground(), &config);
     world.get("/torznab/api?t=caps").await;
     let mut only = world.question("t=search&q=warm", INTERACTIVE);
@@ -84,13 +81,13 @@ async fn whose_turn_comes_within_five_minutes_is_waited_for_and_no_longer() {
     for (wait, called) in [(300, true), (301, false)] {
         let network = Network::new();
         let indexers = crowd(&network, 2).await;
-        let world = World::new(network.ground(), &named(&indexers));
+        let world = World::new(network.ground(), &plain(&indexers));
         world.get("/torznab/api?t=caps").await;
         indexers[0].set(Behaviour::Status(429, RetryAfter::Seconds(wait)));
         world.get("/torznab/api?t=search&q=warm").await;
         indexers[0].set(Behaviour::Good);
         let reply = world.get("/torznab/api?t=search&q=some").await;
-        assert!(reply.took <= 6 * SECOND, "{:?}", reply.took);
+        assert!(reply.took <= 2 * SECOND, "{:?}", reply.took);
         assert!(
             reply
                 .reason("a")
@@ -131,14 +128,14 @@ async fn whoever_cools_down_before_it_said_what_it_can_do_is_asked_when_that_is_
 async fn an_indexer_that_begins_to_cool_down_while_others_wait_for_it_is_named_then() {
     let network = Network::new();
     let indexers = crowd(&network, 1).await;
-    let world = World::new(network.ground(), &named(&indexers));
+    let world = World::new(network.ground(), &plain(&indexers));
     world.get("/torznab/api?t=caps").await;
     indexers[0].set(Behaviour::Status(429, RetryAfter::Seconds(3600)));
     let warm = world.begin("t=search&q=warm", INTERACTIVE);
     turn().await;
     world.engine.clear(world.view("a").figures.upstream);
     warm.settled(warm.deadline()).await;
-    // Two wait for their turn of 6 s; the first of them brings the indexer a cooldown of an hour.
+    // Two wait for their turn of 2 s; the first of them brings the indexer a cooldown of an hour.
     let (one, other) = tokio::join!(
         world.get("/torznab/api?t=search&q=one"),
         world.get("/torznab/api?t=search&q=other"),
@@ -146,7 +143,7 @@ async fn an_indexer_that_begins_to_cool_down_while_others_wait_for_it_is_named_t
     for reply in [&one, &other] {
         assert_eq!((reply.status, reply.titles().len()), (429, 0));
     }
-    assert!(other.took <= 7 * SECOND, "{:?}", other.took);
+    assert!(other.took <= 3 * SECOND, "{:?}", other.took);
     assert!(
         other
             .body
@@ -218,7 +215,7 @@ async fn who_hangs_up_finds_the_answer_when_it_comes_back() {
 async fn a_switched_off_indexer_is_named_and_the_others_answer() {
     let network = Network::new();
     let indexers = crowd(&network, 2).await;
-    let world = World::new(network.ground(), &named(&indexers));
+    let world = World::new(network.ground(), &plain(&indexers));
     world.get("/torznab/api?t=caps").await;
     let upstream = world.view("a").figures.upstream;
     world.engine.switch_off(upstream, "moving house", "me");

@@ -167,7 +167,7 @@ async fn a_host_of_files_that_is_away_says_nothing_of_the_indexer() {
     let api = Indexer::start(Place::Memory(&network, other), Setup::with(1..4)).await;
     let api = api.expect("memory has room");
     network.resolves("indexer.example", &["192.0.2.77"]);
-    config.min_request_interval = Duration::ZERO;
+    config.min_request_interval = Some(Duration::ZERO);
     let world = World::new(network.ground(), &config);
     // The links of a release lead where its indexer says.
     let links = world.get("/torznab/api?t=search").await.links();
@@ -186,7 +186,7 @@ async fn who_can_give_the_file_comes_first() {
         indexers.push(indexer(&network, number, Setup::with(1..3)).await);
     }
     let mut config = named(&indexers);
-    config.min_request_interval = Duration::ZERO;
+    config.min_request_interval = Some(Duration::ZERO);
     config.indexers[0].priority = 1;
     config.indexers[0].grabs_per_day = std::num::NonZeroU32::new(1);
     let world = World::new(network.ground(), &config);
@@ -223,6 +223,42 @@ async fn a_redirect_is_a_download_of_the_indexers_budget() {
     );
     // Why there was none can be looked up.
     let upstream = view.figures.upstream;
-    let newest = world.engine.decisions(upstream, None, 1)[0];
+    let newest = world.engine.decisions(upstream, None, 1).remove(0);
     assert!(matches!(newest.what, What::Skipped { .. }), "{newest:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_switched_off_is_not_offered_and_its_links_say_so() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    let before = world.get("/torznab/api?t=search").await.links();
+    let off = world.view("a").figures.upstream;
+    world.engine.switch_off(off, "account renewal", "operator");
+    // Its answer is still in the cache, but nobody could download what it lists.
+    let reply = world.get("/torznab/api?t=search").await;
+    assert_eq!(reply.status, 200);
+    assert!(!reply.links().is_empty(), "the other one is there");
+    assert!(
+        reply
+            .body
+            .contains("switched off by an operator: account renewal")
+    );
+    let gone: Vec<_> = before
+        .iter()
+        .filter(|link| !reply.links().contains(link))
+        .collect();
+    assert!(!gone.is_empty());
+    for link in gone {
+        let given = world.get(&path(link)).await;
+        assert_eq!(given.status, 503, "{}", given.body);
+        assert!(given.body.contains("account renewal"), "{}", given.body);
+        assert!(!given.body.contains("Next try"), "{}", given.body);
+        assert_eq!(given.retry_after.as_deref(), Some("300"));
+    }
+    assert_eq!(indexers[0].grabs().len(), 0);
+    let newest = world.engine.decisions(off, None, 1).remove(0);
+    assert!(matches!(newest.what, What::Skipped(_)), "{newest:?}");
+    world.engine.switch_on(off);
+    assert_eq!(world.get(&path(&before[0])).await.status, 200);
 }

@@ -77,6 +77,27 @@ async fn a_state_has_the_same_word_wherever_it_stands() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_search_that_began_later_is_listed_first_though_it_ended_first() {
+    let network = Network::new();
+    let indexers = crowd(&network, 2).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    world.get("/torznab/api?t=caps").await;
+    indexers[0].set(Behaviour::Hang);
+    let slow = world.get("/torznab/a/api?t=search&q=slow");
+    let quick = async {
+        turn().await;
+        world.get("/torznab/b/api?t=search&q=quick").await;
+        let rows = world.remembered().await;
+        assert_eq!(rows.len(), 1, "the other is under way");
+    };
+    tokio::join!(slow, quick);
+    let rows = world.remembered().await;
+    let queries: Vec<&str> = rows.iter().map(|row| row.query.as_str()).collect();
+    assert!(queries[0].contains("quick"), "{queries:?}");
+    assert!(queries[1].contains("slow"), "{queries:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_is_under_way_at_the_reply_is_counted() {
     let network = Network::new();
     let indexers = crowd(&network, 2).await;
@@ -99,10 +120,7 @@ async fn a_call_that_is_under_way_at_the_reply_is_counted() {
 async fn a_call_that_comes_after_the_reply_corrects_the_row() {
     let network = Network::new();
     let indexers = crowd(&network, 2).await;
-    let config = Config {
-        first_asks_per_hour: 0,
-        ..named(&indexers)
-    };
+    let config = Config { ..named(&indexers) };
     let world = World::new(network.ground(), &config);
     world.get("/torznab/api?t=caps").await;
     world.get("/torznab/a/api?t=search&q=warm").await;
@@ -135,11 +153,12 @@ async fn a_call_whose_leader_has_left_is_still_its_own() {
         .remember(&leader, "a test".to_owned());
     turn().await;
     let target = "/torznab/api?t=search&q=some";
+    let hurry = [RADARR, ("x-weir-class", "interactive")];
     let stop = async {
         tokio::time::sleep(SECOND).await;
         leader.stop.cancel();
     };
-    let (reply, ()) = tokio::join!(world.ask(target, &[RADARR]), stop);
+    let (reply, ()) = tokio::join!(world.ask(target, &hurry), stop);
     assert_eq!(reply.titles().len(), 3);
     let rows = world.remembered().await;
     let row = |program: &str| rows.iter().find(|row| row.program == program);

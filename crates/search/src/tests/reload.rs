@@ -23,7 +23,7 @@ impl World {
 /// An indexer that does not accept our key any more, and is disabled for that.
 async fn refused(network: &Network) -> (Indexer, Config, World) {
     let mut indexers = crowd(network, 1).await;
-    let config = named(&indexers);
+    let config = plain(&indexers);
     let world = World::new(network.ground(), &config);
     world.get("/torznab/api?t=caps").await;
     let wrong = "Incorrect user credentials".into();
@@ -63,6 +63,22 @@ async fn those_who_stay_keep_their_state_and_others_come_and_go() {
     world.until(100 * SECOND).await;
     let reply = world.get("/torznab/c/api?t=search&q=another").await;
     assert_eq!((reply.status, reply.took), (429, 3 * SECOND));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_spacing_and_other_limits_hold_at_once() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = plain(&indexers);
+    let world = World::new(network.ground(), &config);
+    world.get("/torznab/api?t=search&q=one").await;
+    config.spacing.completion = 9 * SECOND;
+    config.indexers[0].per_minute = std::num::NonZeroU32::new(2);
+    world.reload(&config);
+    world.get("/torznab/api?t=search&q=two").await;
+    assert_eq!(times(&world, &indexers[0].searches()), [0, 9_000]);
+    let windows = world.view("a").status.query;
+    assert_eq!((windows[0].used, windows[0].limit), (1, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,7 +130,7 @@ async fn one_that_comes_back_or_leads_elsewhere_keeps_its_budget() {
     let network = Network::new();
     let indexers = crowd(&network, 2).await;
     let mut config = named(&indexers);
-    config.min_request_interval = Duration::ZERO;
+    config.min_request_interval = Some(Duration::ZERO);
     config.indexers[0].per_day = std::num::NonZeroU32::new(3);
     let world = World::new(network.ground(), &config);
     world.get("/torznab/a/api?t=search").await;
@@ -167,7 +183,7 @@ async fn a_new_key_is_tried_at_once() {
     );
     config.indexers[0].api_key = Some(weir_config::Secret::new("another key"));
     world.reload(&config);
-    assert_eq!(world.state_of("a"), "open");
+    assert_eq!(world.state_of("a"), "untried");
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,7 +199,7 @@ async fn a_call_that_may_take_longer_now_is_shared_as_long() {
         },
     );
     config.indexers[0].timeout = 40 * SECOND;
-    config.min_request_interval = Duration::ZERO;
+    config.min_request_interval = Some(Duration::ZERO);
     world.reload(&config);
     world.get("/torznab/api?t=caps").await;
     indexers[0].set(Behaviour::Slow(35 * SECOND));
@@ -207,7 +223,7 @@ async fn held_calls_do_not_go_out_with_the_old_key() {
     world.reload(&config);
     turn().await;
     assert_eq!((world.queued(), indexer.searches().len()), (0, 1));
-    assert_eq!(world.state_of("a"), "open");
+    assert_eq!(world.state_of("a"), "untried");
     indexer.set(Behaviour::Good);
     let reply = world.get("/torznab/api?t=search&q=some").await;
     assert_eq!(reply.titles().len(), 3, "{}", reply.body);
@@ -224,7 +240,7 @@ async fn inside(network: &Network) -> (Indexer, Config) {
     let mut config = named(std::slice::from_ref(&indexer));
     let url = weir_config::SecretUrl::parse("http://indexer.example/api");
     config.indexers[0].url = url.expect("a URL");
-    config.min_request_interval = Duration::ZERO;
+    config.min_request_interval = Some(Duration::ZERO);
     (indexer, config)
 }
 
@@ -254,7 +270,8 @@ async fn a_name_that_turns_private_is_refused_until_the_operator_has_looked() {
     world.until(2 * HOUR).await;
     let reply = world.get("/torznab/api?t=search&q=show").await;
     assert_eq!(reply.titles().len(), 3, "{}", reply.body);
-    assert_eq!(inside.searches().len(), 1);
+    let asked = super::words(&inside.searches());
+    assert_eq!(asked, ["", "show"], "Weir's own try, then the search");
 }
 
 #[tokio::test(start_paused = true)]

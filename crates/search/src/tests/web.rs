@@ -45,7 +45,7 @@ impl World {
         indexers: impl IntoIterator<Item = (&'a str, &'a Indexer)>,
     ) -> Self {
         let config = Config {
-            min_request_interval: Duration::ZERO,
+            min_request_interval: Some(Duration::ZERO),
             deadline: 2 * SECOND,
             ..config(indexers)
         };

@@ -262,6 +262,7 @@ impl World {
         let now = self.timeline.now();
         let left = |until| now.until(until).as_millis().div_ceil(1000);
         match self.view(name).status.state {
+            Availability::Untried => "untried".to_owned(),
             Availability::Open => "open".to_owned(),
             Availability::Cooldown { until } => format!("cooldown {}", left(until)),
             Availability::Disabled { until } => format!("disabled {}", left(until)),

@@ -34,7 +34,7 @@ async fn pair(timeout: Duration) -> (Indexer, Indexer, World) {
         indexer(Setup::with(11..14)).await,
     );
     let mut config = config([("odd", &odd), ("well", &well)]);
-    config.min_request_interval = Duration::ZERO;
+    config.min_request_interval = Some(Duration::ZERO);
     config.indexers[0].timeout = timeout;
     let world = World::new(ground(), &config);
     (odd, well, world)

@@ -81,7 +81,7 @@ async fn keys_and_passkeys_are_for_the_indexer_alone() {
         })
         .await;
         let mut config = config([("odd", &odd)]);
-        config.min_request_interval = Duration::ZERO;
+        config.min_request_interval = Some(Duration::ZERO);
         if behaviour == Behaviour::Hang {
             config.indexers[0].timeout = Duration::from_millis(300);
         }

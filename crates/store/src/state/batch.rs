@@ -4,8 +4,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    row::{AgendaRow, Change, Start, UpstreamRow},
-    value::{Ledger, Wall, Window, Windows},
+    row::{AgendaRow, Change, Past, Start, UpstreamRow},
+    value::{Ledger, Wall, Window},
 };
 use crate::Error;
 
@@ -28,7 +28,9 @@ pub(super) struct FrontBatch {
     starts: Vec<(Arc<str>, Start)>,
     /// Starts beyond [`STARTS`], added up: their latest time and their sum. Counting some of them later than they were
     /// is on the safe side of every quota.
-    folded: HashMap<(Arc<str>, Ledger, Windows), (Wall, u32)>,
+    folded: HashMap<(Arc<str>, Ledger, Window), (Wall, u32)>,
+    /// What is written about the latest past, by upstream.
+    pub(super) pasts: HashMap<Arc<str>, Past>,
     /// The row, or `None` if it left the agenda.
     pub(super) agenda: HashMap<u64, Option<AgendaRow>>,
 }
@@ -64,10 +66,10 @@ impl FrontBatch {
         let folded = self
             .folded
             .iter()
-            .map(|((name, ledger, windows), &(at, times))| {
+            .map(|((name, ledger, window), &(at, times))| {
                 let start = Start {
                     ledger: *ledger,
-                    windows: *windows,
+                    window: *window,
                     at,
                     times,
                 };
@@ -94,6 +96,9 @@ impl FrontBatch {
             } => {
                 self.limits.insert((upstream, ledger, window), None);
             }
+            Change::Past { name, past } => {
+                self.pasts.insert(name, past);
+            }
             Change::Scheduled(row) => {
                 self.agenda.insert(row.id, Some(row));
             }
@@ -108,7 +113,7 @@ impl FrontBatch {
             self.starts.push((upstream, start));
             return;
         }
-        let key = (upstream, start.ledger, start.windows);
+        let key = (upstream, start.ledger, start.window);
         let (at, times) = self.folded.entry(key).or_insert((start.at, 0));
         *at = start.at.max(*at);
         *times = times.saturating_add(start.times);
@@ -124,6 +129,7 @@ impl FrontBatch {
         }
         self.upstreams.extend(newer.upstreams);
         self.limits.extend(newer.limits);
+        self.pasts.extend(newer.pasts);
         self.agenda.extend(newer.agenda);
     }
 }
@@ -131,7 +137,7 @@ impl FrontBatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::story::{NOW, after, entry, failures, start, started, up};
+    use crate::state::story::{DAY, NOW, after, entry, failures, start, started, up};
 
     #[test]
     fn what_is_put_back_lies_below_what_came_since() {
@@ -139,7 +145,7 @@ mod tests {
             upstream: "a".into(),
             limit: crate::state::Limit {
                 ledger: Ledger::Grab,
-                window: Window::Day,
+                window: DAY,
                 calls,
             },
         };

@@ -1,12 +1,12 @@
 //! Reads rows back. One that cannot be read is skipped and counted; only a file that cannot be read at all is an error.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, Error, Result, Row, types::Type};
 
 use super::{
-    row::{AgendaRow, Kept, KeptUpstream, Limit, Off, Rest, Start, UpstreamRow},
-    value::{Budget, Cause, Ledger, Payload, Wall, Window, Windows},
+    row::{AgendaRow, Kept, KeptUpstream, Limit, Off, Past, Rest, Start, UpstreamRow},
+    value::{Budget, Cause, Ledger, Payload, Wall, Window},
 };
 
 /// Everything stored for one front.
@@ -16,11 +16,16 @@ pub(super) fn kept(connection: &Connection, front: &str, now: Wall) -> Result<Ke
         front,
         unreadable: 0,
     };
-    let upstreams = reader.upstreams(now)?;
+    let mut upstreams = reader.upstreams(now)?;
     let agenda = reader.agenda()?;
+    let mut pasts = reader.pasts()?;
+    for kept in &mut upstreams {
+        kept.past = pasts.remove(&*kept.name);
+    }
     Ok(Kept {
         upstreams,
         agenda,
+        past: pasts.remove(""),
         unreadable: reader.unreadable,
     })
 }
@@ -41,6 +46,7 @@ impl Reader<'_> {
                 row: UpstreamRow::default(),
                 limits: Vec::new(),
                 starts: Vec::new(),
+                past: None,
             };
             // Inserted before the other columns are read: its starts count even if those cannot be read.
             let kept = upstreams.entry(row.get("id")?).or_insert(kept);
@@ -66,7 +72,7 @@ impl Reader<'_> {
         for KeptUpstream { limits, starts, .. } in &mut upstreams {
             limits.sort_by_key(|limit| (limit.ledger, limit.window));
             starts.retain(|start| !start.is_over(now));
-            starts.sort_by_key(|start| (start.at, start.ledger, start.windows));
+            starts.sort_by_key(|start| (start.at, start.ledger, start.window));
         }
         Ok(upstreams)
     }
@@ -80,6 +86,21 @@ impl Reader<'_> {
         })?;
         agenda.sort_by_key(|row: &AgendaRow| (row.due, row.id));
         Ok(agenda)
+    }
+
+    /// What is written about the latest past, by upstream.
+    fn pasts(&mut self) -> Result<HashMap<String, Past>> {
+        let mut pasts = HashMap::new();
+        let sql = "SELECT upstream, skew, text FROM engine_past WHERE front = ?1";
+        self.each("engine_past", sql, |row| {
+            let past = Past {
+                skew: row.get("skew")?,
+                text: row.get("text")?,
+            };
+            pasts.insert(row.get("upstream")?, past);
+            Ok(())
+        })?;
+        Ok(pasts)
     }
 
     /// Reads each row of a query; those that cannot be read are counted, and logged once per table.
@@ -111,6 +132,10 @@ fn upstream(row: &Row<'_>) -> Result<UpstreamRow> {
         None => None,
         Some(until) => Some(Rest {
             since: Wall(row.get("rest_since")?),
+            began: match row.get("rest_began")? {
+                Some(began) => Wall(began),
+                None => Wall(row.get("rest_since")?),
+            },
             until: Wall(until),
             cause: word(row, "rest_cause", Cause::from_word)?,
             reason: row.get("rest_reason")?,
@@ -129,7 +154,14 @@ fn upstream(row: &Row<'_>) -> Result<UpstreamRow> {
         rest,
         rung: row.get("rung")?,
         failures: row.get("failures")?,
+        answered: row.get("answered")?,
         last_start: row.get::<_, Option<i64>>("last_start")?.map(Wall),
+        last_call: row.get::<_, Option<i64>>("last_call")?.map(Wall),
+        last_error: match row.get("error_at")? {
+            None => None,
+            Some(at) => Some((Wall(at), row.get("error_words")?)),
+        },
+        own: row.get("own")?,
         gone: row.get::<_, Option<i64>>("gone")?.map(Wall),
     })
 }
@@ -137,17 +169,16 @@ fn upstream(row: &Row<'_>) -> Result<UpstreamRow> {
 fn limit(row: &Row<'_>) -> Result<Limit> {
     Ok(Limit {
         ledger: word(row, "ledger", Ledger::from_word)?,
-        window: word(row, "window", Window::from_word)?,
+        window: Window(row.get("window")?),
         calls: row.get("calls")?,
     })
 }
 
 fn start(row: &Row<'_>) -> Result<Start> {
-    let bits = row.get("windows")?;
     let times: i64 = row.get("times")?;
     Ok(Start {
         ledger: word(row, "ledger", Ledger::from_word)?,
-        windows: Windows::from_bits(bits).ok_or_else(|| unknown("windows", &bits))?,
+        window: Window(row.get("window")?),
         at: Wall(row.get("at")?),
         times: u32::try_from(times.min(u32::MAX.into())).map_err(|_| unknown("times", &times))?,
     })

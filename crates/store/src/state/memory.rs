@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 
 use super::{
     State,
-    row::{AgendaRow, Change, Kept, KeptUpstream, Limit, Start, UpstreamRow},
-    value::{Ledger, Wall, Window, Windows},
+    row::{AgendaRow, Change, Kept, KeptUpstream, Limit, Past, Start, UpstreamRow},
+    value::{Ledger, Wall, Window},
 };
 use crate::Error;
 
@@ -22,13 +22,14 @@ pub struct MemoryState(Mutex<HashMap<String, Front>>);
 struct Front {
     upstreams: BTreeMap<Arc<str>, Upstream>,
     agenda: BTreeMap<u64, AgendaRow>,
+    pasts: BTreeMap<Arc<str>, Past>,
 }
 
 #[derive(Debug, Default)]
 struct Upstream {
     row: UpstreamRow,
     limits: BTreeMap<(Ledger, Window), u32>,
-    starts: BTreeMap<(Wall, Ledger, Windows), u32>,
+    starts: BTreeMap<(Ledger, Window), BTreeMap<Wall, u32>>,
 }
 
 impl MemoryState {
@@ -49,9 +50,13 @@ impl State for MemoryState {
         agenda.sort_by_key(|row| (row.due, row.id));
         Ok(Kept {
             upstreams: upstreams
-                .map(|(name, upstream)| upstream.kept(name, now))
+                .map(|(name, upstream)| KeptUpstream {
+                    past: front.pasts.get(name).cloned(),
+                    ..upstream.kept(name, now)
+                })
                 .collect(),
             agenda,
+            past: front.pasts.get("").cloned(),
             unreadable: 0,
         })
     }
@@ -75,6 +80,7 @@ impl State for MemoryState {
             });
             let names: Vec<_> = gone.map(|(name, _)| name).collect();
             front.agenda.retain(|_, row| !names.contains(&row.upstream));
+            front.pasts.retain(|name, _| !names.contains(name));
             forgotten += names.len();
         }
         Ok(forgotten)
@@ -101,6 +107,9 @@ impl Front {
                     upstream.limits.remove(&(ledger, window));
                 }
             }
+            Change::Past { name, past } => {
+                self.pasts.insert(name, past);
+            }
             Change::Scheduled(row) => {
                 self.agenda.insert(row.id, row);
             }
@@ -113,41 +122,33 @@ impl Front {
 
 impl Upstream {
     fn start(&mut self, start: Start) {
-        let day = start.at.before(Windows::ALL.length());
-        while let Some(oldest) = self
-            .starts
-            .first_entry()
-            .filter(|entry| entry.key().0 <= day)
-        {
+        let starts = self.starts.entry((start.ledger, start.window)).or_default();
+        let over = start.at.before(start.window.length());
+        while let Some(oldest) = starts.first_entry().filter(|entry| *entry.key() <= over) {
             oldest.remove();
         }
-        let key = (start.at, start.ledger, start.windows);
-        let times = self.starts.entry(key).or_default();
+        let times = starts.entry(start.at).or_default();
         *times = times.saturating_add(start.times);
     }
 
     fn kept(&mut self, name: &Arc<str>, now: Wall) -> KeptUpstream {
         self.row.settle(now);
-        let ahead =
-            self.starts
-                .split_off(&(Wall(now.0.saturating_add(1)), Ledger::Query, Windows::LEAST));
-        for ((_, ledger, windows), times) in ahead {
-            self.start(Start {
+        let mut starts = Vec::new();
+        for (&(ledger, window), times) in &mut self.starts {
+            let ahead = times.split_off(&Wall(now.0.saturating_add(1)));
+            if !ahead.is_empty() {
+                let at_now = times.entry(now).or_default();
+                *at_now = ahead.into_values().fold(*at_now, u32::saturating_add);
+            }
+            starts.extend(times.iter().map(|(&at, &times)| Start {
                 ledger,
-                windows,
-                at: now,
-                times,
-            });
-        }
-        let starts = self
-            .starts
-            .iter()
-            .map(|(&(at, ledger, windows), &times)| Start {
-                ledger,
-                windows,
+                window,
                 at,
                 times,
-            });
+            }));
+        }
+        starts.retain(|start| !start.is_over(now));
+        starts.sort_by_key(|start| (start.at, start.ledger, start.window));
         KeptUpstream {
             name: Arc::clone(name),
             row: self.row.clone(),
@@ -160,7 +161,8 @@ impl Upstream {
                     calls,
                 })
                 .collect(),
-            starts: starts.filter(|start| !start.is_over(now)).collect(),
+            starts,
+            past: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::value::{Budget, Cause, Ledger, Payload, Wall, Window, Windows};
+use super::value::{Budget, Cause, Ledger, Payload, Wall, Window};
 
 /// One upstream's health and spacing. Always written as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,8 +15,16 @@ pub struct UpstreamRow {
     pub rung: u8,
     /// Failures in a row.
     pub failures: u32,
+    /// Whether it has ever answered.
+    pub answered: bool,
     /// When it was last called, for spacing.
     pub last_start: Option<Wall>,
+    /// When it was last called for anything.
+    pub last_call: Option<Wall>,
+    /// What last went wrong, and when.
+    pub last_error: Option<(Wall, String)>,
+    /// The front's own bytes; short.
+    pub own: Vec<u8>,
     /// When it was found missing from the configuration. The engine sets this when it loads a row without an upstream and
     /// clears it when the upstream is back; [`super::State::forget`] uses it.
     pub gone: Option<Wall>,
@@ -27,11 +35,15 @@ impl UpstreamRow {
     pub(super) fn settle(&mut self, now: Wall) {
         let times = [
             self.off.as_mut().map(|off| &mut off.since),
-            self.rest.as_mut().map(|rest| &mut rest.since),
             self.last_start.as_mut(),
+            self.last_call.as_mut(),
+            self.last_error.as_mut().map(|(at, _)| at),
             self.gone.as_mut(),
         ];
-        for time in times.into_iter().flatten() {
+        let cooldown = self.rest.as_mut();
+        let began = cooldown.map(|rest| [&mut rest.since, &mut rest.began]);
+        let times = times.into_iter().flatten();
+        for time in times.chain(began.into_iter().flatten()) {
             *time = now.min(*time);
         }
     }
@@ -51,8 +63,10 @@ pub struct Off {
 /// A cooldown: a time in which an upstream is left alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rest {
-    /// When it began.
+    /// When the upstream stopped being called: the beginning of the first of several in a row.
     pub since: Wall,
+    /// When it began.
+    pub began: Wall,
     /// When it ends.
     pub until: Wall,
     /// What caused it.
@@ -61,13 +75,23 @@ pub struct Rest {
     pub reason: String,
 }
 
-/// Calls that count against the limits of windows.
+/// What happened lately, as text that means something to the engine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Past {
+    /// How far the wall clock was ahead of the times in the text, in nanoseconds.
+    pub skew: i64,
+    /// The text.
+    pub text: String,
+}
+
+/// Calls that count against the limit of a window. A call counts in each window that has a limit, so it is a start
+/// in each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// Whose windows.
+    /// Whose window.
     pub ledger: Ledger,
-    /// Which of them.
-    pub windows: Windows,
+    /// Which one.
+    pub window: Window,
     /// When.
     pub at: Wall,
     /// How many.
@@ -75,9 +99,9 @@ pub struct Start {
 }
 
 impl Start {
-    /// Whether it no longer counts in any window.
+    /// Whether it no longer counts.
     pub(super) fn is_over(&self, now: Wall) -> bool {
-        self.at <= now.before(self.windows.length())
+        self.at <= now.before(self.window.length())
     }
 }
 
@@ -145,6 +169,13 @@ pub enum Change {
         /// Which window it applied to.
         window: Window,
     },
+    /// Replaces what is written about the latest past.
+    Past {
+        /// The upstream's name; empty for the front itself.
+        name: Arc<str>,
+        /// What is written.
+        past: Past,
+    },
     /// Adds or replaces an agenda entry.
     Scheduled(AgendaRow),
     /// Removes the agenda entry with this number.
@@ -158,6 +189,8 @@ pub struct Kept {
     pub upstreams: Vec<KeptUpstream>,
     /// In order of due time, then number.
     pub agenda: Vec<AgendaRow>,
+    /// What is written about the front itself.
+    pub past: Option<Past>,
     /// How many rows could not be read and are missing here.
     pub unreadable: u64,
 }
@@ -173,4 +206,6 @@ pub struct KeptUpstream {
     pub limits: Vec<Limit>,
     /// The starts that still count, oldest first.
     pub starts: Vec<Start>,
+    /// What happened lately.
+    pub past: Option<Past>,
 }

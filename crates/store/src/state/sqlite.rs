@@ -28,7 +28,12 @@ use crate::{
 /// The engine's tables.
 pub const MIGRATIONS: Migrations = Migrations {
     owner: "engine",
-    steps: &[include_str!("engine-1.sql"), include_str!("engine-2.sql")],
+    steps: &[
+        include_str!("engine-1.sql"),
+        include_str!("engine-2.sql"),
+        include_str!("engine-3.sql"),
+        include_str!("engine-4.sql"),
+    ],
 };
 
 /// Maximum upstreams deleted per transaction, so that other writes do not wait long.

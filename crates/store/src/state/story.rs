@@ -7,6 +7,7 @@ use crate::sqlite::File;
 
 pub(super) const SECOND: i64 = 1_000_000_000;
 pub(super) const HOUR: i64 = 3600 * SECOND;
+pub(super) const DAY: Window = Window(24 * 60 * 60);
 /// Some day in 2026.
 pub(super) const NOW: Wall = Wall(1_780_000_000 * SECOND + 1);
 
@@ -29,7 +30,7 @@ pub(super) fn failures(failures: u32) -> UpstreamRow {
 pub(super) fn start(at: Wall, times: u32) -> Start {
     Start {
         ledger: Ledger::Query,
-        windows: Windows::ALL,
+        window: DAY,
         at,
         times,
     }
@@ -103,13 +104,18 @@ fn rows_come_back_whole<S: State>(reopen: &impl Fn() -> Arc<S>) {
         }),
         rest: Some(Rest {
             since: after(-7),
+            began: after(-6),
             until: after(HOUR + 1),
             cause: Cause::FailedOften,
             reason: "no such host".into(),
         }),
         rung: 9,
         failures: u32::MAX,
+        answered: true,
         last_start: Some(after(-3)),
+        last_call: Some(after(-2)),
+        last_error: Some((after(-4), "it answered 503".into())),
+        own: vec![1, 2, 3],
         gone: Some(after(-2)),
     };
     reopen().save("whole", vec![up("a", row.clone())]).unwrap();
@@ -171,9 +177,13 @@ fn the_agenda_is_put_and_taken<S: State>(reopen: &impl Fn() -> Arc<S>) {
 }
 
 fn starts_add_up_and_end<S: State>(reopen: &impl Fn() -> Arc<S>) {
-    let only = |window, at, times| Start {
-        windows: Windows::only(window),
-        ..start(at, times)
+    let minute = |times| Start {
+        window: Window(60),
+        ..start(after(1), times)
+    };
+    let month = |at| Start {
+        window: Window(30 * 86_400),
+        ..start(at, 5)
     };
     let grab = Start {
         ledger: Ledger::Grab,
@@ -187,32 +197,33 @@ fn starts_add_up_and_end<S: State>(reopen: &impl Fn() -> Arc<S>) {
         started("a", start(after(2), 2)),
         started("a", start(NOW, 1)),
         started("a", grab),
-        started("a", only(Window::Minute, after(1), 4)),
-        started("a", only(Window::Hour, after(1), 5)),
+        started("a", minute(4)),
+        started("a", month(after(1))),
     ];
     state.save("starts", changes).unwrap();
     drop(state);
 
     let state = reopen();
-    let minute = only(Window::Minute, after(1), 4);
-    let hour = only(Window::Hour, after(1), 5);
+    let (minute, month_ago) = (minute(4), month(after(1)));
     let day = [start(NOW, 1), start(after(2), 3), grab];
     let at = |now| {
         state.load("starts", now).unwrap().upstreams[0]
             .starts
             .clone()
     };
-    assert_eq!(at(after(2)), [day[0], minute, hour, day[1], day[2]]);
+    assert_eq!(at(after(2)), [day[0], minute, month_ago, day[1], day[2]]);
     assert_eq!(at(after(60 * SECOND)).len(), 5, "a minute less a bit");
-    assert_eq!(at(after(60 * SECOND + 1)), [day[0], hour, day[1], day[2]]);
-    assert_eq!(at(after(HOUR + 1)), day);
-    assert_eq!(at(after(24 * HOUR)), day[1..]);
-    assert_eq!(at(after(24 * HOUR + 2)), []);
-    // A later start deletes those that are more than a day old.
-    state
-        .save("starts", vec![started("a", start(after(25 * HOUR), 1))])
-        .unwrap();
-    assert_eq!(at(after(25 * HOUR)), [start(after(25 * HOUR), 1)]);
+    let left = [day[0], month_ago, day[1], day[2]];
+    assert_eq!(at(after(60 * SECOND + 1)), left);
+    assert_eq!(at(after(24 * HOUR)), left[1..]);
+    assert_eq!(at(after(24 * HOUR + 2)), [month_ago]);
+    // A later start deletes those that have left their windows, and no others.
+    let later = after(29 * 24 * HOUR);
+    let changes = vec![started("a", start(later, 1)), started("a", month(later))];
+    state.save("starts", changes).unwrap();
+    assert_eq!(at(later), [month_ago, start(later, 1), month(later)]);
+    let month_later = after(30 * 24 * HOUR + 1);
+    assert_eq!(at(month_later), [month(later)]);
 }
 
 fn limits_are_learned_and_unlearned<S: State>(reopen: &impl Fn() -> Arc<S>) {
@@ -227,10 +238,11 @@ fn limits_are_learned_and_unlearned<S: State>(reopen: &impl Fn() -> Arc<S>) {
     };
     let state = reopen();
     let changes = vec![
-        learned(limit(Ledger::Grab, Window::Day, 5)),
-        learned(limit(Ledger::Query, Window::Day, 100)),
-        learned(limit(Ledger::Query, Window::Hour, 10)),
-        learned(limit(Ledger::Query, Window::Day, 90)),
+        learned(limit(Ledger::Grab, DAY, 5)),
+        learned(limit(Ledger::Query, DAY, 100)),
+        learned(limit(Ledger::Query, Window(300), 10)),
+        learned(limit(Ledger::Query, Window(7 * 86_400), 30)),
+        learned(limit(Ledger::Query, DAY, 90)),
     ];
     state.save("limits", changes).unwrap();
     let unlearned = |window| Change::Unlearned {
@@ -241,14 +253,15 @@ fn limits_are_learned_and_unlearned<S: State>(reopen: &impl Fn() -> Arc<S>) {
     state
         .save(
             "limits",
-            vec![unlearned(Window::Hour), unlearned(Window::Minute)],
+            vec![unlearned(Window(300)), unlearned(Window(60))],
         )
         .unwrap();
     drop(state);
     let kept = reopen().load("limits", NOW).unwrap();
     let left = [
-        limit(Ledger::Query, Window::Day, 90),
-        limit(Ledger::Grab, Window::Day, 5),
+        limit(Ledger::Query, DAY, 90),
+        limit(Ledger::Query, Window(7 * 86_400), 30),
+        limit(Ledger::Grab, DAY, 5),
     ];
     assert_eq!(kept.upstreams[0].limits, left);
 }
@@ -261,6 +274,7 @@ fn a_clock_set_back_moves_the_past_to_now<S: State>(reopen: &impl Fn() -> Arc<S>
         }),
         rest: Some(Rest {
             since: after(HOUR),
+            began: after(HOUR),
             until: after(2 * HOUR),
             cause: Cause::Throttled,
             reason: String::new(),

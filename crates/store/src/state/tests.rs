@@ -6,7 +6,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{
     batch::{ENTRIES, STARTS},
-    story::{HOUR, NOW, SECOND, after, entry, failures, start, started, up},
+    story::{DAY, HOUR, NOW, SECOND, after, entry, failures, start, started, up},
     *,
 };
 use crate::sqlite::File;
@@ -78,11 +78,11 @@ fn rows_that_cannot_be_read_are_left_out_and_counted() {
         "UPDATE engine_upstream SET rest_until = 1, rest_since = 1, rest_cause = 'sunspots', rest_reason = ''
          WHERE name = 'bad cause';
          UPDATE engine_upstream SET rung = 1000 WHERE name = 'bad rung';
-         INSERT INTO engine_start SELECT id, 'alms', 7, 1, 1 FROM engine_upstream WHERE name = 'bad starts';
-         INSERT INTO engine_start SELECT id, 'query', 8, 1, 1 FROM engine_upstream WHERE name = 'bad starts';
-         INSERT INTO engine_start SELECT id, 'query', 7, 1, -1 FROM engine_upstream WHERE name = 'bad starts';
-         INSERT INTO engine_limit SELECT id, 'query', 'year', 1 FROM engine_upstream WHERE name = 'bad starts';
-         INSERT INTO engine_limit SELECT id, 'query', 'day', -1 FROM engine_upstream WHERE name = 'bad starts';
+         INSERT INTO engine_start SELECT id, 'alms', 60, 1, 1 FROM engine_upstream WHERE name = 'bad starts';
+         INSERT INTO engine_start SELECT id, 'query', -1, 1, 1 FROM engine_upstream WHERE name = 'bad starts';
+         INSERT INTO engine_start SELECT id, 'query', 60, 1, -1 FROM engine_upstream WHERE name = 'bad starts';
+         INSERT INTO engine_limit SELECT id, 'query', -1, 1 FROM engine_upstream WHERE name = 'bad starts';
+         INSERT INTO engine_limit SELECT id, 'query', 60, -1 FROM engine_upstream WHERE name = 'bad starts';
          UPDATE engine_agenda SET payload = zeroblob(257) WHERE id = 0;
          UPDATE engine_agenda SET class = -1 WHERE id = 1;
          UPDATE engine_agenda SET budget = '' WHERE id = 2;
@@ -124,13 +124,25 @@ fn a_file_of_the_previous_schema_opens() {
         (harbor.row.rung, harbor.row.failures, harbor.row.gone),
         (3, 4, None)
     );
-    assert_eq!(harbor.limits[0].calls, 100);
+    let limit = Limit {
+        ledger: Ledger::Query,
+        window: DAY,
+        calls: 100,
+    };
+    assert_eq!(harbor.limits, [limit]);
     let starts: Vec<_> = harbor
         .starts
         .iter()
-        .map(|start| (start.ledger, start.times))
+        .map(|start| (start.ledger, start.window.0, start.times))
         .collect();
-    assert_eq!(starts, [(Ledger::Grab, 1), (Ledger::Query, 2)]);
+    let query = |seconds| (Ledger::Query, seconds, 2);
+    let counted = [
+        (Ledger::Grab, 86_400, 1),
+        query(60),
+        query(3600),
+        query(86_400),
+    ];
+    assert_eq!(starts, counted, "a row for each window of its set");
     assert_eq!(orchard.row.off.as_ref().unwrap().by, "operator");
     assert_eq!(kept.agenda[0].payload.bytes(), [0, 0xff]);
     let gone = UpstreamRow {
@@ -301,7 +313,7 @@ fn old_starts_are_deleted_in_slices() {
     let old = |n: i64| started("a", start(after(n), 1));
     opened.save((0..1000).map(old).collect());
     let hour = Start {
-        windows: Windows::only(Window::Hour),
+        window: Window(3600),
         ..start(after(22 * HOUR), 1)
     };
     opened.save(vec![started("a", hour)]);

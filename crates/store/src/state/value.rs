@@ -74,65 +74,14 @@ words! {
     }
 }
 
-words! {
-    /// A sliding window.
-    Window {
-        /// 60 seconds.
-        Minute = "minute",
-        /// 60 minutes.
-        Hour = "hour",
-        /// 24 hours.
-        Day = "day",
-    }
-}
-
-/// The windows in which a start counts, at least one.
+/// A window, by its length in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Windows(u8);
+pub struct Window(pub u32);
 
-impl Windows {
-    /// Every window.
-    pub const ALL: Self = Self(0b111);
-
-    /// Only this window, for what an upstream reported about it.
-    pub fn only(window: Window) -> Self {
-        Self(1 << window as u8)
-    }
-
-    /// These windows and this one.
-    #[must_use]
-    pub fn and(self, window: Window) -> Self {
-        Self(self.0 | Self::only(window).0)
-    }
-
-    /// Whether this window is one of them.
-    pub fn contains(self, window: Window) -> bool {
-        self.0 & Self::only(window).0 != 0
-    }
-
-    /// How long a start counts: the length of the longest window.
+impl Window {
+    /// How long a start counts in it.
     pub fn length(self) -> Duration {
-        Duration::from_secs(match self.0 {
-            0b1 => 60,
-            0b10 | 0b11 => 60 * 60,
-            _ => 24 * 60 * 60,
-        })
-    }
-
-    /// The first in their order.
-    pub(super) const LEAST: Self = Self(1);
-
-    /// All possible sets.
-    pub(super) fn every() -> impl Iterator<Item = Self> {
-        (1..=0b111).map(Self)
-    }
-
-    pub(super) fn bits(self) -> u8 {
-        self.0
-    }
-
-    pub(super) fn from_bits(bits: u8) -> Option<Self> {
-        (1..=0b111).contains(&bits).then_some(Self(bits))
+        Duration::from_secs(self.0.into())
     }
 }
 

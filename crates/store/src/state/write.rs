@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Params, Transaction, named_params};
 use super::{
     batch::{Batch, FrontBatch},
     row::{AgendaRow, UpstreamRow},
-    value::{Wall, Windows},
+    value::Wall,
 };
 
 /// Old starts that a transaction may delete besides two for each that it inserts, so that deleting keeps up and
@@ -43,16 +43,18 @@ pub(super) fn settle(
 ) -> rusqlite::Result<()> {
     transaction.execute(
         "UPDATE engine_upstream
-         SET last_start = min(last_start, ?2), gone = min(gone, ?2),
-             off_since = min(off_since, ?2), rest_since = min(rest_since, ?2)
-         WHERE front = ?1 AND (last_start > ?2 OR gone > ?2 OR off_since > ?2 OR rest_since > ?2)",
+         SET last_start = min(last_start, ?2), last_call = min(last_call, ?2), gone = min(gone, ?2),
+             error_at = min(error_at, ?2), off_since = min(off_since, ?2),
+             rest_since = min(rest_since, ?2), rest_began = min(rest_began, ?2)
+         WHERE front = ?1 AND (last_start > ?2 OR last_call > ?2 OR gone > ?2 OR error_at > ?2
+             OR off_since > ?2 OR rest_since > ?2 OR rest_began > ?2)",
         (front, now.0),
     )?;
     transaction.execute(
-        "INSERT INTO engine_start (upstream, ledger, windows, at, times)
-         SELECT upstream, ledger, windows, ?2, sum(times) FROM engine_start
+        "INSERT INTO engine_start (upstream, ledger, window, at, times)
+         SELECT upstream, ledger, window, ?2, sum(times) FROM engine_start
          WHERE at > ?2 AND upstream IN (SELECT id FROM engine_upstream WHERE front = ?1)
-         GROUP BY upstream, ledger, windows
+         GROUP BY upstream, ledger, window
          ON CONFLICT DO UPDATE SET times = times + excluded.times",
         (front, now.0),
     )?;
@@ -81,6 +83,9 @@ pub(super) fn forget(
             .prepare_cached("DELETE FROM engine_agenda WHERE front = ?1 AND upstream = ?2")?
             .execute((front, name))?;
         transaction
+            .prepare_cached("DELETE FROM engine_past WHERE front = ?1 AND upstream = ?2")?
+            .execute((front, name))?;
+        transaction
             .prepare_cached("DELETE FROM engine_upstream WHERE id = ?1")?
             .execute([id])?;
     }
@@ -89,17 +94,13 @@ pub(super) fn forget(
 
 /// Deletes at most `most` starts that no longer count.
 fn prune(transaction: &Transaction<'_>, now: Wall, most: u32) -> rusqlite::Result<()> {
-    let mut left = most;
-    for windows in Windows::every() {
-        let deleted = transaction
-            .prepare_cached(
-                "DELETE FROM engine_start WHERE (upstream, ledger, windows, at) IN
-                 (SELECT upstream, ledger, windows, at FROM engine_start
-                  WHERE windows = ?1 AND at <= ?2 ORDER BY at LIMIT ?3)",
-            )?
-            .execute((windows.bits(), now.before(windows.length()).0, left))?;
-        left = left.saturating_sub(u32::try_from(deleted).unwrap_or(u32::MAX));
-    }
+    transaction
+        .prepare_cached(
+            "DELETE FROM engine_start WHERE (upstream, ledger, window, at) IN
+             (SELECT upstream, ledger, window, at FROM engine_start
+              WHERE at + window * 1000000000 <= ?1 ORDER BY at + window * 1000000000 LIMIT ?2)",
+        )?
+        .execute((now.0, most))?;
     Ok(())
 }
 
@@ -116,7 +117,7 @@ impl Writer<'_> {
             self.upstream(name, row)?;
         }
         for ((name, ledger, window), calls) in &changes.limits {
-            let key = (self.id(name)?, ledger.word(), window.word());
+            let key = (self.id(name)?, ledger.word(), window.0);
             match calls {
                 Some(calls) => self.execute(
                     "INSERT INTO engine_limit (upstream, ledger, window, calls) VALUES (?1, ?2, ?3, ?4)
@@ -132,9 +133,15 @@ impl Writer<'_> {
         for (name, start) in changes.starts() {
             let id = self.id(name)?;
             self.execute(
-                "INSERT INTO engine_start (upstream, ledger, windows, at, times) VALUES (?1, ?2, ?3, ?4, ?5)
+                "INSERT INTO engine_start (upstream, ledger, window, at, times) VALUES (?1, ?2, ?3, ?4, ?5)
                  ON CONFLICT DO UPDATE SET times = times + excluded.times",
-                (id, start.ledger.word(), start.windows.bits(), start.at.0, start.times),
+                (id, start.ledger.word(), start.window.0, start.at.0, start.times),
+            )?;
+        }
+        for (name, past) in &changes.pasts {
+            self.execute(
+                "INSERT OR REPLACE INTO engine_past (front, upstream, skew, text) VALUES (?1, ?2, ?3, ?4)",
+                (self.front, &**name, past.skew, &past.text),
             )?;
         }
         for (id, entry) in &changes.agenda {
@@ -153,13 +160,16 @@ impl Writer<'_> {
         let (rest, off) = (row.rest.as_ref(), row.off.as_ref());
         self.execute(
             "INSERT INTO engine_upstream
-             (front, name, rung, failures, last_start, rest_since, rest_until, rest_cause, rest_reason,
-              off_since, off_by, off_reason, gone)
-             VALUES (:front, :name, :rung, :failures, :last_start, :rest_since, :rest_until, :rest_cause,
-              :rest_reason, :off_since, :off_by, :off_reason, :gone)
+             (front, name, rung, failures, answered, last_start, last_call, error_at, error_words, own,
+              rest_since, rest_began, rest_until, rest_cause, rest_reason, off_since, off_by, off_reason, gone)
+             VALUES (:front, :name, :rung, :failures, :answered, :last_start, :last_call, :error_at, :error_words,
+              :own, :rest_since, :rest_began, :rest_until, :rest_cause, :rest_reason, :off_since, :off_by,
+              :off_reason, :gone)
              ON CONFLICT DO UPDATE SET
-              rung = excluded.rung, failures = excluded.failures, last_start = excluded.last_start,
-              rest_since = excluded.rest_since, rest_until = excluded.rest_until,
+              rung = excluded.rung, failures = excluded.failures, answered = excluded.answered,
+              last_start = excluded.last_start, last_call = excluded.last_call, error_at = excluded.error_at,
+              error_words = excluded.error_words, own = excluded.own,
+              rest_since = excluded.rest_since, rest_began = excluded.rest_began, rest_until = excluded.rest_until,
               rest_cause = excluded.rest_cause, rest_reason = excluded.rest_reason,
               off_since = excluded.off_since, off_by = excluded.off_by, off_reason = excluded.off_reason,
               gone = excluded.gone",
@@ -168,8 +178,14 @@ impl Writer<'_> {
                 ":name": name,
                 ":rung": row.rung,
                 ":failures": row.failures,
+                ":answered": row.answered,
                 ":last_start": row.last_start.map(|at| at.0),
+                ":last_call": row.last_call.map(|at| at.0),
+                ":error_at": row.last_error.as_ref().map(|(at, _)| at.0),
+                ":error_words": row.last_error.as_ref().map(|(_, words)| words),
+                ":own": &row.own,
                 ":rest_since": rest.map(|rest| rest.since.0),
+                ":rest_began": rest.map(|rest| rest.began.0),
                 ":rest_until": rest.map(|rest| rest.until.0),
                 ":rest_cause": rest.map(|rest| rest.cause.word()),
                 ":rest_reason": rest.map(|rest| &rest.reason),

@@ -8,7 +8,7 @@ use weir_config::{Fields, Node, Origin, SecretUrl, Value, check, choices, item, 
 
 item! {
     /// An upstream tracker that announces are forwarded to.
-    pub struct ForwarderEntry in "forwarders" {
+    pub struct ForwarderEntry in "forwarders", example "{ uri: \"udp://tracker.example:1337/announce\", name: example }" {
         needed {
             /// Announce URL: http, https or udp.
             uri: SecretUrl;

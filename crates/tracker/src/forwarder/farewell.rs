@@ -10,18 +10,32 @@ use crate::forwarding::SentAnnounce;
 use crate::forwarding::allowance::HeldBack;
 use crate::swarm::PeerEndpoint;
 
+/// What came of a goodbye.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goodbye {
+    /// Some tracker is told.
+    Said,
+    /// None knows the peer, or can be told.
+    Nobody,
+    /// Its address has no event left: they stay told, and the sweep comes back to it.
+    Later,
+}
+
 impl ForwarderTask {
-    /// A peer said that it goes; `last` if nobody was left in its swarm then.
-    pub(super) fn take_leave(&self, lineup: &Lineup, sent: &SentAnnounce, last: bool) {
+    /// A peer said that it goes; `last` if nobody was left in its swarm then. Says whether anybody is told of it now.
+    pub(super) fn take_leave(&self, lineup: &Lineup, sent: &SentAnnounce, last: bool) -> bool {
         let exchange = &self.exchange;
         let hash = &sent.announce.info_hash.0;
         let gone = last && !exchange.swarms.holds(hash);
+        let mut made = false;
         for at in [Some(sent.at), sent.also].into_iter().flatten() {
             let keys = || self.keys(lineup);
             let queued = keys().map(|keys| keys.peer(hash, &at));
             let scheduled = keys().filter(|_| gone).map(|keys| keys.hash(hash));
             exchange.engine.cancel_keys(queued, scheduled);
-            if !self.say_goodbye(lineup, hash, at, (sent.client, Some(&sent.announce))) {
+            let said = self.say_goodbye(lineup, hash, at, (sent.client, Some(&sent.announce)));
+            made |= said == Goodbye::Said;
+            if said == Goodbye::Later {
                 exchange.ledger().leaves(&sent.announce, &at);
                 exchange
                     .forwarding
@@ -31,6 +45,7 @@ impl ForwarderTask {
         if gone {
             self.forget(hash);
         }
+        made
     }
 
     /// Forgets what is over in a part of the ledger, and tells trackers whose peers went without a word.
@@ -68,37 +83,40 @@ impl ForwarderTask {
         }
     }
 
-    /// Sends `stopped` to all who were told of a peer. `false` if its address has no event left: they stay told, and
-    /// the sweep comes back to it.
+    /// Sends `stopped` to all who were told of a peer.
     fn say_goodbye(
         &self,
         lineup: &Lineup,
         hash: &[u8; 20],
         at: PeerEndpoint,
         (client, announce): (Household, Option<&Announce>),
-    ) -> bool {
+    ) -> Goodbye {
         let (ledger, allowances) = (
             self.exchange.ledger(),
             self.exchange.forwarding.allowances(),
         );
         if !ledger.is_told(hash, &at) {
-            return true;
+            return Goodbye::Nobody;
         }
         if !allowances.take(client, self.exchange.clock.now().moment) {
-            return false;
+            return Goodbye::Later;
         }
         let Some(told) = ledger.untell(hash, &at) else {
-            return true;
+            return Goodbye::Nobody;
         };
         let Some(announce) = announce.copied().or_else(|| told.farewell(*hash)) else {
-            return true;
+            return Goodbye::Nobody;
         };
+        let mut said = Goodbye::Nobody;
         for forwarder in lineup.open() {
             if told.slots.has(forwarder.slot) {
-                self.submit_event(Announcing::begin(&self.exchange, forwarder, &announce, at));
+                let call = Announcing::begin(&self.exchange, forwarder, &announce, at);
+                if self.submit_event(call) {
+                    said = Goodbye::Said;
+                }
             }
         }
-        true
+        said
     }
 
     fn forget(&self, hash: &[u8; 20]) {

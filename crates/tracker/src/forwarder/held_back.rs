@@ -1,10 +1,13 @@
-//! Events of clients that did not go on at once, as records that say whose they were and why.
+//! Events of clients that did not go on at once, and what an overloaded tracker did not do, as records that say whose it
+//! was and why.
 
-use weir_engine::words::{counted, grouped};
-use weir_engine::{Own, OwnDecision, OwnKind};
+use std::sync::Arc;
+
+use weir_engine::{Own, OwnDecision, OwnKind, OwnReason};
 
 use super::task::ForwarderTask;
 use crate::forwarding::allowance::HeldBack;
+use crate::forwarding::overload::Report;
 
 /// Addresses with records of their own in one second; the others have one together, so that a flood from many addresses
 /// does not push out every other record.
@@ -31,55 +34,41 @@ impl ForwarderTask {
     }
 }
 
-fn own(why: HeldBack, asker: Option<std::sync::Arc<str>>, per_minute: u32) -> Own {
-    let (about, _) = why.labels();
-    let (kind, limit, sentence): (_, _, fn(&OwnDecision) -> String) = match why {
-        HeldBack::Repeated => (OwnKind::Deduplicated, None, repeated),
-        HeldBack::Throttled => (OwnKind::Throttled, Some(per_minute), throttled),
-        HeldBack::Delayed => (OwnKind::Throttled, Some(per_minute), delayed),
-    };
-    Own {
-        kind,
-        about,
-        asker,
-        limit,
-        sentence,
+impl ForwarderTask {
+    /// Tells the engine and the log what was refused, dropped and left out since the last time.
+    pub(super) fn note_overload(&self) {
+        let exchange = &self.exchange;
+        let now = exchange.clock.now();
+        for Report { own, count, log } in exchange.forwarding.overloads().take(now.seconds) {
+            if let Some((count, concerned)) = log {
+                let told = OwnDecision {
+                    number: 0,
+                    at: now.moment,
+                    last: now.moment,
+                    count,
+                    own: Own {
+                        concerned,
+                        ..own.clone()
+                    },
+                };
+                tracing::warn!(front = "tracker", "{}", told.sentence());
+            }
+            exchange.engine.note_own(own, count);
+        }
     }
 }
 
-fn repeated(decision: &OwnDecision) -> String {
-    let times = counted(decision.count, "completed event", "completed events");
-    format!(
-        "{} repeated {times}. They were answered but not forwarded again.",
-        who(decision)
-    )
-}
-
-fn throttled(decision: &OwnDecision) -> String {
-    let events = counted(
-        decision.count,
-        "completed event was",
-        "completed events were",
-    );
-    format!(
-        "{}: {events} stored and answered, but not sent on to trackers.",
-        too_many(decision)
-    )
-}
-
-fn delayed(decision: &OwnDecision) -> String {
-    let events = counted(decision.count, "stopped event goes", "stopped events go");
-    format!("{}: {events} on to trackers later.", too_many(decision))
-}
-
-fn too_many(decision: &OwnDecision) -> String {
-    let limit = grouped(decision.own.limit.unwrap_or_default());
-    format!(
-        "{} sent more than {limit} events in a minute",
-        who(decision)
-    )
-}
-
-fn who(decision: &OwnDecision) -> &str {
-    decision.own.asker.as_deref().unwrap_or("Other clients")
+fn own(why: HeldBack, asker: Option<Arc<str>>, per_minute: u32) -> Own {
+    let (about, _) = why.labels();
+    let (kind, reason, limit) = match why {
+        HeldBack::Repeated => (OwnKind::Deduplicated, OwnReason::Repeated, None),
+        HeldBack::Throttled | HeldBack::Delayed => {
+            (OwnKind::Throttled, OwnReason::TooMany, Some(per_minute))
+        }
+    };
+    Own {
+        asker,
+        limit,
+        ..Own::new(kind, reason, about)
+    }
 }

@@ -11,7 +11,8 @@ use weir_engine::{Call, Ended, Vital};
 
 use crate::call::Announcing;
 use crate::exchange::{Exchange, Lineup};
-use crate::forwarding::{ForwardKind, Rings, SentAnnounce};
+use crate::forwarding::overload::{LeftOut, Overload};
+use crate::forwarding::{ForwardKind, Rings, SentAnnounce, Share};
 use crate::policy::{EVENT, INITIAL, REANNOUNCE};
 
 /// Announces taken from the ring at once: they share one look at the forwarders and one lock of the engine.
@@ -62,6 +63,7 @@ impl ForwarderTask {
                 _ = tick.tick() => {
                     self.vital.guard(|| {
                         self.note_held_back();
+                        self.note_overload();
                         self.sweep(step, SWEEP_STEPS);
                     });
                     step = (step + 1) % SWEEP_STEPS;
@@ -81,12 +83,14 @@ impl ForwarderTask {
         let mut room = self.exchange.room(&lineup.forwarders);
         let gate = self.exchange.engine.gate();
         let mut jobs = ReservedJobs::new();
+        let mut none_due = 0;
         for sent in batch.drain(..) {
-            let ForwardKind::Regular { places } = sent.kind else {
+            let ForwardKind::Regular(share) = sent.kind else {
                 continue;
             };
+            let places = share.places.into();
             let before = jobs.len();
-            let plan = || self.plan(&sent, places, &lineup, &mut room, &mut jobs);
+            let plan = || self.plan(&sent, share, &lineup, &mut room, &mut jobs);
             let planned = self.vital.guard(plan);
             self.vital.guard(|| {
                 if planned.is_none() {
@@ -98,15 +102,17 @@ impl ForwarderTask {
             });
             let made = u32::try_from(jobs.len() - before).unwrap_or(places);
             gate.release(places.saturating_sub(made));
+            none_due += u64::from(made == 0);
         }
         self.exchange.engine.submit_reserved(jobs);
+        self.count_from_memory(none_due);
     }
 
     /// Begins a call to each tracker that is due, as many as there are places.
     fn plan(
         &self,
         sent: &SentAnnounce,
-        places: u32,
+        share: Share,
         lineup: &Lineup,
         room: &mut [u32],
         jobs: &mut ReservedJobs,
@@ -121,11 +127,13 @@ impl ForwarderTask {
         let slots = lineup.forwarders.iter().map(|forwarder| forwarder.slot);
         let dues = self.exchange.ledger().state(hash, slots).dues;
         let mut due: Vec<(usize, u32)> = dues.into_iter().enumerate().collect();
-        due.retain(|(position, due)| {
-            *due <= now && lineup.cooldowns[*position].is_none() && room[*position] > 0
-        });
+        due.retain(|(position, due)| *due <= now && lineup.cooldowns[*position].is_none());
+        let eligible = due.len();
+        due.retain(|(position, _)| room[*position] > 0);
+        let slow = eligible - due.len();
         fastrand::shuffle(&mut due);
-        due.truncate(places as usize);
+        self.leave_out(sent, share, (due.len(), slow));
+        due.truncate(share.places.into());
         for (position, due) in due {
             let forwarder = &lineup.forwarders[position];
             let call = Announcing::begin(&self.exchange, forwarder, &sent.announce, sent.at);
@@ -137,30 +145,71 @@ impl ForwarderTask {
         }
     }
 
-    fn take_events(&self, batch: &mut Vec<SentAnnounce>) {
-        let lineup = self.exchange.lineup();
-        for sent in batch.drain(..) {
-            self.vital.guard(|| match sent.kind {
-                ForwardKind::Regular { .. } => {}
-                ForwardKind::Completed => {
-                    #[cfg(test)]
-                    crate::fault::on_forward(&sent.announce.info_hash.0);
-                    for forwarder in lineup.open() {
-                        let call =
-                            Announcing::begin(&self.exchange, forwarder, &sent.announce, sent.at);
-                        self.submit_event(call);
-                    }
-                    self.exchange.mirror(&sent.announce.info_hash.0);
-                }
-                ForwardKind::Stopped { last } => self.take_leave(&lineup, &sent, last),
-            });
+    /// Counts the trackers that would have been asked, had there been room for them.
+    fn leave_out(&self, sent: &SentAnnounce, share: Share, (eligible, slow): (usize, usize)) {
+        let short = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let [places, asked, wanted] =
+            [share.places, share.asked, share.wanted].map(|most| short(eligible.min(most.into())));
+        let (forwarding, gate) = (&self.exchange.forwarding, self.exchange.engine.gate());
+        for (what, left_out) in [
+            (Overload::LeftOut, wanted - asked),
+            (Overload::LastPlaces, asked - places),
+            (Overload::Slow, short(slow)),
+        ] {
+            if left_out > 0 {
+                gate.count_throttled(left_out);
+                let left_out = LeftOut {
+                    left_out,
+                    asked: share.asked.into(),
+                    fill: share.fill.into(),
+                };
+                let overloads = forwarding.overloads();
+                overloads.note_left_out(what, &sent.announce, left_out);
+            }
         }
     }
 
-    pub(super) fn submit_event(&self, call: Option<Announcing>) {
-        if let Some(call) = call {
-            let job = call.job(EVENT);
-            self.exchange.engine.submit_detached(job, Arc::new(call));
+    fn take_events(&self, batch: &mut Vec<SentAnnounce>) {
+        let lineup = self.exchange.lineup();
+        let mut concerned_nobody = 0;
+        for sent in batch.drain(..) {
+            let made = self.vital.guard(|| match sent.kind {
+                ForwardKind::Regular(_) => false,
+                ForwardKind::Completed => self.complete(&lineup, &sent),
+                ForwardKind::Stopped { last } => self.take_leave(&lineup, &sent, last),
+            });
+            concerned_nobody += u64::from(made != Some(true));
+        }
+        self.count_from_memory(concerned_nobody);
+    }
+
+    /// Tells all trackers that a peer has finished. Says whether there was any.
+    fn complete(&self, lineup: &Lineup, sent: &SentAnnounce) -> bool {
+        #[cfg(test)]
+        crate::fault::on_forward(&sent.announce.info_hash.0);
+        let mut made = false;
+        for forwarder in lineup.open() {
+            let call = Announcing::begin(&self.exchange, forwarder, &sent.announce, sent.at);
+            made |= self.submit_event(call);
+        }
+        self.exchange.mirror(&sent.announce.info_hash.0);
+        made
+    }
+
+    /// Says whether there was a call to submit.
+    pub(super) fn submit_event(&self, call: Option<Announcing>) -> bool {
+        let Some(call) = call else {
+            return false;
+        };
+        let job = call.job(EVENT);
+        self.exchange.engine.submit_detached(job, Arc::new(call));
+        true
+    }
+
+    /// Announces that were handed on here, and of which nobody had to hear: answered from memory alone.
+    fn count_from_memory(&self, announces: u64) {
+        if announces > 0 {
+            self.exchange.engine.count_from_memory(announces);
         }
     }
 }

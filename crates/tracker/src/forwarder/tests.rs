@@ -6,6 +6,7 @@ mod faults;
 mod flood;
 mod mirror;
 mod outage;
+mod overload;
 mod peers;
 mod queue;
 mod restart;
@@ -35,7 +36,8 @@ use crate::ledger::{Ledger, LedgerLimits};
 use crate::lists::Lists;
 use crate::policy;
 use crate::reply::TrackerRefusal;
-use crate::swarm::Swarms;
+use crate::swarm::{SwarmCounts, Swarms};
+use crate::tally::{ListenerTally, Tallies, TallyKind};
 use crate::tracker::{Carries, ClientTerms, Tracker, rules};
 use crate::trust::Trust;
 
@@ -53,6 +55,9 @@ struct World {
     clock: TrackerClock,
     timeline: Timeline,
     state: Arc<MemoryState>,
+    tallies: Tallies,
+    /// Of the only listener thread.
+    tally: Arc<ListenerTally>,
 }
 
 /// What a client was told.
@@ -130,7 +135,10 @@ impl World {
             first_wait_replies: number(10),
             ..config.clone()
         };
-        let (forwarding, rings) = Forwarding::new(engine.gate(), timeline, ledger, &few);
+        let (forwarding, rings) = Forwarding::new(engine.gate(), ledger, &few);
+        let tallies = Tallies::default();
+        let counted = tallies.clone();
+        engine.count_listeners(move || counted.by_themselves());
         let outward = Outward {
             engine: engine.clone(),
             rows: Some(rows),
@@ -148,6 +156,8 @@ impl World {
             clock,
             timeline,
             state,
+            tally: tallies.add(),
+            tallies,
         }
     }
 
@@ -166,7 +176,13 @@ impl World {
             Carries::Both,
             (self.clock.now(), &mut random),
             [&mut v4, &mut v6],
-        )?;
+        );
+        // As the listeners count.
+        self.tally.count(match &told {
+            Ok(told) => TallyKind::udp(told.went),
+            Err(_) => TallyKind::Refused,
+        });
+        let told = told?;
         let v4 = compact::v4s(&v4).map(SocketAddr::from);
         let v6 = compact::v6s(&v6).map(SocketAddr::from);
         Ok(Reply {
@@ -185,6 +201,12 @@ impl World {
         let reply = self.ask(swarm, peer, event).expect("a reply");
         turn().await;
         reply
+    }
+
+    /// What clients are told of a swarm in a scrape.
+    fn told(&self, swarm: u8) -> SwarmCounts {
+        let told = self.tracker.told(&[swarm; 20]);
+        told.expect("a swarm").counts
     }
 
     /// Time since the beginning.
@@ -216,6 +238,7 @@ impl World {
         let now = self.timeline.now();
         let left = |until| now.until(until).as_millis().div_ceil(1000);
         match self.view(name).status.state {
+            Availability::Untried => "untried".to_owned(),
             Availability::Open => "open".to_owned(),
             Availability::Cooldown { until } => format!("cooldown {}", left(until)),
             Availability::Disabled { until } => format!("disabled {}", left(until)),
@@ -238,7 +261,7 @@ impl World {
 
     fn last_error(&self, name: &str) -> String {
         let error = self.view(name).last_error;
-        error.map_or_else(String::new, |(_, words)| words)
+        error.map_or_else(String::new, |(_, words)| words.to_string())
     }
 
     /// Waits until nothing is queued or under way, and no more than `scheduled` jobs are put off.

@@ -72,6 +72,8 @@ struct RequestBuffers {
     random: fastrand::Rng,
     /// When what is at hand was read.
     now: Now,
+    /// The first request was counted before its reply was held.
+    counted: bool,
 }
 
 /// How a connection goes on.
@@ -107,6 +109,7 @@ impl Http {
             v6: Vec::new(),
             random: fastrand::Rng::new(),
             now: clock.now(),
+            counted: false,
         };
         Self {
             tracker,
@@ -193,6 +196,12 @@ impl Http {
                         (buffers.now, &mut buffers.random),
                         [&mut buffers.v4, &mut buffers.v6],
                     );
+                    let was_counted = std::mem::take(&mut buffers.counted);
+                    if let Ok(told) = &told
+                        && !was_counted
+                    {
+                        self.tally.count(TallyKind::http(told.went));
+                    }
                     if let Ok(AnnounceReply {
                         held: held @ Some(_),
                         ..
@@ -201,7 +210,6 @@ impl Http {
                         return held;
                     }
                     told.map(|told| {
-                        self.tally.count(TallyKind::HttpAnnounce);
                         let compact = announce.compact.unwrap_or(true);
                         let peers = [buffers.v4.as_slice(), &buffers.v6];
                         reply::announce_http(&told, head.client, compact, peers, body);

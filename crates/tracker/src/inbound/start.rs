@@ -179,11 +179,13 @@ impl RunningListeners {
     ) {
         // No reply is held twice, so nobody takes what it would hand on.
         let nobody = mpsc::channel(1).0;
-        let udp = UdpListener::new(shared, answering.tallies.add(), nobody);
+        let udp = UdpListener::new(shared, Arc::default(), nobody);
+        let tally = answering.tallies.add();
         let vital = threads.watch("held replies");
         let replies = vital.drive((udp, waiting), move |(udp, waiting)| {
             let socket = Arc::clone(&socket);
-            Box::pin(async move { reply_late(udp, &socket, waiting).await })
+            let tally = Arc::clone(&tally);
+            Box::pin(async move { reply_late(udp, (&socket, &tally), waiting).await })
         });
         self.late.spawn(replies);
     }

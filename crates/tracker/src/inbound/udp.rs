@@ -65,10 +65,11 @@ pub(crate) struct LatePacket {
     pub(crate) held: HeldReply,
 }
 
-/// Replies to packets of one socket once nothing holds them any more. Ends when no more can come.
+/// Replies to packets of one socket once nothing holds them any more. Ends when no more can come. They were counted when
+/// they came; `tally` counts replies that cannot be sent.
 pub(crate) async fn reply_late(
     udp: &mut UdpListener,
-    socket: &Socket,
+    (socket, tally): (&Socket, &ListenerTally),
     late: &mut mpsc::Receiver<LatePacket>,
 ) {
     let mut waiting = JoinSet::new();
@@ -106,7 +107,7 @@ pub(crate) async fn reply_late(
             };
             udp.answer(&received, &tracker.terms(), udp.shared.clock.now());
             if send_from(socket.as_fd(), &udp.out, source, here).is_err() {
-                udp.tally.count(TallyKind::Unsent);
+                tally.count(TallyKind::Unsent);
             }
         });
     }
@@ -285,7 +286,7 @@ impl UdpListener {
             .announce(terms, announce, asked.from, carries, when, out);
         match told {
             Ok(told) => {
-                self.tally.count(TallyKind::UdpAnnounce);
+                self.tally.count(TallyKind::udp(told.went));
                 let counts = &told.counts;
                 let head = reply::announce_head(
                     transaction,

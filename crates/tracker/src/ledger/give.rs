@@ -2,7 +2,7 @@
 
 use super::sheet::Sheet;
 use super::{Ledger, lock_of};
-use crate::swarm::{PeerEndpoint, Want};
+use crate::swarm::{LocalPeers, OtherPeers, PeerEndpoint, SwarmCounts, Want};
 
 /// What a reply takes from a sheet.
 pub(crate) struct ForeignWish<'a> {
@@ -18,19 +18,19 @@ pub(crate) struct ForeignWish<'a> {
 }
 
 impl Ledger {
-    /// Appends peers of other trackers to a reply; says how many there are.
+    /// Appends peers of other trackers to a reply; says who takes part, with `local` of ours.
     #[inline(never)]
     pub(crate) fn give(
         &self,
-        hash: &[u8; 20],
+        (hash, local): (&[u8; 20], &LocalPeers),
         wish: &ForeignWish<'_>,
         random: &mut fastrand::Rng,
         out: [&mut Vec<u8>; 2],
-    ) -> usize {
+    ) -> SwarmCounts {
         let spot = self.spot(hash);
         let mut table = self.tables[lock_of(spot)].lock();
         let Some(sheet) = table.get_mut(spot) else {
-            return 0;
+            return local.with(OtherPeers::default());
         };
         if wish.new {
             self.counted(sheet, |sheet| {
@@ -40,7 +40,13 @@ impl Ledger {
             });
         }
         wish.fill(sheet, random, out);
-        sheet.peers()
+        local.with(sheet.others())
+    }
+
+    /// Who takes part in a swarm, with `local` of ours, and how many peers of other trackers are known there.
+    pub(crate) fn count(&self, hash: &[u8; 20], local: &LocalPeers) -> (SwarmCounts, usize) {
+        let counts = self.look(hash, |sheet| (local.with(sheet.others()), sheet.peers()));
+        counts.unwrap_or_else(|| (local.with(OtherPeers::default()), 0))
     }
 }
 
@@ -150,7 +156,8 @@ mod tests {
         let mut v4 = [&[0; 3][..], &vec![9; 6 * local_v4]].concat();
         let mut v6 = vec![9; 18 * local_v6];
         let mut random = fastrand::Rng::with_seed(1);
-        ledger.give(&HASH, wish, &mut random, [&mut v4, &mut v6]);
+        let local = LocalPeers::default();
+        ledger.give((&HASH, &local), wish, &mut random, [&mut v4, &mut v6]);
         assert_eq!(v4[..3], [0; 3], "what stood before stays");
         let mut seen = std::collections::HashSet::new();
         let mut foreign = v4[3..]
@@ -183,7 +190,8 @@ mod tests {
         let count_local = |wish: &ForeignWish<'_>| {
             let (mut v4, mut v6) = ([&[0; 3][..], &[9; 60]].concat(), Vec::new());
             let mut random = fastrand::Rng::with_seed(1);
-            ledger.give(&HASH, wish, &mut random, [&mut v4, &mut v6]);
+            let local = LocalPeers::default();
+            ledger.give((&HASH, &local), wish, &mut random, [&mut v4, &mut v6]);
             v4[3..]
                 .as_chunks::<6>()
                 .0

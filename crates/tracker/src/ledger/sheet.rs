@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use weir_tracker_proto::Announce;
 
 use super::told::{Slots, ToldPeer};
-use crate::swarm::PeerEndpoint;
+use crate::swarm::{OtherPeers, PeerEndpoint};
 
 /// The place of a forwarder in every sheet.
 pub(crate) type Slot = u16;
@@ -18,6 +18,8 @@ pub(crate) type Slot = u16;
 const TOLD: usize = 32;
 /// Seconds past its next announce after which a tracker has forgotten a peer by itself.
 const FORGOTTEN: u32 = 60 * 60;
+/// Addresses are counted in up to so many peers; no swarm of more is counted so.
+const SCAN: usize = 64;
 /// Bytes of a tracker id that are kept.
 const TRACKER_ID: usize = 128;
 
@@ -41,6 +43,8 @@ pub(super) struct Sheet {
     more: Option<Box<RareParts>>,
     /// Calls that are queued, under way or to be made again.
     pub(super) pending: u16,
+    /// Different addresses of all peers, while they are few.
+    addresses: u16,
 }
 
 #[derive(Debug, Default)]
@@ -92,7 +96,25 @@ impl Sheet {
                 asked: Slots::default(),
             }));
         }
+        sheet.count_addresses();
         sheet
+    }
+
+    /// The peers of other trackers, to count them.
+    pub(super) fn others(&self) -> OtherPeers<'_> {
+        OtherPeers {
+            v4: self.v4(),
+            v6: self.v6(),
+            addresses: self.addresses,
+        }
+    }
+
+    /// Whoever has changed the peers does this last.
+    fn count_addresses(&mut self) {
+        self.addresses = match self.peers() {
+            0..=SCAN => self.others().count_addresses(),
+            _ => 0,
+        };
     }
 
     pub(super) fn line(&self, slot: Slot) -> TrackerLine {
@@ -162,6 +184,7 @@ impl Sheet {
             let all = &mut self.more.get_or_insert_default().v6;
             all.splice(before_v6..before_v6, v6);
         }
+        self.count_addresses();
         self.set_tracker_id(slot, news.tracker_id);
     }
 
@@ -172,6 +195,7 @@ impl Sheet {
                 if let Some(position) = self.v4.iter().position(|other| other == wire) {
                     self.v4.remove(position);
                     self.shorten(position, |line| &mut line.v4);
+                    self.count_addresses();
                 }
             }
             PeerEndpoint::V6(wire) => {
@@ -179,6 +203,7 @@ impl Sheet {
                 if let Some(position) = more.v6.iter().position(|other| other == wire) {
                     more.v6.remove(position);
                     self.shorten(position, |line| &mut line.v6);
+                    self.count_addresses();
                 }
             }
         }
@@ -237,6 +262,7 @@ impl Sheet {
         for line in &mut self.lines {
             (line.v4, line.v6) = (0, 0);
         }
+        self.count_addresses();
     }
 
     /// Whether no time lies ahead, and nobody is to be told that a peer has gone.
@@ -305,6 +331,18 @@ impl Sheet {
         let all = &mut self.more.as_mut()?.told;
         let position = all.iter().position(|told| told.at == *at)?;
         Some(all.remove(position))
+    }
+
+    /// One tracker does not know of a peer any more.
+    pub(super) fn untell_one(&mut self, at: &PeerEndpoint, slot: Slot) {
+        let Some(more) = &mut self.more else { return };
+        if let Some(position) = more.told.iter().position(|told| told.at == *at) {
+            let slots = &mut more.told[position].slots;
+            slots.remove(slot);
+            if slots.is_empty() {
+                more.told.remove(position);
+            }
+        }
     }
 
     pub(super) fn set_tracker_id(&mut self, slot: Slot, id: Option<&[u8]>) {
@@ -396,6 +434,7 @@ impl Sheet {
         if line.v4 > 0 || line.v6 > 0 {
             let line = self.line_mut(slot);
             (line.v4, line.v6) = (0, 0);
+            self.count_addresses();
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What other trackers said, as bytes: a file beside that of the swarms of the same group.
 //!
-//! A head, the forwarders' names by slot, the sheets one after another, and a checksum. Times are what was left of them
+//! A head, the forwarders' names by slot with the hashes they never want to be asked about, the sheets one after another,
+//! and a checksum. Times are what was left of them
 //! when the file was written; the wall clock in the head tells how long nobody ran.
 
 use weir_net::{is_nowhere, is_private};
@@ -8,12 +9,14 @@ use weir_tracker_proto::PeerId;
 
 use super::sheet::{KeptSheet, Sheet, Slot, TrackerLine};
 use super::told::{Slots, ToldPeer};
-use super::{Ledger, SLICE};
+use super::{Ledger, SLICE, group_of, lock_of};
 use crate::clock::FileTime;
 use crate::sealed::{self, BadFile, Bytes};
 use crate::swarm::PeerEndpoint;
 
-const MAGIC: &[u8; 8] = b"weirsht2";
+const MAGIC: &[u8; 8] = b"weirsht3";
+/// Written before it was kept who told us never to ask again.
+const WITHOUT_NEVERS: &[u8; 8] = b"weirsht2";
 /// Written before peers were looked at that trackers gave, and without what ours said last.
 const OLD: &[u8; 8] = b"weirsht1";
 /// In place of a slot without a name.
@@ -27,7 +30,7 @@ impl Ledger {
         }
         let mut file = MAGIC.to_vec();
         file.extend_from_slice(&now.wall.to_le_bytes());
-        write_names(&self.names.lock(), &mut file);
+        self.write_names(group, &mut file);
         for table in self.tables_of(group) {
             let hashes: Vec<[u8; 20]> = table.lock().hashes();
             for slice in hashes.chunks(SLICE) {
@@ -44,16 +47,18 @@ impl Ledger {
 
     /// Takes in what a file holds. Slots are those of the names here, to which those are added that the file has besides.
     pub(crate) fn restore(&self, file: &[u8], now: FileTime) -> Result<(), BadFile> {
-        let (mut content, old) = match sealed::open(file, MAGIC) {
-            Err(BadFile::Foreign) => (sealed::open(file, OLD)?, true),
-            content => (content?, false),
-        };
+        let kinds = [MAGIC, WITHOUT_NEVERS, OLD];
+        let kind = kinds.into_iter().find(|kind| file.starts_with(&kind[..]));
+        let kind = kind.unwrap_or(MAGIC);
+        let mut content = sealed::open(file, kind)?;
+        let old = kind == OLD;
         let wall = content.take().map(u64::from_le_bytes);
         let wall = wall.ok_or(BadFile::Content)?;
         // Both are cut to whole seconds: nobody is asked early for that.
         let away = now.wall.saturating_sub(wall).saturating_sub(1);
         let away = u32::try_from(away).unwrap_or(u32::MAX);
-        let slots = read_names(&mut content, &mut self.names.lock()).ok_or(BadFile::Content)?;
+        let slots = self.read_names(&mut content, kind == MAGIC);
+        let slots = slots.ok_or(BadFile::Content)?;
         while !content.0.is_empty() {
             let read = read_sheet(&mut content, &slots, (now, away), old);
             let (hash, sheet) = read.ok_or(BadFile::Content)?;
@@ -61,32 +66,46 @@ impl Ledger {
         }
         Ok(())
     }
-}
 
-fn write_names(names: &[String], file: &mut Vec<u8>) {
-    file.extend_from_slice(&(names.len() as u16).to_le_bytes());
-    for name in names {
-        let name = &name.as_bytes()[..name.len().min(u16::MAX.into())];
-        file.extend_from_slice(&(name.len() as u16).to_le_bytes());
-        file.extend_from_slice(name);
+    /// All names, each with those hashes of the group that it never wants to be asked about.
+    fn write_names(&self, group: usize, file: &mut Vec<u8>) {
+        let names = self.names.lock();
+        let of_group = |hash: &[u8; 20]| group_of(lock_of(self.spot(hash))) == group;
+        file.extend_from_slice(&(names.len() as u16).to_le_bytes());
+        for (slot, name) in (0..).zip(&*names) {
+            let name = &name.as_bytes()[..name.len().min(u16::MAX.into())];
+            file.extend_from_slice(&(name.len() as u16).to_le_bytes());
+            file.extend_from_slice(name);
+            let mut nevers = self.nevers.of(slot, of_group);
+            nevers.truncate(u16::MAX.into());
+            file.extend_from_slice(&(nevers.len() as u16).to_le_bytes());
+            file.extend_from_slice(nevers.as_flattened());
+        }
     }
-}
 
-/// The slot in `names` of each slot in the file.
-fn read_names(content: &mut Bytes<'_>, names: &mut Vec<String>) -> Option<Vec<Slot>> {
-    let count = content.take().map(u16::from_le_bytes)?;
-    let mut slots = Vec::with_capacity(count.into());
-    for _ in 0..count {
-        let length = content.take().map(u16::from_le_bytes)?;
-        let name = str::from_utf8(content.some(length.into())?).ok()?;
-        let known = names.iter().position(|other| other == name);
-        let slot = known.unwrap_or_else(|| {
-            names.push(name.to_owned());
-            names.len() - 1
-        });
-        slots.push(Slot::try_from(slot).ok()?);
+    /// The slot here of each slot in the file.
+    fn read_names(&self, content: &mut Bytes<'_>, with_nevers: bool) -> Option<Vec<Slot>> {
+        let mut names = self.names.lock();
+        let count = content.take().map(u16::from_le_bytes)?;
+        let mut slots = Vec::with_capacity(count.into());
+        for _ in 0..count {
+            let length = content.take().map(u16::from_le_bytes)?;
+            let name = str::from_utf8(content.some(length.into())?).ok()?;
+            let known = names.iter().position(|other| other == name);
+            let slot = known.unwrap_or_else(|| {
+                names.push(name.to_owned());
+                names.len() - 1
+            });
+            let slot = Slot::try_from(slot).ok()?;
+            if with_nevers {
+                for _ in 0..content.take().map(u16::from_le_bytes)? {
+                    self.nevers.add(slot, content.take()?, usize::MAX);
+                }
+            }
+            slots.push(slot);
+        }
+        Some(slots)
     }
-    Some(slots)
 }
 
 fn write_sheet(hash: &[u8; 20], sheet: &Sheet, now: FileTime, file: &mut Vec<u8>) {
@@ -324,11 +343,21 @@ mod tests {
             ledger.end(&HASH, None);
         }
         let new = written(&ledger, at(0, 0));
-        let mut old = new[..new.len() - blake3::OUT_LEN].to_vec();
-        old[..8].copy_from_slice(OLD);
-        for (file, left) in [(new, [2, 2]), (sealed::seal(old), [1, 1])] {
+        let mut older = new[..new.len() - blake3::OUT_LEN].to_vec();
+        // Behind each of the two names is how many hashes it never wants.
+        older.drain(26..28);
+        older.drain(21..23);
+        let mut with_kind = |kind: &[u8; 8]| {
+            older[..8].copy_from_slice(kind);
+            sealed::seal(older.clone())
+        };
+        let files = [with_kind(WITHOUT_NEVERS), with_kind(OLD)];
+        for (file, left) in [&new, &files[0], &files[1]]
+            .into_iter()
+            .zip([[2, 2], [2, 2], [1, 1]])
+        {
             let after = empty(&[]);
-            assert_eq!(after.restore(&file, at(0, 0)), Ok(()));
+            assert_eq!(after.restore(file, at(0, 0)), Ok(()));
             assert!(after.state(&HASH, [].into_iter()).peers);
             let groups = 0..crate::swarm::snapshot::GROUPS;
             let kept = groups

@@ -13,6 +13,7 @@ use super::wanted::{SwarmsQuery, SwarmsWanted, write_place};
 use crate::catalogue::{CataloguePage, SwarmRank};
 use crate::look::Look;
 use crate::swarm::SeenSwarm;
+use crate::tracker::ToldSwarm;
 
 /// `GET /api/v1/swarms`.
 pub(super) async fn list(
@@ -48,7 +49,7 @@ pub(super) async fn list(
     let next = page.swarms.last().filter(|_| page.has_more()).map(place);
     let previous = page.swarms.first().filter(|_| page.before > 0).map(place);
     Ok(Json(json!({
-        "swarms": page.swarms.iter().map(swarm).collect::<Vec<_>>(),
+        "swarms": page.swarms.iter().map(|seen| swarm(&look, seen)).collect::<Vec<_>>(),
         "matching": page.all,
         "position": page.before,
         "after": next,
@@ -68,7 +69,7 @@ pub(super) async fn one(
     Path(hash): Path<String>,
 ) -> Result<Json<Value>, Failure> {
     let (_, close) = find(&look, &hash)?;
-    let mut body = swarm(&close.seen);
+    let mut body = swarm(&look, &close.seen);
     body["peers_v4"] = close.v4.into();
     body["peers_v6"] = close.v6.into();
     body["peer_list"] = close
@@ -86,13 +87,20 @@ pub(super) async fn one(
     Ok(Json(body))
 }
 
-fn swarm(seen: &SeenSwarm) -> Value {
+/// Seeders and leechers are those that clients are told; peers are those here.
+fn swarm(look: &Look, seen: &SeenSwarm) -> Value {
+    let ToldSwarm {
+        peers,
+        others,
+        counts,
+    } = look.told(seen);
     json!({
         "info_hash": InfoHash(seen.hash).to_string(),
-        "peers": seen.peers,
-        "seeders": seen.counts.seeders,
-        "leechers": seen.counts.leechers,
-        "completed": seen.counts.completed,
+        "peers": peers,
+        "forwarder_peers": others,
+        "seeders": counts.seeders,
+        "leechers": counts.leechers,
+        "completed": counts.completed,
         "age_minutes": seen.age,
     })
 }

@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use weir_tracker_proto::InfoHash;
-use weir_web::kit::{self, ColumnHead, Pager, Sorted};
+use weir_web::kit::{self, ColumnHead, Pager, Paste, Sorted};
 use weir_web::{Failure, Visitor};
 
 use super::span;
-use super::urls::{announce_urls, host, is_local};
+use super::urls::announce_addresses;
 use super::wanted::{SwarmsQuery, SwarmsWanted, write_place};
 use crate::catalogue::{self, Busy, CataloguePage, SwarmRank};
 use crate::look::Look;
 use crate::swarm::SeenSwarm;
+use crate::tracker::ToldSwarm;
 use weir_engine::words::{counted, grouped};
 
 #[derive(Template)]
@@ -27,8 +28,10 @@ struct SwarmsPage {
     mistake: Option<String>,
     rows: Vec<SwarmRow>,
     pager: Option<Pager>,
-    /// Nobody announced: where to.
-    urls: Vec<AnnounceUrl>,
+    /// Where to announce.
+    addresses: Paste,
+    /// The full path of the file to edit.
+    file: String,
     /// Nothing matches, in a sentence.
     nothing: Option<String>,
     empty: bool,
@@ -37,16 +40,11 @@ struct SwarmsPage {
 struct SwarmRow {
     hash: InfoHash,
     peers: String,
+    others: String,
     seeders: String,
     leechers: String,
     completed: String,
     age: String,
-}
-
-struct AnnounceUrl {
-    label: &'static str,
-    url: String,
-    local: bool,
 }
 
 /// `GET /swarms`.
@@ -56,7 +54,7 @@ pub(super) async fn show(
     headers: HeaderMap,
     visitor: Visitor,
 ) -> Result<Response, Failure> {
-    let mut shown = SwarmsPage::new(&look, &view, &headers);
+    let mut shown = SwarmsPage::new(&look, &view, &visitor, &headers);
     match view.wanted() {
         Ok(SwarmsWanted::One(hash)) if look.tracker().swarms.holds(&hash.0) => {
             return Ok(Redirect::to(&format!("/swarms/{hash}")).into_response());
@@ -67,7 +65,7 @@ pub(super) async fn show(
         Ok(SwarmsWanted::Many(question)) => {
             if !shown.empty {
                 let found = look.catalogue().page(question).await;
-                shown.fill(&found.map_err(busy)?, &view.q);
+                shown.fill(&look, &found.map_err(busy)?, &view.q);
             }
         }
         Err(mistake) => {
@@ -90,12 +88,9 @@ pub(super) fn busy(Busy: Busy) -> Failure {
 }
 
 impl SwarmsPage {
-    fn new(look: &Look, view: &SwarmsQuery, headers: &HeaderMap) -> Self {
-        let name = headers
-            .get(header::HOST)
-            .and_then(|host| host.to_str().ok())
-            .map_or("localhost", host);
-        let urls = announce_urls(look.listening(), name).into_iter();
+    fn new(look: &Look, view: &SwarmsQuery, visitor: &Visitor, headers: &HeaderMap) -> Self {
+        let origin = visitor.client.origin(headers);
+        let addresses = announce_addresses(look.listening(), &origin);
         let empty = look.totals().swarms == 0;
         Self {
             opening: opening(look),
@@ -103,19 +98,14 @@ impl SwarmsPage {
             mistake: None,
             rows: Vec::new(),
             pager: None,
-            urls: urls
-                .map(|(protocol, url)| AnnounceUrl {
-                    label: if protocol == "udp" { "UDP" } else { "HTTP" },
-                    local: is_local(&url),
-                    url,
-                })
-                .collect(),
+            addresses: Paste::new("url", addresses),
+            file: visitor.config_file(),
             nothing: None,
             empty,
         }
     }
 
-    fn fill(&mut self, page: &Arc<CataloguePage>, q: &str) {
+    fn fill(&mut self, look: &Look, page: &Arc<CataloguePage>, q: &str) {
         let Some((first, last)) = page.swarms.first().zip(page.swarms.last()) else {
             self.nothing = Some(match (q.trim(), page.all) {
                 ("", _) | (_, 1..) => "There are no swarms on this page any more.".into(),
@@ -123,7 +113,8 @@ impl SwarmsPage {
             });
             return;
         };
-        self.rows = page.swarms.iter().map(SwarmRow::new).collect();
+        let rows = page.swarms.iter();
+        self.rows = rows.map(|seen| SwarmRow::new(look, seen)).collect();
         let range = kit::range(page.before, page.swarms.len(), page.all);
         let link = |which: &str, seen: &SeenSwarm| {
             let place = write_place(SwarmRank::of(seen));
@@ -138,20 +129,17 @@ impl SwarmsPage {
     }
 
     /// The catalogue knows one order, so no head leads anywhere.
-    fn heads() -> [ColumnHead; 6] {
+    fn heads() -> [ColumnHead; 7] {
         let number = |label| ColumnHead::new(label).number(true);
         [
             ColumnHead::new("Hash"),
-            number("Peers").sorted(Some(Sorted::Descending)),
+            number("Peers here").sorted(Some(Sorted::Descending)),
+            number("From forwarders"),
             number("Seeders"),
             number("Leechers"),
             number("Finished"),
             number("Here for"),
         ]
-    }
-
-    fn all_are_local(&self) -> bool {
-        self.urls.iter().all(|url| url.local)
     }
 
     fn page_size() -> usize {
@@ -160,13 +148,19 @@ impl SwarmsPage {
 }
 
 impl SwarmRow {
-    fn new(seen: &SeenSwarm) -> Self {
+    fn new(look: &Look, seen: &SeenSwarm) -> Self {
+        let ToldSwarm {
+            peers,
+            others,
+            counts,
+        } = look.told(seen);
         Self {
             hash: InfoHash(seen.hash),
-            peers: grouped(seen.peers),
-            seeders: grouped(seen.counts.seeders),
-            leechers: grouped(seen.counts.leechers),
-            completed: grouped(seen.counts.completed),
+            peers: grouped(peers),
+            others: grouped(others),
+            seeders: grouped(counts.seeders),
+            leechers: grouped(counts.leechers),
+            completed: grouped(counts.completed),
             age: span(seen.age),
         }
     }
@@ -177,8 +171,14 @@ fn opening(look: &Look) -> String {
     if totals.swarms == 0 {
         return "Nobody has announced anything yet.".into();
     }
+    let others = match look.tracker().forwarding.ledger().totals() {
+        (_, 0) => "",
+        _ => {
+            " Seeders and leechers below are what clients are told: peers from forwarders count as seeders."
+        }
+    };
     format!(
-        "{} with {} here: {} and {}.",
+        "{} with {} here: {} and {}.{others}",
         counted(totals.swarms, "swarm", "swarms"),
         counted(totals.peers(), "peer", "peers"),
         counted(totals.seeders, "seeder", "seeders"),

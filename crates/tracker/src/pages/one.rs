@@ -9,6 +9,7 @@ use weir_web::{Failure, Visitor};
 use super::span;
 use crate::look::Look;
 use crate::swarm::{Close, Peer, PeerEndpoint};
+use crate::tracker::ToldSwarm;
 use weir_engine::words::{counted, grouped};
 
 /// Peers that are shown.
@@ -41,7 +42,8 @@ pub(super) async fn show(
 ) -> Result<Response, Failure> {
     let (hash, close) = find(&look, &hash)?;
     let title = format!("{}… · Swarms", &hash.to_string()[..8]);
-    Ok(visitor.show(&title, &SwarmPage::new(hash, &close)))
+    let told = look.told(&close.seen);
+    Ok(visitor.show(&title, &SwarmPage::new(hash, &close, told)))
 }
 
 /// The swarm that an address names.
@@ -69,12 +71,25 @@ pub(super) fn find(look: &Look, text: &str) -> Result<(InfoHash, Close), Failure
 }
 
 impl SwarmPage {
-    fn new(hash: InfoHash, close: &Close) -> Self {
+    fn new(hash: InfoHash, close: &Close, told: ToldSwarm) -> Self {
         let Close { seen, v4, v6, .. } = close;
-        let counts = seen.counts;
-        let told = (counts.seeders + counts.leechers != seen.peers).then(|| {
+        let counts = told.counts;
+        let others = match told.others {
+            0 => String::new(),
+            others => format!(", and {} more from forwarders", grouped(others)),
+        };
+        let by_address = counts.seeders + counts.leechers != told.peers + told.others;
+        let why = match (told.others, by_address) {
+            (0, false) => None,
+            (0, true) => Some("each address counts once"),
+            (_, false) => Some("those from forwarders count as seeders"),
+            (_, true) => {
+                Some("those from forwarders count as seeders, and each address counts once")
+            }
+        };
+        let told = why.map(|why| {
             format!(
-                "Clients are told {} and {}: each address counts once.",
+                "Clients are told {} and {}: {why}.",
                 counted(counts.seeders, "seeder", "seeders"),
                 counted(counts.leechers, "leecher", "leechers")
             )
@@ -83,7 +98,7 @@ impl SwarmPage {
         Self {
             hash,
             opening: format!(
-                "{} here. It began {} ago.",
+                "{} here{others}. It began {} ago.",
                 counted(seen.peers, "peer is", "peers are"),
                 span(seen.age)
             ),

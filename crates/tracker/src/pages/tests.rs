@@ -1,6 +1,7 @@
 //! Pages and figures as the web part serves them, without a socket.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use axum::Router;
@@ -10,12 +11,16 @@ use axum::http::{Request, StatusCode};
 use weir_config::Secret;
 use weir_engine::{Engine, Options, Outward, Timeline, Weather};
 use weir_store::sqlite::File;
+use weir_tracker_proto::{Announce, InfoHash, PeerId};
 use weir_web::{App, Front as _, Requests, System};
 
 use crate::Front;
-use crate::config::Config;
+use crate::config::{Config, CountBy};
+use crate::forwarding::overload::Overload;
+use crate::ledger::sheet::News;
 use crate::policy::policy;
-use crate::swarm::{Doing, Minute, PeerEndpoint, SwarmAnnounce, Want};
+use crate::swarm::{Doing, Minute, Mirrored, PeerEndpoint, SwarmAnnounce, Want};
+use crate::tracker::Carries;
 
 struct Rig {
     front: Front,
@@ -28,12 +33,16 @@ const KEY: &str = "the-right-key";
 
 impl Rig {
     async fn new() -> Self {
+        Self::with(Config::default()).await
+    }
+
+    async fn with(config: Config) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let loopback: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let config = Config {
             http_listen: Some(loopback),
             udp_listen: Some(loopback),
-            ..Config::default()
+            ..config
         };
         let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
         let options = Options::new(timeline, Weather::default());
@@ -77,6 +86,62 @@ impl Rig {
         swarms
             .announce(&arrival, (Minute::START, |_| true), &mut random, out)
             .unwrap();
+    }
+
+    /// Peers that another tracker named.
+    fn others(&self, hash: [u8; 20], peers: &[String]) {
+        let at = |peer: &String| peer.parse::<SocketAddr>().unwrap();
+        let peers = peers.iter().map(at);
+        let peers: Vec<_> = peers
+            .map(|at| PeerEndpoint::new(at.ip(), at.port()))
+            .collect();
+        let tracker = &self.front.answering.tracker;
+        let ledger = tracker.forwarding.ledger();
+        let news = News {
+            due: 3600,
+            expires: crate::clock::minute(3600).short(),
+            peers: &peers,
+            tracker_id: None,
+            most: usize::MAX,
+        };
+        assert!(ledger.begin(&hash, None));
+        ledger.absorb(&hash, 0, &news);
+        ledger.end(&hash, None);
+        let mirrored = Mirrored {
+            pending: false,
+            peers: true,
+            due: Minute::START.plus(60),
+        };
+        tracker.swarms.mirror(&hash, mirrored, Minute::START);
+    }
+
+    /// Seeders and leechers, as a client is told that announces and then scrapes.
+    fn told(&self, hash: [u8; 20], at: &str) -> [(u32, u32); 2] {
+        let at: SocketAddr = at.parse().unwrap();
+        let port = at.port().try_into().unwrap();
+        let hash = InfoHash(hash);
+        let announce = Announce {
+            left: 1,
+            ..Announce::new(hash, PeerId([1; 20]), port)
+        };
+        let tracker = &self.front.answering.tracker;
+        let told = tracker.announce(
+            &tracker.terms(),
+            &announce,
+            at.ip(),
+            Carries::Both,
+            (
+                self.front.answering.clock.now(),
+                &mut fastrand::Rng::with_seed(1),
+            ),
+            [&mut Vec::new(), &mut Vec::new()],
+        );
+        let counts = told.unwrap().counts;
+        let scraped = tracker.scrape(&tracker.terms(), hash);
+        [
+            (counts.seeders, counts.leechers),
+            (scraped.complete, scraped.incomplete),
+        ]
     }
 
     async fn get(&self, path: &str) -> (StatusCode, String) {
@@ -146,6 +211,10 @@ async fn swarms_stand_largest_first_and_pages_lead_through_them() {
     assert!(page.contains("1–50 of 120, largest first"), "{page}");
     assert!(page.contains("120 swarms with 7,260 peers here: 0 seeders and 7,260 leechers."));
     assert_eq!(page.matches("<code>").count(), 50);
+    for (protocol, address) in rig.front.listening() {
+        let url = format!("value=\"{protocol}://{address}/announce\"");
+        assert!(page.contains(&url), "{url} in {page}");
+    }
     let first = page.find(&"77".repeat(20)).unwrap();
     assert!(first < page.find(&"76".repeat(20)).unwrap());
     assert!(page.contains("<span>Previous</span>"));
@@ -235,6 +304,199 @@ async fn one_swarm_shows_its_peers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn pages_show_what_clients_are_told() {
+    for (count_by, expected) in [
+        // An address of a forwarder twice, and one where a peer of ours is.
+        (CountBy::Ip, [(1, 1), (3, 1), (31, 40)]),
+        (CountBy::Endpoint, [(2, 1), (6, 1), (31, 40)]),
+    ] {
+        let config = Config {
+            count_by,
+            ..Config::default()
+        };
+        let rig = Rig::with(config).await;
+        for swarm in [1, 2] {
+            rig.announce(hash(swarm), "10.0.0.1:1", true);
+            rig.announce(hash(swarm), "10.0.0.1:2", true);
+            rig.announce(hash(swarm), "10.0.0.2:1", false);
+        }
+        let some = [
+            "198.51.100.7:1",
+            "198.51.100.7:2",
+            "10.0.0.2:9",
+            "[2606::7]:1",
+        ];
+        rig.others(hash(2), &some.map(str::to_owned));
+        // More than 64 together: all of them by endpoint.
+        for port in 1..=40 {
+            rig.announce(hash(3), &format!("10.0.0.2:{port}"), false);
+        }
+        rig.announce(hash(3), "10.0.0.3:1", true);
+        let many = (1..=30).map(|port| format!("198.51.100.7:{port}"));
+        rig.others(hash(3), &many.collect::<Vec<_>>());
+        for (swarm, expected) in (1..).zip(expected) {
+            let told = rig.told(hash(swarm), "10.0.0.2:1");
+            assert_eq!(told, [expected; 2], "{swarm} {count_by:?}");
+            let path = format!("/swarms/{}", InfoHash(hash(swarm)));
+            let one = rig.json(&format!("/api/v1{path}")).await;
+            let all = rig.json("/api/v1/swarms").await;
+            let mut all = all["swarms"].as_array().unwrap().iter();
+            let row = all.find(|row| row["info_hash"] == one["info_hash"]);
+            for shown in [&one, row.unwrap()] {
+                let number = |field: &str| shown[field].as_u64().unwrap() as u32;
+                let shown = (number("seeders"), number("leechers"));
+                assert_eq!(shown, expected, "{swarm} {count_by:?}");
+            }
+            let page = rig.page(&path).await;
+            let figure = |label, value| format!("<dt>{label}</dt><dd>{value}</dd>");
+            assert!(page.contains(&figure("Seeders", expected.0)), "{page}");
+            assert!(page.contains(&figure("Leechers", expected.1)), "{page}");
+            let list = rig.page("/swarms").await;
+            let (_, row) = list.split_once(&format!("href=\"{path}\"")).unwrap();
+            let (row, _) = row.split_once("</tr>").unwrap();
+            let cell = |label, value| format!("data-label=\"{label}\">{value}</td>");
+            assert!(row.contains(&cell("Seeders", expected.0)), "{row}");
+            assert!(row.contains(&cell("Leechers", expected.1)), "{row}");
+        }
+        rig.end().await;
+    }
+}
+
+/// Asks the tracker over HTTP, and gives the answer as text.
+fn ask(rig: &Rig, target: &str) -> String {
+    use std::io::{Read, Write};
+    let listening = rig.front.listening();
+    let http = listening.iter().find(|(protocol, _)| *protocol == "http");
+    let mut stream = std::net::TcpStream::connect(http.unwrap().1).unwrap();
+    let request = format!("GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counters_add_up_and_are_the_same_everywhere() {
+    let directory = tempfile::tempdir().unwrap();
+    let denied = directory.path().join("denied");
+    std::fs::write(&denied, "02".repeat(20)).unwrap();
+    let rig = Rig::with(Config {
+        deny_file: Some(denied),
+        ..Config::default()
+    })
+    .await;
+    let announce = |hash: &str| {
+        let hash = hash.repeat(20);
+        ask(
+            &rig,
+            &format!("/announce?info_hash={hash}&peer_id=-XX0000-abcdefghijkl&port=1&left=0"),
+        )
+    };
+    for _ in 0..3 {
+        assert!(announce("%01").contains("8:completei1e"));
+    }
+    let answer = announce("%02");
+    assert!(answer.contains("does not serve"), "{answer}");
+    assert!(
+        ask(
+            &rig,
+            "/scrape?info_hash=%01%01%01%01%01%01%01%01%01%01%01%01%01%01%01%01%01%01%01%01"
+        )
+        .contains("5:files")
+    );
+    assert!(
+        ask(&rig, "/announce?port=1").contains("failure reason"),
+        "no request"
+    );
+    let expected = [
+        ("asked", 5),
+        ("from_memory", 4),
+        ("refused", 1),
+        ("sent", 0),
+        ("dropped", 0),
+        ("waiting", 0),
+    ];
+    let status = rig.json("/api/v1/status").await;
+    let of_status = &status["fronts"][0];
+    assert_eq!(
+        (&of_status["name"], &of_status["state"]),
+        (&"tracker".into(), &"answering".into())
+    );
+    assert_eq!(status["sentence"], "Tracker is answering.");
+    assert_eq!(of_status["overload"], serde_json::Value::Null);
+    let stats = rig.json("/stats?format=json").await;
+    let counters = &stats["counters"];
+    assert_eq!(&of_status["counters"], counters);
+    for (name, count) in expected {
+        assert_eq!(counters[name], count, "{name} in {counters}");
+    }
+    let parts = counters.as_object().unwrap().iter();
+    let parts = parts.filter(|(name, _)| *name != "asked");
+    assert_eq!(
+        parts.map(|(_, count)| count.as_u64().unwrap()).sum::<u64>(),
+        5
+    );
+    let metrics = rig.page("/metrics").await;
+    for (name, count) in [
+        ("asked_total", 5),
+        ("from_memory_total", 4),
+        ("refused_total", 1),
+        ("waiting", 0),
+    ] {
+        let line = format!("weir_jobs_{name}{{front=\"tracker\"}} {count}");
+        assert!(
+            metrics.lines().any(|found| found == line),
+            "{line} in {metrics}"
+        );
+    }
+    let requests = "weir_requests_total{front=\"tracker\",kind=\"http_announce\"} 3";
+    assert!(metrics.contains(requests), "{metrics}");
+    let overview = rig.page("/").await;
+    for (label, count) in [
+        ("Requests", 5),
+        ("From memory", 4),
+        ("Calls made", 0),
+        ("Refused", 1),
+    ] {
+        let figure = format!("<dt>{label}</dt><dd>{count}</dd>");
+        assert!(overview.contains(&figure), "{figure} in {overview}");
+    }
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_overloaded_tracker_does_not_look_healthy() {
+    let rig = Rig::new().await;
+    let overloads = rig.front.answering.tracker.forwarding.overloads();
+    let first = Announce::new(InfoHash(hash(1)), PeerId([1; 20]), NonZeroU16::MIN);
+    for _ in 0..1204 {
+        overloads.note(Overload::NoToken, &first, 300);
+    }
+    // Reported as the forwarders' task does, which may have been first.
+    overloads.take(rig.front.answering.clock.now().seconds);
+    let sentence = "Tracker is overloaded: 1,204 first announces refused in the last minute.";
+    let page = rig.page("/").await;
+    assert!(page.contains(&format!("<h1>{sentence}</h1>")), "{page}");
+    assert!(page.contains("</svg>Overloaded</span>"), "{page}");
+    assert!(
+        page.contains(
+            "Overloaded: 1,204 first announces refused in the last minute. No swarms yet"
+        ),
+        "{page}"
+    );
+    let status = rig.json("/api/v1/status").await;
+    assert_eq!(status["sentence"], sentence);
+    let front = &status["fronts"][0];
+    assert_eq!(front["state"], "overloaded");
+    assert_eq!(
+        front["overload"]["last_minute"]["first_announces_refused"],
+        1204
+    );
+    assert!(front["overload"]["since"].as_str().unwrap().contains('T'));
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn figures_are_in_stats_metrics_and_card() {
     let rig = Rig::new().await;
     rig.announce(hash(1), "10.0.0.1:6881", true);
@@ -277,7 +539,12 @@ async fn figures_are_in_stats_metrics_and_card() {
         let found = metrics.lines().any(|found| found == line);
         assert!(found, "{line} in\n{metrics}");
     }
-    assert_eq!(metrics.matches("# TYPE weir_requests counter").count(), 1);
+    assert_eq!(
+        metrics
+            .matches("# TYPE weir_requests_total counter")
+            .count(),
+        1
+    );
     let overview = rig.page("/").await;
     assert!(
         overview.contains("1 swarm, 2 peers; answers on UDP port"),

@@ -1,6 +1,8 @@
 //! The addresses to paste into a client.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+
+use weir_web::kit::{PasteAddress, host_of};
 
 /// Announce URLs of the listeners, each once, as someone sees them who reached Weir at `host` (without a port). A
 /// listener on one address alone is named by that one.
@@ -24,21 +26,17 @@ pub fn announce_urls(
     urls
 }
 
-/// The host in a `Host` header, without its port.
-pub(super) fn host(header: &str) -> &str {
-    match header.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => header,
-    }
-}
-
-/// Whether an address is reached from this machine alone.
-pub(super) fn is_local(url: &str) -> bool {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split('/').next().unwrap_or_default();
-    let name = host(authority).trim_matches(['[', ']']);
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+/// The same to paste into a torrent, for somebody who reaches our pages at this origin.
+pub(crate) fn announce_addresses(
+    listening: &[(&'static str, SocketAddr)],
+    origin: &str,
+) -> Vec<PasteAddress> {
+    let urls = announce_urls(listening, host_of(origin)).into_iter();
+    urls.map(|(protocol, url)| PasteAddress {
+        label: if protocol == "udp" { "UDP" } else { "HTTP" },
+        url,
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -61,15 +59,5 @@ mod tests {
                 ("udp", "udp://weir.example:6969/announce".to_owned()),
             ]
         );
-    }
-
-    #[test]
-    fn hosts_lose_their_port() {
-        assert_eq!(host("weir.example:7070"), "weir.example");
-        assert_eq!(host("weir.example"), "weir.example");
-        assert_eq!(host("[::1]:7070"), "[::1]");
-        assert_eq!(host("[::1]"), "[::1]");
-        assert!(is_local("http://[::1]:6969/announce") && is_local("udp://127.0.0.1:1/announce"));
-        assert!(!is_local("http://weir.example:1/announce"));
     }
 }

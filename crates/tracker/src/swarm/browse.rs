@@ -14,7 +14,7 @@ pub struct SeenSwarm {
     pub hash: [u8; 20],
     /// Peers of both families.
     pub peers: u32,
-    /// Who takes part, counted as clients are told.
+    /// Who takes part, without the peers that other trackers named.
     pub counts: SwarmCounts,
     /// Minutes since it began.
     pub age: u16,

@@ -4,8 +4,9 @@ use weir_tracker_proto::{Announce, Event};
 use weir_web::Household;
 
 use super::{Tracker, is_event};
+use crate::forwarding::overload::Overload;
 use crate::forwarding::{self, ForwardKind, HeldReply, QueuePlaces, SentAnnounce, Stays};
-use crate::reply::{AnnounceReply, TrackerRefusal};
+use crate::reply::{AnnounceReply, TrackerRefusal, Went};
 use crate::swarm::{AfterAnnounce, Forward, ForwardFlags, SwarmAnnounce};
 
 /// An announce that concerns other trackers.
@@ -57,7 +58,7 @@ impl Tracker {
         if let Some(Err(stays @ (Stays::Busy | Stays::Full))) = places
             && first
         {
-            return put_off(rules, stays, random, reply);
+            return self.put_off(sending, stays, random, reply);
         }
         let mut pending = known.flags.has(ForwardFlags::PENDING);
         // Held before the announce goes into the ring: its answer may come before this function ends, and wakes only those
@@ -73,26 +74,27 @@ impl Tracker {
                 // Who is not here was taken leave of, or will be.
                 if known.left && known.flags.has(ForwardFlags::FORWARDED) {
                     let last = known.last;
-                    forwarding.send_event(sent(ForwardKind::Stopped { last }), rules);
+                    reply.went = forwarding.send_event(sent(ForwardKind::Stopped { last }));
                 }
                 return Ok(());
             }
             (Event::Completed, _) if event => {
-                forwarding.send_event(sent(ForwardKind::Completed), rules)
+                reply.went = forwarding.send_event(sent(ForwardKind::Completed));
             }
             (_, Some(Ok(places))) => {
                 if forwarding.send(sent, places) {
+                    reply.went = Went::On;
                     pending |= first;
                 } else if first {
                     drop(held);
                     forwarding.tidy_held(&arrival.hash);
                     self.swarms.not_forwarded(&arrival.hash);
-                    return put_off(rules, Stays::Full, random, reply);
+                    return self.put_off(sending, Stays::Full, random, reply);
                 } else {
-                    forwarding.log_dropped(rules);
+                    reply.went = self.drop_again(announce);
                 }
             }
-            (_, Some(Err(Stays::Full))) => forwarding.log_dropped(rules),
+            (_, Some(Err(Stays::Full))) => reply.went = self.drop_again(announce),
             _ => {}
         }
         if pending {
@@ -126,24 +128,43 @@ impl Tracker {
         }
         Some(held)
     }
-}
 
-/// What a first announce that cannot go on now is told: the peer is stored all the same, and comes back as the first
-/// one.
-fn put_off(
-    rules: &forwarding::ForwardRules,
-    stays: Stays,
-    random: &mut fastrand::Rng,
-    reply: &mut AnnounceReply,
-) -> Result<(), TrackerRefusal> {
-    let refusal = match stays {
-        Stays::Busy => TrackerRefusal::Busy(rules.busy),
-        _ => TrackerRefusal::QueueFull(rules.full),
-    };
-    let Some(wait) = refusal.retry().filter(|_| rules.peers) else {
-        return Err(refusal);
-    };
-    // Not all at the same time, and not sooner.
-    reply.interval = wait.saturating_add(random.u32(..=wait / 10));
-    Ok(())
+    /// A re-announce does not go on, and its client does not notice.
+    fn drop_again(&self, announce: &Announce) -> Went {
+        let overloads = self.forwarding.overloads();
+        overloads.note(Overload::AgainFull, announce, 0);
+        Went::Lost
+    }
+
+    /// What a first announce that cannot go on now is told: the peer is stored all the same, and comes back as the first
+    /// one.
+    fn put_off(
+        &self,
+        sending: &Sending<'_>,
+        stays: Stays,
+        random: &mut fastrand::Rng,
+        reply: &mut AnnounceReply,
+    ) -> Result<(), TrackerRefusal> {
+        let rules = sending.rules;
+        let refusal = match stays {
+            Stays::Busy => TrackerRefusal::Busy(rules.busy),
+            _ => TrackerRefusal::QueueFull(rules.full),
+        };
+        let answered = refusal.retry().filter(|_| rules.peers);
+        let what = match (stays, answered) {
+            (Stays::Busy, None) => Overload::NoToken,
+            (Stays::Busy, Some(_)) => Overload::NoTokenAnswered,
+            (_, None) => Overload::FirstFull,
+            (_, Some(_)) => Overload::FirstFullAnswered,
+        };
+        let overloads = self.forwarding.overloads();
+        overloads.note(what, sending.announce, refusal.retry().unwrap_or(0));
+        let Some(wait) = answered else {
+            return Err(refusal);
+        };
+        reply.went = Went::Lost;
+        // Not all at the same time, and not sooner.
+        reply.interval = wait.saturating_add(random.u32(..=wait / 10));
+        Ok(())
+    }
 }

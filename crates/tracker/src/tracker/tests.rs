@@ -2,21 +2,29 @@
 
 use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use weir_engine::dispatch::Moment;
-use weir_engine::{Gate, Rate, Timeline};
+use weir_engine::{Gate, Rate};
 use weir_tracker_proto::PeerId;
 
 use super::*;
 use crate::config::{Config, OverloadReply};
 use crate::forwarding::allowance::HeldBack;
-use crate::forwarding::{ForwardKind, ForwardRules, SentAnnounce};
+use crate::forwarding::{ForwardKind, ForwardRules, SentAnnounce, Share};
 use crate::ledger::{Ledger, LedgerLimits};
 use crate::lists::Lists;
 use crate::swarm::{Minute, Mirrored, PeerEndpoint};
 use crate::trust::Trust;
+
+/// What an announce gets of an empty queue.
+const ALL_30: Share = Share {
+    places: 30,
+    asked: 30,
+    wanted: 30,
+    fill: 0,
+};
 
 struct Setup {
     tracker: Tracker,
@@ -37,7 +45,6 @@ fn setup_with(config: Config, forwarding_rules: ForwardRules) -> Setup {
         first_wait_replies: NonZeroU32::new(2).unwrap(),
         ..config
     };
-    let timeline = Timeline::starting_at(SystemTime::UNIX_EPOCH);
     let rate = Rate {
         per_second: 0,
         burst: 3,
@@ -49,7 +56,7 @@ fn setup_with(config: Config, forwarding_rules: ForwardRules) -> Setup {
         peers_of_one: 100,
     };
     let ledger = Ledger::new(limits, [1; 16]);
-    let (forwarding, rings) = Forwarding::new(Arc::clone(&gate), timeline, ledger, &config);
+    let (forwarding, rings) = Forwarding::new(Arc::clone(&gate), ledger, &config);
     forwarding.set_forwarders(30);
     let tracker = Tracker::new(
         Arc::new(Swarms::new(rules(&config), [1; 16])),
@@ -110,7 +117,7 @@ impl Setup {
     fn places(&mut self) -> Vec<u32> {
         std::iter::from_fn(|| self.sent.try_recv().ok())
             .map(|sent| match sent.kind {
-                ForwardKind::Regular { places } => places,
+                ForwardKind::Regular(share) => share.places.into(),
                 kind => panic!("{kind:?} is no regular announce"),
             })
             .collect()
@@ -124,7 +131,7 @@ async fn first_announces_go_on_and_then_only_when_due() {
     assert!(told.interval == 60 && told.held.is_none());
     setup.announce(1).unwrap();
     let sent = setup.sent.try_recv().unwrap();
-    assert_eq!(sent.kind, ForwardKind::Regular { places: 30 });
+    assert_eq!(sent.kind, ForwardKind::Regular(ALL_30));
     assert_eq!(sent.announce.info_hash, InfoHash([1; 20]));
     assert_eq!(sent.at.address(), IpAddr::from([10, 0, 0, 1]));
     assert_eq!(setup.places(), [0; 0], "the second one is not due");
@@ -327,7 +334,11 @@ async fn a_completion_that_stays_here_is_like_any_announce() {
     setup.event(2, Event::Completed).unwrap();
     for swarm in 1..=2 {
         let sent = setup.sent.try_recv().unwrap();
-        assert_eq!(sent.kind, ForwardKind::Regular { places: 30 }, "{swarm}");
+        let whole = |share: Share| share.places == 30;
+        assert!(
+            matches!(sent.kind, ForwardKind::Regular(share) if whole(share)),
+            "{swarm}"
+        );
         assert_eq!(sent.announce.event, Event::None);
     }
     assert!(setup.events.try_recv().is_err());

@@ -44,7 +44,9 @@ impl Shows {
         let known = [body(60, 0), body(self.interval, self.peers)];
         assert!(known.contains(&first), "{what}: {first}");
         let view = weir.called(1).await;
-        let error = view.last_error.map_or_else(String::new, |(_, words)| words);
+        let error = view
+            .last_error
+            .map_or_else(String::new, |(_, words)| words.to_string());
         assert!(error.starts_with(self.words), "{what}: {error}");
         assert_eq!(error.is_empty(), self.words.is_empty(), "{what}: {error}");
         // The call is over before the swarm hears of it.

@@ -1,6 +1,7 @@
 //! A whole tracker on loopback before a zoo of upstreams: what clients and upstreams read, byte by byte.
 
 mod animals;
+mod counts;
 mod secrets;
 
 use std::net::SocketAddr;
@@ -32,6 +33,10 @@ struct Weir {
 
 impl Weir {
     fn start(forwarder: ForwarderEntry) -> Self {
+        Self::start_with(forwarder, Config::default())
+    }
+
+    fn start_with(forwarder: ForwarderEntry, config: Config) -> Self {
         let here = SocketAddr::from(([127, 0, 0, 1], 0));
         let config = Config {
             udp_listen: Some(here),
@@ -39,7 +44,7 @@ impl Weir {
             listener_threads: NonZeroU32::new(1),
             forwarder_retry_attempts: NonZeroU32::MIN,
             forwarders: vec![forwarder],
-            ..Config::default()
+            ..config
         };
         let directory = tempfile::tempdir().expect("a directory");
         let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);

@@ -113,7 +113,10 @@ async fn passkeys_over_http_are_for_the_upstream_alone() {
     let text = readable(&mut weir, &forwarder).await;
     assert!(is_clean(&text), "{text}");
     let log = log::all();
-    assert!(log.contains("Open => "), "state changes are logged: {log}");
+    assert!(
+        log.contains("=> Disabled"),
+        "state changes are logged: {log}"
+    );
     assert!(is_clean(&log), "{log}");
 }
 

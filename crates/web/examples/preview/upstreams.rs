@@ -6,7 +6,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use weir_engine::{
     Call, Engine, Options, Outcome, Permit, Reason, Timeline, Weather,
     dispatch::{
-        Asker, Class, Job, Policy, Quota, UpstreamId, Windows,
+        Class, Job, MAX_CLASSES, Policy, Quota, UpstreamId, Window, Windows,
         policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow},
     },
 };
@@ -66,12 +66,6 @@ impl Upstreams for Samples {
     fn classes(&self) -> &'static [&'static str] {
         self.classes
     }
-
-    fn asker(&self, asker: Asker) -> Option<String> {
-        let programs = ["Sonarr", "Radarr", "cross-seed"];
-        let index = usize::try_from(asker.0).ok()?.checked_sub(1)?;
-        programs.get(index).map(|program| (*program).to_owned())
-    }
 }
 
 impl Stats for Samples {
@@ -102,7 +96,7 @@ impl Samples {
     fn add(&mut self, name: &str, place: &'static str, query: Windows) -> UpstreamId {
         self.places.push(place);
         let quota = Quota {
-            spacing: Duration::ZERO,
+            gaps: [Duration::ZERO; MAX_CLASSES],
             in_flight: 4,
             query,
             grab: Windows::default(),
@@ -120,8 +114,9 @@ impl Samples {
     ) {
         let classes = u8::try_from(self.classes.len()).unwrap_or(1);
         let class = Class(u8::try_from(asker).unwrap_or(0) % classes);
+        let programs = ["curl", "Sonarr", "Radarr", "cross-seed"];
         let job = Job {
-            asker: Asker(asker),
+            asker: self.engine.asker(programs[asker as usize % programs.len()]),
             ..Job::new(upstream, class)
         };
         let call = Scripted(Duration::from_millis(took), outcome, says);
@@ -131,7 +126,6 @@ impl Samples {
 
 fn policy(classes: usize) -> Policy {
     let class = ClassPolicy {
-        gap_permille: 1000,
         max_wait: None,
         on_cooldown: OnCooldown::End,
         overflow: Overflow::Drop,
@@ -169,11 +163,7 @@ fn policy(classes: usize) -> Policy {
 }
 
 fn per_hour(hour: u32, day: u32) -> Windows {
-    Windows {
-        hour: Some(hour),
-        day: Some(day),
-        ..Windows::default()
-    }
+    Windows::from([(Window::HOUR, hour), (Window::DAY, day)])
 }
 
 /// The upstreams of a tracker and of a search front after 20 hours. Time must be paused.
@@ -208,20 +198,24 @@ pub(crate) async fn live(started: std::time::SystemTime) -> (Arc<Samples>, Arc<S
         "https://a-rather-long-name-of-an-indexer-somewhere.example/torznab/api",
         Windows::default(),
     );
-    let none = Windows::default();
-    let one = tracker.add("tracker-one.example", "https://tracker-one.example", none);
+    let none = Windows::default;
+    let one = tracker.add("tracker-one.example", "https://tracker-one.example", none());
     let two = tracker.add(
         "tracker-two.example",
         "udp://tracker-two.example:6969",
-        none,
+        none(),
     );
     let four = tracker.add(
         "tracker-four.example",
         "udp://tracker-four.example:1337",
-        none,
+        none(),
     );
-    let six = tracker.add("tracker-six.example", "udp://tracker-six.example:451", none);
-    tracker.add("idle", "udp://idle.example:80", none);
+    let six = tracker.add(
+        "tracker-six.example",
+        "udp://tracker-six.example:451",
+        none(),
+    );
+    tracker.add("idle", "udp://idle.example:80", none());
     let after = |minutes: u32| Outcome::Throttled {
         retry_after: Some(MINUTE * minutes),
     };

@@ -2,8 +2,11 @@
 
 use askama::Template;
 use axum::{extract::State, response::Response};
+use weir_engine::span;
 
-use crate::{App, CardState, CardView, Icon, Visitor, pages::time::Shown, upstreams::Glance};
+use crate::{
+    App, CardOverload, CardState, CardView, Icon, Visitor, pages::time::Shown, upstreams::Glance,
+};
 
 #[derive(Template)]
 #[template(path = "overview.html")]
@@ -12,6 +15,8 @@ struct OverviewPage {
     started: Shown,
     cards: Vec<OfFront>,
     upstreams: Glance,
+    /// The full path of the file to edit.
+    file: String,
     /// The server's clock, for countdowns.
     now: i64,
 }
@@ -39,22 +44,34 @@ pub(crate) async fn show(State(app): State<App>, visitor: Visitor) -> Response {
             })
         })
         .collect();
-    let states: Vec<(&str, CardState)> = cards
-        .iter()
-        .map(|card| (card.title, card.view.state))
-        .collect();
     let page = OverviewPage {
-        headline: headline(&states),
+        headline: opening(&app),
         started: Shown::new(app.started(), app.now(), &app.shell().zone),
         cards,
         upstreams: Glance::look(&app),
+        file: visitor.config_file(),
         now: app.now().as_millisecond(),
     };
     visitor.show("Overview", &page)
 }
 
+/// The opening sentence.
+pub(crate) fn opening(app: &App) -> String {
+    let fronts = app.fronts().iter();
+    let cards = fronts.filter_map(|front| Some((front.title, front.card.as_ref()?)));
+    let cards: Vec<_> = cards.collect();
+    let overloads = cards.iter().map(|(title, card)| (*title, card.overload()));
+    let overloads: Vec<_> = overloads
+        .filter_map(|(title, overload)| Some((title, overload?)))
+        .collect();
+    let states = cards
+        .iter()
+        .map(|(title, card)| (*title, card.view().state));
+    headline(&states.collect::<Vec<_>>(), &overloads)
+}
+
 /// The answer in words: fronts in trouble first, by name; then those that answer; then what is not set up.
-fn headline(states: &[(&str, CardState)]) -> String {
+fn headline(states: &[(&str, CardState)], overloads: &[(&str, CardOverload)]) -> String {
     let named = |wanted: &[CardState]| -> Vec<&str> {
         states
             .iter()
@@ -66,7 +83,20 @@ fn headline(states: &[(&str, CardState)]) -> String {
     if !down.is_empty() {
         return sentence(&down, "is not answering.", "are not answering.");
     }
-    let limited = named(&[CardState::Limited]);
+    if !overloads.is_empty() {
+        let sentences = overloads.iter().map(|(title, overload)| {
+            let CardOverload { since, clause, .. } = overload;
+            match since.as_secs() {
+                0..60 => format!("{title} is overloaded: {clause}."),
+                _ => format!(
+                    "{title} has been overloaded for {}: {clause}.",
+                    span(*since)
+                ),
+            }
+        });
+        return sentences.collect::<Vec<_>>().join(" ");
+    }
+    let limited = named(&[CardState::Limited, CardState::Overloaded]);
     if !limited.is_empty() {
         return sentence(&limited, "is limited.", "are limited.");
     }
@@ -99,13 +129,14 @@ mod tests {
     #[test]
     fn the_headline_names_trouble_first() {
         use CardState::{Answering, Down, Limited, Off, Unconfigured};
-        let say = |states: [CardState; 3]| {
-            headline(&[
+        let named = |states: [CardState; 3]| {
+            [
                 ("Tracker", states[0]),
                 ("Search", states[1]),
                 ("News", states[2]),
-            ])
+            ]
         };
+        let say = |states| headline(&named(states), &[]);
         assert_eq!(
             say([Answering, Answering, Answering]),
             "All three fronts are answering."
@@ -120,6 +151,26 @@ mod tests {
             say([Unconfigured, Unconfigured, Off]),
             "Weir is running. No front is set up yet."
         );
-        assert_eq!(headline(&[]), "Weir is running. No front is set up yet.");
+        let nothing = headline(&[], &[]);
+        assert_eq!(nothing, "Weir is running. No front is set up yet.");
+        let overload = |seconds| CardOverload {
+            since: std::time::Duration::from_secs(seconds),
+            clause: "1,204 first announces refused in the last minute".to_owned(),
+            counts: Vec::new(),
+        };
+        let say = |seconds, states| headline(&named(states), &[("Tracker", overload(seconds))]);
+        let overloaded = CardState::Overloaded;
+        assert_eq!(
+            say(5, [overloaded, Limited, Off]),
+            "Tracker is overloaded: 1,204 first announces refused in the last minute."
+        );
+        assert_eq!(
+            say(180, [overloaded, Answering, Off]),
+            "Tracker has been overloaded for 3 min: 1,204 first announces refused in the last minute."
+        );
+        assert_eq!(
+            say(180, [overloaded, Down, Off]),
+            "Search is not answering."
+        );
     }
 }

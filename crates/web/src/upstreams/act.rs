@@ -18,7 +18,7 @@ use weir_engine::{
     dispatch::{Budget, Class, Job, JobKey},
 };
 
-use super::{OPERATOR, json, notice, one, sight::Sight};
+use super::{json, notice, one, sight::Sight};
 use crate::{App, Failure, Identity, Visitor, forms::field, pages::local};
 
 /// How long an answer waits for a probe; one that takes longer carries on by itself.
@@ -103,7 +103,8 @@ pub(super) fn fitting(sight: &Sight<'_>) -> Option<Action> {
         Standing::Disabled if sight.upstreams.probe(sight.id()).is_some() => Some(Action::Probe),
         Standing::Disabled => Some(Action::Clear),
         Standing::Manual => Some(Action::Enable),
-        Standing::Open | Standing::Probing => None,
+        Standing::Untried if sight.upstreams.probe(sight.id()).is_some() => Some(Action::Probe),
+        Standing::Untried | Standing::Open | Standing::Probing => None,
     }
 }
 
@@ -289,7 +290,7 @@ fn job(sight: &Sight<'_>) -> Job {
     Job {
         budget: Budget::Side,
         probe: true,
-        asker: OPERATOR,
+        asker: weir_engine::dispatch::Asker::OPERATOR,
         pending: NonZeroU64::new(number).map(JobKey),
         ..Job::new(sight.id(), Class(0))
     }

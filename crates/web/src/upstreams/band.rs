@@ -13,6 +13,7 @@ use crate::pages::time::Shown;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// The band's width in its own units.
 const WIDTH: f64 = 1000.0;
+const HEIGHT: u32 = 24;
 /// A state other than open is never thinner than this.
 const LEAST: f64 = 2.0;
 
@@ -30,19 +31,26 @@ pub(super) struct BandPart {
     pub(super) look: &'static str,
     pub(super) x: f64,
     pub(super) width: f64,
-    /// Open is drawn low, everything else at full height.
-    pub(super) low: bool,
+    /// Out of [`HEIGHT`]: open is drawn low, what was not tried yet lower still, and everything else at full height.
+    pub(super) height: u32,
+}
+
+impl BandPart {
+    /// Where it begins, from the top.
+    pub(super) fn y(&self) -> u32 {
+        HEIGHT - self.height
+    }
 }
 
 impl Band {
     pub(super) fn of(sight: &Sight<'_>) -> Self {
-        let history = sight.engine().history(sight.id());
+        let history = &sight.view.history;
         let (now, times) = (sight.times.moment, &sight.times);
         let axis =
             [24, 18, 12, 6].map(|hours| times.shown(now - Duration::from_secs(hours * 3600)));
         Self {
-            parts: parts(&history, now),
-            caption: caption(&history, now),
+            parts: parts(history, now),
+            caption: caption(history, now),
             axis: axis.into(),
         }
     }
@@ -73,7 +81,7 @@ fn parts(history: &[(Moment, Standing)], now: Moment) -> Vec<BandPart> {
         look: "unknown",
         x: 0.0,
         width: place(first),
-        low: true,
+        height: 16,
     });
     let known = stretches(history, now).map(|(from, to, standing)| {
         let (x, end) = (place(from), place(to));
@@ -84,7 +92,11 @@ fn parts(history: &[(Moment, Standing)], now: Moment) -> Vec<BandPart> {
             // A state that has only just begun still shows.
             x: x.min(WIDTH - width),
             width: (width * 10.0).round() / 10.0,
-            low: open,
+            height: match standing {
+                Standing::Open => 16,
+                Standing::Untried => 8,
+                _ => HEIGHT,
+            },
         }
     });
     unknown.into_iter().chain(known).collect()
@@ -101,7 +113,7 @@ fn caption(history: &[(Moment, Standing)], now: Moment) -> String {
             Standing::Open => open += span,
             Standing::Cooldown => cooldowns += 1,
             Standing::Disabled => disabled += 1,
-            Standing::Probing | Standing::Manual => {}
+            Standing::Untried | Standing::Probing | Standing::Manual => {}
         }
     }
     let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
@@ -139,6 +151,9 @@ mod tests {
         assert_eq!(looks, ["unknown", "open", "cooldown", "probing", "open"]);
         assert_eq!((parts[0].x, parts[0].width), (0.0, 583.3));
         assert!(parts[2].width >= LEAST && parts[3].width >= LEAST);
+        let heights: Vec<_> = parts.iter().map(|part| (part.y(), part.height)).collect();
+        let (low, full) = ((8, 16), (0, 24));
+        assert_eq!(heights, [low, low, full, full, low]);
         let end = parts.last().unwrap();
         assert!((end.x + end.width - WIDTH).abs() < 0.2, "{end:?}");
         let words = caption(&history, hour(100));

@@ -1,14 +1,8 @@
 //! How an upstream did over the last 24 hours: calls by outcome and answer times.
-//!
-//! The engine keeps the day in steps of five minutes and the last hour in steps of ten seconds; the latest minutes of
-//! the day come from the latter.
 
 use std::time::Duration;
 
-use weir_engine::{
-    Engine, Point, Span,
-    dispatch::{Moment, UpstreamId},
-};
+use weir_engine::{Point, dispatch::Moment};
 
 /// Points of a sparkline.
 pub(super) const SPARK: usize = 24;
@@ -28,17 +22,7 @@ pub(super) struct Day {
 }
 
 impl Day {
-    pub(super) fn look(engine: &Engine, upstream: UpstreamId) -> Self {
-        let now = engine.timeline().now();
-        let step = u64::try_from(Span::Day.step().as_nanos()).unwrap_or(u64::MAX);
-        let open = Moment(now.0 / step * step);
-        let mut points = engine.upstream_series(upstream, Span::Day);
-        let young = engine.upstream_series(upstream, Span::Hour);
-        points.extend(young.into_iter().filter(|point| point.at >= open));
-        Self::of(&points, now)
-    }
-
-    fn of(points: &[Point], now: Moment) -> Self {
+    pub(super) fn of(points: &[Point], now: Moment) -> Self {
         let mut day = Self::default();
         let mut times = Vec::new();
         let mut of_hours: [Vec<(Duration, u64)>; SPARK] = Default::default();

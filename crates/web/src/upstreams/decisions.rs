@@ -1,8 +1,8 @@
 //! Decisions about upstreams, in words.
 
 use weir_engine::{
-    OwnDecision, Scene,
-    dispatch::{Decision, Moment, What},
+    OwnDecision, Record, Scene,
+    dispatch::{Moment, What},
     sentence,
 };
 
@@ -20,6 +20,7 @@ pub(super) struct ToldDecision {
     pub(super) look: &'static str,
     pub(super) class: Option<&'static str>,
     pub(super) asker: Option<String>,
+    pub(super) about: Option<String>,
     /// With marks for times.
     pub(super) sentence: String,
 }
@@ -60,9 +61,11 @@ impl DecisionGroup {
         }
     }
 
-    pub(super) fn holds(self, decision: &Decision) -> bool {
-        match decision.what {
-            What::Skipped(_) | What::Dropped(_) => self == Self::Skipped,
+    pub(super) fn holds(self, record: &Record) -> bool {
+        let failed = record.end.is_some_and(|end| end.kind.is_failure());
+        match record.what {
+            What::Started { .. } if self == Self::Failed => failed,
+            What::Skipped(_) | What::Missed(_) | What::Dropped { .. } => self == Self::Skipped,
             What::Waits { .. } => self == Self::Waited,
             What::Started { reason, .. } => self == Self::Waited && reason.is_some(),
             What::Shared { .. } | What::Duplicate => self == Self::Shared,
@@ -85,7 +88,7 @@ const ITSELF: u32 = u32::MAX;
 
 pub(super) enum FoundDecision {
     /// About the upstream at a position of the sights.
-    About(usize, Decision),
+    About(usize, Record),
     /// The front's own, at a position of the fronts; no upstream is involved.
     Own(usize, OwnDecision),
 }
@@ -124,12 +127,11 @@ pub(super) fn newest(
     let mut found = Vec::new();
     for (index, sight) in sights.iter().enumerate() {
         let whom = (number(sight.front.name), sight.id().0);
-        let decisions = sight.decisions().into_iter();
-        let placed = decisions.map(|decision| {
-            let place = (decision.at.0, whom, decision.number);
-            (place, FoundDecision::About(index, decision))
-        });
-        found.extend(placed.filter(|(place, _)| is_wanted(place)).take(limit + 1));
+        let place = |record: &Record| (record.at.0, whom, record.number);
+        let is_wanted = |record: &Record| is_wanted(&place(record));
+        let records = sight.engine().records(sight.id(), is_wanted, limit + 1);
+        let placed = records.into_iter();
+        found.extend(placed.map(|record| (place(&record), FoundDecision::About(index, record))));
     }
     for (index, itself) in fronts.iter().enumerate() {
         let whom = (number(itself.front.name), ITSELF);
@@ -146,24 +148,22 @@ pub(super) fn newest(
 }
 
 /// Puts decisions about one upstream into words.
-pub(super) fn tell(sight: &Sight<'_>, decisions: &[Decision]) -> Vec<ToldDecision> {
-    sight.scene(decisions, |scene| {
-        let decisions = decisions.iter();
-        decisions
-            .map(|decision| ToldDecision::new(sight, decision, scene))
+pub(super) fn tell(sight: &Sight<'_>, records: &[&Record]) -> Vec<ToldDecision> {
+    sight.scene(|scene| {
+        let records = records.iter();
+        records
+            .map(|record| ToldDecision::new(sight, record, scene))
             .collect()
     })
 }
 
 /// Puts a single decision into words.
-pub(super) fn tell_one(sight: &Sight<'_>, decision: &Decision) -> ToldDecision {
-    sight.scene(std::slice::from_ref(decision), |scene| {
-        ToldDecision::new(sight, decision, scene)
-    })
+pub(super) fn tell_one(sight: &Sight<'_>, record: &Record) -> ToldDecision {
+    sight.scene(|scene| ToldDecision::new(sight, record, scene))
 }
 
 impl ToldDecision {
-    fn new(sight: &Sight<'_>, decision: &Decision, scene: &Scene<'_>) -> Self {
+    fn new(sight: &Sight<'_>, decision: &Record, scene: &Scene<'_>) -> Self {
         let (kind, word, look) = names(decision);
         Self {
             number: decision.number,
@@ -173,14 +173,18 @@ impl ToldDecision {
             look,
             class: decision.class.map(|class| sight.class(class)),
             asker: sight.asker(decision.asker),
+            about: decision.about.words(),
             sentence: sentence(decision, scene),
         }
     }
 }
 
 /// For the API, for people, and the state that lends its colour.
-fn names(decision: &Decision) -> (&'static str, &'static str, &'static str) {
-    match decision.what {
+fn names(record: &Record) -> (&'static str, &'static str, &'static str) {
+    match record.what {
+        What::Started { .. } if record.end.is_some_and(|end| end.kind.is_failure()) => {
+            ("started", "Called", "disabled")
+        }
         What::Started { .. } => ("started", "Called", "open"),
         What::Waits { .. } => ("waits", "Waits", "cooldown"),
         What::CooldownBegan { cooldown, .. } if cooldown.cause.disables() => {
@@ -188,10 +192,10 @@ fn names(decision: &Decision) -> (&'static str, &'static str, &'static str) {
         }
         What::CooldownBegan { .. } => ("cooldown", "Cooldown", "cooldown"),
         What::Healed => ("healed", "Recovered", "open"),
-        What::Skipped(_) => ("skipped", "Skipped", "cooldown"),
+        What::Skipped(_) | What::Missed(_) => ("skipped", "Skipped", "cooldown"),
         What::Shared { .. } => ("shared", "Shared", "probing"),
         What::Duplicate => ("duplicate", "Duplicate", "probing"),
-        What::Dropped(_) => ("dropped", "Dropped", "disabled"),
+        What::Dropped { .. } => ("dropped", "Dropped", "disabled"),
         What::Raised { .. } => ("raised", "Raised", "probing"),
         What::Retried { .. } => ("retried", "Retried", "cooldown"),
         What::Cleared => ("cleared", "Cleared", "manual"),

@@ -1,9 +1,6 @@
 //! Further facts about an upstream, for its own page.
 
-use weir_engine::{
-    Kind, Standing,
-    dispatch::{Budget, Class},
-};
+use weir_engine::{Kind, Standing, dispatch::MAX_CLASSES};
 
 use super::{
     numbers::{UNKNOWN, answer_time, counted, escape, grouped, percent, span},
@@ -42,7 +39,7 @@ pub(super) fn ladder(sight: &Sight<'_>) -> Vec<LadderStep> {
 
 /// Labels and values; values are HTML.
 pub(super) fn of(sight: &Sight<'_>) -> Vec<(String, String)> {
-    let (view, times, day) = (&sight.view, &sight.times, sight.day());
+    let (view, times, day) = (&sight.view, &sight.times, &sight.day);
     let status = &view.status;
     let time = |moment| times.html(&at(moment));
     let unknown = || UNKNOWN.to_owned();
@@ -65,21 +62,16 @@ pub(super) fn of(sight: &Sight<'_>) -> Vec<(String, String)> {
             lost.join(", ")
         ),
     };
-    let (wait, _) = sight
-        .engine()
-        .next_wait(sight.id(), Class(0), Budget::Query);
+    let wait = view.next_call;
     let next = match sight.standing() {
         Standing::Manual => "none while it is off".to_owned(),
         _ if wait.is_zero() => "now".to_owned(),
         _ => times.html(&exactly(times.moment + wait)),
     };
     let mut facts = vec![
-        (
-            "In this state since",
-            sight.since().map_or_else(unknown, time),
-        ),
+        ("In this state since", time(view.since)),
         ("Next call possible", next),
-        ("Last call", status.last_start.map_or_else(unknown, time)),
+        ("Last call", view.last_call.map_or_else(unknown, time)),
         ("Answered, 24 h", success),
         (
             "Answer time p50 / p95",
@@ -94,8 +86,8 @@ pub(super) fn of(sight: &Sight<'_>) -> Vec<(String, String)> {
         ("Failures in a row", grouped(status.failures)),
         ("Time-out", span(view.time_out)),
     ];
-    if !view.quota.spacing.is_zero() {
-        facts.push(("Spacing", span(view.quota.spacing)));
+    if let Some(spacing) = spacing(sight) {
+        facts.push(("Spacing", spacing));
     }
     if let Some(interval) = sight.upstreams.last_interval(sight.id()) {
         facts.push(("Interval it asked for", span(interval)));
@@ -106,6 +98,21 @@ pub(super) fn of(sight: &Sight<'_>) -> Vec<(String, String)> {
     let further = sight.upstreams.facts(sight.id()).into_iter();
     let further = further.map(|(label, value)| (label, escape(&value)));
     own.chain(further).collect()
+}
+
+/// `interactive 1 s, RSS 2 s`; a single time where all classes keep the same.
+fn spacing(sight: &Sight<'_>) -> Option<String> {
+    let classes = sight.upstreams.classes();
+    let gaps = &sight.view.quota.gaps[..classes.len().min(MAX_CLASSES)];
+    let longest = gaps.iter().max().filter(|gap| !gap.is_zero())?;
+    if gaps.iter().all(|gap| gap == longest) {
+        return Some(span(*longest));
+    }
+    let each = classes.iter().zip(gaps);
+    let each: Vec<String> = each
+        .map(|(class, gap)| format!("{class} {}", span(*gap)))
+        .collect();
+    Some(each.join(", "))
 }
 
 /// `412: 409 done, 3 timed out`.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use weir_engine::UpstreamView;
 
-use super::{Upstreams, day::Day, times::Times};
+use super::{Upstreams, day::Day, limit::UpstreamLimit, times::Times};
 use crate::Section;
 
 impl Section {
@@ -27,6 +27,7 @@ impl Section {
             ),
             ("rate_limited", json!(figures.rate_limited)),
             ("throttled_forwarders", json!(figures.throttled)),
+            ("counters", crate::status::counters(&figures.counters)),
         ];
         let mut section = Self::of_fields(numbers);
         let (list, one, calls) = match upstreams.kind() {
@@ -39,8 +40,11 @@ impl Section {
         let rows: Vec<Value> = rows
             .map(|view| {
                 let fields = fields(upstreams, &view, &times, calls);
-                section.text.push(line(one, &fields));
-                fields.into_iter().collect()
+                let limits = UpstreamLimit::all(&view);
+                section.text.push(line(one, &fields, &limits));
+                let limits: Vec<Value> = limits.iter().map(|limit| limit.json(&times)).collect();
+                let quota = ("quota", limits.into());
+                fields.into_iter().chain([quota]).collect()
             })
             .collect();
         section.json.insert(list.to_owned(), rows.into());
@@ -84,12 +88,11 @@ fn fields<'a>(
     calls: &'a str,
 ) -> Vec<(&'a str, Value)> {
     let upstream = view.figures.upstream;
-    let day = Day::look(upstreams.engine(), upstream);
+    let day = Day::of(&view.day, view.at);
     let interval = upstreams.last_interval(upstream);
-    let error = view.last_error.as_ref().map(|(_, words)| words);
-    let reason = view.off.as_ref().map(|off| &off.reason);
-    let in_cooldown = view.status.cooldown.is_some();
-    let reason = reason.or_else(|| error.filter(|_| in_cooldown));
+    let error = view.last_error.as_ref().map(|(_, words)| &**words);
+    let off = view.off.as_ref().map(|off| off.reason.as_str());
+    let reason = off.or(view.trouble.as_ref().map(|trouble| &*trouble.reason));
     let until = match view.status.cooldown {
         Some(cooldown) if view.off.is_none() && cooldown.until > times.moment => {
             Some(cooldown.until)
@@ -112,8 +115,8 @@ fn fields<'a>(
     ]
 }
 
-/// `forwarder example: open, announces 12, response_ms 58`; what is not known is left out.
-fn line(one: &str, fields: &[(&str, Value)]) -> String {
+/// `upstream example: open, response_ms 58, calls 12, 41 of 300 calls in 5 min`; what is not known is left out.
+fn line(one: &str, fields: &[(&str, Value)], limits: &[UpstreamLimit]) -> String {
     let mut line = one.to_owned();
     for (name, value) in fields {
         let value = match value {
@@ -126,6 +129,9 @@ fn line(one: &str, fields: &[(&str, Value)]) -> String {
             "state" => write!(line, " {value}"),
             name => write!(line, ", {name} {value}"),
         };
+    }
+    for limit in limits {
+        let _ = write!(line, ", {}", limit.said());
     }
     line
 }

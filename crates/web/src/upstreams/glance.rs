@@ -1,10 +1,10 @@
 //! Upstreams at a glance, for the overview: how many are open, which need attention, what was decided last.
 
-use weir_engine::{OwnDecision, Standing, dispatch::Decision};
+use weir_engine::{OwnDecision, Record, Standing};
 
 use super::{
     decisions::{FoundDecision, Itself, newest, tell_one},
-    numbers::grouped,
+    numbers::{counted, grouped},
     reason,
     sight::Sight,
 };
@@ -71,7 +71,7 @@ impl Glance {
 }
 
 impl Decided {
-    fn about(sight: &Sight<'_>, decision: &Decision) -> Self {
+    fn about(sight: &Sight<'_>, decision: &Record) -> Self {
         let told = tell_one(sight, decision);
         let rest = told.sentence.strip_prefix(sight.name());
         Self {
@@ -104,7 +104,7 @@ impl Attention {
             name: sight.name().to_owned(),
             front: sight.front.name,
             icon: sight.front.icon.symbol(),
-            look: sight.standing().name(),
+            look: sight.look(),
             chip: sight.times.html(&reason::chip(sight)),
             reason: sight.times.html(&reason::short(sight)),
         }
@@ -117,9 +117,28 @@ fn sentence(all: &[Sight<'_>]) -> Option<String> {
         (_, 0) => return None,
         (1, 1) => "The only upstream is open.".to_owned(),
         (open, all) if open == all => format!("All {} upstreams are open.", grouped(all as u64)),
-        (open, all) => {
-            let (open, all) = (grouped(open as u64), grouped(all as u64));
-            format!("{open} of {all} upstreams are open.")
+        (open, total) => {
+            let are = if open == 1 { "is" } else { "are" };
+            let (open, total) = (grouped(open as u64), grouped(total as u64));
+            let [unasked, unanswered] = Sight::untried(all);
+            let untried = [
+                (
+                    unasked,
+                    "has not been tried yet.",
+                    "have not been tried yet.",
+                ),
+                (
+                    unanswered,
+                    "has not answered yet.",
+                    "have not answered yet.",
+                ),
+            ];
+            let untried: String = untried
+                .into_iter()
+                .filter(|(count, ..)| *count > 0)
+                .map(|(count, one, more)| format!(" {}", counted(count as u64, one, more)))
+                .collect();
+            format!("{open} of {total} upstreams {are} open.{untried}")
         }
     };
     let in_cooldown = all.iter().filter_map(|sight| Some((sight.until()?, sight)));

@@ -7,13 +7,11 @@ use axum::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use weir_engine::{
-    Kind, OwnDecision, Standing,
-    dispatch::{Decision, Moment},
-};
+use weir_engine::{Kind, OwnDecision, Record, Standing, dispatch::Moment};
 
 use super::{
     decisions::{DecisionPlace, FoundDecision, Itself, newest, tell_one},
+    limit::UpstreamLimit,
     list,
     query::UpstreamsQuery,
     reason,
@@ -58,8 +56,9 @@ pub(super) async fn one(
     let sight = Sight::find(&app, &front, &name)?;
     let (engine, id, times) = (sight.engine(), sight.id(), &sight.times);
     let mut body = upstream(&sight);
-    let history = engine.history(id);
-    body["history"] = history
+    body["history"] = sight
+        .view
+        .history
         .iter()
         .map(|(at, standing)| json!({ "at": times.exact(*at), "state": standing.name() }))
         .collect();
@@ -74,30 +73,21 @@ pub(super) async fn one(
 
 /// One upstream with everything that is known of it.
 pub(super) fn upstream(sight: &Sight<'_>) -> Value {
-    let (view, times, day) = (&sight.view, &sight.times, sight.day());
+    let (view, times, day) = (&sight.view, &sight.times, &sight.day);
     let status = &view.status;
     let exact = |moment: Moment| times.exact(moment);
     let millis = |time: std::time::Duration| time.as_micros() as f64 / 1000.0;
     let short = times.plain(&reason::short(sight));
-    let limits = sight.limits();
-    let limits: Vec<Value> = limits
-        .iter()
-        .map(|limit| {
-            let window = limit.window;
-            json!({
-                "budget": if limit.grabs { "grab" } else { "query" },
-                "window": super::sight::period(window.window),
-                "used": window.used,
-                "limit": window.limit,
-                "learned": window.learned,
-                "next": (window.next > times.moment).then(|| exact(window.next)),
-            })
-        })
-        .collect();
+    let limits = UpstreamLimit::all(view).into_iter();
+    let limits: Vec<Value> = limits.map(|limit| limit.json(times)).collect();
     let requests: Map<String, Value> = Kind::ALL
         .into_iter()
         .zip(view.figures.requests)
         .map(|(kind, count)| (kind.name().to_owned(), count.into()))
+        .collect();
+    let spacing = view.quota.gaps.iter().zip(sight.upstreams.classes());
+    let spacing: Map<String, Value> = spacing
+        .map(|(gap, class)| ((*class).to_owned(), gap.as_secs_f64().into()))
         .collect();
     let [answered, refused, failed, timed_out] = day.calls;
     json!({
@@ -108,11 +98,11 @@ pub(super) fn upstream(sight: &Sight<'_>) -> Value {
         "page": sight.path(),
         "state": sight.standing().name(),
         "reason": (!short.is_empty()).then_some(short),
-        "sentence": times.plain(&reason::full(sight, &sight.decisions())),
-        "since": sight.since().map(exact),
+        "sentence": times.plain(&reason::full(sight)),
+        "since": exact(view.since),
         "until": sight.until().map(exact),
         "seconds_left": sight.until().map(|until| times.moment.until(until).as_secs()),
-        "next_probe": sight.until().map(exact),
+        "next_probe": sight.next_probe().map(exact),
         "rung": status.rung,
         "rungs": view.rungs,
         "next_rest_seconds": view.next_cooldown.map(|cooldown| cooldown.as_secs()),
@@ -120,9 +110,10 @@ pub(super) fn upstream(sight: &Sight<'_>) -> Value {
         "queued": status.queued,
         "in_flight": status.in_flight,
         "in_flight_limit": view.quota.in_flight,
-        "spacing_seconds": view.quota.spacing.as_secs_f64(),
+        "spacing_seconds": spacing,
         "time_out_seconds": view.time_out.as_secs_f64(),
         "last_start": status.last_start.map(exact),
+        "last_call": view.last_call.map(exact),
         "last_interval_seconds": sight.upstreams.last_interval(sight.id()).map(|time| time.as_secs()),
         "last_error": view.last_error.as_ref().map(|(at, words)| json!({ "at": exact(*at), "text": words })),
         "off": view.off.as_ref().map(|off| json!({ "reason": off.reason, "who": off.who, "at": exact(off.at) })),
@@ -182,7 +173,7 @@ pub(super) async fn decisions(
     ))
 }
 
-fn row(sight: &Sight<'_>, decision: &Decision) -> Value {
+fn row(sight: &Sight<'_>, decision: &Record) -> Value {
     let told = tell_one(sight, decision);
     json!({
         "front": sight.front.name,
@@ -192,12 +183,14 @@ fn row(sight: &Sight<'_>, decision: &Decision) -> Value {
         "kind": told.kind,
         "class": told.class,
         "asker": told.asker,
+        "about": told.about,
         "sentence": sight.times.plain(&told.sentence),
     })
 }
 
 /// A decision of the front itself: without an upstream, but with how often it was made, and when last.
 fn own_row(itself: &Itself<'_>, decision: &OwnDecision) -> Value {
+    let own = &decision.own;
     json!({
         "front": itself.front.name,
         "upstream": null,
@@ -205,10 +198,15 @@ fn own_row(itself: &Itself<'_>, decision: &OwnDecision) -> Value {
         "at": itself.times.exact(decision.at),
         "last": itself.times.exact(decision.last),
         "count": decision.count,
-        "kind": decision.own.kind.name(),
-        "about": decision.own.about,
+        "kind": own.kind.name(),
+        "about": &*own.about,
+        "reason": own.reason.name(),
+        "limit": own.limit,
+        "concerned": own.concerned,
+        "told_retry_seconds": own.retry.map(|retry| retry.as_secs()),
+        "example": own.example.as_deref(),
         "class": null,
-        "asker": decision.own.asker.as_deref(),
+        "asker": own.asker.as_deref(),
         "sentence": decision.sentence(),
     })
 }

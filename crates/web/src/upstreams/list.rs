@@ -13,11 +13,12 @@ use weir_engine::{Standing, our_network};
 use super::{
     act,
     day::{Day, SPARK},
+    limit::UpstreamLimit,
     notice::Notice,
     numbers::{answer_time, capital, grouped, percent},
     query::{UpstreamColumn, UpstreamsQuery},
     reason,
-    sight::{Sight, UpstreamLimit},
+    sight::Sight,
 };
 use crate::{
     App, Visitor,
@@ -45,6 +46,8 @@ struct UpstreamsPage<'a> {
     /// There is something to probe.
     failing: bool,
     none_at_all: bool,
+    /// The full path of the file to edit.
+    file: String,
     pager: Pager,
     here: String,
     refresh: Option<u64>,
@@ -81,7 +84,7 @@ struct UpstreamLine {
 
 /// What is used of one limit.
 pub(super) struct LimitMeter {
-    pub(super) label: &'static str,
+    pub(super) label: String,
     pub(super) words: String,
     pub(super) said: String,
     pub(super) width: u32,
@@ -150,6 +153,7 @@ impl<'a> UpstreamsPage<'a> {
             limits,
             failing,
             none_at_all,
+            file: visitor.config_file(),
             pager: Pager::new(
                 "upstreams",
                 format!("{range}, {}", view.order_in_words()),
@@ -168,20 +172,20 @@ impl<'a> UpstreamsPage<'a> {
 
 impl UpstreamLine {
     fn new(sight: &Sight<'_>) -> Self {
-        let (day, times) = (sight.day(), &sight.times);
+        let (day, times) = (&sight.day, &sight.times);
         Self {
             href: sight.path(),
             name: sight.name().to_owned(),
             front: sight.front.name,
             icon: sight.front.icon.symbol(),
             what: what(sight),
-            look: sight.standing().name(),
+            look: sight.look(),
             chip: times.html(&reason::chip(sight)),
             reason: times.html(&reason::short(sight)),
-            meters: meters(&sight.limits()),
+            meters: meters(&UpstreamLimit::all(&sight.view)),
             p50: answer_time(day.p50),
             p95: answer_time(day.p95),
-            spark: Spark::new(&day),
+            spark: Spark::new(day),
             success: percent(day.answered(), day.total()),
             action: act::fitting(sight).map(|action| (action.name(), action.label())),
         }
@@ -208,21 +212,13 @@ pub(super) fn meters(limits: &[UpstreamLimit]) -> Vec<LimitMeter> {
     limits
         .iter()
         .enumerate()
-        .map(|(index, limit)| {
-            let window = limit.window;
-            let words = format!("{} of {}", grouped(window.used), grouped(window.limit));
-            let what = if limit.grabs { "grabs" } else { "calls" };
-            LimitMeter {
-                label: limit.label(),
-                said: format!(
-                    "{words} {what} this {}",
-                    super::sight::period(window.window)
-                ),
-                words,
-                width: u32::try_from(used(limit)).unwrap_or(100).min(100),
-                high: used(limit) >= 80,
-                tightest: index == tightest,
-            }
+        .map(|(index, limit)| LimitMeter {
+            label: limit.label(),
+            said: limit.said(),
+            words: limit.used(),
+            width: u32::try_from(used(limit)).unwrap_or(100).min(100),
+            high: used(limit) >= 80,
+            tightest: index == tightest,
         })
         .collect()
 }
@@ -258,23 +254,25 @@ impl Spark {
 }
 
 /// `13 of 17 open. 1 cooling down, 1 probing, 1 disabled, 1 off by operator.`
-pub(super) fn summary(all: &[Sight<'_>]) -> String {
-    let count = |wanted| Sight::count(all, wanted);
+pub(super) fn summary(sights: &[Sight<'_>]) -> String {
+    let count = |wanted| Sight::count(sights, wanted);
     let open = count(Standing::Open);
-    match all.len() {
+    match sights.len() {
         0 => "No upstream is set up.".to_owned(),
         1 if open == 1 => "The only one is open.".to_owned(),
         all if open == all => format!("All {} are open.", grouped(all as u64)),
         all => {
+            let [unasked, unanswered] = Sight::untried(sights);
             let others = [
-                (Standing::Cooldown, "cooling down"),
-                (Standing::Probing, "probing"),
-                (Standing::Disabled, "disabled"),
-                (Standing::Manual, "off by operator"),
+                (unasked, "not tried yet"),
+                (unanswered, "without an answer yet"),
+                (count(Standing::Cooldown), "cooling down"),
+                (count(Standing::Probing), "probing"),
+                (count(Standing::Disabled), "disabled"),
+                (count(Standing::Manual), "off by operator"),
             ];
             let others: Vec<String> = others
                 .into_iter()
-                .map(|(standing, words)| (count(standing), words))
                 .filter(|(count, _)| *count > 0)
                 .map(|(count, words)| format!("{} {words}", grouped(count as u64)))
                 .collect();
@@ -291,7 +289,7 @@ fn network(app: &App, all: &[Sight<'_>]) -> Vec<String> {
             let figures = upstreams.engine().status();
             let next = figures.counts.paused_until?;
             let sight = all.iter().find(|sight| sight.front.name == front.name)?;
-            let words = sight.scene(&[], |scene| our_network(figures.upstreams, next, scene));
+            let words = sight.scene(|scene| our_network(figures.upstreams, next, scene));
             Some(sight.times.html(&words))
         })
         .collect()
@@ -331,6 +329,7 @@ fn states(all: &[Sight<'_>], view: &UpstreamsQuery) -> Vec<FilterChoice> {
     let attention = all.iter().filter(|sight| sight.needs_attention()).count();
     let states = [
         (Standing::Open, "Open"),
+        (Standing::Untried, "No answer yet"),
         (Standing::Cooldown, "Cooldown"),
         (Standing::Probing, "Probing"),
         (Standing::Disabled, "Disabled"),

@@ -58,7 +58,12 @@ pub(super) fn sentence(sight: &Sight<'_>, action: Action, how: Effect) -> String
         (Action::Clear, Effect::Done) if standing == Standing::Manual => {
             format!("{name}: cooldown cleared. It stays off until switched on.")
         }
-        (Action::Clear, Effect::Done) => format!("{name}: cooldown cleared. It is open."),
+        (Action::Clear, Effect::Done) if standing == Standing::Open => {
+            format!("{name}: cooldown cleared. It is open.")
+        }
+        (Action::Clear, Effect::Done) => {
+            format!("{name}: cooldown cleared. It is called again, but has not answered yet.")
+        }
         (Action::Clear, _) => format!("{name} is not cooling down. Nothing was changed."),
         (Action::Disable, _) => format!("{name} is off until it is switched on."),
         (Action::Enable, Effect::Done) => match sight.until() {

@@ -7,7 +7,7 @@ use axum::{
     response::Response,
 };
 use serde::Deserialize;
-use weir_engine::{Standing, dispatch::Decision};
+use weir_engine::{Record, Standing};
 
 use super::{
     act,
@@ -15,6 +15,7 @@ use super::{
     chart::Chart,
     decisions::{DecisionGroup, tell},
     facts,
+    limit::UpstreamLimit,
     list::{LimitMeter, meters},
     notice::Notice,
     numbers::{capital, grouped},
@@ -170,12 +171,12 @@ fn queued(sight: &Sight<'_>) -> String {
 impl<'a> UpstreamPage<'a> {
     fn new(app: &App, sight: &'a Sight<'_>, asked: &UpstreamQuery, visitor: &'a Visitor) -> Self {
         let (times, standing) = (&sight.times, sight.standing());
-        let (all, path) = (sight.decisions(), sight.path());
+        let (all, path) = (&sight.records, sight.path());
         let band = Band::of(sight);
         let chart = Chart::of(sight, &asked.span);
         let link = |changes: &[(&str, &str)]| asked.link(&path, changes);
         let group = DecisionGroup::read(&asked.what);
-        let shown: Vec<Decision> = asked.page(&all, group);
+        let shown = asked.page(all, group);
         let older = shown.last().filter(|last| {
             let mut before = all.iter().filter(|one| one.number < last.number);
             before.any(|one| group.is_none_or(|group| group.holds(one)))
@@ -189,26 +190,28 @@ impl<'a> UpstreamPage<'a> {
             icon: sight.front.icon.symbol(),
             kind: format!("{}s", capital(sight.upstreams.kind())),
             what: super::list::what(sight),
-            look: standing.name(),
+            look: sight.look(),
             chip: times.html(&reason::chip(sight)),
             notice: Notice::read(app, &asked.did, &asked.whom, &asked.how),
             probe: sight.upstreams.probe(sight.id()).is_some(),
             clear: act::can_be_cleared(sight),
             off: standing == Standing::Manual,
-            question: if standing == Standing::Open && sight.used_up().is_none() {
+            question: if matches!(standing, Standing::Open | Standing::Untried)
+                && sight.used_up().is_none()
+            {
                 "How is it doing?"
             } else {
                 "Why is it not being asked?"
             },
-            why: times.html(&reason::full(sight, &all)),
-            further: further(sight, &all),
+            why: times.html(&reason::full(sight)),
+            further: further(sight),
             band_caption: times.html(&band.caption),
             band,
             facts: facts::of(sight),
             ladder: facts::ladder(sight),
-            error: error.map(|(when, words)| (times.shown_exactly(*when), words.clone())),
-            meters: meters(&sight.limits()),
-            groups: groups(&all, group, asked, &path),
+            error: error.map(|(when, words)| (times.shown_exactly(*when), words.to_string())),
+            meters: meters(&UpstreamLimit::all(&sight.view)),
+            groups: groups(all, group, asked, &path),
             decisions: rows(sight, &shown),
             nothing: nothing(app, sight, all.is_empty()),
             pager: Pager::newest_first(
@@ -236,13 +239,12 @@ impl<'a> UpstreamPage<'a> {
 
 impl UpstreamQuery {
     /// The decisions that are wanted, newest first.
-    fn page(&self, all: &[Decision], group: Option<DecisionGroup>) -> Vec<Decision> {
+    fn page<'a>(&self, all: &'a [Record], group: Option<DecisionGroup>) -> Vec<&'a Record> {
         let before = self.before.parse().unwrap_or(u64::MAX);
         all.iter()
             .filter(|decision| decision.number < before)
             .filter(|decision| group.is_none_or(|group| group.holds(decision)))
             .take(PAGE)
-            .copied()
             .collect()
     }
 
@@ -258,8 +260,8 @@ impl UpstreamQuery {
 }
 
 /// What has happened since the state began, and what clearing a cooldown would mean.
-fn further(sight: &Sight<'_>, all: &[Decision]) -> Option<String> {
-    let words = reason::meanwhile(sight, all)?;
+fn further(sight: &Sight<'_>) -> Option<String> {
+    let words = reason::meanwhile(sight)?;
     Some(match sight.standing() {
         Standing::Cooldown => format!(
             "{words} If you clear the cooldown now, the next call may fail again, and the upstream may ask for a longer pause."
@@ -279,7 +281,7 @@ fn nothing(app: &App, sight: &Sight<'_>, none_at_all: bool) -> String {
 }
 
 fn groups(
-    all: &[Decision],
+    all: &[Record],
     chosen: Option<DecisionGroup>,
     asked: &UpstreamQuery,
     path: &str,
@@ -301,7 +303,7 @@ fn groups(
     [every].into_iter().chain(groups).collect()
 }
 
-fn rows(sight: &Sight<'_>, shown: &[Decision]) -> Vec<DecisionRow> {
+fn rows(sight: &Sight<'_>, shown: &[&Record]) -> Vec<DecisionRow> {
     let told = tell(sight, shown).into_iter();
     told.map(|told| DecisionRow {
         number: told.number,

@@ -158,11 +158,12 @@ impl UpstreamsQuery {
             (UpstreamColumn::Name, false) => {}
             (UpstreamColumn::Name, true) => rows.reverse(),
             (UpstreamColumn::Latency, back) => rows.sort_by_cached_key(|sight| {
-                let p50 = sight.day().p50.map(|time| time.as_nanos());
+                let p50 = sight.day.p50.map(|time| time.as_nanos());
                 ordered(p50, back)
             }),
-            (UpstreamColumn::Success, back) => rows
-                .sort_by_cached_key(|sight| ordered(sight.day().success().map(u128::from), back)),
+            (UpstreamColumn::Success, back) => {
+                rows.sort_by_cached_key(|sight| ordered(sight.day.success().map(u128::from), back))
+            }
         }
     }
 

@@ -1,23 +1,22 @@
 //! Why an upstream is in its state, and until when: short for a row, in full for its own page.
 //!
-//! If the decision that led to the state is still known, its sentence is the engine's. All texts carry marks in place
-//! of times.
+//! Both are made from one look at the upstream, and the reason is the one that its cooldown began with: what went wrong
+//! later is told as what it is, the last error. All texts carry marks in place of times.
 
-use weir_engine::{
-    Standing, UpstreamView,
-    dispatch::{Cause, Decision, What},
-    sentence,
-};
+use weir_engine::{Standing, UpstreamView, dispatch::What, within};
 
 use super::{
     numbers::{capital, counted, grouped, span},
-    sight::{Sight, period},
+    sight::Sight,
     times::{at, exactly, left_of},
 };
 
 /// The state with its end: `Cooldown until 14:32`.
 pub(super) fn chip(sight: &Sight<'_>) -> String {
     match (sight.standing(), sight.until()) {
+        (Standing::Untried, _) if sight.is_called() => "No answer yet".to_owned(),
+        (Standing::Untried, _) => "Not tried yet".to_owned(),
+        (Standing::Open, _) if sight.is_failing() => "Open, failing".to_owned(),
         (Standing::Open, _) => "Open".to_owned(),
         (Standing::Probing, _) => "Probing".to_owned(),
         (Standing::Manual, _) => "Off by operator".to_owned(),
@@ -32,6 +31,7 @@ pub(super) fn chip(sight: &Sight<'_>) -> String {
 pub(super) fn short(sight: &Sight<'_>) -> String {
     let view = &sight.view;
     match sight.standing() {
+        Standing::Untried => untried_short(sight),
         Standing::Open => open_short(sight),
         Standing::Cooldown => {
             let next = sight.until().map_or_else(String::new, |until| {
@@ -42,10 +42,6 @@ pub(super) fn short(sight: &Sight<'_>) -> String {
             format!("{}.{next}{failures}", capital(&said_when(view)))
         }
         Standing::Disabled => {
-            let said = match sight.since() {
-                Some(since) => format!("Since {}: {}", at(since), said(view)),
-                None => capital(&said(view)),
-            };
             let next = sight.until().map_or_else(String::new, |until| {
                 format!(" Next automatic probe {}{}.", left_of(until), later(view))
             });
@@ -53,15 +49,13 @@ pub(super) fn short(sight: &Sight<'_>) -> String {
                 0 => String::new(),
                 failures => format!(" {} in a row.", counted(failures, "failure", "failures")),
             };
-            format!("{said}.{next}{failures}")
+            let (since, said) = (at(view.since), said(view));
+            format!("Since {since}: {said}.{next}{failures}")
         }
         Standing::Probing if view.status.in_flight > 0 => {
             format!("{}. A probe is under way.", capital(&said_when(view)))
         }
-        Standing::Probing => format!(
-            "{}. Ready to retry: the next request will test it.",
-            capital(&said_when(view))
-        ),
+        Standing::Probing => format!("{}. {}", capital(&said_when(view)), next_probe(sight)),
         Standing::Manual => match &view.off {
             Some(off) => format!(
                 "Since {}: “{}”, by {}. Stays off until switched on.",
@@ -74,10 +68,56 @@ pub(super) fn short(sight: &Sight<'_>) -> String {
     }
 }
 
+/// Who will test it: the next request, or Weir itself.
+fn next_probe(sight: &Sight<'_>) -> String {
+    match sight.view.probe_at {
+        Some(probe) => format!(
+            "Ready to retry: the next request will test it, or Weir itself at {}.",
+            exactly(probe)
+        ),
+        None => "Ready to retry: the next request will test it.".to_owned(),
+    }
+}
+
+/// Beside a chip that says that it was not tried yet, or has not answered yet.
+fn untried_short(sight: &Sight<'_>) -> String {
+    let next = first_try(sight);
+    match &sight.view.last_error {
+        Some((when, words)) => format!("At {}: {words}. {next}", at(*when)),
+        None => next,
+    }
+}
+
+fn untried(sight: &Sight<'_>) -> String {
+    let (name, next) = (sight.name(), first_try(sight));
+    match &sight.view.last_error {
+        Some((when, words)) => {
+            format!(
+                "{name} has not answered yet. At {}: {words}. {next}",
+                at(*when)
+            )
+        }
+        None if sight.is_called() => format!("{name} has not answered yet. {next}"),
+        None => format!("{name} has not been tried yet. {next}"),
+    }
+}
+
+/// Who will show whether it works.
+fn first_try(sight: &Sight<'_>) -> String {
+    match sight.view.probe_at {
+        _ if sight.view.status.in_flight > 0 => "A call is under way.".to_owned(),
+        Some(probe) => format!(
+            "The next request will test it, or Weir itself at {}.",
+            exactly(probe)
+        ),
+        None => "The next request will test it.".to_owned(),
+    }
+}
+
 fn open_short(sight: &Sight<'_>) -> String {
     if let Some(window) = sight.used_up() {
-        let (period, next) = (period(window.window), exactly(window.next));
-        return format!("No calls left this {period}. The next one is possible at {next}.");
+        let (within, next) = (within(window.window), exactly(window.next));
+        return format!("No calls left {within}. The next one is possible at {next}.");
     }
     let (view, failures) = (&sight.view, sight.view.status.failures);
     match &view.last_error {
@@ -95,29 +135,27 @@ fn open_short(sight: &Sight<'_>) -> String {
 }
 
 /// On its own page: who, why, until when.
-pub(super) fn full(sight: &Sight<'_>, decisions: &[Decision]) -> String {
-    if let Some(decision) = origin(sight, decisions) {
-        return sight.scene(decisions, |scene| sentence(decision, scene));
-    }
+pub(super) fn full(sight: &Sight<'_>) -> String {
     let (name, view) = (sight.name(), &sight.view);
     match sight.standing() {
+        Standing::Untried => untried(sight),
         Standing::Open => open(sight),
         Standing::Cooldown => {
             let until = sight.until().map_or_else(String::new, |until| {
                 format!(" until {}", sight.times.until(until))
             });
-            let failures = failures(view).map_or_else(String::new, |words| format!(" ({words})"));
-            format!("{name} is cooling down{until}: {}{failures}.", said(view))
+            let failures = failures(view).map_or_else(String::new, |words| format!("; {words}"));
+            format!(
+                "{name} is cooling down{until}: {}{failures}.",
+                said_when(view)
+            )
         }
         Standing::Disabled => {
             let next = sight.until().map_or_else(String::new, |until| {
                 format!(" Next automatic probe at {}{}.", at(until), later(view))
             });
-            let disabled = match sight.since() {
-                Some(since) => format!("has been disabled since {}", at(since)),
-                None => "is disabled".to_owned(),
-            };
-            format!("{name} {disabled}: {}.{next}", said(view))
+            let (since, said) = (at(view.since), said(view));
+            format!("{name} has been disabled since {since}: {said}.{next}")
         }
         Standing::Probing if view.status.in_flight > 0 => format!(
             "{name} is being probed: one small request; normal work resumes if it succeeds. \
@@ -125,9 +163,9 @@ pub(super) fn full(sight: &Sight<'_>, decisions: &[Decision]) -> String {
             said_when(view)
         ),
         Standing::Probing => format!(
-            "{name} has cooled down. Before that, {}. The next request will test it; normal \
-             work resumes if it succeeds.",
-            said_when(view)
+            "{name} has cooled down. Before that, {}. {} Normal work resumes if it succeeds.",
+            said_when(view),
+            next_probe(sight)
         ),
         Standing::Manual => match &view.off {
             Some(off) => format!(
@@ -145,96 +183,93 @@ fn open(sight: &Sight<'_>) -> String {
     let name = sight.name();
     if let Some(window) = sight.used_up() {
         return format!(
-            "{name} waits: {} of {} calls this {} used, next slot {}.",
+            "{name} waits: {} of {} calls {} used, next slot {}.",
             grouped(window.used),
             grouped(window.limit),
-            period(window.window),
+            within(window.window),
             exactly(window.next)
         );
     }
-    let day = sight.day();
-    let asked: u64 = sight.view.figures.requests.iter().sum();
-    match (day.total(), asked) {
-        (0, 0) if sight.view.status.last_start.is_none() => {
-            format!("{name} is open. Not tried yet.")
-        }
-        (0, 0) => format!("{name} is open. No calls since Weir started."),
-        (0, asked) => format!(
-            "{name} is open. {} since Weir started.",
-            counted(asked, "call", "calls")
-        ),
-        (total, _) if day.answered() == total => format!(
+    let (day, failures) = (&sight.day, sight.view.status.failures);
+    let total = day.total();
+    let answered = match total {
+        0 => match sight.view.last_call {
+            Some(last) => format!("{name} is open. Its last call was at {}.", at(last)),
+            None => format!("{name} is open. No calls since Weir started."),
+        },
+        total if day.answered() == total => format!(
             "{name} is open and answered {} in the last 24 hours.",
             match total {
                 1 => "the only call".to_owned(),
                 total => format!("all {} calls", grouped(total)),
             }
         ),
-        (total, _) => format!(
+        total => format!(
             "{name} is open and answered {} of {} in the last 24 hours.",
             grouped(day.answered()),
             counted(total, "call", "calls")
         ),
+    };
+    match (&sight.view.last_error, failures) {
+        (_, 0) => answered,
+        (Some((when, words)), 1) => {
+            format!(
+                "{answered} Its last call failed (at {}): {words}.",
+                at(*when)
+            )
+        }
+        (Some((when, words)), failures) => format!(
+            "{answered} Its last {} calls failed, the latest at {}: {words}.",
+            grouped(failures),
+            at(*when)
+        ),
+        (None, failures) => {
+            let failures = counted(failures, "failure", "failures");
+            format!("{answered} {failures} in a row.")
+        }
     }
-}
-
-/// The decision that led to the state, if it is still known.
-fn origin<'a>(sight: &Sight<'_>, decisions: &'a [Decision]) -> Option<&'a Decision> {
-    let (standing, view) = (sight.standing(), &sight.view);
-    decisions.iter().find(|decision| match decision.what {
-        What::CooldownBegan { cooldown, .. } => {
-            let in_cooldown = matches!(standing, Standing::Cooldown | Standing::Disabled);
-            in_cooldown && view.status.cooldown == Some(cooldown)
-        }
-        What::SwitchedOff => {
-            let at = view.off.as_ref().map(|off| off.at);
-            standing == Standing::Manual && at == Some(decision.at)
-        }
-        _ => false,
-    })
 }
 
 /// How many calls were skipped or dropped since the state began, in a sentence.
-pub(super) fn meanwhile(sight: &Sight<'_>, decisions: &[Decision]) -> Option<String> {
-    if sight.standing() == Standing::Open {
+pub(super) fn meanwhile(sight: &Sight<'_>) -> Option<String> {
+    if matches!(sight.standing(), Standing::Open | Standing::Untried) {
         return None;
     }
-    let since = sight.since()?;
-    let lost = decisions
+    let (since, records) = (sight.view.since, &sight.records);
+    let lost = records
         .iter()
-        .take_while(|decision| decision.at >= since)
-        .filter(|decision| matches!(decision.what, What::Skipped(_) | What::Dropped(_)))
+        .take_while(|record| record.at >= since)
+        .filter(|record| {
+            matches!(
+                record.what,
+                What::Skipped(_) | What::Missed(_) | What::Dropped { .. }
+            )
+        })
         .count();
-    let all = decisions.last().is_some_and(|oldest| oldest.at < since) || decisions.is_empty();
+    let all = records.last().is_some_and(|oldest| oldest.at < since) || records.is_empty();
     let least = if all || lost == 0 { "" } else { "at least " };
     Some(match lost {
         0 => "No requests for it since then.".to_owned(),
-        1 => format!("Since then {least}1 call was skipped."),
+        1 => format!("Since then {least}1 request was skipped."),
         lost => format!(
-            "Since then {least}{} calls were skipped.",
+            "Since then {least}{} requests were skipped.",
             grouped(lost as u64)
         ),
     })
 }
 
-/// The last error, or what its cooldown tells if that is unknown.
-fn said(view: &UpstreamView) -> String {
-    if let Some((_, words)) = &view.last_error {
-        return words.clone();
-    }
-    let words = match view.status.cooldown.map(|cooldown| cooldown.cause) {
-        Some(Cause::Throttled) => "it asked us to wait",
-        Some(Cause::FailedOften) => "it failed too often",
-        Some(Cause::Rejected) => "it failed in a way that a retry does not fix",
-        Some(Cause::Failed) | None => "it did not answer",
-    };
-    words.to_owned()
+/// Why it is left alone.
+fn said(view: &UpstreamView) -> &str {
+    let reason = view.trouble.as_ref().map(|trouble| &*trouble.reason);
+    reason
+        .filter(|reason| !reason.is_empty())
+        .unwrap_or("it did not answer")
 }
 
 fn said_when(view: &UpstreamView) -> String {
-    match &view.last_error {
-        Some((when, words)) => format!("{words} (at {})", at(*when)),
-        None => said(view),
+    match &view.trouble {
+        Some(trouble) => format!("{} (at {})", said(view), at(trouble.began)),
+        None => said(view).to_owned(),
     }
 }
 

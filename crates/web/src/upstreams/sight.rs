@@ -1,39 +1,37 @@
 //! One upstream with its front, as it is now.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use weir_engine::{
-    Engine, Scene, Standing, UpstreamView,
-    dispatch::{Asker, Availability, Class, Decision, Moment, UpstreamId, Window, WindowUse},
+    Engine, Record, Scene, Standing, UpstreamView,
+    dispatch::{Asker, Availability, Class, Moment, UpstreamId, WindowUse},
 };
 
-use super::{OPERATOR, Upstreams, day::Day, path, times::Times};
+use super::{Upstreams, day::Day, path, times::Times};
 use crate::{App, Failure, contribution::Contributed, kit};
 
-/// One upstream, looked at once.
+/// One upstream, looked at once: all that is shown of it is of the same moment.
 pub(crate) struct Sight<'a> {
     pub(super) front: &'a Contributed,
     pub(super) upstreams: &'a Arc<dyn Upstreams>,
     pub(super) view: UpstreamView,
     pub(super) place: String,
     pub(super) times: Times,
-}
-
-/// One limit of an upstream and what is used of it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct UpstreamLimit {
-    pub(super) grabs: bool,
-    pub(super) window: WindowUse,
+    pub(super) day: Day,
+    /// Its records, newest first; none in a list.
+    pub(super) records: Vec<Record>,
 }
 
 impl<'a> Sight<'a> {
-    /// Every upstream of every front.
+    /// Every upstream of every front, without records: lists show none, or few of all.
     pub(super) fn all(app: &'a App) -> Vec<Self> {
         app.with_upstreams()
             .flat_map(|(front, upstreams)| {
                 let rows = upstreams.engine().upstreams(0, usize::MAX);
-                rows.into_iter()
-                    .filter_map(move |row| Self::of(app, front, upstreams, row.upstream))
+                rows.into_iter().filter_map(move |row| {
+                    let view = upstreams.engine().upstream(row.upstream)?;
+                    Some(Self::new(app, front, upstreams, (view, Vec::new())))
+                })
             })
             .collect()
     }
@@ -42,6 +40,22 @@ impl<'a> Sight<'a> {
     pub(super) fn count(all: &[Self], standing: Standing) -> usize {
         let wanted = all.iter().filter(|sight| sight.standing() == standing);
         wanted.count()
+    }
+
+    /// How many were never called, and how many were without an answer so far.
+    pub(super) fn untried(all: &[Self]) -> [usize; 2] {
+        let untried = |is_called: bool| {
+            let all = all.iter();
+            all.filter(move |sight| {
+                sight.standing() == Standing::Untried && sight.is_called() == is_called
+            })
+        };
+        [false, true].map(|is_called| untried(is_called).count())
+    }
+
+    /// Whether it was ever called.
+    pub(super) fn is_called(&self) -> bool {
+        self.view.last_call.is_some()
     }
 
     /// The one with this name, or a failure that suggests similar names.
@@ -63,14 +77,26 @@ impl<'a> Sight<'a> {
         upstreams: &'a Arc<dyn Upstreams>,
         upstream: UpstreamId,
     ) -> Option<Self> {
-        let engine = upstreams.engine();
-        Some(Self {
+        let seen = upstreams.engine().upstream_with_records(upstream)?;
+        Some(Self::new(app, front, upstreams, seen))
+    }
+
+    fn new(
+        app: &App,
+        front: &'a Contributed,
+        upstreams: &'a Arc<dyn Upstreams>,
+        (mut view, records): (UpstreamView, Vec<Record>),
+    ) -> Self {
+        let day = Day::of(&std::mem::take(&mut view.day), view.at);
+        Self {
             front,
             upstreams,
-            view: engine.upstream(upstream)?,
-            place: upstreams.place(upstream),
-            times: Times::new(engine, app.now(), app.shell().zone.clone()),
-        })
+            place: upstreams.place(view.figures.upstream),
+            times: Times::seen(view.at, app.now(), app.shell().zone.clone()),
+            view,
+            day,
+            records,
+        }
     }
 
     /// The same upstream as it is now, after something was done to it.
@@ -102,32 +128,31 @@ impl<'a> Sight<'a> {
     pub(super) fn until(&self) -> Option<Moment> {
         match self.view.status.state {
             Availability::Cooldown { until } | Availability::Disabled { until } => Some(until),
-            Availability::Open | Availability::Probing | Availability::Off => None,
+            Availability::Untried
+            | Availability::Open
+            | Availability::Probing
+            | Availability::Off => None,
         }
     }
 
-    /// Since when it has been in its state, as far as this run knows.
-    pub(super) fn since(&self) -> Option<Moment> {
-        let history = self.engine().history(self.id());
-        let (at, standing) = *history.last()?;
-        (standing == self.standing()).then_some(at)
+    /// When Weir tries it by itself if nobody asks for it before.
+    pub(super) fn next_probe(&self) -> Option<Moment> {
+        self.until().or(self.view.probe_at)
     }
 
-    pub(super) fn day(&self) -> Day {
-        Day::look(self.engine(), self.id())
+    /// Whether it is called although none of its last calls was answered.
+    pub(super) fn is_failing(&self) -> bool {
+        let open = matches!(self.standing(), Standing::Open | Standing::Untried);
+        let never_answers = self.day.total() > 0 && self.day.answered() == 0;
+        open && never_answers
     }
 
-    /// All limits, those on queries first.
-    pub(super) fn limits(&self) -> Vec<UpstreamLimit> {
-        let status = &self.view.status;
-        let of = |grabs| {
-            move |window: &WindowUse| UpstreamLimit {
-                grabs,
-                window: *window,
-            }
-        };
-        let queries = status.query.iter().map(of(false));
-        queries.chain(status.grab.iter().map(of(true))).collect()
+    /// The state that lends its colour: one that fails is not green, whatever it is called.
+    pub(super) fn look(&self) -> &'static str {
+        match self.standing() {
+            Standing::Open | Standing::Untried if self.is_failing() => Standing::Cooldown.name(),
+            standing => standing.name(),
+        }
     }
 
     /// The used-up window that keeps an otherwise open upstream from being called: the one that opens last.
@@ -151,9 +176,11 @@ impl<'a> Sight<'a> {
             Standing::Disabled => 0,
             Standing::Cooldown => 1,
             Standing::Probing => 2,
+            Standing::Open | Standing::Untried if self.is_failing() => 3,
             Standing::Open if self.used_up().is_some() => 3,
             Standing::Manual => 4,
-            Standing::Open => 5,
+            Standing::Untried => 5,
+            Standing::Open => 6,
         }
     }
 
@@ -168,40 +195,22 @@ impl<'a> Sight<'a> {
     /// Who an asker is, as a name.
     pub(super) fn asker(&self, asker: Asker) -> Option<String> {
         match asker {
-            OPERATOR => Some("operator".to_owned()),
-            Asker(0) => None,
-            asker => self.upstreams.asker(asker),
+            Asker::OPERATOR => Some("operator".to_owned()),
+            Asker::WEIR => Some("Weir".to_owned()),
+            asker => self.engine().asker_name(asker).map(|name| name.to_string()),
         }
     }
 
-    /// Its last decisions, newest first.
-    pub(super) fn decisions(&self) -> Vec<Decision> {
-        self.engine().decisions(self.id(), None, usize::MAX)
-    }
-
-    /// Provides what sentences about these decisions need.
-    pub(super) fn scene<T>(&self, decisions: &[Decision], tell: impl FnOnce(&Scene<'_>) -> T) -> T {
-        let askers = decisions.iter().flat_map(|decision| {
-            let other = match decision.what {
-                weir_engine::dispatch::What::Shared { with } => Some(with),
-                _ => None,
-            };
-            [Some(decision.asker), other].into_iter().flatten()
-        });
-        let in_a_sentence = |asker| match asker {
-            OPERATOR => Some("an operator".to_owned()),
-            asker => self.asker(asker),
-        };
-        let askers: HashMap<Asker, String> = askers
-            .filter_map(|asker| Some((asker, in_a_sentence(asker)?)))
-            .collect();
-        let ladder = self.engine().ladder();
-        let error = &self.view.last_error;
+    /// Provides what sentences about it need.
+    pub(super) fn scene<T>(&self, tell: impl FnOnce(&Scene<'_>) -> T) -> T {
         tell(&Scene {
             upstream: self.name(),
-            now: self.times.moment,
             class: &|class| self.class(class),
-            asker: &|asker| askers.get(&asker).map(String::as_str),
+            asker: &|asker| match asker {
+                Asker::OPERATOR => Some("an operator".to_owned()),
+                Asker::WEIR => Some("Weir\u{2019}s own test".to_owned()),
+                asker => self.asker(asker),
+            },
             clock: &|moment, seconds| {
                 if seconds {
                     super::times::exactly(moment)
@@ -209,33 +218,7 @@ impl<'a> Sight<'a> {
                     super::times::at(moment)
                 }
             },
-            ladder: &ladder,
-            last_error: error.as_ref().map(|(at, words)| (*at, words.as_str())),
-            windows: &self.view.status.query,
-            off: self.view.off.as_ref(),
-            capacity: self.engine().status().counts.capacity,
         })
-    }
-}
-
-impl UpstreamLimit {
-    /// `hour`, or `grabs` for limits on grabs.
-    pub(super) fn label(self) -> &'static str {
-        match (self.grabs, self.window.window) {
-            (true, _) => "grabs",
-            (false, Window::Minute) => "min",
-            (false, Window::Hour) => "hour",
-            (false, Window::Day) => "day",
-        }
-    }
-}
-
-/// `hour` in a sentence.
-pub(super) fn period(window: Window) -> &'static str {
-    match window {
-        Window::Minute => "minute",
-        Window::Hour => "hour",
-        Window::Day => "day",
     }
 }
 

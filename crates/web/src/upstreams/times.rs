@@ -42,6 +42,11 @@ impl Times {
         Self { now, moment, zone }
     }
 
+    /// The same for a moment that was looked at before.
+    pub(crate) fn seen(moment: Moment, now: Timestamp, zone: TimeZone) -> Self {
+        Self { now, moment, zone }
+    }
+
     /// Times by the engine's own clock.
     pub(crate) fn of(engine: &Engine) -> Self {
         let moment = engine.timeline().now();

@@ -10,8 +10,8 @@ section! {
     pub struct Config in "engine", at start {
         /// Cooldowns after failures: one step further with each failed try, reset on success.
         ladder: Vec<Duration> = "[1m, 5m, 15m, 30m, 1h, 3h, 6h, 12h, 24h]", check |ladder| rising(ladder);
-        /// The longest Retry-After accepted from an upstream.
-        retry_after_max: Duration = "24h", check check::some_time;
+        /// The longest Retry-After accepted from an upstream, at most 24h; a longer one counts as this.
+        retry_after_max: Duration = "24h", check up_to_a_day;
         /// Maximum scheduled jobs, as a multiple of the queue size.
         agenda_factor: NonZeroU32 = "10";
         /// How long a scheduled job is put off if the queue is full.
@@ -36,8 +36,12 @@ section! {
         weather_pause: Duration = "30s", check check::some_time;
         /// Decisions kept per upstream, to explain what happened.
         decisions: NonZeroU32 = "200";
-        /// How long the past states of an upstream are kept.
+        /// How long the past states and decisions of an upstream are kept.
         history: Duration = "24h", check check::some_time;
+        /// How long after the end of a cooldown Weir tries an upstream by itself if nobody has asked it for anything.
+        probe_after: Duration = "30s", check check::some_time;
+        /// Within this time Weir tries an upstream by itself that has never answered.
+        try_within: Duration = "5m", check check::some_time;
     }
     gone {
         series_points: "remove this key: the number of points in a chart follows from the time it covers";
@@ -53,4 +57,10 @@ fn rising(ladder: &[Duration]) -> Result<(), &'static str> {
     check::not_empty(ladder)?;
     let rises = !ladder[0].is_zero() && ladder.is_sorted_by(|a, b| a < b);
     check::that(rises, "durations that increase with each step")
+}
+
+/// No Retry-After is read as more than a day, so a larger value would have no effect.
+fn up_to_a_day(longest: &Duration) -> Result<(), &'static str> {
+    let fits = !longest.is_zero() && *longest <= Duration::from_secs(24 * 60 * 60);
+    check::that(fits, "more than 0s and at most 24h")
 }

@@ -26,6 +26,48 @@ pub struct Sources {
     pub flags: Vec<Flag>,
 }
 
+impl Sources {
+    /// The files that are looked for, as full paths, in the order in which they are tried.
+    pub fn looked_for(&self) -> Vec<PathBuf> {
+        let all = match self.named() {
+            Some(file) => vec![file],
+            None => self
+                .places
+                .iter()
+                .flat_map(|place| names_in(place))
+                .collect(),
+        };
+        all.into_iter().map(full).collect()
+    }
+
+    /// The file to edit, as a full path: the one in use, else the first that is looked for.
+    pub fn to_edit(&self, in_use: Option<&Path>) -> PathBuf {
+        let in_use = in_use.map(|file| full(file.to_owned()));
+        let mut looked_for = self.looked_for().into_iter();
+        in_use.or_else(|| looked_for.next()).unwrap_or_default()
+    }
+
+    /// The file that a flag or the environment names.
+    fn named(&self) -> Option<PathBuf> {
+        let is_named = |(name, value): (String, Option<String>)| {
+            value.filter(|value| name == "WEIR_CONFIG" && !value.is_empty())
+        };
+        self.file.clone().or_else(|| {
+            let mut variables = self.environment.variables().into_iter();
+            variables.find_map(is_named).map(PathBuf::from)
+        })
+    }
+}
+
+/// A path that says the same wherever it is read. Without a current directory it stays as it is.
+fn full(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+fn names_in(place: &Path) -> impl Iterator<Item = PathBuf> {
+    FILE_NAMES.iter().map(|name| place.join(name))
+}
+
 /// A value given by flag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flag {
@@ -84,27 +126,14 @@ pub fn load(sources: &Sources) -> Result<Loaded, Mistakes> {
 }
 
 fn choose(sources: &Sources, mistakes: &mut Mistakes) -> Option<PathBuf> {
-    if sources.file.is_some() {
-        return sources.file.clone();
-    }
-    let mut variables = sources.environment.variables().into_iter();
-    let named = variables
-        .find_map(|(name, value)| value.filter(|value| name == "WEIR_CONFIG" && !value.is_empty()));
-    if let Some(named) = named {
-        return Some(named.into());
-    }
+    let mut places = sources.places.iter();
     sources
-        .places
-        .iter()
-        .find_map(|place| find_in(place, mistakes))
+        .named()
+        .or_else(|| places.find_map(|place| find_in(place, mistakes)))
 }
 
 fn find_in(place: &Path, mistakes: &mut Mistakes) -> Option<PathBuf> {
-    let there = FILE_NAMES
-        .iter()
-        .map(|name| place.join(name))
-        .filter(|path| path.is_file());
-    let mut there: Vec<PathBuf> = there.collect();
+    let mut there: Vec<PathBuf> = names_in(place).filter(|path| path.is_file()).collect();
     if let [first, .., last] = &there[..] {
         let text = format!(
             "keep only one of {} and {}, or choose one with -c",

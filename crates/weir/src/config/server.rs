@@ -7,7 +7,7 @@ use weir_config::{Secret, check, choices, item};
 
 item! {
     /// A news server.
-    pub struct NewsServer in "servers" {
+    pub struct NewsServer in "servers", example "{ name: main, host: news.example, username: USER, password: PASSWORD }" {
         needed {
             /// Name in pages, logs and metrics: letters, digits, dot, dash, underscore.
             name: String, check |name| check::path_word(name);

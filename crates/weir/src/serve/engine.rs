@@ -23,6 +23,9 @@ pub(super) struct Engines {
     general: Policy,
     history: Duration,
     write_every: Duration,
+    records_every: Duration,
+    probe_after: Duration,
+    try_within: Duration,
 }
 
 impl Engines {
@@ -48,13 +51,15 @@ impl Engines {
             weather_pause,
             decisions,
             history,
+            probe_after,
+            try_within,
         } = engine;
-        let store::Config { redis, write_every } = store;
-        if redis.is_some() {
-            tracing::warn!(
-                "store.redis is not implemented yet: this Weir shares nothing with others"
-            );
-        }
+        // `Config::without_effect` tells of the store that nodes will share.
+        let store::Config {
+            redis: _,
+            write_every,
+            records_every,
+        } = store;
         let general = Policy {
             classes: Vec::new(),
             capacity: 1,
@@ -92,6 +97,9 @@ impl Engines {
             general,
             history,
             write_every,
+            records_every,
+            probe_after,
+            try_within,
         })
     }
 
@@ -115,13 +123,20 @@ impl Engines {
             rate,
             keeper: Some(rows.clone()),
             write_every: self.write_every,
+            past_every: self.records_every,
             history: self.history,
+            probe_after: self.probe_after,
+            try_within: self.try_within,
             never,
             vitals: self.vitals.clone(),
             ..Options::new(self.timeline, self.weather.clone())
         };
+        let engine = Engine::new(front, policy, options);
+        if let Some(past) = &restored.past {
+            engine.restore_own(past);
+        }
         Ok(Outward {
-            engine: Engine::new(front, policy, options),
+            engine,
             rows: Some(rows),
             restored,
             ground: Arc::new(weir_net::System::new()),

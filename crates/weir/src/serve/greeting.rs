@@ -10,7 +10,8 @@ use weir_web::config::Auth;
 use crate::config::Loaded;
 use crate::remote::reachable;
 
-/// Prints the URL of the pages, the key if this start made one, where to announce, and the next step.
+/// Prints the URL of the pages, the key if this start made one, where to announce, and the next step; `file` is the full
+/// path of the file to edit.
 ///
 /// The URL is a sign-in link if somebody will read it: on a terminal, and at the very first start, when there is no other
 /// way in yet. Otherwise each start would only leave another link in a log.
@@ -19,6 +20,7 @@ pub(super) fn print(
     address: SocketAddr,
     fronts: &str,
     loaded: &Loaded,
+    file: &str,
 ) -> anyhow::Result<()> {
     web.note_address(address)?;
     let origin = format!("http://{}", reachable(address));
@@ -39,7 +41,7 @@ pub(super) fn print(
         text += &about_key(key);
     }
     text += fronts;
-    text += &next_step(loaded);
+    text += &next_step(loaded, file);
     write(&text);
     Ok(())
 }
@@ -62,15 +64,13 @@ fn write(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-fn next_step(loaded: &Loaded) -> String {
+fn next_step(loaded: &Loaded, file: &str) -> String {
     match &loaded.file {
-        Some(file) => format!(
-            "Configuration: {}. Send SIGHUP to reload it.\n",
-            file.display()
+        Some(_) => format!("Configuration: {file}. Send SIGHUP to reload it.\n"),
+        None => format!(
+            "No configuration file, so the defaults are used. To change them:\n  \
+             weir check --sample > {file}\n  \
+             weir check    # reports mistakes, if any\n"
         ),
-        None => "No configuration file, so the defaults are used. To change them:\n  \
-                 weir check --sample > weir.yaml    # every key with its default\n  \
-                 weir check                         # reports mistakes, if any\n"
-            .to_owned(),
     }
 }

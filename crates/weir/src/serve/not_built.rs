@@ -1,13 +1,13 @@
-//! Fronts that are not implemented yet: each says so on the pages and in the log.
+//! Fronts that are not built yet: each says so on the pages and in the log.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use weir_web::{Card, CardState, CardView, Contribution, Figure, Icon, Section, Stats};
 
-use crate::config::Config;
+use crate::config::{Config, WithoutEffect};
 
-/// A front whose section is read and checked, but which is not implemented yet.
+/// A front whose section is read and checked, but which is not built yet.
 #[derive(Clone)]
 struct NotBuilt {
     name: &'static str,
@@ -42,27 +42,16 @@ pub(super) fn contributions(config: &Config) -> Vec<Contribution> {
         .collect()
 }
 
-/// Logs which fronts do not run; as a warning if they have upstreams configured.
+/// Logs which fronts do not run, and warns of keys that have no effect.
 pub(super) fn say_what_is_missing(config: &Config) {
-    for NotBuilt {
-        name,
-        upstreams,
-        configured,
-        ..
-    } in missing(config)
-    {
-        if configured == 0 {
-            tracing::info!(
-                front = name,
-                "not implemented yet; its configuration is read and checked"
-            );
-        } else {
-            tracing::warn!(
-                front = name,
-                configured,
-                "not implemented yet: its {upstreams} are not called"
-            );
-        }
+    for front in missing(config) {
+        tracing::info!(
+            front = front.name,
+            "not built yet; its configuration is read and checked"
+        );
+    }
+    for WithoutEffect { key, why } in config.without_effect() {
+        tracing::warn!(key, "{why}");
     }
 }
 
@@ -71,9 +60,7 @@ impl Card for NotBuilt {
         let title = self.title;
         CardView {
             state: CardState::Off,
-            sentence: format!(
-                "{title} is not implemented yet. Its configuration is read and checked."
-            ),
+            sentence: format!("{title} is not built yet. Its configuration is read and checked."),
             figures: vec![Figure {
                 label: format!("Configured {}", self.upstreams),
                 value: self.configured.to_string(),

@@ -8,8 +8,9 @@ use parking_lot::Mutex;
 use weir_config::Resolved;
 use weir_web::App;
 
-use crate::config::{Loaded, Sources, load};
+use crate::config::{Loaded, Sources, WithoutEffect, load};
 
+use super::changes::{Changes, SettingRow, brief, changes, listed, settings};
 use super::fronts::Fronts;
 use super::greeting;
 use super::logs::{self, Logs};
@@ -19,6 +20,9 @@ use super::logs::{self, Logs};
 pub(super) struct Running(Arc<Mutex<Inner>>);
 
 struct Inner {
+    /// The values that Weir was started with. Those that are read only at start hold as long as it runs.
+    started: Vec<Resolved>,
+    /// What was read last.
     loaded: Loaded,
     sources: Sources,
     logs: Logs,
@@ -47,18 +51,10 @@ impl Stamp {
     }
 }
 
-/// What a reload changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Changes {
-    /// The keys whose values changed.
-    pub(super) changed: Vec<String>,
-    /// Those of them that take effect at the next start.
-    pub(super) at_next_start: Vec<String>,
-}
-
 impl Running {
     pub(super) fn new(loaded: Loaded, sources: Sources, logs: Logs) -> Self {
         Self(Arc::new(Mutex::new(Inner {
+            started: loaded.resolved.clone(),
             loaded,
             sources,
             logs,
@@ -71,19 +67,25 @@ impl Running {
         self.0.lock().parts = Some((web, fronts));
     }
 
-    /// Each value in use, with its source.
-    pub(super) fn resolved(&self) -> Vec<Resolved> {
-        self.0.lock().loaded.resolved.clone()
+    /// Each value in use, and what waits for the next start.
+    pub(super) fn settings(&self) -> Vec<SettingRow> {
+        let inner = self.0.lock();
+        settings(&inner.started, &inner.loaded.resolved)
     }
 
-    /// The file that is read, if there is one.
-    pub(super) fn file(&self) -> Option<String> {
-        let inner = self.0.lock();
-        inner
-            .loaded
-            .file
-            .as_ref()
-            .map(|file| file.display().to_string())
+    /// Whether a file was read.
+    pub(super) fn has_file(&self) -> bool {
+        self.0.lock().loaded.file.is_some()
+    }
+
+    /// The full path of the file to edit, whether there is one yet or not.
+    pub(super) fn to_edit(&self) -> String {
+        self.0.lock().to_edit()
+    }
+
+    /// Keys that are set without effect.
+    pub(super) fn without_effect(&self) -> Vec<WithoutEffect> {
+        self.0.lock().loaded.config.without_effect()
     }
 
     /// What the last successful reload changed, if there was one.
@@ -129,21 +131,54 @@ impl Running {
                 return Err(nothing_changed(mistakes));
             }
         };
+        if let (Some(before), None) = (&inner.loaded.file, &new.file) {
+            // Without it everything would become a default, which nobody wants who is only moving files.
+            let before = inner.sources.to_edit(Some(before));
+            let why = format!(
+                "{} is gone. No file was found at {}. To run without a file, restart Weir",
+                before.display(),
+                listed(&inner.sources.looked_for())
+            );
+            return Err(nothing_changed(vec![why]));
+        }
         if let Err(error) = inner.take_over(&new) {
             return Err(nothing_changed(vec![format!("{error:#}")]));
         }
-        let changes = changes(&inner.loaded.resolved, &new.resolved);
-        for key in &changes.at_next_start {
-            tracing::warn!(key, "reload: takes effect at the next start");
-        }
-        tracing::info!(changed = changes.changed.join(", "), "reload: done");
+        let mut changes = changes(&inner.started, &inner.loaded.resolved, &new.resolved);
         inner.loaded = new;
+        if let Some((web, _)) = &inner.parts {
+            web.set_config_file(inner.to_edit());
+        }
+        if inner.loaded.file.is_none() {
+            changes.looked_for = inner.sources.looked_for();
+            let looked_for = listed(&changes.looked_for);
+            tracing::warn!(looked_for, "reload: there is no configuration file");
+        }
+        for WithoutEffect { key, why } in inner.loaded.config.without_effect() {
+            if changes
+                .changed
+                .iter()
+                .any(|changed| changed.starts_with(key))
+            {
+                tracing::warn!(key, "{why}");
+            }
+        }
+        if !changes.at_next_start.is_empty() {
+            let keys = brief(&changes.at_next_start);
+            tracing::warn!(keys, "reload: takes effect at the next start");
+        }
+        tracing::info!(changed = brief(&changes.changed), "reload: done");
         inner.last = Some(changes.clone());
         Ok(changes)
     }
 }
 
 impl Inner {
+    fn to_edit(&self) -> String {
+        let file = self.sources.to_edit(self.loaded.file.as_deref());
+        file.display().to_string()
+    }
+
     /// Stages everything that may be refused, and only then applies all of it, so that a refusal changes nothing.
     fn take_over(&self, new: &Loaded) -> anyhow::Result<()> {
         let filter = logs::filter(&new.config.log.level)?;
@@ -168,30 +203,13 @@ fn nothing_changed(why: Vec<String>) -> Vec<String> {
     why
 }
 
-/// The keys whose values differ, in the order of the new configuration.
-fn changes(old: &[Resolved], new: &[Resolved]) -> Changes {
-    let find = |rows: &[Resolved], path: &str| rows.iter().position(|row| row.path == path);
-    let gone = old.iter().filter(|row| find(new, &row.path).is_none());
-    let differs = new
-        .iter()
-        .filter(|row| find(old, &row.path).is_none_or(|place| !old[place].same_value(row)));
-    let mut changes = Changes::default();
-    for row in differs.chain(gone) {
-        changes.changed.push(row.path.clone());
-        if row.at_start {
-            changes.at_next_start.push(row.path.clone());
-        }
-    }
-    changes
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
     use futures_util::future::BoxFuture;
-    use weir_config::{Origin, Secret};
+    use weir_config::Secret;
     use weir_store::sqlite::File;
     use weir_web::{Contribution, Front, Refused, Reload, Requests, Staged, System};
 
@@ -252,22 +270,5 @@ mod tests {
             before.as_ref().map(Secret::expose),
             Some("the-first-key-of-all")
         );
-    }
-
-    #[test]
-    fn keys_that_changed_came_or_went_are_named() {
-        let row = |path: &str, shown: &str| Resolved {
-            path: path.into(),
-            shown: shown.into(),
-            secret: None,
-            origin: Origin::Default,
-            aside: false,
-            at_start: path.starts_with("start"),
-        };
-        let old = [row("a", "1"), row("start.b", "2"), row("start.c", "3")];
-        let new = [row("a", "1"), row("start.b", "9"), row("d", "4")];
-        let changes = changes(&old, &new);
-        assert_eq!(changes.changed, ["start.b", "d", "start.c"]);
-        assert_eq!(changes.at_next_start, ["start.b", "start.c"]);
     }
 }

@@ -11,7 +11,9 @@ use serde_json::json;
 use weir_config::{Origin, Resolved};
 use weir_web::{Access, Contribution, Icon, NavEntry, NavGroup, Visitor};
 
-use super::reload::{Changes, Running};
+use super::changes::{Changes, Next, SettingRow, brief, listed};
+use super::reload::Running;
+use crate::config::WithoutEffect;
 
 /// The pages and routes of the configuration.
 pub(super) fn contribution(running: &Running) -> Contribution {
@@ -52,9 +54,15 @@ struct SettingsQuery {
 struct SettingsPage<'a> {
     view: SettingsQuery,
     form_token: &'a str,
-    file: Option<String>,
-    rows: Vec<Resolved>,
+    /// The full path of the file to edit.
+    file: String,
+    /// Whether there is such a file.
+    has_file: bool,
+    rows: Vec<SettingRow>,
     all: usize,
+    /// Keys whose values wait for the next start, as a list; empty if there are none.
+    waiting: String,
+    without_effect: Vec<WithoutEffect>,
     /// What the reload just made has changed.
     reloaded: Option<Changes>,
     /// Why nothing was reloaded.
@@ -67,26 +75,34 @@ impl SettingsPage<'_> {
     }
 
     fn notice(&self) -> Option<String> {
-        let Changes {
-            changed,
-            at_next_start,
-        } = self.reloaded.as_ref()?;
-        let now: Vec<&str> = changed
-            .iter()
-            .filter(|key| !at_next_start.contains(key))
-            .map(String::as_str)
-            .collect();
-        let mut text = "Configuration reloaded. ".to_owned();
-        if changed.is_empty() {
-            text += "No value has changed.";
+        let changes = self.reloaded.as_ref()?;
+        let mut text = match &changes.looked_for[..] {
+            [] => "Configuration reloaded.".to_owned(),
+            paths => format!(
+                "There is no configuration file. Weir looked for {}.",
+                listed(paths)
+            ),
+        };
+        if changes.changed.is_empty() {
+            text += " No value has changed.";
         }
-        if !now.is_empty() {
-            text += &format!("Now in use: {}. ", now.join(", "));
-        }
-        if !at_next_start.is_empty() {
-            text += &format!("At the next start: {}.", at_next_start.join(", "));
+        for (what, keys) in [
+            ("Now in use", &changes.now),
+            ("Back to the value in use", &changes.back),
+            ("At the next start", &changes.at_next_start),
+        ] {
+            if !keys.is_empty() {
+                text += &format!(" {what}: {}.", brief(keys));
+            }
         }
         Some(text)
+    }
+
+    /// Why a key has no effect, if that is so.
+    fn why_not(&self, path: &str) -> Option<&'static str> {
+        let mut all = self.without_effect.iter();
+        all.find(|none| path.starts_with(none.key))
+            .map(|none| none.why)
     }
 }
 
@@ -111,11 +127,17 @@ async fn reload(State(running): State<Running>, visitor: Visitor) -> Response {
 async fn api_reload(State(running): State<Running>) -> Response {
     match running.reload() {
         Ok(changes) => {
-            Json(json!({ "changed": changes.changed, "at_next_start": changes.at_next_start }))
-                .into_response()
+            let mut body =
+                json!({ "changed": changes.changed, "at_next_start": changes.at_next_start });
+            if !changes.looked_for.is_empty() {
+                let looked_for = listed(&changes.looked_for);
+                body["note"] =
+                    format!("There is no configuration file. Weir looked for {looked_for}.").into();
+            }
+            Json(body).into_response()
         }
         Err(mistakes) => {
-            let body = json!({ "error": "The configuration has mistakes. Nothing was changed.", "mistakes": mistakes });
+            let body = json!({ "error": "The configuration cannot be used. Nothing was changed.", "mistakes": mistakes });
             (StatusCode::UNPROCESSABLE_ENTITY, Json(body)).into_response()
         }
     }
@@ -127,19 +149,31 @@ fn page(
     visitor: &Visitor,
     mistakes: Vec<String>,
 ) -> Response {
-    let mut rows = running.resolved();
+    let mut rows = running.settings();
     let all = rows.len();
-    rows.retain(|row| {
-        row.path.contains(view.filter.trim())
-            && (view.changed.is_none() || SettingsPage::is_set(row))
+    let waiting = rows.iter().filter(|row| row.next.is_some());
+    let waiting = waiting.filter_map(|row| Some(row.row()?.path.clone()));
+    let waiting: Vec<String> = waiting.collect();
+    rows.retain(|setting| {
+        let is_set = match &setting.next {
+            Some(_) => true,
+            None => setting.row().is_some_and(SettingsPage::is_set),
+        };
+        setting
+            .row()
+            .is_some_and(|row| row.path.contains(view.filter.trim()))
+            && (view.changed.is_none() || is_set)
     });
     let page = SettingsPage {
         reloaded: view.reloaded.as_ref().and_then(|_| running.last_changes()),
         view,
         form_token: &visitor.form_token,
-        file: running.file(),
+        file: running.to_edit(),
+        has_file: running.has_file(),
         rows,
         all,
+        waiting: brief(&waiting),
+        without_effect: running.without_effect(),
         mistakes,
     };
     visitor.show("Settings", &page)

@@ -46,8 +46,12 @@ impl Signals {
         }
     }
 
-    /// Waits for a signal to stop.
-    pub(super) async fn stop(&mut self) {
-        while let Signal::Reload = self.next().await {}
+    /// Waits for a signal to stop; returns its name and exit code.
+    pub(super) async fn stop(&mut self) -> (&'static str, u8) {
+        loop {
+            if let Signal::Stop { name, code } = self.next().await {
+                return (name, code);
+            }
+        }
     }
 }

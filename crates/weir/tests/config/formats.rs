@@ -17,12 +17,14 @@ tracker:
     - { uri: "udp://b.example:1337" }
 search:
   workers: 5
-  spacing: { interactive: 0.2, rss: 1 }
+  spacing: { interactive: 500ms, rss: 3 }
   indexers:
     - name: one
       url: http://127.0.0.1:9117/api
       api_key: k3y
       per_hour: 100
+      limits: [300/5m, 1000/1d]
+      grab_limits: [25/30d]
       tags: [a, b]
 news:
   public: true
@@ -48,12 +50,14 @@ ip = "192.0.2.1"
 uri = "udp://b.example:1337"
 [search]
 workers = 5
-spacing = { interactive = 0.2, rss = 1 }
+spacing = { interactive = "500ms", rss = 3 }
 [[search.indexers]]
 name = "one"
 url = "http://127.0.0.1:9117/api"
 api_key = "k3y"
 per_hour = 100
+limits = ["300/5m", "1000/1d"]
+grab_limits = ["25/30d"]
 tags = ["a", "b"]
 [news]
 public = true

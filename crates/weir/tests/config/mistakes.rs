@@ -85,6 +85,24 @@ log:
 }
 
 #[test]
+fn limits_that_cannot_be_kept() {
+    told!(
+        "limits",
+        Setup::yaml(
+            r"
+search:
+  first_asks_per_hour: 30
+  indexers:
+    - { name: a, url: http://a.example, limits: [300/5x, 0/5m, 300, 300/, /5m, -1/5m, 5/0s, 5/1500ms, many/5m] }
+    - { name: b, url: http://b.example, per_hour: 100, limits: [90/60m, 300/5m, 200/300s], grab_limits: [5/12h, 4/12h] }
+    - { name: c, url: http://c.example, grabs_per_day: 5, grab_limits: [25/24h], limits: 300/5m }
+    - { name: d, url: http://d.example, limits: [1/1m, 1/2m, 1/3m, 1/4m, 1/5m, 1/6m, 1/7m, 1/8m, 1/9m] }
+"
+        )
+    );
+}
+
+#[test]
 fn impossible_values() {
     told!(
         "impossible_values",
@@ -101,7 +119,7 @@ search:
   workers: 0
   workers_min: 300
   page_default: 2000
-engine: { scale_down_pct: 70 }
+engine: { scale_down_pct: 70, retry_after_max: 25h }
 news:
   tls_cert: cert.pem
   nntps_listen: 127.0.0.1:1563

@@ -46,6 +46,47 @@ fn the_sample_without_marks_gives_the_defaults() {
     assert!(unset.is_empty(), "every key is in the sample: {unset:?}");
 }
 
+/// The sample in which the lines of these lists and their examples have lost their marks.
+fn with_examples(keys: &[&str]) -> String {
+    let mut within = false;
+    let mut text = String::new();
+    for line in sample(Config::TABLE).lines() {
+        let bare = line.trim_start();
+        let is_list = keys.iter().any(|key| bare == format!("#{key}:"));
+        within = is_list || within && bare.starts_with("#  ");
+        text += &match within {
+            true => line.replacen('#', "", 1),
+            false => line.to_owned(),
+        };
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn each_list_of_the_sample_has_an_example_that_works() {
+    let lists = ["forwarders", "indexers", "servers"];
+    let mut known = Vec::new();
+    Config::TABLE.walk(&mut |_, row| {
+        if let Row::List(_, table) = row {
+            known.push(table.key);
+        }
+    });
+    assert_eq!(known, lists);
+    let count = |keys: &[&str]| {
+        let config = Setup::yaml(&with_examples(keys)).load().config;
+        [
+            config.tracker.forwarders.len(),
+            config.search.indexers.len(),
+            config.news.servers.len(),
+        ]
+    };
+    assert_eq!(count(&lists[..1]), [1, 0, 0]);
+    assert_eq!(count(&lists[1..2]), [0, 1, 0]);
+    assert_eq!(count(&lists[2..]), [0, 0, 1]);
+    assert_eq!(count(&lists), [1, 1, 1]);
+}
+
 #[test]
 fn every_key_of_the_tables_is_read() {
     let loaded = Setup::new().load();

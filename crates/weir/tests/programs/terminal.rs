@@ -46,9 +46,11 @@ fn a_search_prints_a_table_and_who_was_skipped() {
     // If no indexer can be asked, the exit code says so.
     let output = search(&["other words", "--indexer", "two"]);
     assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
-    let output = search(&["x", "--indexer", "nobody"]);
-    assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
-    assert!(printed(&output).contains("nobody"), "{}", printed(&output));
+    // A name that does not exist is a mistake in the command.
+    let output = search(&["x", "--indexer", "oen"]);
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    let said = "There is no indexer \"oen\"; did you mean one? There are: one, two, three.";
+    assert!(printed(&output).contains(said), "{}", printed(&output));
     let output = search(&["--no-such-flag"]);
     assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
 }
@@ -62,9 +64,17 @@ fn a_search_finds_weir_by_its_configuration_or_says_how() {
         command.output().unwrap()
     };
     let web = town.weir.address.to_string();
-    let output = search(&["--web", &web, "--data", "data"]);
-    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let url = format!("http://{web}");
+    let output = search(&["--url", &url, "--data", "data"]);
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let listen = format!("data: data\nweb: {{ listen: \"{web}\", api_key: {KEY} }}\n");
+    fs::write(town.file("other.yaml"), listen).unwrap();
+    let output = search(&["-c", "other.yaml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let mut before = command(town.directory.path());
+    let output = before.args(["-c", "other.yaml", "search", "some"]);
+    let output = output.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let output = search(&["--url", &url, "--key", "wrong"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(printed(&output).contains("--key"), "{}", printed(&output));
@@ -75,6 +85,25 @@ fn a_search_finds_weir_by_its_configuration_or_says_how() {
         "{}",
         printed(&output)
     );
+}
+
+#[test]
+fn a_search_without_indexers_is_no_mistake_of_the_command() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(
+        directory.path().join("weir.yaml"),
+        format!("web: {{ api_key: {KEY} }}\n"),
+    )
+    .unwrap();
+    let weir = Weir::start(directory.path());
+    let url = format!("http://{}", weir.address);
+    let output = command(directory.path())
+        .args(["search", "some", "--url", &url])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
+    let said = "No indexer is configured";
+    assert!(printed(&output).contains(said), "{}", printed(&output));
 }
 
 /// Our own aliases imitate both programs.
@@ -99,11 +128,23 @@ fn indexers_are_imported_as_good_configuration() {
         assert!(feed.contains("S01E03"), "{config}\n{feed}");
         assert!(feed.contains("total=\"1\""), "{feed}");
     }
-    let output = command(town.directory.path())
-        .args(["import", "prowlarr", &format!("{base}/prowlarr"), "wrong"])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
+    for (from, path, where_it_is) in [
+        ("prowlarr", "/prowlarr", "in Prowlarr, Settings, General"),
+        ("jackett", "/jackett", "in Jackett, at the top"),
+    ] {
+        let output = command(town.directory.path())
+            .args(["import", from, &format!("{base}{path}"), "wrong"])
+            .output()
+            .unwrap();
+        let said = printed(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("rejected the key"), "{said}");
+        assert!(said.contains(where_it_is), "{said}");
+        assert!(
+            !said.contains("--key") && !said.contains("WEIR_KEY"),
+            "{said}"
+        );
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Announces forwarded to another tracker, which is a Weir as well.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -251,4 +251,28 @@ fn a_changed_file_of_forwarders_is_taken_over_and_a_bad_one_is_not() {
     std::fs::write(&file, "- { uri: \"gopher://x\", name: bad, and: more }\n").unwrap();
     weir.weir.line("nothing was changed");
     assert_eq!(stats(&weir)["forwarders"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn the_log_says_stopped_when_nothing_is_waited_for_any_more() {
+    // A tracker that takes the call and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let mut rig = Rig::start(&format!(
+        "drain: 1h\ntracker: {{ forward_timeout: 1h, forwarders: [{{ uri: \"http://{address}/announce\" }}] }}"
+    ));
+    announce(rig.tracker, 7002, "&left=0");
+    let _under_way = silent.accept().unwrap();
+    rig.weir.signal("TERM");
+    rig.weir.line("the web listener is closed");
+    // The call is still waited for.
+    rig.weir.signal("TERM");
+    let (status, log) = rig.weir.end();
+    let said: Vec<&str> = log.lines().filter(|line| line.contains("stop")).collect();
+    assert_eq!(said.len(), 3, "{said:#?}");
+    assert!(said[0].contains("stopping; a second signal"), "{said:#?}");
+    assert!(said[1].contains("stopping at once"), "{said:#?}");
+    assert!(said[2].ends_with(": stopped"), "{said:#?}");
+    assert_eq!(log.lines().last(), said.last().copied());
+    assert_eq!(status.code(), Some(143), "{log}");
 }

@@ -62,6 +62,7 @@ fn in_cooldown(what: impl std::fmt::Debug, state: &'static str, words: &'static 
 /// An answer that nobody can use: one failure at once.
 pub(super) fn broken(what: impl std::fmt::Debug, words: &'static str) -> Case {
     Case {
+        state: "untried",
         failures: 1,
         ..refusing(what, 60, words)
     }
@@ -168,7 +169,7 @@ fn answers() -> Vec<(Behaviour, Case)> {
         ),
         (
             B::RetryNever,
-            in_cooldown("never", "disabled 86400", "it said: gone for good"),
+            refusing("never", 86_400, "it said: gone for good (never ask about"),
         ),
         (
             status(429, RetryAfter::None),

@@ -266,31 +266,124 @@ async fn stopping_delivers_stopped_and_sends_none_for_those_who_stay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_waited_until_it_is_no_longer_true_is_not_sent() {
-    for (event, then) in [
-        (Event::Stopped, Event::Started),
-        (Event::Completed, Event::Stopped),
-    ] {
-        let network = Network::new();
-        let tracker = tracker(&network, 1, good(1800, &[])).await;
-        let world = World::new(&network, &config(&[("a", &tracker.url())]));
-        world.announce(1, 1).await;
-        world.announce(1, 2).await;
-        tracker.set(Behaviour::Status(500, RetryAfter::None));
-        world.event(1, 1, event).await;
-        assert_eq!(
-            world.engine.status().counts.scheduled,
-            1,
-            "it is tried again"
-        );
-        tracker.set(good(1800, &[]));
-        world.event(1, 1, then).await;
-        let before = tracker.seen().len();
-        world.until(60 * SECOND).await;
-        let later = &tracker.seen()[before..];
-        assert_eq!(events(later), [""; 0], "{event:?} after {then:?}");
-        assert_eq!(world.state_of("a"), "open");
+async fn a_goodbye_that_waited_until_its_peer_was_back_is_neither_sent_nor_counted() {
+    let network = Network::new();
+    let tracker = tracker(&network, 1, good(1800, &[])).await;
+    let world = World::new(&network, &config(&[("a", &tracker.url())]));
+    world.announce(1, 1).await;
+    world.announce(1, 2).await;
+    tracker.set(Behaviour::Status(500, RetryAfter::None));
+    world.event(1, 1, Event::Stopped).await;
+    let status = || world.engine.status();
+    assert_eq!(status().counts.scheduled, 1, "it is tried again");
+    tracker.set(good(1800, &[]));
+    world.event(1, 1, Event::Started).await;
+    let before = tracker.seen().len();
+    world.until(60 * SECOND).await;
+    assert_eq!(events(&tracker.seen()[before..]), [""; 0]);
+    assert_eq!(world.state_of("a"), "open");
+    assert_eq!(status().counters.sent, 2, "one attempt of it was made");
+    // Before any attempt.
+    world.announce(2, 1).await;
+    world.engine.hold();
+    world.event(2, 1, Event::Stopped).await;
+    world.event(2, 1, Event::Started).await;
+    let before = (world.calls("a"), status().counters.cancelled);
+    world.engine.release();
+    world.idle(0).await;
+    assert_eq!(events(&tracker.seen()), ["started", "stopped", "started"]);
+    let counters = status().counters;
+    assert_eq!((counters.sent, counters.waiting()), (3, 0));
+    let after = (world.calls("a"), counters.cancelled);
+    assert_eq!(after, (before.0, before.1 + 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn completed_goes_out_before_stopped_although_its_peer_has_left() {
+    let network = Network::new();
+    let (trackers, config) = crowd(&network, 3).await;
+    let world = World::new(&network, &config);
+    for knows_it in [false, true] {
+        let swarm = 1 + u8::from(knows_it);
+        world.announce(swarm, 2).await;
+        if knows_it {
+            world.event(swarm, 1, Event::Completed).await;
+            world.event(swarm, 1, Event::Stopped).await;
+        }
+        let before = trackers[0].seen().len();
+        world.engine.hold();
+        world.event(swarm, 1, Event::Completed).await;
+        world.event(swarm, 1, Event::Stopped).await;
+        assert_eq!(world.engine.status().counts.queued, 6);
+        world.engine.release();
+        world.idle(0).await;
+        for tracker in &trackers {
+            let told = &tracker.seen()[before..];
+            assert_eq!(events(told), ["completed", "stopped"], "{knows_it}");
+        }
     }
+    let seen = asked(&trackers);
+    world.until(3 * MINUTE).await;
+    assert_eq!(asked(&trackers), seen, "once, and nobody else is told");
+    let counters = world.engine.status().counters;
+    assert_eq!((counters.sent, counters.waiting()), (seen as u64, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_completed_brings_when_nobody_is_here_any_more_is_not_kept() {
+    let network = Network::new();
+    let tracker = tracker(&network, 1, good(1800, &["198.51.100.7:1"])).await;
+    let world = World::new(&network, &config(&[("a", &tracker.url())]));
+    world.engine.hold();
+    world.event(1, 1, Event::Completed).await;
+    world.event(1, 1, Event::Stopped).await;
+    world.engine.release();
+    world.idle(0).await;
+    assert_eq!(events(&tracker.seen()), ["completed", "stopped"]);
+    let (sheets, peers) = world.tracker.forwarding.ledger().totals();
+    assert_eq!((sheets, peers), (1, 0), "the time that it demanded stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn completed_that_is_tried_again_after_stopped_is_followed_by_another() {
+    let network = Network::new();
+    let tracker = tracker(&network, 1, good(1800, &[])).await;
+    let world = World::new(&network, &config(&[("a", &tracker.url())]));
+    world.announce(1, 1).await;
+    world.announce(1, 2).await;
+    tracker.set(Behaviour::Status(500, RetryAfter::None));
+    world.event(1, 1, Event::Completed).await;
+    assert_eq!(world.engine.status().counts.scheduled, 1);
+    tracker.set(good(1800, &[]));
+    world.event(1, 1, Event::Stopped).await;
+    let before = tracker.seen().len();
+    world.until(70 * SECOND).await;
+    let later = events(&tracker.seen()[before..]);
+    assert_eq!(later, ["completed", "stopped"]);
+    world.until(3 * MINUTE).await;
+    assert_eq!(tracker.seen().len(), before + 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_never_told_of_completed_is_not_told_of_the_end() {
+    let network = Network::new();
+    let (trackers, config) = crowd(&network, 2).await;
+    let world = World::new(&network, &config);
+    world.announce(1, 2).await;
+    world.engine.hold();
+    world.event(1, 1, Event::Completed).await;
+    // An operator keeps one of them from hearing of it.
+    let first = world.view("1").figures.upstream;
+    world.engine.switch_off(first, "a test", "nobody");
+    world.engine.switch_on(first);
+    world.engine.release();
+    world.idle(0).await;
+    world.event(1, 1, Event::Stopped).await;
+    assert_eq!(events(&trackers[0].seen()), ["started"]);
+    assert_eq!(
+        events(&trackers[1].seen()),
+        ["started", "completed", "stopped"]
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,7 @@
 //! Our own network goes away; most trackers are dead: what the others notice of it.
 
+use weir_engine::OwnReason;
+
 use super::*;
 
 #[tokio::test(start_paused = true)]
@@ -103,8 +105,14 @@ async fn fifty_of_two_hundred_are_asked_as_if_the_others_did_not_hang() {
     }
     assert!(most < 60, "the queue fills: {most} %");
     let status = world.engine.status();
+    assert_eq!((status.refused_full, status.rate_limited), (0, 0));
+    let decisions = world.engine.own_decisions();
+    let slow = decisions
+        .iter()
+        .filter(|one| one.own.reason == OwnReason::Slow);
+    let left_out: u64 = slow.map(|one| one.own.concerned).sum();
     assert_eq!(
-        (status.refused_full, status.rate_limited, status.throttled),
-        (0, 0, 0)
+        status.throttled, left_out,
+        "only those that hang are left out"
     );
 }

@@ -1,5 +1,7 @@
 //! A filling queue: throttling, tokens, refusals, and what is never refused.
 
+use weir_testkit::zoo::http::RetryAfter;
+
 use super::*;
 
 impl World {
@@ -134,7 +136,7 @@ async fn forwarders_that_rest_take_nobodys_place() {
     let network = Network::new();
     let (trackers, config) = crowd(&network, 9).await;
     for tracker in &trackers[1..] {
-        tracker.set(Behaviour::RetryNever);
+        tracker.set(Behaviour::Status(404, RetryAfter::None));
     }
     let world = World::new(&network, &config);
     world.announce(1, 1).await;

@@ -64,7 +64,7 @@ async fn a_restart_calls_nobody_early() {
     // 100 s before, 50 s away.
     let world = world.again(50 * SECOND, &config).await;
     assert_eq!(world.state_of("often"), "cooldown 150");
-    assert_eq!(world.state_of("gone"), "disabled 86250");
+    assert_eq!(world.state_of("gone"), "open", "of one torrent alone");
     assert_eq!(world.engine.status().counts.scheduled, 1);
     let reply = world.announce(1, 1).await;
     assert_eq!(
@@ -195,7 +195,7 @@ async fn a_forwarder_with_another_url_begins_anew() {
     world.announce(2, 2).await;
     world.until(MINUTE).await;
     world.forwarders.reload(&config(&[("a", &new.url())]));
-    assert_eq!(world.state_of("a"), "open");
+    assert_eq!(world.state_of("a"), "untried");
     world.event(1, 1, Event::Stopped).await;
     assert_eq!(
         events(&new.seen()),
@@ -248,4 +248,72 @@ async fn jobs_of_a_forwarder_that_goes_end() {
     };
     world.forwarders.reload(&none);
     assert_eq!(world.announce(2, 1).await.interval, 1800, "nobody is asked");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_tracker_never_wants_outlives_a_restart() {
+    let network = Network::new();
+    let tracker = tracker(&network, 1, Behaviour::RetryNever).await;
+    let config = config(&[("a", &tracker.url())]);
+    let world = World::new(&network, &config);
+    world.announce(1, 1).await;
+    world.announce(2, 1).await;
+    let world = world.again(MINUTE, &config).await;
+    world.announce(1, 1).await;
+    assert_eq!(
+        (tracker.seen().len(), world.state_of("a").as_str()),
+        (2, "open")
+    );
+    let world = world.again(MINUTE, &config).await;
+    world.announce(3, 1).await;
+    assert_eq!(world.state_of("a"), "disabled 86400", "the third");
+    let world = world.again(MINUTE, &config).await;
+    world.engine.clear(world.view("a").figures.upstream);
+    tracker.set(good(1800, &[]));
+    world.announce(4, 1).await;
+    tracker.set(Behaviour::RetryNever);
+    let world = world.again(MINUTE, &config).await;
+    for swarm in [5, 6] {
+        world.announce(swarm, 1).await;
+        assert_eq!(world.state_of("a"), "open", "its answer counts then, too");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_say_whose_program_a_call_was_made_for() {
+    let network = Network::new();
+    let tracker = tracker(&network, 1, Behaviour::RetryIn(5)).await;
+    let config = config(&[("a", &tracker.url())]);
+    let world = World::new(&network, &config);
+    let first = Announce {
+        peer_id: PeerId(*b"-qB4650-abcdefghijkl"),
+        ..announce(1, 1, Event::Started)
+    };
+    world.ask_as(&first, 1).expect("a reply");
+    turn().await;
+    world.announce(2, 2).await;
+    let askers = |world: &World| {
+        let upstream = world.view("a").figures.upstream;
+        let decisions = world.engine.decisions(upstream, None, 100);
+        let started = decisions.iter().rev().filter(|decision| {
+            matches!(decision.what, weir_engine::dispatch::What::Started { .. })
+        });
+        let name = |asker| {
+            let name = world.engine.asker_name(asker);
+            name.map_or_else(String::new, |name| name.to_string())
+        };
+        started
+            .map(|decision| name(decision.asker))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(askers(&world), ["qBittorrent 4.6.5", ""]);
+    let world = world.again(10 * MINUTE, &config).await;
+    world.until(SECOND).await;
+    let mut after = askers(&world);
+    after.sort();
+    assert_eq!(
+        after,
+        ["", "", "qBittorrent 4.6.5", "qBittorrent 4.6.5"],
+        "the calls before the restart, and their retries after it"
+    );
 }

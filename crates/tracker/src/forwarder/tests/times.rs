@@ -164,7 +164,7 @@ async fn ten_failures_in_a_row_disable_and_a_good_answer_between_them_forgives()
                 world.state_of("a").as_str(),
                 world.view("a").status.failures
             ),
-            ("open", 9)
+            ("untried", 9)
         );
         tracker.set(good(1800, &[]));
         world.announce(10, 1).await;
@@ -227,17 +227,67 @@ async fn what_an_operator_clears_is_asked_with_the_next_announce() {
     let network = Network::new();
     let tracker = tracker(&network, 1, Behaviour::RetryNever).await;
     let world = World::new(&network, &config(&[("a", &tracker.url())]));
-    world.announce(1, 1).await;
+    for swarm in 1..=3 {
+        world.announce(swarm, 1).await;
+    }
     assert_eq!(world.state_of("a"), "disabled 86400");
     tracker.set(good(1800, &[]));
     world.until(HOUR).await;
     world.engine.clear(world.view("a").figures.upstream);
-    world.announce(1, 1).await;
+    for swarm in 1..=4 {
+        world.announce(swarm, 1).await;
+    }
     assert_eq!(
         tracker.seen().len(),
-        2,
-        "the day that it wanted is over for everybody"
+        4,
+        "but not about what it never wants to hear of"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn never_is_about_one_torrent_until_it_is_said_about_three() {
+    let network = Network::new();
+    let tracker = tracker(&network, 1, Behaviour::RetryNever).await;
+    let world = World::new(&network, &config(&[("a", &tracker.url())]));
+    for swarm in [1, 2] {
+        world.announce(swarm, 1).await;
+        // Said again about the same torrent, it is still about one.
+        world.event(swarm, 1, Event::Completed).await;
+    }
+    assert_eq!(world.state_of("a"), "open");
+    tracker.set(good(1800, &[]));
+    world.announce(3, 1).await;
+    tracker.set(Behaviour::RetryNever);
+    for swarm in [4, 5] {
+        world.announce(swarm, 1).await;
+        assert_eq!(world.state_of("a"), "open", "it answered in between");
+    }
+    world.until(MINUTE).await;
+    world.announce(6, 1).await;
+    assert_eq!(world.state_of("a"), "disabled 86400", "three in a row");
+    let seen = tracker.seen().len();
+    // Its first probe is the next real announce; it says the same again.
+    world.until(DAY + MINUTE).await;
+    world.announce(7, 1).await;
+    assert_eq!(tracker.seen().len(), seen + 1);
+    assert!(world.state_of("a").starts_with("disabled"), "at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_torrent_that_a_tracker_never_wants_is_asked_about_after_a_day() {
+    let network = Network::new();
+    let tracker = tracker(&network, 1, Behaviour::RetryNever).await;
+    let world = World::new(&network, &config(&[("a", &tracker.url())]));
+    world.announce(1, 1).await;
+    tracker.set(good(1800, &[]));
+    world.announce(2, 1).await;
+    assert_eq!(tracker.seen().len(), 2, "about the others as ever");
+    world.until(DAY - SECOND).await;
+    world.announce(1, 1).await;
+    assert_eq!(tracker.seen().len(), 2);
+    world.until(DAY).await;
+    world.announce(1, 1).await;
+    assert_eq!(tracker.seen().len(), 3);
 }
 
 #[tokio::test(start_paused = true)]

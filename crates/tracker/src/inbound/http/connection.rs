@@ -98,6 +98,8 @@ pub(super) struct HttpConnection {
     begun: bool,
     /// `unread` may hold whole requests.
     goes_on: bool,
+    /// The first of them was counted before its reply was held.
+    counted: bool,
 }
 
 impl HttpConnection {
@@ -112,6 +114,7 @@ impl HttpConnection {
             unread: Vec::new(),
             begun: false,
             goes_on: false,
+            counted: false,
         }
     }
 
@@ -208,6 +211,7 @@ impl HttpConnection {
             seconds.saturating_add(self.http.limits.request),
         );
         self.goes_on = true;
+        self.counted = true;
         // It has asked, and is to be answered: it stays.
         if let Some(seat) = &self.seat {
             seat.works();
@@ -247,6 +251,7 @@ impl HttpConnection {
         }
         buffers.output.clear();
         buffers.now = http.clock.now();
+        buffers.counted = std::mem::take(&mut self.counted);
         let terms = http.tracker.terms();
         let (next, used) = self.answer_input(buffers, had + count, &terms);
         self.keep_unread(&buffers.input[used..had + count], used > 0, buffers.now);

@@ -62,7 +62,7 @@ fn a_restart_forgets_nobody() {
     let mut after = read_back(&files(&before, 1000), RULES, 1000);
     assert_eq!(after.swarms.totals(), before.swarms.totals());
     for swarm in 0..200 {
-        let counts = |tracker: &Tracker| tracker.swarms.scrape(&[swarm; 20]).0;
+        let counts = |tracker: &Tracker| tracker.counts(swarm);
         assert_eq!(counts(&after), counts(&before), "{swarm}");
         assert_eq!(members(&mut after, swarm), members(&mut before, swarm));
     }
@@ -196,11 +196,11 @@ fn a_swarm_in_two_files_has_the_peers_of_both_each_as_last_heard() {
         let mut after = read_back(&order, RULES, 100 * 60);
         assert_eq!(after.swarms.totals().peers(), 200);
         assert_eq!(after.swarms.totals().swarms, 1);
-        assert_eq!(after.swarms.scrape(&[1; 20]).0, counts(150, 50));
+        assert_eq!(after.counts(1), counts(150, 50));
         assert_eq!(members(&mut after, 1), sorted((0..200).map(peer)));
         after.now = after.now.plus(81);
         after.sweep();
-        let left = after.swarms.scrape(&[1; 20]).0;
+        let left = after.counts(1);
         assert_eq!(left, counts(150, 0), "who was in the early file alone");
         let mut counting = read_back(
             &order,

@@ -32,10 +32,22 @@ async fn clearing_a_cooldown_opens_at_once_and_is_recorded() {
         page.contains("role=\"status\">harbor: cooldown cleared. It is open.</p>"),
         "{page}"
     );
-    assert!(page.contains("harbor is open: an operator cleared its cooldown."));
+    assert!(page.contains("harbor is called again: an operator cleared its cooldown."));
     let again = act(&town, "/upstreams/search/harbor/clear", "").await;
     assert!(again.contains("harbor is not cooling down. Nothing was changed."));
     assert_eq!(again.matches("an operator cleared its cooldown").count(), 1);
+}
+
+#[tokio::test]
+async fn what_never_answered_is_not_open_because_its_cooldown_was_cleared() {
+    let town = town().await;
+    let page = act(&town, "/upstreams/tracker/tracker-four/clear", "").await;
+    assert_eq!(standing(&town.tracker, 0), Standing::Untried);
+    let words = "tracker-four: cooldown cleared. It is called again, but has not answered yet.";
+    assert!(page.contains(words), "{page}");
+    assert!(page.contains("<span>No answer yet</span>"), "{page}");
+    assert!(page.contains("tracker-four has not answered yet. At <time"));
+    assert!(page.contains("class=\"untried\" x="), "in the band");
 }
 
 #[tokio::test]
@@ -64,7 +76,7 @@ async fn switching_off_needs_a_reason_and_remembers_who() {
     assert!(
         refused.body.contains("at most 200 characters") && refused.body.contains(&"x".repeat(201))
     );
-    assert_eq!(standing(&town.search, 2), Standing::Open);
+    assert_eq!(standing(&town.search, 2), Standing::Untried);
 
     let page = act(
         &town,
@@ -80,8 +92,10 @@ async fn switching_off_needs_a_reason_and_remembers_who() {
     assert!(page.contains(">Switch on</button>") && !page.contains("data-dialog"));
 
     let page = act(&town, "/upstreams/search/quarry/enable", "").await;
-    assert_eq!(standing(&town.search, 2), Standing::Open);
-    assert!(page.contains("quarry is switched on.") && page.contains("quarry was switched on."));
+    assert_eq!(standing(&town.search, 2), Standing::Untried);
+    assert!(page.contains("quarry is switched on."));
+    assert!(page.contains("quarry was switched on by an operator."));
+    assert!(page.contains("quarry was switched off by an operator: “key &#60;expired&#62;”."));
     let again = act(&town, "/upstreams/search/quarry/enable", "").await;
     assert!(again.contains("quarry was not off. Nothing was changed."));
 }
@@ -109,7 +123,7 @@ async fn a_probe_that_is_answered_opens() {
     let page = act(&town, "/upstreams/tracker/tracker-two/probe", "").await;
     assert!(page.contains("tracker-two answered the probe and is open."));
     assert!(
-        page.contains("tracker-two was called at once for an operator."),
+        page.contains("tracker-two was called at once for an operator and answered in "),
         "it is in the decisions"
     );
 }
@@ -168,7 +182,10 @@ async fn what_fails_is_probed_at_once() {
         tokio::task::yield_now().await;
     }
     let page = town.signed_in().await.get("/upstreams").await.body;
-    assert!(page.contains("7 of 8 open. 1 off by operator."), "{page}");
+    assert!(
+        page.contains("4 of 8 open. 3 not tried yet, 1 off by operator."),
+        "{page}"
+    );
     assert!(!page.contains("Probe all failing"));
 }
 
@@ -237,7 +254,7 @@ async fn one_front_without_limits_has_a_simple_page() {
     let mut visitor = rig.visitor();
     visitor.sign_in(KEY).await;
     let page = visitor.get("/upstreams").await.body;
-    assert!(page.contains("The only one is open.") && page.contains("News server, udp://"));
+    assert!(page.contains("0 of 1 open. 1 not tried yet.") && page.contains("News server, udp://"));
     assert!(
         !page.contains("aria-label=\"Fronts\""),
         "one front is no choice"

@@ -2,7 +2,7 @@
 
 use axum::http::{Method, StatusCode};
 use serde_json::Value;
-use weir_engine::{Own, OwnKind};
+use weir_engine::{Own, OwnKind, OwnReason, about};
 
 use super::front::{Town, town};
 use crate::support::{FAR, KEY};
@@ -33,7 +33,8 @@ async fn the_list_has_every_field_and_pages() {
         (&body["total"], &body["matching"], &body["pages"]),
         (&8.into(), &8.into(), &3.into())
     );
-    assert_eq!(body["states"]["open"], 4);
+    assert_eq!(body["states"]["open"], 1);
+    assert_eq!(body["states"]["untried"], 3);
     assert_eq!(body["states"]["manual"], 1);
     let harbor = &body["upstreams"][1];
     assert_eq!(harbor["state"], "cooldown");
@@ -65,7 +66,7 @@ async fn the_list_has_every_field_and_pages() {
     assert_eq!(names(&last), ["quarry", "tracker-one"]);
     let some = get(
         &town,
-        "/api/v1/upstreams?front=tracker&state=open&sort=-name",
+        "/api/v1/upstreams?front=tracker&state=untried&sort=-name",
     )
     .await;
     assert_eq!(names(&some)[0], "tracker-one");
@@ -90,7 +91,7 @@ async fn one_upstream_has_history_ladder_and_facts() {
     assert_eq!(orchard["off"]["reason"], "account renewal");
     let states = orchard["history"].as_array().unwrap().iter();
     let states: Vec<_> = states.map(|one| one["state"].as_str().unwrap()).collect();
-    assert_eq!(states, ["open", "manual"]);
+    assert_eq!(states, ["untried", "manual"]);
     let (status, none) = ask(&town, Method::GET, "/api/v1/upstreams/search/x", None).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     assert!(
@@ -217,29 +218,32 @@ async fn decisions_come_newest_first_and_each_once() {
 async fn what_a_front_decides_by_itself_stands_among_the_decisions() {
     let town = town().await;
     let own = |asker: &str| Own {
-        kind: OwnKind::Throttled,
-        about: "completed",
         asker: Some(asker.into()),
         limit: Some(60),
-        sentence: |decision| format!("<b>{}</b> of {:?}.", decision.count, decision.own.asker),
+        ..Own::new(OwnKind::Throttled, OwnReason::TooMany, about::COMPLETED)
     };
     let before = get(&town, "/api/v1/decisions").await["decisions"].clone();
     let engine = &town.tracker.engine;
-    engine.note_own(own("203.0.113.7"), 900);
+    engine.note_own(own("<b>203.0.113.7"), 900);
     engine.note_own(own("203.0.113.8"), 1);
-    engine.note_own(own("203.0.113.7"), 99);
+    engine.note_own(own("<b>203.0.113.7"), 99);
     let all = get(&town, "/api/v1/decisions").await["decisions"].clone();
     let all = all.as_array().unwrap();
     assert_eq!(all.len(), before.as_array().unwrap().len() + 2);
     assert_eq!(all[0]["asker"], "203.0.113.8", "newest first");
     let burst = &all[1];
-    assert_eq!(burst["sentence"], "<b>999</b> of Some(\"203.0.113.7\").");
+    assert_eq!(
+        burst["sentence"],
+        "<b>203.0.113.7 sent more than 60 events in a minute: 999 completed events were stored and answered, but not sent on to trackers."
+    );
     for (field, value) in [
         ("front", Value::from("tracker")),
         ("upstream", Value::Null),
         ("kind", "throttled".into()),
         ("about", "completed".into()),
-        ("asker", "203.0.113.7".into()),
+        ("reason", "too_many".into()),
+        ("limit", 60.into()),
+        ("asker", "<b>203.0.113.7".into()),
         ("count", 999.into()),
         ("number", 1.into()),
     ] {
@@ -262,6 +266,6 @@ async fn what_a_front_decides_by_itself_stands_among_the_decisions() {
         assert_eq!(own.count(), shown, "{query}");
     }
     let page = town.signed_in().await.get("/").await.body;
-    let words = "<bdi>Tracker</bdi></a>: &#60;b&#62;999&#60;/b&#62; of Some(";
+    let words = "<bdi>Tracker</bdi></a>: &#60;b&#62;203.0.113.7 sent more than 60";
     assert!(page.contains(words), "{page}");
 }

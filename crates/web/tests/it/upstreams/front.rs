@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use weir_engine::{
     Call, Engine, Options, Outcome, Permit, Reason, Timeline, Trouble, Weather,
     dispatch::{
-        Asker, Cause, Class, Cooldown, Job, Policy, Quota, SavedHealth, SavedUpstream, UpstreamId,
-        Windows,
+        Cause, Class, Cooldown, Job, MAX_CLASSES, Policy, Quota, SavedHealth, SavedUpstream,
+        UpstreamId, Window, Windows,
         policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow},
     },
 };
@@ -89,10 +89,6 @@ impl Upstreams for Sample {
         vec![("Peers <b>given</b>".into(), "12 & more".into())]
     }
 
-    fn asker(&self, asker: Asker) -> Option<String> {
-        (asker == Asker(1)).then(|| "Sonarr".into())
-    }
-
     fn last_interval(&self, upstream: UpstreamId) -> Option<Duration> {
         (upstream == UpstreamId(0)).then(|| secs(1800))
     }
@@ -112,7 +108,6 @@ impl Stats for Sample {
 
 fn policy() -> Policy {
     let class = |max_wait: Option<u64>| ClassPolicy {
-        gap_permille: 1000,
         max_wait: max_wait.map(secs),
         on_cooldown: OnCooldown::Hold,
         overflow: Overflow::Drop,
@@ -167,15 +162,17 @@ impl Sample {
     }
 
     pub(super) fn add_limited(&self, name: &str, per_hour: Option<u32>) -> UpstreamId {
-        let query = Windows {
-            hour: per_hour,
-            ..Windows::default()
-        };
+        let limit = per_hour.map(|limit| (Window::HOUR, limit));
+        let query = limit.into_iter().collect();
+        self.add_with(name, query, Windows::default())
+    }
+
+    pub(super) fn add_with(&self, name: &str, query: Windows, grab: Windows) -> UpstreamId {
         let quota = Quota {
-            spacing: Duration::ZERO,
+            gaps: [Duration::ZERO; MAX_CLASSES],
             in_flight: 2,
             query,
-            grab: Windows::default(),
+            grab,
         };
         self.engine.add_upstream(name, quota, secs(30))
     }
@@ -183,7 +180,7 @@ impl Sample {
     /// Makes a call and waits for its end.
     pub(super) async fn call(&self, upstream: UpstreamId, says: impl Call) {
         let job = Job {
-            asker: Asker(1),
+            asker: self.engine.asker("Sonarr"),
             ..Job::new(upstream, Class(0))
         };
         self.engine.submit(job, Arc::new(says)).await;
@@ -200,12 +197,17 @@ impl Sample {
             rung: 2,
             failures: 2,
             off: false,
+            answered: true,
         };
         let row = SavedUpstream {
             health,
             ..SavedUpstream::default()
         };
-        self.engine.restore(upstream, &row, None);
+        let kept = weir_engine::RestoredUpstream {
+            row,
+            ..weir_engine::RestoredUpstream::default()
+        };
+        self.engine.restore(upstream, &kept);
     }
 
     pub(super) fn contribution(self: &Arc<Self>) -> Contribution {

@@ -13,7 +13,7 @@ async fn those_needing_attention_stand_first_with_reason_and_time() {
     assert_eq!(page.status, StatusCode::OK);
     assert!(
         page.body
-            .contains("4 of 8 open. 1 cooling down, 1 probing, 1 disabled, 1 off by operator."),
+            .contains("1 of 8 open. 3 not tried yet, 1 cooling down, 1 probing, 1 disabled, 1 off by operator."),
         "{}",
         page.body
     );
@@ -41,7 +41,8 @@ async fn those_needing_attention_stand_first_with_reason_and_time() {
         "; if that fails, 5 min later. 1 failure in a row.",
         "No calls left this hour. The next one is possible at <time",
         "“account renewal”, by operator (192.0.2.1). Stays off until switched on.",
-        "Ready to retry: the next request will test it.",
+        "Ready to retry: the next request will test it, or Weir itself at <time",
+        "<use href=\"#s-untried\"/></svg><span>Not tried yet</span></span><p>The next request will test it, or Weir itself at <time",
         "aria-label=\"2 of 2 calls this hour\"",
         "udp://host-0.example:1337",
         ">Clear cooldown<",
@@ -68,7 +69,8 @@ async fn filters_and_orders_stand_in_the_address() {
     for (query, wanted) in [
         ("q=HARB", &["harbor"][..]),
         ("q=host-3.example", &["orchard", ODD]),
-        ("state=open&front=search", &["lantern", "quarry"]),
+        ("state=open&front=search", &["lantern"]),
+        ("state=untried&front=search", &["quarry"]),
         (
             "state=attention&sort=name",
             &["harbor", "lantern", "tracker-four", "tracker-two"],
@@ -131,7 +133,7 @@ async fn fifty_stand_on_a_page() {
     let mut visitor = rig.visitor();
     visitor.sign_in(KEY).await;
     let first = visitor.get("/upstreams").await.body;
-    assert!(first.contains("All 117 are open."));
+    assert!(first.contains("0 of 117 open. 117 not tried yet."));
     assert!(first.contains("1–50 of 117, those needing attention first"));
     assert!(
         first.contains("<span>Previous</span><a href=\"/upstreams?page=2\" rel=\"next\">Next</a>")
@@ -176,7 +178,7 @@ async fn each_state_has_its_answer() {
         (
             "search/harbor",
             "Why is it not being asked?",
-            "so it is left alone for 15 min.",
+            "harbor is left alone for 15 min, until <time",
         ),
         (
             "search/lantern",
@@ -186,7 +188,7 @@ async fn each_state_has_its_answer() {
         (
             "search/quarry",
             "How is it doing?",
-            "quarry is open. Not tried yet.",
+            "quarry has not been tried yet. The next request will test it, or Weir itself at <time",
         ),
         (
             "search/orchard",
@@ -211,7 +213,7 @@ async fn each_state_has_its_answer() {
         (
             "tracker/a%2Fb%20%C3%BC%3F%3Ci%3E",
             "How is it doing?",
-            "a/b ü?&#60;i&#62; is open.",
+            "a/b ü?&#60;i&#62; has not been tried yet.",
         ),
     ] {
         let page = visitor.get(&format!("/upstreams/{path}")).await;
@@ -230,7 +232,7 @@ async fn each_state_has_its_answer() {
     }
     let page = visitor.get("/upstreams/search/harbor").await.body;
     assert!(page.contains("<title>harbor · Upstreams · Weir</title>"));
-    assert!(page.contains("harbor was called at once for Sonarr."));
+    assert!(page.contains("harbor was called at once for Sonarr and answered in "));
     assert!(page.contains("<li aria-current=\"step\">") || page.contains("<li>1 min</li>"));
     assert!(page.contains(
         "<pre class=\"said\" tabindex=\"0\" aria-label=\"Last error\">it answered 429</pre>"
@@ -263,8 +265,9 @@ async fn decisions_are_paged_and_chosen() {
     assert_eq!(second.matches("<tr id=\"d-").count(), 7);
     assert!(second.contains("<a href=\"/upstreams/tracker/one\">Newest</a><span>Older</span>"));
     let failed = visitor.get("/upstreams/tracker/one?what=failed").await.body;
-    assert_eq!(failed.matches("<tr id=\"d-").count(), 1);
-    assert!(failed.contains("aria-current=\"true\">Failed 1</a>"));
+    let words = "the call that failed, and the cooldown";
+    assert_eq!(failed.matches("<tr id=\"d-").count(), 2, "{words}");
+    assert!(failed.contains("aria-current=\"true\">Failed 2</a>"));
     let skipped = visitor
         .get("/upstreams/tracker/one?what=skipped")
         .await
@@ -345,7 +348,7 @@ async fn the_overview_names_what_needs_attention_and_what_was_decided() {
     let mut visitor = town.signed_in().await;
     let page = visitor.get("/").await.body;
     assert!(
-        page.contains("4 of 8 upstreams are open. Next one back: tracker-four at <time"),
+        page.contains("1 of 8 upstreams is open. 3 have not been tried yet. Next one back: tracker-four at <time"),
         "{page}"
     );
     let (_, attention) = page.split_once("id=\"attention\"").unwrap();
@@ -355,7 +358,9 @@ async fn the_overview_names_what_needs_attention_and_what_was_decided() {
         ["tracker-four", "harbor", "tracker-two", "lantern"]
     );
     assert!(
-        decisions.contains("<bdi>tracker-four</bdi></a> has been disabled since <time"),
+        decisions.contains(
+            "<bdi>tracker-four</bdi></a> was disabled: no such host. Next automatic probe at <time"
+        ),
         "{decisions}"
     );
     assert!(decisions.contains("href=\"/upstreams/tracker/tracker-four#d-2\""));
@@ -373,8 +378,23 @@ async fn the_overview_names_what_needs_attention_and_what_was_decided() {
         .engine
         .remove_upstream(weir_engine::dispatch::UpstreamId(1));
     let page = visitor.get("/").await.body;
+    let words = "2 of 7 upstreams are open. 3 have not been tried yet. 1 has not answered yet.";
+    assert!(page.contains(words), "{page}");
+    let (_, attention) = page.split_once("id=\"attention\"").unwrap();
+    let (attention, _) = attention.split_once("id=\"decisions\"").unwrap();
+    let failing = "tracker-four";
+    assert_eq!(names(attention), [failing], "no call to it was answered");
+    assert!(attention.contains("class=\"chip cooldown\""), "{attention}");
+    let token = visitor.get("/").await.token();
+    visitor
+        .post(
+            "/upstreams/tracker/tracker-four/probe",
+            &format!("csrf={token}"),
+        )
+        .await;
+    let page = visitor.get("/").await.body;
     assert!(
-        page.contains("Nothing needs attention.") && page.contains("6 of 7 upstreams are open."),
+        page.contains("Nothing needs attention.") && page.contains("3 of 7 upstreams are open."),
         "{page}"
     );
 }

@@ -1,0 +1,321 @@
+//! A front's own decisions in words: one function for each kind.
+
+use std::time::Duration;
+
+use super::{OwnDecision, OwnKind, OwnReason, about};
+use crate::words::{counted, grouped};
+
+impl OwnDecision {
+    /// The decision in words.
+    pub fn sentence(&self) -> String {
+        match self.own.kind {
+            OwnKind::Deduplicated => deduplicated(self),
+            OwnKind::Throttled => throttled(self),
+            OwnKind::Dropped => dropped(self),
+            OwnKind::Refused => refused(self),
+        }
+    }
+}
+
+fn deduplicated(decision: &OwnDecision) -> String {
+    let events = events(decision);
+    let they = if decision.count == 1 {
+        "It was"
+    } else {
+        "They were"
+    };
+    let who = who(decision);
+    format!("{who} repeated {events}. {they} answered but not forwarded again.")
+}
+
+fn throttled(decision: &OwnDecision) -> String {
+    let own = &decision.own;
+    if &*own.about == about::FORWARDERS {
+        let forwarders = counted(own.concerned, "forwarder", "forwarders");
+        let announces = match decision.count {
+            1 => example(decision, " of "),
+            many => format!(" of {} announces", grouped(many)),
+        };
+        return format!("{forwarders} left out{announces}: {}.", why(decision));
+    }
+    let (events, is) = (events(decision), is(decision));
+    let what = match &*own.about {
+        about::STOPPED if decision.count == 1 => format!("{events} goes on to trackers later"),
+        about::STOPPED => format!("{events} go on to trackers later"),
+        _ => format!("{events} {is} stored and answered, but not sent on to trackers"),
+    };
+    match own.reason {
+        OwnReason::TooMany => format!("{}: {what}.", why(decision)),
+        _ => format!("{what}: {}.", why(decision)),
+    }
+}
+
+fn dropped(decision: &OwnDecision) -> String {
+    let told = decision.own.retry.map_or_else(String::new, |retry| {
+        let retry = told(retry);
+        format!(", answered with the known peers and told to come back in {retry}")
+    });
+    format!(
+        "{} dropped: {}{told}{}.",
+        subject(decision),
+        why(decision),
+        latest(decision)
+    )
+}
+
+fn refused(decision: &OwnDecision) -> String {
+    let told = decision.own.retry.map_or_else(String::new, |retry| {
+        format!(", told to retry in {}", told(retry))
+    });
+    format!(
+        "{} refused: {}{told}{}.",
+        subject(decision),
+        why(decision),
+        latest(decision)
+    )
+}
+
+/// `First announce of 4be1…90c2`, `1,204 first announces`.
+fn subject(decision: &OwnDecision) -> String {
+    let (about, count) = (&*decision.own.about, decision.count);
+    if count > 1 || about == about::COMPLETED {
+        return match about {
+            about::COMPLETED | about::STOPPED => events(decision),
+            about => counted(count, about, &format!("{about}s")),
+        };
+    }
+    let mut letters = about.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    let about: String = first.into_iter().chain(letters).collect();
+    format!("{about}{}", example(decision, " of "))
+}
+
+/// The latest of many, behind everything else.
+fn latest(decision: &OwnDecision) -> String {
+    match decision.count {
+        1 => String::new(),
+        _ => example(decision, "; most recently of "),
+    }
+}
+
+fn example(decision: &OwnDecision, before: &str) -> String {
+    let example = decision.own.example.as_deref();
+    example.map_or_else(String::new, |example| format!("{before}{example}"))
+}
+
+/// What was reached.
+fn why(decision: &OwnDecision) -> String {
+    let own = &decision.own;
+    let limit = own.limit.map(grouped);
+    let limit = limit.as_deref().unwrap_or("all");
+    match own.reason {
+        OwnReason::Repeated => "done before".to_owned(),
+        OwnReason::TooMany => format!(
+            "{} sent more than {limit} events in a minute",
+            who(decision)
+        ),
+        OwnReason::NoToken => format!("no token left ({limit} per second)"),
+        OwnReason::QueueFull => format!("queue full ({limit})"),
+        OwnReason::QueueFilling => {
+            let fill = own.fill.unwrap_or_default();
+            format!("queue at {fill} %, top {limit} asked")
+        }
+        OwnReason::Slow => "slow ones hold half of the queue already".to_owned(),
+        OwnReason::EventsFull => format!("{limit} events were waiting already"),
+    }
+}
+
+/// `1 completed event`, `40 stopped events`.
+fn events(decision: &OwnDecision) -> String {
+    let about = &*decision.own.about;
+    let (one, more) = (format!("{about} event"), format!("{about} events"));
+    counted(decision.count, &one, &more)
+}
+
+fn is(decision: &OwnDecision) -> &'static str {
+    if decision.count == 1 { "was" } else { "were" }
+}
+
+fn who(decision: &OwnDecision) -> &str {
+    decision.own.asker.as_deref().unwrap_or("Other clients")
+}
+
+/// A time as it stands in the reply: seconds, or whole minutes where those are many.
+fn told(time: Duration) -> String {
+    match time.as_secs() {
+        seconds if seconds > 300 && seconds % 60 == 0 => counted(seconds / 60, "minute", "minutes"),
+        seconds => format!("{} s", grouped(seconds)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_dispatch::Moment;
+
+    use super::super::Own;
+    use super::*;
+
+    /// The decision made once, and a thousand times.
+    fn both(own: Own) -> [String; 2] {
+        [1, 1000].map(|count| {
+            let own = Own {
+                concerned: own.concerned * count,
+                ..own.clone()
+            };
+            let decision = OwnDecision {
+                number: 1,
+                at: Moment(0),
+                last: Moment(0),
+                count,
+                own,
+            };
+            decision.sentence()
+        })
+    }
+
+    fn own(kind: OwnKind, reason: OwnReason, about: &str, limit: u32) -> Own {
+        Own {
+            limit: Some(limit),
+            ..Own::new(kind, reason, about)
+        }
+    }
+
+    #[test]
+    fn refused_first_announces() {
+        let (refused, first) = (OwnKind::Refused, about::FIRST);
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        let busy = Own {
+            retry: seconds(300),
+            ..own(refused, OwnReason::NoToken, first, 10)
+        };
+        assert_eq!(
+            both(busy.clone()),
+            [
+                "First announce refused: no token left (10 per second), told to retry in 300 s.",
+                "1,000 first announces refused: no token left (10 per second), told to retry in 300 s.",
+            ]
+        );
+        let full = Own {
+            retry: seconds(1800),
+            example: Some("4be1…90c2 (qBittorrent 4.6.5)".into()),
+            ..own(refused, OwnReason::QueueFull, first, 10_000)
+        };
+        assert_eq!(
+            both(full.clone()),
+            [
+                "First announce of 4be1…90c2 (qBittorrent 4.6.5) refused: queue full (10,000), told to retry in 30 minutes.",
+                "1,000 first announces refused: queue full (10,000), told to retry in 30 minutes; most recently of 4be1…90c2 (qBittorrent 4.6.5).",
+            ]
+        );
+        let answered = Own {
+            kind: OwnKind::Dropped,
+            example: None,
+            ..full
+        };
+        assert_eq!(
+            both(answered)[0],
+            "First announce dropped: queue full (10,000), answered with the known peers and told to come back in 30 minutes."
+        );
+    }
+
+    #[test]
+    fn dropped_announces_and_events() {
+        let dropped = OwnKind::Dropped;
+        let again = Own {
+            example: Some("4be1…90c2".into()),
+            ..own(dropped, OwnReason::QueueFull, about::AGAIN, 10_000)
+        };
+        assert_eq!(
+            both(again),
+            [
+                "Re-announce of 4be1…90c2 dropped: queue full (10,000).",
+                "1,000 re-announces dropped: queue full (10,000); most recently of 4be1…90c2.",
+            ]
+        );
+        let completed = own(dropped, OwnReason::EventsFull, about::COMPLETED, 110_000);
+        assert_eq!(
+            both(completed),
+            [
+                "1 completed event dropped: 110,000 events were waiting already.",
+                "1,000 completed events dropped: 110,000 events were waiting already.",
+            ]
+        );
+    }
+
+    #[test]
+    fn throttled_forwarders_and_events() {
+        let throttled = OwnKind::Throttled;
+        let forwarders = Own {
+            fill: Some(63),
+            concerned: 80,
+            ..own(throttled, OwnReason::QueueFilling, about::FORWARDERS, 20)
+        };
+        assert_eq!(
+            both(forwarders.clone()),
+            [
+                "80 forwarders left out: queue at 63 %, top 20 asked.",
+                "80,000 forwarders left out of 1,000 announces: queue at 63 %, top 20 asked.",
+            ]
+        );
+        let full = Own {
+            reason: OwnReason::QueueFull,
+            limit: Some(10_000),
+            concerned: 1,
+            ..forwarders.clone()
+        };
+        assert_eq!(both(full)[0], "1 forwarder left out: queue full (10,000).");
+        let slow = Own {
+            reason: OwnReason::Slow,
+            concerned: 3,
+            ..forwarders
+        };
+        assert_eq!(
+            both(slow)[0],
+            "3 forwarders left out: slow ones hold half of the queue already."
+        );
+        let asker = Some("203.0.113.7".into());
+        let completed = Own {
+            asker,
+            ..own(throttled, OwnReason::TooMany, about::COMPLETED, 60)
+        };
+        assert_eq!(
+            both(completed.clone()),
+            [
+                "203.0.113.7 sent more than 60 events in a minute: 1 completed event was stored and answered, but not sent on to trackers.",
+                "203.0.113.7 sent more than 60 events in a minute: 1,000 completed events were stored and answered, but not sent on to trackers.",
+            ]
+        );
+        let stopped = Own {
+            about: about::STOPPED.into(),
+            asker: None,
+            ..completed
+        };
+        assert_eq!(
+            both(stopped),
+            [
+                "Other clients sent more than 60 events in a minute: 1 stopped event goes on to trackers later.",
+                "Other clients sent more than 60 events in a minute: 1,000 stopped events go on to trackers later.",
+            ]
+        );
+        let late = own(throttled, OwnReason::EventsFull, about::STOPPED, 110_000);
+        assert_eq!(
+            both(late)[0],
+            "1 stopped event goes on to trackers later: 110,000 events were waiting already."
+        );
+    }
+
+    #[test]
+    fn repeated_events() {
+        let own = Own {
+            asker: Some("203.0.113.7".into()),
+            ..Own::new(OwnKind::Deduplicated, OwnReason::Repeated, about::COMPLETED)
+        };
+        assert_eq!(
+            both(own),
+            [
+                "203.0.113.7 repeated 1 completed event. It was answered but not forwarded again.",
+                "203.0.113.7 repeated 1,000 completed events. They were answered but not forwarded again.",
+            ]
+        );
+    }
+}

@@ -1,0 +1,186 @@
+//! What happened lately, as text that survives a restart: the states of an upstream and the records about it.
+//!
+//! One text per upstream, written behind and as a whole, since a ring changes as a whole. A line that a later or an earlier
+//! Weir wrote and that cannot be read is left out; the others count.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use weir_dispatch::{Asker, Class, Cooldown, Moment, What};
+
+use crate::askers::Askers;
+use crate::record::{About, CallEnd, Got, Record, Records};
+use crate::side::Standing;
+
+/// One line of the text.
+#[derive(Serialize, Deserialize)]
+enum Line {
+    /// A state and when it began.
+    State(Moment, Standing),
+    /// A record.
+    Record(Box<Kept>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    number: u64,
+    at: Moment,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    class: Option<u8>,
+    #[serde(default, skip_serializing_if = "is_nobody")]
+    asker: Asked,
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    about: About,
+    what: What,
+    /// The other program of a shared call, by name.
+    #[serde(default, skip_serializing_if = "is_nobody")]
+    with: Asked,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cause: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end: Option<CallEnd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    got: Option<Got>,
+}
+
+/// Who asked, by name: numbers are of one run.
+#[derive(Default, Serialize, Deserialize)]
+enum Asked {
+    #[default]
+    Nobody,
+    Operator,
+    Weir,
+    Program(String),
+}
+
+fn is_nobody(asked: &Asked) -> bool {
+    matches!(asked, Asked::Nobody)
+}
+
+fn is_nothing(about: &About) -> bool {
+    *about == About::Nothing
+}
+
+impl Asked {
+    fn of(asker: Asker, askers: &Askers) -> Self {
+        match asker {
+            Asker::OPERATOR => Self::Operator,
+            Asker::WEIR => Self::Weir,
+            asker => askers
+                .name(asker)
+                .map_or(Self::Nobody, |name| Self::Program(name.to_string())),
+        }
+    }
+
+    fn asker(&self, askers: &Askers) -> Asker {
+        match self {
+            Self::Nobody => Asker::NOBODY,
+            Self::Operator => Asker::OPERATOR,
+            Self::Weir => Asker::WEIR,
+            Self::Program(name) => askers.number(name),
+        }
+    }
+}
+
+/// Writes states and records, oldest first.
+pub(crate) fn write(
+    history: &VecDeque<(Moment, Standing)>,
+    records: &Records,
+    askers: &Askers,
+) -> String {
+    let states = history.iter().map(|&(at, state)| Line::State(at, state));
+    let records = records.newest().rev().map(|record| {
+        let with = match record.what {
+            What::Shared { with, .. } => with,
+            _ => Asker::NOBODY,
+        };
+        Line::Record(Box::new(Kept {
+            number: record.number,
+            at: record.at,
+            class: record.class.map(|class| class.0),
+            asker: Asked::of(record.asker, askers),
+            about: record.about.clone(),
+            what: record.what,
+            with: Asked::of(with, askers),
+            cause: record.cause.as_deref().map(str::to_owned),
+            end: record.end,
+            got: record.got,
+        }))
+    });
+    let lines = states
+        .chain(records)
+        .filter_map(|line| serde_json::to_string(&line).ok());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Reads what was written, with every time moved by `shift`: states, and the records that are not older than `oldest`.
+pub(crate) fn read(
+    text: &str,
+    shift: i64,
+    oldest: Moment,
+    (most, askers): (usize, &Askers),
+) -> (Vec<(Moment, Standing)>, Records) {
+    let moved = |at: Moment| Moment(at.0.saturating_add_signed(shift));
+    let (mut states, mut records) = (Vec::new(), Records::default());
+    for line in text.lines() {
+        match serde_json::from_str(line) {
+            Ok(Line::State(at, state)) => states.push((moved(at), state)),
+            Ok(Line::Record(kept)) if moved(kept.at) >= oldest => {
+                let what = match shifted(kept.what, moved) {
+                    What::Shared { after, .. } => What::Shared {
+                        with: kept.with.asker(askers),
+                        after,
+                    },
+                    what => what,
+                };
+                records.restore(
+                    most,
+                    Record {
+                        number: kept.number,
+                        at: moved(kept.at),
+                        class: kept.class.map(Class),
+                        asker: kept.asker.asker(askers),
+                        about: kept.about,
+                        what,
+                        cause: kept.cause.map(Into::into),
+                        end: kept.end,
+                        got: kept.got,
+                        job: None,
+                    },
+                );
+            }
+            Ok(Line::Record(_)) | Err(_) => {}
+        }
+    }
+    records.changed = false;
+    (states, records)
+}
+
+/// The same decision with its times moved.
+fn shifted(what: What, moved: impl Fn(Moment) -> Moment) -> What {
+    match what {
+        What::Waits {
+            reason,
+            until,
+            full,
+        } => What::Waits {
+            reason,
+            until: moved(until),
+            full,
+        },
+        What::CooldownBegan {
+            cooldown,
+            rung,
+            next,
+        } => What::CooldownBegan {
+            cooldown: Cooldown {
+                until: moved(cooldown.until),
+                ..cooldown
+            },
+            rung,
+            next,
+        },
+        What::Retried { due } => What::Retried { due: moved(due) },
+        what => what,
+    }
+}

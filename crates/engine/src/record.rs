@@ -1,0 +1,359 @@
+//! What was decided about an upstream, kept with everything it takes to tell it again.
+//!
+//! The dispatcher says what it decided. What only the engine knows at that moment is added here: what the job was about,
+//! what the upstream had said, how the call went, and what whoever asked got instead. A record is a fact of its moment;
+//! only what was still open then (the end of a call, what the asker got) is filled in later, once.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use weir_dispatch::{Asker, Class, Decision, JobId, Moment, What};
+
+use crate::tally::Kind;
+
+/// One decision as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Counts the decisions about this upstream from 1, so that each can be linked to.
+    pub number: u64,
+    /// When it was made.
+    pub at: Moment,
+    /// The class of the job it is about, if it is about one and not about the upstream itself.
+    pub class: Option<Class>,
+    /// Who asked for that job.
+    pub asker: Asker,
+    /// What the job is about.
+    pub about: About,
+    /// The decision and its reason.
+    pub what: What,
+    /// The reason in words, where it comes from outside: what the upstream said, or an operator.
+    pub cause: Option<Arc<str>>,
+    /// How the call went, once it has; of calls alone.
+    pub end: Option<CallEnd>,
+    /// What whoever asked got instead of an answer of this call.
+    pub got: Option<Got>,
+    /// Its job in this run, for what is filled in later.
+    pub(crate) job: Option<JobId>,
+}
+
+/// What a job is about, in its front's terms.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum About {
+    /// Nothing in particular.
+    #[default]
+    Nothing,
+    /// A torrent.
+    Hash([u8; 20]),
+    /// Something that has a name: a query, the caps, a file.
+    Text(Arc<str>),
+}
+
+impl About {
+    /// In words, if it is about something: `4be19c07…90c2`.
+    pub fn words(&self) -> Option<String> {
+        match self {
+            Self::Nothing => None,
+            Self::Hash(hash) => {
+                let hex = |bytes: &[u8]| -> String {
+                    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+                };
+                Some(format!("{}…{}", hex(&hash[..4]), hex(&hash[18..])))
+            }
+            Self::Text(text) => Some(text.to_string()),
+        }
+    }
+}
+
+/// How a call went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallEnd {
+    /// Its outcome.
+    pub kind: Kind,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What whoever asked got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Got {
+    /// A new answer.
+    Fresh,
+    /// An answer that was kept from before.
+    Cached {
+        /// How old it was.
+        age: Duration,
+    },
+    /// Nothing from this upstream.
+    Nothing,
+    /// An error that says when to come back.
+    Retry {
+        /// After how long.
+        after: Duration,
+    },
+}
+
+/// The last records of one upstream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Records {
+    /// Oldest first.
+    kept: VecDeque<Record>,
+    made: u64,
+    /// Something has changed since they were last written.
+    pub(crate) changed: bool,
+}
+
+impl Records {
+    /// Takes a decision in, and lets the oldest record go if there are `most`.
+    pub(crate) fn push(
+        &mut self,
+        most: usize,
+        decision: &Decision,
+        about: About,
+        cause: Option<Arc<str>>,
+    ) -> &mut Record {
+        self.add(
+            most,
+            Record {
+                number: 0,
+                at: decision.at,
+                class: decision.class,
+                asker: decision.asker,
+                about,
+                what: decision.what,
+                cause,
+                end: None,
+                got: None,
+                job: decision.job,
+            },
+        )
+    }
+
+    /// Takes a record in that was kept from an earlier run, with its number.
+    pub(crate) fn restore(&mut self, most: usize, record: Record) {
+        self.made = record.number.saturating_sub(1);
+        self.add(most, record);
+    }
+
+    fn add(&mut self, most: usize, mut record: Record) -> &mut Record {
+        self.made += 1;
+        self.changed = true;
+        record.number = self.made;
+        while self.kept.len() >= most.max(1) {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(record);
+        self.kept.back_mut().expect("one was just added")
+    }
+
+    /// Newest first.
+    pub(crate) fn newest(&self) -> impl DoubleEndedIterator<Item = &Record> {
+        self.kept.iter().rev()
+    }
+
+    /// The call of this job has ended.
+    pub(crate) fn end(&mut self, job: JobId, end: CallEnd, cause: Option<Arc<str>>) {
+        let is_start = |record: &&mut Record| {
+            record.job == Some(job) && matches!(record.what, What::Started { .. })
+        };
+        // Calls end soon after they started, so this looks at few.
+        let started = self.kept.iter_mut().rev().find(is_start);
+        if let Some(started) = started.filter(|started| started.end.is_none()) {
+            (started.end, started.cause) = (Some(end), cause);
+            self.changed = true;
+        }
+    }
+
+    /// The call of this job was not made after all.
+    pub(crate) fn take_back(&mut self, job: JobId) {
+        let is_start = |record: &Record| {
+            record.job == Some(job) && matches!(record.what, What::Started { .. })
+        };
+        if let Some(place) = self.kept.iter().rposition(is_start) {
+            self.kept.remove(place);
+            self.changed = true;
+        }
+    }
+
+    /// Whoever asked got this instead of an answer.
+    pub(crate) fn give(&mut self, whose: &Whose, got: Got) {
+        let newest = self.kept.iter_mut().rev().find(|record| whose.is(record));
+        // Of whoever shared a call that came to nothing, only the front knows whether something older was there.
+        let is_open = |record: &&mut Record| match record.what {
+            What::Shared { .. } => matches!(record.got, None | Some(Got::Nothing)),
+            _ => record.got.is_none(),
+        };
+        if let Some(newest) = newest.filter(is_open) {
+            newest.got = Some(got);
+            self.changed = true;
+        }
+    }
+}
+
+/// Which record tells what became of somebody who asked.
+#[derive(Clone, Debug)]
+pub(crate) enum Whose {
+    /// The one with this number.
+    Number(u64),
+    /// The newest one about a job; or about one that was refused at once, which is known by what it asked and when.
+    Job {
+        job: Option<JobId>,
+        asker: Asker,
+        about: About,
+        since: Moment,
+    },
+}
+
+impl Whose {
+    fn is(&self, record: &Record) -> bool {
+        let about_asker = matches!(
+            record.what,
+            What::Started { .. }
+                | What::Skipped(_)
+                | What::Missed(_)
+                | What::Dropped { .. }
+                | What::Shared { .. }
+        );
+        about_asker
+            && match self {
+                Self::Number(number) => record.number == *number,
+                Self::Job { job: Some(job), .. } => record.job == Some(*job),
+                Self::Job {
+                    job: None,
+                    asker,
+                    about,
+                    since,
+                } => {
+                    let same = record.asker == *asker && record.about == *about;
+                    same && record.job.is_none() && record.at >= *since
+                }
+            }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_dispatch::UpstreamId;
+
+    fn decision(job: u64, what: What) -> Decision {
+        Decision {
+            upstream: UpstreamId(0),
+            job: Some(JobId(job)),
+            at: Moment(job),
+            class: None,
+            asker: Asker(1),
+            what,
+        }
+    }
+
+    fn start(job: u64) -> Decision {
+        decision(
+            job,
+            What::Started {
+                waited: Duration::ZERO,
+                reason: None,
+                attempt: 1,
+            },
+        )
+    }
+
+    #[test]
+    fn only_the_last_are_kept_and_numbers_go_on() {
+        let mut records = Records::default();
+        for job in 0..5 {
+            records.push(3, &start(job), About::Nothing, None);
+        }
+        let numbers: Vec<u64> = records.newest().map(|record| record.number).collect();
+        assert_eq!(numbers, [5, 4, 3]);
+    }
+
+    #[test]
+    fn a_call_ends_once_and_its_reason_stays() {
+        let mut records = Records::default();
+        records.push(3, &start(1), About::Nothing, None);
+        records.push(3, &start(2), About::Nothing, None);
+        let end = |kind| CallEnd {
+            kind,
+            took: Duration::from_secs(1),
+        };
+        records.end(JobId(1), end(Kind::Rejected), Some("no such host".into()));
+        records.end(JobId(1), end(Kind::Done), Some("another".into()));
+        let kept: Vec<_> = records.newest().map(|one| one.cause.as_deref()).collect();
+        assert_eq!(kept, [None, Some("no such host")]);
+    }
+
+    #[test]
+    fn what_an_asker_got_goes_once_to_the_newest_record_of_its_job() {
+        let mut records = Records::default();
+        let of_job = |job| Whose::Job {
+            job: Some(JobId(job)),
+            asker: Asker(1),
+            about: About::Nothing,
+            since: Moment(0),
+        };
+        records.push(9, &start(1), About::Nothing, None);
+        records.push(9, &start(2), About::Nothing, None);
+        records.push(9, &decision(2, What::Healed), About::Nothing, None);
+        records.give(&of_job(2), Got::Nothing);
+        records.give(&of_job(2), Got::Fresh);
+        records.give(&of_job(3), Got::Fresh);
+        let got: Vec<_> = records.newest().map(|one| one.got).collect();
+        assert_eq!(got, [None, Some(Got::Nothing), None]);
+    }
+
+    #[test]
+    fn what_was_refused_at_once_is_known_by_its_question_and_no_older_record_changes() {
+        let mut records = Records::default();
+        let text = |text: &str| About::Text(text.into());
+        let skip = weir_dispatch::Skip {
+            reason: weir_dispatch::Wait::Gap,
+            wait: None,
+            limit: None,
+        };
+        let skipped = |at: u64| Decision {
+            job: None,
+            ..decision(at, What::Skipped(skip))
+        };
+        let asked = |about: &str, since: u64| Whose::Job {
+            job: None,
+            asker: Asker(1),
+            about: text(about),
+            since: Moment(since),
+        };
+        records.push(9, &skipped(1), text("linux"), None);
+        records.push(9, &skipped(5), text("caps"), None);
+        records.give(&asked("linux", 4), Got::Nothing);
+        records.give(&asked("caps", 5), Got::Fresh);
+        let got: Vec<_> = records.newest().map(|one| one.got).collect();
+        assert_eq!(got, [Some(Got::Fresh), None]);
+    }
+
+    #[test]
+    fn whoever_shared_nothing_may_have_got_something_older() {
+        let mut records = Records::default();
+        let shared = What::Shared {
+            with: Asker(2),
+            after: Duration::ZERO,
+        };
+        let number = records
+            .push(9, &decision(1, shared), About::Nothing, None)
+            .number;
+        let age = Duration::from_secs(660);
+        for got in [Got::Nothing, Got::Cached { age }, Got::Fresh] {
+            records.give(&Whose::Number(number), got);
+        }
+        let got: Vec<_> = records.newest().map(|one| one.got).collect();
+        assert_eq!(got, [Some(Got::Cached { age })]);
+    }
+
+    #[test]
+    fn a_torrent_is_told_by_its_first_and_last_digits() {
+        let mut hash = [0; 20];
+        hash[..4].copy_from_slice(&[0x4b, 0xe1, 0x9c, 0x07]);
+        hash[18..].copy_from_slice(&[0x90, 0xc2]);
+        let words = About::Hash(hash).words();
+        assert_eq!(words.as_deref(), Some("4be19c07…90c2"));
+    }
+}

@@ -1,0 +1,333 @@
+//! What an overloaded tracker says of itself: records, the last minute, and counters that add up.
+
+use proptest::prelude::*;
+use weir_testkit::zoo::http::RetryAfter;
+
+use super::*;
+use crate::forwarding::overload::Overload;
+
+impl World {
+    fn sentences(&self) -> Vec<String> {
+        let decisions = self.engine.own_decisions();
+        decisions
+            .iter()
+            .map(weir_engine::OwnDecision::sentence)
+            .collect()
+    }
+
+    fn overloads(&self) -> Vec<(Overload, u64)> {
+        let overloads = self.tracker.forwarding.overloads();
+        let lately = overloads.lately(self.clock.now().seconds);
+        lately.iter().map(|one| (one.what, one.count)).collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_first_announces_are_one_record_with_a_count_and_an_example() {
+    let network = Network::new();
+    let (_trackers, config) = crowd(&network, 1).await;
+    let config = Config {
+        rate_limit_initial_burst: number(3),
+        rate_limit_initial_per_sec: number(1),
+        ..config
+    };
+    let world = World::new(&network, &config);
+    world.engine.hold();
+    for swarm in 1..=83 {
+        world.announce(swarm, 1).await;
+    }
+    assert!(world.sentences().is_empty() && world.overloads().is_empty());
+    let first = Announce {
+        peer_id: PeerId(*b"-qB4650-abcdefghijkl"),
+        ..announce(0xab, 1, Event::None)
+    };
+    assert!(world.ask_as(&first, 1).is_err());
+    world.until(3 * SECOND / 2).await;
+    assert_eq!(
+        world.sentences(),
+        [
+            "First announce of abab…abab (qBittorrent 4.6.5) refused: no token left (1 per second), told to retry in 300 s."
+        ]
+    );
+    for swarm in 180..=240 {
+        let _ = world.ask(swarm, 1, Event::None);
+    }
+    world.until(3 * SECOND).await;
+    let told = world.sentences();
+    assert_eq!(told.len(), 1, "a burst is one record: {told:?}");
+    assert!(
+        told[0].starts_with("61 first announces refused: no token left"),
+        "{told:?}"
+    );
+    assert_eq!(world.overloads(), [(Overload::NoToken, 61)]);
+    world.until(2 * MINUTE).await;
+    assert_eq!(world.overloads(), [], "it is over");
+    assert_eq!(world.sentences().len(), 1, "the record stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_refuses_first_announces_and_drops_the_others() {
+    let network = Network::new();
+    let (trackers, config) = crowd(&network, 1).await;
+    trackers[0].set(good(60, &[]));
+    for peers in [false, true] {
+        let world = World::new(&network, &config);
+        world.announce(1, 1).await;
+        world.set_rules(ForwardRules {
+            limit_at: 0,
+            peers,
+            ..ForwardRules::new(&config)
+        });
+        world.engine.hold();
+        for swarm in 2..=101 {
+            world.announce(swarm, 1).await;
+        }
+        let first = world.ask(102, 1, Event::None);
+        assert_eq!(first.is_ok(), peers);
+        world.until(MINUTE).await;
+        world.announce(1, 1).await;
+        world.until(62 * SECOND).await;
+        let told = world.sentences();
+        assert_eq!(
+            told[0],
+            "Re-announce of 0101…0101 dropped: queue full (100)."
+        );
+        let (first, kind) = match peers {
+            false => (
+                "First announce of 6666…6666 refused: queue full (100), told to retry in 30 minutes.",
+                Overload::FirstFull,
+            ),
+            true => (
+                "First announce of 6666…6666 dropped: queue full (100), answered with the known peers and told to come back in 30 minutes.",
+                Overload::FirstFullAnswered,
+            ),
+        };
+        assert_eq!(told[1..], [first]);
+        let total = |what| world.tracker.forwarding.overloads().total(what);
+        assert_eq!((total(kind), total(Overload::AgainFull)), (1, 1));
+        let counters = world.engine.status().counters;
+        let (dropped, refused) = if peers { (2, 0) } else { (1, 1) };
+        assert_eq!((counters.dropped, counters.refused), (dropped, refused));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_forwarders_that_would_have_been_asked_count_as_left_out() {
+    let network = Network::new();
+    let (trackers, config) = crowd(&network, 30).await;
+    for tracker in &trackers[..8] {
+        tracker.set(Behaviour::Status(404, RetryAfter::None));
+    }
+    let world = World::new(&network, &config);
+    world.announce(9, 1).await;
+    world.engine.hold();
+    for swarm in 1..=3 {
+        world.announce(swarm, 1).await;
+    }
+    assert_eq!(world.engine.status().counts.queued, 66, "22 of each");
+    world.announce(4, 1).await;
+    let status = world.engine.status();
+    assert_eq!((status.counts.queued, status.throttled), (86, 2));
+    // None of them is due.
+    world.announce(9, 2).await;
+    assert_eq!(world.engine.status().throttled, 2);
+    world.set_rules(ForwardRules {
+        limit_at: 0,
+        throttle_at: 0,
+        ..ForwardRules::new(&config)
+    });
+    world.announce(5, 1).await;
+    let status = world.engine.status();
+    assert_eq!((status.counts.queued, status.throttled), (100, 10));
+    world.until(2 * SECOND).await;
+    assert_eq!(
+        world.sentences(),
+        [
+            "8 forwarders left out of 0505…0505: queue full (100).",
+            "2 forwarders left out of 0404…0404: queue at 66 %, top 20 asked.",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_wait_in_a_ring_as_long_as_queue_and_agenda_and_are_counted_beyond() {
+    let network = Network::new();
+    let tracker = tracker(&network, 1, good(1800, &[])).await;
+    let config = Config {
+        forwarder_queue_size: number(4),
+        forward_events_per_minute: 0,
+        ..config(&[("a", &tracker.url())])
+    };
+    let world = World::new(&network, &config);
+    for peer in 1..=4 {
+        world.announce(peer, peer).await;
+    }
+    // All before the forwarders have looked into their ring.
+    for peer in 1..=60 {
+        world.ask(70, peer, Event::Completed).expect("a reply");
+    }
+    for peer in 1..=4 {
+        world.ask(peer, peer, Event::Stopped).expect("a reply");
+    }
+    world.until(2 * SECOND).await;
+    assert_eq!(
+        world.sentences(),
+        [
+            "4 stopped events go on to trackers later: 44 events were waiting already.",
+            "16 completed events dropped: 44 events were waiting already; most recently of 4646…4646.",
+        ]
+    );
+    world.until(5 * MINUTE).await;
+    let told = events(&tracker.seen());
+    let count = |event: &str| told.iter().filter(|told| *told == event).count();
+    assert_eq!(
+        count("completed"),
+        44,
+        "none of those that found room is lost"
+    );
+    assert_eq!(count("stopped"), 4, "the check for silent peers made up");
+    let counters = world.engine.status().counters;
+    assert_eq!((counters.dropped, counters.waiting()), (20, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_forwarders_that_are_left_out_are_told_and_the_tracker_copes() {
+    let network = Network::new();
+    let (trackers, config) = crowd(&network, 2).await;
+    trackers[0].set(Behaviour::Hang);
+    let config = Config {
+        forwarder_queue_size: number(40),
+        ..config
+    };
+    let world = World::new(&network, &config);
+    for swarm in 1..=4 {
+        world.announce(swarm, 1).await;
+    }
+    world.until(3 * SECOND).await;
+    for swarm in 5..=35 {
+        world.announce(swarm, 1).await;
+    }
+    world.until(5 * SECOND).await;
+    assert_eq!(world.view("1").status.queued, 20, "half of the queue");
+    assert_eq!(trackers[1].seen().len(), 35);
+    assert_eq!(
+        world.sentences(),
+        ["11 forwarders left out of 11 announces: slow ones hold half of the queue already."]
+    );
+    assert_eq!(world.engine.status().throttled, 11);
+    assert_eq!(world.overloads(), []);
+}
+
+/// What may happen to a tracker.
+#[derive(Clone, Debug)]
+enum Step {
+    Announce(u8, u8, Event),
+    Scrape,
+    Trackers(u8),
+    Hold(bool),
+    Wait(u16),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let event = prop_oneof![
+        4 => Just(Event::None),
+        1 => Just(Event::Started),
+        1 => Just(Event::Completed),
+        1 => Just(Event::Stopped),
+    ];
+    prop_oneof![
+        12 => (1..30u8, 1..6u8, event).prop_map(|(swarm, peer, event)| Step::Announce(swarm, peer, event)),
+        1 => Just(Step::Scrape),
+        1 => (0..6u8).prop_map(Step::Trackers),
+        1 => any::<bool>().prop_map(Step::Hold),
+        3 => (0..400u16).prop_map(Step::Wait),
+    ]
+}
+
+fn behaviour(number: u8) -> Behaviour {
+    match number {
+        0 => Behaviour::Status(500, RetryAfter::None),
+        1 => Behaviour::Status(429, RetryAfter::None),
+        2 => Behaviour::RetryNever,
+        3 => Behaviour::RetryIn(1),
+        _ => good(60, &["198.51.100.7:1"]),
+    }
+}
+
+async fn counters_add_up(steps: Vec<Step>) {
+    let network = Network::new();
+    let (trackers, config) = crowd(&network, 5).await;
+    let config = Config {
+        forwarder_queue_size: number(12),
+        rate_limit_initial_burst: number(2),
+        forward_events_per_minute: 6,
+        ..config
+    };
+    let world = World::new(&network, &config);
+    let (mut asked, mut refused) = (0, 0);
+    let mut before = world.engine.status().counters;
+    for step in steps {
+        match step {
+            Step::Announce(swarm, peer, event) => {
+                asked += 1;
+                refused += u64::from(world.ask(swarm, peer, event).is_err());
+            }
+            Step::Scrape => {
+                asked += 1;
+                world.tally.count(TallyKind::UdpScrape);
+            }
+            Step::Trackers(number) => {
+                for tracker in &trackers[..3] {
+                    tracker.set(behaviour(number));
+                }
+            }
+            Step::Hold(true) => world.engine.hold(),
+            Step::Hold(false) => world.engine.release(),
+            Step::Wait(seconds) => {
+                world
+                    .until(world.time() + u32::from(seconds) * SECOND)
+                    .await
+            }
+        }
+        let counters = world.engine.status().counters;
+        let sum: u64 = counters.parts().iter().map(|(_, count)| count).sum();
+        assert_eq!(sum, counters.asked, "{counters:?}");
+        for (was, is) in before.parts().iter().zip(counters.parts()) {
+            assert!(was.1 <= is.1 || was.0 == "waiting", "{was:?} {is:?}");
+        }
+        before = counters;
+    }
+    for tracker in &trackers {
+        tracker.set(good(1800, &[]));
+    }
+    world.engine.release();
+    // Put off once more at the longest, and every retry over.
+    world.until(world.time() + 6 * MINUTE).await;
+    let counters = world.engine.status().counters;
+    assert_eq!(counters.waiting(), 0, "{counters:?}");
+    assert_eq!(counters.refused, refused);
+    // Every request is in one place: answered alone, handed on, dropped or refused.
+    let by_themselves = world.tallies.by_themselves();
+    let passed = world.tallies.total(TallyKind::UdpPassed);
+    let alone = by_themselves.from_memory + by_themselves.dropped + by_themselves.refused;
+    assert_eq!(alone + passed, asked);
+    // One that was handed on counts for each job that it made, or once.
+    assert!(counters.asked >= alone + passed, "{counters:?}");
+    // No call is counted as sent that was not made: each is, at least once, in what trackers saw.
+    let seen = trackers.iter().map(|tracker| tracker.seen().len() as u64);
+    assert!(counters.sent <= seen.sum(), "{counters:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn counters_add_up_at_any_time(steps in prop::collection::vec(step(), 1..120)) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .expect("a runtime");
+        runtime.block_on(counters_add_up(steps));
+    }
+}

@@ -1,0 +1,73 @@
+//! What is used of an upstream's limits, as pages, API and `/stats` tell it.
+
+use serde_json::{Value, json};
+use weir_engine::{
+    UpstreamView,
+    dispatch::{Window, WindowUse},
+    window_name, within,
+};
+
+use super::{numbers::grouped, times::Times};
+
+/// One limit of an upstream and what is used of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UpstreamLimit {
+    pub(super) grabs: bool,
+    pub(super) window: WindowUse,
+}
+
+impl UpstreamLimit {
+    /// All limits of an upstream: those on queries first, shortest first.
+    pub(super) fn all(view: &UpstreamView) -> Vec<Self> {
+        let of = |grabs| {
+            move |window: &WindowUse| Self {
+                grabs,
+                window: *window,
+            }
+        };
+        let queries = view.status.query.iter().map(of(false));
+        queries
+            .chain(view.status.grab.iter().map(of(true)))
+            .collect()
+    }
+
+    /// `hour`, `5 min`; `grabs` or `grabs 30 d` for limits on grabs, which are mostly per day. No word is longer than
+    /// the place before a meter.
+    pub(super) fn label(self) -> String {
+        let name = match self.window.window {
+            Window::MINUTE => "min".to_owned(),
+            window => window_name(window).replace(" days", " d"),
+        };
+        match (self.grabs, self.window.window) {
+            (true, Window::DAY) => "grabs".to_owned(),
+            (true, _) => format!("grabs {name}"),
+            (false, _) => name,
+        }
+    }
+
+    /// `41 of 300`.
+    pub(super) fn used(self) -> String {
+        let WindowUse { used, limit, .. } = self.window;
+        format!("{} of {}", grouped(used), grouped(limit))
+    }
+
+    /// `41 of 300 calls in 5 min`.
+    pub(super) fn said(self) -> String {
+        let what = if self.grabs { "grabs" } else { "calls" };
+        format!("{} {what} {}", self.used(), within(self.window.window))
+    }
+
+    /// The same for programs.
+    pub(super) fn json(self, times: &Times) -> Value {
+        let window = self.window;
+        json!({
+            "budget": if self.grabs { "grab" } else { "query" },
+            "window": window_name(window.window),
+            "window_seconds": window.window.seconds(),
+            "used": window.used,
+            "limit": window.limit,
+            "learned": window.learned,
+            "next": (window.next > times.moment).then(|| times.exact(window.next)),
+        })
+    }
+}

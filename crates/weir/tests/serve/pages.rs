@@ -1,0 +1,112 @@
+//! What pages of the running program tell an operator: which file to edit, where to announce.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::tracker::{KEY, Rig, announce};
+use super::{Weir, ask, config};
+
+/// The full path of a file in a directory, as Weir names it.
+fn full(dir: &Path, name: &str) -> String {
+    let dir = dir.canonicalize().unwrap();
+    dir.join(name).display().to_string()
+}
+
+/// All pages that tell the operator to edit the configuration, and a few words of how each does.
+const TELLING: [(&str, &str); 5] = [
+    ("/", "Write in"),
+    ("/upstreams", "Add them to"),
+    ("/search", "Write lines like these in"),
+    ("/connect", "<code>search.indexers</code> in"),
+    ("/connect", "<code>web.api_key</code> in"),
+];
+
+fn assert_named(address: std::net::SocketAddr, key: &str, file: &str) {
+    for (path, words) in TELLING {
+        let page = ask(address, &format!("GET {path}"), key);
+        let told = format!("{words} <code>{file}</code>");
+        assert!(page.contains(&told), "{told} on {path}: {page}");
+    }
+}
+
+#[test]
+fn pages_that_say_what_to_write_name_the_file_in_full() {
+    let dir = TempDir::new().unwrap();
+    let (mut weir, address) = Weir::start(dir.path(), &[]);
+    let key = weir.line("key: ").trim_start_matches("  key: ").to_owned();
+    let file = full(dir.path(), "weir.yaml");
+    // Where it would be read, as long as there is none.
+    assert_named(address, &key, &file);
+    let page = ask(address, "GET /settings", &key);
+    assert!(
+        page.contains(&format!("To change them, write <code>{file}</code>")),
+        "{page}"
+    );
+
+    // The one that a reload has found.
+    let found = full(dir.path(), "weir.toml");
+    std::fs::write(&found, "[tracker]\nnumwant = 20\n").unwrap();
+    ask(address, "POST /api/v1/reload", &key);
+    assert_named(address, &key, &found);
+    let page = ask(address, "GET /settings", &key);
+    assert!(
+        page.contains(&format!("Values come from <code>{found}</code>")),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_file_given_by_a_relative_path_is_named_in_full() {
+    let dir = TempDir::new().unwrap();
+    std::fs::create_dir(dir.path().join("etc")).unwrap();
+    let text = format!("web: {{ api_key: {KEY} }}\n");
+    std::fs::write(dir.path().join("etc/mine.yaml"), text).unwrap();
+    let (mut weir, address) = Weir::start(dir.path(), &["-c", "etc/mine.yaml"]);
+    let file = full(dir.path(), "etc/mine.yaml");
+    weir.line(&format!("Configuration: {file}."));
+    assert_named(address, KEY, &file);
+}
+
+#[test]
+fn a_tracker_without_listeners_says_where_to_set_them() {
+    let dir = TempDir::new().unwrap();
+    config(
+        dir.path(),
+        &format!("web: {{ api_key: {KEY} }}\ntracker: {{ http_listen: null, udp_listen: null }}\n"),
+    );
+    // The flags of the other tests would open them.
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_weir"));
+    command
+        .args(["--web", "127.0.0.1:0", "--data", "data"])
+        .current_dir(dir.path())
+        .env_clear();
+    let mut weir = Weir::run(&mut command).unwrap();
+    let url = weir.line("http://");
+    let rest = url.split("http://").nth(1).unwrap();
+    let address = rest.split('/').next().unwrap().parse().unwrap();
+    let file = full(dir.path(), "weir.yaml");
+    let page = ask(address, "GET /swarms", KEY);
+    let told = format!("<code>tracker.udp_listen</code> in <code>{file}</code> and restart");
+    assert!(page.contains(&told), "{page}");
+    let page = ask(address, "GET /", KEY);
+    assert!(page.contains("  udp_listen: &#34;[::]:6969&#34;"), "{page}");
+    let page = ask(address, "GET /connect", KEY);
+    assert!(!page.contains("BitTorrent clients"), "{page}");
+}
+
+#[test]
+fn announce_addresses_are_shown_though_swarms_exist() {
+    let rig = Rig::start("");
+    for swarms in [0, 1] {
+        if swarms > 0 {
+            assert!(announce(rig.tracker, 1).contains("8:interval"));
+        }
+        for path in ["/swarms", "/connect"] {
+            let page = ask(rig.web, &format!("GET {path}"), KEY);
+            let http = format!("value=\"http://{}/announce\"", rig.tracker);
+            assert!(page.contains(&http), "{path} with {swarms} swarms: {page}");
+            assert!(page.contains("value=\"udp://127.0.0.1:"), "{path}: {page}");
+        }
+    }
+}
