@@ -1,0 +1,1 @@
+//! Articles: headers, text and attachments of one message, made readable.
