@@ -1,0 +1,1 @@
+//! The news front: several news servers read as one.
