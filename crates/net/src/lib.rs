@@ -1,6 +1,6 @@
 //! Outbound connections: the only crate that opens a socket to an upstream.
 //!
-//! A front asks [`http::Client`] for a page or binds [`Datagrams`]. Both use a [`Ground`]: in production
+//! A front asks [`http::Client`] for a page, [`connect`]s a stream (secured by [`Tls`]) or binds [`Datagrams`]. All use a [`Ground`]: in production
 //! the machine's network ([`System`]), in tests a network in memory. This crate limits sizes; the caller limits
 //! the time of a whole call by dropping its future. When and how often an upstream is called is decided
 //! elsewhere.
@@ -14,6 +14,7 @@ mod ground;
 pub mod http;
 mod meter;
 mod names;
+mod prompt;
 mod reach;
 mod resolver;
 mod system;
@@ -27,4 +28,4 @@ pub use ground::{Datagrams, Family, Ground, Stream};
 pub use names::{Names, is_nowhere, is_private};
 pub use reach::{Home, Reach};
 pub use system::System;
-pub use tls::Roots;
+pub use tls::{Roots, Tls};

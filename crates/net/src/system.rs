@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpStream, UdpSocket};
 
+use crate::prompt::Prompt;
 use crate::resolver::Resolver;
 use crate::{Datagrams, Error, Family, Ground, Stream};
 
@@ -53,7 +54,7 @@ impl Ground for System {
             stream
                 .set_nodelay(true)
                 .map_err(|error| Error::of_system(&error))?;
-            Ok(Box::new(stream) as Box<dyn Stream>)
+            Ok(Box::new(Prompt { stream }) as Box<dyn Stream>)
         })
     }
 

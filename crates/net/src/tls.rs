@@ -25,14 +25,17 @@ pub enum Roots {
 
 /// Wraps streams in TLS.
 #[derive(Clone)]
-pub(crate) struct Tls {
+pub struct Tls {
     /// An error if this machine has no certificates; returned only when a call needs TLS, so plain upstreams work.
     config: Result<Arc<ClientConfig>, Error>,
 }
 
 impl Tls {
-    /// Fails if the given certificates are unusable.
-    pub(crate) fn new(roots: &Roots, protocol: &[u8]) -> Result<Self, Error> {
+    /// TLS that trusts these certificates, and offers `protocol` by name if there is one (ALPN).
+    ///
+    /// # Errors
+    /// If the given certificates are unusable.
+    pub fn new(roots: &Roots, protocol: Option<&[u8]>) -> Result<Self, Error> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let config = match roots {
             Roots::System => system(provider, Vec::new()),
@@ -47,14 +50,18 @@ impl Tls {
             }
         };
         let config = config.map(|mut config| {
-            config.alpn_protocols = vec![protocol.to_vec()];
+            config.alpn_protocols = protocol.map(<[u8]>::to_vec).into_iter().collect();
             Arc::new(config)
         });
         Ok(Self { config })
     }
 
     /// Secures a stream to `host`, a name or an address as URLs write it.
-    pub(crate) async fn secure(
+    ///
+    /// # Errors
+    /// [`Error::Untrusted`] if the other side answers but cannot be trusted or does not speak TLS; else what the network
+    /// says.
+    pub async fn secure(
         &self,
         stream: Box<dyn Stream>,
         host: &str,

@@ -60,7 +60,7 @@ impl Client {
     ) -> Result<Self, Error> {
         let shared = Shared {
             ground,
-            tls: Tls::new(&roots, b"http/1.1")?,
+            tls: Tls::new(&roots, Some(b"http/1.1"))?,
             limits,
             pool: Pool::new(limits),
             clock,
