@@ -1,4 +1,22 @@
 //! NNTP (RFC 3977 and its extensions) as bytes and values, for a server that is asked and for one that asks; and articles as
 //! people read them. No I/O: whoever owns a connection brings the bytes.
+//!
+//! Commands, replies, blocks and the lines inside them are parsed and written here, nothing else: no
+//! sockets, no clock, no decisions. What comes from others is read tolerantly in form and strictly in
+//! size: any bytes are read or refused in time and memory proportional to them, without a panic.
+
+#![forbid(unsafe_code)]
 
 pub mod article;
+pub mod date;
+mod error;
+pub mod id;
+mod newsgroup;
+mod number;
+pub mod reply;
+mod text;
+
+pub use error::Error;
+pub use id::MessageId;
+pub use newsgroup::Newsgroup;
+pub use reply::{Located, Reply, Selected};
