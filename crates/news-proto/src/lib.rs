@@ -10,13 +10,19 @@
 pub mod article;
 pub mod date;
 mod error;
+pub mod field;
 pub mod id;
 mod newsgroup;
 mod number;
+mod range;
 pub mod reply;
 mod text;
+pub mod wildmat;
 
 pub use error::Error;
+pub use field::FieldName;
 pub use id::MessageId;
 pub use newsgroup::Newsgroup;
+pub use range::ArticleRange;
 pub use reply::{Located, Reply, Selected};
+pub use wildmat::{Pattern, Wildmat};
