@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod article;
+pub mod command;
 pub mod date;
 mod error;
 pub mod field;
@@ -19,6 +20,7 @@ pub mod reply;
 mod text;
 pub mod wildmat;
 
+pub use command::{Articles, Command, ListedBy, Listing, Password, Pipelining, Verb, Which};
 pub use error::Error;
 pub use field::FieldName;
 pub use id::MessageId;
