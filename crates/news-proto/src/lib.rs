@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod article;
+pub mod block;
 pub mod command;
 pub mod date;
 mod error;
@@ -20,6 +21,7 @@ pub mod reply;
 mod text;
 pub mod wildmat;
 
+pub use block::{BlockReader, BlockWriter, Fed};
 pub use command::{Articles, Command, ListedBy, Listing, Password, Pipelining, Verb, Which};
 pub use error::Error;
 pub use field::FieldName;
