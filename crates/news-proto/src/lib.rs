@@ -9,19 +9,23 @@
 
 pub mod article;
 pub mod block;
+pub mod capabilities;
 pub mod command;
 pub mod date;
 mod error;
 pub mod field;
 pub mod id;
+pub mod list;
 mod newsgroup;
 mod number;
 mod range;
 pub mod reply;
 mod text;
 pub mod wildmat;
+pub mod xref;
 
 pub use block::{BlockReader, BlockWriter, Fed};
+pub use capabilities::Capabilities;
 pub use command::{Articles, Command, ListedBy, Listing, Password, Pipelining, Verb, Which};
 pub use error::Error;
 pub use field::FieldName;
@@ -30,3 +34,4 @@ pub use newsgroup::Newsgroup;
 pub use range::ArticleRange;
 pub use reply::{Located, Reply, Selected};
 pub use wildmat::{Pattern, Wildmat};
+pub use xref::Xref;
