@@ -88,6 +88,9 @@ fn authinfo(words: &mut Arguments<'_>) -> Result<Command, Error> {
         return Err(Error::UnknownVariant);
     }
     let mechanism = words.need()?;
+    if !super::write::is_keyword(mechanism) {
+        return Err(Error::Text);
+    }
     let response = words.next().map(|response| {
         let readable = super::write::is_base64(response);
         readable
