@@ -113,12 +113,11 @@ impl<'a> Active<'a> {
     /// Reads a line. A line without a status allows posting, as the oldest servers have it.
     pub fn parse(line: &'a [u8]) -> Result<Self, Error> {
         let (newsgroup, high, low, rest) = head(line)?;
-        let (status, _) = text_word(rest).ok_or(Error::ListLine)?;
         Ok(Self {
             newsgroup,
             high,
             low,
-            status: status_of(status),
+            status: status(rest)?,
         })
     }
 
@@ -148,13 +147,12 @@ impl<'a> Counted<'a> {
     pub fn parse(line: &'a [u8]) -> Result<Self, Error> {
         let (newsgroup, high, low, rest) = head(line)?;
         let (count, rest) = word(rest);
-        let (status, _) = text_word(rest).ok_or(Error::ListLine)?;
         Ok(Self {
             active: Active {
                 newsgroup,
                 high,
                 low,
-                status: status_of(status),
+                status: status(rest)?,
             },
             count: number(count).ok_or(Error::Number)?,
         })
@@ -223,11 +221,11 @@ fn head(line: &[u8]) -> Result<(&str, u64, u64, &[u8]), Error> {
     Ok((name, read(high)?, read(low)?, rest))
 }
 
-fn status_of(word: &str) -> PostingStatus<'_> {
-    if word.is_empty() {
-        PostingStatus::Allowed
-    } else {
-        PostingStatus::parse(word)
+fn status(rest: &[u8]) -> Result<PostingStatus<'_>, Error> {
+    match text_word(rest) {
+        Some(("", _)) => Ok(PostingStatus::Allowed),
+        Some((word, _)) if !word.contains(char::is_control) => Ok(PostingStatus::parse(word)),
+        _ => Err(Error::ListLine),
     }
 }
 

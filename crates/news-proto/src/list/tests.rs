@@ -112,6 +112,7 @@ fn lines_without_a_name_or_number_are_refused() {
         assert!(Counted::parse(line.as_bytes()).is_err(), "{line}");
     }
     assert!(Active::parse(b"\xff 1 1 y").is_err() && Active::parse(b"a 1 1 \xff").is_err());
+    assert_eq!(Active::parse(b"a 1 1 y\0"), Err(Error::ListLine));
     assert_eq!(Counted::parse(b"a 2 1 y"), Err(Error::Number));
     assert!(Created::parse(b"a b").is_err() && Described::parse(b" ").is_err());
 }
