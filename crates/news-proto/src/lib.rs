@@ -16,6 +16,7 @@ mod error;
 pub mod field;
 mod head;
 pub mod id;
+mod line;
 pub mod list;
 mod newsgroup;
 mod number;
@@ -32,6 +33,7 @@ pub use command::{Articles, Command, ListedBy, Listing, Password, Pipelining, Ve
 pub use error::Error;
 pub use field::FieldName;
 pub use id::MessageId;
+pub use line::LineReader;
 pub use newsgroup::Newsgroup;
 pub use overview::{OverviewFormat, OverviewLine};
 pub use range::ArticleRange;

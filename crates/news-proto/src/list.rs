@@ -204,6 +204,11 @@ impl<'a> Described<'a> {
     }
 }
 
+/// Reads a line of LISTGROUP: an article number.
+pub fn parse_number(line: &[u8]) -> Result<u64, Error> {
+    number(word(line).0).ok_or(Error::Number)
+}
+
 fn name(line: &[u8]) -> Result<(&str, &[u8]), Error> {
     let (name, rest) = text_word(line).ok_or(Error::Newsgroup)?;
     if Newsgroup::is_name(name) {

@@ -130,3 +130,11 @@ fn headers_may_be_any() {
     let many = vec![&b"A"[..]; 5_000];
     assert_eq!(ListedHeaders::parse(many).names.len(), 1_000);
 }
+
+#[test]
+fn numbers_of_listgroup() {
+    assert_eq!(parse_number(b" 0042 "), Ok(42));
+    for line in ["", "x", "-1"] {
+        assert_eq!(parse_number(line.as_bytes()), Err(Error::Number), "{line}");
+    }
+}
