@@ -173,11 +173,8 @@ impl BlockReader {
         let kept = content.len().min(self.room);
         self.buffer.extend_from_slice(&content[..kept]);
         self.room -= kept;
-        if kept < content.len() {
-            self.over = true;
-            // A later piece must not follow what was cut off.
-            self.room = 0;
-        }
+        // Once something was cut off there is no room left, so nothing is put behind the cut.
+        self.over |= kept < content.len();
         kept
     }
 

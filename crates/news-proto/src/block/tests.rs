@@ -89,7 +89,7 @@ fn nothing_after_the_end_is_taken() {
 
 #[test]
 fn pieces_may_be_cut_anywhere() {
-    let input = b"a\r\n..\r\n.\rb\r\n\n.c\n\r\n.\r\nnext";
+    let input = b"a.\r\n..\r\n.\rb.\r\n\n.c.\n\r\n.\r\nnext";
     let (mut whole, fed) = read(input);
     let expected = lines(&mut whole);
     for first in 0..=fed.used {
