@@ -72,9 +72,11 @@ impl Fault {
                     permit.blame(Trouble::NoRoute, rejected(Reason::NoRoute))
                 }
                 Error::SilentDns => permit.blame(Trouble::SilentDns, Outcome::Unavailable),
-                Error::Untrusted(_) | Error::Forbidden(_) | Error::Moved(_) | Error::LocalName => {
-                    rejected(Reason::Untrusted)
-                }
+                Error::Untrusted(_)
+                | Error::NotTls
+                | Error::Forbidden(_)
+                | Error::Moved(_)
+                | Error::LocalName => rejected(Reason::Untrusted),
                 Error::TooLarge { .. }
                 | Error::TooMany(_)
                 | Error::Unreadable

@@ -57,6 +57,9 @@ pub enum Error {
     /// The certificate is not trusted, or TLS could not be set up.
     #[error("no secure connection: {0}")]
     Untrusted(String),
+    /// What answered does not speak TLS.
+    #[error("it does not speak TLS")]
+    NotTls,
     /// Redirected too often, or from https to http.
     #[error("redirected too often or to an insecure address")]
     Redirects,

@@ -77,6 +77,8 @@ impl Tls {
                 .get_ref()
                 .and_then(|inner| inner.downcast_ref::<rustls::Error>())
             {
+                // Only what no TLS server would send; a certificate that is not trusted is something else.
+                Some(rustls::Error::InvalidMessage(_)) => Error::NotTls,
                 Some(inner) => Error::Untrusted(inner.to_string()),
                 None => Error::of_system(&error),
             }

@@ -5,8 +5,6 @@
 pub mod engine;
 mod load;
 pub mod log;
-pub mod news;
-pub mod server;
 pub mod store;
 
 use std::path::PathBuf;
@@ -59,7 +57,7 @@ section! {
         /// The search front.
         search: weir_search::config::Config;
         /// The news front.
-        news: news::Config;
+        news: weir_news::Config;
         /// How upstreams are called.
         engine: engine::Config;
         /// How state is kept.

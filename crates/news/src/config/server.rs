@@ -7,17 +7,15 @@ use weir_config::{Secret, check, choices, item};
 
 item! {
     /// A news server.
-    pub struct NewsServer in "servers", example "{ name: main, host: news.example, username: USER, password: PASSWORD }" {
+    pub struct ServerEntry in "servers", example "{ name: main, host: news.example, username: USER, password: PASSWORD }" {
         needed {
             /// Name in pages, logs and metrics: letters, digits, dot, dash, underscore.
             name: String, check |name| check::path_word(name);
             /// Host name or address.
             host: String, check |text| is_host(text);
         }
-        settled {
-            /// Port; null for 119 with tls off or starttls, else 563.
-            port: NonZeroU32 = usual_port(tls), check is_port;
-        }
+        /// Port; null for 119 with tls off or starttls, else 563. With tls auto, 119 is tried after 563.
+        port: Option<NonZeroU32> = "null", check is_port;
         /// Encryption: auto, tls, starttls or off.
         tls: TlsMode = "auto";
         /// User name to sign in with.
@@ -58,13 +56,6 @@ choices! {
         Starttls = "starttls",
         /// Never.
         Off = "off",
-    }
-}
-
-fn usual_port(tls: TlsMode) -> NonZeroU32 {
-    match tls {
-        TlsMode::Off | TlsMode::Starttls => const { NonZeroU32::new(119).expect("not 0") },
-        TlsMode::Auto | TlsMode::Tls => const { NonZeroU32::new(563).expect("not 0") },
     }
 }
 

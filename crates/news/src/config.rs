@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use weir_config::{Fields, Size, check, choices, section};
 
-use super::server::NewsServer;
+pub mod server;
+
+use self::server::ServerEntry;
 
 section! {
     /// The news front: many news servers as one, in the browser and over NNTP.
@@ -32,6 +34,14 @@ section! {
         queue_size: NonZeroU32 = "10000";
         /// Maximum unanswered commands per connection.
         pipeline_depth: NonZeroU32 = "4";
+        /// The same while the commands ask for single articles.
+        article_depth: NonZeroU32 = "20";
+        /// A connection that nobody has used for this long is closed.
+        idle: Duration = "2m", check check::some_time;
+        /// Maximum size of an article.
+        article_bytes: Size = "8MiB";
+        /// Maximum size of a server's list of newsgroups.
+        list_bytes: Size = "64MiB";
         /// Overview lines fetched per request.
         overview_lines: NonZeroU32 = "500";
         /// A cached answer older than this is served, and checked again meanwhile.
@@ -47,9 +57,9 @@ section! {
     }
     lists |fields| {
         /// The news servers that are read.
-        servers: Vec<NewsServer> = {
+        servers: Vec<ServerEntry> = {
             let list = fields.list();
-            fields.distinct::<NewsServer>("name");
+            fields.distinct::<ServerEntry>("name");
             list
         };
     }

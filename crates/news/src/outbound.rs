@@ -1,0 +1,209 @@
+//! Speaks NNTP to one news server: what the front wants to know, as functions.
+//!
+//! `dial` opens a connection, `connection` runs one, `pool` has all of a server's, `overview` fetches stretches of a
+//! newsgroup. When and how often a server is asked is the engine's business.
+
+mod answer;
+mod connection;
+mod dial;
+mod method;
+mod overview;
+mod pool;
+mod wire;
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use bytes::Bytes;
+use tokio_util::task::TaskTracker;
+use weir_config::{SecretUrl, Secrets};
+use weir_net::{Error, Ground, Home, Roots, Tls};
+use weir_news_proto::reply::code;
+use weir_news_proto::{Command, Listing, MessageId, Newsgroup, OverviewFormat, Which};
+
+pub(crate) use self::answer::lines;
+pub(crate) use self::overview::Window;
+pub(crate) use self::pool::Pool;
+
+use self::answer::Answer;
+use self::connection::{Depths, Order};
+use self::dial::Dialer;
+use self::method::Method;
+use crate::config::Config;
+use crate::config::server::ServerEntry;
+use crate::judge::NewsFault;
+
+/// Bytes that an overview line may have; most have 430.
+const LINE: usize = 8 * 1024;
+
+/// The way out for all news servers.
+pub(crate) struct Outbound {
+    ground: Arc<dyn Ground>,
+    tls: Tls,
+    tasks: TaskTracker,
+}
+
+/// How much a server may send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// One article.
+    article: usize,
+    /// One list.
+    list: usize,
+    /// One stretch of an overview.
+    window: usize,
+}
+
+/// The way to one news server.
+pub(crate) struct Link {
+    pool: Pool,
+    home: Arc<Home>,
+    sizes: Sizes,
+    /// What its overview lines have, once it has said so.
+    format: ArcSwapOption<OverviewFormat>,
+}
+
+/// What a server says of a newsgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SelectedNumbers {
+    /// How many articles there are, by its own estimate.
+    pub(crate) count: u64,
+    /// Their numbers; `None` if it is empty.
+    pub(crate) numbers: Option<(u64, u64)>,
+}
+
+impl SelectedNumbers {
+    fn of(answer: &Answer) -> Result<Self, NewsFault> {
+        let selected = answer.reply().selected().map_err(|_| answer.fault())?;
+        Ok(Self {
+            count: selected.count,
+            numbers: selected.numbers().map(RangeInclusive::into_inner),
+        })
+    }
+}
+
+impl Outbound {
+    pub(crate) fn new(ground: Arc<dyn Ground>, roots: &Roots) -> Result<Self, Error> {
+        Ok(Self {
+            ground,
+            // Servers that know ALPN know NNTP's name there hardly ever, and refuse what they do not know.
+            tls: Tls::new(roots, None)?,
+            tasks: TaskTracker::new(),
+        })
+    }
+
+    /// The way to a server. Nothing is opened before something is asked.
+    pub(crate) fn link(&self, config: &Config, entry: &ServerEntry) -> Link {
+        let number = |number: std::num::NonZeroU32| number.get() as usize;
+        let port = entry.port.map_or(0, |port| port.get());
+        // Only its origin counts.
+        let url = SecretUrl::parse(&format!("nntp://{}:{port}", bracketed(&entry.host)));
+        let url = url.expect("a host was checked to be one");
+        let home = Arc::new(Home::new(&url));
+        let dialer = Dialer {
+            ground: self.ground.clone(),
+            tls: self.tls.clone(),
+            entry: entry.clone(),
+            home: home.clone(),
+            private: config.allow_private_upstreams,
+            secrets: Secrets::of(&url, entry.password.as_ref(), |_| false),
+        };
+        let depths = Depths {
+            usual: number(config.pipeline_depth),
+            articles: number(config.article_depth),
+        };
+        let method = Method::new(config.overview);
+        Link {
+            pool: Pool::new(dialer, depths, config.idle, method, self.tasks.clone()),
+            home,
+            sizes: Sizes {
+                article: config.article_bytes.len(),
+                list: config.list_bytes.len(),
+                window: number(config.overview_lines) * LINE,
+            },
+            format: ArcSwapOption::empty(),
+        }
+    }
+
+    /// Waits until no connection is left.
+    pub(crate) async fn closed(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Link {
+    /// Connections that are open, and that ever were.
+    pub(crate) fn connections(&self) -> (usize, usize) {
+        (self.pool.open(), self.pool.opened())
+    }
+
+    /// How overviews are fetched.
+    pub(crate) fn fetches_by(&self) -> &'static str {
+        self.pool.method().name()
+    }
+
+    /// Lets its host name resolve to another private address than before.
+    pub(crate) fn look_up_anew(&self) {
+        self.home.forget();
+    }
+
+    /// Lets go of its connections.
+    pub(crate) fn close(&self) {
+        self.pool.close();
+    }
+
+    /// Whether it answers at all: its time, which is the shortest answer there is.
+    pub(crate) async fn date(&self) -> Result<(), NewsFault> {
+        let answer = self.one(None, Command::Date, 0).await?;
+        match answer.fault() {
+            _ if answer.code == code::DATE => Ok(()),
+            // An old one; it answers.
+            NewsFault::Unsupported(_) => Ok(()),
+            fault => Err(fault),
+        }
+    }
+
+    /// One of its lists.
+    pub(crate) async fn list(&self, listing: Listing) -> Result<Bytes, NewsFault> {
+        let answer = self.one(None, Command::List(listing), self.sizes.list).await?;
+        answer.block_of(code::LIST)
+    }
+
+    /// How many articles a newsgroup has, and their numbers.
+    pub(crate) async fn newsgroup(&self, newsgroup: &Newsgroup) -> Result<SelectedNumbers, NewsFault> {
+        let answer = self.one(None, Command::Group(newsgroup.clone()), 0).await?;
+        SelectedNumbers::of(&answer)
+    }
+
+    /// A whole article.
+    pub(crate) async fn article(&self, id: &MessageId) -> Result<Bytes, NewsFault> {
+        let command = Command::Article(Which::Id(id.clone()));
+        let answer = self.one(None, command, self.sizes.article).await?;
+        answer.block_of(code::ARTICLE)
+    }
+
+    async fn one(
+        &self,
+        newsgroup: Option<Newsgroup>,
+        command: Command,
+        limit: usize,
+    ) -> Result<Answer, NewsFault> {
+        let delivery = self.pool.ask(Order {
+            newsgroup,
+            commands: vec![command],
+            limit,
+        });
+        let answer = delivery.await?.answers.pop();
+        answer.ok_or_else(|| NewsFault::Garbled("an answer is missing".to_owned()))
+    }
+}
+
+/// A host as URLs write it.
+fn bracketed(host: &str) -> String {
+    match host.contains(':') && !host.starts_with('[') {
+        true => format!("[{host}]"),
+        false => host.to_owned(),
+    }
+}

@@ -1,0 +1,406 @@
+//! One connection to a news server: a task that writes commands ahead of the answers and hands answers out in order.
+//!
+//! The selected newsgroup is the connection's, and a server that does not have a newsgroup keeps the one before selected.
+//! So each order is checked, when its answers arrive, against the newsgroup that really was selected then: no order ever
+//! gets the numbers of another newsgroup.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::Instant;
+use weir_news_proto::{Command, Newsgroup, Verb};
+
+use super::answer::{Answer, AnswerReader};
+use super::wire::Wire;
+use crate::judge::NewsFault;
+
+/// Commands that belong together, sent one after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    /// The newsgroup that must be selected for them.
+    pub(super) newsgroup: Option<Newsgroup>,
+    pub(super) commands: Vec<Command>,
+    /// Bytes that the block of each answer may have.
+    pub(super) limit: usize,
+}
+
+/// What came of an order: what the server said of the newsgroup, if it was selected for this order, and an answer for
+/// each command.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Delivery {
+    pub(super) selected: Option<Answer>,
+    pub(super) answers: Vec<Answer>,
+}
+
+/// What becomes of an order.
+pub(super) type Delivered = Result<Delivery, NewsFault>;
+
+/// How many commands may be unanswered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Depths {
+    pub(super) usual: usize,
+    /// While all of them ask for articles by their IDs: answers that a server looks up one by one.
+    pub(super) articles: usize,
+}
+
+impl Order {
+    pub(super) fn depth(&self, depths: Depths) -> usize {
+        let articles = self.newsgroup.is_none()
+            && self
+                .commands
+                .iter()
+                .all(|command| command.verb() == Verb::Article);
+        match articles {
+            true => depths.articles,
+            false => depths.usual,
+        }
+    }
+}
+
+/// What the pool knows of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    /// Orders that were handed over and have not ended.
+    open: AtomicUsize,
+    closed: AtomicBool,
+    /// The newsgroup that is selected once everything so far is answered.
+    newsgroup: Mutex<Option<Newsgroup>>,
+}
+
+impl Load {
+    pub(super) fn open(&self) -> usize {
+        self.open.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_in(&self, newsgroup: Option<&Newsgroup>) -> bool {
+        newsgroup.is_some_and(|wanted| self.newsgroup.lock().as_ref() == Some(wanted))
+    }
+}
+
+/// The pool's end of a connection.
+pub(super) struct Connection {
+    orders: mpsc::Sender<Handed>,
+    pub(super) load: Arc<Load>,
+}
+
+/// An order on its way. Its end is noted when it is dropped, however that comes about.
+struct Handed {
+    order: Order,
+    depth: usize,
+    tell: oneshot::Sender<Delivered>,
+    _open: Open,
+}
+
+/// Counts an order while it lives.
+struct Open {
+    load: Arc<Load>,
+    moved: Arc<Notify>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.load.open.fetch_sub(1, Ordering::AcqRel);
+        self.moved.notify_waiters();
+    }
+}
+
+impl Connection {
+    /// A connection and the task that runs it; at most `most` orders can be handed over at once.
+    pub(super) fn new(wire: Wire, times: Times, most: usize) -> (Self, impl Future<Output = ()>) {
+        let (orders, handed) = mpsc::channel(most.max(1));
+        let load = Arc::<Load>::default();
+        let talk = Talk {
+            wire,
+            times,
+            load: load.clone(),
+            unsent: VecDeque::new(),
+            waiting: VecDeque::new(),
+            orders: VecDeque::new(),
+            selected: None,
+            since: Instant::now(),
+            line: Vec::new(),
+        };
+        (Self { orders, load }, talk.run(handed))
+    }
+
+    /// Hands an order over; gives it back if that cannot be done at once. `moved` hears of its end.
+    pub(super) fn hand(
+        &self,
+        order: Order,
+        depth: usize,
+        moved: &Arc<Notify>,
+    ) -> Result<oneshot::Receiver<Delivered>, Order> {
+        let (tell, told) = oneshot::channel();
+        self.load.open.fetch_add(1, Ordering::AcqRel);
+        if let Some(newsgroup) = &order.newsgroup {
+            *self.load.newsgroup.lock() = Some(newsgroup.clone());
+        }
+        let handed = Handed {
+            order,
+            depth,
+            tell,
+            _open: Open {
+                load: self.load.clone(),
+                moved: moved.clone(),
+            },
+        };
+        match self.orders.try_send(handed) {
+            Ok(()) => Ok(told),
+            Err(mpsc::error::TrySendError::Full(handed) | mpsc::error::TrySendError::Closed(handed)) => {
+                Err(handed.order)
+            }
+        }
+    }
+}
+
+/// How long a connection waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// For one answer, from the moment on when it is the next.
+    pub(super) answer: Duration,
+    /// For something to do.
+    pub(super) idle: Duration,
+}
+
+/// A command that was not sent yet.
+struct Unsent {
+    command: Command,
+    depth: usize,
+    limit: usize,
+}
+
+/// A command that waits for its answer. A selection belongs to the order behind it.
+struct Waiting {
+    selects: Option<Newsgroup>,
+    reader: AnswerReader,
+}
+
+/// An order whose answers are coming.
+struct Coming {
+    newsgroup: Option<Newsgroup>,
+    /// Answers that are still to come.
+    left: usize,
+    delivery: Delivered,
+    tell: oneshot::Sender<Delivered>,
+    _open: Open,
+}
+
+/// The task's state.
+struct Talk {
+    wire: Wire,
+    times: Times,
+    load: Arc<Load>,
+    unsent: VecDeque<Unsent>,
+    waiting: VecDeque<Waiting>,
+    /// In the order of their answers.
+    orders: VecDeque<Coming>,
+    /// The newsgroup that is selected by now.
+    selected: Option<Newsgroup>,
+    /// Since when the next answer is waited for, or nothing is to be done.
+    since: Instant,
+    /// For commands, so that many go out at once.
+    line: Vec<u8>,
+}
+
+impl Talk {
+    async fn run(mut self, mut handed: mpsc::Receiver<Handed>) {
+        let end = self.talk(&mut handed).await;
+        self.load.closed.store(true, Ordering::Release);
+        // Whoever has handed something over meanwhile hears of it as well.
+        handed.close();
+        while let Ok(late) = handed.try_recv() {
+            self.accept(late);
+        }
+        let fault = match end {
+            Ok(()) => NewsFault::from(weir_net::Error::Cut),
+            Err(fault) => fault,
+        };
+        tracing::debug!(unanswered = self.orders.len(), why = %fault, "connection closed");
+        for order in self.orders {
+            // Nobody may be there to hear it.
+            let _ = order.tell.send(Err(fault.clone()));
+        }
+    }
+
+    /// Ends well when nobody needs it any more.
+    async fn talk(&mut self, handed: &mut mpsc::Receiver<Handed>) -> Result<(), NewsFault> {
+        loop {
+            self.read()?;
+            self.write().await?;
+            let idle = self.orders.is_empty();
+            let time = if idle { self.times.idle } else { self.times.answer };
+            tokio::select! {
+                biased;
+                // First, or it would not be looked at while bytes keep coming.
+                () = tokio::time::sleep_until(self.since + time) => {
+                    if !idle {
+                        return Err(NewsFault::Silent);
+                    }
+                    self.say_goodbye().await;
+                    return Ok(());
+                }
+                order = handed.recv() => match order {
+                    Some(order) => self.accept(order),
+                    None if idle => {
+                        self.say_goodbye().await;
+                        return Ok(());
+                    }
+                    None => return self.finish().await,
+                },
+                filled = self.wire.fill() => filled?,
+            }
+        }
+    }
+
+    /// Takes no more orders, and waits for the answers to those that are here.
+    async fn finish(&mut self) -> Result<(), NewsFault> {
+        while !self.orders.is_empty() {
+            let filled = tokio::time::timeout_at(self.since + self.times.answer, self.wire.fill());
+            filled.await.map_err(|_| NewsFault::Silent)??;
+            self.read()?;
+            self.write().await?;
+        }
+        self.say_goodbye().await;
+        Ok(())
+    }
+
+    async fn say_goodbye(&mut self) {
+        // A server that does not take it is told by the closed connection.
+        let goodbye = self.wire.send(b"QUIT\r\n");
+        let _ = tokio::time::timeout(Duration::from_secs(1), goodbye).await;
+    }
+
+    fn accept(&mut self, handed: Handed) {
+        if self.orders.is_empty() {
+            self.since = Instant::now();
+        }
+        let Handed {
+            order,
+            depth,
+            tell,
+            _open,
+        } = handed;
+        let Order {
+            newsgroup,
+            commands,
+            limit,
+        } = order;
+        let mut left = commands.len();
+        // What is selected when everything before is answered; if that turns out otherwise, the answers are not used.
+        let before = self.orders.iter().rev().find_map(|one| one.newsgroup.as_ref());
+        let selected = before.or(self.selected.as_ref());
+        let entering = newsgroup.as_ref().filter(|wanted| selected != Some(wanted));
+        if let Some(newsgroup) = entering {
+            left += 1;
+            self.unsent.push_back(Unsent {
+                command: Command::Group(newsgroup.clone()),
+                depth,
+                limit: 0,
+            });
+        }
+        self.unsent.extend(commands.into_iter().map(|command| Unsent {
+            command,
+            depth,
+            limit,
+        }));
+        self.orders.push_back(Coming {
+            newsgroup,
+            left,
+            delivery: Ok(Delivery::default()),
+            tell,
+            _open,
+        });
+    }
+
+    /// Sends as many commands as may be unanswered.
+    async fn write(&mut self) -> Result<(), NewsFault> {
+        while let Some(next) = self.unsent.front()
+            && self.waiting.len() < next.depth
+        {
+            let Some(Unsent { command, limit, .. }) = self.unsent.pop_front() else {
+                break;
+            };
+            if let Err(error) = command.write(&mut self.line) {
+                // Every part of a command has a type that can be sent, so this is a line that is too long.
+                return Err(NewsFault::Unsupported(error.to_string()));
+            }
+            if self.waiting.is_empty() {
+                self.since = Instant::now();
+            }
+            let reader = AnswerReader::new(command.verb(), limit);
+            let selects = match command {
+                Command::Group(newsgroup) => Some(newsgroup),
+                _ => None,
+            };
+            self.waiting.push_back(Waiting { selects, reader });
+        }
+        if !self.line.is_empty() {
+            let sent = self.wire.send(&self.line).await;
+            self.line.clear();
+            sent?;
+        }
+        Ok(())
+    }
+
+    /// Takes all answers that have arrived.
+    fn read(&mut self) -> Result<(), NewsFault> {
+        while let Some(waiting) = self.waiting.front_mut() {
+            let Some(answer) = waiting.reader.take(self.wire.arrived())? else {
+                return Ok(());
+            };
+            let selects = self.waiting.pop_front().and_then(|waiting| waiting.selects);
+            self.since = Instant::now();
+            if let Ok(answer) = &answer
+                && answer.code == weir_news_proto::reply::code::UNAVAILABLE
+            {
+                // It closes the connection after this.
+                return Err(answer.fault());
+            }
+            self.take(answer, selects);
+        }
+        match self.wire.arrived().is_empty() {
+            true => Ok(()),
+            // Some say that they close an idle connection; nothing else may come unasked.
+            false => Err(NewsFault::from(weir_net::Error::Cut)),
+        }
+    }
+
+    /// Gives an answer to the order it belongs to.
+    fn take(&mut self, answer: Result<Answer, NewsFault>, selects: Option<Newsgroup>) {
+        let Some(order) = self.orders.front_mut() else {
+            return;
+        };
+        order.left -= 1;
+        match (answer, selects, &mut order.delivery) {
+            (_, _, Err(_)) => {}
+            (Err(fault), _, delivery) => *delivery = Err(fault),
+            (Ok(answer), Some(newsgroup), Ok(delivery)) => match answer.reply().selected() {
+                Ok(_) => {
+                    self.selected = Some(newsgroup);
+                    delivery.selected = Some(answer);
+                }
+                Err(_) => order.delivery = Err(answer.fault()),
+            },
+            (Ok(_), None, delivery)
+                if order.newsgroup.is_some() && order.newsgroup != self.selected =>
+            {
+                *delivery = Err(NewsFault::NoNewsgroup);
+            }
+            (Ok(answer), None, Ok(delivery)) => delivery.answers.push(answer),
+        }
+        if order.left == 0
+            && let Some(order) = self.orders.pop_front()
+        {
+            // Whoever asked may have left.
+            let _ = order.tell.send(order.delivery);
+        }
+    }
+}

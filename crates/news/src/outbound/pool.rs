@@ -1,0 +1,286 @@
+//! The connections to one server: opened when there is work for them, closed when there is none, replaced when they break.
+//!
+//! An order goes to a connection that has nothing to do, else to one that can take more, in the same newsgroup first. A
+//! further connection is opened beside that as soon as orders queue up, so nobody waits for its greeting. An order whose
+//! connection breaks goes once to a fresh one; whoever asked does not notice.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use super::connection::{Connection, Delivered, Depths, Order, Times};
+use super::dial::{Dialer, Ready, Worked};
+use super::method::Method;
+use crate::judge::NewsFault;
+
+/// How long a server is not asked for more connections than it had when it refused one.
+const ENOUGH: Duration = Duration::from_secs(10 * 60);
+
+/// The connections to one server. A cheap handle: clones share everything.
+#[derive(Clone)]
+pub(crate) struct Pool(Arc<Shared>);
+
+struct Shared {
+    dialer: Dialer,
+    depths: Depths,
+    idle: Duration,
+    worked: Worked,
+    method: Method,
+    tasks: TaskTracker,
+    state: Mutex<State>,
+    /// Told when a connection has room again, has opened or could not be opened.
+    moved: Arc<Notify>,
+    opened: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    connections: Vec<Arc<Connection>>,
+    /// Being opened in the background.
+    opening: usize,
+    /// The server refused one more than this.
+    enough: Option<(usize, Instant)>,
+    closed: bool,
+}
+
+/// Where an order goes.
+enum Choice {
+    /// To this connection; `more` says that another one is to be opened beside it.
+    Use(Arc<Connection>, bool),
+    /// To one that is opened for it.
+    Open,
+    /// Nowhere yet.
+    Wait,
+    /// Nowhere any more.
+    Closed,
+}
+
+impl Pool {
+    pub(super) fn new(
+        dialer: Dialer,
+        depths: Depths,
+        idle: Duration,
+        method: Method,
+        tasks: TaskTracker,
+    ) -> Self {
+        Self(Arc::new(Shared {
+            dialer,
+            depths,
+            idle,
+            worked: Worked::default(),
+            method,
+            tasks,
+            state: Mutex::default(),
+            moved: Arc::default(),
+            opened: AtomicUsize::new(0),
+        }))
+    }
+
+    /// How overviews are fetched from this server.
+    pub(super) fn method(&self) -> &Method {
+        &self.0.method
+    }
+
+    /// Connections that are open now.
+    pub(crate) fn open(&self) -> usize {
+        let mut state = self.0.state.lock();
+        state.forget_closed();
+        state.connections.len()
+    }
+
+    /// Connections that were ever opened.
+    pub(crate) fn opened(&self) -> usize {
+        self.0.opened.load(Ordering::Relaxed)
+    }
+
+    /// Sends an order and waits for what comes of it.
+    pub(super) async fn ask(&self, order: Order) -> Delivered {
+        let first = self.send(order.clone(), false).await;
+        match first {
+            // Not so if the connection was opened for this order: then another one would fare no better.
+            Err((fault, false)) if fault.is_broken() || matches!(fault, NewsFault::Busy(_)) => {
+                let second = self.send(order, true).await;
+                second.map_err(|(fault, _)| fault)
+            }
+            first => first.map_err(|(fault, _)| fault),
+        }
+    }
+
+    /// Sends an order over some connection, or over a `fresh` one. A fault comes with whether it was a fresh one.
+    async fn send(
+        &self,
+        mut order: Order,
+        mut fresh: bool,
+    ) -> Result<super::connection::Delivery, (NewsFault, bool)> {
+        let shared = &self.0;
+        let depth = order.depth(shared.depths);
+        loop {
+            // Subscribe before looking, or a change in between would be missed.
+            let moved = shared.moved.notified();
+            let choice = shared.state.lock().choose(&order, depth, shared, fresh);
+            let (connection, was_fresh) = match choice {
+                Choice::Use(connection, more) => {
+                    if more {
+                        self.open_beside();
+                    }
+                    (connection, false)
+                }
+                Choice::Open => {
+                    let opened = self.open_one().await;
+                    (opened.map_err(|fault| (fault, true))?, true)
+                }
+                Choice::Wait => {
+                    moved.await;
+                    continue;
+                }
+                Choice::Closed => return Err((weir_net::Error::Cut.into(), true)),
+            };
+            match connection.hand(order, depth, &shared.moved) {
+                Ok(told) => {
+                    let told = told.await;
+                    // The task is gone without a word only when the runtime ends.
+                    let told = told.unwrap_or_else(|_| Err(weir_net::Error::Cut.into()));
+                    return told.map_err(|fault| (fault, was_fresh));
+                }
+                // Somebody else was faster, or it has just closed.
+                Err(back) => {
+                    order = back;
+                    fresh = false;
+                }
+            }
+        }
+    }
+
+    /// Opens a connection for an order that waits for it. Its place was taken by [`State::choose`].
+    async fn open_one(&self) -> Result<Arc<Connection>, NewsFault> {
+        // Given back however this ends, also when whoever waits leaves.
+        let place = Opening(&self.0);
+        let time = self.0.dialer.entry.timeout;
+        let dialled = tokio::time::timeout(time, self.0.dialer.dial(&self.0.worked)).await;
+        let ready = dialled.unwrap_or(Err(NewsFault::Silent))?;
+        Ok(self.take_in(ready, place))
+    }
+
+    /// Opens a connection that nobody waits for.
+    fn open_beside(&self) {
+        let pool = self.clone();
+        self.0.tasks.spawn(async move {
+            let open = pool.open();
+            match pool.open_one().await {
+                Ok(_) => {}
+                // The server serves us on other connections, so this is one too many.
+                Err(NewsFault::Closed(words) | NewsFault::Busy(words)) => {
+                    let name = &pool.0.dialer.entry.name;
+                    tracing::info!(upstream = name, open, words, "it takes no more connections");
+                    let mut state = pool.0.state.lock();
+                    state.enough = Some((open.max(1), Instant::now()));
+                }
+                Err(fault) => {
+                    let name = &pool.0.dialer.entry.name;
+                    tracing::debug!(upstream = name, why = %fault, "no further connection");
+                }
+            }
+        });
+    }
+
+    fn take_in(&self, ready: Ready, place: Opening<'_>) -> Arc<Connection> {
+        let shared = &self.0;
+        shared.method.learn(&ready.capabilities);
+        tracing::info!(
+            upstream = shared.dialer.entry.name,
+            encryption = if ready.secured { "TLS" } else { "none" },
+            compressed = ready.compressed,
+            overview = shared.method.name(),
+            "connected"
+        );
+        let times = Times {
+            answer: shared.dialer.entry.timeout,
+            idle: shared.idle,
+        };
+        let most = shared.depths.articles.max(shared.depths.usual);
+        let (connection, task) = Connection::new(ready.wire, times, most);
+        let connection = Arc::new(connection);
+        let moved = shared.moved.clone();
+        shared.tasks.spawn(async move {
+            task.await;
+            moved.notify_waiters();
+        });
+        shared.opened.fetch_add(1, Ordering::Relaxed);
+        let mut state = shared.state.lock();
+        if !state.closed {
+            state.connections.push(connection.clone());
+        }
+        drop(state);
+        drop(place);
+        connection
+    }
+
+    /// Lets go of all connections: each ends when its orders have.
+    pub(crate) fn close(&self) {
+        let mut state = self.0.state.lock();
+        state.closed = true;
+        state.connections.clear();
+        drop(state);
+        self.0.moved.notify_waiters();
+    }
+}
+
+/// A connection that is being opened.
+struct Opening<'a>(&'a Shared);
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().opening -= 1;
+        self.0.moved.notify_waiters();
+    }
+}
+
+impl State {
+    fn forget_closed(&mut self) {
+        self.connections.retain(|one| !one.load.is_closed());
+    }
+
+    fn choose(&mut self, order: &Order, depth: usize, shared: &Shared, fresh: bool) -> Choice {
+        if self.closed {
+            return Choice::Closed;
+        }
+        self.forget_closed();
+        let newsgroup = order.newsgroup.as_ref();
+        let best = self.connections.iter().min_by_key(|one| {
+            let (open, elsewhere) = (one.load.open(), !one.load.is_in(newsgroup));
+            // Nothing to do comes first, then the same newsgroup, then the shorter queue.
+            (open > 0, elsewhere, open)
+        });
+        let best = best.filter(|one| one.load.open() < depth).cloned();
+        let may_open = self.connections.len() + self.opening < self.most(shared);
+        match best {
+            Some(best) if !fresh => {
+                let busy = best.load.open() + 1 >= shared.depths.usual && self.opening == 0;
+                let more = busy && may_open;
+                self.opening += usize::from(more);
+                Choice::Use(best, more)
+            }
+            _ if may_open => {
+                self.opening += 1;
+                Choice::Open
+            }
+            // All are open, so a fresh one is not to be had.
+            Some(best) => Choice::Use(best, false),
+            None => Choice::Wait,
+        }
+    }
+
+    /// How many connections there may be.
+    fn most(&self, shared: &Shared) -> usize {
+        let configured = shared.dialer.entry.connections.get() as usize;
+        match self.enough {
+            Some((enough, at)) if at.elapsed() < ENOUGH => configured.min(enough),
+            _ => configured,
+        }
+    }
+}
