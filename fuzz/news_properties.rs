@@ -7,13 +7,14 @@
 use weir_news_proto::list::{Active, Counted, Created, Described, ListedHeaders};
 use weir_news_proto::overview::{parse_value_line, write_value_line};
 use weir_news_proto::{
-    BlockReader, Capabilities, Command, Error, MessageId, OverviewFormat, OverviewLine, Reply,
-    Wildmat, Xref, block, date, id, reply, xref,
+    BlockReader, Capabilities, Command, Error, LineReader, MessageId, OverviewFormat, OverviewLine,
+    Reply, Wildmat, Xref, block, date, id, reply, xref,
 };
 
 /// Each line that is a command is read again from what we would send a server; each other one has a
 /// code that answers it.
 pub(crate) fn nntp_command(bytes: &[u8]) {
+    arrives_in_pieces(bytes);
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let command = match Command::parse(line) {
             Ok(command) => command,
@@ -115,6 +116,26 @@ pub(crate) fn nntp_wildmat(bytes: &[u8]) {
             && !text.contains(['[', '\\'])
         {
             assert_eq!(matches, slowly(text, name), "{text} {name}");
+        }
+    }
+}
+
+/// Lines are the same however they arrive, and those over 512 octets are known as such.
+fn arrives_in_pieces(bytes: &[u8]) {
+    let mut reader = LineReader::new(512);
+    let mut expected = bytes.split_inclusive(|byte| *byte == b'\n');
+    for mut piece in bytes.chunks(3) {
+        while !piece.is_empty() {
+            let fed = reader.feed(piece);
+            piece = &piece[fed.used..];
+            if fed.done {
+                let line = expected.next().expect("as many lines");
+                match reader.line() {
+                    Ok(read) => assert!(line.starts_with(read) && line.len() - read.len() <= 2),
+                    Err(error) => assert!(error == Error::LineTooLong && line.len() > 512),
+                }
+                reader.clear();
+            }
         }
     }
 }

@@ -149,6 +149,9 @@ mod tests {
         let capabilities = read(&many);
         assert!(capabilities.has("L99") && !capabilities.has("L100"));
         assert!(!read(&"x".repeat(201)).has(&"x".repeat(201)));
+        let twice: Vec<String> = (0..160).map(|n| format!("a{n}")).collect();
+        let twice = format!("L {}\nL {}", twice[..80].join(" "), twice[80..].join(" "));
+        assert_eq!(read(&twice).arguments("L").count(), 100);
         let mut own = Capabilities::default();
         own.add("A\r\nQUIT", []);
         own.add("LIST", ["a b", "ACTIVE"]);

@@ -148,6 +148,7 @@ fn errors_say_which_code_answers_them() {
         ("AUTHINFO SASL PLAIN =", 200),
         ("AUTHINFO SASL PLAIN AA==x", 504),
         ("AUTHINFO SASL PLAIN AA?=", 504),
+        ("AUTHINFO SASL PLAIN A===", 504),
         ("AUTHINFO SASL PLAIN AAAA AAAA", 501),
         ("COMPRESS SHRINK", 503),
         ("COMPRESS", 501),
@@ -188,7 +189,7 @@ fn lines_of_512_octets_are_read_and_written() {
 
 #[test]
 fn free_text_cannot_become_a_second_command() {
-    for text in ["a\r\nQUIT", "a\nb", "a\0b", "", " a"] {
+    for text in ["a\r\nQUIT", "a\nb", "a\rb", "a\0b", "", " a"] {
         assert_eq!(
             written(&Command::AuthUser(text.into())),
             Err(Error::Text),

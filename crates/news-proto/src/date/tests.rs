@@ -36,6 +36,8 @@ fn every_form_found_in_articles_is_read() {
         "Sun, 15 Nov 2026 10:00:00 A",
         "Sun, 15 Nov 2026 10:00:00 XYZZY",
         "Sun, 15 Nov 2026 10:00:00 +9999",
+        "Sun, 15 Nov 2026 10:00:00 +2400",
+        "Mon, 16 Nov 2026 09:59:00 +2359",
         "Sun, 15 Nov 2026 10:00:00",
         "Sunday, 15 November 2026 10:00:00 UTC",
         "Sunday, 15-Nov-26 10:00:00 GMT",
@@ -53,6 +55,7 @@ fn every_form_found_in_articles_is_read() {
     }
     assert_eq!(read("15 Nov 2026"), Some(TIME - 10 * 3_600));
     assert_eq!(read("1 Jan 70 00:00 GMT"), Some(0));
+    assert_eq!(read("1 Jan 49 00:00 GMT"), Some(2_493_072_000));
     assert_eq!(read("5 Jun 86 12:00:00 EDT"), Some(518_371_200));
     assert_eq!(read("Thu, 29 Feb 2024 00:00:00 +0000"), Some(1_709_164_800));
     assert_eq!(parse(b"Sun, 15 Nov 2026 10:00:00 \xe9t\xe9"), Some(TIME));
@@ -75,6 +78,7 @@ fn what_is_no_date_is_none() {
         "0 Nov 2026 10:00:00",
         "15 Foo 2026 10:00:00",
         "15 Nov 2026 24:00:00",
+        "15 Nov 50 10:00:00",
         "15 Nov 2026 10:60:00",
         "15 Nov 2026 10:00:61",
         "15 Nov 2026 10:00:00:00",

@@ -95,6 +95,8 @@ fn reference_is_not_taken_for_a_missing_id() {
         (&b""[..], &b"<0@x>"[..])
     );
     assert_eq!((line.bytes, line.lines), (Some(10), Some(3)));
+    let bare = self::line(b"7\ta\tme\ttoday\t\t<0@x>\t\t\t");
+    assert_eq!((bare.subject, bare.references), (&b"a"[..], &b"<0@x>"[..]));
 }
 
 #[test]
