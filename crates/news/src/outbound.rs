@@ -156,7 +156,7 @@ impl Link {
 
     /// Whether it answers at all: its time, which is the shortest answer there is.
     pub(crate) async fn date(&self) -> Result<(), NewsFault> {
-        let answer = self.one(None, Command::Date, 0).await?;
+        let answer = self.one(Command::Date, 0).await?;
         match answer.fault() {
             _ if answer.code == code::DATE => Ok(()),
             // An old one; it answers.
@@ -167,37 +167,42 @@ impl Link {
 
     /// One of its lists.
     pub(crate) async fn list(&self, listing: Listing) -> Result<Bytes, NewsFault> {
-        let answer = self.one(None, Command::List(listing), self.sizes.list).await?;
+        let answer = self.one(Command::List(listing), self.sizes.list).await?;
         answer.block_of(code::LIST)
     }
 
     /// How many articles a newsgroup has, and their numbers.
     pub(crate) async fn newsgroup(&self, newsgroup: &Newsgroup) -> Result<SelectedNumbers, NewsFault> {
-        let answer = self.one(None, Command::Group(newsgroup.clone()), 0).await?;
-        SelectedNumbers::of(&answer)
+        let delivery = self.pool.ask(Order {
+            newsgroup: Some(newsgroup.clone()),
+            anew: true,
+            commands: Vec::new(),
+            limit: 0,
+        });
+        let selected = delivery.await?.selected.ok_or_else(missing)?;
+        SelectedNumbers::of(&selected)
     }
 
     /// A whole article.
     pub(crate) async fn article(&self, id: &MessageId) -> Result<Bytes, NewsFault> {
         let command = Command::Article(Which::Id(id.clone()));
-        let answer = self.one(None, command, self.sizes.article).await?;
+        let answer = self.one(command, self.sizes.article).await?;
         answer.block_of(code::ARTICLE)
     }
 
-    async fn one(
-        &self,
-        newsgroup: Option<Newsgroup>,
-        command: Command,
-        limit: usize,
-    ) -> Result<Answer, NewsFault> {
+    async fn one(&self, command: Command, limit: usize) -> Result<Answer, NewsFault> {
         let delivery = self.pool.ask(Order {
-            newsgroup,
+            newsgroup: None,
+            anew: false,
             commands: vec![command],
             limit,
         });
-        let answer = delivery.await?.answers.pop();
-        answer.ok_or_else(|| NewsFault::Garbled("an answer is missing".to_owned()))
+        delivery.await?.answers.pop().ok_or_else(missing)
     }
+}
+
+fn missing() -> NewsFault {
+    NewsFault::Garbled("an answer is missing".to_owned())
 }
 
 /// A host as URLs write it.

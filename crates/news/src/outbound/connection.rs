@@ -23,6 +23,8 @@ use crate::judge::NewsFault;
 pub(super) struct Order {
     /// The newsgroup that must be selected for them.
     pub(super) newsgroup: Option<Newsgroup>,
+    /// It is selected even if it is already, to hear what there is in it now.
+    pub(super) anew: bool,
     pub(super) commands: Vec<Command>,
     /// Bytes that the block of each answer may have.
     pub(super) limit: usize,
@@ -290,6 +292,7 @@ impl Talk {
         } = handed;
         let Order {
             newsgroup,
+            anew,
             commands,
             limit,
         } = order;
@@ -297,7 +300,9 @@ impl Talk {
         // What is selected when everything before is answered; if that turns out otherwise, the answers are not used.
         let before = self.orders.iter().rev().find_map(|one| one.newsgroup.as_ref());
         let selected = before.or(self.selected.as_ref());
-        let entering = newsgroup.as_ref().filter(|wanted| selected != Some(wanted));
+        let entering = newsgroup
+            .as_ref()
+            .filter(|wanted| anew || selected != Some(wanted));
         if let Some(newsgroup) = entering {
             left += 1;
             self.unsent.push_back(Unsent {

@@ -16,7 +16,7 @@ use weir_news_proto::{
 use super::answer::{Answer, lines};
 use super::connection::{Delivery, Order};
 use super::method::FetchBy;
-use super::{Link, SelectedNumbers};
+use super::{Link, SelectedNumbers, missing};
 use crate::judge::NewsFault;
 
 /// A stretch of a newsgroup as a server told it.
@@ -180,6 +180,7 @@ impl Link {
         self.pool
             .ask(Order {
                 newsgroup: Some(newsgroup.clone()),
+                anew: false,
                 commands,
                 limit,
             })
@@ -193,7 +194,7 @@ fn selected(delivery: &Delivery) -> Option<SelectedNumbers> {
 
 /// The rows of an answer. Where there are none some say so with a code of their own.
 fn rows(answer: Option<Answer>) -> Result<Bytes, NewsFault> {
-    let answer = answer.ok_or_else(|| NewsFault::Garbled("an answer is missing".to_owned()))?;
+    let answer = answer.ok_or_else(missing)?;
     match answer.code {
         code::OVERVIEW | code::HEADERS | code::HEAD => Ok(answer.block),
         _ => match answer.fault() {
