@@ -93,6 +93,23 @@ const NEEDS: &[Need] = &[
         program: Some("opentracker"),
         reason: "a tracker to send announces on to",
     },
+    Need {
+        package: CRON,
+        // The same in all packages that are one.
+        program: Some("crontab"),
+        reason: "INN cannot be installed without it",
+    },
+    Need {
+        package: "dma",
+        // Whatever sends mail already stays; of those that could come with INN this one is no service.
+        program: Some("/usr/sbin/sendmail"),
+        reason: "INN cannot be installed without something that sends mail",
+    },
+    Need {
+        package: INN,
+        program: None,
+        reason: "the news servers to read from",
+    },
 ];
 
 /// Where programs from PyPI are listed and installed.
@@ -104,17 +121,27 @@ const TRACKERS: &str = "tests/trackers";
 const TRANSMISSION: &str = "transmission-daemon";
 const OPENTRACKER: &str = "opentracker";
 const PROMETHEUS: &str = "prometheus";
+const CRON: &str = "cron";
+const INN: &str = "inn2";
 
 /// The packages that bring a service, which would run from now on, and what keeps it from starting with the machine.
 const SERVICES: &[(&str, &str)] = &[
     (TRANSMISSION, "update-rc.d transmission-daemon disable"),
     (PROMETHEUS, "update-rc.d prometheus disable"),
+    (CRON, "update-rc.d cron disable"),
+    // Its nightly work on a server that nobody runs would only write letters about it.
+    (INN, "update-rc.d inn2 disable && rm -f /etc/cron.d/inn2"),
     // It is known to systemd alone.
     (
         OPENTRACKER,
         "if command -v systemctl > /dev/null; then systemctl disable opentracker; fi",
     ),
 ];
+
+/// Gives INN a domain, without which its installation fails where the machine has no qualified name. The file comes
+/// with a package that has to be there before; if an earlier attempt failed, it is there already.
+const NAME_INN: &str = "conf=/etc/news/inn.conf && { test ! -e $conf || grep -q ^domain: $conf || \
+                        echo domain: example.test >> $conf; }";
 
 /// The oldest Node.js whose test runner has all we use (`--test-timeout`).
 const NODE: (u32, u32) = (20, 11);
@@ -172,8 +199,13 @@ fn is_met(need: &Need) -> Result<bool> {
 
 /// The commands that install packages; no service of theirs is started, neither now nor with the machine.
 fn script(apt: &str, missing: &[&str]) -> String {
-    let packages = missing.join(" ");
-    let install = format!("{apt} update && {apt} install --yes --no-install-recommends {packages}");
+    let fetch = |packages: &str| format!("{apt} install --yes --no-install-recommends {packages}");
+    let mut install = fetch(&missing.join(" "));
+    if missing.contains(&INN) {
+        let before = fetch("inn2-inews");
+        install = format!("{NAME_INN} && {before} && {NAME_INN} && {install}");
+    }
+    let install = format!("{apt} update && {install}");
     let services = SERVICES
         .iter()
         .filter(|(package, _)| missing.contains(package));
@@ -265,6 +297,16 @@ mod tests {
             assert!(line.ends_with(&format!(" && {disable}'")), "{line}");
             assert_eq!(line.matches('\'').count(), 2, "{line}");
         }
+    }
+
+    #[test]
+    fn inn_has_a_domain_before_it_is_installed() {
+        let line = command_for(&["git", INN]);
+        let named = line.rfind(NAME_INN).unwrap();
+        let installed = line.rfind(&format!("git {INN}")).unwrap();
+        assert!(named < installed, "{line}");
+        assert!(line.find(NAME_INN) < line.find("inn2-inews"), "{line}");
+        assert!(!command_for(&["git"]).contains(NAME_INN));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Scripted upstreams for tests and the demonstration.
 //!
-//! [`memory`] is a network without a kernel, for tests that pause time; [`zoo`] holds trackers and
-//! indexers that misbehave, in memory for *when* and on loopback for *what*; [`dns`] is a small name server,
+//! [`memory`] is a network without a kernel, for tests that pause time; [`zoo`] holds trackers,
+//! indexers and news servers that misbehave, in memory for *when* and on loopback for *what*; [`dns`] is a small name server,
 //! [`policy`] has the numbers of an engine. Whatever
 //! runs here ends when it is dropped, and sends a bounded number of bytes.
 

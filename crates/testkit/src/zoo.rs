@@ -1,4 +1,4 @@
-//! Trackers and indexers that behave well, badly, or one after the other.
+//! Trackers, indexers and news servers that behave well, badly, or one after the other.
 //!
 //! The same one runs in memory, where time can be paused, and on loopback, where real bytes are
 //! read. It remembers what it was asked and changes its behaviour when told to.
@@ -6,6 +6,7 @@
 pub mod flood;
 pub mod http;
 pub mod indexer;
+pub mod news;
 mod script;
 mod serve;
 pub mod udp;
@@ -127,7 +128,12 @@ impl Door {
     async fn accept(&mut self) -> Option<Box<dyn Guest>> {
         match self {
             Self::Memory(listener) => Some(Box::new(listener.accept().await?)),
-            Self::Loopback(listener) => Some(Box::new(listener.accept().await.ok()?.0)),
+            Self::Loopback(listener) => {
+                let (stream, _) = listener.accept().await.ok()?;
+                // Short answers in a row must not wait for each other.
+                let _ = stream.set_nodelay(true);
+                Some(Box::new(stream))
+            }
         }
     }
 }
