@@ -11,6 +11,9 @@ mod overview;
 mod pool;
 mod wire;
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -172,7 +175,10 @@ impl Link {
     }
 
     /// How many articles a newsgroup has, and their numbers.
-    pub(crate) async fn newsgroup(&self, newsgroup: &Newsgroup) -> Result<SelectedNumbers, NewsFault> {
+    pub(crate) async fn newsgroup(
+        &self,
+        newsgroup: &Newsgroup,
+    ) -> Result<SelectedNumbers, NewsFault> {
         let delivery = self.pool.ask(Order {
             newsgroup: Some(newsgroup.clone()),
             anew: true,

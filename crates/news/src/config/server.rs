@@ -59,6 +59,23 @@ choices! {
     }
 }
 
+impl ServerEntry {
+    /// A news server with all other keys at their defaults.
+    pub fn new(name: &str, host: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            host: host.to_owned(),
+            port: None,
+            tls: TlsMode::Auto,
+            username: None,
+            password: None,
+            connections: const { NonZeroU32::new(4).expect("not 0") },
+            priority: 1,
+            timeout: Duration::from_secs(30),
+        }
+    }
+}
+
 fn is_port(port: &Option<NonZeroU32>) -> Result<(), &'static str> {
     let fits = port.is_none_or(|port| port.get() <= 65535);
     check::that(fits, "a port from 1 to 65535")

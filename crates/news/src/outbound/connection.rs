@@ -156,9 +156,9 @@ impl Connection {
         };
         match self.orders.try_send(handed) {
             Ok(()) => Ok(told),
-            Err(mpsc::error::TrySendError::Full(handed) | mpsc::error::TrySendError::Closed(handed)) => {
-                Err(handed.order)
-            }
+            Err(
+                mpsc::error::TrySendError::Full(handed) | mpsc::error::TrySendError::Closed(handed),
+            ) => Err(handed.order),
         }
     }
 }
@@ -238,7 +238,11 @@ impl Talk {
             self.read()?;
             self.write().await?;
             let idle = self.orders.is_empty();
-            let time = if idle { self.times.idle } else { self.times.answer };
+            let time = if idle {
+                self.times.idle
+            } else {
+                self.times.answer
+            };
             tokio::select! {
                 biased;
                 // First, or it would not be looked at while bytes keep coming.
@@ -298,7 +302,11 @@ impl Talk {
         } = order;
         let mut left = commands.len();
         // What is selected when everything before is answered; if that turns out otherwise, the answers are not used.
-        let before = self.orders.iter().rev().find_map(|one| one.newsgroup.as_ref());
+        let before = self
+            .orders
+            .iter()
+            .rev()
+            .find_map(|one| one.newsgroup.as_ref());
         let selected = before.or(self.selected.as_ref());
         let entering = newsgroup
             .as_ref()
@@ -311,11 +319,12 @@ impl Talk {
                 limit: 0,
             });
         }
-        self.unsent.extend(commands.into_iter().map(|command| Unsent {
-            command,
-            depth,
-            limit,
-        }));
+        self.unsent
+            .extend(commands.into_iter().map(|command| Unsent {
+                command,
+                depth,
+                limit,
+            }));
         self.orders.push_back(Coming {
             newsgroup,
             left,

@@ -103,7 +103,10 @@ impl Dialer {
 
     /// All ways that the configuration allows, best first.
     fn ways(&self) -> Vec<Way> {
-        let given = self.entry.port.and_then(|port| u16::try_from(port.get()).ok());
+        let given = self
+            .entry
+            .port
+            .and_then(|port| u16::try_from(port.get()).ok());
         let way = |usual: u16, security| Way {
             port: given.unwrap_or(usual),
             security,
@@ -129,11 +132,7 @@ impl Dialer {
     fn tries_on(&self, fault: &NewsFault) -> bool {
         match fault {
             NewsFault::Fault(Fault::Net(
-                Error::NotTls
-                | Error::Refused
-                | Error::TimedOut
-                | Error::Cut
-                | Error::Other(_),
+                Error::NotTls | Error::Refused | Error::TimedOut | Error::Cut | Error::Other(_),
             ))
             | NewsFault::Garbled(_)
             | NewsFault::Silent => true,
@@ -190,7 +189,9 @@ impl Dialer {
         let (Some(username), Some(password)) = (&self.entry.username, &self.entry.password) else {
             return Ok(());
         };
-        let answer = overture.ask(Command::AuthUser(username.as_str().into())).await?;
+        let answer = overture
+            .ask(Command::AuthUser(username.as_str().into()))
+            .await?;
         let answer = match answer.code {
             code::PASSWORD_NEEDED => {
                 let password = Password::new(password.expose());
@@ -223,7 +224,9 @@ struct Overture {
 impl Overture {
     async fn greeting(&mut self) -> Result<(), NewsFault> {
         // A greeting has the form of an answer without a block.
-        let answer = self.answer(AnswerReader::new(Command::Date.verb(), OVERTURE)).await?;
+        let answer = self
+            .answer(AnswerReader::new(Command::Date.verb(), OVERTURE))
+            .await?;
         match answer.reply().posting() {
             Ok(_) => Ok(()),
             Err(_) => Err(answer.fault()),
@@ -288,7 +291,8 @@ impl Overture {
         let written = command.write(&mut line);
         written.map_err(|error| NewsFault::Unsupported(error.to_string()))?;
         self.wire.send(&line).await?;
-        self.answer(AnswerReader::new(command.verb(), OVERTURE)).await
+        self.answer(AnswerReader::new(command.verb(), OVERTURE))
+            .await
     }
 
     async fn answer(&mut self, mut reader: AnswerReader) -> Result<Answer, NewsFault> {

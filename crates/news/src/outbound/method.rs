@@ -65,7 +65,9 @@ impl Method {
     pub(super) fn learn(&self, capabilities: &Capabilities) {
         let by = match self.configured {
             Overview::Auto if capabilities.has("OVER") => FetchBy::Over,
-            Overview::Auto if capabilities.has("HDR") && capabilities.has("VERSION") => FetchBy::Hdr,
+            Overview::Auto if capabilities.has("HDR") && capabilities.has("VERSION") => {
+                FetchBy::Hdr
+            }
             Overview::Over if !capabilities.has("VERSION") => FetchBy::Xover,
             Overview::Auto => FetchBy::Xover,
             Overview::Over | Overview::Hdr | Overview::Head => return,

@@ -150,7 +150,9 @@ impl Link {
         newsgroup: &Newsgroup,
         numbers: &RangeInclusive<u64>,
     ) -> Result<Window, NewsFault> {
-        let commands = numbers.clone().map(|number| Command::Head(Which::Number(number)));
+        let commands = numbers
+            .clone()
+            .map(|number| Command::Head(Which::Number(number)));
         let commands = commands.collect();
         let delivery = self.ask(newsgroup, commands, self.sizes.article).await?;
         let selected = selected(&delivery);
@@ -160,7 +162,9 @@ impl Link {
             if answer.code == code::HEAD {
                 format.write_from_head(number, &answer.block, (None, None), &mut block);
                 block.extend_from_slice(b"\r\n");
-            } else if let fault @ (NewsFault::Unsupported(_) | NewsFault::LoginWanted) = answer.fault() {
+            } else if let fault @ (NewsFault::Unsupported(_) | NewsFault::LoginWanted) =
+                answer.fault()
+            {
                 return Err(fault);
             }
         }

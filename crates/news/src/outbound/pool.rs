@@ -130,10 +130,11 @@ impl Pool {
                     }
                     (connection, false)
                 }
-                Choice::Open => {
-                    let opened = self.open_one().await;
-                    (opened.map_err(|fault| (fault, true))?, true)
-                }
+                Choice::Open => match self.open_one().await {
+                    Ok(opened) => (opened, true),
+                    Err(fault) if self.is_one_too_many(&fault) => continue,
+                    Err(fault) => return Err((fault, true)),
+                },
                 Choice::Wait => {
                     moved.await;
                     continue;
@@ -170,22 +171,29 @@ impl Pool {
     fn open_beside(&self) {
         let pool = self.clone();
         self.0.tasks.spawn(async move {
-            let open = pool.open();
-            match pool.open_one().await {
-                Ok(_) => {}
-                // The server serves us on other connections, so this is one too many.
-                Err(NewsFault::Closed(words) | NewsFault::Busy(words)) => {
-                    let name = &pool.0.dialer.entry.name;
-                    tracing::info!(upstream = name, open, words, "it takes no more connections");
-                    let mut state = pool.0.state.lock();
-                    state.enough = Some((open.max(1), Instant::now()));
-                }
-                Err(fault) => {
-                    let name = &pool.0.dialer.entry.name;
-                    tracing::debug!(upstream = name, why = %fault, "no further connection");
-                }
+            if let Err(fault) = pool.open_one().await
+                && !pool.is_one_too_many(&fault)
+            {
+                let name = &pool.0.dialer.entry.name;
+                tracing::debug!(upstream = name, why = %fault, "no further connection");
             }
         });
+    }
+
+    /// Whether a connection was refused by a server that serves us on others. Then those must do for a while.
+    fn is_one_too_many(&self, fault: &NewsFault) -> bool {
+        let (NewsFault::Closed(words) | NewsFault::Busy(words)) = fault else {
+            return false;
+        };
+        let mut state = self.0.state.lock();
+        state.forget_closed();
+        let open = state.connections.len() + state.opening;
+        if open > 0 {
+            let name = &self.0.dialer.entry.name;
+            tracing::info!(upstream = name, open, words, "it takes no more connections");
+            state.enough = Some((open, Instant::now()));
+        }
+        open > 0
     }
 
     fn take_in(&self, ready: Ready, place: Opening<'_>) -> Arc<Connection> {
@@ -257,16 +265,17 @@ impl State {
             (open > 0, elsewhere, open)
         });
         let best = best.filter(|one| one.load.open() < depth).cloned();
-        let may_open = self.connections.len() + self.opening < self.most(shared);
+        // One after the other: whoever comes while one is being opened waits for that, since it takes many orders.
+        let may_open = self.opening == 0 && self.connections.len() < self.most(shared);
         match best {
             Some(best) if !fresh => {
-                let busy = best.load.open() + 1 >= shared.depths.usual && self.opening == 0;
+                let busy = best.load.open() + 1 >= shared.depths.usual;
                 let more = busy && may_open;
                 self.opening += usize::from(more);
                 Choice::Use(best, more)
             }
             _ if may_open => {
-                self.opening += 1;
+                self.opening = 1;
                 Choice::Open
             }
             // All are open, so a fresh one is not to be had.

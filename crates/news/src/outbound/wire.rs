@@ -10,6 +10,8 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use weir_net::{Error, Stream};
 
+use crate::judge::NewsFault;
+
 /// Bytes read or unpacked at once.
 const STEP: usize = 16 * 1024;
 
@@ -63,7 +65,7 @@ impl Wire {
     ///
     /// # Cancel safety
     /// Nothing is lost when the future is dropped before it is ready.
-    pub(super) async fn fill(&mut self) -> Result<(), Error> {
+    pub(super) async fn fill(&mut self) -> Result<(), NewsFault> {
         loop {
             let read = match &mut self.deflate {
                 None => {
@@ -79,17 +81,20 @@ impl Wire {
                         return Ok(());
                     }
                     deflate.packed.reserve(STEP);
-                    self.stream.read_buf(&mut deflate.packed).await.map_err(cut)?
+                    self.stream
+                        .read_buf(&mut deflate.packed)
+                        .await
+                        .map_err(cut)?
                 }
             };
             if read == 0 {
-                return Err(Error::Cut);
+                return Err(Error::Cut.into());
             }
         }
     }
 
     /// Sends all of it.
-    pub(super) async fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    pub(super) async fn send(&mut self, bytes: &[u8]) -> Result<(), NewsFault> {
         match &mut self.deflate {
             None => self.stream.write_all(bytes).await.map_err(cut)?,
             Some(deflate) => {
@@ -97,31 +102,32 @@ impl Wire {
                 self.stream.write_all(&packed).await.map_err(cut)?;
             }
         }
-        self.stream.flush().await.map_err(cut)
+        self.stream.flush().await.map_err(cut)?;
+        Ok(())
     }
 }
 
 impl Deflate {
     /// Unpacks a step of what arrived. Says whether that brought anything; if not, more has to arrive.
-    fn unpack(&mut self, into: &mut BytesMut) -> Result<bool, Error> {
+    fn unpack(&mut self, into: &mut BytesMut) -> Result<bool, NewsFault> {
         let mut step = [0; STEP];
         let (read, made) = (self.unpacker.total_in(), self.unpacker.total_out());
         let status = self
             .unpacker
             .decompress(&self.packed, &mut step, FlushDecompress::Sync);
-        let status = status.map_err(|_| Error::Unreadable)?;
+        let status = status.map_err(|_| damaged())?;
         let read = usize::try_from(self.unpacker.total_in() - read).unwrap_or(0);
         let made = usize::try_from(self.unpacker.total_out() - made).unwrap_or(0);
         self.packed.advance(read);
         into.extend_from_slice(&step[..made]);
         match status {
             // A stream that says it is over, while the conversation is not.
-            Status::StreamEnd if made == 0 => Err(Error::Cut),
+            Status::StreamEnd if made == 0 => Err(Error::Cut.into()),
             _ => Ok(made > 0),
         }
     }
 
-    fn pack(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    fn pack(&mut self, bytes: &[u8]) -> Result<Vec<u8>, NewsFault> {
         // Commands are short; whatever does not fit makes the buffer grow.
         let mut packed = Vec::with_capacity(bytes.len() + 64);
         let before = self.packer.total_in();
@@ -133,7 +139,7 @@ impl Deflate {
             }
             self.packer
                 .compress_vec(&bytes[used..], &mut packed, FlushCompress::Sync)
-                .map_err(|_| Error::Unreadable)?;
+                .map_err(|_| damaged())?;
             let used = usize::try_from(self.packer.total_in() - before).unwrap_or(bytes.len());
             // Room to spare means that the flush is complete.
             if used == bytes.len() && packed.len() < packed.capacity() {
@@ -141,6 +147,10 @@ impl Deflate {
             }
         }
     }
+}
+
+fn damaged() -> NewsFault {
+    NewsFault::Garbled("the compressed data is damaged".to_owned())
 }
 
 /// What the system says about a connection in the middle of a conversation.
