@@ -2,14 +2,17 @@
 //!
 //! [`memory`] is a network without a kernel, for tests that pause time; [`zoo`] holds trackers,
 //! indexers and news servers that misbehave, in memory for *when* and on loopback for *what*; [`dns`] is a small name server,
-//! [`policy`] has the numbers of an engine. Whatever
+//! [`policy`] has the numbers of an engine, [`inn`] starts real news servers, [`tap`]
+//! listens in on a conversation and disturbs it. Whatever
 //! runs here ends when it is dropped, and sends a bounded number of bytes.
 
 #![forbid(unsafe_code)]
 
 pub mod dns;
+pub mod inn;
 #[cfg(feature = "log")]
 pub mod log;
 pub mod memory;
 pub mod policy;
+pub mod tap;
 pub mod zoo;

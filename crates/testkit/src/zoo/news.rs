@@ -27,6 +27,7 @@ use super::{Door, Guest, Place, REMEMBERED};
 pub use article::{Article, id};
 pub use behaviour::{Behaviour, EmptyRange, Greeting, Nature, Rows};
 pub use shelf::Newsgroup;
+pub(crate) use wire::Lines;
 
 /// One command as it arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,45 +18,32 @@ const PIECE: usize = 64 << 10;
 /// What a client sends.
 pub(super) struct Inlet<R> {
     stream: R,
-    unread: Vec<u8>,
-    inflate: Option<Decompress>,
+    lines: Lines,
 }
 
 impl<R: AsyncRead + Unpin> Inlet<R> {
     pub(super) fn new(stream: R) -> Self {
-        Self {
-            stream,
-            unread: Vec::new(),
-            inflate: None,
-        }
+        let lines = Lines::default();
+        Self { stream, lines }
     }
 
     /// From here on everything is packed, also what was read already.
     pub(super) fn unpack(&mut self) {
-        self.inflate = Some(Decompress::new(false));
-        let packed = std::mem::take(&mut self.unread);
-        self.take(&packed);
+        self.lines.unpack();
     }
 
     /// The next line without its end; nothing when there are no more.
     pub(super) async fn line(&mut self) -> Option<Vec<u8>> {
-        let mut searched = 0;
         loop {
-            let new = &self.unread[searched..];
-            if let Some(end) = new.iter().position(|byte| *byte == b'\n') {
-                let mut line: Vec<u8> = self.unread.drain(..=searched + end).collect();
-                line.pop();
-                if line.ends_with(b"\r") {
-                    line.pop();
-                }
+            if let Some(line) = self.lines.next() {
                 return Some(line);
             }
-            searched = self.unread.len();
             let mut bytes = Vec::with_capacity(PIECE);
-            if searched > LINE || self.stream.read_buf(&mut bytes).await.ok()? == 0 {
+            let room = self.lines.unread.len() <= LINE;
+            if !room || self.stream.read_buf(&mut bytes).await.ok()? == 0 {
                 return None;
             }
-            self.take(&bytes);
+            self.lines.push(&bytes);
         }
     }
 
@@ -72,8 +59,44 @@ impl<R: AsyncRead + Unpin> Inlet<R> {
             block.extend_from_slice(b"\r\n");
         }
     }
+}
 
-    fn take(&mut self, bytes: &[u8]) {
+/// Lines out of bytes as they come.
+#[derive(Default)]
+pub(crate) struct Lines {
+    unread: Vec<u8>,
+    /// So many of them hold no end of a line.
+    searched: usize,
+    inflate: Option<Decompress>,
+}
+
+impl Lines {
+    /// From here on everything is packed, also what was not yet taken.
+    pub(crate) fn unpack(&mut self) {
+        self.inflate = Some(Decompress::new(false));
+        self.searched = 0;
+        let packed = std::mem::take(&mut self.unread);
+        self.push(&packed);
+    }
+
+    /// The next line without its end, if it is whole.
+    pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
+        let new = &self.unread[self.searched..];
+        let Some(end) = new.iter().position(|byte| *byte == b'\n') else {
+            self.searched = self.unread.len();
+            return None;
+        };
+        let mut line: Vec<u8> = self.unread.drain(..=self.searched + end).collect();
+        self.searched = 0;
+        line.pop();
+        if line.ends_with(b"\r") {
+            line.pop();
+        }
+        Some(line)
+    }
+
+    /// More bytes have come.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         let Some(inflate) = &mut self.inflate else {
             self.unread.extend_from_slice(bytes);
             return;
