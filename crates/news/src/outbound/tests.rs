@@ -1,6 +1,7 @@
 //! The way to a server, against servers of all kinds in memory, where time can be paused.
 
 mod animals;
+mod inn;
 mod pools;
 mod ways;
 
