@@ -25,9 +25,9 @@ use weir_net::{Error, Ground, Home, Roots, Tls};
 use weir_news_proto::reply::code;
 use weir_news_proto::{Command, Listing, MessageId, Newsgroup, OverviewFormat, Which};
 
-pub(crate) use self::answer::lines;
-pub(crate) use self::overview::Window;
-pub(crate) use self::pool::Pool;
+pub use self::answer::lines;
+pub use self::overview::Window;
+use self::pool::Pool;
 
 use self::answer::Answer;
 use self::connection::{Depths, Order};
@@ -59,7 +59,7 @@ pub(crate) struct Sizes {
 }
 
 /// The way to one news server.
-pub(crate) struct Link {
+pub struct Link {
     pool: Pool,
     home: Arc<Home>,
     sizes: Sizes,
@@ -69,11 +69,11 @@ pub(crate) struct Link {
 
 /// What a server says of a newsgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SelectedNumbers {
+pub struct SelectedNumbers {
     /// How many articles there are, by its own estimate.
-    pub(crate) count: u64,
+    pub count: u64,
     /// Their numbers; `None` if it is empty.
-    pub(crate) numbers: Option<(u64, u64)>,
+    pub numbers: Option<(u64, u64)>,
 }
 
 impl SelectedNumbers {
@@ -130,7 +130,7 @@ impl Outbound {
     }
 
     /// Waits until no connection is left.
-    pub(crate) async fn closed(&self) {
+    pub async fn closed(&self) {
         self.tasks.close();
         self.tasks.wait().await;
     }
@@ -138,12 +138,12 @@ impl Outbound {
 
 impl Link {
     /// Connections that are open, and that ever were.
-    pub(crate) fn connections(&self) -> (usize, usize) {
+    pub fn connections(&self) -> (usize, usize) {
         (self.pool.open(), self.pool.opened())
     }
 
     /// How overviews are fetched.
-    pub(crate) fn fetches_by(&self) -> &'static str {
+    pub fn fetches_by(&self) -> &'static str {
         self.pool.method().name()
     }
 
@@ -158,7 +158,7 @@ impl Link {
     }
 
     /// Whether it answers at all: its time, which is the shortest answer there is.
-    pub(crate) async fn date(&self) -> Result<(), NewsFault> {
+    pub async fn date(&self) -> Result<(), NewsFault> {
         let answer = self.one(Command::Date, 0).await?;
         match answer.fault() {
             _ if answer.code == code::DATE => Ok(()),
@@ -169,16 +169,13 @@ impl Link {
     }
 
     /// One of its lists.
-    pub(crate) async fn list(&self, listing: Listing) -> Result<Bytes, NewsFault> {
+    pub async fn list(&self, listing: Listing) -> Result<Bytes, NewsFault> {
         let answer = self.one(Command::List(listing), self.sizes.list).await?;
         answer.block_of(code::LIST)
     }
 
     /// How many articles a newsgroup has, and their numbers.
-    pub(crate) async fn newsgroup(
-        &self,
-        newsgroup: &Newsgroup,
-    ) -> Result<SelectedNumbers, NewsFault> {
+    pub async fn newsgroup(&self, newsgroup: &Newsgroup) -> Result<SelectedNumbers, NewsFault> {
         let delivery = self.pool.ask(Order {
             newsgroup: Some(newsgroup.clone()),
             anew: true,
@@ -190,7 +187,7 @@ impl Link {
     }
 
     /// A whole article.
-    pub(crate) async fn article(&self, id: &MessageId) -> Result<Bytes, NewsFault> {
+    pub async fn article(&self, id: &MessageId) -> Result<Bytes, NewsFault> {
         let command = Command::Article(Which::Id(id.clone()));
         let answer = self.one(command, self.sizes.article).await?;
         answer.block_of(code::ARTICLE)

@@ -45,7 +45,7 @@ impl Answer {
 }
 
 /// The lines of a block without their ends.
-pub(crate) fn lines(block: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn lines(block: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = block.split_inclusive(|byte| *byte == b'\n');
     lines.map(|line| {
         let line = line.strip_suffix(b"\n").unwrap_or(line);

@@ -21,18 +21,18 @@ use crate::judge::NewsFault;
 
 /// A stretch of a newsgroup as a server told it.
 #[derive(Clone, Debug)]
-pub(crate) struct Window {
+pub struct Window {
     /// What the lines have after their seven fields.
-    pub(crate) format: OverviewFormat,
+    pub format: OverviewFormat,
     /// The lines; rows may be missing, repeated or out of order.
-    pub(crate) block: Bytes,
+    pub block: Bytes,
     /// What the server said of the whole newsgroup, if it was selected for this.
-    pub(crate) selected: Option<SelectedNumbers>,
+    pub selected: Option<SelectedNumbers>,
 }
 
 impl Window {
     /// The lines that can be read.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = OverviewLine<'_>> {
+    pub fn lines(&self) -> impl Iterator<Item = OverviewLine<'_>> {
         lines(&self.block).filter_map(|line| OverviewLine::parse(line).ok())
     }
 }
@@ -42,7 +42,7 @@ const FIELDS: [&str; 5] = ["Subject", "From", "Date", "Message-ID", "References"
 
 impl Link {
     /// The overview of these numbers of a newsgroup.
-    pub(crate) async fn overview(
+    pub async fn overview(
         &self,
         newsgroup: &Newsgroup,
         numbers: RangeInclusive<u64>,

@@ -1,0 +1,172 @@
+//! Calls to one news server, as the engine runs them: one question each.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use weir_engine::dispatch::{Class, UpstreamId};
+use weir_engine::{About, Call, Landing, Outcome, Permit};
+use weir_net::BoxFuture;
+use weir_news_proto::{Listing, MessageId, Newsgroup};
+
+use crate::judge::NewsFault;
+use crate::outbound::{Link, SelectedNumbers, Window};
+use crate::policy::{HIGH, LOW, NORMAL};
+use crate::server::Server;
+
+/// What a server can be asked; equal questions to one server share a flight.
+pub trait Question: Hash + Eq + Clone + Send + Sync + 'static {
+    /// What it answers.
+    type Answer: Send + Sync + 'static;
+
+    /// How urgent it is, unless whoever asks knows better.
+    const CLASS: Class;
+
+    /// Asks it.
+    fn ask<'a>(&'a self, link: &'a Link) -> BoxFuture<'a, Result<Self::Answer, NewsFault>>;
+
+    /// What it is about, for the records.
+    fn about(&self) -> About;
+}
+
+/// What came of a question.
+pub(crate) type Told<Q> = Result<Arc<<Q as Question>::Answer>, NewsFault>;
+
+/// Asks a server one question.
+pub(crate) struct ServerCall<Q: Question> {
+    pub(crate) server: Arc<Server>,
+    pub(crate) landing: Landing<(UpstreamId, Q), Told<Q>>,
+}
+
+impl<Q: Question> Call for ServerCall<Q> {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move {
+            let (_, question) = self.landing.key();
+            let told = question.ask(&self.server.link).await;
+            let outcome = told
+                .as_ref()
+                .err()
+                .map_or(Outcome::Done, |fault| judge(fault, &permit));
+            self.landing.tell(told.map(Arc::new));
+            outcome
+        })
+    }
+
+    fn about(&self) -> About {
+        self.landing.key().1.about()
+    }
+}
+
+/// Tries a server for an operator, or because nobody asks it: connects, signs in and asks for its time.
+pub(crate) struct ProbeCall(pub(crate) Arc<Server>);
+
+impl Call for ProbeCall {
+    fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move {
+            match self.0.link.date().await {
+                Ok(()) => Outcome::Done,
+                Err(fault) => judge(&fault, &permit),
+            }
+        })
+    }
+
+    fn about(&self) -> About {
+        About::Text("its time".into())
+    }
+}
+
+/// What a fault means; told to the engine in words as well.
+fn judge(fault: &NewsFault, permit: &Permit) -> Outcome {
+    permit.explain(fault.to_string());
+    fault.outcome(permit)
+}
+
+/// A whole article.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AskArticle(pub MessageId);
+
+/// A stretch of a newsgroup, by the server's own numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AskWindow {
+    /// Which newsgroup.
+    pub newsgroup: Newsgroup,
+    /// The lowest number.
+    pub low: u64,
+    /// The highest one.
+    pub high: u64,
+}
+
+/// How many articles a newsgroup has.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AskNumbers(pub Newsgroup);
+
+/// The newsgroups of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AskNewsgroups;
+
+impl Question for AskArticle {
+    type Answer = Bytes;
+
+    const CLASS: Class = HIGH;
+
+    fn ask<'a>(&'a self, link: &'a Link) -> BoxFuture<'a, Result<Bytes, NewsFault>> {
+        Box::pin(link.article(&self.0))
+    }
+
+    fn about(&self) -> About {
+        About::Text(self.0.as_str().into())
+    }
+}
+
+impl Question for AskWindow {
+    type Answer = Window;
+
+    const CLASS: Class = NORMAL;
+
+    fn ask<'a>(&'a self, link: &'a Link) -> BoxFuture<'a, Result<Window, NewsFault>> {
+        Box::pin(link.overview(&self.newsgroup, self.low..=self.high))
+    }
+
+    fn about(&self) -> About {
+        let Self {
+            newsgroup,
+            low,
+            high,
+        } = self;
+        About::Text(format!("{newsgroup}, {low} to {high}").into())
+    }
+}
+
+impl Question for AskNumbers {
+    type Answer = SelectedNumbers;
+
+    const CLASS: Class = LOW;
+
+    fn ask<'a>(&'a self, link: &'a Link) -> BoxFuture<'a, Result<SelectedNumbers, NewsFault>> {
+        Box::pin(link.newsgroup(&self.0))
+    }
+
+    fn about(&self) -> About {
+        About::Text(self.0.as_str().into())
+    }
+}
+
+impl Question for AskNewsgroups {
+    type Answer = Bytes;
+
+    const CLASS: Class = NORMAL;
+
+    fn ask<'a>(&'a self, link: &'a Link) -> BoxFuture<'a, Result<Bytes, NewsFault>> {
+        Box::pin(async move {
+            // One command instead of one for each newsgroup. A server that lacks the better list has the older one.
+            match link.list(Listing::Counts(None)).await {
+                Err(NewsFault::Unsupported(_)) => link.list(Listing::Active(None)).await,
+                listed => listed,
+            }
+        })
+    }
+
+    fn about(&self) -> About {
+        About::Text("its newsgroups".into())
+    }
+}

@@ -1,0 +1,9 @@
+//! Why the news front cannot start.
+
+/// Why it cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The way out is not to be had.
+    #[error(transparent)]
+    Net(#[from] weir_net::Error),
+}

@@ -1,0 +1,199 @@
+//! Several servers asked as one: which is asked first, and who is asked instead when it does not have or does not answer.
+//!
+//! Equal questions to a server share one call, whoever asks. A server that says no is asked no further; the next one is.
+
+use std::sync::Arc;
+
+use weir_engine::dispatch::{Asker, Class, Job, UpstreamId};
+use weir_engine::{Ended, Engine, Flights, Outward, Roster, Standing};
+use weir_net::Roots;
+
+use crate::call::{
+    AskArticle, AskNewsgroups, AskNumbers, AskWindow, ProbeCall, Question, ServerCall, Told,
+};
+use crate::config::Config;
+use crate::error::Error;
+use crate::judge::NewsFault;
+use crate::outbound::Outbound;
+use crate::policy;
+use crate::server::Server;
+
+/// All servers, and the calls to them that are under way.
+pub struct Federation {
+    engine: Engine,
+    outbound: Outbound,
+    pub(crate) servers: Roster<Server>,
+    articles: Asking<AskArticle>,
+    windows: Asking<AskWindow>,
+    numbers: Asking<AskNumbers>,
+    newsgroups: Asking<AskNewsgroups>,
+}
+
+type Asking<Q> = Flights<(UpstreamId, Q), Told<Q>>;
+
+/// Why a server gave no answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoAnswer {
+    /// It said why.
+    Fault(NewsFault),
+    /// It was not asked, or did not end its answer.
+    Ended(Ended),
+}
+
+/// What several servers together came to.
+#[derive(Debug)]
+pub enum Sought<T> {
+    /// One had it.
+    Found {
+        /// Its answer.
+        answer: Arc<T>,
+        /// Which one.
+        server: Arc<Server>,
+    },
+    /// All were asked, and none has it.
+    Nowhere,
+    /// None had it, and these could not say.
+    Unknown(Vec<(Arc<Server>, NoAnswer)>),
+}
+
+/// A question whose flights the federation keeps.
+pub trait Asked: Question {
+    /// Where they are.
+    #[doc(hidden)]
+    fn flights(federation: &Federation) -> &Flights<(UpstreamId, Self), Told<Self>>
+    where
+        Self: Sized;
+}
+
+macro_rules! asked {
+    ($($question:ty => $flights:ident,)+) => {
+        $(impl Asked for $question {
+            fn flights(federation: &Federation) -> &Asking<Self> {
+                &federation.$flights
+            }
+        })+
+    };
+}
+
+asked! {
+    AskArticle => articles,
+    AskWindow => windows,
+    AskNumbers => numbers,
+    AskNewsgroups => newsgroups,
+}
+
+impl Federation {
+    /// Begins with the configured servers.
+    ///
+    /// # Errors
+    /// When the certificates cannot be used.
+    pub fn start(config: &Config, mut outward: Outward, roots: &Roots) -> Result<Arc<Self>, Error> {
+        let servers = Roster::new(&mut outward);
+        let engine = outward.engine;
+        let federation = Arc::new(Self {
+            outbound: Outbound::new(outward.ground, roots)?,
+            servers,
+            articles: Flights::new(engine.clone()),
+            windows: Flights::new(engine.clone()),
+            numbers: Flights::new(engine.clone()),
+            newsgroups: Flights::new(engine.clone()),
+            engine,
+        });
+        federation.apply(config);
+        let probed = Arc::downgrade(&federation);
+        federation.engine.set_prober(move |upstream| {
+            let federation = probed.upgrade()?;
+            federation.servers.probe(upstream, ProbeCall)
+        });
+        Ok(federation)
+    }
+
+    /// Takes other settings over. Servers that stay keep their state and, if nothing about the way to them has changed,
+    /// their connections.
+    pub fn apply(&self, config: &Config) {
+        let gone = self.servers.reconcile(
+            &config.servers,
+            |entry| (policy::quota(config, entry), entry.timeout),
+            |entry, joining| Server::join(entry, &joining, &self.outbound, config),
+        );
+        for server in gone.gone {
+            server.link.close();
+        }
+        self.servers.settle();
+        let workers = policy::workers(config);
+        self.engine.set_crew(workers, workers);
+    }
+
+    /// Asks one server, or joins whoever is asking it the same.
+    ///
+    /// # Errors
+    /// Why it gave no answer.
+    pub async fn ask<Q: Asked>(
+        &self,
+        server: &Arc<Server>,
+        question: Q,
+        (class, asker): (Class, Asker),
+    ) -> Result<Arc<Q::Answer>, NoAnswer> {
+        let job = Job {
+            asker,
+            ..Job::new(server.upstream, class)
+        };
+        let key = (server.upstream, question);
+        let follower = Q::flights(self).join(key, job, |landing| {
+            let server = server.clone();
+            Some(Arc::new(ServerCall { server, landing }))
+        });
+        match follower.await {
+            Ok(told) => told.as_ref().clone().map_err(NoAnswer::Fault),
+            Err(ended) => Err(NoAnswer::Ended(ended)),
+        }
+    }
+
+    /// Asks one server after the other until one has it.
+    pub async fn seek<Q: Asked>(&self, question: &Q, asker: Asker) -> Sought<Q::Answer> {
+        let mut silent = Vec::new();
+        for server in self.in_order() {
+            let asked = self.ask(&server, question.clone(), (Q::CLASS, asker)).await;
+            match asked {
+                Ok(answer) => return Sought::Found { answer, server },
+                Err(NoAnswer::Fault(NewsFault::NoArticle | NewsFault::NoNewsgroup)) => {}
+                Err(no_answer) => silent.push((server, no_answer)),
+            }
+        }
+        match silent.is_empty() {
+            true => Sought::Nowhere,
+            false => Sought::Unknown(silent),
+        }
+    }
+
+    /// All servers in the order in which they are asked: those that can be called by their priority, then the others,
+    /// which say at once that they cannot.
+    fn in_order(&self) -> Vec<Arc<Server>> {
+        let mut all: Vec<Arc<Server>> = self.servers.all().iter().cloned().collect();
+        let rows = self.engine.upstreams(0, usize::MAX);
+        let standing = |server: &Server| {
+            let row = rows.iter().find(|row| row.upstream == server.upstream);
+            row.map_or(Standing::Untried, |row| row.standing)
+        };
+        all.sort_by_key(|server| {
+            let away = matches!(
+                standing(server),
+                Standing::Cooldown | Standing::Disabled | Standing::Manual
+            );
+            (away, server.entry.priority)
+        });
+        all
+    }
+
+    /// Ends all calls and closes all connections.
+    pub async fn stop(&self, drain: std::time::Duration) {
+        self.engine.shutdown(drain).await;
+        for server in self.servers.all().iter() {
+            server.link.close();
+        }
+        self.outbound.closed().await;
+    }
+}
+
+#[cfg(test)]
+mod tests;
