@@ -4,6 +4,8 @@
 
 mod role;
 
+use std::borrow::Cow;
+
 use super::damage::{Damage, Report};
 use super::embedded::Embedded;
 use super::limits;
@@ -78,7 +80,8 @@ impl<'a> Blocks<'a> {
 
     /// Makes blocks of neighbours with the same role and quote level; blank lines around a block
     /// are dropped.
-    pub(super) fn finish(self) -> Vec<Block> {
+    pub(super) fn finish(mut self) -> Vec<Block> {
+        self.undash();
         let lines: Vec<Option<&Line<'_>>> = self.rows.iter().map(Row::as_line).collect();
         let mut roles = role::of(&lines).into_iter();
         let (mut blocks, mut links) = (Vec::new(), limits::LINKS);
@@ -105,6 +108,30 @@ impl<'a> Blocks<'a> {
         }
         push(run, &mut blocks, &mut links);
         blocks
+    }
+}
+
+impl Blocks<'_> {
+    /// Takes off the dash that PGP puts before lines of a signed text that start with one: without
+    /// this, no signed text would have a signature of its author.
+    fn undash(&mut self) {
+        let mut is_signed = false;
+        for row in &mut self.rows {
+            let Row::Line(line) = row else {
+                continue;
+            };
+            match line.text.trim_end() {
+                "-----BEGIN PGP SIGNED MESSAGE-----" => is_signed = true,
+                "-----BEGIN PGP SIGNATURE-----" => is_signed = false,
+                _ => {}
+            }
+            if is_signed && line.quote == 0 && line.text.starts_with("- ") {
+                line.text = match &line.text {
+                    Cow::Borrowed(text) => Cow::Borrowed(&text[2..]),
+                    Cow::Owned(text) => Cow::Owned(text[2..].to_owned()),
+                };
+            }
+        }
     }
 }
 

@@ -74,17 +74,16 @@ pub fn cut_bytes(text: &str, bytes: usize) -> &str {
 /// What is cut ends with `…`, after a whole word unless that would lose more than a third.
 #[must_use]
 pub fn snippet(text: &str, characters: usize) -> String {
-    // Four bytes a character; white space that is squeezed out may make the snippet shorter, which
-    // is better than reading all of a long text.
-    let line = one_line(cut_bytes(text, characters.saturating_mul(8).max(64)));
-    let short = cut(&line, characters);
-    if short.len() == line.len() && line.len() >= text.trim().len() {
+    // Twice as much as the longest characters need; white space that is squeezed out may make the
+    // snippet shorter, which is better than reading all of a long text.
+    let start = cut_bytes(text, characters.saturating_mul(8));
+    let line = one_line(start);
+    if start.len() == text.len() && cut(&line, characters).len() == line.len() {
         return line;
     }
-    let short = if short.len() == line.len() {
-        short
-    } else {
-        cut(short, characters.saturating_sub(1))
+    let short = match characters.checked_sub(1) {
+        Some(room) => cut(&line, room),
+        None => return String::new(),
     };
     let word = short.rfind(' ').filter(|end| *end * 3 >= short.len() * 2);
     let kept = word.map_or(short, |end| &short[..end]);
@@ -155,6 +154,7 @@ mod tests {
         assert_eq!(snippet("The gauge at the old mill", 16), "The gauge at…");
         assert_eq!(snippet("Donaudampfschifffahrt", 10), "Donaudamp…");
         assert_eq!(snippet("", 10), "");
+        assert_eq!(snippet("abc", 0), "");
         assert_eq!(snippet(&"\u{1F600}".repeat(100), 3), "\u{1F600}\u{1F600}…");
         assert_eq!(snippet(&format!("a{}b", " ".repeat(1_000)), 10), "a…");
     }

@@ -80,7 +80,7 @@ impl Head {
                 seconds: values::date(&date),
                 raw: date,
             },
-            message_id: ids("Message-ID").next(),
+            message_id: Some(text("Message-ID")).filter(|id| values::is_message_id(id)),
             references: references(ids("References").collect(), report),
             in_reply_to: ids("In-Reply-To").take(limits::REFERENCES).collect(),
             newsgroups: newsgroups("Newsgroups", &text("Newsgroups"), report),

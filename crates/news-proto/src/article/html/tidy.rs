@@ -53,33 +53,37 @@ pub(super) const TAGS: [&str; 40] = [
 
 /// Writes HTML anew, at most about `most` bytes; says whether that was all of it.
 pub(super) fn tidy(html: &str, most: usize) -> (String, bool) {
-    let mut page = Page::default();
+    let mut page = Page {
+        out: String::new(),
+        open: Vec::new(),
+        most,
+    };
     for token in Tokens::of(html) {
-        if page.out.len() >= most {
-            page.close_to(0);
-            return (page.out, false);
+        if page.is_full() {
+            break;
         }
         match token {
-            Token::Text(text) => {
-                let room = most - page.out.len();
-                page.text(characters::cut_bytes(&text, room));
-            }
+            Token::Text(text) => page.text(&text),
             Token::Open { name, attributes } => page.open(&name, attributes),
             Token::Close { name } => page.close(&name),
         }
     }
+    let is_whole = !page.is_full();
     page.close_to(0);
-    let is_whole = page.out.len() < most;
     (page.out, is_whole)
 }
 
-#[derive(Default)]
 struct Page {
     out: String,
     open: Vec<&'static str>,
+    most: usize,
 }
 
 impl Page {
+    fn is_full(&self) -> bool {
+        self.out.len() >= self.most
+    }
+
     fn open(&mut self, name: &str, attributes: &str) {
         if name == "img" {
             if let Some(text) = attribute(attributes, "alt").filter(|text| !text.is_empty()) {
@@ -174,11 +178,16 @@ impl Page {
 
     fn text(&mut self, text: &str) {
         for character in text.chars() {
+            // Escaping makes text up to six times as long, so it is measured here.
+            if self.is_full() {
+                return;
+            }
+            // By number: html5ever looks up names letter by letter.
             match character {
-                '&' => self.out.push_str("&amp;"),
-                '<' => self.out.push_str("&lt;"),
-                '>' => self.out.push_str("&gt;"),
-                '"' => self.out.push_str("&quot;"),
+                '&' => self.out.push_str("&#38;"),
+                '<' => self.out.push_str("&#60;"),
+                '>' => self.out.push_str("&#62;"),
+                '"' => self.out.push_str("&#34;"),
                 '\n' | '\t' => self.out.push(character),
                 _ if characters::is_removed(character) => {}
                 _ => self.out.push(character),
@@ -225,6 +234,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_is_still_closed() {
-        assert_eq!(tidy("<b>äääää", 6), ("<b>ä</b>".to_owned(), false));
+        assert_eq!(tidy("<b>äääää", 6), ("<b>ää</b>".to_owned(), false));
+        assert_eq!(tidy("&&&&&&", 8), ("&#38;&#38;".to_owned(), false));
     }
 }
