@@ -80,16 +80,14 @@ fn block(block: &Block) {
             continue;
         };
         let (Target::Url(target) | Target::Newsgroup(target) | Target::Article(target)) = target;
-        assert!(
-            !target.contains(|c: char| c.is_whitespace() || c == '"'),
-            "{target:?}"
-        );
+        assert!(!target.contains(char::is_whitespace), "{target:?}");
         if let Span::Link {
             target: Target::Url(url),
             ..
         } = span
         {
             allowed(url);
+            assert!(!url.contains('"'), "{url}");
         }
     }
 }
@@ -118,7 +116,11 @@ fn harmless(html: &str) {
         }
         if !attributes.is_empty() {
             assert_eq!(name, "a");
-            let rest = attributes.strip_prefix(" href=\"").expect("an address");
+            // An address that nobody can follow, such as `http://[`, is gone; the element stays.
+            let Some(rest) = attributes.strip_prefix(" href=\"") else {
+                assert_eq!(attributes, REL);
+                continue;
+            };
             let (url, rest) = rest.split_once('"').expect("an end");
             assert_eq!(rest, REL);
             allowed(url);
