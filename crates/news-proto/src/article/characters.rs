@@ -9,7 +9,7 @@ use std::borrow::Cow;
 ///
 /// These are control characters, and those that change the direction of the text around them: a
 /// name with a right-to-left override could turn the rest of the page around. They are removed and
-/// not isolated, since templates cannot isolate what stands in an attribute or a title. Marks that
+/// not isolated, since templates cannot isolate text in an attribute or a title. Marks that
 /// only give a direction to their neighbours (U+200E, U+200F, U+061C) are kept: Arabic and Hebrew
 /// text needs them.
 pub(super) fn is_removed(character: char) -> bool {
@@ -22,7 +22,7 @@ pub(super) fn is_removed(character: char) -> bool {
         || (character as u32) & 0xFFFE == 0xFFFE
 }
 
-/// Text on one line: any run of white space is one space, none is at the ends.
+/// Text on one line: runs of white space become one space, and there is no white space at the ends.
 pub(super) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {

@@ -6,7 +6,7 @@
 //! browsers do, so that what we overlook does not get through.
 //!
 //! Ammonia alone will not do: its tree builder (html5ever) looks through all open elements for
-//! many a tag, and 64 KiB of `<b a=1><b a=2>…` take it two seconds, 256 KiB half a minute. Of what the
+//! many tags, and 64 KiB of `<b a=1><b a=2>…` take it two seconds, 256 KiB half a minute. Of what the
 //! first step writes, 128 KiB take at most 0.1 s.
 //!
 //! Nothing in the result loads anything: there are no images, styles or scripts.

@@ -1,7 +1,7 @@
 //! Links in plain text: web addresses, mail addresses, newsgroups and other articles.
 //!
 //! Text is walked once. Whether something is a link is decided by what it starts with, so that
-//! nothing is looked at again because a long candidate turned out to be none.
+//! a long candidate that turns out not to be a link is not read twice.
 
 use super::{limits, values};
 
