@@ -19,6 +19,7 @@ const SEEDS: &[&str] = &[
     "fuzz/seeds",
     "crates/tracker-proto/tests/recorded",
     "crates/search-proto/tests/recorded",
+    "crates/news-proto/tests/recorded",
 ];
 
 /// A single input that takes longer than this many seconds is a failure.
