@@ -1,0 +1,1 @@
+//! Own article numbers.
