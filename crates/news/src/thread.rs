@@ -105,16 +105,15 @@ impl ThreadTable {
     /// Adds an article, or fills the ghost that stands for it. The tree that results does not depend
     /// on the order in which articles come.
     pub fn insert(&mut self, headline: &Headline<'_>) -> Inserted {
-        let known = self.containers.find(headline.id.as_str());
-        if known.is_some_and(|at| !self.containers.is_ghost(at)) {
-            return Inserted::Known;
-        }
         // The most that one article can add.
         let most = (MAX_REFERENCES + 1) * MessageId::MAX + 2 * MAX_TEXT;
         if !self.containers.arena.has_room(most, MAX_REFERENCES) {
             return Inserted::Full;
         }
         let at = self.intern(headline.id);
+        if !self.containers.is_ghost(at) {
+            return Inserted::Known;
+        }
         let references = self.ancestors(at, headline);
         self.hold(at, headline, &references);
         self.enter(at);

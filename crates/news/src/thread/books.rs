@@ -4,9 +4,8 @@
 //! When two threads become one, the smaller is relabelled, so a container is relabelled as often as
 //! its thread doubles. A thread that falls apart is walked through once.
 
-use std::hash::{DefaultHasher, Hasher};
-
 use super::ThreadTable;
+use super::containers::mix;
 use super::ranking::Place;
 use super::slab::NONE;
 
@@ -240,9 +239,6 @@ impl ThreadTable {
             NONE => 0,
             parent => self.containers[parent].hash,
         };
-        let mut hasher = DefaultHasher::new();
-        hasher.write_u64(self.containers[at].hash);
-        hasher.write_u64(above);
-        hasher.finish()
+        mix(self.containers[at].hash, above)
     }
 }

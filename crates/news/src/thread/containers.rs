@@ -213,10 +213,18 @@ impl std::ops::IndexMut<u32> for Containers {
 }
 
 /// A hash that is the same for everyone who runs this build.
-fn steady_hash(id: &str) -> u64 {
+pub(super) fn steady_hash(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
-    hasher.write(id.as_bytes());
+    hasher.write(text.as_bytes());
     hasher.finish()
+}
+
+/// Makes one hash of two, in which their order matters. Cheaper than hashing their bytes, and there are
+/// several to be made for each article (the constants are those of MurmurHash3's last step).
+pub(super) fn mix(one: u64, other: u64) -> u64 {
+    let mut hash = one ^ other.rotate_left(31).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    hash ^ (hash >> 33)
 }
 
 fn text_of<'a>(arena: &'a Arena, container: &Container) -> &'a str {

@@ -1,7 +1,6 @@
 //! What is kept of an article, and how: forty bytes and its texts.
 
-use std::hash::{DefaultHasher, Hasher};
-
+use super::containers::{mix, steady_hash};
 use super::slab::NONE;
 use super::{Arena, Headline, MAX_TEXT, ThreadTable};
 
@@ -91,14 +90,9 @@ impl ThreadTable {
     pub(super) fn content(&self, at: u32) -> u64 {
         let line = self.line(at);
         let texts = self.containers.arena.text(line.text, line.text_length());
-        let mut hasher = DefaultHasher::new();
-        hasher.write_u64(self.containers[at].hash);
-        hasher.write_i64(line.date);
-        hasher.write_u32(line.bytes);
-        hasher.write_u32(line.lines);
-        hasher.write_u16(line.subject);
-        hasher.write(texts.as_bytes());
-        hasher.finish()
+        let sizes = u64::from(line.bytes) << 32 | u64::from(line.lines);
+        let numbers = mix(mix(line.date as u64, sizes), u64::from(line.subject));
+        mix(self.containers[at].hash, mix(steady_hash(texts), numbers))
     }
 
     /// Writes all texts anew, without those that nobody needs any more.
