@@ -7,15 +7,18 @@
 
 mod sample;
 
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use sample::Sample;
 use std::hint::black_box;
 
 fn threads(criterion: &mut Criterion) {
     let sample = Sample::of(5_000);
-    criterion.bench_function("threads of 5,000 articles", |bencher| {
+    let mut group = criterion.benchmark_group("threads");
+    group.throughput(Throughput::Bytes(sample.wire_length() as u64));
+    group.bench_function("of 5,000 articles", |bencher| {
         bencher.iter_with_large_drop(|| sample.table());
     });
+    group.finish();
     for size in [5_000, 100_000] {
         let sample = Sample::of(size);
         let mut table = sample.table();

@@ -5,7 +5,7 @@ use weir_news::thread::{Headline, Inserted, ThreadTable};
 use weir_news_proto::MessageId;
 
 /// Articles of one newsgroup, oldest first.
-pub struct Sample {
+pub(crate) struct Sample {
     articles: Vec<Article>,
 }
 
@@ -24,7 +24,7 @@ const WORDS: [&str; 16] = [
 
 impl Sample {
     /// Every sixth article or so starts a thread; each other one answers one of the last forty.
-    pub fn of(count: usize) -> Self {
+    pub(crate) fn of(count: usize) -> Self {
         let mut articles: Vec<Article> = Vec::with_capacity(count);
         let mut dice = Dice(0x5eed);
         for number in 0..count {
@@ -53,7 +53,7 @@ impl Sample {
     }
 
     /// Each article as the table takes it.
-    pub fn headlines(&self) -> impl DoubleEndedIterator<Item = Headline<'_>> {
+    pub(crate) fn headlines(&self) -> impl DoubleEndedIterator<Item = Headline<'_>> {
         let numbered = self.articles.iter().enumerate();
         numbered.map(|(number, article)| Headline {
             number: Some(number as u64 + 1),
@@ -69,7 +69,7 @@ impl Sample {
     }
 
     /// Octets of all lines on the wire.
-    pub fn wire_length(&self) -> usize {
+    pub(crate) fn wire_length(&self) -> usize {
         let line = |article: &Article| {
             let references = article
                 .references
@@ -85,7 +85,7 @@ impl Sample {
     }
 
     /// All of it in a table.
-    pub fn table(&self) -> ThreadTable {
+    pub(crate) fn table(&self) -> ThreadTable {
         let mut table = ThreadTable::new();
         for headline in self.headlines() {
             assert_eq!(table.insert(&headline), Inserted::New);
