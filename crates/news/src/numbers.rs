@@ -1,9 +1,9 @@
 //! The article numbers of one newsgroup that newsreaders see, whichever server has the article.
 //!
-//! Numbers of a server mean nothing on another one, and servers come, go and renumber. So a newsgroup has
-//! numbers of its own. At first sight it takes those of its first server, shifted up by what the
-//! largest other server claims more, so that the range is known before anything is fetched. What is
-//! found later gets the next number; what others hold from earlier fills the room that the shift made.
+//! The numbers of one server mean nothing on another, and servers come, go and renumber. So a newsgroup has
+//! numbers of its own. At first sight it takes those of its first server, shifted up by as many
+//! as the largest other server claims to have more, so that the range is known before anything is
+//! fetched. What is found later gets the next number; what others hold from earlier fills the room that the shift made.
 //! A number once given never gets another article, and the marks never fall.
 //!
 //! Only runs are kept here (our start, length, server, their start); who has which Message-ID is asked
@@ -98,8 +98,8 @@ impl ArticleNumbers {
         };
         let most = servers.iter().map(|(_, carried)| carried.claimed()).max();
         let more = most.unwrap_or(0).saturating_sub(first.claimed());
-        // What others hold is better left without a number than all others given ones that newsreaders
-        // cannot read.
+        // Better to leave what others hold without numbers than to give out numbers that newsreaders cannot
+        // read.
         let shift = more.min(READABLE.saturating_sub(first.high));
         let mut numbers = Self {
             low: first.low,
@@ -195,8 +195,8 @@ impl ArticleNumbers {
         }
     }
 
-    /// Raises the low mark to the lowest number that a server still has, or the store: `stored` is the
-    /// lowest of those that the caller can serve without any server.
+    /// Raises the low mark to the lowest number that a server or the store still has; `stored` is the
+    /// lowest that the caller can serve without asking a server. To be called after [`Self::seen`].
     pub fn raise_low(&mut self, stored: Option<u64>) {
         // After a new beginning, old numbers are found again only as lines are noted.
         let unsure = |server: &Server| server.carried.low <= server.renewed;

@@ -68,7 +68,7 @@ pub struct Headline<'a> {
 pub enum Inserted {
     /// It is in the table.
     New,
-    /// The table has this article, possibly with another content: the first one stays.
+    /// The table has this article, possibly with other content: the first one stays.
     Known,
     /// The table's 4 GiB of text are used up.
     Full,
@@ -142,14 +142,14 @@ impl ThreadTable {
         self.ranking.len()
     }
 
-    /// The threads by their last article, newest first, after as many as are skipped.
+    /// The threads by their last article, newest first, without the first few.
     pub fn threads(&self, skip: usize) -> impl Iterator<Item = KnownThread<'_>> {
         let newest = self.ranking.newest(skip);
         newest.map(|thread| KnownThread::new(self, thread))
     }
 
     /// The thread in which an article or a ghost is: any of its IDs finds it, since its root may
-    /// become another when older articles turn up.
+    /// change when older articles turn up.
     pub fn thread(&self, id: &MessageId) -> Option<KnownThread<'_>> {
         let at = self.containers.find(id.as_str())?;
         let thread = self.containers[at].thread;

@@ -1,7 +1,7 @@
 //! The texts of one newsgroup back to back, and the lists of references likewise.
 //!
 //! One allocation for all texts instead of three per article. What is given back is only counted;
-//! the owner rewrites everything once the half of it is unused.
+//! the owner rewrites everything once half of it is unused.
 
 use super::slab::make_room;
 
@@ -66,7 +66,7 @@ impl Arena {
         self.unused += text + list * size_of::<u32>();
     }
 
-    /// Whether rewriting it would free the half of it, and enough to be worth the work.
+    /// Whether rewriting it would free half of it, and enough to be worth the work.
     pub(super) fn is_wasteful(&self) -> bool {
         let used = self.texts.len() + self.lists.len() * size_of::<u32>();
         self.unused > 4_096 && self.unused > used / 2
@@ -74,5 +74,30 @@ impl Arena {
 
     pub(super) fn bytes(&self) -> usize {
         self.texts.capacity() + self.lists.capacity() * size_of::<u32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_what_32_bits_can_point_at() {
+        let arena = Arena::default();
+        let most = u32::MAX as usize;
+        assert!(arena.has_room(most - 1, most - 1));
+        assert!(!arena.has_room(most, 0) && !arena.has_room(0, most));
+        assert!(!arena.has_room(usize::MAX, 0));
+    }
+
+    #[test]
+    fn only_a_half_that_is_unused_is_worth_rewriting() {
+        let mut arena = Arena::default();
+        arena.add_text(&"x".repeat(9_000));
+        arena.add_list(&[7; 250]);
+        arena.give_back(4_800, 50);
+        assert!(!arena.is_wasteful());
+        arena.give_back(1, 0);
+        assert!(arena.is_wasteful());
     }
 }

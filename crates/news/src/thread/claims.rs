@@ -2,13 +2,14 @@
 //!
 //! Every References header makes claims: each ID in it is the child of the one before. For every
 //! container the best claim counts: what an article says of itself before what others say, then
-//! the claim that knows most ancestors (trimmed headers skip some, and so know fewer), then the parent
+//! the claim that knows the most ancestors (trimmed headers skip some, and so know fewer), then the parent
 //! whose ID sorts first. Best claims may run in a circle; it is opened at one place: where it rests on
-//! the word of others, else where the ID sorts first. So the tree follows from the claims alone. JWZ
-//! lets the first come win instead, which would show another tree after each restart.
+//! the word of others, else where the ID sorts first. So the tree follows from the claims alone. With
+//! JWZ the first claim wins, which would show another tree after each restart.
 //!
 //! A thread is what claims hold together, circles included; so two containers of one thread are
-//! known to be connected without walking, and whether a root may be linked is known at once.
+//! known to be connected without walking, and a root that wants a parent in its own thread closes a
+//! circle for certain.
 
 use super::ThreadTable;
 use super::containers::OWN_WORD;
@@ -19,9 +20,7 @@ impl ThreadTable {
     pub(super) fn own_word(&mut self, at: u32, references: &[u32]) {
         let parent = references.last().copied().unwrap_or(NONE);
         // A circle may have been opened here because this was a ghost; then it has to be opened anew.
-        let root = self.root_of(at);
-        let in_circle = self.containers[root].cut;
-        if in_circle || self.containers[at].wanted != parent {
+        if self.is_in_circle(at) || self.containers[at].wanted != parent {
             self.move_below(at, parent, OWN_WORD);
         }
         self.containers[at].rank = OWN_WORD;
@@ -78,8 +77,7 @@ impl ThreadTable {
         if self.containers[at].wanted == NONE {
             return;
         }
-        let root = self.root_of(at);
-        if !self.containers[root].cut || !self.is_in_circle(root, at) {
+        if !self.is_in_circle(at) {
             self.unlink(at);
             self.containers[at].wanted = NONE;
             self.split(at);
@@ -90,19 +88,21 @@ impl ThreadTable {
         self.unlink(at);
         self.containers[at].wanted = NONE;
         self.containers[at].cut = false;
+        let thread = self.containers[at].thread;
+        let root = std::mem::replace(&mut self.threads[thread].root, at);
         if at != root {
             self.link(root);
         }
-        let thread = self.containers[at].thread;
-        self.threads[thread].root = at;
     }
 
-    /// Whether the circle that was opened at `root` runs through a container.
-    fn is_in_circle(&self, root: u32, at: u32) -> bool {
-        at == root
-            || self
-                .upwards(self.containers[root].wanted)
-                .any(|member| member == at)
+    /// Whether the claims about a container run in a circle. It was opened at the thread's root.
+    fn is_in_circle(&self, at: u32) -> bool {
+        let root = self.threads[self.containers[at].thread].root;
+        if !self.containers[root].cut {
+            return false;
+        }
+        let mut members = self.upwards(self.containers[root].wanted);
+        members.any(|member| member == at)
     }
 
     /// Links the root of a thread, which wants no parent yet.
@@ -139,9 +139,5 @@ impl ThreadTable {
     fn upwards(&self, at: u32) -> impl Iterator<Item = u32> {
         let bound = self.threads[self.containers[at].thread].containers;
         self.containers.upwards(at, bound)
-    }
-
-    fn root_of(&self, at: u32) -> u32 {
-        self.threads[self.containers[at].thread].root
     }
 }

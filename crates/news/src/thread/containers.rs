@@ -1,4 +1,4 @@
-//! The table of containers: one per Message-ID that was seen, be it an article or only mentioned.
+//! The table of containers: one per Message-ID that was seen, as an article or only in references.
 //!
 //! Here are the IDs, and who is linked below whom. Which link is right is decided in `claims`.
 //! Everything that walks does so step by step along the links, so depth costs no stack.
@@ -136,8 +136,8 @@ impl Containers {
         std::iter::successors(first, move |&child| known(self[child].next))
     }
 
-    /// A container and everything above it. Links are a forest, so the way up ends; that it ends
-    /// within `bound` steps does not have to be believed.
+    /// A container and everything above it. Links form a forest, so the way up ends; with the bound,
+    /// it would end even if they did not.
     pub(super) fn upwards(&self, at: u32, bound: u32) -> impl Iterator<Item = u32> {
         std::iter::successors(Some(at), |&at| self.parent(at)).take(bound as usize)
     }

@@ -1,4 +1,4 @@
-//! Threads and articles as those see them who ask the table.
+//! Threads and articles as the table shows them.
 
 use super::ThreadTable;
 

@@ -113,6 +113,13 @@ fn check(table: &ThreadTable) {
     let mut articles = 0;
     for at in table.containers.all() {
         let thread = table.containers[at].thread;
+        let container = &table.containers[at];
+        if container.wanted == NONE {
+            assert!(!container.cut);
+        } else {
+            assert_ne!(container.wanted, at);
+            assert_eq!(table.containers[container.wanted].thread, thread);
+        }
         if seen.insert(thread, ()).is_none() {
             articles += check_thread(table, thread);
         }

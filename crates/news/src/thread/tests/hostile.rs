@@ -10,6 +10,7 @@ fn self_reference_is_no_reference() {
     draft.in_reply_to = Some(id("d"));
     let mut table = ThreadTable::new();
     table.insert(&draft.headline());
+    check(&table);
     assert_eq!(drawn(&table, "d"), ["d"]);
 }
 
