@@ -13,6 +13,7 @@
 //! No I/O: the caller says what servers say and writes down what changed.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use weir_news_proto::MessageId;
 
@@ -220,6 +221,13 @@ impl ArticleNumbers {
             .min()
             .unwrap_or(self.high + 1);
         self.low = self.low.max(low);
+    }
+
+    /// What a server has above what was dealt with: to be fetched and noted, lowest window first, so that
+    /// an interrupted fetch leaves no gap behind and numbers ascend as the server's do.
+    pub fn above(&self, server: ServerId) -> Option<RangeInclusive<u64>> {
+        let known = self.servers.get(&server)?;
+        (known.mark < known.carried.high).then(|| known.mark + 1..=known.carried.high)
     }
 
     /// The own number of what a server calls by its number.

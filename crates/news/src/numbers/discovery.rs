@@ -1,6 +1,7 @@
 //! Lines that a server sent: who has a number already, and who gets one now.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 use weir_news_proto::MessageId;
 
@@ -27,11 +28,12 @@ struct Sheet<'a> {
 }
 
 impl ArticleNumbers {
-    /// Takes in lines that a server sent: its number and the ID of each, in any order. A server that was
-    /// never seen has no numbers.
+    /// Takes in what a server sent when it was asked for a window: its number and the ID of each line, in
+    /// any order. A server that was never seen has no numbers.
     pub fn note(
         &mut self,
         server: ServerId,
+        window: RangeInclusive<u64>,
         lines: &[(u64, MessageId)],
         shelf: &impl Shelf,
     ) -> Noted {
@@ -65,6 +67,9 @@ impl ArticleNumbers {
             self.note_line(server, line, &mut sheet, shelf);
         }
         self.fill_room(server, &mut sheet);
+        if let Some(known) = self.servers.get_mut(&server) {
+            known.pass(&window);
+        }
         noted.numbers = sheet.numbers;
         noted
     }
@@ -81,7 +86,6 @@ impl ArticleNumbers {
         let Some(known) = self.servers.get_mut(&server) else {
             return;
         };
-        known.mark = known.mark.max(theirs);
         known.carried.high = known.carried.high.max(theirs);
         let has = sheet.fresh.get(id).copied().or_else(|| shelf.number_of(id));
         let number = match (known.runs.own_of(theirs), has) {

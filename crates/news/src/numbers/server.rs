@@ -1,5 +1,7 @@
 //! One server as a newsgroup's numbers know it: what it says, what it was found to have.
 
+use std::ops::RangeInclusive;
+
 use super::runs::Runs;
 use super::{Carried, LARGEST};
 
@@ -7,7 +9,7 @@ use super::{Carried, LARGEST};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Server {
     pub(super) carried: Carried,
-    /// Up to here its numbers have been dealt with, by lines that were noted or by a promise.
+    /// Up to here its numbers have been dealt with, by windows that were noted or by a promise.
     pub(super) mark: u64,
     /// Up to here its articles are from before it was first seen: they get room, not the next number.
     pub(super) earlier: u64,
@@ -60,6 +62,14 @@ impl Server {
     pub(super) fn add(&mut self, own: u64, theirs: u64) {
         if self.runs.add(own, theirs, 1) {
             self.carried.count = self.carried.count.saturating_add(1);
+        }
+    }
+
+    /// Moves the mark over a window, if nothing was left out before it.
+    pub(super) fn pass(&mut self, window: &RangeInclusive<u64>) {
+        if *window.start() <= self.mark + 1 {
+            let end = self.carried.high.min(*window.end());
+            self.mark = self.mark.max(end);
         }
     }
 

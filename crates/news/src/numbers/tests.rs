@@ -43,7 +43,9 @@ impl Kept {
         server: ServerId,
         lines: &[(u64, MessageId)],
     ) -> Noted {
-        let noted = numbers.note(server, lines, self);
+        let theirs = lines.iter().map(|line| line.0);
+        let window = theirs.clone().min().unwrap_or(1)..=theirs.max().unwrap_or(0);
+        let noted = numbers.note(server, window, lines, self);
         assert_eq!(noted.numbers.len(), lines.len());
         for ((_, id), number) in lines.iter().zip(&noted.numbers) {
             let Some(number) = *number else { continue };

@@ -180,3 +180,23 @@ fn backlog_of_more_than_a_window_is_promised_to_the_first_server() {
         [Some(1_511)]
     );
 }
+
+#[test]
+fn what_is_above_the_mark_is_known_until_it_was_asked_for_without_a_gap() {
+    let mut numbers = ArticleNumbers::first_sight(&[(ONE, carried(1, 10)), (TWO, carried(1, 10))]);
+    let kept = Kept::default();
+    assert_eq!((numbers.above(ONE), numbers.above(TWO)), (None, None));
+    numbers.seen(TWO, carried(1, 30));
+    assert_eq!(numbers.above(TWO), Some(11..=30));
+    numbers.note(TWO, 21..=30, &lines(21, "x"), &kept);
+    assert_eq!(numbers.above(TWO), Some(11..=30));
+    // Nothing is left of these, which is an answer as well.
+    numbers.note(TWO, 11..=20, &[], &kept);
+    assert_eq!(numbers.above(TWO), Some(21..=30));
+    numbers.note(TWO, 21..=500, &lines(21, "x"), &kept);
+    assert_eq!((numbers.above(TWO), numbers.above(THREE)), (None, None));
+    // A fall within its range has the part above looked at again.
+    numbers.seen(TWO, carried(1, 25));
+    numbers.seen(TWO, carried(1, 31));
+    assert_eq!(numbers.above(TWO), Some(26..=31));
+}

@@ -234,7 +234,7 @@ impl History {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn numbers_never_lie_whatever_servers_do(
