@@ -1,5 +1,6 @@
 //! Forwarders before a zoo of trackers, in memory and with paused time: when is whom asked, and what are clients told?
 
+mod agree;
 mod animals;
 mod events;
 mod faults;
@@ -20,7 +21,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::time::SystemTime;
 
 use weir_config::SecretUrl;
-use weir_engine::dispatch::Availability;
+use weir_engine::dispatch::{Availability, Policy};
 use weir_engine::{Options as EngineOptions, Rows, Timeline, UpstreamView, WallClock, Weather};
 use weir_store::state::MemoryState;
 use weir_testkit::memory::Network;
@@ -114,11 +115,15 @@ impl World {
             seed: Some(7),
             ..EngineOptions::new(timeline, Weather::default())
         };
-        let engine = Engine::new(
-            "tracker",
-            policy::policy(weir_testkit::policy::general(), config),
-            options,
-        );
+        // So many that none is lost: no test here is about that.
+        let general = Policy {
+            records: 10_000,
+            ..weir_testkit::policy::general()
+        };
+        let engine = Engine::new("tracker", policy::policy(general, config), options);
+        if let Some(past) = &restored.past {
+            engine.restore_own(past);
+        }
         let swarms = Arc::new(Swarms::new(start.swarms, [1; 16]));
         let limits = LedgerLimits {
             sheets: 1000,
