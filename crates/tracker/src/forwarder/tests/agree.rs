@@ -270,7 +270,7 @@ impl Story {
             (Some(place), Change::First) => listed[..=place].rotate_right(1),
             (None, _) => listed.push(self.entries[who].clone()),
         }
-        self.world().forwarders.reload(&self.config);
+        self.world().reload(&self.config);
     }
 
     async fn restart(&mut self, away: Duration) {
