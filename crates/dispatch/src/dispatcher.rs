@@ -422,8 +422,10 @@ impl Dispatcher {
             .head()
             .expect("the bit of an empty queue is not set");
         // As it is now: when the record is read, the window holds something else.
-        let full = up.allowance(budget).full(now);
-        let full = full.filter(|_| reason == Wait::Window);
+        let full = match reason {
+            Wait::Window => up.allowance(budget).full(now),
+            Wait::Off | Wait::Cooldown | Wait::Gap => None,
+        };
         let waits = What::Waits {
             reason,
             until,

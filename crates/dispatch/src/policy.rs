@@ -151,12 +151,6 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// The limit of one window.
-    pub fn limit(&self, window: Window) -> Option<u32> {
-        let at = self.place(window).ok()?;
-        Some(self.limits[at].1)
-    }
-
     /// Each window with its limit, shortest first.
     pub fn iter(&self) -> impl Iterator<Item = (Window, u32)> + '_ {
         self.limits.iter().copied()

@@ -99,7 +99,7 @@ impl Allowance {
     pub(crate) fn configure(&mut self, configured: &Windows) {
         self.books.day_reset = configured.day_reset;
         for tally in &mut self.books.tallies {
-            tally.configured = configured.limit(tally.window);
+            tally.configured = None;
         }
         for (window, limit) in configured.iter() {
             self.tally_mut(window).configured = Some(limit);
@@ -146,11 +146,11 @@ impl Allowance {
             .unwrap_or_default()
     }
 
-    /// The window that keeps the next start waiting longest, while it does; of equal ones the shortest.
+    /// The window that the next start waits for longest, of equal ones the shortest. Asked only while it waits for one.
     pub(crate) fn full(&self, now: Moment) -> Option<FullWindow> {
         let next = self.next();
         let longest = self.uses(now).find(|window| window.next == next)?;
-        (next > now).then_some(FullWindow {
+        Some(FullWindow {
             window: longest.window,
             used: longest.used,
             limit: longest.limit,

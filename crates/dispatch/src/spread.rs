@@ -52,4 +52,10 @@ mod tests {
         let tags: BTreeSet<u64> = (0..1024).map(|number| hash(number) >> 57).collect();
         assert_eq!(tags.len(), 128);
     }
+
+    #[test]
+    #[should_panic(expected = "only numbers are keys")]
+    fn what_is_no_number_is_no_key() {
+        Spread::default().write(b"7");
+    }
 }

@@ -32,7 +32,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             }
             effects.handover = state.flush_at <= now;
             if state.past_at <= now {
-                state.gather_pasts(&shared.askers, &shared.own);
+                state.gather_pasts(now, &shared.askers, &shared.own);
                 effects.handover = true;
             }
             state.find_trials(now, effects);
@@ -103,7 +103,7 @@ impl Shared {
         if self.keeper.is_some() {
             let mut state = self.state.lock();
             state.gather();
-            state.gather_pasts(&self.askers, &self.own);
+            state.gather_pasts(self.timeline.now(), &self.askers, &self.own);
             drop(state);
             self.hand_over();
         }

@@ -72,7 +72,7 @@ pub struct UpstreamView {
     pub trouble: Option<UpstreamTrouble>,
     /// When it was last called for anything.
     pub last_call: Option<Moment>,
-    /// When it is tried by itself if nobody asks for anything before.
+    /// When it is tried by itself if nobody asks for anything before; `None` while it is being tried.
     pub probe_at: Option<Moment>,
     /// Since when it has been in its state.
     pub since: Moment,
@@ -142,11 +142,16 @@ impl Engine {
 
     fn view(&self, state: &mut State, upstream: UpstreamId) -> Option<UpstreamView> {
         let now = self.shared.timeline.now();
+        // Its history ends with the state that it is in.
+        state.note_state(upstream, now);
         let status = state.dispatcher.upstream(now, upstream)?;
         let quota = state.dispatcher.quota(upstream)?.clone();
         let figures = state.figures(upstream, now)?;
         let side = &state.sides[upstream.0 as usize];
-        let can_be_tried = self.shared.prober.get().is_some();
+        // What is under way is a try as well.
+        let is_tried = status.in_flight > 0
+            && matches!(status.state, Availability::Untried | Availability::Probing);
+        let can_be_tried = self.shared.prober.get().is_some() && !is_tried;
         let next = usize::from(status.rung).min(state.ladder.len().saturating_sub(1));
         Some(UpstreamView {
             figures,

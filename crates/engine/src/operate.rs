@@ -18,7 +18,7 @@ impl Engine {
     pub fn add_upstream(&self, name: &str, quota: Quota, time_out: Duration) -> UpstreamId {
         self.shared.weather.add_upstream();
         self.shared.with(|state, now, effects| {
-            state.sides.push(Side::new(name.into(), time_out, now));
+            state.add_side(Side::new(name.into(), time_out, now));
             let upstream = state.dispatcher.add_upstream(now, quota);
             state.plan_probe(upstream, now, effects);
             upstream
@@ -30,6 +30,8 @@ impl Engine {
         self.shared.with(|state, now, effects| {
             state.dispatcher.restore(now, upstream, &kept.row);
             let (oldest, most) = (now - state.history, state.records);
+            // What one has that was there before in this run is newer than what was written.
+            let is_back = state.sides.iter().any(|one| one.heir == Some(upstream));
             let Some(side) = state.sides.get_mut(upstream.0 as usize) else {
                 return;
             };
@@ -42,11 +44,12 @@ impl Engine {
             (side.off, side.own) = (kept.off.clone(), own);
             (side.trouble, side.last_error) = (trouble, last_error);
             side.last_call = last_call;
-            if let Some(restored) = &kept.past {
+            if let Some(restored) = kept.past.as_ref().filter(|_| !is_back) {
                 let askers = (most, &self.shared.askers);
-                let (states, records) = past::read(&restored.text, restored.shift, oldest, askers);
-                side.records = records;
-                side.restore_history(states, now);
+                let past = past::read(&restored.text, restored.shift, oldest, askers);
+                side.records = past.records;
+                side.series.restore(&past.calls);
+                side.restore_history(past.states, now);
             }
             state.note_state(upstream, now);
             state.plan_probe(upstream, now, effects);
@@ -128,10 +131,14 @@ impl Engine {
         });
     }
 
-    /// An operator switches an upstream off until it is switched on again. Its queued jobs end.
+    /// An operator switches an upstream off until it is switched on again. Its queued jobs end. One that is off already
+    /// stays so, for the reason that it has.
     pub fn switch_off(&self, upstream: UpstreamId, reason: &str, who: &str) {
         self.shared.with(|state, now, effects| {
             if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
+                if side.off.is_some() {
+                    return;
+                }
                 side.off = Some(Off {
                     reason: reason.to_owned(),
                     who: who.to_owned(),

@@ -1,15 +1,18 @@
-//! What happened lately, as text that survives a restart: the states of an upstream and the records about it.
+//! What happened lately, as text that survives a restart: the states of an upstream, its calls of the last day, and the
+//! records about it.
 //!
 //! One text per upstream, written behind and as a whole, since a ring changes as a whole. A line that a later or an earlier
 //! Weir wrote and that cannot be read is left out; the others count.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir_dispatch::{Asker, Class, Cooldown, Moment, What};
 
 use crate::askers::Askers;
 use crate::record::{About, CallEnd, Got, Record, Records};
+use crate::series::Point;
 use crate::side::Standing;
 
 /// One line of the text.
@@ -17,8 +20,18 @@ use crate::side::Standing;
 enum Line {
     /// A state and when it began.
     State(Moment, Standing),
+    /// Calls that ended within five minutes or less: since when, how many of each group, and two of their times.
+    Calls(Moment, [u32; 4], Option<Duration>, Option<Duration>),
     /// A record.
     Record(Box<Kept>),
+}
+
+/// What was written of one upstream.
+#[derive(Default)]
+pub(crate) struct ReadPast {
+    pub(crate) states: Vec<(Moment, Standing)>,
+    pub(crate) calls: Vec<Point>,
+    pub(crate) records: Records,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -82,9 +95,10 @@ impl Asked {
     }
 }
 
-/// Writes states and records, oldest first.
+/// Writes states, calls and records, each oldest first.
 pub(crate) fn write(
     history: &VecDeque<(Moment, Standing)>,
+    calls: &[Point],
     records: &Records,
     askers: &Askers,
 ) -> String {
@@ -107,24 +121,36 @@ pub(crate) fn write(
             got: record.got,
         }))
     });
+    let calls = calls
+        .iter()
+        .map(|point| Line::Calls(point.at, point.calls, point.p50, point.p95));
     let lines = states
+        .chain(calls)
         .chain(records)
         .filter_map(|line| serde_json::to_string(&line).ok());
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Reads what was written, with every time moved by `shift`: states, and the records that are not older than `oldest`.
+/// Reads what was written, with every time moved by `shift`. Calls and records that are older than `oldest` are left out.
 pub(crate) fn read(
     text: &str,
     shift: i64,
     oldest: Moment,
     (most, askers): (usize, &Askers),
-) -> (Vec<(Moment, Standing)>, Records) {
+) -> ReadPast {
     let moved = |at: Moment| Moment(at.0.saturating_add_signed(shift));
-    let (mut states, mut records) = (Vec::new(), Records::default());
+    let mut past = ReadPast::default();
     for line in text.lines() {
         match serde_json::from_str(line) {
-            Ok(Line::State(at, state)) => states.push((moved(at), state)),
+            Ok(Line::State(at, state)) => past.states.push((moved(at), state)),
+            Ok(Line::Calls(at, calls, p50, p95)) if moved(at) >= oldest => past.calls.push(Point {
+                at: moved(at),
+                calls,
+                p50,
+                p95,
+                fill: 0,
+                used: [0; 2],
+            }),
             Ok(Line::Record(kept)) if moved(kept.at) >= oldest => {
                 let what = match shifted(kept.what, moved) {
                     What::Shared { after, .. } => What::Shared {
@@ -133,7 +159,7 @@ pub(crate) fn read(
                     },
                     what => what,
                 };
-                records.restore(
+                past.records.restore(
                     most,
                     Record {
                         number: kept.number,
@@ -149,11 +175,11 @@ pub(crate) fn read(
                     },
                 );
             }
-            Ok(Line::Record(_)) | Err(_) => {}
+            Ok(Line::Calls(..) | Line::Record(_)) | Err(_) => {}
         }
     }
-    records.changed = false;
-    (states, records)
+    past.records.changed = false;
+    past
 }
 
 /// The same decision with its times moved.

@@ -161,6 +161,37 @@ impl Series {
         points
     }
 
+    /// Takes in the points of a day of an earlier run, oldest first. Those of ten seconds are added up.
+    pub(crate) fn restore(&mut self, day: &[Point]) {
+        let step = Span::Day.step().as_nanos();
+        let known = |time: Option<Duration>| time.map_or(BUCKETS, bucket);
+        let ring = &mut self.rings[Span::Day as usize];
+        for point in day {
+            let number = Moment(0).until(point.at).as_nanos() / step;
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            let [p50, p95] = [point.p50, point.p95].map(|time| known(time) as u8);
+            match ring.back_mut().filter(|last| last.number == number) {
+                Some(last) => {
+                    for (sum, count) in last.calls.iter_mut().zip(point.calls) {
+                        *sum += count;
+                    }
+                    (last.p50, last.p95) = (last.p50.max(p50), last.p95.max(p95));
+                }
+                None => ring.push_back(Kept {
+                    number,
+                    calls: point.calls,
+                    used: [0; 2],
+                    p50,
+                    p95,
+                    fill: 0,
+                }),
+            }
+        }
+        while ring.len() > Span::Day.points() {
+            ring.pop_front();
+        }
+    }
+
     /// The points of a span, oldest first; steps without a call are missing.
     pub(crate) fn points(&self, span: Span, now: Moment) -> Vec<Point> {
         let length = span.step() * u32::try_from(span.points()).expect("at most 360");

@@ -23,6 +23,8 @@ pub(crate) struct Side {
     pub(crate) time_out: Duration,
     /// It was removed.
     pub(crate) gone: bool,
+    /// It came back under this number.
+    pub(crate) heir: Option<UpstreamId>,
     /// Why an operator switched it off, while it is off.
     pub(crate) off: Option<Off>,
     /// How a call last explained what went wrong.
@@ -47,7 +49,7 @@ pub(crate) struct Side {
     pub(crate) series: Series,
     /// Notified when its next slot has moved; made when somebody first waits for that.
     pub(crate) moved: Option<Arc<Notify>>,
-    /// Its states over a day, oldest first; never empty. The first may have begun earlier.
+    /// Its states over a day, oldest first; never empty while it is there. The first may have begun earlier.
     pub(crate) history: VecDeque<(Moment, Standing)>,
 }
 
@@ -122,6 +124,7 @@ impl Side {
             name,
             time_out,
             gone: false,
+            heir: None,
             off: None,
             last_error: None,
             said: SmallVec::new(),
@@ -203,13 +206,50 @@ impl Side {
 }
 
 impl state::State {
+    /// Adds what is kept of an upstream. One that was there before under this name has the past and the figures that it
+    /// had: they are counted since the start.
+    pub(crate) fn add_side(&mut self, mut side: Side) {
+        let new = UpstreamId(u32::try_from(self.sides.len()).expect("ids are u32"));
+        let mut before = self.sides.iter_mut().rev();
+        let is_before = |one: &&mut Side| one.gone && one.heir.is_none() && one.name == side.name;
+        if let Some(before) = before.find(is_before) {
+            before.heir = Some(new);
+            (side.requests, side.latency) = (before.requests, before.latency);
+            side.records = std::mem::take(&mut before.records);
+            side.series = std::mem::take(&mut before.series);
+            side.history = std::mem::take(&mut before.history);
+        }
+        self.sides.push(side);
+    }
+
+    /// The number of an upstream by now: it may have been removed and have come back.
+    pub(crate) fn heir(&self, upstream: UpstreamId) -> UpstreamId {
+        let mut upstream = upstream;
+        while let Some(heir) = self.sides[upstream.0 as usize].heir {
+            upstream = heir;
+        }
+        upstream
+    }
+
     /// Looks at an upstream's state, and notes and logs it if it changed.
     pub(crate) fn note_state(&mut self, upstream: UpstreamId, now: Moment) {
         let Some(state) = self.dispatcher.state(now, upstream) else {
             return;
         };
+        if self.sides[upstream.0 as usize].standing() == state.into() {
+            return;
+        }
+        // A cooldown ends by itself, and nobody may look at that moment.
+        let at = match state {
+            Availability::Probing => {
+                let status = self.dispatcher.upstream(now, upstream);
+                let cooldown = status.and_then(|status| status.cooldown);
+                cooldown.map_or(now, |cooldown| cooldown.until.min(now))
+            }
+            _ => now,
+        };
         let side = &mut self.sides[upstream.0 as usize];
-        if let Some(before) = side.note(now, state.into(), self.history) {
+        if let Some(before) = side.note(at, state.into(), self.history) {
             let (name, standing) = (&*side.name, Standing::from(state));
             let cooldown = match state {
                 Availability::Cooldown { until } | Availability::Disabled { until } => {

@@ -261,14 +261,18 @@ impl State {
     }
 
     /// Gathers the records and states that changed, for the keeper.
-    pub(crate) fn gather_pasts(&mut self, askers: &Askers, own: &OwnRing) {
+    pub(crate) fn gather_pasts(&mut self, now: Moment, askers: &Askers, own: &OwnRing) {
         self.past_at = Moment::NEVER;
-        let present = self.sides.iter_mut().filter(|side| !side.gone);
-        let mut pasts: Vec<KeptPast> = present
+        if !self.keeps {
+            return;
+        }
+        // One that was removed may still have had a call under way.
+        let latest = self.sides.iter_mut().filter(|side| side.heir.is_none());
+        let mut pasts: Vec<KeptPast> = latest
             .filter_map(|side| {
                 std::mem::take(&mut side.records.changed).then(|| KeptPast {
                     name: side.name.clone(),
-                    text: past::write(&side.history, &side.records, askers),
+                    text: past::write(&side.history, &side.series.day(now), &side.records, askers),
                 })
             })
             .collect();

@@ -136,25 +136,28 @@ impl State {
         let (job, upstream) = (started.start.job, started.start.upstream);
         let took = started.at.until(now);
         self.keep_past(now);
-        let side = &mut self.sides[upstream.0 as usize];
+        let shown = self.heir(upstream).0 as usize;
         match ended {
             Ended::Finished(Outcome::Moot) => {
-                side.records.take_back(job);
+                self.sides[shown].records.take_back(job);
                 self.withdraw_sent(started);
             }
             ended => {
-                side.count(ended, took);
+                let side = &mut self.sides[upstream.0 as usize];
                 side.latest = side.explain(job, ended, now);
                 if side.latest.is_some() {
                     self.changed.push(upstream);
                 }
+                let latest = side.latest.clone();
+                let side = &mut self.sides[shown];
+                side.count(ended, took);
                 let elsewhere = ended == Ended::Finished(Outcome::Elsewhere);
                 let words = elsewhere.then(|| "the client makes this call itself".into());
                 let end = CallEnd {
                     kind: Kind::of(ended),
                     took,
                 };
-                side.records.end(job, end, side.latest.clone().or(words));
+                side.records.end(job, end, latest.or(words));
                 self.series.count(ended, took);
             }
         }

@@ -3,6 +3,8 @@
 #[path = "engine/kit.rs"]
 mod kit;
 
+#[path = "engine/agrees.rs"]
+mod agrees;
 #[path = "engine/crowd.rs"]
 mod crowd;
 #[path = "engine/ends.rs"]

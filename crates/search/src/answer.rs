@@ -5,10 +5,8 @@ use std::sync::Arc;
 use weir_engine::dispatch::UpstreamId;
 use weir_search_proto::{Query, Release};
 
-use crate::config;
 use crate::indexer::Indexer;
 use crate::judge::IndexerFault;
-use crate::words::seconds;
 
 /// What one indexer is asked; equal questions share an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +32,19 @@ pub(crate) struct IndexerAnswer {
     pub(crate) at: i64,
     /// Bytes that it holds in memory, about.
     pub(crate) weight: usize,
+}
+
+/// How long what an indexer said is served, in seconds.
+pub(crate) struct AnswerLives {
+    /// Answers with recent releases.
+    pub(crate) rss: i64,
+    pub(crate) search: i64,
+    /// Answers without releases.
+    pub(crate) nothing: i64,
+    pub(crate) caps: i64,
+    pub(crate) files: i64,
+    /// Whatever is older is never served.
+    pub(crate) stale: i64,
 }
 
 impl AnswerKey {
@@ -72,14 +83,13 @@ impl IndexerAnswer {
     }
 
     /// How long this answer to this question is served without asking again, in seconds.
-    pub(crate) fn life(&self, query: &Query, cache: &config::CacheConfig) -> i64 {
-        let life = match (query.recent(), self.releases.is_empty()) {
-            (true, false) => cache.rss,
-            (true, true) => cache.rss.min(cache.nothing),
-            (false, true) => cache.nothing,
-            (false, false) => cache.search,
-        };
-        seconds(life)
+    pub(crate) fn life(&self, query: &Query, lives: &AnswerLives) -> i64 {
+        match (query.recent(), self.releases.is_empty()) {
+            (true, false) => lives.rss,
+            (true, true) => lives.rss.min(lives.nothing),
+            (false, true) => lives.nothing,
+            (false, false) => lives.search,
+        }
     }
 
     /// Its age in seconds.

@@ -168,6 +168,20 @@ section! {
     }
 }
 
+/// Takes a section apart that has one key for each class: its values in the order of the classes.
+macro_rules! by_class {
+    ($($section:ident: $value:ty),+) => {$(
+        impl $section {
+            pub(crate) fn by_class(self) -> [$value; 4] {
+                let Self { interactive, rss, completion, background } = self;
+                [interactive, rss, completion, background]
+            }
+        }
+    )+};
+}
+
+by_class!(Spacing: Duration, IntervalShares: f64, MaxWait: Option<Duration>);
+
 choices! {
     /// How urgent a search is.
     pub enum DefaultClass {

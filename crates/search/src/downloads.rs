@@ -20,7 +20,6 @@ use crate::model::Model;
 use crate::outbound::Fetched;
 use crate::policy::INTERACTIVE;
 use crate::unanswered::skip;
-use crate::words::seconds;
 
 /// What is said of a link that leads to no web address.
 pub(crate) const INVALID: &str = "The indexer sent an invalid address.";
@@ -122,8 +121,7 @@ impl Downloads {
         job: Job,
     ) -> Result<Grab, NoFile> {
         let (model, key) = (&self.model, digest(link));
-        let life = seconds(model.config.load().cache.files);
-        let since = model.wall().saturating_sub(life);
+        let since = model.wall().saturating_sub(model.rules.load().lives.files);
         if let Some(bytes) = model.cache.file(&key, since) {
             model.engine.count_from_memory(1);
             return Ok(Grab::File {
@@ -152,14 +150,14 @@ impl Downloads {
 
     /// How long a client waits for a turn and the call in it.
     fn patience(&self, indexer: &Indexer) -> Duration {
-        self.model.config.load().deadline + indexer.config.timeout
+        self.model.rules.load().deadline + indexer.config.timeout
     }
 
     /// A download that would wait longer than a client does is refused at once, with the time to come back.
     fn check_wait(&self, indexer: &Indexer, job: &Job) -> Result<(), NoFile> {
         let engine = &self.model.engine;
         self.check_off(indexer, job)?;
-        let most = self.model.config.load().deadline;
+        let most = self.model.rules.load().deadline;
         let Some(wait) = indexer.wait_for_files(engine).filter(|wait| *wait > most) else {
             return Ok(());
         };

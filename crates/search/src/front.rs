@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::contribution::contribution;
 use crate::error::Error;
 use crate::model::{Model, Storage};
+use crate::rules::split;
 use crate::views::Views;
 
 /// Time that tasks have to end at least, however short the drain is.
@@ -64,9 +65,9 @@ impl weir_web::Front for Front {
 
 impl<C: AsRef<Config>> Reload<C> for Front {
     fn stage(&self, config: &C) -> Result<Staged, Refused> {
-        let config = config.as_ref().clone();
-        let numbers = self.views.model.numbers(&config)?;
+        let (_, indexers, searches) = split(config.as_ref());
+        let numbers = self.views.model.numbers(&indexers)?;
         let model = self.views.model.clone();
-        Ok(Box::new(move || model.apply(&config, &numbers)))
+        Ok(Box::new(move || model.apply(&indexers, searches, &numbers)))
     }
 }

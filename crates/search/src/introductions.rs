@@ -15,7 +15,6 @@ use crate::lifetime::Lifetime;
 use crate::model::Model;
 use crate::policy::{BACKGROUND, INTERACTIVE};
 use crate::unanswered::{Unanswered, skip};
-use crate::words::seconds;
 
 /// Asks indexers for their caps, each of them once for all who want to know.
 pub(crate) struct Introductions {
@@ -84,19 +83,19 @@ impl Introductions {
 
     /// Asks once more for what is old, for whoever comes next.
     fn refresh(&self, indexer: &Arc<Indexer>, known: &Abilities) {
-        let (config, now) = (self.model.config.load(), self.model.wall());
+        let (rules, now) = (self.model.rules.load(), self.model.wall());
         let life = match known.assumed {
-            true => config.cache.nothing,
-            false => config.cache.caps,
+            true => rules.lives.nothing,
+            false => rules.lives.caps,
         };
         // One that fails to say it again is not asked with every search.
-        let again = seconds(config.cache.nothing);
+        let again = rules.lives.nothing;
         let last = indexer.introduced.load(Ordering::Relaxed);
-        if known.at.saturating_add(seconds(life)) < now && last.saturating_add(again) < now {
+        if known.at.saturating_add(life) < now && last.saturating_add(again) < now {
             // Two searches at the same moment may both get here, and share one flight.
             indexer.introduced.store(now, Ordering::Relaxed);
             let follower = self.ask(indexer, Asker::NOBODY, BACKGROUND).unasked();
-            self.lifetime.keep(follower, config.hold_max);
+            self.lifetime.keep(follower, rules.hold_max);
         }
     }
 

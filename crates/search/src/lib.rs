@@ -37,6 +37,7 @@ mod program;
 mod progress;
 mod releases;
 mod reply;
+mod rules;
 mod scope;
 mod search;
 mod searches;

@@ -17,9 +17,10 @@ use crate::error::Error;
 use crate::history::History;
 use crate::indexer::{Abilities, Indexer};
 use crate::links::Links;
-use crate::outbound::{Bounds, Outbound};
-use crate::policy;
+use crate::outbound::Outbound;
+use crate::policy::{self, IndexerRules};
 use crate::program::{PROGRAMS, Programs};
+use crate::rules::{SearchRules, split};
 use crate::words::unix;
 
 /// Where the search front keeps what it knows.
@@ -34,7 +35,7 @@ pub struct Storage {
 pub(crate) struct Model {
     pub(crate) engine: Engine,
     /// Replaced as a whole by a reload.
-    pub(crate) config: ArcSwap<Config>,
+    pub(crate) rules: ArcSwap<SearchRules>,
     pub(crate) indexers: Roster<Indexer>,
     pub(crate) outbound: Outbound,
     pub(crate) cache: Cache,
@@ -54,26 +55,16 @@ impl Model {
         files: Storage,
     ) -> Result<Self, Error> {
         let indexers = Roster::new(&mut outward);
-        let bounds = Bounds {
-            private: config.allow_private_upstreams,
-            private_links: config.allow_private_links,
-            answer_limit: config.answer_bytes.len(),
-            file_limit: config.file_bytes.len(),
-        };
-        let sizes = &config.cache;
-        let cache = Cache::open(
-            files.cache,
-            sizes.size.bytes(),
-            sizes.memory.len(),
-            config.answer_bytes.len(),
-        );
+        let (start, rules, searches) = split(config);
+        let (bytes, answer) = (start.cache_bytes, start.bounds.answer_limit);
+        let cache = Cache::open(files.cache, bytes, searches.memory, answer);
         let history = History::open(files.state)?;
         let numbers = outward.engine.clone();
         let model = Self {
             engine: outward.engine,
-            config: ArcSwap::from_pointee(config.clone()),
+            rules: ArcSwap::from_pointee(searches),
             indexers,
-            outbound: Outbound::new(outward.ground, bounds)?,
+            outbound: Outbound::new(outward.ground, start.bounds)?,
             cache,
             links: Links::new(&history.link_key()?),
             programs: Programs::heard_before(history.heard(PROGRAMS)?, move |name| {
@@ -81,32 +72,32 @@ impl Model {
             }),
             history,
         };
-        let numbers = model.numbers(config)?;
-        model.reconcile(config, &numbers);
+        let numbers = model.numbers(&rules)?;
+        model.reconcile(&rules, &numbers);
         Ok(model)
     }
 
     /// The numbers of a configuration's indexers; new ones are given and kept.
-    pub(crate) fn numbers(&self, config: &Config) -> Result<Numbers, Error> {
-        let all = config.indexers.iter();
+    pub(crate) fn numbers(&self, rules: &IndexerRules) -> Result<Numbers, Error> {
+        let all = rules.entries.iter();
         let all = all.map(|entry| Ok((entry.name.clone(), self.history.number(&entry.name)?)));
         all.collect()
     }
 
     /// Takes other settings over. Indexers that stay keep their state.
-    pub(crate) fn apply(&self, config: &Config, numbers: &Numbers) {
+    pub(crate) fn apply(&self, indexers: &IndexerRules, searches: SearchRules, numbers: &Numbers) {
         // First the indexers: a search that begins in between has at worst a new indexer under old settings.
-        self.reconcile(config, numbers);
-        self.config.store(Arc::new(config.clone()));
-        let workers = policy::workers(config);
+        self.reconcile(indexers, numbers);
+        let workers = searches.workers;
+        self.rules.store(Arc::new(searches));
         self.engine.set_crew(workers, workers);
     }
 
-    fn reconcile(&self, config: &Config, numbers: &Numbers) {
+    fn reconcile(&self, rules: &IndexerRules, numbers: &Numbers) {
         let now = self.now();
         self.indexers.reconcile(
-            &config.indexers,
-            |entry| (policy::quota(config, entry, now), entry.timeout),
+            &rules.entries,
+            |entry| (policy::quota(rules, entry, now), entry.timeout),
             |entry, joining| {
                 let number = numbers.get(&entry.name).copied();
                 let number = number.expect("all of this configuration have been given one");

@@ -8,7 +8,8 @@ use weir_engine::dispatch::{Class, MAX_CLASSES, Moment, Policy, Quota, Window, W
 
 use crate::config::indexer::IndexerEntry;
 use crate::config::limit::WindowLimit;
-use crate::config::{self, Config, Workers};
+use crate::config::{self, Config};
+use crate::rules::split;
 
 /// A person is waiting.
 pub(crate) const INTERACTIVE: Class = Class(0);
@@ -37,39 +38,41 @@ pub(crate) fn class(class: config::DefaultClass) -> Class {
     }
 }
 
+/// What the engine is built with, once.
+pub(crate) struct EngineRules {
+    pub(crate) max_waits: [Option<Duration>; CLASSES.len()],
+    pub(crate) queue_size: u32,
+    pub(crate) aging: Duration,
+    pub(crate) throttled: Option<Duration>,
+}
+
+/// Who the indexers are, and how often they are asked where their entries do not say it; a reload replaces it.
+pub(crate) struct IndexerRules {
+    pub(crate) entries: Vec<IndexerEntry>,
+    /// Calls to one of them at the same time.
+    pub(crate) calls: u32,
+    pub(crate) interval: Option<Duration>,
+    /// The time that each class keeps, and its share of an interval.
+    pub(crate) spacing: [Duration; MAX_CLASSES],
+    pub(crate) shares: [f64; MAX_CLASSES],
+}
+
 /// The front's policy; `general` has what holds for all fronts.
 pub fn policy(general: Policy, config: &Config) -> Policy {
+    let (start, _, searches) = split(config);
     let mut policy = general;
-    let max_wait = &config.max_wait;
-    policy.classes = vec![
-        rules(max_wait.interactive),
-        rules(max_wait.rss),
-        rules(max_wait.completion),
-        rules(max_wait.background),
-    ];
-    policy.set_capacity(config.queue_size.get());
-    policy.aging = config.aging;
-    let workers = workers(config);
-    policy.crew.base = workers;
-    policy.crew.max = workers;
+    policy.classes = start.engine.max_waits.map(rules).into();
+    policy.set_capacity(start.engine.queue_size);
+    policy.aging = start.engine.aging;
+    policy.crew.base = searches.workers;
+    policy.crew.max = searches.workers;
     // From the first failure on: who is searched again a second later does not get better by it.
     policy.failure.threshold = 1;
     policy.failure.threshold_disables = false;
-    policy.failure.throttled = config.throttled;
+    policy.failure.throttled = start.engine.throttled;
     // Somebody waits, and the next search asks again.
     policy.attempts = 1;
     policy
-}
-
-/// One worker for each indexer within bounds, or as many as are configured.
-pub(crate) fn workers(config: &Config) -> u32 {
-    match config.workers {
-        Workers::Count(count) => count.get(),
-        Workers::Auto => {
-            let indexers = u32::try_from(config.indexers.len()).unwrap_or(u32::MAX);
-            indexers.clamp(config.workers_min.get(), config.workers_max.get())
-        }
-    }
 }
 
 fn rules(max_wait: Option<Duration>) -> ClassPolicy {
@@ -87,48 +90,60 @@ fn share(interval: Duration, share: f64) -> Duration {
 }
 
 /// The time that each class keeps at an indexer: of an interval its share, else what is configured for it.
-fn gaps(config: &Config, indexer: &IndexerEntry) -> [Duration; MAX_CLASSES] {
-    let interval = indexer.min_request_interval.or(config.min_request_interval);
-    let (spacing, shares) = (&config.spacing, &config.interval_shares);
-    let classes = [
-        (spacing.interactive, shares.interactive),
-        (spacing.rss, shares.rss),
-        (spacing.completion, shares.completion),
-        (spacing.background, shares.background),
-    ];
-    classes.map(|(gap, part)| match interval {
-        Some(interval) => share(interval, part),
-        None => gap,
-    })
+fn gaps(rules: &IndexerRules, own: Option<Duration>) -> [Duration; MAX_CLASSES] {
+    match own.or(rules.interval) {
+        Some(interval) => rules.shares.map(|part| share(interval, part)),
+        None => rules.spacing,
+    }
 }
 
 /// What one indexer allows. `now` places the hour at which its days begin.
-pub(crate) fn quota(config: &Config, indexer: &IndexerEntry, now: Moment) -> Quota {
-    let windows = |named: &[(Window, Option<NonZeroU32>)], limits: &[WindowLimit]| {
+pub(crate) fn quota(rules: &IndexerRules, indexer: &IndexerEntry, now: Moment) -> Quota {
+    // Without `..`, so that a new key does not compile before somebody has said whose it is: the others are read from
+    // `Indexer::config`.
+    let IndexerEntry {
+        name: _,
+        url: _,
+        api_key: _,
+        kind: _,
+        priority: _,
+        min_request_interval,
+        per_minute,
+        per_hour,
+        per_day,
+        grabs_per_hour,
+        grabs_per_day,
+        limits,
+        grab_limits,
+        reset_hour,
+        categories: _,
+        tags: _,
+        timeout: _,
+        proxy: _,
+        download: _,
+    } = indexer;
+    let windows = |named: &[(Window, &Option<NonZeroU32>)], limits: &[WindowLimit]| {
         let named = named.iter();
-        let named = named.filter_map(|&(window, limit)| Some((window, limit?.get())));
+        let named = named.filter_map(|(window, limit)| Some((*window, limit.as_ref()?.get())));
         let limits = limits.iter();
         let limits = limits.map(|limit| (limit.window, limit.calls.get()));
         let windows: Windows = named.chain(limits).collect();
-        match indexer.reset_hour {
-            Some(hour) => windows.resetting(reset(hour, now)),
+        match reset_hour {
+            Some(hour) => windows.resetting(reset(*hour, now)),
             None => windows,
         }
     };
     let query = [
-        (Window::MINUTE, indexer.per_minute),
-        (Window::HOUR, indexer.per_hour),
-        (Window::DAY, indexer.per_day),
+        (Window::MINUTE, per_minute),
+        (Window::HOUR, per_hour),
+        (Window::DAY, per_day),
     ];
-    let grab = [
-        (Window::HOUR, indexer.grabs_per_hour),
-        (Window::DAY, indexer.grabs_per_day),
-    ];
+    let grab = [(Window::HOUR, grabs_per_hour), (Window::DAY, grabs_per_day)];
     Quota {
-        gaps: gaps(config, indexer),
-        in_flight: config.indexer_calls.get(),
-        query: windows(&query, &indexer.limits),
-        grab: windows(&grab, &indexer.grab_limits),
+        gaps: gaps(rules, *min_request_interval),
+        in_flight: rules.calls,
+        query: windows(&query, limits),
+        grab: windows(&grab, grab_limits),
     }
 }
 
@@ -166,7 +181,7 @@ mod tests {
                 min_request_interval: own.map(Duration::from_secs),
                 ..IndexerEntry::new("one", url.clone())
             };
-            let quota = quota(&config, &indexer, Moment(0));
+            let quota = quota(&split(&config).1, &indexer, Moment(0));
             quota.gaps.map(|gap| gap.as_secs_f64())
         };
         assert_eq!(seconds(None, None), [1.0, 2.0, 2.0, 25.0]);

@@ -9,8 +9,9 @@ use weir_engine::dispatch::{Asker, Class, Moment};
 use weir_search_proto::Query;
 use weir_web::Visitor;
 
-use crate::config::{Config, UserAgents};
-use crate::policy::{self, BACKGROUND, COMPLETION, INTERACTIVE, RSS};
+use crate::config::UserAgents;
+use crate::policy::{BACKGROUND, COMPLETION, INTERACTIVE, RSS};
+use crate::rules::SearchRules;
 
 /// Programs that are told apart. Their names come from clients, so there is a bound; of more, the one that was heard longest ago is forgotten.
 pub(crate) const PROGRAMS: usize = 200;
@@ -144,7 +145,7 @@ pub(crate) fn name(user_agent: Option<&str>) -> String {
 
 /// How urgent a request is: what it asks for, what it says, who sends it.
 pub(crate) fn class(
-    config: &Config,
+    rules: &SearchRules,
     query: &Query,
     said: Option<&str>,
     user_agent: Option<&str>,
@@ -163,7 +164,7 @@ pub(crate) fn class(
         interactive,
         completion,
         background,
-    } = &config.user_agents;
+    } = &rules.user_agents;
     let agent = user_agent.unwrap_or_default().to_lowercase();
     let has = |words: &[String]| {
         words
@@ -177,7 +178,7 @@ pub(crate) fn class(
     } else if has(background) {
         BACKGROUND
     } else {
-        policy::class(config.default_class)
+        rules.default_class
     }
 }
 

@@ -6,7 +6,6 @@ use serde_json::json;
 use weir_web::{Section, Stats};
 
 use crate::model::Model;
-use crate::policy;
 use crate::upstreams::IndexerViews;
 
 /// The front's figures.
@@ -31,7 +30,7 @@ impl Stats for SearchStats {
             ("cache_answers_in_memory", json!(parts)),
             ("cache_bytes_in_memory", json!(bytes)),
         ];
-        let workers = policy::workers(&model.config.load());
+        let workers = model.rules.load().workers;
         Section::of_engine(&IndexerViews(model.clone()), workers).and(Section::of_fields(fields))
     }
 }

@@ -86,7 +86,7 @@ impl World {
             no_cache: false,
             program: model.programs.heard("test", self.timeline.now()),
             address: "192.0.2.200".to_owned(),
-            deadline: model.config.load().deadline,
+            deadline: model.rules.load().deadline,
         }
     }
 

@@ -20,7 +20,6 @@ use crate::progress::Progress;
 use crate::search::{Search, SearchQuestion};
 use crate::searches::Searches;
 use crate::session::Sessions;
-use crate::words::seconds;
 
 /// How often old things are let go of. All that is let go of is bounded by itself as well.
 const SWEEP: Duration = Duration::from_secs(60);
@@ -63,7 +62,7 @@ impl Views {
     ) -> Result<Arc<Search>, String> {
         let query = ask.query()?;
         let scope = ask.scope(&self.model.indexers.all())?;
-        let config = self.model.config.load();
+        let rules = self.model.rules.load();
         let search = self.fanout.begin(SearchQuestion {
             query,
             scope,
@@ -72,11 +71,10 @@ impl Views {
             no_cache: ask.no_cache,
             program,
             address,
-            deadline: config.deadline,
+            deadline: rules.deadline,
         });
-        let kept = usize::try_from(config.kept_searches.get()).unwrap_or(usize::MAX);
-        let bytes = config.cache.memory.len();
-        self.searches.keep(&search, kept, bytes);
+        let searches = &self.searches;
+        searches.keep(&search, rules.kept_searches, rules.memory);
         self.fanout.remember(&search, self.scope_of(&search));
         Ok(search)
     }
@@ -129,13 +127,11 @@ impl Views {
                 () = self.lifetime.closing() => return,
                 _ = tick.tick() => {}
             }
-            let (model, config) = (&self.model, self.model.config.load());
-            self.sessions.sweep(config.session);
-            let stale = seconds(config.cache.stale);
-            model
-                .cache
-                .forget_before(model.wall().saturating_sub(stale));
-            model.history.trim(config.history.get());
+            let (model, rules) = (&self.model, self.model.rules.load());
+            self.sessions.sweep(rules.session);
+            let oldest = model.wall().saturating_sub(rules.lives.stale);
+            model.cache.forget_before(oldest);
+            model.history.trim(rules.history);
         }
     }
 }

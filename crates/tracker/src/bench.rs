@@ -16,11 +16,10 @@ use crate::inbound::connection_id::ConnectionIds;
 use crate::inbound::http::{ConnectionLimits, Http};
 use crate::inbound::udp::{UdpListener, UdpShared};
 use crate::ledger::{self, Ledger};
-use crate::lists::Lists;
+use crate::rules::split;
 use crate::swarm::{Minute, Mirrored, Swarms};
 use crate::tally::Tallies;
-use crate::tracker::{ClientTerms, Tracker, rules};
-use crate::trust::Trust;
+use crate::tracker::Tracker;
 
 const SOURCE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 6881);
 
@@ -53,12 +52,12 @@ impl Listeners {
 
     /// The same beside other trackers.
     pub fn beside(others: Others, swarms: u32, peers: u32) -> Self {
-        let config = Config {
+        let (start, reload) = split(&Config {
             max_swarms: NonZeroU32::MAX,
             max_peers: NonZeroU32::MAX,
             overload_reply: OverloadReply::Peers,
             ..Config::default()
-        };
+        });
         let ids = ConnectionIds::new().expect("random numbers");
         let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
         let (clock, tallies) = (TrackerClock::on(timeline), Tallies::default());
@@ -70,9 +69,9 @@ impl Listeners {
             forwarding.set_forwarders(FORWARDERS);
         }
         let tracker = Arc::new(Tracker::new(
-            Arc::new(Swarms::new(rules(&config), [1; 16])),
+            Arc::new(Swarms::new(start.swarms, [1; 16])),
             forwarding,
-            ClientTerms::new(&config, Trust::default(), Lists::default()),
+            reload.terms,
         ));
         let limits = ConnectionLimits {
             idle: 1,
@@ -179,7 +178,7 @@ fn full() -> Arc<Forwarding> {
         peers_of_one: 100,
     };
     let ledger = Ledger::new(limits, [1; 16]);
-    let (forwarding, _) = Forwarding::new(gate, ledger, &Config::default());
+    let (forwarding, _) = Forwarding::new(gate, ledger, 10, 60, 10_000);
     forwarding
 }
 

@@ -135,7 +135,7 @@ impl Announcing {
         };
         let news = self.news.fetch_or(first, Ordering::Relaxed) || first;
         // Until there is an answer nobody else asks; should it never come, not before a failure is over.
-        let wait = permit.time_out() + exchange.judge().failed_delay();
+        let wait = permit.time_out() + exchange.judge().failed_delay;
         if !stops {
             let due = exchange.seconds_in(wait);
             exchange.ledger().set_due(hash, slot, due);
@@ -237,7 +237,7 @@ impl Announcing {
             }
             return;
         }
-        let due = self.exchange.seconds_in(judge.never());
+        let due = self.exchange.seconds_in(judge.never);
         if ledger.never(self.hash(), slot, due, judge.never_hashes) {
             let reason = Reason::Never;
             judged.outcome = Outcome::Rejected { reason };

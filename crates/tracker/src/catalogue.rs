@@ -288,8 +288,8 @@ impl<'a> BestSwarms<'a> {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::rules::split;
     use crate::swarm::SwarmCounts;
-    use crate::tracker::rules;
 
     fn seen(number: u32) -> SeenSwarm {
         let mut hash = [0; 20];
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn many_readers_of_a_page_cost_one_walk_until_it_is_old() {
-        let swarms = Arc::new(Swarms::new(rules(&Config::default()), [1; 16]));
+        let swarms = Arc::new(Swarms::new(split(&Config::default()).0.swarms, [1; 16]));
         let timeline = weir_engine::Timeline::starting_at(std::time::UNIX_EPOCH);
         let (_, mut walker) =
             Catalogue::new(swarms, TrackerClock::on(timeline), CancellationToken::new());

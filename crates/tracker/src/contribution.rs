@@ -1,5 +1,7 @@
 //! What the tracker brings to the web listener, and what it says on its own port to those who do not announce.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -8,6 +10,7 @@ use weir_web::{Access, ConnectPanel, Contribution, Icon, NavEntry, NavGroup, Req
 
 use crate::catalogue::Catalogue;
 use crate::error::Error;
+use crate::forwarder::Forwarders;
 use crate::front::Front;
 use crate::inbound::start::Answering;
 use crate::look::Look;
@@ -34,8 +37,6 @@ impl Front {
         let listening = self.listening().to_vec();
         let forwarders = self.forwarders.clone();
         let look = Look::new(self.answering.clone(), listening, catalogue, forwarders);
-        metrics::count_requests(&look, requests);
-        let shown = std::sync::Arc::new(look.clone());
         let listening = self.listening().to_vec();
         let connect = ConnectPanel {
             title: "BitTorrent clients",
@@ -43,17 +44,12 @@ impl Front {
             text: "To announce to this tracker, add these addresses to a torrent’s list of trackers.",
             addresses: Box::new(move |origin| pages::announce_addresses(&listening, origin)),
         };
-        let mut contribution = Contribution::new("tracker", "Tracker", Icon::Tracker);
+        let mut contribution = look.contribution(self.forwarders.clone(), requests);
         if let Some(guests) = guests {
             contribution = contribution.guests(guests, elsewhere());
         }
         Ok(contribution
-            .upstreams(self.forwarders.clone())
-            .card(shown.clone())
             .connect(connect)
-            .stats(shown)
-            .router(pages::router(look.clone()))
-            .router_for(Access::Api, pages::api(look.clone()))
             .metrics(move |registry| {
                 let listeners = [("tracker", seats)];
                 weir_web::seats::register(registry, "tracker_connections_ended", listeners);
@@ -68,6 +64,24 @@ impl Front {
                 place: 2,
                 phone: false,
             }))
+    }
+}
+
+impl Look {
+    /// What needs no listener: upstreams, card, pages and figures.
+    pub(crate) fn contribution(
+        &self,
+        forwarders: Arc<Forwarders>,
+        requests: &Requests,
+    ) -> Contribution {
+        metrics::count_requests(self, requests);
+        let shown = Arc::new(self.clone());
+        Contribution::new("tracker", "Tracker", Icon::Tracker)
+            .upstreams(forwarders)
+            .card(shown.clone())
+            .stats(shown)
+            .router(pages::router(self.clone()))
+            .router_for(Access::Api, pages::api(self.clone()))
     }
 }
 

@@ -11,10 +11,10 @@ use crate::clock::TrackerClock;
 use crate::config::Config;
 use crate::forwarding::Forwarding;
 use crate::inbound::http::{ConnectionLimits, Http, whole_requests};
-use crate::lists::Lists;
+use crate::rules::split;
 use crate::swarm::Swarms;
 use crate::tally::Tallies;
-use crate::tracker::{ClientTerms, Tracker, rules};
+use crate::tracker::{ClientTerms, Tracker};
 use crate::trust::Trust;
 
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(203, 0, 113, 9)), 4711);
@@ -88,12 +88,15 @@ fn trust(by_proxy: bool) -> Trust {
 }
 
 fn http(by_proxy: bool) -> Http {
-    let config = Config::default();
+    let (start, reload) = split(&Config::default());
     let timeline = Timeline::starting_at(std::time::UNIX_EPOCH);
     let tracker = Tracker::new(
-        Arc::new(Swarms::new(rules(&config), [1; 16])),
+        Arc::new(Swarms::new(start.swarms, [1; 16])),
         Forwarding::to_nobody(),
-        ClientTerms::new(&config, trust(by_proxy), Lists::default()),
+        ClientTerms {
+            trust: trust(by_proxy),
+            ..reload.terms
+        },
     );
     let limits = ConnectionLimits {
         idle: 1,

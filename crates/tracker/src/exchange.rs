@@ -15,7 +15,7 @@ use weir_engine::{Engine, Outward, Reconciled, Roster};
 use self::farewells::Farewells;
 use self::foreign::Externals;
 use crate::clock::TrackerClock;
-use crate::config::Config;
+use crate::config::forwarder::ForwarderEntry;
 use crate::forwarding::Forwarding;
 use crate::judge::Judge;
 use crate::ledger::Ledger;
@@ -43,6 +43,22 @@ pub(crate) struct Exchange {
     externals: Externals,
 }
 
+/// Who the forwarders are and how they are asked; a reload replaces it.
+pub(crate) struct ForwarderRules {
+    pub(crate) entries: Vec<ForwarderEntry>,
+    /// Calls to one of them at the same time.
+    pub(crate) calls: u32,
+    /// Time of one attempt at those that have none of their own.
+    pub(crate) timeout: Duration,
+    pub(crate) workers: u32,
+    pub(crate) max_workers: u32,
+    /// Events that an address may have sent on; 0 is any number.
+    pub(crate) events_per_minute: u32,
+    /// Seconds between two lines of the log about the same.
+    pub(crate) log_every: u32,
+    pub(crate) judge: Judge,
+}
+
 /// The forwarders as they are for a batch of announces.
 pub(crate) struct Lineup {
     pub(crate) forwarders: Arc<Vec<Arc<Forwarder>>>,
@@ -61,51 +77,46 @@ impl Lineup {
 
 impl Exchange {
     /// Takes the restored upstreams out of `outward`; the agenda stays there.
-    ///
-    /// # Errors
-    /// When the way out cannot be made.
     pub(crate) fn new(
-        config: &Config,
+        judge: Judge,
+        outbound: Outbound,
         (swarms, forwarding): (Arc<Swarms>, Arc<Forwarding>),
         clock: TrackerClock,
         outward: &mut Outward,
-    ) -> Result<Self, weir_net::Error> {
-        let outbound = Outbound::new(Arc::clone(&outward.ground), config)?;
-        Ok(Self {
+    ) -> Self {
+        Self {
             swarms,
             forwarding,
             engine: outward.engine.clone(),
             roster: Roster::new(outward),
             outbound: Arc::new(outbound),
             clock,
-            judge: ArcSwap::from_pointee(Judge::new(config)),
+            judge: ArcSwap::from_pointee(judge),
             farewells: Farewells::default(),
             programs: Programs::default(),
             externals: Externals::default(),
-        })
+        }
     }
 
     /// Takes over a list of forwarders: those that stay keep their state. Says whether others are there now, so that all
     /// swarms are to be mirrored.
-    pub(crate) fn set(&self, config: &Config) -> bool {
-        let judge = self.judge().reloaded(config);
+    pub(crate) fn set(&self, rules: &ForwarderRules) -> bool {
+        let judge = self.judge().reloaded(rules.judge);
         self.judge.store(Arc::new(judge));
         let allowances = self.forwarding.allowances();
-        allowances.set_per_minute(config.forward_events_per_minute);
-        let log_every = config.drop_log_every.as_secs().max(1);
-        let log_every = u32::try_from(log_every).unwrap_or(u32::MAX);
-        self.forwarding.overloads().set_log_every(log_every);
+        allowances.set_per_minute(rules.events_per_minute);
+        self.forwarding.overloads().set_log_every(rules.log_every);
         let before = self.roster.all();
         let in_use = |name: &str| {
-            let mut configured = config.forwarders.iter();
+            let mut configured = rules.entries.iter();
             configured.any(|entry| entry.name == name)
                 || before.iter().any(|running| running.config.name == name)
         };
         let Reconciled { gone, any_new } = self.roster.reconcile(
-            &config.forwarders,
+            &rules.entries,
             |entry| {
-                let time_out = entry.timeout.unwrap_or(config.forward_timeout);
-                (policy::quota(config), time_out)
+                let time_out = entry.timeout.unwrap_or(rules.timeout);
+                (policy::quota(rules.calls), time_out)
             },
             |entry, joining| {
                 let slot = self.ledger().slot_of(&entry.name, in_use);
@@ -115,7 +126,7 @@ impl Exchange {
         for forwarder in &gone {
             self.ledger().forget_tracker(forwarder.slot);
         }
-        let count = u32::try_from(config.forwarders.len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(rules.entries.len()).unwrap_or(u32::MAX);
         self.forwarding.set_forwarders(count);
         any_new || !gone.is_empty()
     }

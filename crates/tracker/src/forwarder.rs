@@ -23,9 +23,9 @@ use weir_web::Upstreams;
 use self::task::ForwarderTask;
 use crate::call::{self, Announcing, TrackerProbe};
 use crate::clock::TrackerClock;
-use crate::config::Config;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, ForwarderRules};
 use crate::forwarding::{Forwarding, Rings};
+use crate::outbound::Outbound;
 use crate::policy::CLASSES;
 use crate::swarm::Swarms;
 use crate::upstreams::Forwarder;
@@ -48,14 +48,16 @@ impl Forwarders {
     /// # Errors
     /// When the way out cannot be made.
     pub(crate) fn start(
-        config: &Config,
+        rules: &ForwarderRules,
+        outbound: Outbound,
         model: (Arc<Swarms>, Arc<Forwarding>),
         clock: TrackerClock,
         mut outward: Outward,
         rings: Rings,
-    ) -> Result<Arc<Self>, weir_net::Error> {
-        let exchange = Arc::new(Exchange::new(config, model, clock, &mut outward)?);
-        exchange.set(config);
+    ) -> Arc<Self> {
+        let exchange = Exchange::new(rules.judge, outbound, model, clock, &mut outward);
+        let exchange = Arc::new(exchange);
+        exchange.set(rules);
         // What other trackers said in an earlier run is in the ledger, and not in the records.
         exchange.mirror_all();
         for kept in &outward.restored.agenda {
@@ -64,20 +66,20 @@ impl Forwarders {
         exchange.roster.settle();
         let stop = CancellationToken::new();
         let task = ForwarderTask::spawn(&exchange, rings, &stop);
-        Ok(Arc::new(Self {
+        Arc::new(Self {
             exchange,
-            max_workers: AtomicU32::new(config.max_workers().get()),
+            max_workers: AtomicU32::new(rules.max_workers),
             stop,
             task: Mutex::new(Some(task)),
-        }))
+        })
     }
 
     /// Takes over a list of forwarders: those that stay keep their state.
-    pub(crate) fn reload(&self, config: &Config) {
-        let (base, max) = (config.forwarder_workers, config.max_workers());
-        self.exchange.engine.set_crew(base.get(), max.get());
-        self.max_workers.store(max.get(), Ordering::Relaxed);
-        if self.exchange.set(config) {
+    pub(crate) fn reload(&self, rules: &ForwarderRules) {
+        let (base, max) = (rules.workers, rules.max_workers);
+        self.exchange.engine.set_crew(base, max);
+        self.max_workers.store(max, Ordering::Relaxed);
+        if self.exchange.set(rules) {
             self.exchange.mirror_all();
         }
         self.exchange.roster.settle();

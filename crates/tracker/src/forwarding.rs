@@ -18,7 +18,6 @@ use weir_web::Household;
 use self::allowance::{Allowances, HeldBack};
 use self::held::HeldReplies;
 use self::overload::{Limits, Overload, Overloads};
-use crate::config::{Config, OverloadReply};
 use crate::ledger::Ledger;
 use crate::reply::Went;
 use crate::swarm::PeerEndpoint;
@@ -127,26 +126,15 @@ pub(crate) enum Stays {
     Full,
 }
 
-impl ForwardRules {
-    pub(crate) fn new(config: &Config) -> Self {
-        let seconds = |time: Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
-        Self {
-            most: config.max_forwarders_per_announce.get(),
-            throttle_at: config.queue_throttle_threshold.value().into(),
-            throttle_to: config.queue_throttle_top_n,
-            limit_at: config.queue_rate_limit_threshold.value().into(),
-            busy: seconds(config.retry_period),
-            full: seconds(config.queue_full_retry),
-            peers: config.overload_reply == OverloadReply::Peers,
-            first_interval: seconds(config.first_interval),
-            first_window: u16::try_from(config.first_window.as_secs() / 60).unwrap_or(u16::MAX),
-            first_wait: config.first_wait,
-        }
-    }
-}
-
 impl Forwarding {
-    pub(crate) fn new(gate: Arc<Gate>, ledger: Ledger, config: &Config) -> (Arc<Self>, Rings) {
+    /// `tokens` are those of a second, and `events_per_minute` how many an address may have sent on.
+    pub(crate) fn new(
+        gate: Arc<Gate>,
+        ledger: Ledger,
+        tokens: u32,
+        events_per_minute: u32,
+        held_replies: usize,
+    ) -> (Arc<Self>, Rings) {
         // As long as the queue behind them, so that who has a place there also has one here.
         let capacity = (gate.capacity() as usize).max(1);
         let (ring, regular) = mpsc::channel(capacity);
@@ -155,7 +143,7 @@ impl Forwarding {
         let most_events = capacity.saturating_mul(1 + AGENDA);
         let (events, happened) = mpsc::channel(most_events);
         let limits = Limits {
-            tokens: config.rate_limit_initial_per_sec.get(),
+            tokens,
             queue: gate.capacity(),
             events: u32::try_from(most_events).unwrap_or(u32::MAX),
         };
@@ -165,8 +153,8 @@ impl Forwarding {
             events,
             forwarders: AtomicU32::new(0),
             ledger,
-            allowances: Allowances::new(config.forward_events_per_minute),
-            held: HeldReplies::new(config.first_wait_replies.get() as usize),
+            allowances: Allowances::new(events_per_minute),
+            held: HeldReplies::new(held_replies),
             overloads: Overloads::new(limits),
         };
         let rings = Rings {
@@ -181,7 +169,7 @@ impl Forwarding {
     pub(crate) fn to_nobody() -> Arc<Self> {
         let gate = Arc::new(Gate::new(0, weir_engine::Rate::NONE));
         let ledger = Ledger::new(crate::ledger::LedgerLimits::default(), [0; 16]);
-        Self::new(gate, ledger, &Config::default()).0
+        Self::new(gate, ledger, 10, 60, 10_000).0
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {

@@ -13,17 +13,20 @@ use weir_web::{Contribution, Refused, Reload, Requests, Staged};
 use crate::clock::TrackerClock;
 use crate::config::Config;
 use crate::error::Error;
+use crate::exchange::ForwarderRules;
 use crate::files::{Directory, FilesThread};
 use crate::forwarder::Forwarders;
 use crate::forwarding::Forwarding;
 use crate::inbound::start::{Answering, RunningListeners, Sockets};
-use crate::ledger::{self, Ledger};
+use crate::ledger::Ledger;
 use crate::lists::Lists;
+use crate::outbound::Outbound;
 use crate::pages::announce_urls;
+use crate::rules::{ReloadRules, split};
 use crate::swarm::{Swarms, Totals};
 use crate::tally::Tallies;
 use crate::threads::Threads;
-use crate::tracker::{ClientTerms, Tracker, rules};
+use crate::tracker::{ClientTerms, Tracker};
 use crate::trust::Trust;
 
 /// The running tracker.
@@ -48,21 +51,24 @@ impl Front {
         directory: &Path,
         outward: Outward,
     ) -> Result<Self, Error> {
-        let terms = terms(config, web)?;
-        let sockets = Sockets::open(config)?;
+        let (start, reload) = split(config);
+        let (terms, rules) = terms(reload, web)?;
+        let sockets = Sockets::open(&start.listening)?;
         let clock = TrackerClock::on(outward.engine.timeline());
         let files = |source| Error::Files {
             path: directory.into(),
             source,
         };
         let directory = Directory::open(directory).map_err(files)?;
-        let swarms = Arc::new(Swarms::new(rules(config), directory.key()));
-        let ledger = Ledger::new(limits(config), directory.key());
+        let swarms = Arc::new(Swarms::new(start.swarms, directory.key()));
+        let ledger = Ledger::new(start.ledger, directory.key());
         directory
             .restore_all(&swarms, &ledger, clock)
             .map_err(files)?;
         let gate = outward.engine.gate();
-        let (forwarding, rings) = Forwarding::new(gate, ledger, config);
+        let (tokens, events) = (start.engine.first_announces, rules.events_per_minute);
+        let (forwarding, rings) =
+            Forwarding::new(gate, ledger, tokens.per_second, events, start.held_replies);
         let threads = Threads::new(outward.engine.vitals().clone());
         let model = (Arc::clone(&swarms), Arc::clone(&forwarding));
         let tallies = Tallies::default();
@@ -70,15 +76,17 @@ impl Front {
         outward
             .engine
             .count_listeners(move || counted.by_themselves());
-        let forwarders = Forwarders::start(config, model, clock, outward, rings)?;
+        let (ground, life) = (Arc::clone(&outward.ground), start.udp_connection_life);
+        let outbound = Outbound::new(ground, life, start.allow_private_upstreams)?;
+        let forwarders = Forwarders::start(&rules, outbound, model, clock, outward, rings);
         let answering = Answering {
             tracker: Arc::new(Tracker::new(swarms, forwarding, terms)),
             clock,
             tallies,
         };
-        let every = config.snapshot_every;
+        let every = start.snapshot_every;
         let files = FilesThread::start(&answering.tracker, directory, clock, every, &threads)?;
-        let listeners = RunningListeners::start(sockets, config, &answering, &threads)?;
+        let listeners = RunningListeners::start(sockets, start.listening, &answering, &threads)?;
         Ok(Self {
             answering,
             forwarders,
@@ -148,29 +156,27 @@ impl<C: AsRef<Config> + AsRef<weir_web::Config>> Reload<C> for Front {
     /// Ports, threads and caps stay as they were at the start.
     fn stage(&self, config: &C) -> Result<Staged, Refused> {
         let (config, web): (&Config, &weir_web::Config) = (config.as_ref(), config.as_ref());
-        let terms = terms(config, web)?;
-        let config = config.clone();
+        let (terms, rules) = terms(split(config).1, web)?;
         let tracker = Arc::clone(&self.answering.tracker);
         let forwarders = Arc::clone(&self.forwarders);
         Ok(Box::new(move || {
             tracker.set_terms(terms);
-            forwarders.reload(&config);
+            forwarders.reload(&rules);
         }))
     }
 }
 
-/// What clients are told and allowed; reads the lists.
-fn terms(config: &Config, web: &weir_web::Config) -> Result<ClientTerms, Error> {
-    let lists = Lists::read(config.allow_file.as_deref(), config.deny_file.as_deref())?;
-    Ok(ClientTerms::new(config, Trust::new(web), lists))
-}
-
-fn limits(config: &Config) -> ledger::LedgerLimits {
-    ledger::LedgerLimits {
-        sheets: config.max_swarms.get() as usize,
-        peers: config.max_forwarder_peers.get() as usize,
-        peers_of_one: config.forwarder_peers.get() as usize,
-    }
+/// What clients are told and allowed, and how forwarders are asked; reads the lists.
+fn terms(
+    rules: ReloadRules,
+    web: &weir_web::Config,
+) -> Result<(ClientTerms, ForwarderRules), Error> {
+    let terms = ClientTerms {
+        trust: Trust::new(web),
+        lists: Lists::read(rules.allow_file.as_deref(), rules.deny_file.as_deref())?,
+        ..rules.terms
+    };
+    Ok((terms, rules.forwarders))
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::time::Duration;
 use weir_engine::{Outcome, Permit};
 use weir_tracker_proto::http::RetryIn;
 
-use crate::config::Config;
 use crate::outbound::{GivenAnswer, NoUsableAnswer, Said};
 
 /// The numbers by which answers are judged.
@@ -14,19 +13,19 @@ pub(crate) struct Judge {
     /// Peers wanted from a tracker.
     pub(crate) numwant: u32,
     /// After a *no*, and for trackers that name no interval.
-    announce_interval: Duration,
+    pub(crate) announce_interval: Duration,
     /// After a call that failed.
-    failed_delay: Duration,
-    interval_min: Duration,
-    interval_max: Duration,
+    pub(crate) failed_delay: Duration,
+    pub(crate) interval_min: Duration,
+    pub(crate) interval_max: Duration,
     /// Retries that are asked for sooner than this are scheduled.
-    retry_in_max: Duration,
+    pub(crate) retry_in_max: Duration,
     /// A hash that a tracker never wants to be asked about again is left alone for this long.
-    never: Duration,
+    pub(crate) never: Duration,
     /// A tracker that says so about so many hashes is disabled.
     pub(crate) never_hashes: usize,
-    peers_min: Duration,
-    age: Duration,
+    pub(crate) peers_min: Duration,
+    pub(crate) age: Duration,
 }
 
 /// Nobody means a longer `retry in` than this.
@@ -45,37 +44,13 @@ pub(crate) struct Judged {
 }
 
 impl Judge {
-    pub(crate) fn new(config: &Config) -> Self {
-        Self {
-            numwant: config.max_numwant.get(),
-            announce_interval: config.announce_interval,
-            failed_delay: config.forwarder_failed_delay,
-            interval_min: config.forwarder_interval_min,
-            interval_max: config.forwarder_interval_max,
-            retry_in_max: config.forwarder_retry_in_max,
-            never: config.forwarder_never_probe,
-            never_hashes: config.forwarder_never_hashes.get() as usize,
-            peers_min: config.forwarder_peers_min,
-            age: config.age,
-        }
-    }
-
-    /// The same by a new configuration, but for what is read at start.
-    pub(crate) fn reloaded(self, config: &Config) -> Self {
+    /// The same by another configuration, but for what is read at start.
+    pub(crate) fn reloaded(self, other: Self) -> Self {
         Self {
             never: self.never,
             age: self.age,
-            ..Self::new(config)
+            ..other
         }
-    }
-
-    /// How long a tracker is left alone about what it never wants to be asked about again.
-    pub(crate) fn never(&self) -> Duration {
-        self.never
-    }
-
-    pub(crate) fn failed_delay(&self) -> Duration {
-        self.failed_delay
     }
 
     /// The interval that holds for a good answer.

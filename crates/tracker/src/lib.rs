@@ -33,6 +33,7 @@ mod pages;
 mod policy;
 mod programs;
 mod reply;
+mod rules;
 mod sealed;
 mod stats;
 pub mod swarm;

@@ -16,7 +16,7 @@ use weir_net::{Error, Family, Ground, Home, Names, Reach};
 use weir_tracker_proto::http::{Failure, RetryIn};
 use weir_tracker_proto::{Announce, InfoHash, ReplyError};
 
-use crate::config::{Config, forwarder};
+use crate::config::forwarder::{ForwarderEntry, ForwarderFamily};
 use crate::swarm::PeerEndpoint;
 
 /// The way out for all forwarders.
@@ -88,20 +88,30 @@ impl From<Error> for NoUsableAnswer {
 const PEERS: usize = 1000;
 
 impl TrackerTarget {
-    pub(crate) fn new(config: &forwarder::ForwarderEntry) -> Self {
+    pub(crate) fn new(entry: &ForwarderEntry) -> Self {
+        // Without `..`, so that a new key does not compile before somebody has said whose it is.
+        let ForwarderEntry {
+            uri,
+            name: _,    // the roster's
+            ip: _,      // told to it, by `Forwarder`
+            timeout: _, // the engine's
+            host,
+            proxy,
+            family,
+        } = entry;
         Self {
-            url: config.uri.clone(),
-            home: Home::new(&config.uri),
-            host: config.host.clone(),
-            proxy: config.proxy.clone(),
-            family: match config.family {
-                forwarder::ForwarderFamily::Any => Family::Any,
-                forwarder::ForwarderFamily::Ipv4 => Family::V4,
-                forwarder::ForwarderFamily::Ipv6 => Family::V6,
+            home: Home::new(uri),
+            secrets: Secrets::of(uri, None, |part| part != "announce"),
+            url: uri.clone(),
+            host: host.clone(),
+            proxy: proxy.clone(),
+            family: match family {
+                ForwarderFamily::Any => Family::Any,
+                ForwarderFamily::Ipv4 => Family::V4,
+                ForwarderFamily::Ipv6 => Family::V6,
             },
             connection: udp::LastConnectionId::default(),
             turn: AtomicUsize::new(0),
-            secrets: Secrets::of(&config.uri, None, |part| part != "announce"),
         }
     }
 
@@ -122,15 +132,20 @@ impl TrackerTarget {
 }
 
 impl Outbound {
-    pub(crate) fn new(ground: Arc<dyn Ground>, config: &Config) -> Result<Self, Error> {
+    /// A UDP connection id is reused for `connection_life`; `private` addresses are called or not.
+    pub(crate) fn new(
+        ground: Arc<dyn Ground>,
+        connection_life: Duration,
+        private: bool,
+    ) -> Result<Self, Error> {
         let limits = weir_net::http::Limits::default();
         let roots = weir_net::Roots::System;
         let http = weir_net::http::Client::new(Arc::clone(&ground), roots, limits)?;
         Ok(Self {
-            udp: udp::UdpCaller::new(Arc::clone(&ground), config.udp_connection_life),
+            udp: udp::UdpCaller::new(Arc::clone(&ground), connection_life),
             ground,
             http,
-            private: config.allow_private_upstreams,
+            private,
         })
     }
 
@@ -234,14 +249,14 @@ mod tests {
     #[test]
     fn what_a_tracker_says_shows_no_passkey() {
         let target = |url: &str| {
-            TrackerTarget::new(&forwarder::ForwarderEntry {
+            TrackerTarget::new(&ForwarderEntry {
                 uri: SecretUrl::parse(url).expect("a URL"),
                 name: "a".into(),
                 ip: None,
                 host: None,
                 proxy: None,
                 timeout: None,
-                family: forwarder::ForwarderFamily::Any,
+                family: ForwarderFamily::Any,
             })
         };
         for url in [

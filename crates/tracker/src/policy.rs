@@ -1,10 +1,13 @@
 //! The tracker's numbers for its engine.
 
+use std::time::Duration;
+
 use weir_engine::Rate;
 use weir_engine::dispatch::policy::{ClassPolicy, FailurePolicy, OnCooldown, Overflow};
 use weir_engine::dispatch::{Class, MAX_CLASSES, Policy, Quota, Windows};
 
 use crate::config::Config;
+use crate::rules::split;
 
 /// `stopped` and `completed`.
 pub(crate) const EVENT: Class = Class(0);
@@ -18,8 +21,23 @@ pub(crate) const RETRY: Class = Class(3);
 /// The classes by name, for sentences.
 pub(crate) const CLASSES: [&str; 4] = ["event", "initial", "re-announce", "retry"];
 
+/// What the engine is built with, once.
+pub(crate) struct EngineRules {
+    pub(crate) queue_size: u32,
+    pub(crate) aging: Duration,
+    /// Percent of the queue at which workers are added.
+    pub(crate) grow_at: u32,
+    pub(crate) fail_threshold: u32,
+    pub(crate) throttled: Duration,
+    pub(crate) attempts: u8,
+    pub(crate) retry_base: Duration,
+    pub(crate) first_announces: Rate,
+}
+
 /// The front's policy; `general` has what holds for all fronts.
 pub fn policy(general: Policy, config: &Config) -> Policy {
+    let (start, reload) = split(config);
+    let (engine, forwarders) = (start.engine, reload.forwarders);
     let class = |overflow| ClassPolicy {
         max_wait: None,
         on_cooldown: OnCooldown::End,
@@ -32,37 +50,33 @@ pub fn policy(general: Policy, config: &Config) -> Policy {
         class(Overflow::Drop),
         class(Overflow::Drop),
     ];
-    policy.set_capacity(config.forwarder_queue_size.get());
-    policy.aging = config.aging;
-    policy.crew.base = config.forwarder_workers.get();
-    policy.crew.max = config.max_workers().get();
-    policy.crew.grow_at = config.queue_scale_threshold_pct.value().into();
+    policy.set_capacity(engine.queue_size);
+    policy.aging = engine.aging;
+    policy.crew.base = forwarders.workers;
+    policy.crew.max = forwarders.max_workers;
+    policy.crew.grow_at = engine.grow_at;
     policy.failure = FailurePolicy {
-        threshold: config.forwarder_fail_threshold.get(),
+        threshold: engine.fail_threshold,
         threshold_disables: true,
-        throttled: Some(config.forwarder_suspend_seconds),
+        throttled: Some(engine.throttled),
         ..policy.failure
     };
     policy.again_class = Some(RETRY);
-    policy.attempts = u8::try_from(config.forwarder_retry_attempts.get()).unwrap_or(u8::MAX);
-    policy.retry_base =
-        std::time::Duration::from_millis(config.forwarder_retry_base_ms.get().into());
+    policy.attempts = engine.attempts;
+    policy.retry_base = engine.retry_base;
     policy
 }
 
 /// The tokens of first announces.
 pub fn rate(config: &Config) -> Rate {
-    Rate {
-        per_second: config.rate_limit_initial_per_sec.get(),
-        burst: config.rate_limit_initial_burst.get(),
-    }
+    split(config).0.engine.first_announces
 }
 
 /// What one forwarder allows.
-pub(crate) fn quota(config: &Config) -> Quota {
+pub(crate) fn quota(calls: u32) -> Quota {
     Quota {
-        gaps: [std::time::Duration::ZERO; MAX_CLASSES],
-        in_flight: config.forwarder_calls.get(),
+        gaps: [Duration::ZERO; MAX_CLASSES],
+        in_flight: calls,
         query: Windows::default(),
         grab: Windows::default(),
     }

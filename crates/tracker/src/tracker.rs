@@ -23,7 +23,7 @@ use crate::swarm::{
     Consent, Doing, Forward, ForwardFlags, Full, OtherPeers, SwarmAnnounce, SwarmCounts, Swarms,
 };
 
-pub(crate) use self::terms::{Carries, ClientTerms, rules};
+pub(crate) use self::terms::{Carries, ClientTerms};
 
 /// Everything that listeners share.
 pub(crate) struct Tracker {

@@ -8,7 +8,9 @@ use crate::{App, CardState, contribution::Contributed, pages};
 
 /// `GET /api/v1/status`.
 pub(crate) async fn status(State(app): State<App>) -> Json<Value> {
-    let fronts: Vec<Value> = app.fronts().iter().map(|one| front(&app, one)).collect();
+    // Without a card it brings pages alone, as the settings do.
+    let fronts = app.fronts().iter().filter(|one| one.card.is_some());
+    let fronts: Vec<Value> = fronts.map(|one| front(&app, one)).collect();
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "started": app.started().to_string(),

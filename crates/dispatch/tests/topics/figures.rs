@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_dispatch::{DropReason, End, Finish, Job, Policy, What};
+use weir_dispatch::{Availability, DropReason, End, Finish, Job, Policy, What};
 
 use crate::front::*;
 
@@ -93,4 +93,18 @@ fn a_call_that_says_something_new_about_its_upstream_changes_its_row() {
         front.finish(id, finish);
         assert_eq!(front.both.real.has_changes(), changes, "{finish:?}");
     }
+}
+
+#[test]
+fn whether_an_upstream_is_called_is_told_also_without_its_other_figures() {
+    let (mut front, up) = Front::with(search(), in_flight(1));
+    let told = |front: &Front| front.both.real.state(front.now, up);
+    assert_eq!(told(&front), Some(Availability::Untried));
+    front.call(job(up, INTERACTIVE), throttled(60));
+    let until = at(60);
+    assert_eq!(told(&front), Some(Availability::Cooldown { until }));
+    front.now = until;
+    assert_eq!(told(&front), Some(Availability::Probing));
+    front.remove(up);
+    assert_eq!(told(&front), None);
 }

@@ -110,6 +110,27 @@ fn one_saturated_upstream_of_200_leaves_the_fill_under_ten_percent() {
 }
 
 #[test]
+fn the_agenda_keeps_its_size_relative_to_a_queue_of_another_capacity() {
+    // Queue and agenda, what the queue is set to, and what the agenda then holds.
+    let cases = [
+        (10_000, 100_000, 50, 500),
+        (8, 8, 3, 3),
+        (8, 2, 5, 5),
+        (0, 3, 5, 15),
+        (1, 10, u32::MAX, u32::MAX),
+    ];
+    for (capacity, agenda_capacity, set, expected) in cases {
+        let mut policy = Policy {
+            capacity,
+            agenda_capacity,
+            ..search()
+        };
+        policy.set_capacity(set);
+        assert_eq!((policy.capacity, policy.agenda_capacity), (set, expected));
+    }
+}
+
+#[test]
 fn the_share_is_half_of_the_queue_for_few_upstreams_a_floor_for_many_and_all_for_one() {
     let shares = [(1, 10_000), (2, 5_000), (4, 5_000), (5, 4_000), (1_000, 32)];
     for (upstreams, share) in shares {
@@ -182,6 +203,8 @@ fn an_event_that_finds_the_queue_full_is_put_off_until_there_is_room() {
     let full = Admission::Ended(End::Dropped(DropReason::QueueFull));
     assert_eq!(front.entry(job(other, INITIAL)), full);
     let event = front.schedule(job(other, EVENT));
+    // Told once: it does not fall due at the moment at which it was put off.
+    assert_eq!(front.both.real.take_agenda_changes(), [event]);
     front.now = at(10);
     let status = front.status();
     assert_eq!((status.queued, status.scheduled), (1, 1), "still full");

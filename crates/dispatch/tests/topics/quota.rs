@@ -120,6 +120,15 @@ fn of_two_limits_for_one_length_the_lower_one_holds() {
 }
 
 #[test]
+fn a_window_is_its_length_in_whole_seconds_and_at_least_one() {
+    for (given, seconds) in [(0, 1), (1, 1), (300, 300)] {
+        let window = Window::of_seconds(given);
+        assert_eq!(window.seconds(), seconds);
+        assert_eq!(window.length(), secs(seconds.into()));
+    }
+}
+
+#[test]
 fn an_upstream_may_tell_a_limit_for_any_length() {
     let (mut front, up) = Front::with(search(), in_flight(100));
     let usage = Usage {
@@ -151,6 +160,25 @@ fn a_call_is_counted_before_it_ends() {
     );
     let row = front.both.real.row(up).expect("it is there");
     assert_eq!(row.query[0].starts, [(front.now, 1)]);
+}
+
+#[test]
+fn a_second_request_of_one_call_counts_like_a_start() {
+    let limit = Windows::from([(Window::HOUR, 3)]);
+    let mut front = Front::alone(search());
+    let up = front.add(windows(limit));
+    let id = front.begin(job(up, INTERACTIVE));
+    front.both.real.take_changed();
+    front.both.real.count(front.now, up, Budget::Query);
+    assert_eq!(front.both.real.take_changed(), [up], "a row to keep");
+    front.finish(id, Finish::Done);
+    assert_eq!(front.view(up).query[0].used, 2);
+    front.pass(1);
+    let [third, waits] = [0; 2].map(|_| front.queue(job(up, INTERACTIVE)));
+    assert_eq!(front.starts(), [third]);
+    assert_eq!(front.wake(), Some(at(HOUR)));
+    front.now = at(HOUR);
+    assert_eq!(front.starts(), [waits]);
 }
 
 #[test]

@@ -154,6 +154,40 @@ fn cooldowns_skips_drops_duplicates_raises_retries_and_operators_leave_records()
 }
 
 #[test]
+fn a_drop_says_how_many_jobs_fit_into_what_is_full() {
+    let policy = weir_dispatch::Policy {
+        capacity: 10,
+        agenda_capacity: 3,
+        backlog_floor: 4,
+        ..search()
+    };
+    let mut front = Front::new(policy);
+    front.hold(true);
+    let [first, second, third] = [0; 3].map(|_| front.add(in_flight(1)));
+    let later = Job {
+        not_before: at(60),
+        scheduled: key(1),
+        ..job(first, INTERACTIVE)
+    };
+    let mut drop = |job: Job, times: usize, reason, limit| {
+        for _ in 0..times {
+            front.entry(job);
+        }
+        let dropped = What::Dropped { reason, limit };
+        assert_eq!(whats(&front, job.upstream)[0], dropped);
+    };
+    drop(later, 2, DropReason::Scheduled, 0);
+    let other = Job {
+        scheduled: None,
+        ..later
+    };
+    drop(other, 3, DropReason::AgendaFull, 3);
+    drop(job(first, INTERACTIVE), 6, DropReason::Backlog, 5);
+    drop(job(second, INTERACTIVE), 6, DropReason::QueueFull, 10);
+    drop(job(third, INTERACTIVE), 1, DropReason::QueueFull, 10);
+}
+
+#[test]
 fn a_success_after_a_cooldown_is_recorded() {
     let (mut front, up) = Front::with(search(), in_flight(1));
     front.call(job(up, INTERACTIVE), throttled(60));

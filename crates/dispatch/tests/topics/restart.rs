@@ -1,7 +1,7 @@
 //! Restart: what was counted and planned is kept, also when the clock jumped.
 
 use weir_dispatch::{
-    After, Availability, Budget, Finish, Job, Policy, Quota, Usage, Wait, Window, Windows,
+    After, Availability, Budget, Finish, Job, Moment, Policy, Quota, Usage, Wait, Window, Windows,
 };
 
 use crate::front::*;
@@ -149,7 +149,7 @@ fn a_limit_that_was_told_is_kept_for_half_a_window() {
     let usage = Usage {
         budget: Budget::Grab,
         window: Window::DAY,
-        limit: 4,
+        limit: 5,
         used: Some(3),
     };
     front.observe(up, usage);
@@ -158,12 +158,16 @@ fn a_limit_that_was_told_is_kept_for_half_a_window() {
     assert!(front.both.real.is_limited(up, Budget::Grab));
     assert!(!front.both.real.is_limited(up, Budget::Query));
     let view = front.view(up);
-    assert_eq!((view.grab[0].used, view.grab[0].limit), (3, 4));
-    front.now = at(60 + DAY / 2);
+    assert_eq!((view.grab[0].used, view.grab[0].limit), (3, 5));
     let grab = Job {
         budget: Budget::Grab,
         ..job(up, INTERACTIVE)
     };
+    let half = at(60 + DAY / 2);
+    front.now = Moment(half.0 - 1);
+    front.call(grab, Finish::Done);
+    assert!(front.both.real.is_limited(up, Budget::Grab));
+    front.now = half;
     front.call(grab, Finish::Done);
     assert!(!front.both.real.is_limited(up, Budget::Grab));
 }

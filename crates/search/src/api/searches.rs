@@ -181,7 +181,7 @@ impl ReleaseView {
                 )
             })?,
         };
-        let most = usize::try_from(views.model.config.load().page_max.get()).unwrap_or(usize::MAX);
+        let most = usize::try_from(views.model.rules.load().page_max).unwrap_or(usize::MAX);
         Ok(Selection {
             filter: self.filter.clone(),
             order,

@@ -12,14 +12,13 @@ use weir_engine::{About, Ended, Follower, Got};
 use crate::answer::{AnswerKey, IndexerAnswer, SearchAnswer};
 use crate::bill::Bill;
 use crate::call::{SearchCall, about_query};
-use crate::config::Config;
 use crate::indexer::{Abilities, Indexer};
 use crate::model::Model;
 use crate::plan::{Plan, plan};
 use crate::policy::COMPLETION;
+use crate::rules::SearchRules;
 use crate::search::{AnsweredFrom, PartState, Search, SearchQuestion};
 use crate::unanswered::{Unanswered, skip, skipped};
-use crate::words::seconds;
 
 use super::Fanout;
 
@@ -30,7 +29,7 @@ pub(super) struct Asking<'a> {
     at: usize,
     indexer: &'a Arc<Indexer>,
     /// A reload in between is for the next search.
-    config: Arc<Config>,
+    rules: Arc<SearchRules>,
     bill: Bill,
 }
 
@@ -71,7 +70,7 @@ impl<'a> Asking<'a> {
             search,
             at,
             indexer: &search.question.scope[at],
-            config: fanout.model.config.load_full(),
+            rules: fanout.model.rules.load_full(),
             bill,
         }
     }
@@ -79,7 +78,7 @@ impl<'a> Asking<'a> {
     /// Goes on until it is over or nobody can want it any more.
     pub(super) async fn run(&self) {
         // Past the deadline it goes on for the cache, but not for ever: a job that waits holds a place in the queue.
-        let kept = self.search.deadline() + self.config.keep_after_reply;
+        let kept = self.search.deadline() + self.rules.keep_after_reply;
         let given_up = tokio::select! {
             () = self.answer() => return,
             () = self.search.stop.cancelled() => "the search was stopped",
@@ -160,7 +159,7 @@ impl<'a> Asking<'a> {
         let class = self.question().class;
         // Who waits however long it takes is asked when its turn comes, for the cache; all others are told once.
         let patient = self.model().engine.max_wait(&self.job(class)).is_none();
-        let stays = patient && unanswered.passes_within(self.config.hold_max);
+        let stays = patient && unanswered.passes_within(self.rules.hold_max);
         self.set_without(unanswered, class);
         if !stays {
             return None;
@@ -179,9 +178,9 @@ impl<'a> Asking<'a> {
         let (digest, scrub) = (key.digest(), self.indexer.address.scrub());
         let answer = self.model().cache.answer(&digest, scrub).await?;
         let age = answer.age(self.model().wall());
-        let oldest = seconds(self.config.cache.stale);
-        let fresh = age < answer.life(&key.query, &self.config.cache);
-        (age < oldest).then_some((answer, fresh))
+        let lives = &self.rules.lives;
+        let fresh = age < answer.life(&key.query, lives);
+        (age < lives.stale).then_some((answer, fresh))
     }
 
     /// Joins whoever asks the same, or asks.
@@ -251,7 +250,7 @@ impl<'a> Asking<'a> {
                 ended = &mut *follower => return Some(ended),
                 (wait, why) = &mut put_off, if !*told => {
                     *told = true;
-                    let hold_max = self.config.hold_max;
+                    let hold_max = self.rules.hold_max;
                     let is_hopeless = wait > hold_max;
                     let skip = skip(why, wait, is_hopeless.then_some(hold_max));
                     follower.miss(skip, asked.instead());
@@ -292,7 +291,7 @@ impl<'a> Asking<'a> {
     /// does not, that is noted.
     fn stays(&self, late: TooLate, job: &Job, asked: &IndexerQuestion) -> bool {
         let TooLate { why, wait, left } = late;
-        let (engine, hold_max) = (&self.model().engine, self.config.hold_max);
+        let (engine, hold_max) = (&self.model().engine, self.rules.hold_max);
         let limit = engine.max_wait(job);
         let stays = limit.is_none() && wait <= hold_max && why != Wait::Off;
         let limit = limit.map(|limit| limit.min(left));
@@ -316,7 +315,7 @@ impl<'a> Asking<'a> {
 
     /// Leaves one shared job for the next asker, where all there is is old. It is nobody's: whoever asked has been told.
     fn refresh(&self, asked: &IndexerQuestion) {
-        let (engine, hold_max) = (&self.model().engine, self.config.hold_max);
+        let (engine, hold_max) = (&self.model().engine, self.rules.hold_max);
         let (wait, _) = engine.next_wait(self.indexer.upstream, COMPLETION, Budget::Query);
         if asked.old.is_none() || wait > hold_max {
             return;
@@ -327,7 +326,7 @@ impl<'a> Asking<'a> {
             ..self.job(COMPLETION)
         };
         let follower = self.join(asked, job).unasked();
-        let time = hold_max + self.config.keep_after_reply;
+        let time = hold_max + self.rules.keep_after_reply;
         self.fanout.lifetime.keep(follower, time);
     }
 

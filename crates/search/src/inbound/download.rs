@@ -53,7 +53,7 @@ async fn download(
         let sentence = "This link was not made by this Weir. Search again.";
         return refused(&NoFile::Unknown(sentence.to_owned()));
     };
-    let per_minute = views.model.config.load().downloads_per_minute;
+    let per_minute = views.model.rules.load().downloads_per_minute;
     let (now, pace) = (second(views.model.wall()), Pace::per_minute(per_minute));
     let (throttle, address) = (&views.downloads.throttle, visitor.client.address);
     if per_minute > 0

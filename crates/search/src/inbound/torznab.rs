@@ -92,7 +92,7 @@ impl FeedRequest {
             Err(refusal) => reply::error(&refusal, format),
             Ok(Request::Caps) => {
                 self.introduced_to(&scope, &program).await;
-                reply::caps(&scope, &self.views.model.config.load(), format)
+                reply::caps(&scope, &self.views.model.rules.load(), format)
             }
             Ok(Request::Search(asked)) => self.search(&scope, program, asked, format).await,
             Ok(Request::Get { id }) => super::download::get(&self, &id).await,
@@ -120,13 +120,13 @@ impl FeedRequest {
         asked: SearchRequest,
         format: Format,
     ) -> Response {
-        let (views, config) = (&self.views, self.views.model.config.load_full());
+        let (views, rules) = (&self.views, self.views.model.rules.load_full());
         let page = FeedPage {
             offset: asked.offset,
             limit: asked
                 .limit
-                .unwrap_or(config.page_default.get())
-                .min(config.page_max.get()),
+                .unwrap_or(rules.page_default)
+                .min(rules.page_max),
         };
         if scope.indexers.is_empty() {
             let kind = scope::path(scope.protocol);
@@ -154,13 +154,13 @@ impl FeedRequest {
             )
         };
         if asked.offset > 0
-            && let Some(frozen) = views.sessions.find(&key, config.session)
+            && let Some(frozen) = views.sessions.find(&key, rules.session)
         {
             return link(&frozen);
         }
         let user_agent = text(&self.headers, "user-agent");
         let class = program::class(
-            &config,
+            &rules,
             &asked.query,
             text(&self.headers, "x-weir-class"),
             user_agent,
@@ -173,7 +173,7 @@ impl FeedRequest {
             no_cache: asked.no_cache,
             program,
             address: key.address.clone(),
-            deadline: config.deadline,
+            deadline: rules.deadline,
         };
         let search = views.fanout.begin(question);
         views.fanout.remember(&search, scope.name.clone());
@@ -189,10 +189,8 @@ impl FeedRequest {
             list,
             skipped: skipped(&search, now),
         });
-        let most = config.cache.memory.len();
-        views
-            .sessions
-            .keep(key, frozen.clone(), config.session, most);
+        let (life, most) = (rules.session, rules.memory);
+        views.sessions.keep(key, frozen.clone(), life, most);
         link(&frozen)
     }
 }

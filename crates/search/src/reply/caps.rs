@@ -8,17 +8,17 @@ use weir_search_proto::{
 };
 
 use super::document;
-use crate::config::Config;
 use crate::indexer::Indexer;
+use crate::rules::SearchRules;
 use crate::scope::Scope;
 
 /// What the indexers of a scope can do together.
-pub(crate) fn caps(scope: &Scope, config: &Config, format: Format) -> Response {
-    let caps = caps_of(scope, config);
+pub(crate) fn caps(scope: &Scope, rules: &SearchRules, format: Format) -> Response {
+    let caps = caps_of(scope, rules);
     document(format, || caps.xml(), || caps.json())
 }
 
-fn caps_of(scope: &Scope, config: &Config) -> Caps {
+fn caps_of(scope: &Scope, rules: &SearchRules) -> Caps {
     let known: Vec<_> = scope
         .indexers
         .iter()
@@ -48,8 +48,8 @@ fn caps_of(scope: &Scope, config: &Config) -> Caps {
         });
         caps.categories.extend(own);
     }
-    caps.default_limit = config.page_default.get();
-    caps.max_limit = config.page_max.get();
+    caps.default_limit = rules.page_default;
+    caps.max_limit = rules.page_max;
     caps
 }
 

@@ -118,7 +118,7 @@ async fn a_reload_that_cannot_be_written_changes_nothing() {
     };
     assert!(world.front.stage(&Whole(after)).is_err(), "no file");
     assert_eq!(
-        world.front.views.model.config.load().deadline,
+        world.front.views.model.rules.load().deadline,
         before.deadline
     );
     assert_eq!(world.engine.upstreams(0, usize::MAX).len(), 1);

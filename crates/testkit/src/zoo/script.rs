@@ -18,6 +18,9 @@ const PIECE: usize = 64 << 10;
 /// The steps after one request.
 pub(super) fn of(behaviour: &Behaviour, head: &[u8]) -> Acts {
     let acts = match behaviour {
+        Behaviour::Good(_) if is_scrape(head) => {
+            vec![Act::Write(answer(200, "", b"d5:filesdee"))]
+        }
         Behaviour::Good(good) => vec![Act::Write(whole(good))],
         Behaviour::Status(code, retry_after) => vec![Act::Write(status(*code, retry_after))],
         Behaviour::Hang => vec![Act::Hang],
@@ -174,6 +177,12 @@ fn dictionaries(peers: &[SocketAddr], out: &mut Writer<'_>) {
         out.end();
     }
     out.end();
+}
+
+/// Whether it is asked for counts, of a torrent that it does not know.
+fn is_scrape(head: &[u8]) -> bool {
+    let path = head.split(|byte| *byte == b'?').next();
+    path.is_some_and(|path| path.ends_with(b"/scrape"))
 }
 
 pub(super) fn drip(answer: Vec<u8>, pause: Duration) -> Acts {

@@ -61,11 +61,8 @@ impl ForwarderTask {
                 _ = events.recv_many(&mut happened, BATCH) => self.take_events(&mut happened),
                 _ = regular.recv_many(&mut batch, BATCH) => self.take_regular(&mut batch),
                 _ = tick.tick() => {
-                    self.vital.guard(|| {
-                        self.note_held_back();
-                        self.note_overload();
-                        self.sweep(step, SWEEP_STEPS);
-                    });
+                    self.note();
+                    self.vital.guard(|| self.sweep(step, SWEEP_STEPS));
                     step = (step + 1) % SWEEP_STEPS;
                 }
                 () = stop.cancelled() => break,
@@ -75,6 +72,16 @@ impl ForwarderTask {
             happened.push(sent);
         }
         self.take_events(&mut happened);
+        // What happened since the last second is told as well.
+        self.note();
+    }
+
+    /// Tells the engine what was held back, refused, dropped and left out.
+    fn note(&self) {
+        self.vital.guard(|| {
+            self.note_held_back();
+            self.note_overload();
+        });
     }
 
     /// An announce that panics gives its places back and is not sent on; its swarm is due again with its next one.

@@ -1,5 +1,6 @@
 //! Forwarders before a zoo of trackers, in memory and with paused time: when is whom asked, and what are clients told?
 
+mod agree;
 mod animals;
 mod events;
 mod faults;
@@ -20,7 +21,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::time::SystemTime;
 
 use weir_config::SecretUrl;
-use weir_engine::dispatch::Availability;
+use weir_engine::dispatch::{Availability, Policy};
 use weir_engine::{Options as EngineOptions, Rows, Timeline, UpstreamView, WallClock, Weather};
 use weir_store::state::MemoryState;
 use weir_testkit::memory::Network;
@@ -30,16 +31,15 @@ use weir_tracker_proto::{Announce, InfoHash, PeerId, compact};
 
 use super::*;
 use crate::clock::FileTime;
-use crate::config::forwarder;
+use crate::config::{Config, forwarder};
 use crate::forwarding::ForwardRules;
 use crate::ledger::{Ledger, LedgerLimits};
-use crate::lists::Lists;
 use crate::policy;
 use crate::reply::TrackerRefusal;
+use crate::rules::split;
 use crate::swarm::{SwarmCounts, Swarms};
 use crate::tally::{ListenerTally, Tallies, TallyKind};
-use crate::tracker::{Carries, ClientTerms, Tracker, rules};
-use crate::trust::Trust;
+use crate::tracker::{Carries, ClientTerms, Tracker};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -91,14 +91,18 @@ impl World {
 
     /// Announces are sent on by these rules from now on; all else is as it is by default.
     fn set_rules(&self, rules: ForwardRules) {
-        let terms = ClientTerms::new(&Config::default(), Trust::default(), Lists::default());
         self.tracker.set_terms(ClientTerms {
             forwarding: rules,
-            ..terms
+            ..split(&Config::default()).1.terms
         });
     }
 
+    fn reload(&self, config: &Config) {
+        self.forwarders.reload(&split(config).1.forwarders);
+    }
+
     fn on(timeline: Timeline, network: &Network, config: &Config, before: Before) -> Self {
+        let (start, reload) = split(config);
         let clock = TrackerClock::on(timeline);
         let wall: WallClock = Arc::new(move || timeline.wall(timeline.now()));
         let state = Arc::clone(&before.state);
@@ -111,16 +115,20 @@ impl World {
             seed: Some(7),
             ..EngineOptions::new(timeline, Weather::default())
         };
-        let engine = Engine::new(
-            "tracker",
-            policy::policy(weir_testkit::policy::general(), config),
-            options,
-        );
-        let swarms = Arc::new(Swarms::new(rules(config), [1; 16]));
+        // So many that none is lost: no test here is about that.
+        let general = Policy {
+            records: 10_000,
+            ..weir_testkit::policy::general()
+        };
+        let engine = Engine::new("tracker", policy::policy(general, config), options);
+        if let Some(past) = &restored.past {
+            engine.restore_own(past);
+        }
+        let swarms = Arc::new(Swarms::new(start.swarms, [1; 16]));
         let limits = LedgerLimits {
             sheets: 1000,
             peers: 10_000,
-            peers_of_one: config.forwarder_peers.get() as usize,
+            ..start.ledger
         };
         let ledger = Ledger::new(limits, [1; 16]);
         for (swarm, sheets) in &before.files {
@@ -131,11 +139,9 @@ impl World {
             swarms.restore(swarm, now).expect("a whole file");
             ledger.restore(sheets, now).expect("a whole file");
         }
-        let few = Config {
-            first_wait_replies: number(10),
-            ..config.clone()
-        };
-        let (forwarding, rings) = Forwarding::new(engine.gate(), ledger, &few);
+        let (tokens, rules) = (start.engine.first_announces, &reload.forwarders);
+        let (gate, events) = (engine.gate(), rules.events_per_minute);
+        let (forwarding, rings) = Forwarding::new(gate, ledger, tokens.per_second, events, 10);
         let tallies = Tallies::default();
         let counted = tallies.clone();
         engine.count_listeners(move || counted.by_themselves());
@@ -146,13 +152,14 @@ impl World {
             ground: network.ground(),
         };
         let model = (Arc::clone(&swarms), Arc::clone(&forwarding));
-        let forwarders = Forwarders::start(config, model, clock, outward, rings);
-        let terms = ClientTerms::new(config, Trust::default(), Lists::default());
+        let (life, private) = (start.udp_connection_life, start.allow_private_upstreams);
+        let outbound = Outbound::new(network.ground(), life, private).expect("a way out");
+        let forwarders = Forwarders::start(rules, outbound, model, clock, outward, rings);
         Self {
             network: network.clone(),
-            tracker: Arc::new(Tracker::new(swarms, forwarding, terms)),
+            tracker: Arc::new(Tracker::new(swarms, forwarding, reload.terms)),
             engine,
-            forwarders: forwarders.expect("a way out"),
+            forwarders,
             clock,
             timeline,
             state,

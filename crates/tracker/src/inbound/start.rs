@@ -1,8 +1,8 @@
 //! Opens the sockets of both listeners, and starts the threads that answer on them.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use socket2::Socket;
@@ -20,7 +20,6 @@ use super::socket::{self, SocketGroup, Transport};
 use super::system;
 use super::udp::{UdpListener, UdpShared, reply_late};
 use crate::clock::TrackerClock;
-use crate::config::Config;
 use crate::error::Error;
 use crate::tally::Tallies;
 use crate::threads::Threads;
@@ -32,6 +31,16 @@ const LATE: usize = 1024;
 const GUESTS: usize = 256;
 /// Listener threads where the configuration does not say how many: more take one another's time.
 const THREADS: usize = 4;
+
+/// Where both listeners listen, and whom the one for HTTP accepts.
+pub(crate) struct Listening {
+    pub(crate) udp: Option<SocketAddr>,
+    pub(crate) http: Option<SocketAddr>,
+    /// Of each listener; `None` is one for each core, within reason.
+    pub(crate) threads: Option<NonZeroU32>,
+    pub(crate) seating: Seating,
+    pub(crate) limits: ConnectionLimits,
+}
 
 /// Sockets that nobody answers yet. They are opened before anything runs, so that a port that is taken stops nothing.
 pub(crate) struct Sockets {
@@ -62,14 +71,13 @@ pub(crate) struct Answering {
 
 impl Sockets {
     /// One socket of each kind and family for each core that this process may use.
-    pub(crate) fn open(config: &Config) -> Result<Self, Error> {
+    pub(crate) fn open(rules: &Listening) -> Result<Self, Error> {
         let cores = std::thread::available_parallelism().map_or(1, Into::into);
-        let threads = config
-            .listener_threads
-            .map_or(cores.min(THREADS), |threads| threads.get() as usize);
+        let threads = rules.threads.map(|threads| threads.get() as usize);
+        let threads = threads.unwrap_or(cores.min(THREADS));
         Ok(Self {
-            udp: open(Transport::Udp, config.udp_listen, threads)?,
-            tcp: open(Transport::Tcp, config.http_listen, threads)?,
+            udp: open(Transport::Udp, rules.udp, threads)?,
+            tcp: open(Transport::Tcp, rules.http, threads)?,
         })
     }
 }
@@ -98,24 +106,20 @@ impl RunningListeners {
     /// Answers from now on. Called within a runtime, which has the replies over UDP that are held.
     pub(crate) fn start(
         sockets: Sockets,
-        config: &Config,
+        rules: Listening,
         answering: &Answering,
         threads: &Threads,
     ) -> Result<Self, Error> {
-        let seating = Seating::new(
-            config.http_connections.get() as usize,
-            config.http_connections_per_address,
-        );
         let (guests, waiting) = mpsc::channel(GUESTS);
         let mut listeners = Self {
             addresses: Vec::new(),
-            seats: Seats::new(seating),
+            seats: Seats::new(rules.seating),
             guests: Mutex::new(Some(waiting)),
             udp: Vec::new(),
             late: JoinSet::new(),
         };
         listeners.start_udp(sockets.udp, answering, threads)?;
-        listeners.start_http(sockets.tcp, limits(config), answering, &guests, threads)?;
+        listeners.start_http(sockets.tcp, rules.limits, answering, &guests, threads)?;
         Ok(listeners)
     }
 
@@ -271,13 +275,4 @@ async fn serve(
         }
     }
     Ok(())
-}
-
-fn limits(config: &Config) -> ConnectionLimits {
-    let seconds = |time: Duration| u32::try_from(time.as_secs().max(1)).unwrap_or(u32::MAX / 2);
-    ConnectionLimits {
-        idle: seconds(config.http_idle_timeout),
-        request: seconds(config.http_request_timeout),
-        bytes: config.http_request_bytes.len(),
-    }
 }

@@ -2,10 +2,9 @@
 
 use weir_tracker_proto::Announce;
 
-use crate::config::Config;
 use crate::forwarding;
 use crate::lists::Lists;
-use crate::swarm::{self, Age, PeerCounting, PeerEndpoint, Want};
+use crate::swarm::{PeerEndpoint, Want};
 use crate::trust::Trust;
 
 /// The terms of one moment; a reload replaces all of them at once.
@@ -37,17 +36,6 @@ pub(crate) enum Carries {
 }
 
 impl ClientTerms {
-    pub(crate) fn new(config: &Config, trust: Trust, lists: Lists) -> Self {
-        Self {
-            interval: u32::try_from(config.announce_interval.as_secs()).unwrap_or(u32::MAX),
-            numwant: config.numwant.min(config.max_numwant.get()),
-            max_numwant: config.max_numwant.get(),
-            scrape_hashes: config.scrape_hashes.get() as usize,
-            forwarding: forwarding::ForwardRules::new(config),
-            trust,
-            lists,
-        }
-    }
     #[inline]
     pub(super) fn want(&self, announce: &Announce, at: &PeerEndpoint, carries: Carries) -> Want {
         let number = announce.numwant.unwrap_or(self.numwant);
@@ -63,21 +51,5 @@ impl ClientTerms {
             Carries::Both if other_family => Want::Both(number),
             Carries::Both => Want::OwnFirst(number),
         }
-    }
-}
-
-/// What swarms may hold, by the configuration.
-pub(crate) fn rules(config: &Config) -> swarm::SwarmRules {
-    let minutes = config.age.as_secs() / 60;
-    swarm::SwarmRules {
-        age: u16::try_from(minutes).map_or(Age::MAX, Age),
-        count_by: match config.count_by {
-            crate::config::CountBy::Ip => PeerCounting::Address(config.count_by_ip_peers.get()),
-            crate::config::CountBy::Endpoint => PeerCounting::Endpoint,
-        },
-        max_swarms: config.max_swarms.get(),
-        max_peers: config.max_peers.get(),
-        max_peers_per_ip: config.max_peers_per_ip.map(Into::into),
-        forwards: true,
     }
 }

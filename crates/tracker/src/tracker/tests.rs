@@ -1,6 +1,6 @@
 //! Full queues, and lists. Nobody empties the queue behind the gate.
 
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,9 +14,8 @@ use crate::config::{Config, OverloadReply};
 use crate::forwarding::allowance::HeldBack;
 use crate::forwarding::{ForwardKind, ForwardRules, SentAnnounce, Share};
 use crate::ledger::{Ledger, LedgerLimits};
-use crate::lists::Lists;
+use crate::rules::split;
 use crate::swarm::{Minute, Mirrored, PeerEndpoint};
-use crate::trust::Trust;
 
 /// What an announce gets of an empty queue.
 const ALL_30: Share = Share {
@@ -36,15 +35,12 @@ struct Setup {
 
 /// A tracker with 30 forwarders, a queue of 100 and three tokens.
 fn setup(config: Config) -> Setup {
-    let rules = ForwardRules::new(&config);
+    let rules = split(&config).1.terms.forwarding;
     setup_with(config, rules)
 }
 
 fn setup_with(config: Config, forwarding_rules: ForwardRules) -> Setup {
-    let config = Config {
-        first_wait_replies: NonZeroU32::new(2).unwrap(),
-        ..config
-    };
+    let (start, reload) = split(&config);
     let rate = Rate {
         per_second: 0,
         burst: 3,
@@ -56,14 +52,15 @@ fn setup_with(config: Config, forwarding_rules: ForwardRules) -> Setup {
         peers_of_one: 100,
     };
     let ledger = Ledger::new(limits, [1; 16]);
-    let (forwarding, rings) = Forwarding::new(Arc::clone(&gate), ledger, &config);
+    let events = reload.forwarders.events_per_minute;
+    let (forwarding, rings) = Forwarding::new(Arc::clone(&gate), ledger, 10, events, 2);
     forwarding.set_forwarders(30);
     let tracker = Tracker::new(
-        Arc::new(Swarms::new(rules(&config), [1; 16])),
+        Arc::new(Swarms::new(start.swarms, [1; 16])),
         forwarding,
         ClientTerms {
             forwarding: forwarding_rules,
-            ..ClientTerms::new(&config, Trust::default(), Lists::default())
+            ..reload.terms
         },
     );
     Setup {
@@ -195,7 +192,7 @@ async fn first_announces_need_a_token_when_the_queue_is_nearly_full() {
 async fn a_full_queue_refuses_first_announces_and_drops_others() {
     let unlimited = ForwardRules {
         limit_at: 0,
-        ..ForwardRules::new(&Config::default())
+        ..split(&Config::default()).1.terms.forwarding
     };
     let mut setup = setup_with(Config::default(), unlimited);
     setup.announce(1).unwrap();

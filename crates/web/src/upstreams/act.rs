@@ -237,7 +237,7 @@ async fn perform(sight: &Sight<'_>, action: Action, reason: &str, visitor: &Visi
             engine.clear(id);
             Effect::Done
         }
-        Action::Disable => {
+        Action::Disable if sight.standing() != Standing::Manual => {
             engine.switch_off(id, reason, &who);
             Effect::Done
         }
@@ -245,7 +245,7 @@ async fn perform(sight: &Sight<'_>, action: Action, reason: &str, visitor: &Visi
             engine.switch_on(id);
             Effect::Done
         }
-        Action::Clear | Action::Enable => Effect::Nothing,
+        Action::Clear | Action::Disable | Action::Enable => Effect::Nothing,
     };
     let (front, upstream) = (sight.front.name, sight.name());
     let (action, how_name) = (action.name(), how.name());

@@ -65,6 +65,9 @@ pub(super) fn sentence(sight: &Sight<'_>, action: Action, how: Effect) -> String
             format!("{name}: cooldown cleared. It is called again, but has not answered yet.")
         }
         (Action::Clear, _) => format!("{name} is not cooling down. Nothing was changed."),
+        (Action::Disable, Effect::Nothing) => {
+            format!("{name} was off already. Nothing was changed.")
+        }
         (Action::Disable, _) => format!("{name} is off until it is switched on."),
         (Action::Enable, Effect::Done) => match sight.until() {
             Some(until) => format!(

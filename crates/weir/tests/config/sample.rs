@@ -1,10 +1,9 @@
 //! The committed sample matches the tables, and its lines are the defaults.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use weir::config::Config;
-use weir_config::{Row, Section, Table, sample};
+use weir_config::{Row, Section, sample};
 
 use crate::Setup;
 
@@ -102,78 +101,6 @@ fn every_key_of_the_tables_is_read() {
         }
     });
     assert_eq!(read, listed);
-}
-
-/// Every key in the sample has an effect: one that no code outside its own section mentions would have none. `web`,
-/// `engine`, `store` and `log` are destructured without `..`, so there an unused key does not compile.
-#[test]
-fn every_key_of_a_front_is_used_by_its_crate_or_by_the_binary() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let binary = words_of(&crates.join("weir/src/serve"));
-    // The news front is not built yet.
-    for front in ["tracker", "search"] {
-        let words = words_of(&crates.join(front).join("src"));
-        let mut unused = Vec::new();
-        let table = sections().find(|table| table.key == front);
-        for_each_key(table.expect("a section of it").rows, &mut |key| {
-            if !words.contains(key) && !binary.contains(key) {
-                unused.push(key);
-            }
-        });
-        assert_eq!(unused, [""; 0], "keys of {front} that nobody reads");
-    }
-}
-
-fn sections() -> impl Iterator<Item = &'static Table> {
-    Config::TABLE.rows.iter().filter_map(|row| match row {
-        Row::Section(table) => Some(*table),
-        Row::Field(_) | Row::List(..) => None,
-    })
-}
-
-fn for_each_key(rows: &'static [Row], visit: &mut dyn FnMut(&'static str)) {
-    for row in rows {
-        match row {
-            Row::Field(about) => visit(about.key),
-            Row::Section(table) | Row::List(_, table) => for_each_key(table.rows, visit),
-        }
-    }
-}
-
-/// The identifiers in the code of a directory, without comments, strings, tests and the definition of the section.
-fn words_of(directory: &Path) -> BTreeSet<String> {
-    let mut words = BTreeSet::new();
-    for entry in std::fs::read_dir(directory).expect("a crate's sources") {
-        let path = entry.expect("an entry of it").path();
-        let name = path
-            .file_stem()
-            .and_then(|name| name.to_str())
-            .unwrap_or("");
-        if name == "tests" || name == "config" && path.is_dir() {
-            continue;
-        }
-        if path.is_dir() {
-            words.extend(words_of(&path));
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).expect("a source file");
-        let code = match name {
-            "config" => text
-                .split_once("impl Config {")
-                .map_or("", |(_, code)| code),
-            _ => text.split("#[cfg(test)]").next().unwrap_or(""),
-        };
-        for line in code
-            .lines()
-            .filter(|line| !line.trim_start().starts_with("//"))
-        {
-            let outside = line.split('"').step_by(2);
-            let parts =
-                outside.flat_map(|code| code.split(|c: char| !c.is_alphanumeric() && c != '_'));
-            words.extend(parts.map(str::to_owned));
-        }
-    }
-    words
 }
 
 /// `#key: value` becomes `key: value`; `# words` stay a comment.

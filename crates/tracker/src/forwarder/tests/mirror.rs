@@ -34,12 +34,12 @@ async fn a_swarm_is_pending_while_a_call_about_it_lives_however_that_ends() {
     world.event(2, 1, Event::Completed).await;
     let mut fewer = config.clone();
     fewer.forwarders.remove(0);
-    world.forwarders.reload(&fewer);
+    world.reload(&fewer);
     assert!(world.is_pending(2), "one of them went");
     fewer.forwarders.clear();
-    world.forwarders.reload(&fewer);
+    world.reload(&fewer);
     assert!(!world.is_pending(2), "and the other");
-    world.forwarders.reload(&config);
+    world.reload(&config);
     world.announce(3, 1).await;
     assert!(world.is_pending(3));
     world.forwarders.stop(Duration::ZERO).await;

@@ -76,7 +76,7 @@ async fn a_full_queue_refuses_first_announces_and_drops_the_others() {
         world.set_rules(ForwardRules {
             limit_at: 0,
             peers,
-            ..ForwardRules::new(&config)
+            ..split(&config).1.terms.forwarding
         });
         world.engine.hold();
         for swarm in 2..=101 {
@@ -134,7 +134,7 @@ async fn only_forwarders_that_would_have_been_asked_count_as_left_out() {
     world.set_rules(ForwardRules {
         limit_at: 0,
         throttle_at: 0,
-        ..ForwardRules::new(&config)
+        ..split(&config).1.terms.forwarding
     });
     world.announce(5, 1).await;
     let status = world.engine.status();

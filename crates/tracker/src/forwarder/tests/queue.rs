@@ -57,7 +57,7 @@ async fn a_disabled_rate_limit_fills_the_queue_and_then_says_full() {
     let world = World::new(&network, &config);
     world.set_rules(ForwardRules {
         limit_at: 0,
-        ..ForwardRules::new(&config)
+        ..split(&config).1.terms.forwarding
     });
     world.engine.hold();
     for swarm in 1..=100 {
@@ -144,7 +144,7 @@ async fn forwarders_that_rest_take_nobodys_place() {
         max_forwarders_per_announce: number(1),
         ..config
     };
-    world.set_rules(ForwardRules::new(&few));
+    world.set_rules(split(&few).1.terms.forwarding);
     for swarm in 2..=9 {
         world.announce(swarm, 1).await;
         assert_eq!(trackers[0].seen().len(), usize::from(swarm));

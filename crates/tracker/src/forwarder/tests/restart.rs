@@ -137,7 +137,7 @@ async fn a_reload_keeps_who_stays_ends_who_goes_and_asks_who_comes() {
         ("comes", &urls[3]),
         ("stays", &urls[0]),
     ]);
-    world.forwarders.reload(&after);
+    world.reload(&after);
     assert_eq!(world.state_of("throttled"), "cooldown 3540");
     assert_eq!(world.engine.status().upstreams, 3);
     let reply = world.announce(1, 2).await;
@@ -178,9 +178,7 @@ async fn who_comes_is_asked_although_nobody_else_is_due() {
     let world = World::new(&network, &config(&[("old", &old.url())]));
     world.announce(1, 1).await;
     world.until(MINUTE).await;
-    world
-        .forwarders
-        .reload(&config(&[("old", &old.url()), ("new", &new.url())]));
+    world.reload(&config(&[("old", &old.url()), ("new", &new.url())]));
     world.announce(1, 1).await;
     assert_eq!((old.seen().len(), new.seen().len()), (1, 1));
 }
@@ -194,7 +192,7 @@ async fn a_forwarder_with_another_url_begins_anew() {
     world.announce(1, 1).await;
     world.announce(2, 2).await;
     world.until(MINUTE).await;
-    world.forwarders.reload(&config(&[("a", &new.url())]));
+    world.reload(&config(&[("a", &new.url())]));
     assert_eq!(world.state_of("a"), "untried");
     world.event(1, 1, Event::Stopped).await;
     assert_eq!(
@@ -218,9 +216,9 @@ async fn a_forwarder_that_comes_back_is_in_the_same_cooldown() {
     assert_eq!(world.state_of("a"), "cooldown 600");
     let mut without = with.clone();
     without.forwarders.clear();
-    world.forwarders.reload(&without);
+    world.reload(&without);
     world.until(MINUTE).await;
-    world.forwarders.reload(&with);
+    world.reload(&with);
     assert_eq!(world.state_of("a"), "cooldown 540");
     world.announce(1, 1).await;
     assert_eq!(old.seen().len(), 1);
@@ -236,7 +234,7 @@ async fn jobs_of_a_forwarder_that_goes_end() {
     assert_eq!(world.engine.status().counts.queued, 2);
     let mut fewer = config.clone();
     fewer.forwarders.remove(0);
-    world.forwarders.reload(&fewer);
+    world.reload(&fewer);
     assert_eq!(world.engine.status().counts.queued, 1);
     world.engine.release();
     turn().await;
@@ -246,7 +244,7 @@ async fn jobs_of_a_forwarder_that_goes_end() {
         forwarders: Vec::new(),
         ..config
     };
-    world.forwarders.reload(&none);
+    world.reload(&none);
     assert_eq!(world.announce(2, 1).await.interval, 1800, "nobody is asked");
 }
 

@@ -1,0 +1,378 @@
+//! Random histories of a tracker with forwarders that fail in turn, a queue that fills, operators, reloads and restarts:
+//! pages, API, figures and records say the same about all of it, and what they say about the future comes true.
+
+mod desk;
+mod kept;
+mod own;
+mod promises;
+mod swarms;
+mod views;
+
+use proptest::prelude::*;
+use weir_store::sqlite::File;
+use weir_testkit::memory::{Fault, Name};
+use weir_testkit::zoo::http::RetryAfter;
+
+use self::desk::Desk;
+use self::kept::Kept;
+use self::own::Met;
+use self::promises::Promises;
+use super::*;
+
+const NAMES: [&str; 5] = ["alder", "birch", "cedar", "dogwood", "elm"];
+/// The one that is reached by name.
+const NAMED: usize = 4;
+const HOST: &str = "elm.example";
+
+/// What may happen.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A peer of a swarm announces.
+    Announce(u8, u8, Event),
+    /// So many swarms that nobody knows are announced at once.
+    Crowd(u8),
+    Scrape(u8),
+    /// A forwarder behaves so from now on.
+    Behave(usize, Mood),
+    /// No call starts, so that the queue fills; or calls start again.
+    Hold(bool),
+    /// An operator acts.
+    Act(usize, &'static str),
+    Reload(usize, Change),
+    /// After so many seconds.
+    Restart(u16),
+    Wait(u16),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mood {
+    Good,
+    Often,
+    TooMany,
+    WaitSome,
+    Unavailable,
+    Wait,
+    Hangs,
+    Refuses,
+    NoSuchHost,
+    RetrySoon,
+    RetryLater,
+    Never,
+    Failure,
+    Unreadable,
+}
+
+/// What a reload does to a forwarder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// It is no longer there, or there again.
+    Toggle,
+    /// It is listed first.
+    First,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let event = prop_oneof![
+        4 => Just(Event::None),
+        2 => Just(Event::Started),
+        1 => Just(Event::Completed),
+        1 => Just(Event::Stopped),
+    ];
+    let mood = prop::sample::select(vec![
+        Mood::Good,
+        Mood::Often,
+        Mood::TooMany,
+        Mood::WaitSome,
+        Mood::Unavailable,
+        Mood::Wait,
+        Mood::Hangs,
+        Mood::Refuses,
+        Mood::NoSuchHost,
+        Mood::RetrySoon,
+        Mood::RetryLater,
+        Mood::Never,
+        Mood::Failure,
+        Mood::Unreadable,
+    ]);
+    let action = prop::sample::select(vec!["probe", "clear", "disable", "enable"]);
+    let change = prop_oneof![2 => Just(Change::Toggle), 1 => Just(Change::First)];
+    let wait = prop_oneof![4 => 2..10u16, 4 => 20..100u16, 3 => 200..1000u16, 1 => 3000..5000u16];
+    let who = 0..NAMES.len();
+    prop_oneof![
+        10 => (1..8u8, 1..5u8, event).prop_map(|(swarm, peer, event)| Step::Announce(swarm, peer, event)),
+        1 => (1..30u8).prop_map(Step::Crowd),
+        1 => (1..8u8).prop_map(Step::Scrape),
+        5 => (who.clone(), mood).prop_map(|(who, mood)| Step::Behave(who, mood)),
+        1 => any::<bool>().prop_map(Step::Hold),
+        2 => (who.clone(), action).prop_map(|(who, action)| Step::Act(who, action)),
+        2 => (who, change).prop_map(|(who, change)| Step::Reload(who, change)),
+        1 => (1..600u16).prop_map(Step::Restart),
+        8 => wait.prop_map(Step::Wait),
+    ]
+}
+
+/// A world, whoever looks at it, and what the test remembers of it.
+struct Story {
+    network: Network,
+    trackers: Vec<http::Tracker>,
+    config: Config,
+    /// All forwarders that ever were, in the order of [`NAMES`].
+    entries: Vec<forwarder::ForwarderEntry>,
+    /// Both are there but for a moment of each restart.
+    world: Option<World>,
+    desk: Option<Desk>,
+    file: File,
+    met: Met,
+    kept: Kept,
+    held: bool,
+    crowds: u8,
+}
+
+impl Story {
+    async fn begin(file: &File) -> Self {
+        let network = Network::new();
+        network.resolves(HOST, &["192.0.2.5"]);
+        let (trackers, config) = crowd(&network, 5).await;
+        let url = |index: usize| match index {
+            NAMED => format!("http://{HOST}:6969/announce"),
+            index => trackers[index].url(),
+        };
+        let entries = NAMES.iter().enumerate();
+        let entries: Vec<_> = entries
+            .map(|(index, name)| forwarder(name, &url(index)))
+            .collect();
+        let config = Config {
+            forwarders: entries.clone(),
+            forwarder_queue_size: number(12),
+            rate_limit_initial_burst: number(2),
+            rate_limit_initial_per_sec: number(1),
+            queue_throttle_top_n: 2,
+            forward_events_per_minute: 6,
+            forwarder_fail_threshold: number(3),
+            forwarder_retry_attempts: number(2),
+            ..config
+        };
+        let world = World::new(&network, &config);
+        let desk = Desk::new(&world, file);
+        Self {
+            network,
+            trackers,
+            config,
+            entries,
+            world: Some(world),
+            desk: Some(desk),
+            file: file.clone(),
+            met: Met::default(),
+            kept: Kept::default(),
+            held: false,
+            crowds: 0,
+        }
+    }
+
+    fn world(&self) -> &World {
+        self.world.as_ref().expect("it is there")
+    }
+
+    fn desk(&self) -> &Desk {
+        self.desk.as_ref().expect("it is there")
+    }
+
+    async fn step(&mut self, step: &Step) {
+        self.met.settled = false;
+        match *step {
+            Step::Announce(swarm, peer, event) => self.announce(swarm, peer, event),
+            Step::Crowd(count) => {
+                for _ in 0..count {
+                    self.crowds = (self.crowds + 1) % 200;
+                    self.announce(20 + self.crowds, 1, Event::None);
+                }
+            }
+            Step::Scrape(swarm) => {
+                let world = self.world();
+                let hash = InfoHash([swarm; 20]);
+                world.tracker.scrape(&world.tracker.terms(), hash);
+                world.tally.count(TallyKind::UdpScrape);
+                self.met.scrapes += 1;
+            }
+            Step::Behave(who, mood) => self.behave(who, mood),
+            Step::Hold(hold) => {
+                self.held = hold;
+                match hold {
+                    true => self.world().engine.hold(),
+                    false => self.world().engine.release(),
+                }
+            }
+            Step::Act(who, action) => {
+                let name = NAMES[who];
+                if self.is_listed(name) {
+                    self.desk().act(name, action).await;
+                }
+            }
+            Step::Reload(who, change) => self.reload(who, change),
+            Step::Restart(away) => self.restart(u32::from(away) * SECOND).await,
+            Step::Wait(seconds) => self.wait(u32::from(seconds) * SECOND).await,
+        }
+        self.world().settle().await;
+    }
+
+    fn announce(&mut self, swarm: u8, peer: u8, event: Event) {
+        let ids: [&[u8; 8]; 4] = [b"-qB4650-", b"-TR3000-", b"-qB4650-", b"unknown!"];
+        let mut id = [peer; 20];
+        id[..8].copy_from_slice(ids[usize::from(peer) % ids.len()]);
+        let announce = Announce {
+            peer_id: PeerId(id),
+            left: u64::from(peer % 2),
+            ..announce(swarm, peer, event)
+        };
+        let world = self.world.as_ref().expect("it is there");
+        let reply = world.ask_as(&announce, peer);
+        self.met.replied(world, swarm, &reply);
+    }
+
+    fn behave(&self, who: usize, mood: Mood) {
+        let status = |status, after| Behaviour::Status(status, after);
+        let behaviour = match mood {
+            Mood::Good => good(1800, &["198.51.100.7:1", "198.51.100.8:1"]),
+            Mood::Often => good(60, &["198.51.100.7:1"]),
+            Mood::TooMany => status(429, RetryAfter::None),
+            Mood::WaitSome => status(429, RetryAfter::Seconds(90)),
+            Mood::Unavailable => status(503, RetryAfter::None),
+            Mood::Wait => status(503, RetryAfter::Seconds(30)),
+            Mood::Hangs => Behaviour::Hang,
+            Mood::RetrySoon => Behaviour::RetryIn(1),
+            Mood::RetryLater => Behaviour::RetryIn(20),
+            Mood::Never => Behaviour::RetryNever,
+            Mood::Failure => Behaviour::FailureOnly("not here".to_owned()),
+            Mood::Unreadable => Behaviour::Html,
+            Mood::Refuses | Mood::NoSuchHost => good(1800, &[]),
+        };
+        let refuses = (mood == Mood::Refuses).then_some(Fault::Refused);
+        self.network.set_fault(place(who as u8 + 1), refuses);
+        if who == NAMED {
+            match mood {
+                Mood::NoSuchHost => self.network.set_name(HOST, Name::Unknown),
+                _ => self.network.resolves(HOST, &["192.0.2.5"]),
+            }
+        }
+        self.trackers[who].set(behaviour);
+    }
+
+    fn is_listed(&self, name: &str) -> bool {
+        let mut all = self.config.forwarders.iter();
+        all.any(|entry| entry.name == name)
+    }
+
+    fn reload(&mut self, who: usize, change: Change) {
+        let (name, listed) = (NAMES[who], &mut self.config.forwarders);
+        let place = listed.iter().position(|entry| entry.name == name);
+        match (place, change) {
+            (Some(place), Change::Toggle) => drop(listed.remove(place)),
+            (Some(place), Change::First) => listed[..=place].rotate_right(1),
+            (None, _) => listed.push(self.entries[who].clone()),
+        }
+        self.world().reload(&self.config);
+    }
+
+    async fn restart(&mut self, away: Duration) {
+        // It holds on to the engine.
+        self.desk = None;
+        let world = self.world.take().expect("it is there");
+        self.met.restart(&world);
+        let world = world.again(away, &self.config).await;
+        self.desk = Some(Desk::new(&world, &self.file));
+        self.world = Some(world);
+        self.held = false;
+    }
+
+    async fn wait(&mut self, time: Duration) {
+        let promises = Promises::made(self.world(), self.held);
+        self.world().until(self.world().time() + time).await;
+        self.world().settle().await;
+        promises.kept(self.world());
+        self.met.settled = time >= 2 * SECOND;
+    }
+
+    async fn check(&mut self) {
+        let (Some(world), Some(desk)) = (&self.world, &self.desk) else {
+            panic!("both are there between two steps");
+        };
+        let before = world.engine.status();
+        let all = desk.everything().await;
+        views::check(world, desk, &all).await;
+        swarms::check(world, desk, &all).await;
+        self.met.check(world, &all);
+        let after = world.engine.status();
+        assert_eq!(before.at, after.at, "no time passes while one looks");
+        assert_eq!(before.counters, after.counters, "and nothing happens");
+    }
+}
+
+impl World {
+    /// Lets everything happen that needs no time, however much that is.
+    async fn settle(&self) {
+        let look = || {
+            let status = self.engine.status();
+            (status.counters, status.counts.busy, status.counts.queued)
+        };
+        for _ in 0..100 {
+            let before = look();
+            turn().await;
+            if look() == before {
+                return;
+            }
+        }
+        panic!("it never comes to rest");
+    }
+}
+
+async fn tell(file: &File, steps: &[Step]) {
+    fastrand::seed(7);
+    let mut story = Story::begin(file).await;
+    for (number, step) in steps.iter().enumerate() {
+        story.step(step).await;
+        story.kept.check(story.world.as_ref().expect("it is there"));
+        // Whoever looks reads some thirty pages, so not after each announce.
+        let quiet = matches!(
+            step,
+            Step::Announce(..) | Step::Behave(..) | Step::Scrape(_)
+        );
+        if !quiet || number % 5 == 0 {
+            story.check().await;
+        }
+    }
+    // All comes to an end.
+    for who in 0..NAMES.len() {
+        story.behave(who, Mood::Good);
+    }
+    story.step(&Step::Hold(false)).await;
+    story.step(&Step::Wait(400)).await;
+    story.check().await;
+    let counters = story.world().engine.status().counters;
+    assert_eq!(counters.waiting(), 0, "{counters:?}");
+}
+
+fn cases(default: u32) -> ProptestConfig {
+    let given = std::env::var("PROPTEST_CASES").ok();
+    let given = given.and_then(|cases| cases.parse().ok());
+    ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(given.unwrap_or(default))
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(8))]
+
+    #[test]
+    fn all_who_look_are_told_the_same(steps in prop::collection::vec(step(), 1..60)) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = File::open(directory.path().join("state.db")).expect("a file");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .expect("a runtime");
+        runtime.block_on(tell(&file, &steps));
+        file.close();
+    }
+}

@@ -1,0 +1,140 @@
+//! What was once written stays: a record changes only where it was still open, and a number is never given twice.
+
+use std::collections::BTreeMap;
+
+use weir_engine::dispatch::{Asker, Class, Moment, What};
+use weir_engine::{OwnDecision, Record, Scene, sentence};
+
+use super::super::*;
+use crate::policy::CLASSES;
+
+/// Records as they were when they were last seen.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// By forwarder and number.
+    records: BTreeMap<(String, u64), Written>,
+    own: BTreeMap<u64, OwnDecision>,
+}
+
+/// A record with everything that people read of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Written {
+    at: String,
+    what: String,
+    /// The end of its call is still open.
+    open: bool,
+    sentence: String,
+}
+
+impl Kept {
+    pub(super) fn check(&mut self, world: &World) {
+        for forwarder in world.forwarders.all().iter() {
+            let name = &forwarder.config.name;
+            let records = world.engine.decisions(forwarder.upstream, None, usize::MAX);
+            for record in &records {
+                let now = Written::of(world, name, record);
+                let before = self.records.insert((name.clone(), record.number), now);
+                if let Some(before) = before {
+                    self.records[&(name.clone(), record.number)].follows(&before);
+                }
+            }
+            let times: Vec<(u64, Moment)> =
+                records.iter().map(|one| (one.number, one.at)).collect();
+            assert!(times.is_sorted_by(|one, other| one.0 > other.0 && one.1 >= other.1));
+        }
+        for decision in world.engine.own_decisions() {
+            let number = decision.number;
+            let now = walled(world, decision);
+            if let Some(before) = self.own.insert(number, now) {
+                goes_on(&before, &self.own[&number]);
+            }
+        }
+    }
+}
+
+impl Written {
+    fn of(world: &World, name: &str, record: &Record) -> Self {
+        let what = match record.what {
+            What::Started { .. } => "started".to_owned(),
+            what => format!("{:?}", std::mem::discriminant(&what)),
+        };
+        let scene = Scene {
+            upstream: name,
+            class: &|class: Class| {
+                CLASSES
+                    .get(usize::from(class.0))
+                    .copied()
+                    .unwrap_or("a probe")
+            },
+            asker: &|asker: Asker| Some(world.engine.asker_name(asker)?.to_string()),
+            clock: &|moment, _| world.wall(moment),
+        };
+        Self {
+            at: world.wall(record.at),
+            what,
+            open: matches!(record.what, What::Started { .. }) && record.end.is_none(),
+            sentence: sentence(record, &scene),
+        }
+    }
+
+    fn follows(&self, before: &Self) {
+        assert_eq!(
+            (&self.at, &self.what),
+            (&before.at, &before.what),
+            "{before:?}, then {self:?}"
+        );
+        match before.open {
+            // How the call ended is added at its end.
+            true => assert!(
+                self.sentence
+                    .starts_with(before.sentence.trim_end_matches('.')),
+                "{before:?}, then {self:?}"
+            ),
+            false => assert_eq!(self.sentence, before.sentence),
+        }
+    }
+}
+
+/// The same decision with its times on a clock that a restart does not change.
+fn walled(world: &World, decision: OwnDecision) -> OwnDecision {
+    let wall = |moment| {
+        let wall = world
+            .timeline
+            .wall(moment)
+            .duration_since(SystemTime::UNIX_EPOCH);
+        let wall = wall.expect("after the epoch").as_millis();
+        Moment(u64::try_from(wall).expect("this century"))
+    };
+    OwnDecision {
+        at: wall(decision.at),
+        last: wall(decision.last),
+        ..decision
+    }
+}
+
+/// A burst grows; whatever else it says stays.
+fn goes_on(before: &OwnDecision, now: &OwnDecision) {
+    let particulars = |decision: &OwnDecision| {
+        let mut own = decision.own.clone();
+        (own.concerned, own.fill, own.example) = (0, None, None);
+        (decision.at, own)
+    };
+    assert_eq!(particulars(now), particulars(before));
+    let grows = now.count >= before.count && now.last >= before.last;
+    assert!(
+        grows && now.own.concerned >= before.own.concerned,
+        "{before:?}, then {now:?}"
+    );
+    if now.count == before.count {
+        assert_eq!(now.sentence(), before.sentence());
+    }
+}
+
+impl World {
+    /// A moment by the wall clock, to the millisecond.
+    pub(super) fn wall(&self, moment: Moment) -> String {
+        let wall = jiff::Timestamp::try_from(self.timeline.wall(moment)).expect("a time");
+        let whole = jiff::Timestamp::from_millisecond(wall.as_millisecond());
+        whole.expect("a time").to_string()
+    }
+}

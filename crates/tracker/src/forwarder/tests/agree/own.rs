@@ -1,0 +1,241 @@
+//! What clients met is what counters, card and the front's own records tell.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use weir_engine::{OwnDecision, OwnKind, OwnReason, about};
+
+use super::super::*;
+use super::desk::{Everything, between, parts, text};
+use crate::forwarding::allowance::HeldBack;
+
+/// What clients were told, in this run; and what was refused in all runs, because records outlive a run.
+#[derive(Default)]
+pub(super) struct Met {
+    answered: u64,
+    pub(super) scrapes: u64,
+    refused: BTreeMap<&'static str, u64>,
+    /// The same and more of earlier runs, by kind and reason of the record.
+    before: BTreeMap<(&'static str, &'static str), u64>,
+    /// Enough time has passed for whatever is told once a second.
+    pub(super) settled: bool,
+    /// What counters said when they were last read, and their names in records.
+    counted: BTreeMap<(&'static str, &'static str), u64>,
+}
+
+impl Met {
+    /// Takes note of a reply, which says the same as a scrape at this moment.
+    pub(super) fn replied(
+        &mut self,
+        world: &World,
+        swarm: u8,
+        reply: &Result<Reply, TrackerRefusal>,
+    ) {
+        let why = match reply {
+            Ok(reply) => {
+                self.answered += 1;
+                let scraped = world
+                    .tracker
+                    .scrape(&world.tracker.terms(), InfoHash([swarm; 20]));
+                let scraped = (scraped.complete, scraped.incomplete);
+                assert_eq!(reply.counts, scraped, "of swarm {swarm}");
+                return;
+            }
+            Err(TrackerRefusal::Busy(300)) => "no_token",
+            Err(TrackerRefusal::QueueFull(1800)) => "queue_full",
+            Err(other) => panic!("{other:?}"),
+        };
+        *self.refused.entry(why).or_default() += 1;
+    }
+
+    /// Counters begin anew, records do not.
+    pub(super) fn restart(&mut self, world: &World) {
+        self.count(world);
+        for (kind, count) in std::mem::take(&mut self.counted) {
+            *self.before.entry(kind).or_default() += count;
+        }
+        (self.answered, self.scrapes, self.settled) = (0, 0, false);
+        self.refused.clear();
+    }
+
+    pub(super) fn check(&mut self, world: &World, everything: &Everything) {
+        let Everything {
+            metrics,
+            stats,
+            lines,
+            ..
+        } = everything;
+        let status = world.engine.status();
+        let refused = |why| self.refused.get(why).copied().unwrap_or_default();
+        let all = refused("no_token") + refused("queue_full");
+        assert_eq!(
+            (status.counters.refused, status.rate_limited),
+            (all, refused("no_token"))
+        );
+        for (name, kind, count) in [
+            ("udp_announce", "udp_announce", self.answered),
+            ("udp_scrape", "udp_scrape", self.scrapes),
+            ("refused", "refused", all),
+        ] {
+            assert_eq!(stats["requests"][name], count, "{name}");
+            let metric = format!("requests_total{{front=\"tracker\",kind=\"{kind}\"}}");
+            assert_eq!(metrics[&metric], count, "{name}");
+            assert!(
+                lines.contains(&format!("requests {name} {count}\n")),
+                "{name} in {lines}"
+            );
+        }
+        for (name, metric, count) in [
+            (
+                "rate_limited",
+                "queue_rate_limited_total",
+                status.rate_limited,
+            ),
+            (
+                "throttled_forwarders",
+                "queue_throttled_forwarders_total",
+                status.throttled,
+            ),
+        ] {
+            assert_eq!(stats[name], count, "{name}");
+            assert_eq!(metrics[&format!("{metric}{{front=\"tracker\"}}")], count);
+        }
+        self.count(world);
+        if self.settled {
+            self.records(world);
+        }
+        overload(world, everything, self.settled);
+    }
+
+    /// What happened in this run, by the kind and reason of the record that tells it.
+    fn count(&mut self, world: &World) {
+        let listeners = world.tallies.by_themselves();
+        let allowances = world.tracker.forwarding.allowances();
+        let held_back = |why| allowances.total(why);
+        let refused = |why| self.refused.get(why).copied().unwrap_or_default();
+        self.counted = [
+            (("refused", "no_token"), refused("no_token")),
+            (("refused", "queue_full"), refused("queue_full")),
+            (("dropped", ""), listeners.dropped),
+            (("left out", ""), world.engine.status().throttled),
+            (("deduplicated", "repeated"), held_back(HeldBack::Repeated)),
+            (
+                ("throttled", "too_many"),
+                held_back(HeldBack::Throttled) + held_back(HeldBack::Delayed),
+            ),
+        ]
+        .into();
+    }
+
+    /// The front's own records tell each of these once, whichever run it was in.
+    fn records(&self, world: &World) {
+        let decisions = world.engine.own_decisions();
+        let sum = |is: &dyn Fn(&OwnDecision) -> bool, count: fn(&OwnDecision) -> u64| -> u64 {
+            decisions.iter().filter(|one| is(one)).map(count).sum()
+        };
+        for (&(kind, reason), &now) in &self.counted {
+            let before = self
+                .before
+                .get(&(kind, reason))
+                .copied()
+                .unwrap_or_default();
+            let told = match kind {
+                "left out" => sum(&|one| &*one.own.about == about::FORWARDERS, |one| {
+                    one.own.concerned
+                }),
+                "dropped" => sum(&|one| one.own.kind == OwnKind::Dropped, |one| one.count),
+                kind => sum(
+                    &|one| one.own.kind.name() == kind && one.own.reason.name() == reason,
+                    |one| one.count,
+                ),
+            };
+            assert_eq!(told, before + now, "{kind} {reason}: {decisions:?}");
+        }
+        for one in &decisions {
+            let retry = match (one.own.kind, one.own.reason) {
+                (OwnKind::Refused, OwnReason::NoToken) => Some(300),
+                (OwnKind::Refused, OwnReason::QueueFull) => Some(1800),
+                _ => None,
+            };
+            assert_eq!(
+                one.own.retry,
+                retry.map(Duration::from_secs),
+                "as clients were told: {one:?}"
+            );
+        }
+    }
+}
+
+/// The card says that it is overloaded while records say so, and adds up.
+fn overload(world: &World, everything: &Everything, settled: bool) {
+    let Everything {
+        status, overview, ..
+    } = everything;
+    let front = &status["fronts"][0];
+    assert_eq!(text(between(overview, "<h1>", "</h1>")), status["sentence"]);
+    let card = between(
+        overview,
+        "<section class=\"panel front-tracker\"",
+        "</section>",
+    );
+    assert_eq!(text(between(card, "<p>", "</p>")), front["sentence"]);
+    let now = world.timeline.now();
+    let is_told = |one: &OwnDecision, seconds: u64| {
+        one.own.reason != OwnReason::Slow
+            && !matches!(one.own.reason, OwnReason::Repeated | OwnReason::TooMany)
+            && one.last.until(now) < Duration::from_secs(seconds)
+    };
+    let decisions = world.engine.own_decisions();
+    let is_overloaded = front["state"] == "overloaded";
+    if is_overloaded {
+        assert!(
+            decisions.iter().any(|one| is_told(one, 62)),
+            "{decisions:?}"
+        );
+    } else if settled {
+        let began = now - world.time();
+        let lately = |one: &&OwnDecision| is_told(one, 58) && one.last >= began;
+        assert!(decisions.iter().find(lately).is_none(), "{decisions:?}");
+    }
+    assert_eq!(is_overloaded, front["overload"] != Value::Null);
+    figures(card, &front["counters"]);
+}
+
+/// The card's figures are the counters, and add up.
+fn figures(card: &str, counters: &Value) {
+    let number = |html: &str| {
+        text(html)
+            .replace(',', "")
+            .parse::<u64>()
+            .expect("a number")
+    };
+    let shown: BTreeMap<String, u64> = parts(card, "<dt>")
+        .map(|part| {
+            let (label, rest) = part.split_once("</dt>").expect("a label");
+            (text(label), number(between(rest, "<dd>", "</dd>")))
+        })
+        .collect();
+    let count = |name: &str| counters[name].as_u64().expect("a number");
+    for (label, wanted) in [
+        ("Requests", count("asked")),
+        ("From memory", count("from_memory")),
+        ("Calls made", count("sent")),
+        ("Skipped", count("skipped")),
+        ("Dropped", count("dropped")),
+        ("Refused", count("refused")),
+        ("Already queued", count("duplicates")),
+        ("Cancelled", count("cancelled") + count("shut_down")),
+        ("Waiting", count("waiting")),
+    ] {
+        let seen = shown.get(label).copied().unwrap_or_default();
+        assert_eq!(seen, wanted, "{label}: {shown:?} {counters}");
+    }
+    let others = shown
+        .iter()
+        .filter(|(label, _)| !["Requests", "Swarms", "Peers"].contains(&label.as_str()));
+    assert_eq!(
+        shown["Requests"],
+        others.map(|(_, count)| count).sum::<u64>(),
+        "{shown:?}"
+    );
+}

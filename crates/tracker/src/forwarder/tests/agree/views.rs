@@ -1,0 +1,398 @@
+//! Each forwarder on the overview, in the list, on its page, in the API, in `/stats` and in `/metrics`: one state, one
+//! reason, the same times and counts, and all of them as its records have it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use weir_engine::dispatch::What;
+use weir_engine::words::grouped;
+use weir_engine::{Kind, Record, Standing, UpstreamView};
+
+use super::super::*;
+use super::desk::{Desk, Everything, between, parts, text, times};
+
+pub(super) async fn check(world: &World, desk: &Desk, all: &Everything) {
+    counters(world, all);
+    last_decisions(all);
+    let mut queued = 0;
+    for forwarder in world.forwarders.all().iter() {
+        let name = &forwarder.config.name;
+        let seen = world.engine.upstream_with_records(forwarder.upstream);
+        let (view, records) = seen.expect("it is there");
+        let path = format!("/upstreams/tracker/{name}");
+        let one = Look {
+            name,
+            page: desk.page(&path).await,
+            api: desk.json(&format!("/api/v1{path}")).await,
+            view,
+            records,
+        };
+        queued += one.view.status.queued;
+        one.state(world, all);
+        one.reasons(all);
+        one.calls(world, all);
+        one.told(all);
+        one.follows_from_its_records(world);
+    }
+    assert_eq!(queued, world.engine.status().counts.queued);
+}
+
+/// Counters add up and are the same everywhere.
+fn counters(world: &World, all: &Everything) {
+    let counters = world.engine.status().counters;
+    let sum: u64 = counters.parts().iter().map(|(_, count)| count).sum();
+    assert_eq!(sum, counters.asked, "{counters:?}");
+    for (name, count) in counters
+        .parts()
+        .into_iter()
+        .chain([("asked", counters.asked)])
+    {
+        let metric = match name {
+            "shared" => "flights_shared_total".to_owned(),
+            "duplicates" => "jobs_duplicate_total".to_owned(),
+            "waiting" => "jobs_waiting".to_owned(),
+            name => format!("jobs_{name}_total"),
+        };
+        assert_eq!(
+            all.metrics[&format!("{metric}{{front=\"tracker\"}}")],
+            count,
+            "{name}"
+        );
+        assert_eq!(all.stats["counters"][name], count, "{name}");
+        assert_eq!(all.status["fronts"][0]["counters"][name], count, "{name}");
+    }
+    let queue = &all.status["fronts"][0]["queue"];
+    assert_eq!(queue["depth"], all.stats["queue_depth"]);
+    assert_eq!(
+        all.metrics["queue_depth{front=\"tracker\"}"],
+        all.stats["queue_depth"].as_u64().expect("a number")
+    );
+}
+
+/// The overview tells the newest decisions in the words of the API.
+fn last_decisions(all: &Everything) {
+    let panel = between(&all.overview, "<h2 id=\"decisions\">", "</section>");
+    let shown: Vec<(String, String)> = parts(panel, "<li")
+        .map(|row| {
+            let (time, words) = row.split_once("</time>").expect("a time");
+            (times(time)[0].to_owned(), text(words))
+        })
+        .collect();
+    let told = all.decisions.iter().take(10).map(|row| {
+        let words = row["sentence"].as_str().expect("words");
+        let words = match row["upstream"].is_null() {
+            true => format!("Tracker: {words}"),
+            false => words.to_owned(),
+        };
+        (row["at"].as_str().expect("a time").to_owned(), words)
+    });
+    assert_eq!(shown, told.collect::<Vec<_>>());
+}
+
+/// One forwarder.
+struct Look<'a> {
+    name: &'a str,
+    page: String,
+    api: Value,
+    view: UpstreamView,
+    records: Vec<Record>,
+}
+
+impl Look<'_> {
+    fn stats<'v>(&self, all: &'v Everything) -> &'v Value {
+        let mut rows = all.stats["forwarders"].as_array().expect("a list").iter();
+        rows.find(|row| row["name"] == self.name)
+            .expect("it is listed")
+    }
+
+    fn listed<'v>(&self, all: &'v Everything) -> &'v str {
+        let name = format!("<bdi>{}</bdi>", self.name);
+        let mut rows = parts(&all.list, "<tr>");
+        rows.find(|row| row.contains(&name)).expect("it is listed")
+    }
+
+    /// Its place among those that need attention.
+    fn attention<'v>(&self, all: &'v Everything) -> Option<&'v str> {
+        let name = format!("<bdi>{}</bdi>", self.name);
+        let panel = between(&all.overview, "<h2 id=\"attention\">", "</section>");
+        parts(panel, "<li").find(|row| row.contains(&name))
+    }
+
+    fn fact(&self, label: &str) -> &str {
+        between(&self.page, &format!("<dt>{label}</dt><dd>"), "</dd>")
+    }
+
+    fn state(&self, world: &World, all: &Everything) {
+        let (api, view) = (&self.api, &self.view);
+        let mut rows = all.rows["upstreams"].as_array().expect("a list").iter();
+        let row = rows
+            .find(|row| row["name"] == self.name)
+            .expect("it is listed");
+        for (key, value) in row.as_object().expect("an object") {
+            assert_eq!(&api[key], value, "{key} of {}", self.name);
+        }
+        let standing = Standing::from(view.status.state);
+        assert_eq!(api["state"], standing.name());
+        assert_eq!(self.stats(all)["state"], standing.name());
+        for state in Standing::ALL {
+            let labels = format!(
+                "front=\"tracker\",upstream=\"{}\",state=\"{}\"",
+                self.name,
+                state.name()
+            );
+            let is = all.metrics[&format!("upstream_state{{{labels}}}")];
+            assert_eq!(is == 1, state == standing, "{labels}");
+        }
+        let since = world.wall(view.since);
+        assert_eq!(api["since"], since);
+        assert_eq!(times(self.fact("In this state since")), [since.as_str()]);
+        let history = api["history"].as_array().expect("a list");
+        let last = history.last().expect("never empty");
+        assert_eq!(last["state"], standing.name(), "{api}");
+        // A failed probe does not begin another cooldown.
+        let began = match standing {
+            Standing::Cooldown | Standing::Disabled => {
+                let mut all = history.iter();
+                all.any(|state| state["at"] == since && state["state"] == standing.name())
+            }
+            _ => last["at"] == since,
+        };
+        assert!(began, "{api}");
+        let chips = [
+            Some(self.page.as_str()),
+            Some(self.listed(all)),
+            self.attention(all),
+        ];
+        let chips = chips
+            .map(|html| html.map(|html| between(html, "<span class=\"chip", "</span></span>")));
+        for chip in chips.iter().flatten() {
+            assert_eq!(Some(text(chip)), chips[0].map(text));
+        }
+        assert_eq!(api["until"], self.stats(all)["until"]);
+        if let Some(until) = api["until"].as_str() {
+            let chip = chips[0].expect("a page has one");
+            assert_eq!(times(chip), [until], "{chip}");
+        }
+    }
+
+    fn reasons(&self, all: &Everything) {
+        let (api, stats) = (&self.api, self.stats(all));
+        let why = between(&self.page, "<h2 id=\"why\">", "</section>");
+        assert_eq!(text(between(why, "<p>", "</p>")), api["sentence"]);
+        let short = api["reason"].as_str().unwrap_or_default();
+        assert_eq!(
+            text(between(self.listed(all), "</span></span><p>", "</p>")),
+            short
+        );
+        if let Some(row) = self.attention(all) {
+            assert_eq!(text(between(row, "<p>", "</p>")), short);
+        }
+        if let Some(reason) = stats["reason"].as_str() {
+            for said in [api["sentence"].as_str().expect("words"), short] {
+                // It may begin a sentence.
+                let is_told = said.to_lowercase().contains(&reason.to_lowercase());
+                assert!(is_told, "{reason}: {said}");
+            }
+        }
+        assert_eq!(api["last_error"]["text"], stats["last_error"]);
+        let shown = text(between(&self.page, "aria-label=\"Last error\">", "</pre>"));
+        assert_eq!(
+            shown,
+            api["last_error"]["text"].as_str().unwrap_or_default()
+        );
+        assert_eq!(api["last_interval_seconds"], stats["last_interval"]);
+    }
+
+    /// Calls by outcome: API, metrics, page, figures and records.
+    fn calls(&self, world: &World, all: &Everything) {
+        let (api, view) = (&self.api, &self.view);
+        let began = view.at - world.time();
+        let calls = |since| {
+            self.records.iter().filter(move |record| {
+                matches!(record.what, What::Started { .. }) && record.at >= since
+            })
+        };
+        let (mut total, mut words) = (0, Vec::new());
+        for (kind, count) in Kind::ALL.into_iter().zip(view.figures.requests) {
+            assert_eq!(api["requests"][kind.name()], count);
+            let labels = format!(
+                "front=\"tracker\",upstream=\"{}\",outcome=\"{}\"",
+                self.name,
+                kind.name()
+            );
+            assert_eq!(
+                all.metrics
+                    .get(&format!("upstream_requests_total{{{labels}}}"))
+                    .copied()
+                    .unwrap_or_default(),
+                count,
+                "{labels}"
+            );
+            let ended =
+                calls(began).filter(|record| record.end.is_some_and(|end| end.kind == kind));
+            assert_eq!(
+                ended.count() as u64,
+                count,
+                "{kind:?} of {}: {:?}",
+                self.name,
+                self.records
+            );
+            total += count;
+            if count > 0 {
+                words.push(format!(
+                    "{} {}",
+                    grouped(count),
+                    kind.name().replace('_', " ")
+                ));
+            }
+        }
+        assert_eq!(self.stats(all)["announces"], total);
+        let shown = match total {
+            0 => "none".to_owned(),
+            1 => format!("1 call: {}", words.join(", ")),
+            total => format!("{} calls: {}", grouped(total), words.join(", ")),
+        };
+        assert_eq!(text(self.fact("Calls since Weir started")), shown);
+        let under_way = calls(view.at - DAY).filter(|record| record.end.is_none());
+        // Those of one that was removed meanwhile, and is back, do not count in its limit.
+        let young = under_way
+            .clone()
+            .all(|record| record.at + 30 * SECOND >= view.at);
+        let enough = under_way.count() >= view.status.in_flight as usize;
+        assert!(young && enough, "{}: {:?}", self.name, self.records);
+        let last = calls(view.at - DAY)
+            .next()
+            .map(|record| world.wall(record.at));
+        assert_eq!(
+            api["last_call"].as_str(),
+            last.as_deref(),
+            "{}: {:?}",
+            self.name,
+            self.records
+        );
+        assert_eq!(
+            times(self.fact("Last call")),
+            last.iter().map(String::as_str).collect::<Vec<_>>()
+        );
+        self.day(calls(view.at - DAY));
+    }
+
+    /// The last day, in calls of all runs.
+    fn day<'r>(&self, calls: impl Iterator<Item = &'r Record>) {
+        let mut groups = BTreeMap::from([
+            ("answered", 0),
+            ("refused", 0),
+            ("failed", 0),
+            ("timed_out", 0),
+        ]);
+        for end in calls.filter_map(|record| record.end) {
+            let group = match end.kind {
+                Kind::Done | Kind::No | Kind::Again => "answered",
+                Kind::Throttled | Kind::Rejected => "refused",
+                Kind::TimedOut => "timed_out",
+                Kind::Cut => continue,
+                _ => "failed",
+            };
+            *groups.entry(group).or_default() += 1;
+        }
+        for (group, count) in groups {
+            assert_eq!(
+                self.api["calls_24h"][group], count,
+                "{group} of {}: {:?}",
+                self.name, self.records
+            );
+        }
+    }
+
+    /// Its records, on its page and in the API.
+    fn told(&self, all: &Everything) {
+        let rows: Vec<&Value> = all
+            .decisions
+            .iter()
+            .filter(|row| row["upstream"] == self.name)
+            .collect();
+        assert_eq!(rows.len(), self.records.len());
+        let every = format!(">All {}<", grouped(rows.len() as u64));
+        assert!(self.page.contains(&every), "{every} of {}", self.name);
+        let shown = parts(&self.page, "<tr id=\"d-");
+        let shown: Vec<(&str, &str, String)> = shown
+            .map(|row| {
+                let (number, _) = row.split_once('"').expect("a number");
+                let sentence = row.rsplit_once("<td>").map_or("", |(_, last)| last);
+                let (sentence, _) = sentence.split_once("</td>").expect("a cell");
+                (number, times(row)[0], text(sentence))
+            })
+            .collect();
+        assert_eq!(shown.len(), rows.len().min(25));
+        for ((number, at, sentence), row) in shown.iter().zip(&rows) {
+            assert_eq!(*number, row["number"].to_string());
+            assert_eq!(
+                (*at, sentence.as_str()),
+                (
+                    row["at"].as_str().expect("a time"),
+                    row["sentence"].as_str().expect("words")
+                )
+            );
+        }
+    }
+
+    /// Its state is what its last record about it says.
+    fn follows_from_its_records(&self, world: &World) {
+        let (view, name) = (&self.view, self.name);
+        let standing = Standing::from(view.status.state);
+        let about_it = self.records.iter().find(|record| {
+            matches!(
+                record.what,
+                What::CooldownBegan { .. } | What::Healed | What::Cleared
+            )
+        });
+        let off = self
+            .records
+            .iter()
+            .find(|record| matches!(record.what, What::SwitchedOff | What::SwitchedOn));
+        match off.map(|record| record.what) {
+            Some(What::SwitchedOff) => {
+                let off = view.off.as_ref().expect("it is off");
+                assert_eq!(standing, Standing::Manual, "{name}");
+                let record = self
+                    .records
+                    .iter()
+                    .find(|one| one.what == What::SwitchedOff);
+                let record = record.expect("just found");
+                assert_eq!(
+                    (record.at, record.cause.as_deref()),
+                    (off.at, Some(off.reason.as_str()))
+                );
+            }
+            _ => assert_ne!(standing, Standing::Manual, "{name}: {:?}", self.records),
+        }
+        match about_it.map(|record| record.what) {
+            Some(What::CooldownBegan { cooldown, .. }) => {
+                let record = about_it.expect("just found");
+                let trouble = view.trouble.as_ref().expect("it is in trouble");
+                assert_eq!(record.cause.as_deref(), Some(&*trouble.reason), "{name}");
+                assert_eq!(world.wall(record.at), world.wall(trouble.began), "{name}");
+                let until = view
+                    .status
+                    .cooldown
+                    .map(|cooldown| world.wall(cooldown.until));
+                assert_eq!(
+                    until,
+                    Some(world.wall(cooldown.until)),
+                    "{name}: {:?}",
+                    self.records
+                );
+                assert_ne!(standing, Standing::Open, "{name}: {:?}", self.records);
+            }
+            _ => {
+                let well = [Standing::Open, Standing::Untried, Standing::Manual];
+                assert!(
+                    well.contains(&standing),
+                    "{name} is {standing:?}: {:?}",
+                    self.records
+                );
+                assert_eq!(view.trouble, None, "{name}");
+            }
+        }
+    }
+}
