@@ -79,7 +79,11 @@ fn block(block: &Block) {
         let Span::Link { target, .. } = span else {
             continue;
         };
-        let (Target::Url(target) | Target::Newsgroup(target) | Target::Article(target)) = target;
+        let target = match target {
+            Target::Url(url) => url,
+            Target::Newsgroup(name) => name.as_str(),
+            Target::Article(id) => id.as_str(),
+        };
         assert!(!target.contains(char::is_whitespace), "{target:?}");
         if let Span::Link {
             target: Target::Url(url),

@@ -26,7 +26,6 @@ mod media;
 mod part;
 mod transfer;
 mod tree;
-mod values;
 mod words;
 
 use std::borrow::Cow;
@@ -37,7 +36,7 @@ pub use block::{Block, Role};
 pub use characters::{cut, cut_bytes, rot13, snippet};
 pub use damage::Damage;
 pub use embedded::{Embedded, Encoding};
-pub use head::{Date, Head, Header};
+pub use head::{Date, Followup, Head, Header};
 pub use html::SafeHtml;
 pub use link::{Span, Target};
 pub use mbox::write_mbox;

@@ -23,13 +23,19 @@ const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 /// Writes a Date header's value in UTC: `Sun, 15 Nov 2026 10:00:00 +0000`. Times outside of the years
 /// 1970 to 9999 are pulled into them.
 pub fn write(seconds: i64) -> String {
-    let seconds = seconds.clamp(0, LAST);
-    let (days, second) = (seconds / DAY, seconds % DAY);
+    let (days, (hour, minute, second)) = split(seconds);
     let (year, month, day) = civil(days);
-    let weekday = WEEKDAYS[(days % 7) as usize];
-    let month = MONTHS[month as usize - 1];
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    let (weekday, month) = names(days, month);
     format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} +0000")
+}
+
+/// Writes a time as mailboxes have it before each message: `Sun Nov 15 10:00:00 2026`. Times outside
+/// of the calendar are pulled into it as well.
+pub(crate) fn asctime(seconds: i64) -> String {
+    let (days, (hour, minute, second)) = split(seconds);
+    let (year, month, day) = civil(days);
+    let (weekday, month) = names(days, month);
+    format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year:04}")
 }
 
 /// Reads the fourteen digits that answer `DATE`: `20261115100000`.
@@ -78,10 +84,8 @@ pub fn write_stamp(seconds: i64) -> String {
 }
 
 fn stamp(seconds: i64, between: &str) -> String {
-    let seconds = seconds.clamp(0, LAST);
-    let (year, month, day) = civil(seconds / DAY);
-    let second = seconds % DAY;
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    let (days, (hour, minute, second)) = split(seconds);
+    let (year, month, day) = civil(days);
     let mut text = String::with_capacity(20);
     write!(
         text,
@@ -89,6 +93,18 @@ fn stamp(seconds: i64, between: &str) -> String {
     )
     .expect("writing to a string does not fail");
     text
+}
+
+/// Whole days since 1970, and hour, minute and second of the last one.
+fn split(seconds: i64) -> (i64, (i64, i64, i64)) {
+    let seconds = seconds.clamp(0, LAST);
+    let (days, second) = (seconds / DAY, seconds % DAY);
+    (days, (second / 3_600, second / 60 % 60, second % 60))
+}
+
+/// The names that headers have for the weekday of a day and for a month.
+fn names(days: i64, month: i64) -> (&'static str, &'static str) {
+    (WEEKDAYS[(days % 7) as usize], MONTHS[month as usize - 1])
 }
 
 #[cfg(test)]

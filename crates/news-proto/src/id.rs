@@ -73,7 +73,7 @@ pub fn in_reply_to(header: &[u8]) -> Option<MessageId> {
 }
 
 /// Everything in a header that is a valid ID, still as bytes.
-fn candidates(header: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn candidates(header: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = header;
     std::iter::from_fn(move || {
         loop {
@@ -170,6 +170,8 @@ mod tests {
             texts("<a@b><c@d>,(was: <e@f>)"),
             ["<a@b>", "<c@d>", "<e@f>"]
         );
+        let bytes = references(b"Monday <a@b> <bad id@x> (see <c@d>) <\xFF@x> <e");
+        assert_eq!(bytes.len(), 2);
         assert_eq!(texts("<cut@off <a b@c> <> > <ok@ok> <never"), ["<ok@ok>"]);
         assert_eq!(texts("<run@into<a@b>"), ["<a@b>"]);
         assert_eq!(texts(""), [""; 0]);

@@ -20,13 +20,17 @@ impl Newsgroup {
         &self.0
     }
 
-    /// Whether a newsgroup can have this name: no white space, no control characters and none of
-    /// the characters that mean something in a wildmat.
+    /// Whether a newsgroup can have this name: no white space, no control characters, none of
+    /// the characters that mean something in a wildmat, and no brackets or quotes, which stand around
+    /// names and never in them.
     pub fn is_name(text: &str) -> bool {
         let odd = |c: char| {
             c.is_control()
                 || c.is_whitespace()
-                || matches!(c, '!' | '*' | ',' | '?' | '[' | '\\' | ']')
+                || matches!(
+                    c,
+                    '!' | '"' | '*' | ',' | '<' | '>' | '?' | '[' | '\\' | ']'
+                )
         };
         (1..=Self::MAX).contains(&text.len()) && !text.contains(odd)
     }
@@ -90,6 +94,8 @@ mod tests {
             "[a",
             "a]",
             "\\a",
+            "<a>",
+            "\"a\"",
             "a\u{a0}b",
             &long,
         ] {

@@ -227,7 +227,7 @@ mod tests {
     fn lines_are_limited() {
         let mut report = Report::default();
         let mut blocks = Blocks::default();
-        let text = "a\n>b\n".repeat(limits::LINES);
+        let text = "a\n>b\n".repeat(limits::LINES / 2 + 1);
         blocks.lines(line::fixed(&text), &mut report);
         assert_eq!(blocks.finish().len(), limits::LINES);
         assert_eq!(report.into_list(), [Damage::LongText]);

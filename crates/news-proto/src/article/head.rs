@@ -3,8 +3,10 @@
 use super::author::Author;
 use super::damage::{Damage, Report};
 use super::field::Section;
+use super::limits;
 use super::words::decode_hinted;
-use super::{limits, values};
+use crate::id::{self, MessageId};
+use crate::{Newsgroup, date};
 
 /// What the headers say. A header that is missing is empty; nothing here is checked to be true.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -17,16 +19,16 @@ pub struct Head {
     pub subject: String,
     /// When it was written.
     pub date: Date,
-    /// Its Message-ID with brackets, if it has a valid one.
-    pub message_id: Option<String>,
+    /// Its Message-ID, if it has a valid one.
+    pub message_id: Option<MessageId>,
     /// The Message-IDs of its ancestors, oldest first.
-    pub references: Vec<String>,
-    /// The Message-IDs that it answers, by the header that mail programs write.
-    pub in_reply_to: Vec<String>,
+    pub references: Vec<MessageId>,
+    /// The Message-ID that it answers, by the header that mail programs write.
+    pub in_reply_to: Option<MessageId>,
     /// The newsgroups that it was posted to.
-    pub newsgroups: Vec<String>,
-    /// The newsgroups that answers should go to, or `poster` for answers by mail.
-    pub followup_to: Vec<String>,
+    pub newsgroups: Vec<Newsgroup>,
+    /// Where answers should go, if not to where it was posted.
+    pub followup_to: Option<Followup>,
     /// The author's organization.
     pub organization: String,
     /// The program that it was written with: `User-Agent`, `X-Newsreader` or `X-Mailer`.
@@ -37,6 +39,15 @@ pub struct Head {
     pub path: String,
     /// All headers in the order of the article, decoded.
     pub headers: Vec<Header>,
+}
+
+/// Where an author wants answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Followup {
+    /// To these newsgroups, at least one.
+    Newsgroups(Vec<Newsgroup>),
+    /// To the author by mail: the word `poster`.
+    Poster,
 }
 
 /// A date as it was written and as we understand it.
@@ -64,27 +75,27 @@ impl Head {
             let value = section.first(name).unwrap_or_default();
             decode_hinted(value, hint)
         };
-        let ids = |name: &str| values::message_ids(section.first(name).unwrap_or_default());
+        // IDs and dates are read as they were sent: what looks like an encoded word in them is none.
+        let bytes = |name: &str| section.first(name).unwrap_or_default();
         let author = |name: &str| {
             section
                 .first(name)
                 .map(|value| Author::parse_hinted(value, hint))
         };
-        let date = text("Date");
         let programs = ["User-Agent", "X-Newsreader", "X-Mailer"].map(text);
         Self {
             from: author("From").unwrap_or_default(),
             reply_to: author("Reply-To").filter(|author| !author.is_empty()),
             subject: text("Subject"),
             date: Date {
-                seconds: values::date(&date),
-                raw: date,
+                seconds: date::parse(bytes("Date")),
+                raw: text("Date"),
             },
-            message_id: Some(text("Message-ID")).filter(|id| values::is_message_id(id)),
-            references: references(ids("References").collect(), report),
-            in_reply_to: ids("In-Reply-To").take(limits::REFERENCES).collect(),
+            message_id: MessageId::from_bytes(bytes("Message-ID").trim_ascii()).ok(),
+            references: references(bytes("References"), report),
+            in_reply_to: id::in_reply_to(bytes("In-Reply-To")),
             newsgroups: newsgroups("Newsgroups", &text("Newsgroups"), report),
-            followup_to: newsgroups("Followup-To", &text("Followup-To"), report),
+            followup_to: followup_to(newsgroups("Followup-To", &text("Followup-To"), report)),
             organization: text("Organization"),
             user_agent: programs
                 .into_iter()
@@ -107,17 +118,17 @@ impl Head {
     }
 }
 
-/// Of too many references, the first tells the thread and the last ones tell the place in it.
-fn references(mut ids: Vec<String>, report: &mut Report) -> Vec<String> {
-    if ids.len() > limits::REFERENCES {
+fn references(header: &[u8], report: &mut Report) -> Vec<MessageId> {
+    if id::candidates(header).nth(id::MAX_REFERENCES).is_some() {
         report.add(Damage::LongList("References".to_owned()));
-        ids.drain(1..=ids.len() - limits::REFERENCES);
     }
-    ids
+    id::references(header)
 }
 
-fn newsgroups(name: &str, header: &str, report: &mut Report) -> Vec<String> {
-    let mut names: Vec<String> = values::newsgroups(header)
+fn newsgroups(name: &str, header: &str, report: &mut Report) -> Vec<Newsgroup> {
+    let names = header.split(',');
+    let mut names: Vec<Newsgroup> = names
+        .filter_map(|name| name.trim().parse().ok())
         .take(limits::NEWSGROUPS + 1)
         .collect();
     if names.len() > limits::NEWSGROUPS {
@@ -125,6 +136,16 @@ fn newsgroups(name: &str, header: &str, report: &mut Report) -> Vec<String> {
         names.pop();
     }
     names
+}
+
+/// No newsgroup can be called `poster`, so among names of newsgroups it means nothing.
+fn followup_to(mut names: Vec<Newsgroup>) -> Option<Followup> {
+    let count = names.len();
+    names.retain(|name| !name.as_str().eq_ignore_ascii_case("poster"));
+    match names.is_empty() {
+        false => Some(Followup::Newsgroups(names)),
+        true => (count > 0).then_some(Followup::Poster),
+    }
 }
 
 fn headers(section: &Section<'_>, hint: Option<&str>) -> Vec<Header> {
@@ -158,13 +179,54 @@ mod tests {
     fn of_many_references_the_first_and_the_last_are_kept() {
         let ids: Vec<String> = (0..1_500).map(|number| format!("<{number}@x>")).collect();
         let (head, damage) = read(&format!("References: {}\n\n", ids.join("\n ")));
-        assert_eq!(head.references.len(), limits::REFERENCES);
+        assert_eq!(head.references.len(), id::MAX_REFERENCES);
         assert_eq!(
             (head.references[0].as_str(), head.references[1].as_str()),
             ("<0@x>", "<501@x>")
         );
-        assert_eq!(head.references.last().map(String::as_str), Some("<1499@x>"));
+        assert_eq!(head.references[999].as_str(), "<1499@x>");
         assert_eq!(damage, [Damage::LongList("References".into())]);
+    }
+
+    #[test]
+    fn references_that_fit_are_no_damage() {
+        let ids: Vec<String> = (0..1_000).map(|number| format!("<{number}@x>")).collect();
+        let (head, damage) = read(&format!("References: {}\n\n", ids.join(" ")));
+        assert_eq!((head.references.len(), damage), (1_000, vec![]));
+    }
+
+    #[test]
+    fn ids_are_read_as_they_were_sent() {
+        let (head, _) =
+            read("Message-ID:\r\n <=?utf-8?q?a?=@x> \r\nIn-Reply-To: Mira <b@x>\r\n\r\n");
+        let ids = [head.message_id, head.in_reply_to].map(|id| id.map(|id| id.to_string()));
+        assert_eq!(
+            ids,
+            [Some("<=?utf-8?q?a?=@x>".into()), Some("<b@x>".into())]
+        );
+    }
+
+    #[test]
+    fn newsgroups_have_names_that_can_be_sent() {
+        let (head, _) = read("Newsgroups: a.b, c.d,,e f,*,<x>\n\n");
+        let names: Vec<&str> = head.newsgroups.iter().map(Newsgroup::as_str).collect();
+        assert_eq!(names, ["a.b", "c.d"]);
+        let many = "a.b,".repeat(limits::NEWSGROUPS + 1);
+        let (head, damage) = read(&format!("Newsgroups: {many}\n\n"));
+        assert_eq!(head.newsgroups.len(), limits::NEWSGROUPS);
+        assert_eq!(damage, [Damage::LongList("Newsgroups".into())]);
+    }
+
+    #[test]
+    fn answers_go_to_newsgroups_or_to_the_author() {
+        let followup = |value: &str| read(&format!("Followup-To: {value}\n\n")).0.followup_to;
+        let group = || Some(Followup::Newsgroups(vec!["a.b".parse().expect("a name")]));
+        assert_eq!(followup("poster"), Some(Followup::Poster));
+        assert_eq!(followup(" Poster"), Some(Followup::Poster));
+        assert_eq!(followup("a.b"), group());
+        assert_eq!(followup("poster, a.b"), group());
+        assert_eq!(followup("e f"), None);
+        assert_eq!(read("\n\n").0.followup_to, None);
     }
 
     #[test]

@@ -15,9 +15,6 @@ pub(super) const HEADER_BYTES: usize = 64 * 1024;
 /// Bytes that are read of all headers together.
 pub(super) const HEAD_BYTES: usize = 512 * 1024;
 
-/// Message-IDs that are kept of `References`: the first one and the last ones.
-pub(super) const REFERENCES: usize = 1_000;
-
 /// Newsgroups that are kept of a header that lists them.
 pub(super) const NEWSGROUPS: usize = 100;
 

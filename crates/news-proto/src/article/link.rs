@@ -3,7 +3,8 @@
 //! Text is walked once. Whether something is a link is decided by what it starts with, so that
 //! a long candidate that turns out not to be a link is not read twice.
 
-use super::{limits, values};
+use super::limits;
+use crate::{MessageId, Newsgroup};
 
 /// A piece of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +27,9 @@ pub enum Target {
     /// escaped like any other text.
     Url(String),
     /// A newsgroup by its name.
-    Newsgroup(String),
-    /// An article by its Message-ID, with brackets.
-    Article(String),
+    Newsgroup(Newsgroup),
+    /// An article by its Message-ID.
+    Article(MessageId),
 }
 
 impl Span {
@@ -114,13 +115,9 @@ fn news(inner: &str) -> Option<Target> {
         None => inner,
     };
     if name.contains('@') {
-        let id = format!("<{name}>");
-        return values::is_message_id(&id).then_some(Target::Article(id));
+        return MessageId::from_bare(name).ok().map(Target::Article);
     }
-    values::newsgroups(name)
-        .next()
-        .filter(|found| found == name)
-        .map(Target::Newsgroup)
+    name.parse().ok().map(Target::Newsgroup)
 }
 
 /// `<id@host>`. Addresses of people look the same: what has no sign of being an ID stays text.
@@ -133,12 +130,16 @@ fn message_id(before: &str, text: &str) -> Option<(usize, Option<Target>)> {
     let id = text.get(..end + 2)?;
     let (local, host) = id.get(1..=end)?.split_once('@')?;
     let plain = |text: &str| !text.is_empty() && !text.contains(['@', ':', '/']);
-    if !plain(local) || !plain(host) || !values::is_message_id(id) {
+    if !plain(local) || !plain(host) {
         return None;
     }
     let digits = local.bytes().filter(u8::is_ascii_digit).count();
     let is_odd = digits >= 4 || local.len() >= 20 || local.contains(['$', '%', '=', '!', '*']);
-    (is_odd || is_announced(before)).then(|| (id.len(), Some(Target::Article(id.to_owned()))))
+    if !is_odd && !is_announced(before) {
+        return None;
+    }
+    let target = id.parse().ok().map(Target::Article)?;
+    Some((id.len(), Some(target)))
 }
 
 /// Whether the words before say that a Message-ID follows.

@@ -3,13 +3,7 @@
 //! The form is mboxrd: every line of `From ` with any number of `>` before it gets one more, so
 //! that a reader can take it off again and nothing is lost.
 
-use super::values::civil;
-
-const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
+use crate::date::asctime;
 
 /// Adds an article to a mailbox. `sender` and `seconds` are what mail programs show for it in the
 /// line before it; a sender that does not fit there is left out.
@@ -35,17 +29,6 @@ pub fn write_mbox(out: &mut Vec<u8>, raw: &[u8], sender: &str, seconds: i64) {
         out.push(b'\n');
     }
     out.push(b'\n');
-}
-
-/// `Sun Nov 15 10:00:00 2026`
-fn asctime(seconds: i64) -> String {
-    let seconds = seconds.clamp(0, 253_402_300_799);
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    let weekday = WEEKDAYS[usize::try_from(days % 7).unwrap_or_default()];
-    let month = MONTHS[usize::try_from(month - 1).unwrap_or_default()];
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year:04}")
 }
 
 #[cfg(test)]

@@ -8,7 +8,10 @@ const MAX: usize = 256;
 
 /// Zones by name, hours from UTC: those of RFC 5322 §4.3, and others that old software wrote.
 /// Single letters are not among them, since RFC 5322 has them read as UTC.
-const ZONES: [(&str, i64); 21] = [
+const ZONES: [(&str, i64); 24] = [
+    ("UT", 0),
+    ("UTC", 0),
+    ("GMT", 0),
     ("EST", -5),
     ("EDT", -4),
     ("CST", -6),
@@ -118,8 +121,8 @@ impl Words {
             let known = ZONES
                 .iter()
                 .find(|(zone, _)| zone.as_bytes().eq_ignore_ascii_case(name));
-            let hours = known.map_or(0, |(_, hours)| *hours);
-            self.east = offset(sign).or(Some(hours * 3_600));
+            // Any other word, as in `at 10:00 EST`, leaves its place to a zone that may follow.
+            self.east = offset(sign).or(known.map(|(_, hours)| hours * 3_600));
         }
     }
 

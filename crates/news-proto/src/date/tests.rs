@@ -40,6 +40,10 @@ fn every_form_found_in_articles_is_read() {
         "Mon, 16 Nov 2026 09:59:00 +2359",
         "Sun, 15 Nov 2026 10:00:00",
         "Sunday, 15 November 2026 10:00:00 UTC",
+        "Sunday, 15 November 2026 05:00:00 EST",
+        "Sunday, 15 November 2026 at 05:00 EST",
+        "Nov. 15, 2026 10:00:00 AM GMT",
+        "15 Nov 26 11:00 +0100 (CET",
         "Sunday, 15-Nov-26 10:00:00 GMT",
         "15 Nov 26 10:00:00 GMT",
         "15 Nov 126 10:00:00 GMT",
@@ -119,6 +123,22 @@ fn what_is_written_is_read_again() {
             Ok(seconds)
         );
     }
+}
+
+#[test]
+fn days_and_dates_are_each_others_reverse() {
+    for day in (0..LAST / DAY).step_by(37) {
+        let (year, month, date) = civil(day);
+        assert_eq!(at((year, month, date), (0, 0, 0), 0), Some(day * DAY));
+    }
+    assert_eq!(civil(0), (1970, 1, 1));
+}
+
+#[test]
+fn mailboxes_have_a_form_of_their_own() {
+    assert_eq!(asctime(TIME), "Sun Nov 15 10:00:00 2026");
+    assert_eq!(asctime(i64::MIN), "Thu Jan  1 00:00:00 1970");
+    assert_eq!(read(&asctime(TIME)), Some(TIME));
 }
 
 #[test]

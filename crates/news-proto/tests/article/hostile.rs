@@ -1,33 +1,17 @@
-//! Articles that were made to hurt: what is cut, what is said about it, and that none takes long.
+//! Articles that were made to hurt: what is cut, what is said about it, and that each is read at all.
 //!
-//! The time allowed is generous, for builds without optimisation on a busy machine; anything that
-//! grows with the square of these sizes takes minutes.
-
-use std::time::Duration;
+//! No clock decides here. What grows with the square of these sizes runs into the time that a test
+//! has, and what they do to memory is seen in the limits that they are checked against.
 
 use weir_news_proto::article::{Article, Damage, Part, decode_header};
 
-use super::kept::article;
+use super::kept::{article, texts};
 
-/// The longest that one of these may take in a build without optimisation.
-const LONG: Duration = Duration::from_secs(10);
+/// Enough for a square of it to be noticed.
+const MUCH: usize = 64 * 1024;
 
-/// Parses and makes sure that it did not take long.
-fn parse(raw: &[u8]) -> Article {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "how long it takes is what is tested"
-    )]
-    let start = std::time::Instant::now();
-    let article = Article::parse(raw);
-    assert!(
-        start.elapsed() < LONG,
-        "{:?} for {} bytes",
-        start.elapsed(),
-        raw.len()
-    );
-    article
-}
+/// More than is shown of any text.
+const TOO_MUCH: usize = 1_100_000;
 
 fn multipart(parts: &str) -> String {
     format!("Content-Type: multipart/mixed; boundary=x\r\n\r\n{parts}")
@@ -43,18 +27,18 @@ fn script_in_every_field_is_only_text() {
         head.subject,
         format!("Set-Cookie: x=1 {script} gpj.exe[31m")
     );
-    assert_eq!(head.newsgroups, ["example.ok"]);
-    assert!(!head.references.iter().any(|id| id.contains(' ')) && head.references.len() == 4);
+    assert_eq!(texts(&head.newsgroups), ["example.ok"]);
     assert_eq!(
-        (head.message_id.as_deref(), head.date.seconds),
-        (None, None)
+        texts(&head.references),
+        ["<\">", "<script>", "</script>", "<ok1@river.example>"]
     );
+    assert_eq!((&head.message_id, head.date.seconds), (&None, None));
     assert_eq!(article.damage, [Damage::BrokenHeader]);
 }
 
 #[test]
 fn ten_thousand_parts() {
-    let article = parse(multipart(&"--x\r\n\r\nhello\r\n".repeat(10_000)).as_bytes());
+    let article = Article::parse(multipart(&"--x\r\n\r\nhello\r\n".repeat(10_000)).as_bytes());
     assert_eq!(article.parts.len(), 249);
     assert_eq!(article.damage, [Damage::TooManyParts]);
 }
@@ -66,15 +50,15 @@ fn a_thousand_levels() {
             format!("Content-Type: multipart/mixed; boundary=b{level}\r\n\r\n--b{level}\r\n")
         })
         .collect();
-    let article = parse(deep.as_bytes());
+    let article = Article::parse(deep.as_bytes());
     assert_eq!(article.damage, [Damage::TooDeep, Damage::MissingEnd]);
     assert_eq!(article.parts.len(), 1);
     let messages = "Content-Type: message/rfc822\r\n\r\n".repeat(200_000);
-    assert_eq!(parse(messages.as_bytes()).attachments().count(), 1);
+    assert_eq!(Article::parse(messages.as_bytes()).attachments().count(), 1);
 }
 
 #[test]
-fn a_header_of_a_megabyte_and_a_hundred_thousand_headers() {
+fn headers_beyond_any_length_and_number() {
     for filler in [
         "x",
         "=?utf-8?q?",
@@ -90,16 +74,16 @@ fn a_header_of_a_megabyte_and_a_hundred_thousand_headers() {
     ] {
         let long = format!(
             "From: {0}\r\nSubject: {0}\r\nReferences: {0}\r\n\r\n",
-            filler.repeat(1_000_000 / filler.len())
+            filler.repeat(2 * MUCH / filler.len())
         );
-        let article = parse(long.as_bytes());
+        let article = Article::parse(long.as_bytes());
         assert!(article.head.subject.len() <= 128 * 1024);
     }
     let many = format!(
         "{}Subject: late\r\n\r\ntext",
-        "X-Header: some value\r\n".repeat(100_000)
+        "X-Header: some value\r\n".repeat(20_000)
     );
-    let article = parse(many.as_bytes());
+    let article = Article::parse(many.as_bytes());
     assert_eq!(
         (article.head.headers.len(), article.head.subject.as_str()),
         (400, "")
@@ -113,7 +97,8 @@ fn twenty_thousand_parameters() {
     let parameters: String = (0..20_000)
         .map(|number| format!("; name*{number}*=x"))
         .collect();
-    parse(format!("Content-Type: text/plain{parameters}\r\n\r\ntext").as_bytes());
+    let raw = format!("Content-Type: text/plain{parameters}\r\n\r\ntext");
+    assert_eq!(Article::parse(raw.as_bytes()).plain_text(), "text");
 }
 
 #[test]
@@ -145,30 +130,37 @@ fn long_texts_of_anything() {
         "\u{e4}",
         "=ybegin line=1 size=1 name=\n",
     ];
-    // The first is longer than what is shown of any text.
-    for (kind, length) in [
-        ("", 1_100_000),
-        ("; format=flowed", 200_000),
-        ("; format=flowed; delsp=yes", 200_000),
-        ("; charset=utf-8", 200_000),
-        ("; charset=utf-16", 200_000),
-        ("; charset=big5", 200_000),
-    ] {
-        for filler in fillers {
-            let raw = format!(
-                "Content-Type: text/plain{kind}\r\n\r\n{}",
-                filler.repeat(length / filler.len())
-            );
-            let article = parse(raw.as_bytes());
-            assert!(article.blocks().count() <= 50_000);
+    let read = |kind: &str, filler: &str, length: usize| {
+        let raw = format!(
+            "Content-Type: text/plain{kind}\r\n\r\n{}",
+            filler.repeat(length / filler.len())
+        );
+        let article = Article::parse(raw.as_bytes());
+        assert!(article.blocks().count() <= 50_000);
+        article.damage
+    };
+    for filler in fillers {
+        read("", filler, MUCH);
+        for kind in [
+            "; format=flowed",
+            "; format=flowed; delsp=yes",
+            "; charset=utf-8",
+            "; charset=utf-16",
+            "; charset=big5",
+        ] {
+            read(kind, filler, MUCH / 8);
         }
+    }
+    assert_eq!(read("", "wrote:\n>", TOO_MUCH), [Damage::LongText]);
+    for filler in ["x", "> \n", "> a \n>> b \n"] {
+        read("; format=flowed", filler, MUCH);
     }
 }
 
 #[test]
 fn html_that_is_slow_for_browsers() {
     let numbered = |start: &str, end: &str| -> String {
-        (0..30_000).map(|n| format!("{start}{n}{end}")).collect()
+        (0..5_000).map(|n| format!("{start}{n}{end}")).collect()
     };
     let mut pages = vec![
         numbered("<b a=", ">"),
@@ -195,10 +187,12 @@ fn html_that_is_slow_for_browsers() {
         "<li>",
         "<pre>\n",
     ] {
-        pages.push(filler.repeat(300_000 / filler.len()));
+        pages.push(filler.repeat(MUCH / 2 / filler.len()));
     }
+    // Longer than what is shown.
+    pages.push("<div></p>".repeat(3 * MUCH / 9));
     for page in pages {
-        let article = parse(format!("Content-Type: text/html\r\n\r\n{page}").as_bytes());
+        let article = Article::parse(format!("Content-Type: text/html\r\n\r\n{page}").as_bytes());
         let [Part::Html { html, .. }] = &article.parts[..] else {
             panic!("{:?}", article.parts.len());
         };
@@ -208,24 +202,24 @@ fn html_that_is_slow_for_browsers() {
 
 #[test]
 fn base64_is_never_more_than_its_article() {
-    let body = "QUJD".repeat(500_000);
+    let body = "QUJD".repeat(350_000);
     let raw =
         format!("Content-Type: text/plain\r\nContent-Transfer-Encoding: base64\r\n\r\n{body}");
-    let article = parse(raw.as_bytes());
+    let article = Article::parse(raw.as_bytes());
     assert_eq!(article.damage, [Damage::LongText]);
     assert_eq!(article.plain_text().len(), 1024 * 1024);
     let raw = format!("Content-Type: image/png\r\nContent-Transfer-Encoding: base64\r\n\r\n{body}");
-    let article = parse(raw.as_bytes());
+    let article = Article::parse(raw.as_bytes());
     assert_eq!(
         article.attachments().next().expect("a file").size,
-        1_500_000
+        1_050_000
     );
 }
 
 #[test]
 fn text_is_cut_over_all_parts_together() {
-    let part = format!("--x\r\n\r\n{}\r\n", "word ".repeat(100_000));
-    let article = parse(multipart(&part.repeat(5)).as_bytes());
+    let part = format!("--x\r\n\r\n{}\r\n", "word ".repeat(50_000));
+    let article = Article::parse(multipart(&part.repeat(5)).as_bytes());
     assert!(article.damage.contains(&Damage::LongText));
     assert!(article.plain_text().len() <= 1024 * 1024 + 100);
 }

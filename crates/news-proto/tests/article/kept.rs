@@ -33,6 +33,11 @@ pub(crate) fn article(name: &str) -> Article {
     Article::parse(&raw(name))
 }
 
+/// IDs or names as text.
+pub(crate) fn texts<T: ToString>(values: &[T]) -> Vec<String> {
+    values.iter().map(T::to_string).collect()
+}
+
 /// All recorded articles.
 pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
     let read = |path: PathBuf| {
@@ -47,7 +52,7 @@ pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
 }
 
 fn recorded() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded/articles")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded/article")
 }
 
 fn seeds(target: &str) -> PathBuf {

@@ -1,8 +1,8 @@
 //! What people read of recorded articles: headers, character sets, quotes, signatures, links.
 
-use weir_news_proto::article::{Article, Damage, Role, Span, Target};
+use weir_news_proto::article::{Article, Damage, Followup, Role, Span, Target};
 
-use super::kept::article;
+use super::kept::{article, texts};
 
 /// 2026-11-15 10:00:00 UTC, the time of all samples.
 const TIME: i64 = 1_794_736_800;
@@ -36,11 +36,11 @@ fn headers_of_an_answer() {
         (Some(TIME), "Sun, 15 Nov 2026 11:00:00 +0100")
     );
     assert_eq!(
-        head.references,
+        texts(&head.references),
         ["<root0001@river.example>", "<gauge0000@river.example>"]
     );
-    assert_eq!(head.in_reply_to, ["<gauge0000@river.example>"]);
-    assert_eq!(head.newsgroups, ["example.rivers.gauges"]);
+    assert_eq!(head.in_reply_to, head.references.last().cloned());
+    assert_eq!(texts(&head.newsgroups), ["example.rivers.gauges"]);
     assert_eq!(head.organization, "Fluss & Söhne");
     assert_eq!(head.user_agent, "slrn/1.0.3");
     assert_eq!(head.xref, "news-one.example example.rivers.gauges:42");
@@ -57,21 +57,23 @@ fn headers_of_a_cross_post() {
         ("Mira Holt", "mira@river.example")
     );
     assert_eq!(
-        head.newsgroups,
+        texts(&head.newsgroups),
         [
             "example.rivers.gauges",
             "example.rivers.survey",
             "example.test"
         ]
     );
-    assert_eq!(head.followup_to, ["example.rivers.gauges"]);
+    let followup = Followup::Newsgroups(vec![head.newsgroups[0].clone()]);
+    assert_eq!(head.followup_to, Some(followup));
     assert_eq!(
         head.reply_to.expect("it has one").address,
         "mira@home.example"
     );
     assert_eq!(head.date.seconds, Some(TIME));
     assert_eq!(head.user_agent, "tin 2.6.2");
-    assert_eq!(head.message_id.as_deref(), Some("<survey1@river.example>"));
+    let id = head.message_id.expect("it has one");
+    assert_eq!(id.as_str(), "<survey1@river.example>");
 }
 
 #[test]
@@ -96,8 +98,8 @@ fn quotes_signature_and_links_of_an_answer() {
         .collect();
     let expected = [
         Target::Url("https://gauge.example/mill?day=14".into()),
-        Target::Article("<gauge0000.abc@river.example>".into()),
-        Target::Newsgroup("example.rivers.survey".into()),
+        Target::Article("<gauge0000.abc@river.example>".parse().expect("an ID")),
+        Target::Newsgroup("example.rivers.survey".parse().expect("a name")),
         Target::Url("mailto:joerg@river.example".into()),
     ];
     assert_eq!(targets, expected);
