@@ -118,3 +118,12 @@ fn server_that_replaces_the_only_one_has_all_its_articles_numbered() {
     );
     assert_eq!(numbers.low(), 1);
 }
+
+#[test]
+fn article_above_a_mark_that_fell_is_new() {
+    let mut numbers = ArticleNumbers::first_sight(&[(ONE, carried(1, 10)), (TWO, carried(1, 10))]);
+    let mut kept = Kept::default();
+    numbers.seen(TWO, carried(1, 8));
+    let noted = kept.note(&mut numbers, TWO, &lines(8, "old new"));
+    assert_eq!(noted.numbers, [None, Some(11)]);
+}

@@ -106,7 +106,7 @@ fn low_mark_follows_expiry_and_never_falls() {
         (None, Some(41))
     );
     assert_eq!(numbers.seen(ONE, carried(1, 100)), Numbering::Same);
-    numbers.raise_low(None);
+    numbers.raise_low(Some(3));
     assert_eq!(numbers.low(), 41);
     numbers.seen(ONE, carried(101, 100));
     numbers.raise_low(None);

@@ -131,3 +131,19 @@ fn wide_holes_cost_nothing() {
     assert_eq!(numbers.ascending(1..=u64::MAX, &[ONE]).count(), 2);
     assert_eq!(numbers.descending(1..=u64::MAX, &[ONE]).count(), 2);
 }
+
+#[test]
+fn window_over_scattered_pieces_is_never_longer_than_500_lines() {
+    let mut numbers = ArticleNumbers::first_sight(&[(ONE, carried(1, 0))]);
+    let mut kept = Kept::default();
+    let odd: Vec<_> = (0..500)
+        .map(|n| (2 * n + 1, id(&format!("n{n}"))))
+        .collect();
+    kept.note(&mut numbers, ONE, &odd);
+    let stretches: Vec<Stretch> = numbers.ascending(1..=500, &[ONE]).collect();
+    assert_eq!(stretches.len(), 1);
+    assert_eq!(
+        stretches[0].windows,
+        [window(ONE, 1, 499), window(ONE, 501, 999)]
+    );
+}
