@@ -260,6 +260,13 @@ mod tests {
     }
 
     #[test]
+    fn a_record_stays_small() {
+        // Up to 200 of them for each upstream. Words of upstreams are shared by the records that tell them.
+        let size = size_of::<Record>();
+        assert!(size <= 176, "{size}");
+    }
+
+    #[test]
     fn only_the_last_are_kept_and_numbers_go_on() {
         let mut records = Records::default();
         for job in 0..5 {
