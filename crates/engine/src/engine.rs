@@ -307,12 +307,27 @@ impl Engine {
         });
     }
 
+    /// The same for a reason that the front alone knows, in words.
+    pub fn note_skip_because(&self, job: &Job, about: &About, skip: Skip, got: Got, cause: &str) {
+        self.shared.with(|state, now, _| {
+            state.counters.asked += 1;
+            let end = state.dispatcher.note_skip(now, job, skip);
+            state.counters.end_unsent(plain(end));
+            let number = state.take_noted(about, Some(got));
+            let side = &mut state.sides[job.upstream.0 as usize];
+            if let Some(number) = number {
+                side.records.explain(number, cause.into());
+            }
+        });
+    }
+
     /// Records what somebody got instead of an answer.
     pub(crate) fn note_got(&self, upstream: UpstreamId, whose: &Whose, got: Got) {
         let mut state = self.shared.state.lock();
         state.keep_past(self.shared.timeline.now());
         if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
-            side.records.give(whose, got);
+            let filled = side.records.give(whose, got).cloned();
+            state.hand_on(upstream, filled.as_ref());
         }
     }
 
@@ -344,10 +359,13 @@ impl Engine {
         self.shared.with(|state, now, _| {
             state.counters.asked += 1;
             state.counters.end_unsent(ended);
-            let Ended::Skipped(skip) = ended else {
-                return None;
-            };
-            state.dispatcher.note_other(now, job, What::Skipped(skip));
+            match ended {
+                Ended::Skipped(skip) => {
+                    state.dispatcher.note_other(now, job, What::Skipped(skip));
+                }
+                Ended::Dropped(reason) => state.dispatcher.note_drop(now, job, reason),
+                _ => return None,
+            }
             state.take_noted(about, None)
         })
     }

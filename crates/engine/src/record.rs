@@ -152,15 +152,31 @@ impl Records {
         self.kept.iter().rev()
     }
 
-    /// The call of this job has ended.
-    pub(crate) fn end(&mut self, job: JobId, end: CallEnd, cause: Option<Arc<str>>) {
+    /// The call of this job has ended. Gives the record that tells it.
+    pub(crate) fn end(
+        &mut self,
+        job: JobId,
+        end: CallEnd,
+        cause: Option<Arc<str>>,
+    ) -> Option<&Record> {
         let is_start = |record: &&mut Record| {
             record.job == Some(job) && matches!(record.what, What::Started { .. })
         };
         // Calls end soon after they started, so this looks at few.
         let started = self.kept.iter_mut().rev().find(is_start);
-        if let Some(started) = started.filter(|started| started.end.is_none()) {
-            (started.end, started.cause) = (Some(end), cause);
+        let started = started.filter(|started| started.end.is_none())?;
+        (started.end, started.cause) = (Some(end), cause);
+        self.changed = true;
+        Some(started)
+    }
+
+    /// Takes over what was filled in in the same record of an upstream that this one has taken the place of.
+    pub(crate) fn fill_in(&mut self, filled: &Record) {
+        let same = self.kept.iter_mut().rev();
+        let mut same = same.filter(|one| (one.number, one.at) == (filled.number, filled.at));
+        if let Some(same) = same.next() {
+            (same.end, same.cause) = (filled.end, filled.cause.clone());
+            same.got = filled.got;
             self.changed = true;
         }
     }
@@ -176,18 +192,26 @@ impl Records {
         }
     }
 
-    /// Whoever asked got this instead of an answer.
-    pub(crate) fn give(&mut self, whose: &Whose, got: Got) {
+    /// The front knows why this was decided; told under the same lock.
+    pub(crate) fn explain(&mut self, number: u64, cause: Arc<str>) {
+        let newest = self.kept.back_mut().filter(|one| one.number == number);
+        if let Some(newest) = newest {
+            newest.cause = Some(cause);
+        }
+    }
+
+    /// Whoever asked got this instead of an answer. Gives the record that tells it.
+    pub(crate) fn give(&mut self, whose: &Whose, got: Got) -> Option<&Record> {
         let newest = self.kept.iter_mut().rev().find(|record| whose.is(record));
         // Of whoever shared a call that came to nothing, only the front knows whether something older was there.
         let is_open = |record: &&mut Record| match record.what {
             What::Shared { .. } => matches!(record.got, None | Some(Got::Nothing)),
             _ => record.got.is_none(),
         };
-        if let Some(newest) = newest.filter(is_open) {
-            newest.got = Some(got);
-            self.changed = true;
-        }
+        let newest = newest.filter(is_open)?;
+        newest.got = Some(got);
+        self.changed = true;
+        Some(newest)
     }
 }
 

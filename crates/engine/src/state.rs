@@ -142,7 +142,9 @@ impl State {
             let Some(payload) = self.payloads.remove(job) else {
                 continue;
             };
-            if !payload.sent && payload.open {
+            if !payload.sent {
+                // As with a start: whoever asked may have been told long ago, and this is one of Weir's own.
+                self.counters.asked += u64::from(!payload.open);
                 self.counters.end_unsent(ended);
             }
             effects.ended.push((payload, ended));
@@ -218,6 +220,19 @@ impl State {
         record
     }
 
+    /// A record of an upstream was filled in. If that upstream is gone, and is there again under another number, with
+    /// another key for example, it has a copy of the record.
+    pub(crate) fn hand_on(&mut self, upstream: UpstreamId, filled: Option<&Record>) {
+        let (gone, later) = self.sides.split_at_mut(upstream.0 as usize + 1);
+        let (Some(filled), Some(gone)) = (filled, gone.last().filter(|side| side.gone)) else {
+            return;
+        };
+        let same = later.iter_mut().rev().find(|side| side.name == gone.name);
+        if let Some(same) = same {
+            same.records.fill_in(filled);
+        }
+    }
+
     /// Sees to it that records and states reach the keeper.
     pub(crate) fn keep_past(&mut self, now: Moment) {
         if self.keeps && self.past_at == Moment::NEVER {
@@ -263,9 +278,17 @@ impl State {
     /// Gathers the records and states that changed, for the keeper.
     pub(crate) fn gather_pasts(&mut self, askers: &Askers, own: &OwnRing) {
         self.past_at = Moment::NEVER;
-        let present = self.sides.iter_mut().filter(|side| !side.gone);
-        let mut pasts: Vec<KeptPast> = present
-            .filter_map(|side| {
+        // Also of one that is gone, whose last call may end only then. It is the last of its name that counts.
+        let is_last = |index: usize| {
+            let later = &self.sides[index + 1..];
+            !later.iter().any(|side| side.name == self.sides[index].name)
+        };
+        let changed = (0..self.sides.len()).filter(|&index| self.sides[index].records.changed);
+        let changed: Vec<usize> = changed.filter(|&index| is_last(index)).collect();
+        let mut pasts: Vec<KeptPast> = changed
+            .into_iter()
+            .filter_map(|index| {
+                let side = &mut self.sides[index];
                 std::mem::take(&mut side.records.changed).then(|| KeptPast {
                     name: side.name.clone(),
                     text: past::write(&side.history, &side.records, askers),

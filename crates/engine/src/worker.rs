@@ -154,7 +154,9 @@ impl State {
                     kind: Kind::of(ended),
                     took,
                 };
-                side.records.end(job, end, side.latest.clone().or(words));
+                let words = side.latest.clone().or(words);
+                let filled = side.records.end(job, end, words).cloned();
+                self.hand_on(upstream, filled.as_ref());
                 self.series.count(ended, took);
             }
         }
