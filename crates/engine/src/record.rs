@@ -176,6 +176,14 @@ impl Records {
         }
     }
 
+    /// The front knows why this was decided; told under the same lock.
+    pub(crate) fn explain(&mut self, number: u64, cause: Arc<str>) {
+        let newest = self.kept.back_mut().filter(|one| one.number == number);
+        if let Some(newest) = newest {
+            newest.cause = Some(cause);
+        }
+    }
+
     /// Whoever asked got this instead of an answer.
     pub(crate) fn give(&mut self, whose: &Whose, got: Got) {
         let newest = self.kept.iter_mut().rev().find(|record| whose.is(record));

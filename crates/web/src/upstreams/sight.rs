@@ -137,7 +137,7 @@ impl<'a> Sight<'a> {
 
     /// When Weir tries it by itself if nobody asks for it before.
     pub(super) fn next_probe(&self) -> Option<Moment> {
-        self.until().or(self.view.probe_at)
+        self.view.probe_at
     }
 
     /// Whether it is called although none of its last calls was answered.
