@@ -165,7 +165,8 @@ impl View {
         let probe = Value::from(self.view.probe_at.map(exact));
         assert_eq!(one["next_probe"], probe, "{one}");
         if self.standing() == Standing::Disabled {
-            assert_eq!(self.view.probe_at, self.until(), "{}", self.name);
+            // Later where its limits leave no room for a probe then.
+            assert!(self.view.probe_at >= self.until(), "{}", self.name);
         }
         let sentence = one["sentence"].as_str().expect("a sentence");
         if let Some(reason) = self.reason() {
