@@ -4,6 +4,8 @@
 //! rounds repeat until a second has been measured, and the median round is printed.
 //! `--backlog N`: N jobs wait for their upstreams' spacing; printed is how long an interactive job for
 //! one of them takes from its submission to its start, and what a status and a page of rows cost.
+//! `--cost ROUNDS`: drains with records that are kept, and without any, by turns; printed is the processor time of
+//! each, and their ratio. `--records N` sets how many are kept per upstream.
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
 use std::sync::Arc;
@@ -19,7 +21,8 @@ use weir_engine::dispatch::policy::{
     Class, ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow, Policy, Quota, Windows,
 };
 use weir_engine::dispatch::{Job, UpstreamId};
-use weir_engine::{Call, Engine, Options, Outcome, Permit, Timeline, Weather};
+use weir_engine::{Call, Engine, Options, Outcome, Permit, Rows, Timeline, Weather};
+use weir_store::state::MemoryState;
 
 fn main() {
     let jobs = number("--jobs").unwrap_or(100_000);
@@ -29,9 +32,10 @@ fn main() {
         .enable_time()
         .build()
         .expect("a runtime can be built");
-    match number("--backlog") {
-        Some(backlog) => runtime.block_on(backlogged(backlog, upstreams, workers)),
-        None => runtime.block_on(drain(jobs, upstreams, workers)),
+    match (number("--backlog"), number("--cost")) {
+        (Some(backlog), _) => runtime.block_on(backlogged(backlog, upstreams, workers)),
+        (_, Some(rounds)) => runtime.block_on(cost(rounds, jobs, upstreams, workers)),
+        _ => runtime.block_on(drain(jobs, upstreams, workers)),
     }
 }
 
@@ -47,6 +51,15 @@ struct Ready {
     done: Notify,
 }
 
+impl Ready {
+    fn new(left: u64) -> Arc<Self> {
+        Arc::new(Self {
+            left: AtomicU64::new(left),
+            done: Notify::new(),
+        })
+    }
+}
+
 impl Call for Ready {
     fn attempt(&self, _: Permit) -> BoxFuture<'_, Outcome> {
         async {
@@ -60,20 +73,9 @@ impl Call for Ready {
 }
 
 async fn drain(jobs: u32, upstreams: u32, workers: u32) {
-    let engine = engine(jobs, workers);
-    let ids: Vec<UpstreamId> = (0..upstreams)
-        .map(|index| {
-            engine.add_upstream(
-                &format!("upstream-{index}"),
-                quota(Duration::ZERO, workers),
-                Duration::from_secs(30),
-            )
-        })
-        .collect();
-    let call = Arc::new(Ready {
-        left: AtomicU64::new(0),
-        done: Notify::new(),
-    });
+    let engine = engine(jobs, workers, Kept::Nothing);
+    let ids = add(&engine, upstreams, quota(Duration::ZERO, workers));
+    let call = Ready::new(0);
     let (mut submits, mut drains) = (Vec::new(), Vec::new());
     let mut bytes_per_job = None;
     while drains.iter().sum::<Duration>() < Duration::from_secs(1) {
@@ -109,6 +111,70 @@ async fn drain(jobs: u32, upstreams: u32, workers: u32) {
     engine.shutdown(Duration::from_secs(1)).await;
 }
 
+/// What records cost, in processor time per job. Both engines keep their rows, one of them records as well.
+async fn cost(rounds: u32, jobs: u32, upstreams: u32, workers: u32) {
+    let engines = [Kept::Rows, Kept::Records].map(|kept| {
+        let engine = engine(jobs, workers, kept);
+        let ids = add(&engine, upstreams, quota(Duration::ZERO, workers));
+        (engine, ids)
+    });
+    let mut times = [Vec::new(), Vec::new()];
+    // The first round has to find the memory, and fills the rings.
+    for round in 0..=rounds {
+        for ((engine, ids), times) in engines.iter().zip(&mut times) {
+            let took = used(drained(engine, ids, jobs)).await;
+            times.extend((round > 0).then_some(took));
+        }
+    }
+    let [without, with] = times.map(median);
+    let [(bare, _), (engine, _)] = engines;
+    let per_job = |time: Duration| time.as_nanos() as f64 / f64::from(jobs);
+    bare.shutdown(Duration::from_secs(1)).await;
+    // A stop writes all records, as is done once a minute.
+    let written = used(engine.shutdown(Duration::from_secs(1))).await;
+    println!(
+        "jobs={jobs} upstreams={upstreams} workers={workers} rounds={rounds} ns_per_job={:.0} with_records={:.0} ratio={:.3} write_ms={:.1} write_pct={:.2}",
+        per_job(without),
+        per_job(with),
+        with.as_secs_f64() / without.as_secs_f64(),
+        written.as_secs_f64() * 1e3,
+        written.as_secs_f64() / 60.0 * 100.0,
+    );
+}
+
+/// Submits all jobs while the crew is held, then waits until they have ended.
+async fn drained(engine: &Engine, ids: &[UpstreamId], jobs: u32) {
+    let call = Ready::new(u64::from(jobs));
+    engine.hold();
+    for (number, &upstream) in (0..jobs).zip(ids.iter().cycle()) {
+        let class = Class((number % 4) as u8);
+        engine.submit_detached(job(upstream, class), call.clone());
+    }
+    engine.release();
+    call.done.notified().await;
+    while engine.status().counts.busy > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The processor time that something takes, on all threads.
+async fn used(work: impl Future<Output = ()>) -> Duration {
+    let before = processor();
+    work.await;
+    processor() - before
+}
+
+/// Processor time of all threads so far.
+fn processor() -> Duration {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
+    let nanos = tasks.filter_map(|task| {
+        let path = task.ok()?.path().join("schedstat");
+        let text = std::fs::read_to_string(path).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanos.sum())
+}
+
 /// A call that notes when it starts.
 struct Stamp {
     submitted: Instant,
@@ -126,20 +192,9 @@ impl Call for Stamp {
 const SAMPLES: usize = 20_000;
 
 async fn backlogged(backlog: u32, upstreams: u32, workers: u32) {
-    let engine = engine(backlog + 1000, workers);
-    let ids: Vec<UpstreamId> = (0..upstreams)
-        .map(|index| {
-            engine.add_upstream(
-                &format!("upstream-{index}"),
-                quota(Duration::from_secs(3600), 4),
-                Duration::from_secs(30),
-            )
-        })
-        .collect();
-    let idle = Arc::new(Ready {
-        left: AtomicU64::new(u64::MAX),
-        done: Notify::new(),
-    });
+    let engine = engine(backlog + 1000, workers, Kept::Nothing);
+    let ids = add(&engine, upstreams, quota(Duration::from_secs(3600), 4));
+    let idle = Ready::new(u64::MAX);
     for (_, &upstream) in (0..backlog).zip(ids.iter().cycle()) {
         engine.submit_detached(job(upstream, Class(3)), idle.clone());
     }
@@ -168,10 +223,38 @@ async fn backlogged(backlog: u32, upstreams: u32, workers: u32) {
     engine.shutdown(Duration::from_secs(1)).await;
 }
 
-fn engine(capacity: u32, workers: u32) -> Engine {
-    let unix_start = wall();
-    let options = Options::new(Timeline::starting_at(unix_start), Weather::default());
-    Engine::new("example", policy(capacity, workers), options)
+/// What an engine hands to a store in memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Nothing,
+    /// No records are made at all.
+    Rows,
+    Records,
+}
+
+fn engine(capacity: u32, workers: u32, kept: Kept) -> Engine {
+    let timeline = Timeline::starting_at(wall());
+    let mut policy = policy(capacity, workers);
+    if kept != Kept::Nothing {
+        let most = number("--records").map_or(200, |records| records as usize);
+        policy.records = if kept == Kept::Records { most } else { 0 };
+    }
+    let store = Arc::new(MemoryState::new());
+    let rows = Rows::load("example", store, timeline, Arc::new(wall));
+    let (rows, _) = rows.expect("memory can be read");
+    let options = Options {
+        keeper: (kept != Kept::Nothing).then_some(rows as _),
+        ..Options::new(timeline, Weather::default())
+    };
+    Engine::new("example", policy, options)
+}
+
+fn add(engine: &Engine, upstreams: u32, quota: Quota) -> Vec<UpstreamId> {
+    let name = |index| format!("upstream-{index}");
+    let time_out = Duration::from_secs(30);
+    (0..upstreams)
+        .map(|index| engine.add_upstream(&name(index), quota.clone(), time_out))
+        .collect()
 }
 
 fn policy(capacity: u32, workers: u32) -> Policy {

@@ -307,13 +307,27 @@ impl Engine {
         });
     }
 
+    /// The same for a reason that the front alone knows, in words.
+    pub fn note_skip_because(&self, job: &Job, about: &About, skip: Skip, got: Got, cause: &str) {
+        self.shared.with(|state, now, _| {
+            state.counters.asked += 1;
+            let end = state.dispatcher.note_skip(now, job, skip);
+            state.counters.end_unsent(plain(end));
+            let number = state.take_noted(about, Some(got));
+            let upstream = state.heir(job.upstream);
+            if let Some(number) = number {
+                let records = &mut state.sides[upstream.0 as usize].records;
+                records.explain(number, cause.into());
+            }
+        });
+    }
+
     /// Records what somebody got instead of an answer.
     pub(crate) fn note_got(&self, upstream: UpstreamId, whose: &Whose, got: Got) {
         let mut state = self.shared.state.lock();
         state.keep_past(self.shared.timeline.now());
-        if let Some(side) = state.sides.get_mut(upstream.0 as usize) {
-            side.records.give(whose, got);
-        }
+        let upstream = state.heir(upstream);
+        state.sides[upstream.0 as usize].records.give(whose, got);
     }
 
     /// The longest that a job waits to be called; `None` if it waits however long it takes.
@@ -344,10 +358,13 @@ impl Engine {
         self.shared.with(|state, now, _| {
             state.counters.asked += 1;
             state.counters.end_unsent(ended);
-            let Ended::Skipped(skip) = ended else {
-                return None;
-            };
-            state.dispatcher.note_other(now, job, What::Skipped(skip));
+            match ended {
+                Ended::Skipped(skip) => {
+                    state.dispatcher.note_other(now, job, What::Skipped(skip));
+                }
+                Ended::Dropped(reason) => state.dispatcher.note_drop(now, job, reason),
+                _ => return None,
+            }
             state.take_noted(about, None)
         })
     }

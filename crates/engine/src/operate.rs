@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dispatch::{Asker, Budget, Class, Job, Quota, UpstreamId, Usage};
+use weir_dispatch::{Asker, Budget, Class, Job, Moment, Quota, UpstreamId, Usage};
 
 use crate::call::{Call, KEPT_BYTES};
 use crate::engine::Engine;
@@ -70,19 +70,26 @@ impl Engine {
 
     /// Hands everything that changed to the keeper now.
     pub(crate) fn hand_over(&self) {
-        self.shared
-            .with(|state, _, effects| effects.handover = state.keeps);
+        self.shared.with(|state, now, effects| {
+            state.gather_pasts(now, &self.shared.askers, &self.shared.own);
+            effects.handover = state.keeps;
+        });
     }
 
     /// Removes an upstream. Its jobs that have not started end; calls under way carry on.
     pub fn remove_upstream(&self, upstream: UpstreamId) {
         // Its row must be with the keeper first: the upstream may come back and read it.
         self.hand_over();
-        let there = self.shared.with(|state, now, _| {
+        let there = self.shared.with(|state, now, effects| {
             let there = state.dispatcher.state(now, upstream).is_some();
             state.dispatcher.remove_upstream(now, upstream);
             if there {
-                state.sides[upstream.0 as usize].gone = true;
+                // So must its records, with what became of its jobs.
+                state.take_decisions(None);
+                state.gather_pasts(now, &self.shared.askers, &self.shared.own);
+                effects.handover = state.keeps;
+                let side = &mut state.sides[upstream.0 as usize];
+                (side.gone, side.probe_at) = (true, Moment::NEVER);
             }
             there
         });
@@ -97,6 +104,7 @@ impl Engine {
         self.shared.with(|state, now, effects| {
             state.dispatcher.set_quota(now, upstream, quota);
             state.move_turn(upstream, effects);
+            state.put_off_probe(upstream, now, effects);
         });
     }
 

@@ -210,3 +210,57 @@ fn shifted(what: What, moved: impl Fn(Moment) -> Moment) -> What {
         what => what,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use weir_dispatch::{Decision, UpstreamId};
+
+    use super::*;
+    use crate::tally::Kind;
+
+    /// A past as full as it gets: states, calls of every five minutes, and records with words of 100 letters.
+    #[test]
+    fn the_past_of_an_upstream_takes_a_bounded_place_on_disk() {
+        let late = |number: u64| Moment(1_800_000_000_000_000_000 + number);
+        let history = (0..512).map(|number| (late(number), Standing::Disabled));
+        let calls: Vec<Point> = (0..290)
+            .map(|number| Point {
+                at: late(number),
+                calls: [9_999; 4],
+                p50: Some(Duration::from_millis(1500)),
+                p95: Some(Duration::from_millis(1500)),
+                fill: 0,
+                used: [0; 2],
+            })
+            .collect();
+        let (mut records, askers) = (Records::default(), Askers::default());
+        let asker = askers.number("qBittorrent 4.6.5");
+        for number in 0..200 {
+            let what = What::Started {
+                waited: Duration::from_millis(1500),
+                reason: None,
+                attempt: 1,
+            };
+            let decision = Decision {
+                upstream: UpstreamId(0),
+                job: None,
+                at: late(number),
+                class: Some(Class(1)),
+                asker,
+                what,
+            };
+            let words = "x".repeat(100);
+            let record = records.push(200, &decision, About::Hash([255; 20]), Some(words.into()));
+            record.end = Some(CallEnd {
+                kind: Kind::Unavailable,
+                took: Duration::from_millis(1500),
+            });
+        }
+        let text = write(&history.collect(), &calls, &records, &askers);
+        assert!(text.len() <= 180_000, "{}", text.len());
+        let most = (200, &askers);
+        let read = read(&text, 0, Moment(0), most);
+        let lines = (read.states.len(), read.calls, read.records.newest().count());
+        assert_eq!(lines, (512, calls, 200), "all of it is read again");
+    }
+}

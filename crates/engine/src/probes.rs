@@ -45,9 +45,9 @@ impl State {
         let state = self.dispatcher.state(now, upstream);
         let side = &mut self.sides[upstream.0 as usize];
         side.probe_at = match state {
-            Some(Availability::Cooldown { until } | Availability::Disabled { until }) => {
-                until + self.probes.after
-            }
+            // Its end is a probe, and is told as that.
+            Some(Availability::Disabled { until }) => until,
+            Some(Availability::Cooldown { until }) => until + self.probes.after,
             Some(Availability::Probing) => now + self.probes.after,
             // The first time spread out, so that a start does not ask all at once; then less and less often, as the
             // ladder says.
@@ -62,6 +62,27 @@ impl State {
             }
             Some(Availability::Open | Availability::Off) | None => Moment::NEVER,
         };
+        self.put_off_probe(upstream, now, effects);
+    }
+
+    /// A probe counts like any call, so it is planned for when the upstream's windows have room for one: whoever is told
+    /// the time can rely on it.
+    pub(crate) fn put_off_probe(
+        &mut self,
+        upstream: UpstreamId,
+        now: Moment,
+        effects: &mut Effects,
+    ) {
+        let Some(side) = self.sides.get_mut(upstream.0 as usize) else {
+            return;
+        };
+        if side.probe_at == Moment::NEVER {
+            return;
+        }
+        let (wait, _) = self
+            .dispatcher
+            .next_wait(now, upstream, Class(0), Budget::Side);
+        side.probe_at = side.probe_at.max(now + wait);
         if side.probe_at < self.probes.next {
             self.probes.next = side.probe_at;
             effects.sooner = true;
@@ -75,6 +96,10 @@ impl State {
         }
         let mut next = Moment::NEVER;
         for (upstream, index) in (0..).map(UpstreamId).zip(0..self.sides.len()) {
+            if self.sides[index].probe_at <= now {
+                // Another call may have taken the room for it meanwhile.
+                self.put_off_probe(upstream, now, effects);
+            }
             if self.sides[index].probe_at <= now {
                 let status = self.dispatcher.upstream(now, upstream);
                 let is_idle =

@@ -176,6 +176,14 @@ impl Records {
         }
     }
 
+    /// The front knows why this was decided; told under the same lock.
+    pub(crate) fn explain(&mut self, number: u64, cause: Arc<str>) {
+        let newest = self.kept.back_mut().filter(|one| one.number == number);
+        if let Some(newest) = newest {
+            newest.cause = Some(cause);
+        }
+    }
+
     /// Whoever asked got this instead of an answer.
     pub(crate) fn give(&mut self, whose: &Whose, got: Got) {
         let newest = self.kept.iter_mut().rev().find(|record| whose.is(record));
@@ -257,6 +265,13 @@ mod tests {
                 attempt: 1,
             },
         )
+    }
+
+    #[test]
+    fn a_record_stays_small() {
+        // Up to 200 of them for each upstream. Words of upstreams are shared by the records that tell them.
+        let size = size_of::<Record>();
+        assert!(size <= 176, "{size}");
     }
 
     #[test]

@@ -110,7 +110,10 @@ impl<L: Listed> Roster<L> {
         let first = self.restored.lock().take();
         let kept = LazyCell::new(|| match (first, &self.rows) {
             (Some(restored), _) => restored,
-            (None, Some(rows)) => rows.kept(),
+            (None, Some(rows)) => {
+                self.engine.hand_over();
+                rows.kept()
+            }
             (None, None) => HashMap::new(),
         });
         let mut any_new = false;

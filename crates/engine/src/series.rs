@@ -129,7 +129,10 @@ impl Series {
         let finest = std::mem::take(&mut self.open[0]);
         for span in Span::ALL {
             let (index, steps) = (span as usize, span.steps());
-            self.open[index].add(&finest);
+            // Most steps of most upstreams are without a call.
+            if finest.calls != [0; 4] {
+                self.open[index].add(&finest);
+            }
             if before / steps == now / steps {
                 continue;
             }
@@ -144,27 +147,24 @@ impl Series {
         }
     }
 
-    /// The points of the last day, oldest first: those of five minutes, and since the last of them those of ten seconds,
-    /// the one that is not over included. So a call counts from the moment it has ended.
+    /// The points of the last day, oldest first, with all that is not over yet: a call counts from the moment it has
+    /// ended.
     pub(crate) fn day(&self, now: Moment) -> Vec<Point> {
         let mut points = self.points(Span::Day, now);
-        let steps = |length: Duration| Moment(0).until(now).as_nanos() / length.as_nanos();
-        let open = Moment(0)
-            + Span::Day.step() * u32::try_from(steps(Span::Day.step())).unwrap_or(u32::MAX);
-        let young = self.points(Span::Hour, now).into_iter();
-        points.extend(young.filter(|point| point.at >= open));
-        let current = u64::try_from(steps(STEP)).unwrap_or(u64::MAX);
-        if self.open[0].calls != [0; 4] {
-            let step = self.open[0].keep(current, Sample::default());
-            points.push(step.point(Span::Hour));
-        }
+        let number = Moment(0).until(now).as_nanos() / Span::Day.step().as_nanos();
+        let number = u64::try_from(number).unwrap_or(u64::MAX);
+        let open = [Span::Day, Span::Hour].map(|span| &self.open[span as usize]);
+        let open = open.into_iter().filter(|step| step.calls != [0; 4]);
+        points.extend(open.map(|step| step.keep(number, Sample::default()).point(Span::Day)));
         points
     }
 
-    /// Takes in the points of a day of an earlier run, oldest first. Those of ten seconds are added up.
+    /// Takes in the points of a day of an earlier run, oldest first. Those of the same five minutes are added up.
     pub(crate) fn restore(&mut self, day: &[Point]) {
         let step = Span::Day.step().as_nanos();
-        let known = |time: Option<Duration>| time.map_or(BUCKETS, bucket);
+        // The longest time of a bucket is the shortest of the next one.
+        let within = |time: Duration| bucket(time.saturating_sub(Duration::from_micros(1)));
+        let known = |time: Option<Duration>| time.map_or(BUCKETS, within);
         let ring = &mut self.rings[Span::Day as usize];
         for point in day {
             let number = Moment(0).until(point.at).as_nanos() / step;

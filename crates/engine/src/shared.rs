@@ -267,6 +267,7 @@ impl Shared {
         self.with(|state, now, effects| {
             state.dispatcher.observe(now, upstream, usage);
             state.move_turn(upstream, effects);
+            state.put_off_probe(upstream, now, effects);
         });
     }
 

@@ -142,7 +142,9 @@ impl State {
             let Some(payload) = self.payloads.remove(job) else {
                 continue;
             };
-            if !payload.sent && payload.open {
+            if !payload.sent {
+                // As with a start: whoever asked may have been told long ago, and this is one of Weir's own.
+                self.counters.asked += u64::from(!payload.open);
                 self.counters.end_unsent(ended);
             }
             effects.ended.push((payload, ended));
@@ -213,7 +215,10 @@ impl State {
             }
             _ => None,
         };
-        let record = side.records.push(self.records, decision, about, cause);
+        // One that was removed may have come back: its records are there.
+        let shown = self.heir(decision.upstream).0 as usize;
+        let records = &mut self.sides[shown].records;
+        let record = records.push(self.records, decision, about, cause);
         record.asker = asker;
         record
     }

@@ -24,6 +24,9 @@ use crate::unanswered::skip;
 /// What is said of a link that leads to no web address.
 pub(crate) const INVALID: &str = "The indexer sent an invalid address.";
 
+/// Why downloads wait where searches do not.
+const NO_FILES: &str = "it asked us to wait with downloads";
+
 /// Gets files, each of them once for all who ask for it at the same time.
 pub(crate) struct Downloads {
     model: Arc<Model>,
@@ -65,6 +68,16 @@ impl NoFile {
         | Self::Off(sentence)
         | Self::Failed(sentence)) = self;
         sentence
+    }
+
+    /// What the client gets, for the records.
+    fn got(&self) -> Got {
+        match self {
+            Self::Busy(_, seconds) => Got::Retry {
+                after: Duration::from_secs(*seconds),
+            },
+            Self::Unknown(_) | Self::TimedOut(_) | Self::Failed(_) | Self::Off(_) => Got::Nothing,
+        }
     }
 }
 
@@ -133,7 +146,7 @@ impl Downloads {
         self.check_wait(indexer, &job)?;
         // What the host of the files said, the engine does not know.
         tokio::time::sleep(indexer.no_files_for(model.now())).await;
-        let follower = self.files.join((indexer.upstream, key), job, |landing| {
+        let mut follower = self.files.join((indexer.upstream, key), job, |landing| {
             Some(Arc::new(FileCall {
                 model: model.clone(),
                 indexer: indexer.clone(),
@@ -141,11 +154,23 @@ impl Downloads {
                 landing,
             }))
         });
-        match tokio::time::timeout(self.patience(indexer), follower).await {
-            Ok(Ok(answer)) => self.given(indexer, &answer),
-            Ok(Err(ended)) => Err(self.ended_without(indexer, ended)),
-            Err(_) => Err(self.no_turn(indexer)),
-        }
+        let patience = self.patience(indexer);
+        let no_file = match tokio::time::timeout(patience, &mut follower).await {
+            Ok(Ok(answer)) => match self.given(indexer, &answer) {
+                Ok(grab) => return Ok(grab),
+                Err(no_file) => no_file,
+            },
+            Ok(Err(ended)) => self.ended_without(indexer, ended),
+            Err(_) => {
+                let no_file = self.no_turn(indexer);
+                let (wait, why) = model.engine.next_wait(job.upstream, job.class, job.budget);
+                let why = why.unwrap_or(Wait::Gap);
+                follower.miss(skip(why, wait, Some(patience)), no_file.got());
+                return Err(no_file);
+            }
+        };
+        follower.note_got(no_file.got());
+        Err(no_file)
     }
 
     /// How long a client waits for a turn and the call in it.
@@ -161,15 +186,22 @@ impl Downloads {
         let Some(wait) = indexer.wait_for_files(engine).filter(|wait| *wait > most) else {
             return Ok(());
         };
+        let (name, next) = (indexer.name(), span(wait));
+        let sentence = format!("{name} cannot be asked for a file now. Next try in {next}.");
+        let no_file = self.busy(indexer, sentence);
         let (turn, why) = engine.next_wait(indexer.upstream, INTERACTIVE, Budget::Grab);
-        // Where it is the host of the files that is left alone, the engine has nothing to skip.
-        if let Some(why) = why.filter(|_| turn > most) {
-            let got = Got::Retry { after: wait };
-            engine.note_skip(job, &about_file(), skip(why, turn, Some(most)), got);
+        match why.filter(|_| turn >= wait) {
+            Some(why) => {
+                let skip = skip(why, turn, Some(most));
+                engine.note_skip(job, &about_file(), skip, no_file.got());
+            }
+            // It is the host of the files that is left alone, of which the engine does not know.
+            None => {
+                let (skip, why) = (skip(Wait::Cooldown, wait, Some(most)), NO_FILES);
+                engine.note_skip_because(job, &about_file(), skip, no_file.got(), why);
+            }
         }
-        let (name, wait) = (indexer.name(), span(wait));
-        let sentence = format!("{name} cannot be asked for a file now. Next try in {wait}.");
-        Err(self.busy(indexer, sentence))
+        Err(no_file)
     }
 
     /// What an operator has switched off has no next try that could be told.

@@ -81,6 +81,8 @@ impl Fanout {
             () = search.settled(search.deadline()) => {}
             () = self.lifetime.left() => {}
         }
+        // The deadline has also come for those who see to the indexers: they go first, and say whom it was too early for.
+        tokio::task::yield_now().await;
     }
 
     /// All releases of a search that are there now. Sources whose indexer gives files now come first.
@@ -101,7 +103,7 @@ impl Fanout {
             let history = &fanout.model.history;
             history.note_search(Searched {
                 id: row,
-                ..searched(&search, &before, scope, &list, fanout.model.wall())
+                ..searched(&search, &before, scope, &list)
             });
             let names = search.question.scope.iter();
             let names: Vec<String> = names.map(|indexer| indexer.name().to_owned()).collect();

@@ -3,7 +3,7 @@
 mod part;
 mod question;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -48,6 +48,8 @@ pub(crate) struct Search {
     pub(crate) began: Moment,
     pub(crate) began_at: Instant,
     parts: Mutex<Vec<IndexerPart>>,
+    /// The parts as they were when whoever asked was told: reply and history tell the same, whatever comes in between.
+    told: OnceLock<Vec<IndexerPart>>,
     /// The releases, as they were after so many changes: many look at the same.
     merged: Mutex<Option<(u64, Arc<ReleaseList>)>>,
     /// Counts changes.
@@ -93,6 +95,7 @@ impl Search {
             began,
             began_at: Instant::now(),
             parts: Mutex::new(parts),
+            told: OnceLock::new(),
             merged: Mutex::default(),
             changes: watch::Sender::new(0),
             costs,
@@ -108,6 +111,12 @@ impl Search {
 
     pub(crate) fn parts(&self) -> Vec<IndexerPart> {
         self.parts.lock().clone()
+    }
+
+    /// The parts as whoever asked is told of them: as they were when this was first asked, which is at the end of the
+    /// search or its deadline.
+    pub(crate) fn told(&self) -> &[IndexerPart] {
+        self.told.get_or_init(|| self.parts())
     }
 
     /// How many changes there were; waits for further ones.
@@ -130,9 +139,9 @@ impl Search {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    /// There is an older answer, which serves until there is a new one.
-    pub(crate) fn set_stale(&self, at: usize, answer: Arc<IndexerAnswer>) {
-        self.parts.lock()[at].stale = Some(answer);
+    /// There is an answer of this age in seconds, which serves until there is a new one.
+    pub(crate) fn set_stale(&self, at: usize, answer: Arc<IndexerAnswer>, age: i64) {
+        self.parts.lock()[at].stale = Some((answer, age));
         self.changes.send_modify(|changes| *changes += 1);
     }
 
@@ -181,8 +190,17 @@ impl Search {
 
     /// The figures as they are now. Calls may be counted later; see [`Bill`].
     pub(crate) fn tally(&self) -> SearchTally {
+        self.tally_of(&self.parts())
+    }
+
+    /// The figures as whoever asked is told of them.
+    pub(crate) fn told_tally(&self) -> SearchTally {
+        self.tally_of(self.told())
+    }
+
+    fn tally_of(&self, parts: &[IndexerPart]) -> SearchTally {
         let mut tally = SearchTally::default();
-        for part in self.parts.lock().iter() {
+        for part in parts {
             tally.asked += 1;
             match &part.state {
                 PartState::Asking => tally.asking += 1,
@@ -220,7 +238,7 @@ impl Search {
         let parts = self.parts.lock();
         let weight = |part: &IndexerPart| match &part.state {
             PartState::Answered { answer, .. } => answer.weight,
-            _ => part.stale.as_ref().map_or(0, |answer| answer.weight),
+            _ => part.stale.as_ref().map_or(0, |(answer, _)| answer.weight),
         };
         parts.iter().map(weight).sum()
     }
@@ -234,7 +252,7 @@ impl Search {
                     PartState::Answered { answer, from } => {
                         (answer, matches!(from, AnsweredFrom::Cache(_)))
                     }
-                    _ => (part.stale?, true),
+                    _ => (part.stale?.0, true),
                 };
                 let healthy = healthy(&part.indexer);
                 Some(MergeInput {

@@ -1,6 +1,7 @@
 //! The whole front before a zoo of indexers, in memory and with paused time: when is whom asked, and what are clients
 //! told?
 
+mod agree;
 mod animals;
 mod api;
 mod budgets;
@@ -17,6 +18,7 @@ mod scheduler;
 mod strangers;
 mod told;
 mod web;
+mod week;
 mod world;
 
 use std::net::SocketAddr;

@@ -214,9 +214,14 @@ impl Dispatcher {
             let Some(slot) = slot.or(aside) else {
                 break;
             };
-            // Those that are dropped go with their upstream and its records.
-            if let End::Skipped(skip) = end {
-                self.note(slot, now, What::Skipped(skip));
+            match end {
+                End::Skipped(skip) => self.note(slot, now, What::Skipped(skip)),
+                // Their upstream is gone, but may come back with its records.
+                End::Dropped(reason) => {
+                    let limit = self.limit_of(reason);
+                    self.note(slot, now, What::Dropped { reason, limit });
+                }
+                End::Finished(_) | End::Cancelled | End::Shutdown => {}
             }
             self.leave_queue(slot);
             self.end(slot, end);

@@ -121,12 +121,19 @@ impl Dispatcher {
         }
     }
 
-    /// Records what became of a job that was not submitted: it shares somebody else's call.
+    /// Records what became of a job that was not submitted: it shares somebody else's call. The upstream may have gone
+    /// since.
     pub fn note_other(&mut self, now: Moment, job: &Job, what: What) {
         let now = self.advance(now);
-        if self.present_mut(job.upstream).is_some() {
+        if self.upstreams.get(job.upstream.0 as usize).is_some() {
             self.note_of(job, now, what);
         }
+    }
+
+    /// The same for one whose shared call was dropped.
+    pub fn note_drop(&mut self, now: Moment, job: &Job, reason: DropReason) {
+        let limit = self.limit_of(reason);
+        self.note_other(now, job, What::Dropped { reason, limit });
     }
 
     /// What all switches have in common: the act, its record, a row to keep, and an upstream to look at anew.

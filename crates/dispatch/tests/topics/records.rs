@@ -40,6 +40,14 @@ fn a_start_says_how_long_it_waited_and_for_what() {
 }
 
 #[test]
+fn nobody_an_operator_and_weir_itself_are_three_askers() {
+    let askers = [Asker::NOBODY, Asker::OPERATOR, Asker::WEIR];
+    for (index, asker) in askers.iter().enumerate() {
+        assert!(!askers[index + 1..].contains(asker), "{asker:?} twice");
+    }
+}
+
+#[test]
 fn a_wait_for_a_window_says_what_the_window_held_then() {
     let five_minutes = Window::of_seconds(5 * MINUTE as u32);
     let quota = Quota {

@@ -26,6 +26,8 @@ struct Ride {
     hook: Option<Arc<Hook>>,
     /// The job of the latest launch, once it is submitted.
     id: Option<JobId>,
+    /// The job of the first launch, which is that of whoever started the flight.
+    first: Option<JobId>,
     /// What it asks, as soon as there is a call.
     about: About,
     /// When it was first asked for.
@@ -85,6 +87,9 @@ impl<K: FlightKey, T: FlightAnswer> FlightsInner<K, T> {
         };
         let class = {
             let mut ride = flight.own.0.lock();
+            if launch == 1 {
+                ride.first = Some(id);
+            }
             let latest = ride.hook.as_ref();
             if !latest.is_some_and(|latest| Arc::ptr_eq(latest, &hook)) {
                 return; // it has ended in between
@@ -180,6 +185,7 @@ impl Trip {
             call: None,
             hook: None,
             id: None,
+            first: None,
         }))
     }
 
@@ -188,10 +194,10 @@ impl Trip {
         self.0.lock().job
     }
 
-    /// What it asks, when it was first asked for, and the job of the latest launch.
+    /// What it asks, when it was first asked for, and the job that was submitted for whoever started it.
     pub(super) fn asked(&self) -> (About, Moment, Option<JobId>) {
         let ride = self.0.lock();
-        (ride.about.clone(), ride.began, ride.id)
+        (ride.about.clone(), ride.began, ride.first)
     }
 
     /// When the call of the latest launch was first made.

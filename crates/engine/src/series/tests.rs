@@ -88,3 +88,15 @@ fn every_time_has_a_bucket() {
     assert!(upper(bucket(Duration::from_secs(30))) >= Duration::from_secs(30));
     assert!(upper(bucket(Duration::from_millis(1))) >= Duration::from_millis(1));
 }
+
+#[test]
+fn a_call_counts_at_the_very_moment_in_which_its_step_ends() {
+    let mut series = Series::default();
+    series.count(Ended::Finished(Outcome::Done), Duration::ZERO);
+    series.close(0, 1, Sample::default());
+    let day = series.day(Moment(0) + Span::Day.step());
+    assert_eq!(day.iter().map(|point| point.calls[0]).sum::<u32>(), 1);
+    let mut restored = Series::default();
+    restored.restore(&day);
+    assert_eq!(restored.day(Moment(0) + Span::Day.step()), day);
+}

@@ -108,27 +108,25 @@ impl<'a> Asking<'a> {
         };
         let key = AnswerKey::new(self.indexer, query);
         let kept = self.kept(&key).await;
-        if let Some((answer, fresh)) = &kept {
-            if *fresh && !self.question().no_cache {
+        let mut old = None;
+        if let Some((answer, fresh)) = kept {
+            let age = answer.age(self.model().wall());
+            if fresh && !self.question().no_cache {
                 self.model().engine.count_from_memory(1);
                 self.model().cache.count_hit();
-                let from = AnsweredFrom::Cache(answer.age(self.model().wall()));
-                let answer = answer.clone();
+                let from = AnsweredFrom::Cache(age);
                 return self.set(PartState::Answered { answer, from });
             }
             // Served if nothing better comes in time.
-            self.search.set_stale(self.at, answer.clone());
+            self.search.set_stale(self.at, answer, age);
+            old = u64::try_from(age).ok().map(Duration::from_secs);
         }
         self.model().cache.count_miss();
-        let age = |answer: Arc<IndexerAnswer>| {
-            let age = answer.age(self.model().wall());
-            Duration::from_secs(u64::try_from(age).unwrap_or(0))
-        };
         self.fly(&IndexerQuestion {
             about: about_query(&key.query),
             key,
             limit: known.page(),
-            old: kept.map(|(answer, _)| age(answer)),
+            old,
         })
         .await;
     }

@@ -15,9 +15,8 @@ pub(super) fn searched(
     costs: &[Cost],
     scope: String,
     list: &ReleaseList,
-    now: i64,
 ) -> Searched {
-    let tally = search.tally();
+    let tally = search.told_tally();
     let question = &search.question;
     Searched {
         at: unix(search.began),
@@ -34,17 +33,17 @@ pub(super) fn searched(
         calls: count(tally.calls),
         shared: count(tally.shared),
         indexers: search
-            .parts()
+            .told()
             .iter()
             .zip(costs)
-            .map(|(part, cost)| outcome(part, cost, list, now))
+            .map(|(part, cost)| outcome(part, cost, list))
             .collect(),
         ..Searched::default()
     }
 }
 
 /// What an indexer had to do with a search.
-fn outcome(part: &IndexerPart, cost: &Cost, list: &ReleaseList, now: i64) -> PartOutcome {
+fn outcome(part: &IndexerPart, cost: &Cost, list: &ReleaseList) -> PartOutcome {
     let (releases, alone) = list.counts_of(&part.indexer);
     PartOutcome {
         indexer: part.indexer.name().to_owned(),
@@ -54,7 +53,7 @@ fn outcome(part: &IndexerPart, cost: &Cost, list: &ReleaseList, now: i64) -> Par
                 from: AnsweredFrom::Cache(age),
                 ..
             } => format!("{} old", words::age(*age)),
-            _ => part.reason(now).unwrap_or_default(),
+            _ => part.reason().unwrap_or_default(),
         },
         releases: count(releases),
         alone: count(alone),

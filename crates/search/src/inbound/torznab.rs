@@ -178,16 +178,16 @@ impl FeedRequest {
         let search = views.fanout.begin(question);
         views.fanout.remember(&search, scope.name.clone());
         views.fanout.told_by(&search).await;
-        let (tally, now) = (search.tally(), views.model.wall());
+        let tally = search.told_tally();
         let list = views.list(&search);
         let nobody = tally.answered == 0 && tally.stale == 0;
         if nobody && tally.nothing < tally.asked {
             let seconds = views.earliest(&search.wanted(), class);
-            return reply::busy(seconds, &skipped(&search, now), format);
+            return reply::busy(seconds, &skipped(&search), format);
         }
         let frozen = Arc::new(Frozen {
             list,
-            skipped: skipped(&search, now),
+            skipped: skipped(&search),
         });
         let (life, most) = (rules.session, rules.memory);
         views.sessions.keep(key, frozen.clone(), life, most);
@@ -204,8 +204,8 @@ fn wait(text: &str) -> Option<Duration> {
 }
 
 /// Who has no part of an answer, or only an old one, and why.
-pub(crate) fn skipped(search: &Search, now: i64) -> Vec<Skipped> {
-    let parts = search.parts().into_iter();
+pub(crate) fn skipped(search: &Search) -> Vec<Skipped> {
+    let parts = search.told().iter();
     parts
         .filter_map(|part| {
             if matches!(
@@ -216,7 +216,7 @@ pub(crate) fn skipped(search: &Search, now: i64) -> Vec<Skipped> {
             }
             Some(Skipped {
                 indexer: part.indexer.name().to_owned(),
-                reason: part.reason(now).unwrap_or_default(),
+                reason: part.reason().unwrap_or_default(),
                 until: part.state.until().map(unix),
             })
         })

@@ -19,7 +19,7 @@ use crate::indexer::Indexer;
 use crate::policy::class_name;
 use crate::search::Stage;
 use crate::views::{EVERYBODY, Views};
-use crate::words::{capital, counted, grouped, second, size, took};
+use crate::words::{counted, grouped, second, size, took};
 
 #[derive(Template)]
 #[template(path = "history.html")]
@@ -355,7 +355,8 @@ impl GrabRow {
                 GrabKind::Cached => "From cache".to_owned(),
                 GrabKind::Magnet => "A magnet link".to_owned(),
                 GrabKind::Redirect => "Sent on to the indexer".to_owned(),
-                GrabKind::Failed => capital(&row.reason),
+                // A sentence that may begin with a name, which stays as it is.
+                GrabKind::Failed => row.reason.clone(),
             },
             size: match u64::try_from(row.bytes) {
                 Ok(bytes) if bytes > 0 => size(bytes),

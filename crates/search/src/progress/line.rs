@@ -69,7 +69,7 @@ impl IndexerLine {
             PartState::Answered { answer, from } => {
                 matches!(from, AnsweredFrom::Cache(_)).then(|| answer.age(now))
             }
-            _ => part.stale.as_ref().map(|answer| answer.age(now)),
+            _ => part.stale.as_ref().map(|(answer, _)| answer.age(now)),
         };
         Self {
             name: part.indexer.name().to_owned(),

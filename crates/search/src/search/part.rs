@@ -14,8 +14,9 @@ use crate::words::age;
 pub(crate) struct IndexerPart {
     pub(crate) indexer: Arc<Indexer>,
     pub(crate) state: PartState,
-    /// An older answer, which serves until there is a new one.
-    pub(crate) stale: Option<Arc<IndexerAnswer>>,
+    /// An older answer, which serves until there is a new one, and how old it was in seconds when it was looked up:
+    /// whoever is told of its age is told this.
+    pub(crate) stale: Option<(Arc<IndexerAnswer>, i64)>,
     /// When its state was last changed, after the start.
     pub(crate) took: Duration,
     /// The answer came when nobody waited for it any more.
@@ -133,13 +134,10 @@ pub(crate) enum AnsweredFrom {
 
 impl IndexerPart {
     /// Why there is no answer of now, and what whoever asked got instead: for the feed and the history.
-    pub(crate) fn reason(&self, now: i64) -> Option<String> {
+    pub(crate) fn reason(&self) -> Option<String> {
         let reason = self.state.reason()?;
         Some(match &self.stale {
-            Some(answer) => {
-                let old = age(answer.age(now));
-                format!("{reason}; answered from cache, {old} old")
-            }
+            Some((_, old)) => format!("{reason}; answered from cache, {} old", age(*old)),
             None => reason.to_owned(),
         })
     }

@@ -37,6 +37,16 @@ pub(super) const KEY: &str = "the-right-key";
 /// The wall time at which worlds begin: midnight.
 pub(super) const BEGINS: u64 = 20_000 * 86_400;
 
+/// The web part's clock, which stands still with the engine's.
+struct Follows(Timeline);
+
+impl weir_web::Clock for Follows {
+    fn now(&self) -> jiff::Timestamp {
+        let wall = self.0.wall(self.0.now());
+        jiff::Timestamp::try_from(wall).expect("a time of this century")
+    }
+}
+
 /// A running front.
 pub(super) struct World {
     pub(super) front: Front,
@@ -142,7 +152,7 @@ impl World {
         let app = weir_web::App::open(
             web,
             &state,
-            Arc::new(weir_web::System),
+            Arc::new(Follows(timeline)),
             weir_web::Requests::default(),
             vec![
                 front
@@ -191,15 +201,17 @@ impl World {
     ) -> Reply {
         let began = Instant::now();
         let answer = self.respond(method, target, headers, body).await;
-        let header = |name: &str| {
-            let value = answer.headers().get(name)?;
-            Some(value.to_str().expect("text").to_owned())
+        let (status, retry_after, location) = {
+            let header = |name: &str| {
+                let value = answer.headers().get(name)?;
+                Some(value.to_str().expect("text").to_owned())
+            };
+            (
+                answer.status().as_u16(),
+                header("retry-after"),
+                header("location"),
+            )
         };
-        let (status, retry_after, location) = (
-            answer.status().as_u16(),
-            header("retry-after"),
-            header("location"),
-        );
         let bytes = to_bytes(answer.into_body(), usize::MAX).await;
         let bytes = bytes.expect("a body");
         let took = began.elapsed();

@@ -13,7 +13,7 @@ use super::{
 
 /// The state with its end: `Cooldown until 14:32`.
 pub(super) fn chip(sight: &Sight<'_>) -> String {
-    match (sight.standing(), sight.until()) {
+    match (sight.standing(), sight.retry()) {
         (Standing::Untried, _) if sight.is_called() => "No answer yet".to_owned(),
         (Standing::Untried, _) => "Not tried yet".to_owned(),
         (Standing::Open, _) if sight.is_failing() => "Open, failing".to_owned(),
@@ -42,7 +42,7 @@ pub(super) fn short(sight: &Sight<'_>) -> String {
             format!("{}.{next}{failures}", capital(&said_when(view)))
         }
         Standing::Disabled => {
-            let next = sight.until().map_or_else(String::new, |until| {
+            let next = sight.retry().map_or_else(String::new, |until| {
                 format!(" Next automatic probe {}{}.", left_of(until), later(view))
             });
             let failures = match view.status.failures {
@@ -151,7 +151,7 @@ pub(super) fn full(sight: &Sight<'_>) -> String {
             )
         }
         Standing::Disabled => {
-            let next = sight.until().map_or_else(String::new, |until| {
+            let next = sight.retry().map_or_else(String::new, |until| {
                 format!(" Next automatic probe at {}{}.", at(until), later(view))
             });
             let (since, said) = (at(view.since), said(view));

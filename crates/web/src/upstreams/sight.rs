@@ -135,9 +135,17 @@ impl<'a> Sight<'a> {
         }
     }
 
+    /// When it is called again: a cooldown ends by itself, a disabled one is probed, which has to wait for its limits too.
+    pub(super) fn retry(&self) -> Option<Moment> {
+        match self.standing() {
+            Standing::Disabled => self.view.probe_at.or(self.until()),
+            _ => self.until(),
+        }
+    }
+
     /// When Weir tries it by itself if nobody asks for it before.
     pub(super) fn next_probe(&self) -> Option<Moment> {
-        self.until().or(self.view.probe_at)
+        self.view.probe_at
     }
 
     /// Whether it is called although none of its last calls was answered.

@@ -1,0 +1,180 @@
+//! What a program got, what the history says of it, and the records: each part of each search is told in all three.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use weir_engine::dispatch::{Moment, What};
+use weir_engine::{Got, Kind};
+
+use super::book::Fact;
+use super::story::{Heard, Story};
+use super::views::text;
+use super::*;
+
+/// Reasons that no record tells: nothing was decided about the indexer.
+const NO_RECORD: [&str; 4] = [
+    "it is no longer configured",
+    "Weir is stopping",
+    "nobody wanted its answer any more",
+    "it could not be called in time",
+];
+
+/// One indexer's part of a search: what the history says, and what the program was told.
+struct Part<'a> {
+    heard: &'a Heard,
+    row: &'a Value,
+    indexer: &'a str,
+    what: &'a str,
+    reason: &'a str,
+}
+
+pub(super) async fn agree(story: &Story) {
+    let world = &story.world;
+    world.state.write_blocking(|_| Ok(())).expect("a file");
+    let api = world.json("/api/v1/history?limit=500").await;
+    let page = text(&world.get("/history").await.body);
+    let rows = api["searches"].as_array().expect("a list");
+    let heard = story.heard.iter().rev();
+    let heard: Vec<&Heard> = heard.map(|heard| heard.as_ref().expect("heard")).collect();
+    assert_eq!(rows.len(), heard.len(), "a row for each search");
+    let mut used = BTreeSet::new();
+    let mut searches: Vec<_> = rows.iter().zip(heard).enumerate().collect();
+    // Who got an answer first is told by the first record that fits.
+    searches.sort_by_key(|(_, (_, heard))| heard.ended);
+    for (index, (row, heard)) in searches {
+        assert_eq!(row["program"], heard.ask.program.name(), "{row}");
+        let class = crate::policy::class_name(heard.ask.class());
+        assert_eq!(row["class"], class, "{row}");
+        let parts = row["indexers"].as_array().expect("a list");
+        for part in parts {
+            let part = Part {
+                heard,
+                row,
+                indexer: part["indexer"].as_str().expect("a name"),
+                what: part["what"].as_str().expect("a word"),
+                reason: part["reason"].as_str().expect("words"),
+            };
+            part.agrees_with_reply();
+            if index < 50 && ["skipped", "failed", "nothing"].contains(&part.what) {
+                assert!(page.contains(part.reason), "{} in {page}", part.reason);
+            }
+            if let Some(number) = part.record(story, &used) {
+                used.insert((part.indexer.to_owned(), number));
+            }
+        }
+    }
+}
+
+impl Part<'_> {
+    fn agrees_with_reply(&self) {
+        let Self { heard, what, .. } = self;
+        let reply = &heard.reply;
+        let missing = !["answered", "shared", "cached", "nothing"].contains(what);
+        match reply.status {
+            200 => {
+                let told = reply.skipped();
+                let told = told.iter().find(|(name, ..)| name == self.indexer);
+                assert_eq!(told.is_some(), missing, "{} {}", self.row, reply.body);
+                if let Some((_, reason, _)) = told {
+                    assert_eq!(text(reason), self.reason, "{}", self.row);
+                }
+            }
+            429 => {
+                let words = format!("{}: {}", self.indexer, self.reason);
+                let told = text(&reply.body.replace("description=\"", ">"));
+                assert!(!missing || told.contains(&words), "{words} in {told}");
+            }
+            status => panic!("{status}: {}", reply.body),
+        }
+    }
+
+    /// The record that tells the same, among those that tell no other part; fails if there is none.
+    fn record(&self, story: &Story, used: &BTreeSet<(String, u64)>) -> Option<u64> {
+        if ["cached", "nothing"].contains(&self.what)
+            || NO_RECORD
+                .iter()
+                .any(|reason| self.reason.starts_with(reason))
+        {
+            return None;
+        }
+        let facts = story.book.of(self.indexer);
+        let unused = |number: u64| !used.contains(&(self.indexer.to_owned(), number));
+        let fits = facts.filter(|(number, fact)| unused(*number) && self.is_told_by(fact));
+        // A record about the question itself, before one about the caps that come before it.
+        let first = fits.min_by_key(|(number, fact)| (fact.is_about_caps(), *number));
+        let first = first.map(|(number, _)| number);
+        if first.is_none() && !self.is_old(story.world.timeline.now()) {
+            let all: Vec<_> = story.book.of(self.indexer).collect();
+            panic!(
+                "no record tells {} of {} in {all:#?}",
+                self.indexer, self.row
+            );
+        }
+        first
+    }
+
+    /// Its records may be forgotten.
+    fn is_old(&self, now: Moment) -> bool {
+        self.heard.began + DAY <= now
+    }
+
+    fn is_told_by(&self, fact: &Fact) -> bool {
+        let heard = self.heard;
+        let mine = fact.asker.as_deref() == Some(heard.ask.program.name());
+        let in_time = heard.began <= fact.at && fact.at <= heard.ended;
+        let about = fact.about.as_deref();
+        let is_caps = fact.is_about_caps();
+        if !mine || !in_time || !(is_caps || self.row["query"] == Value::from(about)) {
+            return false;
+        }
+        let failed = fact.end.is_some_and(|(kind, _)| kind.is_failure());
+        let shared = matches!(fact.what, What::Shared { .. });
+        let got_nothing = matches!(fact.got, Some(Got::Nothing | Got::Cached { .. }));
+        let told = match self.what {
+            "answered" => {
+                fact.is_start() && !is_caps && fact.end.is_some_and(|(kind, _)| kind == Kind::Done)
+            }
+            "shared" => shared && !is_caps && fact.got == Some(Got::Fresh),
+            "skipped" => {
+                (fact.is_skip() || matches!(fact.what, What::Dropped { .. }))
+                    && self.gives(fact, is_caps)
+            }
+            "failed" => fact.is_start() && failed || shared && got_nothing,
+            "asking" => fact.is_start() || fact.is_skip(),
+            word => panic!("{word}"),
+        };
+        told && (is_caps || self.is_got(fact))
+    }
+
+    /// Why and until when: the same in the record as the program was told.
+    fn gives(&self, fact: &Fact, is_caps: bool) -> bool {
+        let (What::Skipped(skip) | What::Missed(skip)) = fact.what else {
+            return true;
+        };
+        let cause = fact.cause.as_deref();
+        let why = cause.is_none_or(|cause| self.reason.contains(cause));
+        let told = self.heard.reply.skipped();
+        let told = told.into_iter().find(|(name, ..)| name == self.indexer);
+        let until = told.and_then(|(_, _, until)| until);
+        let wait = skip.wait.filter(|wait| !wait.is_zero() || is_caps);
+        let next = wait.map(|wait| fact.at + wait);
+        let next = next.map(|next| crate::words::second(crate::words::unix(next)).to_string());
+        let when = self.heard.reply.status != 200 || until == next;
+        why && when
+    }
+
+    /// What the program got instead of an answer.
+    fn is_got(&self, fact: &Fact) -> bool {
+        let cached = self.reason.split_once("; answered from cache, ");
+        match fact.got {
+            None => cached.is_none() && ["answered", "shared"].contains(&self.what),
+            Some(Got::Fresh) => self.what == "shared",
+            Some(Got::Nothing) => cached.is_none(),
+            Some(Got::Cached { age }) => {
+                let words = weir_engine::words::age(age);
+                cached.is_some_and(|(_, old)| old == format!("{words} old"))
+            }
+            Some(Got::Retry { .. }) => false,
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Plays a history: one world after another before the same indexers.
+
+use std::collections::BTreeSet;
+
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use weir_engine::dispatch::Moment;
+use weir_testkit::memory::Fault;
+use weir_testkit::zoo::indexer::Files;
+
+use super::book::Book;
+use super::grabs::Fetched;
+use super::promises::Promises;
+use super::*;
+
+/// Everything there is.
+pub(super) struct Story {
+    network: Network,
+    pub(super) indexers: Vec<Indexer>,
+    /// What is in force.
+    config: Config,
+    /// What is in the file, with everybody.
+    all: Config,
+    pub(super) world: Arc<World>,
+    began: Instant,
+    asks: JoinSet<Heard>,
+    /// What programs got, in the order in which they asked.
+    pub(super) heard: Vec<Option<Heard>>,
+    links: Vec<String>,
+    /// What programs got for links.
+    pub(super) fetched: Vec<Fetched>,
+    keys: u32,
+    pub(super) book: Book,
+    promises: Promises,
+}
+
+/// What a program got for a search.
+#[derive(Debug)]
+pub(super) struct Heard {
+    number: usize,
+    pub(super) ask: Ask,
+    pub(super) began: Moment,
+    pub(super) ended: Moment,
+    pub(super) reply: Reply,
+}
+
+/// What a step has done, for whoever looks whether a promise was kept.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Happened {
+    /// Requests came, or were under way.
+    pub(super) asked: bool,
+    /// The one who was asked alone, with nothing else under way.
+    pub(super) alone: Option<(usize, Class)>,
+    pub(super) operated: BTreeSet<&'static str>,
+    /// These lead elsewhere now, or have other limits.
+    pub(super) changed: BTreeSet<&'static str>,
+    pub(super) restarted: bool,
+}
+
+impl Program {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Sonarr => "Sonarr",
+            Self::Radarr => "Radarr",
+            Self::CrossSeed => "cross-seed",
+        }
+    }
+
+    fn user_agent(self) -> &'static str {
+        match self {
+            Self::Sonarr => "Sonarr/4.0.1 (linux)",
+            Self::Radarr => "Radarr/5.11 (linux)",
+            Self::CrossSeed => "CrossSeed/6.8",
+        }
+    }
+}
+
+impl Ask {
+    fn target(&self) -> String {
+        let path = match self.whom {
+            Some(whom) => format!("/torznab/{}/api", NAMES[whom]),
+            None => "/torznab/api".to_owned(),
+        };
+        let cache = if self.no_cache { "&nocache=1" } else { "" };
+        match self.words {
+            "" => format!("{path}?t=search{cache}"),
+            words => format!("{path}?t=search&q={words}{cache}"),
+        }
+    }
+
+    pub(super) fn class(&self) -> Class {
+        match (self.hurried, self.words, self.program) {
+            (true, ..) => INTERACTIVE,
+            (_, "", _) => RSS,
+            (.., Program::CrossSeed) => BACKGROUND,
+            _ => COMPLETION,
+        }
+    }
+}
+
+/// `b` has few calls in five minutes, `c` few downloads in a month.
+fn limited(mut config: Config) -> Config {
+    let limit = |text: &str| {
+        let (calls, seconds) = text.split_once('/').expect("a limit");
+        let calls = calls.parse().expect("a number");
+        let seconds = seconds.parse().expect("a number");
+        crate::config::limit::WindowLimit {
+            calls,
+            window: weir_engine::dispatch::Window::of_seconds(seconds),
+        }
+    };
+    config.indexers[1].limits = vec![limit("6/300")];
+    config.indexers[2].grab_limits = vec![limit("2/2592000")];
+    config.indexers[2].per_hour = std::num::NonZeroU32::new(30);
+    config
+}
+
+impl Story {
+    pub(super) async fn begin() -> Self {
+        let network = Network::new();
+        let indexers = crowd(&network, 3).await;
+        let config = limited(plain(&indexers));
+        let world = World::new(network.ground(), &config);
+        let mut story = Self {
+            network,
+            indexers,
+            all: config.clone(),
+            config,
+            began: world.began,
+            world: Arc::new(world),
+            asks: JoinSet::new(),
+            heard: Vec::new(),
+            links: Vec::new(),
+            fetched: Vec::new(),
+            keys: 0,
+            book: Book::default(),
+            promises: Promises::default(),
+        };
+        story.look_at_records(&Happened::default());
+        story
+    }
+
+    /// Does what a step says, and looks whether all that was recorded agrees with all before.
+    pub(super) async fn go_on(&mut self, step: &Step) {
+        let mut happened = Happened {
+            asked: !self.asks.is_empty(),
+            ..Happened::default()
+        };
+        match step {
+            Step::Ask(asks, waits) => {
+                if let ([ask], false) = (asks.as_slice(), happened.asked) {
+                    happened.alone = ask.whom.map(|whom| (whom, ask.class()));
+                }
+                happened.asked = true;
+                self.ask(asks);
+                if *waits {
+                    self.hear_all().await;
+                }
+            }
+            Step::Download(program, link) => {
+                happened.asked = true;
+                self.download(*program, *link).await;
+            }
+            Step::Behave(whom, mood) => self.behave(*whom, *mood),
+            Step::Operate(whom, act) => {
+                happened.operated.insert(NAMES[*whom]);
+                self.operate(*whom, *act).await;
+            }
+            Step::Reload(change) => {
+                happened.changed.insert(self.reload(*change));
+            }
+            Step::Restart(seconds) => {
+                self.restart(Duration::from_secs(*seconds)).await;
+                happened.restarted = true;
+            }
+            Step::Pass(seconds) => {
+                tokio::time::sleep(Duration::from_secs(*seconds)).await;
+            }
+            Step::Look => self.look().await,
+        }
+        turn().await;
+        self.hear();
+        self.look_at_records(&happened);
+    }
+
+    /// Everybody gets an answer, and everything is looked at, before and after a restart.
+    pub(super) async fn end(mut self) {
+        for restart in [false, true] {
+            if restart {
+                self.restart(SECOND).await;
+                let happened = Happened {
+                    restarted: true,
+                    ..Happened::default()
+                };
+                self.look_at_records(&happened);
+            }
+            self.hear_all().await;
+            let asked = Happened {
+                asked: true,
+                ..Happened::default()
+            };
+            self.look_at_records(&asked);
+            self.look().await;
+        }
+        self.world.front.stop(SECOND).await;
+    }
+
+    fn look_at_records(&mut self, happened: &Happened) {
+        let new = self.book.look(&self.world);
+        let (world, indexers) = (&self.world, &self.indexers);
+        self.promises.look(world, indexers, happened, &new);
+    }
+
+    async fn look(&mut self) {
+        turn().await;
+        self.hear();
+        self.book.look(&self.world);
+        agree_now(&self.world, &self.book).await;
+        if self.asks.is_empty() {
+            parts::agree(self).await;
+            grabs::agree(self).await;
+        }
+    }
+
+    fn ask(&mut self, asks: &[Ask]) {
+        for ask in asks {
+            let (world, ask, number) = (self.world.clone(), ask.clone(), self.heard.len());
+            if let Some(whom) = ask.whom
+                && !self.is_configured(whom)
+            {
+                continue;
+            }
+            self.heard.push(None);
+            self.asks.spawn(async move {
+                let began = world.timeline.now();
+                let wait = ask.max_wait.map(|seconds| seconds.to_string());
+                let mut headers = vec![("user-agent", ask.program.user_agent())];
+                if ask.hurried {
+                    headers.push(("x-weir-class", "interactive"));
+                }
+                if let Some(wait) = &wait {
+                    headers.push(("x-weir-max-wait", wait));
+                }
+                let reply = world.ask(&ask.target(), &headers).await;
+                let ended = world.timeline.now();
+                Heard {
+                    number,
+                    ask,
+                    began,
+                    ended,
+                    reply,
+                }
+            });
+        }
+    }
+
+    fn is_configured(&self, whom: usize) -> bool {
+        let mut all = self.config.indexers.iter();
+        all.any(|entry| entry.name == NAMES[whom])
+    }
+
+    /// Takes in what has arrived.
+    fn hear(&mut self) {
+        while let Some(heard) = self.asks.try_join_next() {
+            self.take(heard.expect("a reply"));
+        }
+    }
+
+    async fn hear_all(&mut self) {
+        while let Some(heard) = self.asks.join_next().await {
+            self.take(heard.expect("a reply"));
+        }
+        turn().await;
+    }
+
+    fn take(&mut self, heard: Heard) {
+        let links = heard.reply.links().into_iter();
+        let links = links.map(|link| link.replace("http://weir:7070", ""));
+        self.links.extend(links);
+        let number = heard.number;
+        self.heard[number] = Some(heard);
+    }
+
+    async fn download(&mut self, program: Program, link: usize) {
+        if self.links.is_empty() {
+            return;
+        }
+        let link = &self.links[link % self.links.len()];
+        let agent = [("user-agent", program.user_agent())];
+        let began = self.world.timeline.now();
+        let reply = self.world.ask(link, &agent).await;
+        self.fetched.push(Fetched {
+            program,
+            began,
+            ended: self.world.timeline.now(),
+            reply,
+        });
+    }
+
+    fn behave(&self, whom: usize, mood: Mood) {
+        let indexer = &self.indexers[whom];
+        let named = |seconds: Option<u64>| match seconds {
+            Some(seconds) => RetryAfter::Seconds(seconds),
+            None => RetryAfter::None,
+        };
+        self.network.set_fault(indexer.address(), None);
+        indexer.set_files(Files::Good);
+        match mood {
+            Mood::Good => indexer.set(Behaviour::Good),
+            Mood::Slow(seconds) => indexer.set(Behaviour::Slow(Duration::from_secs(seconds))),
+            Mood::Throttles(time) => indexer.set(Behaviour::Status(429, named(time))),
+            Mood::Busy(time) => indexer.set(Behaviour::Status(503, named(time))),
+            Mood::Fails => indexer.set(Behaviour::Status(500, RetryAfter::None)),
+            Mood::Hangs => indexer.set(Behaviour::Hang),
+            Mood::Refuses => {
+                indexer.set(Behaviour::CloseAfterRequest);
+                self.network.set_fault(indexer.address(), Fault::Refused);
+            }
+            Mood::WrongKey => indexer.set(Behaviour::Error(100, "Incorrect key".into())),
+            Mood::Garbage => indexer.set(Behaviour::Html),
+            Mood::Down => indexer.set_all(Behaviour::Status(500, RetryAfter::None)),
+            Mood::NoFiles => {
+                indexer.set(Behaviour::Good);
+                indexer.set_files(Files::Error(501, "Download limit reached".into()));
+            }
+        }
+    }
+
+    async fn operate(&self, whom: usize, act: Act) {
+        let name = NAMES[whom];
+        let (action, body) = match act {
+            Act::Probe => ("probe", ""),
+            Act::Clear => ("clear", ""),
+            Act::Off => ("disable", "reason=too+slow"),
+            Act::On => ("enable", ""),
+        };
+        let target = format!("/api/v1/upstreams/search/{name}/{action}");
+        let form = ("content-type", "application/x-www-form-urlencoded");
+        let headers = [("x-api-key", KEY), form];
+        let reply = self
+            .world
+            .submit(axum::http::Method::POST, &target, &headers, body)
+            .await;
+        let is_there = self.is_configured(whom);
+        assert_eq!(reply.status, if is_there { 200 } else { 404 }, "{reply:?}");
+    }
+
+    /// Says whom it concerns.
+    fn reload(&mut self, change: Change) -> &'static str {
+        let whom = match change {
+            Change::Toggle => {
+                match self.is_configured(2) {
+                    true => self.config.indexers.retain(|entry| entry.name != NAMES[2]),
+                    false => self.config.indexers.push(self.all.indexers[2].clone()),
+                }
+                NAMES[2]
+            }
+            Change::Limits(calls) => {
+                let calls = std::num::NonZeroU32::new(calls).expect("some");
+                self.config.indexers[1].limits[0].calls = calls;
+                NAMES[1]
+            }
+            Change::Key => {
+                self.keys += 1;
+                let key = format!("another key {}", self.keys);
+                self.config.indexers[0].api_key = Some(weir_config::Secret::new(key));
+                NAMES[0]
+            }
+        };
+        self.world.reload(&self.config);
+        self.book.begin_run(&self.world);
+        whom
+    }
+
+    async fn restart(&mut self, pause: Duration) {
+        self.world.front.stop(SECOND).await;
+        self.hear_all().await;
+        self.book.look(&self.world);
+        self.world.front.close();
+        self.world.state.close();
+        tokio::time::sleep(pause).await;
+        let later = self.began.elapsed();
+        let directory = self.world.directory.clone();
+        let world = World::after(self.network.ground(), &self.config, directory, later);
+        self.world = Arc::new(world);
+        self.book.restart(&self.world);
+    }
+}

@@ -1,0 +1,369 @@
+//! All that is told at one moment: pages, the API, `/stats` and `/metrics`, against the engine itself.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use weir_engine::dispatch::{Availability, Moment};
+use weir_engine::{Record, Standing, UpstreamView};
+
+use super::*;
+
+/// Everything that is told, of one moment.
+pub(super) struct Views {
+    pub(super) indexers: Vec<View>,
+    list: Value,
+    list_page: String,
+    overview: String,
+    pub(super) stats: Value,
+    pub(super) status: Value,
+    /// By name and labels, as they are written.
+    pub(super) metrics: BTreeMap<String, f64>,
+}
+
+/// What is told of one indexer.
+pub(super) struct View {
+    pub(super) name: String,
+    pub(super) view: UpstreamView,
+    pub(super) records: Vec<Record>,
+    pub(super) one: Value,
+    pub(super) decisions: Vec<Value>,
+    page: String,
+}
+
+impl Views {
+    pub(super) async fn of(world: &World) -> Self {
+        let now = world.timeline.now();
+        let mut indexers = Vec::new();
+        for row in world.engine.upstreams(0, usize::MAX) {
+            let seen = world.engine.upstream_with_records(row.upstream);
+            let (view, records) = seen.expect("it is there");
+            let name = row.name.to_string();
+            let decisions = format!("/api/v1/decisions?front=search&upstream={name}&limit=500");
+            let decisions = world.json(&decisions).await;
+            let one = world
+                .json(&format!("/api/v1/upstreams/search/{name}"))
+                .await;
+            let page = world.get(&format!("/upstreams/search/{name}")).await.body;
+            indexers.push(View {
+                decisions: decisions["decisions"].as_array().expect("a list").clone(),
+                name,
+                view,
+                records,
+                one,
+                page,
+            });
+        }
+        let metrics = world.get("/metrics").await.body;
+        let views = Self {
+            indexers,
+            list: world.json("/api/v1/upstreams?limit=500").await,
+            list_page: world.get("/upstreams").await.body,
+            overview: world.get("/").await.body,
+            stats: world.json("/stats?format=json").await,
+            status: world.json("/api/v1/status").await,
+            metrics: metrics.lines().filter_map(sample).collect(),
+        };
+        assert_eq!(world.timeline.now(), now, "a look takes no time");
+        views
+    }
+
+    /// Fails unless all of them tell the same.
+    pub(super) fn agree(&self) {
+        for indexer in &self.indexers {
+            indexer.agrees_with_engine();
+            indexer.agrees_with_list(&self.list);
+            indexer.agrees_with_stats(&self.stats);
+            indexer.agrees_with_metrics(&self.metrics);
+            indexer.agrees_with_page(&self.list_page);
+            indexer.agrees_with_overview(&self.overview);
+            indexer.decisions_agree();
+        }
+        self.summaries_agree();
+        self.newest_decisions_agree();
+    }
+
+    fn summaries_agree(&self) {
+        let count = |wanted| {
+            let states = self.indexers.iter();
+            states.filter(|one| one.standing() == wanted).count()
+        };
+        for standing in Standing::ALL {
+            let told = self.list["states"][standing.name()].as_u64();
+            assert_eq!(told, Some(count(standing) as u64), "{standing:?}");
+        }
+        let (open, all) = (count(Standing::Open), self.indexers.len());
+        let summary = self.list["summary"].as_str().expect("a sentence");
+        let overview = text(&self.overview);
+        let words = match open == all {
+            true => format!("All {all} upstreams are open."),
+            false => {
+                let are = if open == 1 { "is" } else { "are" };
+                format!("{open} of {all} upstreams {are} open.")
+            }
+        };
+        assert!(overview.contains(&words), "{words} in {overview}");
+        assert!(text(&self.list_page).contains(summary), "{summary}");
+        let untils = self.indexers.iter().filter_map(View::until);
+        if let Some(until) = untils.min() {
+            let exact = exact(until);
+            let next = self.indexers.iter();
+            // Of several that come back together it is not said which one is named.
+            let mut next = next
+                .filter(|one| one.until() == Some(until))
+                .map(|one| format!("Next one back: {} at <time datetime=\"{exact}\">", one.name));
+            assert!(next.any(|words| self.overview.contains(&words)), "{exact}");
+        }
+    }
+
+    /// The overview lists the newest ten of all, in the same words.
+    fn newest_decisions_agree(&self) {
+        let all = self.indexers.iter().flat_map(|one| &one.decisions);
+        let mut all: Vec<&Value> = all.collect();
+        all.sort_by_key(|row| std::cmp::Reverse(row["at"].as_str()));
+        let overview = text(&self.overview);
+        for row in all.iter().take(10) {
+            // Of several of one moment it is not said which come first.
+            let same = all.iter().filter(|other| other["at"] == row["at"]).count();
+            let sentence = row["sentence"].as_str().expect("a sentence");
+            assert!(
+                same > 1 || overview.contains(sentence),
+                "{sentence} in {overview}"
+            );
+        }
+    }
+}
+
+impl View {
+    pub(super) fn standing(&self) -> Standing {
+        self.view.status.state.into()
+    }
+
+    fn until(&self) -> Option<Moment> {
+        match self.view.status.state {
+            Availability::Cooldown { until } | Availability::Disabled { until } => Some(until),
+            _ => None,
+        }
+    }
+
+    /// Why it is in its state, where that comes from outside.
+    fn reason(&self) -> Option<&str> {
+        match self.standing() {
+            Standing::Manual => self.view.off.as_ref().map(|off| off.reason.as_str()),
+            Standing::Cooldown | Standing::Disabled | Standing::Probing => {
+                let trouble = self.view.trouble.as_ref();
+                Some(&trouble.expect("a reason").reason)
+            }
+            Standing::Open | Standing::Untried => None,
+        }
+    }
+
+    fn agrees_with_engine(&self) {
+        let one = &self.one;
+        assert_eq!(one["state"], self.standing().name());
+        assert_eq!(one["since"], exact(self.view.since), "{one}");
+        assert_eq!(one["until"], Value::from(self.until().map(exact)), "{one}");
+        let probe = Value::from(self.view.probe_at.map(exact));
+        assert_eq!(one["next_probe"], probe, "{one}");
+        if self.standing() == Standing::Disabled {
+            // Later where its limits leave no room for a probe then.
+            assert!(self.view.probe_at >= self.until(), "{}", self.name);
+        }
+        let sentence = one["sentence"].as_str().expect("a sentence");
+        if let Some(reason) = self.reason() {
+            let told = one["reason"].as_str().expect("a reason");
+            let reason_in = |words: &str| words.to_lowercase().contains(&reason.to_lowercase());
+            assert!(reason_in(told) && reason_in(sentence), "{reason}: {one}");
+        }
+        // A disabled one is told to be disabled from the first such record on, a cooling one likewise.
+        let newest = self.records.iter().find(|record| {
+            matches!(
+                record.what,
+                weir_engine::dispatch::What::CooldownBegan { .. }
+            )
+        });
+        if let (Some(until), Some(record)) = (self.until(), newest)
+            && let weir_engine::dispatch::What::CooldownBegan { cooldown, .. } = record.what
+        {
+            assert_eq!(cooldown.until, until, "{}: {record:?}", self.name);
+            assert_eq!(record.cause.as_deref(), self.reason(), "{}", self.name);
+            let trouble = self.view.trouble.as_ref().expect("a reason");
+            assert_eq!(trouble.began, record.at, "{}", self.name);
+            assert!(self.view.since <= record.at, "{}", self.name);
+        }
+        let last = self
+            .records
+            .iter()
+            .find(|record| matches!(record.what, weir_engine::dispatch::What::Started { .. }));
+        // With another key it is another account, which was never called.
+        if let (Some(last), Some(called)) = (last, self.view.last_call) {
+            assert_eq!(called, last.at, "{}", self.name);
+        }
+    }
+
+    fn agrees_with_list(&self, list: &Value) {
+        let rows = list["upstreams"].as_array().expect("a list").iter();
+        let row = rows.clone().find(|row| row["name"] == self.name.as_str());
+        let row = row.expect("it is listed").as_object().expect("a row");
+        for (field, told) in row {
+            assert_eq!(&self.one[field], told, "{field} of {}", self.name);
+        }
+    }
+
+    fn agrees_with_stats(&self, stats: &Value) {
+        let rows = stats["fronts"]["search"]["upstreams"].as_array();
+        let mut rows = rows.expect("a list").iter();
+        let row = rows.find(|row| row["name"] == self.name.as_str());
+        let row = row.expect("it is there");
+        for field in ["state", "until", "quota"] {
+            assert_eq!(row[field], self.one[field], "{field} of {row}");
+        }
+        assert_eq!(row["last_error"], self.one["last_error"]["text"], "{row}");
+        assert_eq!(row["reason"], Value::from(self.reason()), "{row}");
+        let calls: u64 = self.view.figures.requests.iter().sum();
+        assert_eq!(row["calls"], calls, "{row}");
+    }
+
+    fn agrees_with_metrics(&self, metrics: &BTreeMap<String, f64>) {
+        let name = &self.name;
+        for standing in Standing::ALL {
+            let labels = format!(
+                "{{front=\"search\",upstream=\"{name}\",state=\"{}\"}}",
+                standing.name()
+            );
+            let told = metrics[&format!("weir_upstream_state{labels}")];
+            let wanted = f64::from(u8::from(standing == self.standing()));
+            assert_eq!(told, wanted, "{labels}");
+        }
+        let outcomes = self.one["requests"].as_object().expect("counts");
+        for (outcome, count) in outcomes {
+            let labels = format!("{{front=\"search\",upstream=\"{name}\",outcome=\"{outcome}\"}}");
+            let told = metrics[&format!("weir_upstream_requests_total{labels}")];
+            assert_eq!(Some(told), count.as_f64(), "{labels}");
+        }
+        let all: u64 = self.view.figures.requests.iter().sum();
+        let labels = format!("{{front=\"search\",upstream=\"{name}\"}}");
+        let told = metrics[&format!("weir_upstream_request_seconds_count{labels}")];
+        assert_eq!(told, all as f64, "{labels}");
+    }
+
+    /// Its own page, and its row on the page of all.
+    fn agrees_with_page(&self, list: &str) {
+        let page = text(&self.page);
+        let sentence = self.one["sentence"].as_str().expect("a sentence");
+        assert!(page.contains(sentence), "{sentence} in {page}");
+        let since = format!(
+            "<dt>In this state since</dt><dd><time datetime=\"{}\"",
+            exact(self.view.since)
+        );
+        assert!(self.page.contains(&since), "{since} in {}", self.page);
+        let row = list
+            .split("<tr>")
+            .find(|row| row.contains(&format!("href=\"/upstreams/search/{}\"", self.name)));
+        let row = row.expect("its row");
+        let chip = self.chip();
+        assert!(
+            text(row).contains(chip) && page.contains(chip),
+            "{chip}: {row}"
+        );
+        if let Some(reason) = self.one["reason"].as_str() {
+            assert!(text(row).contains(reason), "{reason} in {row}");
+        }
+        if let Some(until) = self.until() {
+            let time = format!("datetime=\"{}\"", exact(until));
+            assert!(
+                row.contains(&time) && self.page.contains(&time),
+                "{time} in {row}"
+            );
+        }
+        let calls: u64 = self.view.figures.requests.iter().sum();
+        let words = match calls {
+            0 => "none".to_owned(),
+            1 => "1 call: ".to_owned(),
+            calls => format!("{calls} calls: "),
+        };
+        let fact = format!("<dt>Calls since Weir started</dt><dd>{words}");
+        assert!(self.page.contains(&fact), "{fact} in {}", self.page);
+    }
+
+    fn agrees_with_overview(&self, overview: &str) {
+        let (_, rest) = overview.split_once("id=\"attention\"").expect("a list");
+        let (attention, _) = rest.split_once("</section>").expect("its end");
+        let mut rows = attention.split("<li ").skip(1);
+        let link = format!("href=\"/upstreams/search/{}\"", self.name);
+        let row = rows.find(|row| row.contains(&link));
+        let standing = self.standing();
+        let wanted = matches!(
+            standing,
+            Standing::Cooldown | Standing::Probing | Standing::Disabled
+        );
+        assert!(!wanted || row.is_some(), "{} in {attention}", self.name);
+        if let (Some(row), Some(reason)) = (row, self.one["reason"].as_str()) {
+            assert!(text(row).contains(reason), "{reason} in {row}");
+            assert!(text(row).contains(self.chip()), "{row}");
+        }
+    }
+
+    fn chip(&self) -> &'static str {
+        match self.standing() {
+            Standing::Untried if self.view.last_call.is_some() => "No answer yet",
+            Standing::Untried => "Not tried yet",
+            Standing::Open => "Open",
+            Standing::Cooldown => "Cooldown until",
+            Standing::Probing => "Probing",
+            Standing::Disabled => "Disabled, probe at",
+            Standing::Manual => "Off by operator",
+        }
+    }
+
+    /// Each record is a row of the API, and the newest are rows of the page, in the same words.
+    fn decisions_agree(&self) {
+        let numbers = self.records.iter().map(|record| record.number);
+        let told = self
+            .decisions
+            .iter()
+            .filter_map(|row| row["number"].as_u64());
+        assert!(numbers.eq(told), "{}: the API tells others", self.name);
+        let page = text(&self.page);
+        for (record, row) in self.records.iter().zip(&self.decisions).take(25) {
+            assert_eq!(row["at"], exact(record.at), "{row}");
+            let words = row["sentence"].as_str().expect("a sentence");
+            assert!(page.contains(words), "{words} in {page}");
+        }
+    }
+}
+
+/// A moment as the API writes it.
+pub(in crate::tests) fn exact(moment: Moment) -> String {
+    let millis = i64::try_from(moment.0 / 1_000_000).expect("of this century");
+    let time = jiff::Timestamp::from_millisecond(millis);
+    time.expect("of this century").to_string()
+}
+
+/// A line of `/metrics`: name with labels, and value.
+fn sample(line: &str) -> Option<(String, f64)> {
+    let (name, value) = line.rsplit_once(' ')?;
+    let value = value.parse().ok()?;
+    (!line.starts_with('#')).then(|| (name.to_owned(), value))
+}
+
+/// What people read of a page.
+pub(in crate::tests) fn text(html: &str) -> String {
+    let mut text = String::with_capacity(html.len());
+    for piece in html.split('<') {
+        let after = piece.split_once('>').map_or(piece, |(_, after)| after);
+        text.push_str(after);
+    }
+    let entities = [
+        ("&#60;", "<"),
+        ("&#62;", ">"),
+        ("&#34;", "\""),
+        ("&#39;", "'"),
+        ("&quot;", "\""),
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&#38;", "&"),
+        ("&amp;", "&"),
+    ];
+    let plain = |text: String, (from, to): (&str, &str)| text.replace(from, to);
+    entities.into_iter().fold(text, plain)
+}

@@ -1,0 +1,297 @@
+//! A week of a household, in virtual time: programs ask as they do, indexers fail and recover, quotas run out, Weir is
+//! restarted and its configuration changed. Whoever was skipped, put off, turned away or answered by another's call asks
+//! *why*, through the API and on the indexer's page, and gets an answer that is true.
+//!
+//! What is true is known here without asking Weir: what each indexer saw and when, and how it was told to behave
+//! (`truth`).
+
+mod truth;
+mod why;
+
+use weir_engine::dispatch::{Moment, Window};
+use weir_testkit::zoo::indexer::Files;
+
+use super::agree::Book;
+use super::*;
+use crate::config::limit::WindowLimit;
+use truth::{Mood, Truth};
+
+/// Downloads that `d` allows in a month.
+const GRABS: usize = 25;
+
+/// What happens at a time.
+#[derive(Clone, Debug)]
+enum Event {
+    /// A program asks one question after the other, with so much time between.
+    Ask(Program, Vec<String>, Duration),
+    /// Two programs ask the same at once.
+    Both(Program, Program, String),
+    /// A program downloads the so manieth release of `d`.
+    Download(Program, usize),
+    Behave(usize, Mood),
+    Restart(Duration),
+    /// So many calls in five minutes for `c`.
+    Reload(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Program {
+    Sonarr,
+    Radarr,
+    CrossSeed,
+    FlexGet,
+}
+
+impl Program {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sonarr => "Sonarr",
+            Self::Radarr => "Radarr",
+            Self::CrossSeed => "cross-seed",
+            Self::FlexGet => "FlexGet",
+        }
+    }
+
+    fn user_agent(self) -> &'static str {
+        match self {
+            Self::Sonarr => "Sonarr/4.0.1 (linux)",
+            Self::Radarr => "Radarr/5.11 (linux)",
+            Self::CrossSeed => "CrossSeed/6.8",
+            Self::FlexGet => "FlexGet/3.11",
+        }
+    }
+}
+
+/// What was asked for why.
+#[derive(Debug, Default)]
+struct Asked {
+    cooling: usize,
+    full: usize,
+    spacing: usize,
+    waited: usize,
+    shared: usize,
+    late: usize,
+    failed: usize,
+    downloads: usize,
+}
+
+struct Week {
+    network: Network,
+    config: Config,
+    indexers: Vec<Indexer>,
+    world: World,
+    truth: Vec<Truth>,
+    links: Vec<String>,
+    book: Book,
+    asked: Asked,
+}
+
+/// What happens in the week, in order.
+fn events() -> Vec<(Duration, Event)> {
+    let mut events = Vec::new();
+    let at = |day: u32, hour: u32, minute: u32| DAY * day + HOUR * hour + MINUTE * minute;
+    let search = |words: String| format!("t=search&q={words}");
+    for day in 0..7 {
+        for hour in (0..24).step_by(2) {
+            let time = at(day, hour, 0) + SECOND;
+            events.push((
+                time,
+                Event::Ask(Program::Sonarr, vec!["t=search".into()], SECOND),
+            ));
+        }
+        for hour in [7, 19] {
+            let season = (1..=8).map(|episode| search(format!("some+show+s0{day}e{episode}")));
+            let season = Event::Ask(Program::Sonarr, season.collect(), SECOND);
+            events.push((at(day, hour, 10), season));
+        }
+        let films = (1..=8)
+            .map(|film| search(format!("film+{day}+{film}")))
+            .collect();
+        events.push((
+            at(day, 20, 3),
+            Event::Ask(Program::Radarr, films, 2 * SECOND),
+        ));
+        let seeds = (1..=9)
+            .map(|seed| search(format!("seed+{day}+{seed}")))
+            .collect();
+        events.push((
+            at(day, 8, 40),
+            Event::Ask(Program::CrossSeed, seeds, 7 * SECOND),
+        ));
+        let same = search(format!("premiere+{day}"));
+        events.push((
+            at(day, 21, 17),
+            Event::Both(Program::Sonarr, Program::Radarr, same),
+        ));
+        for hour in 0..5 {
+            let time = at(day, 10 + hour, 20);
+            let number = (day * 5 + hour) as usize;
+            events.push((
+                time,
+                Event::Ask(Program::FlexGet, vec![search("some".into())], SECOND),
+            ));
+            events.push((time + MINUTE, Event::Download(Program::FlexGet, number)));
+        }
+        events.push((at(day, 12, 0), Event::Reload(8 + day % 2)));
+    }
+    let troubles = [
+        (0, at(1, 9, 55), at(1, 12, 5), Mood::Busy(600)),
+        (0, at(3, 6, 50), at(3, 9, 0), Mood::Hangs),
+        (1, at(2, 6, 40), at(2, 8, 30), Mood::Throttles),
+        (1, at(4, 11, 45), at(4, 18, 0), Mood::WrongKey),
+        (2, at(1, 18, 59), at(1, 23, 0), Mood::Fails),
+        (2, at(5, 7, 5), at(5, 9, 30), Mood::Garbage),
+        (3, at(0, 8, 20), at(0, 9, 40), Mood::Fails),
+        (3, at(6, 18, 30), at(6, 22, 0), Mood::Slow(20)),
+    ];
+    for (whom, from, to, mood) in troubles {
+        events.push((from, Event::Behave(whom, mood)));
+        events.push((to, Event::Behave(whom, Mood::Good)));
+    }
+    for (time, pause) in [
+        (at(1, 10, 31), 40 * SECOND),
+        (at(3, 7, 43), 10 * MINUTE),
+        (at(4, 13, 7), SECOND),
+        (at(5, 22, 59), HOUR),
+    ] {
+        events.push((time + 17 * SECOND, Event::Restart(pause)));
+    }
+    events.sort_by_key(|(time, _)| *time);
+    events
+}
+
+fn limit(calls: u32, window: u32) -> WindowLimit {
+    WindowLimit {
+        calls: std::num::NonZeroU32::new(calls).expect("some"),
+        window: Window::of_seconds(window),
+    }
+}
+
+impl Week {
+    async fn begin() -> Self {
+        let network = Network::new();
+        let mut indexers = Vec::new();
+        for number in 0..4_u8 {
+            let first = u32::from(number) * 100 + 1;
+            // A download a time: of what was fetched before there is a copy.
+            indexers.push(indexer(&network, number + 1, Setup::with(first..first + 40)).await);
+        }
+        let mut config = plain(&indexers);
+        config.indexers[1].limits = vec![limit(300, 300)];
+        config.indexers[2].limits = vec![limit(8, 300)];
+        config.indexers[3].grab_limits = vec![limit(25, 30 * 86_400)];
+        config.indexers[3].timeout = 30 * SECOND;
+        let world = World::new(network.ground(), &config);
+        let truth = [None, Some((300, 300)), Some((8, 300)), None];
+        let mut book = Book::default();
+        book.look(&world);
+        Self {
+            network,
+            truth: truth.map(|limit| Truth::new(&world, limit)).into(),
+            config,
+            indexers,
+            world,
+            links: Vec::new(),
+            book,
+            asked: Asked::default(),
+        }
+    }
+
+    async fn play(&mut self, event: Event) {
+        match event {
+            Event::Ask(program, questions, pause) => {
+                for question in questions {
+                    let began = self.world.timeline.now();
+                    let reply = self.search(program, &question).await;
+                    self.why(program, &question, began, &reply).await;
+                    tokio::time::sleep(pause).await;
+                }
+            }
+            Event::Both(one, other, question) => {
+                for indexer in &self.indexers[..2] {
+                    indexer.set(Behaviour::Slow(3 * SECOND));
+                }
+                let began = self.world.timeline.now();
+                let (first, second) =
+                    tokio::join!(self.search(one, &question), self.search(other, &question));
+                for (program, reply) in [(one, first), (other, second)] {
+                    self.why(program, &question, began, &reply).await;
+                }
+                self.why_shared(one, other, began).await;
+                for indexer in &self.indexers[..2] {
+                    indexer.set(Behaviour::Good);
+                }
+            }
+            Event::Download(program, number) => self.download(program, number).await,
+            Event::Behave(whom, mood) => {
+                let now = self.world.timeline.now();
+                self.truth[whom].behave(now, mood);
+                self.indexers[whom].set(mood.behaviour());
+                self.indexers[whom].set_files(Files::Good);
+            }
+            Event::Restart(pause) => self.restart(pause).await,
+            Event::Reload(calls) => {
+                self.config.indexers[2].limits = vec![limit(calls, 300)];
+                self.truth[2].limit = Some((calls as usize, 300));
+                self.world.reload(&self.config);
+            }
+        }
+    }
+
+    async fn search(&self, program: Program, question: &str) -> Reply {
+        let agent = [("user-agent", program.user_agent())];
+        self.world
+            .ask(&format!("/torznab/api?{question}"), &agent)
+            .await
+    }
+
+    async fn restart(&mut self, pause: Duration) {
+        self.book.look(&self.world);
+        self.world.front.stop(SECOND).await;
+        self.book.look(&self.world);
+        self.world.front.close();
+        self.world.state.close();
+        tokio::time::sleep(pause).await;
+        let later = Moment(BEGINS * 1_000_000_000).until(self.world.timeline.now());
+        let directory = self.world.directory.clone();
+        self.world = World::after(self.network.ground(), &self.config, directory, later);
+        self.book.restart(&self.world);
+        self.book.look(&self.world);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_a_week_every_question_why_has_a_true_answer() {
+    let mut week = Week::begin().await;
+    let began = Moment(BEGINS * 1_000_000_000);
+    let mut day = 0;
+    for (number, (time, event)) in events().into_iter().enumerate() {
+        let wait = week.world.timeline.now().until(began + time);
+        tokio::time::sleep(wait).await;
+        turn().await;
+        week.play(event).await;
+        let is_new_day = time.as_secs() / 86_400 > day;
+        if is_new_day || number % 5 == 0 {
+            week.book.look(&week.world);
+        }
+        // Once a day everything that is told is compared.
+        if is_new_day {
+            day += 1;
+            super::agree::agree_now(&week.world, &week.book).await;
+        }
+    }
+    let asked = &week.asked;
+    for (kind, count) in [
+        ("cooling", asked.cooling),
+        ("full", asked.full),
+        ("spacing", asked.spacing),
+        ("waited", asked.waited),
+        ("shared", asked.shared),
+        ("late", asked.late),
+        ("failed", asked.failed),
+        ("downloads", asked.downloads),
+    ] {
+        assert!(count >= 3, "nobody had to ask about {kind}: {asked:?}");
+    }
+    week.world.front.stop(SECOND).await;
+}

@@ -1,0 +1,315 @@
+//! Asking *why*, and whether the answer is true.
+
+use serde_json::Value;
+use weir_engine::dispatch::Moment;
+
+use super::super::agree::{exact, text};
+use super::super::*;
+use super::{GRABS, Program, Week};
+
+/// A timer is late by up to this much.
+const TICK: Duration = Duration::from_millis(2);
+
+/// Those about one indexer.
+fn about(all: &[Value], name: &str) -> Vec<Value> {
+    let own = all.iter().filter(|row| row["upstream"] == name);
+    own.cloned().collect()
+}
+
+impl Week {
+    /// The decisions since a moment that concern a program, oldest first.
+    async fn decided(&self, program: Program, since: Moment) -> Vec<Value> {
+        // What is decided at a deadline is recorded as the reply leaves.
+        turn().await;
+        let target = "/api/v1/decisions?front=search&limit=60";
+        let body = self.world.json(target).await;
+        let rows = body["decisions"].as_array().expect("a list");
+        let time = |row: &Value| -> jiff::Timestamp {
+            let time = row["at"].as_str().expect("a time");
+            time.parse().expect("a time")
+        };
+        let since: jiff::Timestamp = exact(since).parse().expect("a time");
+        let is_wanted = |row: &&Value| row["asker"] == program.name() && time(row) >= since;
+        rows.iter().filter(is_wanted).rev().cloned().collect()
+    }
+
+    /// The sentence is on the indexer's page as well.
+    async fn assert_on_page(&self, name: &str, what: &str, sentence: &str) {
+        let page = self
+            .world
+            .get(&format!("/upstreams/search/{name}?what={what}"))
+            .await;
+        let page = text(&page.body);
+        assert!(page.contains(sentence), "{sentence} in {page}");
+    }
+
+    /// Asks about each indexer that had no part in an answer, or had to be waited for.
+    pub(super) async fn why(
+        &mut self,
+        program: Program,
+        question: &str,
+        began: Moment,
+        reply: &Reply,
+    ) {
+        let told: Vec<(String, String, Option<String>)> = match reply.status {
+            200 => reply.skipped(),
+            429 => self.named_in(&reply.body),
+            status => panic!("{status}: {}", reply.body),
+        };
+        // Not about a question of before, whose call may be made only now.
+        let words = match question.split_once("q=") {
+            Some((_, words)) => format!("\"{}\"", words.replace('+', " ")),
+            None => "recent releases".to_owned(),
+        };
+        let mut all = self.decided(program, began).await;
+        all.retain(|row| row["about"] == words.as_str() || row["about"] == "caps");
+        for (name, reason, until) in told {
+            let whom = NAMES.iter().position(|known| *known == name).expect("ours");
+            let own = about(&all, &name);
+            self.why_not(whom, program, (began, &own), (&text(&reason), until), reply)
+                .await;
+        }
+        for whom in 0..self.indexers.len() {
+            let own = about(&all, NAMES[whom]);
+            self.why_so_late(whom, question, &own).await;
+        }
+    }
+
+    /// Those whom an error names, with their reasons.
+    fn named_in(&self, body: &str) -> Vec<(String, String, Option<String>)> {
+        let (_, body) = body.split_once("description=\"").expect("an error");
+        let body = text(body.split('"').next().expect("words"));
+        let mut places: Vec<(usize, &str)> = NAMES[..self.indexers.len()]
+            .iter()
+            .filter_map(|name| Some((body.find(&format!(" {name}: "))?, *name)))
+            .collect();
+        places.sort_unstable();
+        let ends = places.iter().skip(1).map(|(at, _)| *at).chain([body.len()]);
+        let named = places.iter().zip(ends);
+        named
+            .map(|((at, name), end)| {
+                let reason = &body[at + name.len() + 3..end];
+                let reason = reason.trim().trim_end_matches('.');
+                ((*name).to_owned(), reason.to_owned(), None)
+            })
+            .collect()
+    }
+
+    async fn why_not(
+        &mut self,
+        whom: usize,
+        program: Program,
+        (began, all): (Moment, &[Value]),
+        (reason, until): (&str, Option<String>),
+        reply: &Reply,
+    ) {
+        let (name, world) = (NAMES[whom], &self.world);
+        let searches = world.moments(&self.indexers[whom].searches());
+        let calls = world.moments(&self.indexers[whom].asked());
+        let is_called = reason.starts_with("it has not answered yet");
+        let failed = searches.iter().rev().find(|at| **at >= began);
+        let wanted = |row: &&Value| match (is_called, failed) {
+            (true, _) => row["kind"] == "started" || row["kind"] == "skipped",
+            (false, Some(_)) => row["kind"] != "waits",
+            (false, None) => row["kind"] == "skipped",
+        };
+        let row = all.iter().find(wanted);
+        let row = row.unwrap_or_else(|| panic!("no answer why {name}: {reason}, {all:?}"));
+        let sentence = row["sentence"].as_str().expect("a sentence");
+        // Who: its name and the program's. What the program got, as the reply says.
+        assert!(
+            sentence.starts_with(name) && sentence.contains(program.name()),
+            "{sentence}"
+        );
+        let got = match reason.split_once("; answered from cache, ") {
+            Some((_, old)) => format!("{} got the cached answer, {old}.", program.name()),
+            None => format!("{} got nothing", program.name()),
+        };
+        if !is_called && row["kind"] == "skipped" || reply.status == 429 {
+            let got = got.to_lowercase();
+            assert!(sentence.to_lowercase().contains(&got), "{got}: {sentence}");
+        }
+        let at: jiff::Timestamp = row["at"].as_str().expect("a time").parse().expect("a time");
+        let at = Moment(u64::try_from(at.as_nanosecond()).expect("of this century"));
+        let cooling = self.truth[whom].cooling(&searches, at + TICK);
+        let next = if row["kind"] == "started" {
+            self.assert_failed(whom, at, sentence, is_called);
+            match is_called {
+                true => self.asked.late += 1,
+                false => self.asked.failed += 1,
+            }
+            None
+        } else if reason.contains("cooling down") {
+            let cooling =
+                cooling.unwrap_or_else(|| panic!("{name} does not cool at {at:?}: {sentence}"));
+            assert!(sentence.contains(cooling.cause), "{cooling:?}: {sentence}");
+            assert!(reason.contains(cooling.cause), "{cooling:?}: {reason}");
+            self.asked.cooling += 1;
+            Some(cooling.until)
+        } else if reason.contains("quota is used up") {
+            let full = self.truth[whom].full(&calls, at);
+            self.asked.full += 1;
+            Some(full.unwrap_or_else(|| panic!("{name} is not full: {sentence}")))
+        } else if reason.contains("asked a moment ago") {
+            assert!(cooling.is_none(), "{cooling:?}: {sentence}");
+            self.asked.spacing += 1;
+            let last = searches.iter().rev().find(|begun| **begun <= at);
+            Some(*last.expect("it was asked") + 25 * SECOND)
+        } else {
+            assert!(
+                is_called || reason.contains("turn had not come"),
+                "{reason}: {sentence}, {}",
+                reply.body
+            );
+            self.asked.late += 1;
+            None
+        };
+        if let (Some(next), Some(until)) = (next, until) {
+            let until: jiff::Timestamp = until.parse().expect("a time");
+            let seconds = i64::try_from((next + TICK).0 / 1_000_000_000).expect("a time");
+            assert!(
+                (seconds - until.as_second()).abs() <= 1,
+                "{next:?} {until}: {sentence}"
+            );
+        }
+        if let Some(next) = next {
+            // Until when, as the page writes it.
+            let zone = jiff::tz::TimeZone::system();
+            let clock = |moment: Moment| {
+                let time = jiff::Timestamp::from_second((moment.0 / 1_000_000_000) as i64);
+                time.expect("a time")
+                    .to_zoned(zone.clone())
+                    .strftime("%H:%M")
+                    .to_string()
+            };
+            let told = [clock(next), clock(next + TICK), clock(next - TICK)];
+            assert!(
+                told.iter().any(|clock| sentence.contains(clock)),
+                "{told:?}: {sentence}"
+            );
+        }
+        let what = if row["kind"] == "skipped" {
+            "skipped"
+        } else {
+            ""
+        };
+        self.assert_on_page(name, what, sentence).await;
+    }
+
+    /// A call that was made and failed says how, and the indexer knows that it did.
+    fn assert_failed(&self, whom: usize, at: Moment, sentence: &str, is_called: bool) {
+        let seen = self.world.moments(&self.indexers[whom].searches());
+        let seen = seen
+            .iter()
+            .any(|begun| *begun >= at - TICK && *begun <= at + TICK);
+        assert!(seen, "{} saw no call at {at:?}: {sentence}", NAMES[whom]);
+        if !is_called {
+            let now = self.world.timeline.now();
+            let all = self.world.moments(&self.indexers[whom].searches());
+            let cooling = self.truth[whom].cooling(&all, now);
+            let cooling =
+                cooling.unwrap_or_else(|| panic!("{} at {at:?}: {sentence}", NAMES[whom]));
+            assert!(sentence.contains(cooling.cause), "{cooling:?}: {sentence}");
+        }
+    }
+
+    /// Who was called after a wait says for what, and the indexer saw the call when it says.
+    async fn why_so_late(&mut self, whom: usize, question: &str, all: &[Value]) {
+        let name = NAMES[whom];
+        for row in all.iter().filter(|row| row["kind"] == "started") {
+            let sentence = row["sentence"].as_str().expect("a sentence");
+            let Some((_, wait)) = sentence.split_once(" after ") else {
+                continue;
+            };
+            let at: jiff::Timestamp = row["at"].as_str().expect("a time").parse().expect("a time");
+            let at = Moment(u64::try_from(at.as_nanosecond()).expect("of this century"));
+            let calls = self.world.moments(&self.indexers[whom].searches());
+            let place = calls.iter().position(|call| *call + TICK >= at);
+            let place = place.unwrap_or_else(|| panic!("no call at {at:?}: {sentence}"));
+            if wait.contains("of spacing") && place > 0 {
+                let gap = calls[place - 1].until(calls[place]);
+                assert!(gap + TICK >= SECOND, "{question}, {gap:?}: {sentence}");
+            }
+            self.asked.waited += 1;
+            // Most calls of a season are like the one before.
+            if self.asked.waited % 8 == 1 {
+                self.assert_on_page(name, "", sentence).await;
+            }
+        }
+    }
+
+    /// Of two who asked the same at once, one is told to have shared the call of the other.
+    pub(super) async fn why_shared(&mut self, one: Program, other: Program, began: Moment) {
+        for whom in 0..2 {
+            let name = NAMES[whom];
+            let seen = self.world.moments(&self.indexers[whom].searches());
+            let calls = seen.iter().filter(|at| **at >= began).count();
+            let mut shared = Vec::new();
+            for program in [one, other] {
+                let all = about(&self.decided(program, began).await, name);
+                let all = all.into_iter().filter(|row| row["kind"] == "shared");
+                shared.extend(all);
+            }
+            // Who was asked a moment ago, cools down or has it in the cache was asked by neither.
+            if calls == 0 {
+                assert!(shared.is_empty(), "{shared:?}");
+                continue;
+            }
+            assert_eq!((calls, shared.len()), (1, 1), "{shared:?}");
+            let sentence = shared[0]["sentence"]
+                .as_str()
+                .expect("a sentence")
+                .to_owned();
+            for program in [one, other] {
+                assert!(sentence.contains(program.name()), "{sentence}");
+            }
+            self.asked.shared += 1;
+            self.assert_on_page(name, "shared", &sentence).await;
+        }
+    }
+
+    /// Downloads one more release of `d`, and asks why if it is turned away.
+    pub(super) async fn download(&mut self, program: Program, number: usize) {
+        if self.links.is_empty() {
+            let target = "/torznab/d/api?t=search&limit=100";
+            let reply = self.world.ask(target, &[("user-agent", "curl/8")]).await;
+            self.links = reply.links();
+        }
+        let link = self.links[number].replace("http://weir:7070", "");
+        let began = self.world.timeline.now();
+        let grabbed = self.indexers[3].grabs().len();
+        let agent = [("user-agent", program.user_agent())];
+        let reply = self.world.ask(&link, &agent).await;
+        if reply.status == 200 {
+            assert_eq!(self.indexers[3].grabs().len(), grabbed + 1);
+            return;
+        }
+        assert_eq!(reply.status, 429, "{}", reply.body);
+        let all = about(&self.decided(program, began).await, "d");
+        let row = all
+            .first()
+            .unwrap_or_else(|| panic!("no answer why: {}", reply.body));
+        let sentence = row["sentence"].as_str().expect("a sentence");
+        assert_eq!(
+            (&row["kind"], &row["about"]),
+            (&"skipped".into(), &"a file".into()),
+            "{row}"
+        );
+        let seconds: u64 = reply
+            .retry_after
+            .as_deref()
+            .expect("a time")
+            .parse()
+            .expect("seconds");
+        let told = weir_engine::span(Duration::from_secs(seconds));
+        let told = format!("{} was told to retry in {told}.", program.name());
+        assert!(sentence.ends_with(&told), "{told}: {sentence}");
+        let searches = self.world.moments(&self.indexers[3].searches());
+        match self.truth[3].cooling(&searches, began) {
+            Some(cooling) => assert!(sentence.contains(cooling.cause), "{cooling:?}: {sentence}"),
+            None => assert_eq!(grabbed, GRABS, "{sentence}"),
+        }
+        self.asked.downloads += 1;
+        self.assert_on_page("d", "skipped", sentence).await;
+    }
+}
