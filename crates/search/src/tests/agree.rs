@@ -15,6 +15,7 @@ mod story;
 mod views;
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 pub(super) use self::book::Book;
 pub(super) use self::views::{exact, text};
@@ -167,9 +168,21 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn setting(name: &str, usual: u32) -> u32 {
-    let given = std::env::var(name).ok();
-    given.and_then(|text| text.parse().ok()).unwrap_or(usual)
+fn setting(name: &str) -> Option<u32> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// The same histories each time, or as many others as one likes: `PROPTEST_CASES=1000`.
+fn histories() -> ProptestConfig {
+    let cases = setting("PROPTEST_CASES");
+    ProptestConfig {
+        cases: cases.unwrap_or(24),
+        rng_seed: cases.map_or(RngSeed::Fixed(1), |_| RngSeed::Random),
+        max_shrink_iters: setting("PROPTEST_MAX_SHRINK_ITERS").unwrap_or(200),
+        max_shrink_time: setting("PROPTEST_MAX_SHRINK_TIME").unwrap_or(60_000),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 /// One history from its beginning to its end, with a look at everything.
@@ -189,13 +202,7 @@ fn live(steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: setting("PROPTEST_CASES", 24),
-        max_shrink_iters: setting("PROPTEST_MAX_SHRINK_ITERS", 200),
-        max_shrink_time: setting("PROPTEST_MAX_SHRINK_TIME", 60_000),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(histories())]
 
     #[test]
     fn everything_that_is_told_agrees(steps in prop::collection::vec(step(), 5..40)) {

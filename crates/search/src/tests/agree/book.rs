@@ -17,10 +17,12 @@ const MOST: usize = 200;
 pub(in crate::tests) struct Book {
     /// By the indexer's name and the record's number.
     facts: BTreeMap<(String, u64), Fact>,
-    /// What was recorded in this run, by the engine's number of the indexer and the record's.
-    pub(super) run: BTreeMap<(u32, u64), Record>,
+    /// What was recorded in this run, by the indexer's name and the record's number.
+    pub(super) run: BTreeMap<(String, u64), Record>,
     /// The newest record that an indexer brought along from before.
-    from: BTreeMap<u32, u64>,
+    from: BTreeMap<String, u64>,
+    /// The engine's latest number of each indexer: it is another one when the indexer was removed and has come back.
+    numbers: BTreeMap<String, UpstreamId>,
     /// When each indexer was last looked at.
     last: BTreeMap<String, Moment>,
 }
@@ -148,9 +150,9 @@ impl Book {
         self.run.values()
     }
 
-    /// Records of this run about an indexer, by its number.
-    pub(super) fn of_run_about(&self, upstream: UpstreamId) -> impl Iterator<Item = &Record> {
-        let own = (upstream.0, 0)..=(upstream.0, u64::MAX);
+    /// Records of this run about an indexer.
+    pub(super) fn of_run_about(&self, name: &str) -> impl Iterator<Item = &Record> {
+        let own = (name.to_owned(), 0)..=(name.to_owned(), u64::MAX);
         self.run.range(own).map(|(_, record)| record)
     }
 
@@ -158,12 +160,11 @@ impl Book {
     pub(in crate::tests) fn look(&mut self, world: &World) -> News {
         let (now, mut news) = (world.timeline.now(), News::new());
         self.begin_run(world);
-        for id in self.from.keys().copied().collect::<Vec<_>>() {
-            let records = world.engine.records(UpstreamId(id), |_| true, usize::MAX);
-            let from = self.from[&id];
+        for (name, upstream) in &self.numbers {
+            let records = world.engine.records(*upstream, |_| true, usize::MAX);
             for record in records.into_iter().rev() {
-                if record.number > from {
-                    self.run.insert((id, record.number), record);
+                if record.number > self.from[name] {
+                    self.run.insert((name.clone(), record.number), record);
                 }
             }
         }
@@ -218,6 +219,7 @@ impl Book {
     pub(in crate::tests) fn restart(&mut self, world: &World) {
         self.run.clear();
         self.from.clear();
+        self.numbers.clear();
         self.begin_run(world);
         // Nothing of the run before is still under way.
         for row in world.engine.upstreams(0, usize::MAX) {
@@ -234,7 +236,8 @@ impl Book {
         for row in world.engine.upstreams(0, usize::MAX) {
             let newest = world.engine.decisions(row.upstream, None, 1);
             let newest = newest.first().map_or(0, |record| record.number);
-            self.from.entry(row.upstream.0).or_insert(newest);
+            self.from.entry(row.name.to_string()).or_insert(newest);
+            self.numbers.insert(row.name.to_string(), row.upstream);
         }
     }
 }

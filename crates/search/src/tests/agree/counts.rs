@@ -68,9 +68,8 @@ pub(super) fn agree(world: &World, views: &Views, book: &Book) {
         assert_eq!(count(name), recorded, "{name}: {counters} {all:?}");
     }
     for indexer in &views.indexers {
-        let upstream = indexer.view.figures.upstream;
         let ended = |kind| {
-            let records = book.of_run_about(upstream);
+            let records = book.of_run_about(&indexer.name);
             let of_kind = records.filter(|record| record.end.is_some_and(|end| end.kind == kind));
             of_kind.count() as u64
         };
@@ -78,7 +77,7 @@ pub(super) fn agree(world: &World, views: &Views, book: &Book) {
         let told = Kind::ALL.map(Kind::name).into_iter();
         let told: Vec<_> = told.zip(indexer.view.figures.requests).collect();
         assert_eq!(told, counts, "{}", indexer.name);
-        let started = book.of_run_about(upstream);
+        let started = book.of_run_about(&indexer.name);
         let open = started
             .filter(|record| matches!(record.what, What::Started { .. }) && record.end.is_none());
         let in_flight = indexer.view.status.in_flight as usize;

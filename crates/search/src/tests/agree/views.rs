@@ -268,7 +268,12 @@ impl View {
         if let Some(reason) = self.one["reason"].as_str() {
             assert!(text(row).contains(reason), "{reason} in {row}");
         }
-        if let Some(until) = self.until() {
+        // A disabled one is called again when it is probed.
+        let again = match self.standing() {
+            Standing::Disabled => self.view.probe_at,
+            _ => self.until(),
+        };
+        if let Some(until) = again {
             let time = format!("datetime=\"{}\"", exact(until));
             assert!(
                 row.contains(&time) && self.page.contains(&time),

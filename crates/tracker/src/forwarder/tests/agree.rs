@@ -9,6 +9,7 @@ mod swarms;
 mod views;
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use weir_store::sqlite::File;
 use weir_testkit::memory::{Fault, Name};
 use weir_testkit::zoo::http::RetryAfter;
@@ -351,12 +352,14 @@ async fn tell(file: &File, steps: &[Step]) {
     assert_eq!(counters.waiting(), 0, "{counters:?}");
 }
 
-fn cases(default: u32) -> ProptestConfig {
+/// The same histories each time, or as many others as one likes: `PROPTEST_CASES=1000`.
+fn cases(usual: u32) -> ProptestConfig {
     let given = std::env::var("PROPTEST_CASES").ok();
     let given = given.and_then(|cases| cases.parse().ok());
     ProptestConfig {
+        rng_seed: given.map_or(RngSeed::Fixed(1), |_: u32| RngSeed::Random),
         failure_persistence: None,
-        ..ProptestConfig::with_cases(given.unwrap_or(default))
+        ..ProptestConfig::with_cases(given.unwrap_or(usual))
     }
 }
 
