@@ -130,7 +130,7 @@ impl Outbound {
     }
 
     /// Waits until no connection is left.
-    pub async fn closed(&self) {
+    pub(crate) async fn closed(&self) {
         self.tasks.close();
         self.tasks.wait().await;
     }

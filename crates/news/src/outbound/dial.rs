@@ -91,7 +91,7 @@ impl Dialer {
                     *worked.0.lock() = Some((way, Instant::now()));
                     return Ok(ready);
                 }
-                Err(fault) if !self.tries_on(&fault) => return Err(fault),
+                Err(fault) if !may_be_better(&fault) => return Err(fault),
                 Err(fault) => {
                     tracing::debug!(upstream = self.entry.name, port = way.port, why = %fault, "another way is tried");
                     first.get_or_insert(fault);
@@ -125,18 +125,6 @@ impl Dialer {
                 way(TLS_PORT, Security::Tls),
                 way(PLAIN_PORT, Security::Plain),
             ],
-        }
-    }
-
-    /// Whether another way may help after this.
-    fn tries_on(&self, fault: &NewsFault) -> bool {
-        match fault {
-            NewsFault::Fault(Fault::Net(
-                Error::NotTls | Error::Refused | Error::TimedOut | Error::Cut | Error::Other(_),
-            ))
-            | NewsFault::Garbled(_)
-            | NewsFault::Silent => true,
-            _ => false,
         }
     }
 
@@ -212,6 +200,17 @@ impl Dialer {
             }
         }
     }
+}
+
+/// Whether another way may help after this.
+fn may_be_better(fault: &NewsFault) -> bool {
+    matches!(
+        fault,
+        NewsFault::Fault(Fault::Net(
+            Error::NotTls | Error::Refused | Error::TimedOut | Error::Cut | Error::Other(_),
+        )) | NewsFault::Garbled(_)
+            | NewsFault::Silent
+    )
 }
 
 /// The part of a conversation in which one thing is said after the other.
