@@ -197,8 +197,8 @@ impl Records {
 
     /// The front knows why this was decided; told under the same lock.
     pub(crate) fn explain(&mut self, number: u64, cause: Arc<str>) {
-        let newest = self.kept.back_mut().filter(|one| one.number == number);
-        if let Some(newest) = newest {
+        let newest = self.newest_mut().next();
+        if let Some(newest) = newest.filter(|one| one.number == number) {
             newest.cause = Some(cause);
         }
     }
