@@ -4,7 +4,6 @@
 //! what the upstream had said, how the call went, and what whoever asked got instead. A record is a fact of its moment;
 //! only what was still open then (the end of a call, what the asker got) is filled in later, once.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +35,13 @@ pub struct Record {
     pub got: Option<Got>,
     /// Its job in this run, for what is filled in later.
     pub(crate) job: Option<JobId>,
+}
+
+impl Record {
+    /// Whether it tells that this job's call began.
+    fn starts(&self, job: JobId) -> bool {
+        self.job == Some(job) && matches!(self.what, What::Started { .. })
+    }
 }
 
 /// What a job is about, in its front's terms.
@@ -94,11 +100,12 @@ pub enum Got {
     },
 }
 
-/// The last records of one upstream.
+/// The last records of one upstream. A full ring is written over in place: this is done for every call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Records {
-    /// Oldest first.
-    kept: VecDeque<Record>,
+    ring: Vec<Record>,
+    /// The place of the oldest.
+    first: usize,
     made: u64,
     /// Something has changed since they were last written.
     pub(crate) changed: bool,
@@ -113,52 +120,65 @@ impl Records {
         about: About,
         cause: Option<Arc<str>>,
     ) -> &mut Record {
-        self.add(
-            most,
-            Record {
-                number: 0,
-                at: decision.at,
-                class: decision.class,
-                asker: decision.asker,
-                about,
-                what: decision.what,
-                cause,
-                end: None,
-                got: None,
-                job: decision.job,
-            },
-        )
+        self.made += 1;
+        self.changed = true;
+        let record = Record {
+            number: self.made,
+            at: decision.at,
+            class: decision.class,
+            asker: decision.asker,
+            about,
+            what: decision.what,
+            cause,
+            end: None,
+            got: None,
+            job: decision.job,
+        };
+        let place = self.place(most);
+        match self.ring.get_mut(place) {
+            Some(oldest) => *oldest = record,
+            None => self.ring.push(record),
+        }
+        &mut self.ring[place]
     }
 
     /// Takes a record in that was kept from an earlier run, with its number.
     pub(crate) fn restore(&mut self, most: usize, record: Record) {
-        self.made = record.number.saturating_sub(1);
-        self.add(most, record);
+        self.made = record.number;
+        self.changed = true;
+        let place = self.place(most);
+        match self.ring.get_mut(place) {
+            Some(oldest) => *oldest = record,
+            None => self.ring.push(record),
+        }
     }
 
-    fn add(&mut self, most: usize, mut record: Record) -> &mut Record {
-        self.made += 1;
-        self.changed = true;
-        record.number = self.made;
-        while self.kept.len() >= most.max(1) {
-            self.kept.pop_front();
+    /// Where the next one goes.
+    fn place(&mut self, most: usize) -> usize {
+        let len = self.ring.len();
+        if len < most.max(1) && self.first == 0 {
+            return len;
         }
-        self.kept.push_back(record);
-        self.kept.back_mut().expect("one was just added")
+        let oldest = self.first;
+        self.first = if oldest + 1 < len { oldest + 1 } else { 0 };
+        oldest
     }
 
     /// Newest first.
     pub(crate) fn newest(&self) -> impl DoubleEndedIterator<Item = &Record> {
-        self.kept.iter().rev()
+        let (later, earlier) = self.ring.split_at(self.first);
+        earlier.iter().chain(later).rev()
+    }
+
+    fn newest_mut(&mut self) -> impl Iterator<Item = &mut Record> {
+        let (later, earlier) = self.ring.split_at_mut(self.first);
+        earlier.iter_mut().chain(later).rev()
     }
 
     /// The call of this job has ended.
     pub(crate) fn end(&mut self, job: JobId, end: CallEnd, cause: Option<Arc<str>>) {
-        let is_start = |record: &&mut Record| {
-            record.job == Some(job) && matches!(record.what, What::Started { .. })
-        };
         // Calls end soon after they started, so this looks at few.
-        let started = self.kept.iter_mut().rev().find(is_start);
+        let started = self.newest_mut().find(|record| record.starts(job));
         if let Some(started) = started.filter(|started| started.end.is_none()) {
             (started.end, started.cause) = (Some(end), cause);
             self.changed = true;
@@ -167,26 +187,25 @@ impl Records {
 
     /// The call of this job was not made after all.
     pub(crate) fn take_back(&mut self, job: JobId) {
-        let is_start = |record: &Record| {
-            record.job == Some(job) && matches!(record.what, What::Started { .. })
-        };
-        if let Some(place) = self.kept.iter().rposition(is_start) {
-            self.kept.remove(place);
+        self.ring.rotate_left(self.first);
+        self.first = 0;
+        if let Some(place) = self.ring.iter().rposition(|record| record.starts(job)) {
+            self.ring.remove(place);
             self.changed = true;
         }
     }
 
     /// The front knows why this was decided; told under the same lock.
     pub(crate) fn explain(&mut self, number: u64, cause: Arc<str>) {
-        let newest = self.kept.back_mut().filter(|one| one.number == number);
-        if let Some(newest) = newest {
+        let newest = self.newest_mut().next();
+        if let Some(newest) = newest.filter(|one| one.number == number) {
             newest.cause = Some(cause);
         }
     }
 
     /// Whoever asked got this instead of an answer.
     pub(crate) fn give(&mut self, whose: &Whose, got: Got) {
-        let newest = self.kept.iter_mut().rev().find(|record| whose.is(record));
+        let newest = self.newest_mut().find(|record| whose.is(record));
         // Of whoever shared a call that came to nothing, only the front knows whether something older was there.
         let is_open = |record: &&mut Record| match record.what {
             What::Shared { .. } => matches!(record.got, None | Some(Got::Nothing)),
@@ -280,8 +299,15 @@ mod tests {
         for job in 0..5 {
             records.push(3, &start(job), About::Nothing, None);
         }
-        let numbers: Vec<u64> = records.newest().map(|record| record.number).collect();
-        assert_eq!(numbers, [5, 4, 3]);
+        let numbers = |records: &Records| -> Vec<u64> {
+            records.newest().map(|record| record.number).collect()
+        };
+        assert_eq!(numbers(&records), [5, 4, 3]);
+        records.take_back(JobId(3));
+        assert_eq!(numbers(&records), [5, 3]);
+        records.push(3, &start(5), About::Nothing, None);
+        records.push(3, &start(6), About::Nothing, None);
+        assert_eq!(numbers(&records), [7, 6, 5]);
     }
 
     #[test]

@@ -156,7 +156,15 @@ impl State {
 
     /// Makes records of what was decided since the last look. `submitted` is the call of a submission that is not in the
     /// table yet.
+    #[inline]
     pub(crate) fn take_decisions(&mut self, submitted: Option<&dyn Call>) {
+        // Each step looks, and most have decided nothing.
+        if !self.dispatcher.decisions().is_empty() {
+            self.record_all(submitted);
+        }
+    }
+
+    fn record_all(&mut self, submitted: Option<&dyn Call>) {
         let mut taken = std::mem::take(&mut self.decisions);
         self.dispatcher.take_decisions(&mut taken);
         for decision in taken.drain(..) {
@@ -198,7 +206,6 @@ impl State {
     pub(crate) fn record_about(&mut self, decision: &Decision, about: About) -> &mut Record {
         self.keep_past(decision.at);
         let side = &mut self.sides[decision.upstream.0 as usize];
-        let mut asker = decision.asker;
         let cause = match decision.what {
             What::CooldownBegan { cooldown, .. } => Some(side.begin_trouble(cooldown, decision.at)),
             What::Healed | What::Cleared => {
@@ -209,17 +216,16 @@ impl State {
             What::Waits { reason, .. } => side.why(reason),
             What::Skipped(skip) | What::Missed(skip) => side.why(skip.reason),
             What::Retried { .. } => side.latest.clone(),
-            What::SwitchedOff => {
-                asker = Asker::OPERATOR;
-                side.why(Wait::Off)
-            }
+            What::SwitchedOff => side.why(Wait::Off),
             _ => None,
         };
         // One that was removed may have come back: its records are there.
         let shown = self.heir(decision.upstream).0 as usize;
         let records = &mut self.sides[shown].records;
         let record = records.push(self.records, decision, about, cause);
-        record.asker = asker;
+        if decision.what == What::SwitchedOff {
+            record.asker = Asker::OPERATOR;
+        }
         record
     }
 

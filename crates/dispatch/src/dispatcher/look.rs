@@ -154,7 +154,10 @@ impl Dispatcher {
 
     /// Moves the decisions since the last call to the end of `taken`, oldest first. They are kept until they are taken.
     pub fn take_decisions(&mut self, taken: &mut Vec<Decision>) {
-        taken.append(&mut self.decisions);
+        match taken.is_empty() {
+            true => std::mem::swap(taken, &mut self.decisions),
+            false => taken.append(&mut self.decisions),
+        }
     }
 
     /// Whether any row of an upstream or of the agenda changed since they were last taken.

@@ -103,6 +103,47 @@ enum Change {
     Key,
 }
 
+impl Program {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sonarr => "Sonarr",
+            Self::Radarr => "Radarr",
+            Self::CrossSeed => "cross-seed",
+        }
+    }
+
+    fn user_agent(self) -> &'static str {
+        match self {
+            Self::Sonarr => "Sonarr/4.0.1 (linux)",
+            Self::Radarr => "Radarr/5.11 (linux)",
+            Self::CrossSeed => "CrossSeed/6.8",
+        }
+    }
+}
+
+impl Ask {
+    fn target(&self) -> String {
+        let path = match self.whom {
+            Some(whom) => format!("/torznab/{}/api", NAMES[whom]),
+            None => "/torznab/api".to_owned(),
+        };
+        let cache = if self.no_cache { "&nocache=1" } else { "" };
+        match self.words {
+            "" => format!("{path}?t=search{cache}"),
+            words => format!("{path}?t=search&q={words}{cache}"),
+        }
+    }
+
+    fn class(&self) -> Class {
+        match (self.hurried, self.words, self.program) {
+            (true, ..) => INTERACTIVE,
+            (_, "", _) => RSS,
+            (.., Program::CrossSeed) => BACKGROUND,
+            _ => COMPLETION,
+        }
+    }
+}
+
 fn ask() -> impl Strategy<Value = Ask> {
     let program = prop_oneof![
         Just(Program::Sonarr),

@@ -57,47 +57,6 @@ pub(super) struct Happened {
     pub(super) restarted: bool,
 }
 
-impl Program {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Sonarr => "Sonarr",
-            Self::Radarr => "Radarr",
-            Self::CrossSeed => "cross-seed",
-        }
-    }
-
-    fn user_agent(self) -> &'static str {
-        match self {
-            Self::Sonarr => "Sonarr/4.0.1 (linux)",
-            Self::Radarr => "Radarr/5.11 (linux)",
-            Self::CrossSeed => "CrossSeed/6.8",
-        }
-    }
-}
-
-impl Ask {
-    fn target(&self) -> String {
-        let path = match self.whom {
-            Some(whom) => format!("/torznab/{}/api", NAMES[whom]),
-            None => "/torznab/api".to_owned(),
-        };
-        let cache = if self.no_cache { "&nocache=1" } else { "" };
-        match self.words {
-            "" => format!("{path}?t=search{cache}"),
-            words => format!("{path}?t=search&q={words}{cache}"),
-        }
-    }
-
-    pub(super) fn class(&self) -> Class {
-        match (self.hurried, self.words, self.program) {
-            (true, ..) => INTERACTIVE,
-            (_, "", _) => RSS,
-            (.., Program::CrossSeed) => BACKGROUND,
-            _ => COMPLETION,
-        }
-    }
-}
-
 /// `b` has few calls in five minutes, `c` few downloads in a month.
 fn limited(mut config: Config) -> Config {
     let limit = |text: &str| {

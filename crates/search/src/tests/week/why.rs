@@ -69,8 +69,8 @@ impl Week {
             self.why_not(whom, program, (began, &own), (&text(&reason), until), reply)
                 .await;
         }
-        for whom in 0..self.indexers.len() {
-            let own = about(&all, NAMES[whom]);
+        for (whom, name) in NAMES.iter().enumerate().take(self.indexers.len()) {
+            let own = about(&all, name);
             self.why_so_late(whom, question, &own).await;
         }
     }
@@ -240,8 +240,7 @@ impl Week {
 
     /// Of two who asked the same at once, one is told to have shared the call of the other.
     pub(super) async fn why_shared(&mut self, one: Program, other: Program, began: Moment) {
-        for whom in 0..2 {
-            let name = NAMES[whom];
+        for (whom, name) in NAMES.iter().enumerate().take(2) {
             let seen = self.world.moments(&self.indexers[whom].searches());
             let calls = seen.iter().filter(|at| **at >= began).count();
             let mut shared = Vec::new();

@@ -1,10 +1,12 @@
 //! Random histories of a tracker with forwarders that fail in turn, a queue that fills, operators, reloads and restarts:
 //! pages, API, figures and records say the same about all of it, and what they say about the future comes true.
 
+mod calls;
 mod desk;
 mod kept;
 mod own;
 mod promises;
+mod steps;
 mod swarms;
 mod views;
 
@@ -18,99 +20,12 @@ use self::desk::Desk;
 use self::kept::Kept;
 use self::own::Met;
 use self::promises::Promises;
+use self::steps::{Change, Mood, NAMES, Step, step};
 use super::*;
 
-const NAMES: [&str; 5] = ["alder", "birch", "cedar", "dogwood", "elm"];
 /// The one that is reached by name.
 const NAMED: usize = 4;
 const HOST: &str = "elm.example";
-
-/// What may happen.
-#[derive(Clone, Debug)]
-enum Step {
-    /// A peer of a swarm announces.
-    Announce(u8, u8, Event),
-    /// So many swarms that nobody knows are announced at once.
-    Crowd(u8),
-    Scrape(u8),
-    /// A forwarder behaves so from now on.
-    Behave(usize, Mood),
-    /// No call starts, so that the queue fills; or calls start again.
-    Hold(bool),
-    /// An operator acts.
-    Act(usize, &'static str),
-    Reload(usize, Change),
-    /// After so many seconds.
-    Restart(u16),
-    Wait(u16),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mood {
-    Good,
-    Often,
-    TooMany,
-    WaitSome,
-    Unavailable,
-    Wait,
-    Hangs,
-    Refuses,
-    NoSuchHost,
-    RetrySoon,
-    RetryLater,
-    Never,
-    Failure,
-    Unreadable,
-}
-
-/// What a reload does to a forwarder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
-    /// It is no longer there, or there again.
-    Toggle,
-    /// It is listed first.
-    First,
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let event = prop_oneof![
-        4 => Just(Event::None),
-        2 => Just(Event::Started),
-        1 => Just(Event::Completed),
-        1 => Just(Event::Stopped),
-    ];
-    let mood = prop::sample::select(vec![
-        Mood::Good,
-        Mood::Often,
-        Mood::TooMany,
-        Mood::WaitSome,
-        Mood::Unavailable,
-        Mood::Wait,
-        Mood::Hangs,
-        Mood::Refuses,
-        Mood::NoSuchHost,
-        Mood::RetrySoon,
-        Mood::RetryLater,
-        Mood::Never,
-        Mood::Failure,
-        Mood::Unreadable,
-    ]);
-    let action = prop::sample::select(vec!["probe", "clear", "disable", "enable"]);
-    let change = prop_oneof![2 => Just(Change::Toggle), 1 => Just(Change::First)];
-    let wait = prop_oneof![4 => 2..10u16, 4 => 20..100u16, 3 => 200..1000u16, 1 => 3000..5000u16];
-    let who = 0..NAMES.len();
-    prop_oneof![
-        10 => (1..8u8, 1..5u8, event).prop_map(|(swarm, peer, event)| Step::Announce(swarm, peer, event)),
-        1 => (1..30u8).prop_map(Step::Crowd),
-        1 => (1..8u8).prop_map(Step::Scrape),
-        5 => (who.clone(), mood).prop_map(|(who, mood)| Step::Behave(who, mood)),
-        1 => any::<bool>().prop_map(Step::Hold),
-        2 => (who.clone(), action).prop_map(|(who, action)| Step::Act(who, action)),
-        2 => (who, change).prop_map(|(who, change)| Step::Reload(who, change)),
-        1 => (1..600u16).prop_map(Step::Restart),
-        8 => wait.prop_map(Step::Wait),
-    ]
-}
 
 /// A world, whoever looks at it, and what the test remembers of it.
 struct Story {

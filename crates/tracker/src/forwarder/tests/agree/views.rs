@@ -1,12 +1,10 @@
 //! Each forwarder on the overview, in the list, on its page, in the API, in `/stats` and in `/metrics`: one state, one
 //! reason, the same times and counts, and all of them as its records have it.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 use weir_engine::dispatch::What;
 use weir_engine::words::grouped;
-use weir_engine::{Kind, Record, Standing, UpstreamView};
+use weir_engine::{Record, Standing, UpstreamView};
 
 use super::super::*;
 use super::desk::{Desk, Everything, between, parts, text, times};
@@ -61,6 +59,10 @@ fn counters(world: &World, all: &Everything) {
         assert_eq!(all.stats["counters"][name], count, "{name}");
         assert_eq!(all.status["fronts"][0]["counters"][name], count, "{name}");
     }
+    // What waits is in the queue or on the agenda, where retries are as well.
+    let counts = world.engine.status().counts;
+    let most = u64::from(counts.queued + counts.scheduled);
+    assert!(counters.waiting() <= most, "{counters:?} {counts:?}");
     let queue = &all.status["fronts"][0]["queue"];
     assert_eq!(queue["depth"], all.stats["queue_depth"]);
     assert_eq!(
@@ -90,16 +92,16 @@ fn last_decisions(all: &Everything) {
 }
 
 /// One forwarder.
-struct Look<'a> {
-    name: &'a str,
-    page: String,
-    api: Value,
-    view: UpstreamView,
-    records: Vec<Record>,
+pub(super) struct Look<'a> {
+    pub(super) name: &'a str,
+    pub(super) page: String,
+    pub(super) api: Value,
+    pub(super) view: UpstreamView,
+    pub(super) records: Vec<Record>,
 }
 
 impl Look<'_> {
-    fn stats<'v>(&self, all: &'v Everything) -> &'v Value {
+    pub(super) fn stats<'v>(&self, all: &'v Everything) -> &'v Value {
         let mut rows = all.stats["forwarders"].as_array().expect("a list").iter();
         rows.find(|row| row["name"] == self.name)
             .expect("it is listed")
@@ -118,7 +120,7 @@ impl Look<'_> {
         parts(panel, "<li").find(|row| row.contains(&name))
     }
 
-    fn fact(&self, label: &str) -> &str {
+    pub(super) fn fact(&self, label: &str) -> &str {
         between(&self.page, &format!("<dt>{label}</dt><dd>"), "</dd>")
     }
 
@@ -201,107 +203,6 @@ impl Look<'_> {
             api["last_error"]["text"].as_str().unwrap_or_default()
         );
         assert_eq!(api["last_interval_seconds"], stats["last_interval"]);
-    }
-
-    /// Calls by outcome: API, metrics, page, figures and records.
-    fn calls(&self, world: &World, all: &Everything) {
-        let (api, view) = (&self.api, &self.view);
-        let began = view.at - world.time();
-        let calls = |since| {
-            self.records.iter().filter(move |record| {
-                matches!(record.what, What::Started { .. }) && record.at >= since
-            })
-        };
-        let (mut total, mut words) = (0, Vec::new());
-        for (kind, count) in Kind::ALL.into_iter().zip(view.figures.requests) {
-            assert_eq!(api["requests"][kind.name()], count);
-            let labels = format!(
-                "front=\"tracker\",upstream=\"{}\",outcome=\"{}\"",
-                self.name,
-                kind.name()
-            );
-            assert_eq!(
-                all.metrics
-                    .get(&format!("upstream_requests_total{{{labels}}}"))
-                    .copied()
-                    .unwrap_or_default(),
-                count,
-                "{labels}"
-            );
-            let ended =
-                calls(began).filter(|record| record.end.is_some_and(|end| end.kind == kind));
-            assert_eq!(
-                ended.count() as u64,
-                count,
-                "{kind:?} of {}: {:?}",
-                self.name,
-                self.records
-            );
-            total += count;
-            if count > 0 {
-                words.push(format!(
-                    "{} {}",
-                    grouped(count),
-                    kind.name().replace('_', " ")
-                ));
-            }
-        }
-        assert_eq!(self.stats(all)["announces"], total);
-        let shown = match total {
-            0 => "none".to_owned(),
-            1 => format!("1 call: {}", words.join(", ")),
-            total => format!("{} calls: {}", grouped(total), words.join(", ")),
-        };
-        assert_eq!(text(self.fact("Calls since Weir started")), shown);
-        let under_way = calls(view.at - DAY).filter(|record| record.end.is_none());
-        // Those of one that was removed meanwhile, and is back, do not count in its limit.
-        let young = under_way
-            .clone()
-            .all(|record| record.at + 30 * SECOND >= view.at);
-        let enough = under_way.count() >= view.status.in_flight as usize;
-        assert!(young && enough, "{}: {:?}", self.name, self.records);
-        let last = calls(view.at - DAY)
-            .next()
-            .map(|record| world.wall(record.at));
-        assert_eq!(
-            api["last_call"].as_str(),
-            last.as_deref(),
-            "{}: {:?}",
-            self.name,
-            self.records
-        );
-        assert_eq!(
-            times(self.fact("Last call")),
-            last.iter().map(String::as_str).collect::<Vec<_>>()
-        );
-        self.day(calls(view.at - DAY));
-    }
-
-    /// The last day, in calls of all runs.
-    fn day<'r>(&self, calls: impl Iterator<Item = &'r Record>) {
-        let mut groups = BTreeMap::from([
-            ("answered", 0),
-            ("refused", 0),
-            ("failed", 0),
-            ("timed_out", 0),
-        ]);
-        for end in calls.filter_map(|record| record.end) {
-            let group = match end.kind {
-                Kind::Done | Kind::No | Kind::Again => "answered",
-                Kind::Throttled | Kind::Rejected => "refused",
-                Kind::TimedOut => "timed_out",
-                Kind::Cut => continue,
-                _ => "failed",
-            };
-            *groups.entry(group).or_default() += 1;
-        }
-        for (group, count) in groups {
-            assert_eq!(
-                self.api["calls_24h"][group], count,
-                "{group} of {}: {:?}",
-                self.name, self.records
-            );
-        }
     }
 
     /// Its records, on its page and in the API.
