@@ -86,6 +86,7 @@ impl Search {
             stale: None,
             took: Duration::ZERO,
             late: false,
+            due: None,
         };
         let parts: Vec<IndexerPart> = question.scope.iter().map(part).collect();
         let (bills, costs) = Bill::open(parts.len());
@@ -116,7 +117,13 @@ impl Search {
     /// The parts as whoever asked is told of them: as they were when this was first asked, which is at the end of the
     /// search or its deadline.
     pub(crate) fn told(&self) -> &[IndexerPart] {
-        self.told.get_or_init(|| self.parts())
+        self.told.get_or_init(|| {
+            let mut parts = self.parts();
+            for part in &mut parts {
+                part.state = part.due.take().unwrap_or(part.state.clone());
+            }
+            parts
+        })
     }
 
     /// How many changes there were; waits for further ones.
@@ -137,6 +144,12 @@ impl Search {
         // Whoever is woken looks at the parts.
         drop(parts);
         self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// The deadline has come for one indexer's part: what is recorded of it now is what whoever asked is told.
+    pub(crate) fn set_due(&self, at: usize) {
+        let part = &mut self.parts.lock()[at];
+        part.due = Some(part.state.clone());
     }
 
     /// There is an answer of this age in seconds, which serves until there is a new one.

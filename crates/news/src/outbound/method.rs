@@ -10,7 +10,7 @@ use crate::config::Overview;
 #[derive(Debug)]
 pub(crate) struct Method {
     configured: Overview,
-    /// A [`Way`] as a number.
+    /// A [`FetchBy`] as a number.
     now: AtomicU8,
 }
 

@@ -228,7 +228,10 @@ impl<'a> Asking<'a> {
             }
         };
         follower.note_got(asked.instead());
-        self.set_without(unanswered, class);
+        // Whoever was told of a skip is told once: what becomes of the call then is a record of its own.
+        if !told || self.search.is_asking(self.at) {
+            self.set_without(unanswered, class);
+        }
     }
 
     /// Waits for the answer, also past the deadline: it is then worth nothing to whoever asked, who is told so, but to
@@ -267,6 +270,7 @@ impl<'a> Asking<'a> {
                         });
                     }
                     follower.miss(skip, asked.instead());
+                    self.search.set_due(self.at);
                 }
             }
         }

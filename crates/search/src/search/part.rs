@@ -21,6 +21,8 @@ pub(crate) struct IndexerPart {
     pub(crate) took: Duration,
     /// The answer came when nobody waited for it any more.
     pub(crate) late: bool,
+    /// How far it was at the deadline, once that has come: whoever asked is told this.
+    pub(crate) due: Option<PartState>,
 }
 
 /// How far an indexer is.

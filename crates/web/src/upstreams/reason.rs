@@ -3,7 +3,11 @@
 //! Both are made from one look at the upstream, and the reason is the one that its cooldown began with: what went wrong
 //! later is told as what it is, the last error. All texts carry marks in place of times.
 
-use weir_engine::{Standing, UpstreamView, dispatch::What, within};
+use weir_engine::{
+    Standing, UpstreamView,
+    dispatch::{Moment, What},
+    within,
+};
 
 use super::{
     numbers::{capital, counted, grouped, span},
@@ -13,7 +17,7 @@ use super::{
 
 /// The state with its end: `Cooldown until 14:32`.
 pub(super) fn chip(sight: &Sight<'_>) -> String {
-    match (sight.standing(), sight.retry()) {
+    match (sight.standing(), ends(sight)) {
         (Standing::Untried, _) if sight.is_called() => "No answer yet".to_owned(),
         (Standing::Untried, _) => "Not tried yet".to_owned(),
         (Standing::Open, _) if sight.is_failing() => "Open, failing".to_owned(),
@@ -42,8 +46,8 @@ pub(super) fn short(sight: &Sight<'_>) -> String {
             format!("{}.{next}{failures}", capital(&said_when(view)))
         }
         Standing::Disabled => {
-            let next = sight.retry().map_or_else(String::new, |until| {
-                format!(" Next automatic probe {}{}.", left_of(until), later(view))
+            let next = ends(sight).map_or_else(String::new, |probe| {
+                format!(" Next automatic probe {}{}.", left_of(probe), later(view))
             });
             let failures = match view.status.failures {
                 0 => String::new(),
@@ -65,6 +69,14 @@ pub(super) fn short(sight: &Sight<'_>) -> String {
             ),
             None => "Stays off until switched on.".to_owned(),
         },
+    }
+}
+
+/// When a cooldown ends; of a disabled one when its probe comes, which may have to wait for quota.
+fn ends(sight: &Sight<'_>) -> Option<Moment> {
+    match sight.standing() {
+        Standing::Disabled => sight.next_probe().or(sight.until()),
+        _ => sight.until(),
     }
 }
 
@@ -151,8 +163,8 @@ pub(super) fn full(sight: &Sight<'_>) -> String {
             )
         }
         Standing::Disabled => {
-            let next = sight.retry().map_or_else(String::new, |until| {
-                format!(" Next automatic probe at {}{}.", at(until), later(view))
+            let next = ends(sight).map_or_else(String::new, |probe| {
+                format!(" Next automatic probe at {}{}.", at(probe), later(view))
             });
             let (since, said) = (at(view.since), said(view));
             format!("{name} has been disabled since {since}: {said}.{next}")

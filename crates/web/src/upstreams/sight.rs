@@ -135,14 +135,6 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// When it is called again: a cooldown ends by itself, a disabled one is probed, which has to wait for its limits too.
-    pub(super) fn retry(&self) -> Option<Moment> {
-        match self.standing() {
-            Standing::Disabled => self.view.probe_at.or(self.until()),
-            _ => self.until(),
-        }
-    }
-
     /// When Weir tries it by itself if nobody asks for it before.
     pub(super) fn next_probe(&self) -> Option<Moment> {
         self.view.probe_at

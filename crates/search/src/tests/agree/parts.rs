@@ -97,6 +97,11 @@ impl Part<'_> {
         {
             return None;
         }
+        // Nothing is told of one that is gone, until it comes back.
+        let present = story.world.engine.upstreams(0, usize::MAX);
+        if !present.iter().any(|row| *row.name == *self.indexer) {
+            return None;
+        }
         let facts = story.book.of(self.indexer);
         let unused = |number: u64| !used.contains(&(self.indexer.to_owned(), number));
         let fits = facts.filter(|(number, fact)| unused(*number) && self.is_told_by(fact));
@@ -151,6 +156,9 @@ impl Part<'_> {
         let (What::Skipped(skip) | What::Missed(skip)) = fact.what else {
             return true;
         };
+        if !is_caps && fact.class != Some(self.heard.ask.class().0) {
+            return false;
+        }
         let cause = fact.cause.as_deref();
         let why = cause.is_none_or(|cause| self.reason.contains(cause));
         let told = self.heard.reply.skipped();
@@ -160,7 +168,9 @@ impl Part<'_> {
         let next = wait.map(|wait| fact.at + wait);
         let next = next.map(|next| crate::words::second(crate::words::unix(next)).to_string());
         let when = self.heard.reply.status != 200 || until == next;
-        why && when
+        let wait = wait.filter(|_| !is_caps).map(weir_engine::span);
+        let in_words = wait.is_none_or(|wait| self.reason.contains(&format!("in {wait}")));
+        why && when && in_words
     }
 
     /// What the program got instead of an answer.

@@ -165,7 +165,7 @@ impl View {
         let probe = Value::from(self.view.probe_at.map(exact));
         assert_eq!(one["next_probe"], probe, "{one}");
         if self.standing() == Standing::Disabled {
-            // Later where its limits leave no room for a probe then.
+            // When it ends, or later if there is no quota for a probe then.
             assert!(self.view.probe_at >= self.until(), "{}", self.name);
         }
         let sentence = one["sentence"].as_str().expect("a sentence");
@@ -268,12 +268,11 @@ impl View {
         if let Some(reason) = self.one["reason"].as_str() {
             assert!(text(row).contains(reason), "{reason} in {row}");
         }
-        // A disabled one is called again when it is probed.
-        let again = match self.standing() {
+        let told = match self.standing() {
             Standing::Disabled => self.view.probe_at,
             _ => self.until(),
         };
-        if let Some(until) = again {
+        if let Some(until) = told {
             let time = format!("datetime=\"{}\"", exact(until));
             assert!(
                 row.contains(&time) && self.page.contains(&time),
