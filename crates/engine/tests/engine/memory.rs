@@ -150,7 +150,7 @@ async fn an_upstream_that_nobody_asks_is_tried_soon_after_its_cooldown() {
     let fail = desk.ready("b", Step::Outcome(Outcome::Broken));
     desk.engine.submit(job(one, RSS), fail).await;
     pass(secs(89)).await;
-    assert_eq!(desk.starts("probe"), [Duration::ZERO; 0]);
+    assert_eq!(desk.starts("probe"), [std::time::Duration::ZERO; 0]);
     pass(secs(2)).await;
     assert_eq!(desk.starts("probe"), [secs(90)]);
     let view = desk.engine.upstream(one).expect("it is there");
@@ -179,7 +179,7 @@ async fn a_real_job_is_the_better_probe() {
     pass(secs(70)).await;
     desk.engine.submit(job(one, RSS), desk.done("a")).await;
     pass(secs(3600)).await;
-    assert_eq!(desk.starts("probe"), [Duration::ZERO; 0]);
+    assert_eq!(desk.starts("probe"), [std::time::Duration::ZERO; 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -213,7 +213,7 @@ async fn what_an_operator_switched_off_is_not_tried() {
     desk.try_with(Outcome::Done);
     desk.engine.switch_off(one, "holiday", "operator");
     pass(secs(7200)).await;
-    assert_eq!(desk.starts("probe"), [Duration::ZERO; 0]);
+    assert_eq!(desk.starts("probe"), [std::time::Duration::ZERO; 0]);
     let record = desk.engine.decisions(one, None, 1).remove(0);
     assert_eq!(record.cause.as_deref(), Some("holiday"));
     assert_eq!(record.asker, Asker::OPERATOR);
