@@ -128,7 +128,7 @@ async fn who_does_not_speak_tls_is_told_so() {
         let (error, ()) = tokio::join!(get(&client, "https://192.0.2.1/"), server);
         match error {
             Err(Error::Cut) if cut => {}
-            Err(Error::Untrusted(_)) if !cut => {}
+            Err(Error::NotTls) if !cut => {}
             other => panic!("{other:?}"),
         }
     }
