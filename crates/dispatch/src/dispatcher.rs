@@ -10,8 +10,6 @@ mod leave;
 mod look;
 mod operate;
 
-use std::time::Duration;
-
 use smallvec::SmallVec;
 
 use crate::agenda::Agenda;
@@ -73,7 +71,8 @@ pub struct Dispatcher {
 struct Chosen {
     upstream: u32,
     slot: JobSlot,
-    waited: Duration,
+    /// When it was queued.
+    since: Moment,
 }
 
 impl Dispatcher {
@@ -228,7 +227,7 @@ impl Dispatcher {
         Some(Chosen {
             upstream,
             slot,
-            waited: offer.head.at.until(now),
+            since: offer.head.at,
         })
     }
 
@@ -238,7 +237,7 @@ impl Dispatcher {
         let Chosen {
             upstream,
             slot,
-            waited,
+            since,
         } = chosen;
         let up = &mut self.upstreams[upstream as usize];
         let record = &mut self.jobs[slot];
@@ -257,22 +256,15 @@ impl Dispatcher {
         record.attempts = record.attempts.saturating_add(1);
         self.started += 1;
         self.last_starts[usize::from(record.class.0)] = Some(now);
-        let (class, attempt) = (record.class, record.attempts);
+        let (class, attempt, asker) = (record.class, record.attempts, record.asker);
         self.crew.start(&mut self.jobs, slot, slow);
         // Rule 10: entered before the refresh below, so that a job of the same key that is next here stands aside.
         if let Some(order) = self.jobs.order(slot) {
             self.under_way.insert(order, SmallVec::new());
         }
         let reason = self.upstreams[upstream as usize].waits_for.take();
-        self.note(
-            slot,
-            now,
-            What::Started {
-                waited,
-                reason,
-                attempt,
-            },
-        );
+        // What the refresh below decides comes after the start.
+        let decided = self.decisions.len();
         self.mark_changed(upstream);
         self.refresh(upstream, now);
         Start {
@@ -280,6 +272,10 @@ impl Dispatcher {
             upstream: UpstreamId(upstream),
             class,
             attempt,
+            asker,
+            since,
+            reason,
+            decided,
         }
     }
 

@@ -200,6 +200,14 @@ pub struct Start {
     pub class: Class,
     /// 1 for the first attempt; one that the upstream wished for has the number of the one before.
     pub attempt: u8,
+    /// Who asked for the job.
+    pub asker: Asker,
+    /// Since when the job was queued; time on the agenda is not in it.
+    pub since: Moment,
+    /// What the upstream last waited for, if it did since its last start.
+    pub reason: Option<Wait>,
+    /// How many of the decisions that nobody has taken yet were made before this one.
+    pub decided: usize,
 }
 
 /// What is to be done now.

@@ -1,8 +1,9 @@
 //! What was decided about an upstream, for whoever asks why.
 //!
-//! Decisions hold numbers and small enums, no text: one is made at every start. Each has all that is needed to tell it
-//! again later, when limits, ladder and state are others. The dispatcher hands them out and forgets them; `engine` adds
-//! the words that came with a call, keeps the last ones and makes sentences of them.
+//! Decisions hold numbers and small enums, no text. Each has all that is needed to tell it again later, when limits, ladder
+//! and state are others. The dispatcher hands them out and forgets them; `engine` adds the words that came with a call,
+//! keeps the last ones and makes sentences of them. A start is handed out as [`Start`](crate::Start) alone, since there is
+//! one for every call.
 
 use std::time::Duration;
 
@@ -75,6 +76,9 @@ pub enum What {
         rung: u8,
         /// How long the cooldown of the rung after that is.
         next: Duration,
+        /// When a probe may be made, as things are: at its end, or later where a window is full until then.
+        #[serde(default)]
+        probe: Moment,
     },
     /// A success ended a cooldown.
     Healed,

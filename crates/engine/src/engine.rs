@@ -19,6 +19,7 @@ use crate::call::{Call, Ended, Outcome, Permit};
 use crate::driver;
 use crate::gate::{Gate, Rate};
 use crate::keeper::Keeper;
+use crate::new_calls::NewCalls;
 use crate::own::OwnRing;
 use crate::payload::{Hook, Payloads, Told};
 use crate::probes::Probes;
@@ -116,6 +117,7 @@ impl Engine {
             ladder: policy.failure.ladder.clone(),
             records,
             changed: Vec::new(),
+            new_calls: NewCalls::default(),
             decisions: Vec::new(),
             past_at: Moment::NEVER,
             past_every: options.past_every,
@@ -326,6 +328,7 @@ impl Engine {
     pub(crate) fn note_got(&self, upstream: UpstreamId, whose: &Whose, got: Got) {
         let mut state = self.shared.state.lock();
         state.keep_past(self.shared.timeline.now());
+        state.settle_calls();
         let upstream = state.heir(upstream);
         state.sides[upstream.0 as usize].records.give(whose, got);
     }

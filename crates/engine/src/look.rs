@@ -136,8 +136,9 @@ impl Engine {
     ) -> Option<(UpstreamView, Vec<Record>)> {
         let mut state = self.shared.state.lock();
         let view = self.view(&mut state, upstream)?;
+        state.settle_calls();
         let records = state.sides[upstream.0 as usize].records.newest();
-        Some((view, records.cloned().collect()))
+        Some((view, records.collect()))
     }
 
     fn view(&self, state: &mut State, upstream: UpstreamId) -> Option<UpstreamView> {
@@ -221,13 +222,13 @@ impl Engine {
         is_wanted: impl Fn(&Record) -> bool,
         most: usize,
     ) -> Vec<Record> {
-        let state = self.shared.state.lock();
+        let mut state = self.shared.state.lock();
+        state.settle_calls();
         let Some(side) = state.sides.get(upstream.0 as usize) else {
             return Vec::new();
         };
         let records = side.records.newest();
-        let wanted = records.filter(|record| is_wanted(record)).take(most);
-        wanted.cloned().collect()
+        records.filter(is_wanted).take(most).collect()
     }
 
     /// The front's series over a span, oldest first.

@@ -198,6 +198,7 @@ fn shifted(what: What, moved: impl Fn(Moment) -> Moment) -> What {
             cooldown,
             rung,
             next,
+            probe,
         } => What::CooldownBegan {
             cooldown: Cooldown {
                 until: moved(cooldown.until),
@@ -205,6 +206,7 @@ fn shifted(what: What, moved: impl Fn(Moment) -> Moment) -> What {
             },
             rung,
             next,
+            probe: moved(probe),
         },
         What::Retried { due } => What::Retried { due: moved(due) },
         what => what,

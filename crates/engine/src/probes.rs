@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dispatch::{Asker, Availability, Budget, Class, Job, Moment, UpstreamId};
+use weir_dispatch::{Asker, Availability, Budget, Cause, Class, Job, Moment, UpstreamId};
 
 use crate::call::Call;
 use crate::engine::Engine;
@@ -42,11 +42,21 @@ impl Engine {
 impl State {
     /// Sets when an upstream is tried next, after anything about its state has changed.
     pub(crate) fn plan_probe(&mut self, upstream: UpstreamId, now: Moment, effects: &mut Effects) {
-        let state = self.dispatcher.state(now, upstream);
+        let status = self.dispatcher.upstream(now, upstream);
+        let state = status.as_ref().map(|status| status.state);
+        let cooldown = status.and_then(|status| status.cooldown);
+        let is_throttled = cooldown.is_some_and(|cooldown| cooldown.cause == Cause::Throttled);
         let side = &mut self.sides[upstream.0 as usize];
         side.probe_at = match state {
             // Its end is a probe, and is told as that.
             Some(Availability::Disabled { until }) => until,
+            Some(Availability::Cooldown { until }) if is_throttled => {
+                // Its cooldowns do not grow as those of the ladder do: without this, one that says "in 5 s" to every try
+                // would be tried every 35 s for ever.
+                let top = self.ladder.last().copied().unwrap_or_default();
+                let doubled = self.probes.after.saturating_mul(1 << side.trials.min(20));
+                until + doubled.min(top).max(self.probes.after)
+            }
             Some(Availability::Cooldown { until }) => until + self.probes.after,
             Some(Availability::Probing) => now + self.probes.after,
             // The first time spread out, so that a start does not ask all at once; then less and less often, as the
@@ -60,7 +70,11 @@ impl State {
                 let rung = usize::from(side.trials).min(self.ladder.len().saturating_sub(1));
                 now + self.ladder.get(rung).copied().unwrap_or(self.probes.within)
             }
-            Some(Availability::Open | Availability::Off) | None => Moment::NEVER,
+            Some(Availability::Open) => {
+                side.trials = 0;
+                Moment::NEVER
+            }
+            Some(Availability::Off) | None => Moment::NEVER,
         };
         self.put_off_probe(upstream, now, effects);
     }

@@ -4,13 +4,17 @@
 //! what the upstream had said, how the call went, and what whoever asked got instead. A record is a fact of its moment;
 //! only what was still open then (the end of a call, what the asker got) is filled in later, once.
 
+mod ring;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use weir_dispatch::{Asker, Class, Decision, JobId, Moment, What};
+use weir_dispatch::{Asker, Class, JobId, Moment, What};
 
 use crate::tally::Kind;
+
+pub(crate) use ring::{Records, RingEntry};
 
 /// One decision as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,13 +39,6 @@ pub struct Record {
     pub got: Option<Got>,
     /// Its job in this run, for what is filled in later.
     pub(crate) job: Option<JobId>,
-}
-
-impl Record {
-    /// Whether it tells that this job's call began.
-    fn starts(&self, job: JobId) -> bool {
-        self.job == Some(job) && matches!(self.what, What::Started { .. })
-    }
 }
 
 /// What a job is about, in its front's terms.
@@ -100,124 +97,6 @@ pub enum Got {
     },
 }
 
-/// The last records of one upstream. A full ring is written over in place: this is done for every call.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Records {
-    ring: Vec<Record>,
-    /// The place of the oldest.
-    first: usize,
-    made: u64,
-    /// Something has changed since they were last written.
-    pub(crate) changed: bool,
-}
-
-impl Records {
-    /// Takes a decision in, and lets the oldest record go if there are `most`.
-    pub(crate) fn push(
-        &mut self,
-        most: usize,
-        decision: &Decision,
-        about: About,
-        cause: Option<Arc<str>>,
-    ) -> &mut Record {
-        self.made += 1;
-        self.changed = true;
-        let record = Record {
-            number: self.made,
-            at: decision.at,
-            class: decision.class,
-            asker: decision.asker,
-            about,
-            what: decision.what,
-            cause,
-            end: None,
-            got: None,
-            job: decision.job,
-        };
-        let place = self.place(most);
-        match self.ring.get_mut(place) {
-            Some(oldest) => *oldest = record,
-            None => self.ring.push(record),
-        }
-        &mut self.ring[place]
-    }
-
-    /// Takes a record in that was kept from an earlier run, with its number.
-    pub(crate) fn restore(&mut self, most: usize, record: Record) {
-        self.made = record.number;
-        self.changed = true;
-        let place = self.place(most);
-        match self.ring.get_mut(place) {
-            Some(oldest) => *oldest = record,
-            None => self.ring.push(record),
-        }
-    }
-
-    /// Where the next one goes.
-    fn place(&mut self, most: usize) -> usize {
-        let len = self.ring.len();
-        if len < most.max(1) && self.first == 0 {
-            return len;
-        }
-        let oldest = self.first;
-        self.first = if oldest + 1 < len { oldest + 1 } else { 0 };
-        oldest
-    }
-
-    /// Newest first.
-    pub(crate) fn newest(&self) -> impl DoubleEndedIterator<Item = &Record> {
-        let (later, earlier) = self.ring.split_at(self.first);
-        earlier.iter().chain(later).rev()
-    }
-
-    fn newest_mut(&mut self) -> impl Iterator<Item = &mut Record> {
-        let (later, earlier) = self.ring.split_at_mut(self.first);
-        earlier.iter_mut().chain(later).rev()
-    }
-
-    /// The call of this job has ended.
-    pub(crate) fn end(&mut self, job: JobId, end: CallEnd, cause: Option<Arc<str>>) {
-        // Calls end soon after they started, so this looks at few.
-        let started = self.newest_mut().find(|record| record.starts(job));
-        if let Some(started) = started.filter(|started| started.end.is_none()) {
-            (started.end, started.cause) = (Some(end), cause);
-            self.changed = true;
-        }
-    }
-
-    /// The call of this job was not made after all.
-    pub(crate) fn take_back(&mut self, job: JobId) {
-        self.ring.rotate_left(self.first);
-        self.first = 0;
-        if let Some(place) = self.ring.iter().rposition(|record| record.starts(job)) {
-            self.ring.remove(place);
-            self.changed = true;
-        }
-    }
-
-    /// The front knows why this was decided; told under the same lock.
-    pub(crate) fn explain(&mut self, number: u64, cause: Arc<str>) {
-        let newest = self.newest_mut().next();
-        if let Some(newest) = newest.filter(|one| one.number == number) {
-            newest.cause = Some(cause);
-        }
-    }
-
-    /// Whoever asked got this instead of an answer.
-    pub(crate) fn give(&mut self, whose: &Whose, got: Got) {
-        let newest = self.newest_mut().find(|record| whose.is(record));
-        // Of whoever shared a call that came to nothing, only the front knows whether something older was there.
-        let is_open = |record: &&mut Record| match record.what {
-            What::Shared { .. } => matches!(record.got, None | Some(Got::Nothing)),
-            _ => record.got.is_none(),
-        };
-        if let Some(newest) = newest.filter(is_open) {
-            newest.got = Some(got);
-            self.changed = true;
-        }
-    }
-}
-
 /// Which record tells what became of somebody who asked.
 #[derive(Clone, Debug)]
 pub(crate) enum Whose {
@@ -262,7 +141,7 @@ impl Whose {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_dispatch::UpstreamId;
+    use weir_dispatch::{Decision, Start, UpstreamId};
 
     fn decision(job: u64, what: What) -> Decision {
         Decision {
@@ -289,8 +168,65 @@ mod tests {
     #[test]
     fn a_record_stays_small() {
         // Up to 200 of them for each upstream. Words of upstreams are shared by the records that tell them.
-        let size = size_of::<Record>();
-        assert!(size <= 176, "{size}");
+        let sizes = (size_of::<RingEntry>(), size_of::<Record>());
+        assert!(sizes.0 == 64 && sizes.1 <= 176, "{sizes:?}");
+    }
+
+    #[test]
+    fn a_packed_call_is_told_like_any_other() {
+        let hours = Duration::from_secs(7 * 3600) + Duration::from_nanos(123);
+        let at = Moment(9) + hours;
+        for about in [
+            About::Nothing,
+            About::Hash([7; 20]),
+            About::Hash([0; 20]),
+            About::Text("linux".into()),
+        ] {
+            let start = Start {
+                job: JobId(1 << 40 | 3),
+                upstream: UpstreamId(0),
+                class: Class(2),
+                attempt: 3,
+                asker: Asker::WEIR,
+                since: Moment(9),
+                reason: Some(weir_dispatch::Wait::Gap),
+                decided: 0,
+            };
+            let what = What::Started {
+                waited: hours,
+                reason: start.reason,
+                attempt: 3,
+            };
+            let decided = Decision {
+                class: Some(Class(2)),
+                asker: Asker::WEIR,
+                at,
+                ..decision(start.job.0, what)
+            };
+            let [mut packed, mut pushed] = [Records::default(), Records::default()];
+            for round in 0..4 {
+                let mut call = RingEntry::call(&start, at, about.clone());
+                packed.take_call(3, &mut call);
+                pushed.push(3, &decided, about.clone(), None);
+                let end = CallEnd {
+                    kind: Kind::No,
+                    took: hours,
+                };
+                let cause: Option<Arc<str>> = (round == 1).then(|| "no".into());
+                for records in [&mut packed, &mut pushed] {
+                    if round > 0 {
+                        records.end(start.job, end, cause.clone());
+                    }
+                    if round == 2 {
+                        records.give(&Whose::Number(3), Got::Nothing);
+                    }
+                }
+            }
+            let all: Vec<_> = packed.newest().collect();
+            assert_eq!(all, pushed.newest().collect::<Vec<_>>());
+            let got: Vec<_> = all.iter().map(|one| (one.number, one.got)).collect();
+            assert_eq!(got, [(4, None), (3, Some(Got::Nothing)), (2, None)]);
+        }
     }
 
     #[test]
@@ -321,8 +257,8 @@ mod tests {
         };
         records.end(JobId(1), end(Kind::Rejected), Some("no such host".into()));
         records.end(JobId(1), end(Kind::Done), Some("another".into()));
-        let kept: Vec<_> = records.newest().map(|one| one.cause.as_deref()).collect();
-        assert_eq!(kept, [None, Some("no such host")]);
+        let kept: Vec<_> = records.newest().map(|one| one.cause).collect();
+        assert_eq!(kept, [None, Some("no such host".into())]);
     }
 
     #[test]

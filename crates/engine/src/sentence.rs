@@ -37,13 +37,15 @@ pub fn sentence(record: &Record, scene: &Scene<'_>) -> String {
         } => waits(record, reason, until, full, scene),
         What::CooldownBegan {
             cooldown,
-            rung,
             next,
-        } if cooldown.cause.disables() => disabled(record, cooldown, rung, next, scene),
+            probe,
+            ..
+        } if cooldown.cause.disables() => disabled(record, cooldown, next, probe, scene),
         What::CooldownBegan {
             cooldown,
             rung,
             next,
+            ..
         } => cooling(record, cooldown, rung, next, scene),
         What::Healed => "answered and is open again".to_owned(),
         What::Skipped(skip) => return skipped(record, skip, scene),
@@ -153,12 +155,13 @@ fn cooling(
 fn disabled(
     record: &Record,
     cooldown: Cooldown,
-    _rung: u8,
     next: Duration,
+    probe: Moment,
     scene: &Scene<'_>,
 ) -> String {
     let why = record.cause.as_deref().unwrap_or("it failed too often");
-    let probed = (scene.clock)(cooldown.until, false);
+    // Records of earlier versions name no probe.
+    let probed = (scene.clock)(cooldown.until.max(probe), false);
     format!(
         "was disabled: {why}. Next automatic probe at {probed}; if that fails, {} later",
         span(next)

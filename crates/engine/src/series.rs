@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use weir_dispatch::Moment;
 
-use crate::call::Ended;
 use crate::tally::Kind;
 
 /// How far a chart looks back.
@@ -114,8 +113,8 @@ const BUCKETS: usize = 68;
 
 impl Series {
     /// An attempt ended.
-    pub(crate) fn count(&mut self, ended: Ended, took: Duration) {
-        let Some(group) = Kind::of(ended).group() else {
+    pub(crate) fn count(&mut self, kind: Kind, took: Duration) {
+        let Some(group) = kind.group() else {
             return;
         };
         let step = &mut self.open[0];

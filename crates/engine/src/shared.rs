@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
-use weir_dispatch::{Budget, Class, Job, JobId, Moment, Next, Start, UpstreamId, Usage};
+use weir_dispatch::{Budget, Class, Job, JobId, Moment, Next, UpstreamId, Usage};
 
 use crate::askers::Askers;
 use crate::call::{Call, Ended};
@@ -75,12 +75,17 @@ pub(crate) type ReadListeners = Box<dyn Fn() -> ListenerCounts + Send + Sync>;
 
 /// A call to make now.
 pub(crate) struct Started {
-    pub(crate) start: Start,
+    pub(crate) job: JobId,
+    pub(crate) upstream: UpstreamId,
+    pub(crate) class: Class,
+    pub(crate) attempt: u8,
     pub(crate) call: Arc<dyn Call>,
     pub(crate) at: Moment,
     pub(crate) time_out: Duration,
     /// No attempt of this job was counted as sent before.
     pub(crate) first: bool,
+    /// Its number among the calls that began, if records are kept.
+    pub(crate) record: Option<u64>,
 }
 
 /// What has to be done after unlocking.

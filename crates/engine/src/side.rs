@@ -42,7 +42,7 @@ pub(crate) struct Side {
     pub(crate) records: Records,
     /// When it is tried if nobody has asked it for anything by then.
     pub(crate) probe_at: Moment,
-    /// First tries that failed.
+    /// Tries of our own since it last answered.
     pub(crate) trials: u8,
     pub(crate) requests: Requests,
     pub(crate) latency: Latency,
@@ -165,10 +165,10 @@ impl Side {
     }
 
     /// An attempt ended.
-    pub(crate) fn count(&mut self, ended: Ended, took: Duration) {
-        self.requests[Kind::of(ended) as usize] += 1;
+    pub(crate) fn count(&mut self, kind: Kind, took: Duration) {
+        self.requests[kind as usize] += 1;
         self.latency.count(took);
-        self.series.count(ended, took);
+        self.series.count(kind, took);
     }
 
     pub(crate) fn standing(&self) -> Standing {

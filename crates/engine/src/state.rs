@@ -12,11 +12,12 @@ use weir_dispatch::{
 use crate::askers::Askers;
 use crate::call::{Call, Ended, KEPT_BYTES};
 use crate::keeper::{AgendaChange, Changes, KeptPast, KeptUpstream, Memory};
+use crate::new_calls::NewCalls;
 use crate::own::OwnRing;
 use crate::past;
 use crate::payload::{Payload, Payloads, Told};
 use crate::probes::Probes;
-use crate::record::{About, Got, Record};
+use crate::record::{About, Got, Record, RingEntry};
 use crate::series::Series;
 use crate::shared::{Effects, Started};
 use crate::side::{Side, UpstreamTrouble};
@@ -48,6 +49,8 @@ pub(crate) struct State {
     pub(crate) records: usize,
     /// Upstreams with something new to keep that the dispatcher knows nothing of.
     pub(crate) changed: Vec<UpstreamId>,
+    /// Calls on their way to the records.
+    pub(crate) new_calls: NewCalls,
     /// Decisions on their way from the dispatcher to the records; kept only to spare an allocation at each step.
     pub(crate) decisions: Vec<Decision>,
     /// When records and states are handed over; `NEVER` while nothing has changed.
@@ -95,6 +98,14 @@ impl State {
 
     /// A job starts: its call goes to a worker.
     pub(crate) fn begin(&mut self, start: Start, now: Moment, effects: &mut Effects) {
+        // Records have the order of what happened.
+        if !self.dispatcher.decisions().is_empty() {
+            self.record_first(start.decided);
+        }
+        if self.new_calls.is_full() {
+            self.settle_calls();
+        }
+        self.keep_past(now);
         let upstream = start.upstream;
         let side = &mut self.sides[upstream.0 as usize];
         let payload = self
@@ -111,12 +122,20 @@ impl State {
         side.last_call = Some(now);
         payload.told.start(now);
         effects.moved.extend(side.moved.clone());
+        let record = (self.records > 0).then(|| {
+            let call = RingEntry::call(&start, now, payload.call.about());
+            self.new_calls.push(call)
+        });
         effects.starts.push(Started {
-            start,
+            job: start.job,
+            upstream,
+            class: start.class,
+            attempt: start.attempt,
             call: payload.call.clone(),
             at: now,
             time_out: side.time_out,
             first,
+            record,
         });
         let limited = |budget| self.dispatcher.is_limited(upstream, budget);
         effects.handover |= self.keeps && (limited(Budget::Query) || limited(Budget::Grab));
@@ -164,6 +183,16 @@ impl State {
         }
     }
 
+    /// Makes records of the first `count` decisions that wait, which were made before a start.
+    fn record_first(&mut self, count: usize) {
+        let mut taken = std::mem::take(&mut self.decisions);
+        self.dispatcher.take_first_decisions(count, &mut taken);
+        for decision in taken.drain(..) {
+            self.record(&decision, None);
+        }
+        self.decisions = taken;
+    }
+
     fn record_all(&mut self, submitted: Option<&dyn Call>) {
         let mut taken = std::mem::take(&mut self.decisions);
         self.dispatcher.take_decisions(&mut taken);
@@ -205,6 +234,7 @@ impl State {
     /// Makes a record of one decision, with the reason that it has at this moment.
     pub(crate) fn record_about(&mut self, decision: &Decision, about: About) -> &mut Record {
         self.keep_past(decision.at);
+        self.settle_calls();
         let side = &mut self.sides[decision.upstream.0 as usize];
         let cause = match decision.what {
             What::CooldownBegan { cooldown, .. } => Some(side.begin_trouble(cooldown, decision.at)),
@@ -277,6 +307,7 @@ impl State {
         if !self.keeps {
             return;
         }
+        self.settle_calls();
         // One that was removed may still have had a call under way.
         let latest = self.sides.iter_mut().filter(|side| side.heir.is_none());
         let mut pasts: Vec<KeptPast> = latest

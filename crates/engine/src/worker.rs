@@ -43,18 +43,18 @@ pub(crate) async fn run(shared: Arc<Shared>, first: Started) {
 async fn attempt(shared: &Arc<Shared>, started: &Started) -> Ended {
     let permit = Permit {
         shared: shared.clone(),
-        upstream: started.start.upstream,
-        job: started.start.job,
-        class: started.start.class,
-        attempt: started.start.attempt,
+        upstream: started.upstream,
+        job: started.job,
+        class: started.class,
+        attempt: started.attempt,
         time_out: started.time_out,
     };
     let span = tracing::debug_span!(
         "call",
         front = shared.front,
-        upstream = started.start.upstream.0,
-        class = started.start.class.0,
-        job = started.start.job.0,
+        upstream = started.upstream.0,
+        class = started.class.0,
+        job = started.job.0,
     );
     let call = async { started.call.attempt(permit).await };
     let mut call = pin!(call.instrument(span));
@@ -78,14 +78,14 @@ fn panicked(shared: &Shared, started: &Started, panic: Box<dyn Any + Send>) -> E
     let words = words(&*panic);
     tracing::error!(
         front = shared.front,
-        upstream = started.start.upstream.0,
-        job = started.start.job.0,
+        upstream = started.upstream.0,
+        job = started.job.0,
         panic = words,
         "a call panicked"
     );
     shared.explain(
-        started.start.upstream,
-        started.start.job,
+        started.upstream,
+        started.job,
         format!("the call panicked: {words}").into(),
     );
     Ended::Panicked
@@ -96,7 +96,7 @@ impl Shared {
     fn finish(self: &Arc<Self>, started: Started, ended: Ended) -> Option<Started> {
         let instant = Instant::now();
         let now = self.timeline.moment(instant);
-        let upstream = started.start.upstream;
+        let upstream = started.upstream;
         let finish = match ended {
             Ended::Finished(outcome) => {
                 if outcome.proves_network() {
@@ -133,12 +133,13 @@ impl State {
         now: Moment,
         effects: &mut Effects,
     ) {
-        let (job, upstream) = (started.start.job, started.start.upstream);
+        let (job, upstream) = (started.job, started.upstream);
         let took = started.at.until(now);
         self.keep_past(now);
         let shown = self.heir(upstream).0 as usize;
         match ended {
             Ended::Finished(Outcome::Moot) => {
+                self.settle_calls();
                 self.sides[shown].records.take_back(job);
                 self.withdraw_sent(started);
             }
@@ -148,17 +149,12 @@ impl State {
                 if side.latest.is_some() {
                     self.changed.push(upstream);
                 }
-                let latest = side.latest.clone();
-                let side = &mut self.sides[shown];
-                side.count(ended, took);
-                let elsewhere = ended == Ended::Finished(Outcome::Elsewhere);
-                let words = elsewhere.then(|| "the client makes this call itself".into());
-                let end = CallEnd {
-                    kind: Kind::of(ended),
-                    took,
-                };
-                side.records.end(job, end, latest.or(words));
-                self.series.count(ended, took);
+                let kind = Kind::of(ended);
+                self.sides[shown].count(kind, took);
+                self.series.count(kind, took);
+                if let Some(number) = started.record {
+                    self.record_end(started, number, ended, CallEnd { kind, took });
+                }
             }
         }
         let jitter = self.rng.u16(0..=500);
@@ -177,9 +173,24 @@ impl State {
         }
     }
 
+    /// Tells in the record of a call how it went. It has the words of the attempt whose end is being judged.
+    fn record_end(&mut self, started: &Started, number: u64, ended: Ended, end: CallEnd) {
+        let latest = &self.sides[started.upstream.0 as usize].latest;
+        let elsewhere = matches!(ended, Ended::Finished(Outcome::Elsewhere));
+        // Most calls need no words, and end before they have moved.
+        if latest.is_none() && !elsewhere && self.new_calls.end(number, end) {
+            return;
+        }
+        let words = || elsewhere.then(|| "the client makes this call itself".into());
+        let cause = latest.clone().or_else(words);
+        self.settle_calls();
+        let shown = self.heir(started.upstream).0 as usize;
+        self.sides[shown].records.end(started.job, end, cause);
+    }
+
     /// A call was not made after all: it did not count among calls, and its job ends as one that was never sent.
     fn withdraw_sent(&mut self, started: &Started) {
-        if let Some(payload) = self.payloads.find(started.start.job)
+        if let Some(payload) = self.payloads.find(started.job)
             && started.first
         {
             (payload.sent, payload.open) = (false, true);

@@ -14,7 +14,7 @@ const MONTHS: [&str; 12] = [
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 
 /// Zones by name, hours from UTC; RFC 2822 knows the American ones, the rest is seen in feeds.
-const ZONES: [(&str, i64); 20] = [
+const ZONES: [(&str, i64); 22] = [
     ("Z", 0),
     ("GMT", 0),
     ("UTC", 0),
@@ -34,7 +34,9 @@ const ZONES: [(&str, i64); 20] = [
     ("CDT", -5),
     ("CST", -6),
     ("MDT", -6),
+    ("MST", -7),
     ("PDT", -7),
+    ("PST", -8),
 ];
 
 /// The latest second of the year 9999.
@@ -264,6 +266,22 @@ mod tests {
         assert_eq!(parse("15 Nov 2026"), Some(TIME - 10 * 3_600));
         assert_eq!(parse("29 Feb 2024 00:00:00 +0000"), Some(1_709_164_800));
         assert_eq!(parse("Sun, 15 Nov 2026 10:00:00 XYZ"), Some(TIME));
+    }
+
+    #[test]
+    fn american_zones_are_read_in_summer_and_in_winter() {
+        // RFC 2822 §4.3.
+        for (winter, summer, hour) in [
+            ("EST", "EDT", 5),
+            ("CST", "CDT", 4),
+            ("MST", "MDT", 3),
+            ("PST", "PDT", 2),
+        ] {
+            let text = format!("Sun, 15 Nov 2026 {hour:02}:00:00 {winter}");
+            assert_eq!(parse(&text), Some(TIME), "{text}");
+            let text = format!("Sun, 15 Nov 2026 {:02}:00:00 {summer}", hour + 1);
+            assert_eq!(parse(&text), Some(TIME), "{text}");
+        }
     }
 
     #[test]

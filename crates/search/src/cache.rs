@@ -4,7 +4,6 @@
 //! holds a release. A file that cannot be written costs calls, never answers.
 
 mod file;
-mod recent;
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -18,11 +17,12 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use parking_lot::Mutex;
 use rusqlite::{OptionalExtension, Transaction, params};
+use weir_engine::Recent;
 use weir_net::{LONG, aside};
 use weir_search_proto::{Caps, Release, read_feed};
+use weir_store::sqlite::ExpendableFile;
 
-use self::file::CacheFile;
-use self::recent::RecentAnswers;
+use self::file::CACHE_FILE;
 use crate::answer::{Digest, IndexerAnswer};
 
 /// Files that are kept in memory until they are surely written: a write is queued, and the next request may be faster.
@@ -41,8 +41,8 @@ const FILES: i64 = 4;
 /// What was answered before. No lock is held while the file is read, so two who miss at once may both read it: that costs
 /// time and never a wrong answer.
 pub(crate) struct Cache {
-    file: CacheFile,
-    memory: Mutex<RecentAnswers>,
+    file: ExpendableFile,
+    memory: Mutex<Recent<Digest, Arc<IndexerAnswer>>>,
     /// Key, time and bytes of the files that came last: what is asked for twice at once is not fetched twice.
     files: Mutex<VecDeque<(Digest, i64, Bytes)>>,
     /// Writes and their bytes since somebody last looked at the size of the file.
@@ -73,8 +73,8 @@ impl Cache {
         answer_limit: usize,
     ) -> Self {
         Self {
-            file: CacheFile::open(path),
-            memory: Mutex::new(RecentAnswers::new(memory)),
+            file: ExpendableFile::open(path, CACHE_FILE),
+            memory: Mutex::new(Recent::new(memory)),
             files: Mutex::default(),
             // The first write looks: nobody knows what an earlier run left.
             writes: Mutex::new((LOOK, 0)),
@@ -130,13 +130,13 @@ impl Cache {
             true => aside(read).await,
             false => read(),
         }?;
-        self.memory.lock().put(*key, &answer);
+        self.hold(*key, &answer);
         Some(answer)
     }
 
     /// Keeps an answer.
     pub(crate) fn put(&self, key: Digest, answer: &Arc<IndexerAnswer>, sent: RawAnswer) {
-        self.memory.lock().put(key, answer);
+        self.hold(key, answer);
         self.write(sent.body.len(), move |transaction| {
             let body = packed(&sent.body);
             let sql = "INSERT OR REPLACE INTO search_part VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -219,6 +219,12 @@ impl Cache {
             transaction.execute("DELETE FROM search_file WHERE at < ?1", [since])?;
             Ok(())
         });
+    }
+
+    /// Holds an answer in memory.
+    fn hold(&self, key: Digest, answer: &Arc<IndexerAnswer>) {
+        let mut memory = self.memory.lock();
+        memory.put(key, answer.clone(), answer.weight);
     }
 
     /// Answers and bytes in memory.

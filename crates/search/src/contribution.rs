@@ -15,7 +15,7 @@ pub(crate) fn contribution(views: &Arc<Views>) -> Contribution {
     let model = &views.model;
     let (access, feeds) = inbound::feeds(views);
     let (key, lists) = inbound::lists(views);
-    let counted = model.clone();
+    let (counted, cached) = (model.clone(), model.clone());
     let contribution = Contribution::new("search", "Search", Icon::Search)
         .card(Arc::new(SearchCard(model.engine.clone())))
         .stats(Arc::new(SearchStats(model.clone())))
@@ -25,6 +25,7 @@ pub(crate) fn contribution(views: &Arc<Views>) -> Contribution {
         .router_for(key, lists)
         .router_for(Access::Api, api::router(views))
         .router_for(Access::Open, inbound::downloads(views))
+        .cached(move || cached.cache.counts())
         .metrics(move |registry| metrics::register(counted, registry));
     pages::nav()
         .into_iter()

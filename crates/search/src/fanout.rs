@@ -7,13 +7,12 @@ mod record;
 
 use std::sync::Arc;
 
-use weir_engine::Flights;
+use weir_engine::{Flights, Lifetime};
 
 use crate::answer::{AnswerKey, SearchAnswer};
 use crate::bill;
 use crate::history::Searched;
 use crate::introductions::Introductions;
-use crate::lifetime::Lifetime;
 use crate::merge::ReleaseList;
 use crate::model::Model;
 use crate::search::{PartState, Search, SearchId, SearchQuestion};

@@ -7,11 +7,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Asker, Class, Job, UpstreamId, Wait};
-use weir_engine::{Ended, Flights, Follower, Got};
+use weir_engine::{Ended, Flights, Follower, Got, Lifetime};
 
 use crate::call::{CapsAnswer, CapsCall, about_caps};
 use crate::indexer::{Abilities, Indexer};
-use crate::lifetime::Lifetime;
 use crate::model::Model;
 use crate::policy::{BACKGROUND, INTERACTIVE};
 use crate::unanswered::{Unanswered, skip};

@@ -24,7 +24,6 @@ mod inbound;
 mod indexer;
 mod introductions;
 mod judge;
-mod lifetime;
 mod links;
 mod merge;
 mod metrics;

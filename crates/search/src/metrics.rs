@@ -1,18 +1,18 @@
-//! What `/metrics` says of the cache, read when asked. Calls and queues are in the families that all fronts share.
+//! What `/metrics` says of the cache's memory, read when asked. Calls, queues and hits are in the families that all
+//! fronts share.
 
 use std::fmt;
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
-use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 
 use crate::model::Model;
 
-struct CacheFigures(Arc<Model>);
+struct CacheMemory(Arc<Model>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct FrontLabel {
@@ -23,33 +23,19 @@ const SEARCH: FrontLabel = FrontLabel { front: "search" };
 
 /// Registers it; names begin with `weir_` already.
 pub(crate) fn register(model: Arc<Model>, registry: &mut Registry) {
-    registry.register_collector(Box::new(CacheFigures(model)));
+    registry.register_collector(Box::new(CacheMemory(model)));
 }
 
-impl fmt::Debug for CacheFigures {
+impl fmt::Debug for CacheMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Cached")
-            .field(&self.0.cache.counts())
+        f.debug_tuple("CacheMemory")
+            .field(&self.0.cache.in_memory())
             .finish()
     }
 }
 
-impl Collector for CacheFigures {
+impl Collector for CacheMemory {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let (hits, misses) = self.0.cache.counts();
-        let counted = [
-            ("cache_hits", "Questions answered from the cache", hits),
-            (
-                "cache_misses",
-                "Questions that the cache had no fresh answer for",
-                misses,
-            ),
-        ];
-        for (name, help, count) in counted {
-            let kind = ConstCounter::<u64>::TYPE;
-            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
-            ConstCounter::new(count).encode(family.encode_family(&SEARCH)?)?;
-        }
         let (_, bytes) = self.0.cache.in_memory();
         let bytes = ConstGauge::new(i64::try_from(bytes).unwrap_or(i64::MAX));
         let help = "Answers kept in memory";

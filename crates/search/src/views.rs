@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
+use weir_engine::Lifetime;
 use weir_engine::dispatch::Class;
 use weir_engine::dispatch::policy::Budget;
 
@@ -11,7 +12,6 @@ use crate::downloads::Downloads;
 use crate::fanout::Fanout;
 use crate::form::SearchForm;
 use crate::indexer::Indexer;
-use crate::lifetime::Lifetime;
 use crate::merge::ReleaseList;
 use crate::model::Model;
 use crate::policy::INTERACTIVE;

@@ -33,7 +33,7 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-pub use self::expendable::Aside;
+pub use self::expendable::{Aside, Expendable, ExpendableFile};
 use self::{
     health::Health,
     writer::{Exclusive, Job, Write},
@@ -299,7 +299,11 @@ impl Inner {
         // The lock waits for a running query, whose snapshot would keep the last checkpoint from completing.
         drop(self.reader.lock().take());
         drop(self.queue.lock().take());
-        if let Some(thread) = self.thread.lock().take() {
+        let thread = self.thread.lock().take();
+        // The callback of a write may drop the last handle; the writer thread then ends by itself.
+        if let Some(thread) = thread
+            && thread.thread().id() != std::thread::current().id()
+        {
             let _ = thread.join();
         }
     }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::cooldown::CallStart;
-use crate::job::{After, DropReason, End, Finish, JobId};
+use crate::job::{After, DropReason, End, Finish, JobId, Wait};
 use crate::jobs::{JobPlace, JobSlot};
 use crate::moment::Moment;
+use crate::policy::{Budget, Class};
 use crate::record::What;
 
 use super::Dispatcher;
@@ -131,14 +132,19 @@ impl Dispatcher {
             self.mark_changed(upstream);
         }
         if began {
-            let health = &self.upstreams[upstream as usize].health;
-            if let Some(cooldown) = health.cooldown() {
-                let rung = health.rung();
+            let up = &self.upstreams[upstream as usize];
+            if let Some(cooldown) = up.health.cooldown() {
+                let rung = up.health.rung();
                 let next = self.policy.failure.cooldown_after(rung);
+                let probe = match up.ready(Class(0), Budget::Side, now) {
+                    (ready, Wait::Window) => ready,
+                    (_, Wait::Off | Wait::Cooldown | Wait::Gap) => cooldown.until,
+                };
                 let began = What::CooldownBegan {
                     cooldown,
                     rung,
                     next,
+                    probe,
                 };
                 self.note_health(upstream, now, began);
             }

@@ -147,7 +147,10 @@ impl Dispatcher {
             .is_some_and(|up| up.allowance(budget).is_limited())
     }
 
-    /// The decisions that nobody has taken yet, oldest first.
+    /// The decisions that nobody has taken yet, oldest first. A start is not among them: [`Start`] itself says all of it,
+    /// and where it belongs.
+    ///
+    /// [`Start`]: crate::Start
     pub fn decisions(&self) -> &[Decision] {
         &self.decisions
     }
@@ -158,6 +161,12 @@ impl Dispatcher {
             true => std::mem::swap(taken, &mut self.decisions),
             false => taken.append(&mut self.decisions),
         }
+    }
+
+    /// The same for the first `count` of them alone.
+    pub fn take_first_decisions(&mut self, count: usize, taken: &mut Vec<Decision>) {
+        let count = count.min(self.decisions.len());
+        taken.extend(self.decisions.drain(..count));
     }
 
     /// Whether any row of an upstream or of the agenda changed since they were last taken.

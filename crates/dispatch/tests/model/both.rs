@@ -120,8 +120,13 @@ impl Both {
         if let Some(model) = &mut self.model {
             match (next, model.next(now)) {
                 (Next::Start(start), Next::Start(expected)) => {
-                    let job = self.ids[&start.job];
-                    assert_eq!(Start { job, ..start }, expected, "at {now:?}");
+                    let of_model = Start {
+                        job: self.ids[&start.job],
+                        reason: expected.reason,
+                        decided: expected.decided,
+                        ..start
+                    };
+                    assert_eq!(of_model, expected, "at {now:?}");
                 }
                 (Next::Wait(_) | Next::Idle, Next::Wait(_) | Next::Idle) => self.compare(now),
                 (real, model) => panic!("{real:?}, but the model says {model:?} at {now:?}"),

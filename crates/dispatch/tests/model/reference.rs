@@ -256,6 +256,11 @@ impl Model {
             upstream: held.job.upstream,
             class: held.class,
             attempt: held.made.saturating_add(1),
+            asker: held.job.asker,
+            since: held.since(),
+            // It keeps no decisions.
+            reason: None,
+            decided: 0,
         }
     }
 

@@ -7,10 +7,26 @@ use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, 
 use weir_dispatch::{
     Admission, After, Availability, Budget, Class, Decision, End, Finish, Job, JobId, JobKey,
     MAX_CLASSES, Moment, Next, Policy, Quota, Skip, Start, Status, UpstreamId, UpstreamStatus,
-    Usage, Wait, Windows,
+    Usage, Wait, What, Windows,
 };
 
 use crate::both::Both;
+
+/// A start as it is told.
+fn told(start: Start, at: Moment) -> Decision {
+    Decision {
+        upstream: start.upstream,
+        job: Some(start.job),
+        at,
+        class: Some(start.class),
+        asker: start.asker,
+        what: What::Started {
+            waited: start.since.until(at),
+            reason: start.reason,
+            attempt: start.attempt,
+        },
+    }
+}
 
 /// The search front's classes.
 pub(crate) const INTERACTIVE: Class = Class(0);
@@ -66,6 +82,8 @@ pub(crate) fn key(number: u64) -> Option<JobKey> {
 pub(crate) struct Front {
     pub(crate) both: Both,
     pub(crate) now: Moment,
+    /// What was started, and how many decisions had been made before.
+    started: Vec<(usize, Decision)>,
 }
 
 impl Front {
@@ -73,6 +91,7 @@ impl Front {
         Self {
             both: Both::new(policy, at(0)),
             now: at(0),
+            started: Vec::new(),
         }
     }
 
@@ -81,6 +100,7 @@ impl Front {
         Self {
             both: Both::alone(policy, at(0)),
             now: at(0),
+            started: Vec::new(),
         }
     }
 
@@ -128,7 +148,11 @@ impl Front {
     }
 
     pub(crate) fn next(&mut self) -> Next {
-        self.both.next(self.now)
+        let next = self.both.next(self.now);
+        if let Next::Start(start) = next {
+            self.started.push((start.decided, told(start, self.now)));
+        }
+        next
     }
 
     /// The one job that starts next.
@@ -235,6 +259,7 @@ impl Front {
     /// Restarts at a moment of the new clock, which may be an earlier one. Gives the jobs of the agenda.
     pub(crate) fn restart(&mut self, now: Moment) -> Vec<JobId> {
         self.now = now;
+        self.started.clear();
         self.both.restart(now)
     }
 
@@ -245,10 +270,12 @@ impl Front {
 
     /// What was decided about an upstream, newest first.
     pub(crate) fn decisions(&self, up: UpstreamId) -> Vec<Decision> {
-        let all = self.both.real.decisions().iter().rev();
-        all.filter(|decision| decision.upstream == up)
-            .copied()
-            .collect()
+        let mut all = self.both.real.decisions().to_vec();
+        for &(before, start) in self.started.iter().rev() {
+            all.insert(before, start);
+        }
+        let newest = all.into_iter().rev();
+        newest.filter(|decision| decision.upstream == up).collect()
     }
 
     pub(crate) fn status(&mut self) -> Status {

@@ -81,19 +81,23 @@ fn a_wait_for_a_window_says_what_the_window_held_then() {
 #[test]
 fn decisions_are_handed_out_once_and_none_are_made_where_none_are_kept() {
     let (mut front, up) = Front::with(search(), in_flight(1));
-    front.call(job(up, INTERACTIVE), Finish::Done);
-    let mut taken = Vec::new();
-    front.both.real.take_decisions(&mut taken);
-    front.both.real.take_decisions(&mut taken);
-    assert_eq!(taken.len(), 1);
-    assert!(front.decisions(up).is_empty());
+    front.call(job(up, INTERACTIVE), throttled(60));
+    front.clear(up);
+    let (mut first, mut rest) = (Vec::new(), Vec::new());
+    front.both.real.take_first_decisions(1, &mut first);
+    front.both.real.take_decisions(&mut rest);
+    front.both.real.take_decisions(&mut rest);
+    front.both.real.take_first_decisions(1, &mut rest);
+    let began = matches!(first[0].what, What::CooldownBegan { .. });
+    assert!(began && first.len() == 1, "{first:?}");
+    assert_eq!((rest.len(), rest[0].what), (1, What::Cleared));
     let none = weir_dispatch::Policy {
         records: 0,
         ..search()
     };
     let (mut front, up) = Front::with(none, in_flight(1));
-    front.call(job(up, INTERACTIVE), Finish::Done);
-    assert!(front.decisions(up).is_empty());
+    front.call(job(up, INTERACTIVE), throttled(60));
+    assert!(front.both.real.decisions().is_empty());
 }
 
 #[test]
@@ -273,6 +277,24 @@ fn a_cooldown_says_what_the_next_failure_would_bring() {
     assert_eq!((rung, next), (1, ladder[1]));
     let last = *ladder.last().expect("it has rungs");
     assert_eq!(search().failure.cooldown_after(200), last);
+}
+
+#[test]
+fn the_record_of_a_disabling_named_a_probe_that_a_full_window_put_off() {
+    let hour = |limit| Quota {
+        query: Windows::from([(Window::HOUR, limit)]),
+        ..in_flight(1)
+    };
+    for (limit, probe) in [(1, at(HOUR)), (2, at(MINUTE))] {
+        let (mut front, up) = Front::with(search(), hour(limit));
+        let rejected = Finish::Rejected { at_least: None };
+        front.call(job(up, INTERACTIVE), rejected);
+        let named = match whats(&front, up)[0] {
+            What::CooldownBegan { probe, .. } => probe,
+            what => panic!("{what:?}"),
+        };
+        assert_eq!(named, probe);
+    }
 }
 
 #[test]

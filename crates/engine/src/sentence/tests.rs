@@ -69,6 +69,7 @@ fn cooling_down(cause: Cause, secs: u64, rung: u8, next: u64) -> What {
         cooldown: Cooldown { until, cause },
         rung,
         next: self::secs(next),
+        probe: until,
     }
 }
 

@@ -1,13 +1,12 @@
 //! Rings of flat size.
 
 use super::*;
-use crate::call::Outcome;
 
 const FILL: Sample = Sample {
     fill: Some(7),
     used: [0; 2],
 };
-const DONE: Ended = Ended::Finished(Outcome::Done);
+const DONE: Kind = Kind::Done;
 
 #[test]
 fn a_quantile_is_right_to_a_quarter_octave() {
@@ -29,7 +28,7 @@ fn coarser_steps_are_made_of_the_finest() {
     let mut series = Series::default();
     for step in 0..180 {
         series.count(DONE, Duration::from_millis(5));
-        series.count(Ended::TimedOut, Duration::from_secs(30));
+        series.count(Kind::TimedOut, Duration::from_secs(30));
         series.close(step, step + 1, Sample::default());
     }
     let now = Moment(0) + STEP * 180;
@@ -92,7 +91,7 @@ fn every_time_has_a_bucket() {
 #[test]
 fn a_call_counts_at_the_very_moment_in_which_its_step_ends() {
     let mut series = Series::default();
-    series.count(Ended::Finished(Outcome::Done), Duration::ZERO);
+    series.count(DONE, Duration::ZERO);
     series.close(0, 1, Sample::default());
     let day = series.day(Moment(0) + Span::Day.step());
     assert_eq!(day.iter().map(|point| point.calls[0]).sum::<u32>(), 1);

@@ -170,6 +170,36 @@ async fn an_upstream_that_nobody_asks_is_tried_soon_after_its_cooldown() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_idle_upstream_that_throttles_every_probe_is_probed_less_and_less_often() {
+    let mut policy = policy();
+    policy.failure.ladder = vec![secs(60), secs(300)];
+    let desk = Desk::new(policy);
+    let one = desk.upstream("one", secs(0), 1);
+    let retry_after = Some(secs(5));
+    desk.try_with(Outcome::Throttled { retry_after });
+    let throttle = async || {
+        desk.engine.submit(job(one, RSS), desk.done("a")).await;
+        let throttled = desk.ready("b", Step::Outcome(Outcome::Throttled { retry_after }));
+        desk.engine.submit(job(one, RSS), throttled).await;
+    };
+    throttle().await;
+    // 30 s after the end of the first cooldown, then twice as long after that of each further one, up to the ladder's top.
+    pass(secs(35)).await;
+    let view = desk.engine.upstream(one).expect("it is there");
+    assert_eq!(view.probe_at, Some(view.at + secs(65)));
+    pass(secs(1000)).await;
+    let expected = [35, 65, 125, 245, 305].iter().scan(0, |sum, wait| {
+        *sum += wait;
+        Some(secs(*sum))
+    });
+    assert_eq!(desk.starts("probe"), expected.collect::<Vec<_>>());
+    // An answer ends it.
+    throttle().await;
+    pass(secs(36)).await;
+    assert_eq!(desk.starts("probe").len(), 6);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_real_job_is_the_better_probe() {
     let desk = Desk::new(policy());
     let one = desk.upstream("one", secs(0), 1);

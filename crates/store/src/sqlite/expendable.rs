@@ -1,5 +1,7 @@
 //! Files that may be lost: one that cannot be used is set aside, and a new one is created.
 
+mod file;
+
 use std::{
     ffi::OsString,
     fs, io,
@@ -8,6 +10,7 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode};
 
+pub use self::file::{Expendable, ExpendableFile};
 use super::{File, Migrations};
 use crate::Error;
 
