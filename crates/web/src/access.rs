@@ -3,6 +3,8 @@
 
 mod arrival;
 
+use std::time::Duration;
+
 use axum::{
     extract::{Request, State},
     http::{Method, StatusCode, Uri},
@@ -13,11 +15,17 @@ use jiff::Timestamp;
 
 use self::arrival::ArrivedVisitor;
 use crate::{
-    App, Auth, Client, Failure, Identity, RequestId, Visitor,
+    App, Auth, Client, Failure, Identity, Pace, RequestId, Visitor,
     auth::NotTaken,
     forms::{form_token, stale_form},
     pages,
     server::Patience,
+};
+
+/// What one household of strangers may read: more than a person does, and little enough that a robot costs nothing.
+pub(crate) const READERS: Pace = Pace {
+    times: 240,
+    window: Duration::from_secs(60),
 };
 
 /// Who may open a route, and how others are turned away.
@@ -32,6 +40,11 @@ pub enum Access {
     Page,
     /// The API, for clients that are signed in; others get 401 in JSON.
     Api,
+    /// A page that everybody may read: strangers come in as [`Identity::Nobody`], each household at a limited pace. Whoever
+    /// is signed in is known, and only they may change something.
+    Reading,
+    /// The same for the API.
+    ReadingApi,
     /// A feed or search API for programs: like [`Access::Api`], but also with `?apikey=` in a GET. The front itself
     /// writes the refusal, in terms of its protocol.
     Feed(fn(&Refusal) -> Response),
@@ -61,6 +74,11 @@ pub enum Refusal {
 }
 
 impl Access {
+    /// Whether strangers may read it.
+    fn is_for_readers(self) -> bool {
+        matches!(self, Self::Reading | Self::ReadingApi)
+    }
+
     fn takes_query_key(self) -> bool {
         matches!(self, Self::Trusted | Self::Feed(_) | Self::OpenFeed { .. })
     }
@@ -70,8 +88,8 @@ impl Access {
         match self {
             Self::Open => "open",
             Self::Trusted => "stats",
-            Self::Page => "page",
-            Self::Api => "api",
+            Self::Page | Self::Reading => "page",
+            Self::Api | Self::ReadingApi => "api",
             Self::Feed(_) | Self::OpenFeed { .. } => "feed",
         }
     }
@@ -148,6 +166,9 @@ impl AccessRule {
         }
         let open = match self.access {
             Access::Open => true,
+            Access::Reading | Access::ReadingApi => {
+                identity.signed_in() || is_safe(request.method())
+            }
             Access::Trusted => client.near() || identity.signed_in(),
             Access::Page | Access::Api | Access::Feed(_) => identity.signed_in(),
             Access::OpenFeed { open, .. } => identity.signed_in() || open(request.uri()),
@@ -155,7 +176,33 @@ impl AccessRule {
         if !open {
             return Err(Box::new(self.refuse(&request, Refusal::NoKey)));
         }
+        if let Some(until) = self.is_too_fast(&arrival.visitor) {
+            return Err(Box::new(self.too_fast(until).into_response()));
+        }
         self.check_form(request, arrival).await
+    }
+
+    /// Counts what a stranger reads; gives the time from which its household may read on, if it was too fast. Whoever is
+    /// near is not counted.
+    fn is_too_fast(&self, visitor: &Visitor) -> Option<Timestamp> {
+        let Visitor {
+            client, identity, ..
+        } = visitor;
+        if !self.access.is_for_readers() || identity.signed_in() || client.near() {
+            return None;
+        }
+        let (readers, now) = (self.app.readers(), self.app.now());
+        readers.take(client.address, now, READERS).err()
+    }
+
+    fn too_fast(&self, until: Timestamp) -> Failure {
+        let seconds = seconds_until(until, self.app.now());
+        Failure::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "Your address has opened too many pages in the last minute.",
+            format!("Wait {seconds} s, then try again; or sign in."),
+        )
+        .retry_after(seconds)
     }
 
     /// A state change needs a key in a header, or the form token of a page of ours. On open routes a stranger has no
@@ -165,10 +212,7 @@ impl AccessRule {
         request: Request,
         arrival: &ArrivedVisitor,
     ) -> Result<Request, Box<Response>> {
-        let safe = matches!(
-            *request.method(),
-            Method::GET | Method::HEAD | Method::OPTIONS
-        );
+        let safe = is_safe(request.method());
         let plain_program = self.is_a_plain_program(&request, arrival.visitor.identity);
         let exempt = match arrival.visitor.identity {
             Identity::Key => true,
@@ -194,7 +238,7 @@ impl AccessRule {
         identity == Identity::Anyone
             && matches!(
                 self.access,
-                Access::Api | Access::Feed(_) | Access::OpenFeed { .. }
+                Access::Api | Access::ReadingApi | Access::Feed(_) | Access::OpenFeed { .. }
             )
             && !browser
                 .iter()
@@ -213,7 +257,7 @@ impl AccessRule {
                 )
                 .into_response()
             }
-            (Access::Page, Refusal::NoKey) => {
+            (Access::Page | Access::Reading, Refusal::NoKey) => {
                 Redirect::to(&pages::sign_in::path_back_to(request)).into_response()
             }
             (Access::Trusted, Refusal::NoKey) => Failure::new(
@@ -243,13 +287,18 @@ impl AccessRule {
     /// Writes a failure in the route's own format.
     fn write(&self, visitor: &Visitor, failure: &Failure) -> Response {
         match self.access {
-            Access::Page | Access::Open => pages::failure::show(visitor, failure),
-            Access::Api => failure.json(&visitor.id),
+            Access::Page | Access::Reading | Access::Open => pages::failure::show(visitor, failure),
+            Access::Api | Access::ReadingApi => failure.json(&visitor.id),
             Access::Trusted | Access::Feed(_) | Access::OpenFeed { .. } => {
                 failure.text(&visitor.id)
             }
         }
     }
+}
+
+/// Whether a method changes nothing.
+fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
 /// A failure that a handler returned, or that axum wrote as bare text.

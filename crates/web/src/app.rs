@@ -23,18 +23,18 @@ use weir_store::sqlite::File;
 
 use crate::{
     Access, Clock, Config, Contribution, Error, Failure, Icon, NavEntry, NavGroup, Requests, Stats,
-    Upstreams,
+    Throttle, Upstreams,
     access::{self, AccessRule},
     assets::{self, Assets},
     auth::Doorkeeper,
     contribution::{Contributed, Guests, Missing},
     guard,
-    metrics::{self, Connections},
+    metrics::{self, CacheFigures, Connections},
     pages,
     rules::{self, ListenerRules},
     seats::{self, Seating, Seats},
     server::GUESTS,
-    shell::Shell,
+    shell::{Furniture, Shell},
     stats, status,
     streams::Streams,
     upstreams,
@@ -60,6 +60,8 @@ struct Inner {
     started: Timestamp,
     next_id: AtomicU64,
     missing: Vec<Missing>,
+    /// What strangers read.
+    readers: Throttle,
     /// By front; taken when the listener starts to serve.
     guests: Mutex<Vec<(&'static str, Guests)>>,
     /// Each with the front it came from.
@@ -98,6 +100,7 @@ impl App {
         );
         let (mut fronts, mut nav, mut routers) = (Vec::new(), Vec::new(), Vec::new());
         let (mut missing, mut guests, mut connect) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut cached, mut public) = (Vec::new(), Vec::new());
         for contribution in contributions {
             let name = contribution.front.name;
             if let Some(register) = contribution.metrics {
@@ -106,6 +109,8 @@ impl App {
             nav.extend(contribution.nav);
             missing.extend(contribution.missing);
             connect.extend(contribution.connect);
+            cached.extend(contribution.cached.map(|read| (name, read)));
+            public.extend(contribution.public);
             guests.extend(contribution.guests.map(|waiting| (name, waiting)));
             routers.extend(
                 contribution
@@ -115,6 +120,8 @@ impl App {
             );
             fronts.push(contribution.front);
         }
+        let caches = Box::new(CacheFigures(cached));
+        metrics::weir(&mut registry).register_collector(caches);
         let engines: Vec<Engine> = fronts
             .iter()
             .filter_map(|front| Some(front.upstreams.as_ref()?.engine().clone()))
@@ -135,7 +142,13 @@ impl App {
         Ok(Self(Arc::new(Inner {
             keeper,
             key_made,
-            shell: Arc::new(Shell::new(nav, connect, Assets::load(), TimeZone::system())),
+            shell: Arc::new(Shell::new(Furniture {
+                nav,
+                connect,
+                public,
+                assets: Assets::load(),
+                zone: TimeZone::system(),
+            })),
             fronts,
             requests,
             registry: Arc::new(registry),
@@ -147,6 +160,7 @@ impl App {
             next_id: AtomicU64::new(started.as_millisecond().unsigned_abs() << 12),
             started,
             missing,
+            readers: Throttle::default(),
             guests: Mutex::new(guests),
             routers,
         })))
@@ -229,7 +243,8 @@ impl App {
         };
         let health = routes()
             .route("/healthz", get(stats::healthz))
-            .route("/readyz", get(stats::readyz));
+            .route("/readyz", get(stats::readyz))
+            .route("/robots.txt", get(pages::robots::show));
         let files = routes()
             .route("/assets/{name}", get(assets::asset))
             .route("/favicon.ico", get(assets::favicon));
@@ -350,6 +365,10 @@ impl App {
             .iter()
             .flat_map(|missing| missing())
             .collect()
+    }
+
+    pub(crate) fn readers(&self) -> &Throttle {
+        &self.0.readers
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -15,6 +15,9 @@ type Register = Box<dyn FnOnce(&mut Registry) + Send>;
 /// Says what is missing for a front to serve.
 pub(crate) type Missing = Box<dyn Fn() -> Vec<String> + Send + Sync>;
 
+/// Returns hits and misses of a front's cache.
+pub(crate) type CacheCounts = Box<dyn Fn() -> (u64, u64) + Send + Sync>;
+
 /// Connections from another listener, and the router that serves them.
 pub(crate) type Guests = (mpsc::Receiver<Guest>, Router);
 
@@ -27,6 +30,8 @@ pub struct Contribution {
     pub(crate) missing: Option<Missing>,
     pub(crate) guests: Option<Guests>,
     pub(crate) connect: Option<ConnectPanel>,
+    pub(crate) cached: Option<CacheCounts>,
+    pub(crate) public: Option<&'static str>,
 }
 
 /// The part of a contribution that pages and figures use as long as the front runs.
@@ -58,6 +63,8 @@ impl Contribution {
             missing: None,
             guests: None,
             connect: None,
+            cached: None,
+            public: None,
         }
     }
 
@@ -114,6 +121,21 @@ impl Contribution {
     #[must_use]
     pub fn connect(mut self, panel: ConnectPanel) -> Self {
         self.connect = Some(panel);
+        self
+    }
+
+    /// Counts questions that were answered from the front's cache, and those that were not; `read` returns both.
+    #[must_use]
+    pub fn cached(mut self, read: impl Fn() -> (u64, u64) + Send + Sync + 'static) -> Self {
+        self.cached = Some(Box::new(read));
+        self
+    }
+
+    /// Invites everybody to what is below this path: strangers see its entry of the navigation, and `robots.txt` allows
+    /// it. The routes themselves have [`Access::Reading`].
+    #[must_use]
+    pub fn public(mut self, path: &'static str) -> Self {
+        self.public = Some(path);
         self
     }
 

@@ -23,8 +23,17 @@ use crate::Failure;
 /// # Errors
 /// When the template fails. The cause is logged; the reader is only told that something went wrong.
 pub fn render(template: &impl Template) -> Result<String, Failure> {
-    template.render().map_err(|error| {
-        tracing::error!(%error, "cannot render a page");
-        Failure::internal()
-    })
+    template.render().map_err(failed)
+}
+
+/// The same into memory for this many bytes; more is taken if it does not suffice.
+pub(crate) fn render_within(template: &impl Template, room: usize) -> Result<String, Failure> {
+    let mut text = String::with_capacity(room);
+    template.render_into(&mut text).map_err(failed)?;
+    Ok(text)
+}
+
+fn failed(error: askama::Error) -> Failure {
+    tracing::error!(%error, "cannot render a page");
+    Failure::internal()
 }

@@ -18,6 +18,7 @@ use prometheus_client::{
 };
 
 pub(crate) use self::format::MetricsFormat;
+use crate::contribution::CacheCounts;
 
 /// Ticks in a second of `/proc/self/stat`; Linux gives user space 100 on every machine.
 const TICKS: f64 = 100.0;
@@ -97,6 +98,48 @@ impl EncodeMetric for Requests {
 
     fn metric_type(&self) -> MetricType {
         MetricType::Counter
+    }
+}
+
+/// `weir_cache_hits_total{front}` and `weir_cache_misses_total{front}`, read when asked.
+pub(crate) struct CacheFigures(pub(crate) Vec<(&'static str, CacheCounts)>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EncodeLabelSet)]
+struct CacheLabels {
+    front: &'static str,
+}
+
+impl CacheFigures {
+    fn read(&self) -> Vec<(CacheLabels, u64, u64)> {
+        let all = self.0.iter().map(|(front, read)| {
+            let (hits, misses) = read();
+            (CacheLabels { front }, hits, misses)
+        });
+        all.collect()
+    }
+}
+
+impl fmt::Debug for CacheFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CacheFigures").field(&self.read()).finish()
+    }
+}
+
+impl Collector for CacheFigures {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let all = self.read();
+        let kind = MetricType::Counter;
+        let help = "Questions answered from the cache";
+        let mut family = encoder.encode_descriptor("cache_hits", help, None, kind)?;
+        for (front, hits, _) in &all {
+            ConstCounter::new(*hits).encode(family.encode_family(front)?)?;
+        }
+        let help = "Questions that the cache had no fresh answer for";
+        let mut family = encoder.encode_descriptor("cache_misses", help, None, kind)?;
+        for (front, _, misses) in &all {
+            ConstCounter::new(*misses).encode(family.encode_family(front)?)?;
+        }
+        Ok(())
     }
 }
 

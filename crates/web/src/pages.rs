@@ -2,6 +2,7 @@
 
 pub(crate) mod failure;
 pub(crate) mod overview;
+pub(crate) mod robots;
 pub(crate) mod sign_in;
 pub(crate) mod theme;
 pub(crate) mod time;

@@ -1,21 +1,47 @@
 //! The frame around every page: top bar, navigation, footer. It is built once, from what the fronts contribute.
 
+mod kept;
+mod tag;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
 use jiff::tz::TimeZone;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
+use weir_engine::Recent;
 
-use crate::{ConnectPanel, Icon, Identity, NavEntry, NavGroup, Visitor, assets::Assets, kit};
+use self::kept::{KEPT, KeptPages};
+use crate::{
+    ConnectPanel, Failure, Icon, Identity, NavEntry, NavGroup, Visitor, assets::Assets, kit,
+};
 
 /// What all pages share.
 pub(crate) struct Shell {
     pub(crate) assets: Assets,
     pub(crate) zone: TimeZone,
     nav: Vec<NavEntry>,
+    /// Paths that everybody may read below.
+    pub(crate) public: Vec<&'static str>,
+    /// Changes with everything that is the same on all pages.
+    build: u64,
+    /// Bytes around the body of the largest page so far, so that a page is written into one piece of memory.
+    around: AtomicUsize,
+    /// Pages that change with a tag, whole.
+    kept: KeptPages,
     /// Panels of fronts for the page Connect.
     pub(crate) connect: Vec<ConnectPanel>,
     /// The full path of the configuration file; a reload may find another one.
     pub(crate) config_file: RwLock<String>,
+}
+
+/// What a shell is built from.
+pub(crate) struct Furniture {
+    pub(crate) nav: Vec<NavEntry>,
+    pub(crate) connect: Vec<ConnectPanel>,
+    pub(crate) public: Vec<&'static str>,
+    pub(crate) assets: Assets,
+    pub(crate) zone: TimeZone,
 }
 
 #[derive(Template)]
@@ -40,12 +66,14 @@ struct MorePage<'a> {
 }
 
 impl Shell {
-    pub(crate) fn new(
-        mut nav: Vec<NavEntry>,
-        connect: Vec<ConnectPanel>,
-        assets: Assets,
-        zone: TimeZone,
-    ) -> Self {
+    pub(crate) fn new(furniture: Furniture) -> Self {
+        let Furniture {
+            mut nav,
+            connect,
+            public,
+            assets,
+            zone,
+        } = furniture;
         nav.push(NavEntry {
             label: "Overview",
             href: "/",
@@ -56,10 +84,15 @@ impl Shell {
             phone: true,
         });
         nav.sort_by_key(|entry| (entry.group, entry.place));
+        let build = tag::of_build(&nav, &public, &assets, &zone);
         Self {
             assets,
             zone,
             nav,
+            public,
+            build,
+            around: AtomicUsize::new(0),
+            kept: Mutex::new(Recent::new(KEPT)),
             connect,
             config_file: RwLock::new("weir.yaml".to_owned()),
         }
@@ -83,8 +116,20 @@ impl Shell {
         title: &str,
         body: &str,
     ) -> Response {
+        let page = self.write(visitor, theme, path, title, body);
+        page.map(Html).into_response()
+    }
+
+    fn write(
+        &self,
+        visitor: Option<&Visitor>,
+        theme: Option<&str>,
+        path: &str,
+        title: &str,
+        body: &str,
+    ) -> Result<String, Failure> {
         let version = env!("CARGO_PKG_VERSION");
-        let page = kit::render(&Frame {
+        let frame = Frame {
             shell: self,
             title,
             body,
@@ -92,8 +137,31 @@ impl Shell {
             theme,
             path,
             version,
-        });
-        page.map(Html).into_response()
+        };
+        let room = body.len() + self.around.load(Ordering::Relaxed);
+        kit::render_within(&frame, room).inspect(|page| {
+            let around = page.len().saturating_sub(body.len());
+            self.around.fetch_max(around, Ordering::Relaxed);
+        })
+    }
+
+    /// Where the mark leads.
+    fn home(&self, path: &str) -> &'static str {
+        match self.is_read(path) {
+            true => self.public[0],
+            false => "/",
+        }
+    }
+
+    /// Whether a stranger there is a reader rather than somebody about to sign in.
+    fn is_read(&self, path: &str) -> bool {
+        !self.public.is_empty() && path.starts_with('/') && path != "/sign-in"
+    }
+
+    /// The pages that strangers may read.
+    fn for_readers(&self) -> impl Iterator<Item = &NavEntry> {
+        let entries = self.nav.iter();
+        entries.filter(|entry| self.public.contains(&entry.href))
     }
 
     /// The page with what does not fit into the bar on a phone.

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use askama::Template;
 use axum::{
     extract::FromRequestParts,
-    http::request::Parts,
+    http::{HeaderMap, request::Parts},
     response::{IntoResponse, Response},
 };
 
@@ -82,6 +82,12 @@ impl Visitor {
     /// Shows a page whose body is already rendered; it is inserted as it is.
     pub fn page(&self, title: &str, body: &str) -> Response {
         self.shell.page(self, title, body)
+    }
+
+    /// The same for a body that changes only with `tag`: whoever has the page already is told so, and strangers' caches may
+    /// keep it for a minute. Costs no look at the body.
+    pub fn tagged(&self, headers: &HeaderMap, title: &str, body: &str, tag: u64) -> Response {
+        self.shell.tagged(self, headers, title, body, tag)
     }
 }
 

@@ -2,6 +2,8 @@
 // without it.
 
 import { followHeard } from "./connect";
+import { readNews } from "./news";
+import { explainRowKeys, rowKey } from "./rows";
 import { followSearch, saySearchIsLive } from "./search";
 import { localiseTimes } from "./times";
 
@@ -181,6 +183,8 @@ function listenForKeys(dialog: HTMLDialogElement | null): void {
         }
         break;
       }
+      default:
+        if (rowKey(event.key)) event.preventDefault();
     }
   });
 }
@@ -193,4 +197,6 @@ followHeard();
 offerCopies();
 countDown();
 askInPlace();
+readNews();
+explainRowKeys();
 listenForKeys(keysDialog());

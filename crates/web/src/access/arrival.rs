@@ -50,7 +50,10 @@ impl AccessRule {
             Err(refused) => (Identity::Nobody, Some(refused)),
         };
         let mut new_form = None;
+        // Strangers who only read get no form, so no cookie either: their pages may be kept by caches for everybody.
+        let reads_only = self.access.is_for_readers() && identity == Identity::Nobody;
         let bound_to = match identity {
+            _ if reads_only => Vec::new(),
             Identity::Session(SessionId(id)) => id.to_vec(),
             _ => match cookie::read(headers, cookie::FORM) {
                 Some(form) => form.as_bytes().to_vec(),
@@ -61,7 +64,10 @@ impl AccessRule {
             client,
             identity,
             id,
-            form_token: keeper.form_token(&bound_to),
+            form_token: match reads_only {
+                true => String::new(),
+                false => keeper.form_token(&bound_to),
+            },
             key: identity
                 .signed_in()
                 .then(|| keeper.settings().key().clone()),

@@ -76,7 +76,12 @@ pub(crate) fn path_back_to(request: &Request) -> String {
         .map(str::to_ascii_lowercase)
         .is_some_and(|query| query.contains("apikey") || query.contains("passkey"));
     let plain = request.method() == Method::GET && target != "/" && !holds_key;
-    match local(target).filter(|_| plain) {
+    path_back(if plain { target } else { "" })
+}
+
+/// Where to sign in and come back to this path of ours; to the overview if it is none.
+pub(crate) fn path_back(target: &str) -> String {
+    match local(target) {
         Some(target) => format!("/sign-in?next={}", utf8_percent_encode(target, VALUE)),
         None => "/sign-in".to_owned(),
     }

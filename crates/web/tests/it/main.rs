@@ -11,6 +11,7 @@ mod forms;
 mod guests;
 mod lock_out;
 mod proxies;
+mod reading;
 mod server;
 mod sign_in;
 mod support;
