@@ -110,6 +110,11 @@ const NEEDS: &[Need] = &[
         program: None,
         reason: "the news servers to read from",
     },
+    Need {
+        package: "wrk",
+        program: Some("wrk"),
+        reason: "asks for pages as fast as it can, to measure",
+    },
 ];
 
 /// Where programs from PyPI are listed and installed.

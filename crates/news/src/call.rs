@@ -104,6 +104,39 @@ pub struct AskNumbers(pub Newsgroup);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AskNewsgroups;
 
+/// What the newsgroups of a server are about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AskDescriptions;
+
+/// A server's newsgroups as it listed them.
+#[derive(Clone, Debug)]
+pub struct ListBlock {
+    /// Whether the lines are those of LIST COUNTS, with a count of articles; else of LIST ACTIVE.
+    pub counts: bool,
+    /// The lines.
+    pub block: Bytes,
+}
+
+impl Question for AskDescriptions {
+    type Answer = Bytes;
+
+    const CLASS: Class = LOW;
+
+    fn ask<'a>(&'a self, link: &'a Link) -> BoxFuture<'a, Result<Bytes, NewsFault>> {
+        Box::pin(async move {
+            match link.list(Listing::Newsgroups(None)).await {
+                // Not every server describes them, and none has to.
+                Err(NewsFault::Unsupported(_)) => Ok(Bytes::new()),
+                listed => listed,
+            }
+        })
+    }
+
+    fn about(&self) -> About {
+        About::Text("what its newsgroups are about".into())
+    }
+}
+
 impl Question for AskArticle {
     type Answer = Bytes;
 
@@ -152,16 +185,25 @@ impl Question for AskNumbers {
 }
 
 impl Question for AskNewsgroups {
-    type Answer = Bytes;
+    type Answer = ListBlock;
 
     const CLASS: Class = NORMAL;
 
-    fn ask<'a>(&'a self, link: &'a Link) -> BoxFuture<'a, Result<Bytes, NewsFault>> {
+    fn ask<'a>(&'a self, link: &'a Link) -> BoxFuture<'a, Result<ListBlock, NewsFault>> {
         Box::pin(async move {
             // One command instead of one for each newsgroup. A server that lacks the better list has the older one.
             match link.list(Listing::Counts(None)).await {
-                Err(NewsFault::Unsupported(_)) => link.list(Listing::Active(None)).await,
-                listed => listed,
+                Err(NewsFault::Unsupported(_)) => {
+                    let block = link.list(Listing::Active(None)).await?;
+                    Ok(ListBlock {
+                        counts: false,
+                        block,
+                    })
+                }
+                listed => Ok(ListBlock {
+                    counts: true,
+                    block: listed?,
+                }),
             }
         })
     }

@@ -13,25 +13,25 @@ use self::server::ServerEntry;
 
 section! {
     /// The news front: many news servers as one, in the browser and over NNTP.
-    pub struct Config in "news", at start {
-        /// Whether everybody may read without signing in.
-        public: bool = "false";
+    pub struct Config in "news" {
+        /// Whether everybody may read without signing in, each address at a limited pace. Behind a proxy, list it in web.trusted_proxies, or all readers count as one.
+        public: bool = "false", at start;
         /// Address of the NNTP server; null switches it off.
-        nntp_listen: Option<SocketAddr> = "127.0.0.1:1119";
+        nntp_listen: Option<SocketAddr> = "127.0.0.1:1119", at start;
         /// Address of the NNTP server with TLS; needs tls_cert and tls_key, null switches it off.
-        nntps_listen: Option<SocketAddr> = "null";
+        nntps_listen: Option<SocketAddr> = "null", at start;
         /// File with the certificate chain (PEM).
-        tls_cert: Option<PathBuf> = "null";
+        tls_cert: Option<PathBuf> = "null", at start;
         /// File with the private key (PEM).
-        tls_key: Option<PathBuf> = "null";
+        tls_key: Option<PathBuf> = "null", at start;
         /// A job that has waited this long goes next, whatever its class.
-        aging: Duration = "10s", check check::some_time;
+        aging: Duration = "10s", at start, check check::some_time;
         /// How overviews are fetched: auto, over, hdr or head.
         overview: Overview = "auto";
         /// A page is sent after this time at the latest, with what has arrived by then.
         deadline: Duration = "10s", check check::some_time;
         /// Maximum queued jobs.
-        queue_size: NonZeroU32 = "10000";
+        queue_size: NonZeroU32 = "10000", at start;
         /// Maximum unanswered commands per connection.
         pipeline_depth: NonZeroU32 = "4";
         /// The same while the commands ask for single articles.
@@ -47,7 +47,7 @@ section! {
         /// A cached answer older than this is served, and checked again meanwhile.
         refresh_after: Duration = "30s";
         /// Maximum size of overviews and articles on disk.
-        disk: Size = "2GiB";
+        disk: Size = "2GiB", at start;
         /// Whether news servers may have private addresses.
         allow_private_upstreams: bool = "true";
     }
@@ -82,7 +82,7 @@ section! {
         /// Article count and newest article of a newsgroup.
         group_stats: Duration = "5m";
         /// Memory for all of them.
-        memory: Size = "64MiB";
+        memory: Size = "64MiB", at start;
     }
 }
 

@@ -6,4 +6,7 @@ pub enum Error {
     /// The way out is not to be had.
     #[error(transparent)]
     Net(#[from] weir_net::Error),
+    /// What people have read cannot be kept.
+    #[error(transparent)]
+    Store(#[from] weir_store::Error),
 }

@@ -3,30 +3,42 @@
 //! Equal questions to a server share one call, whoever asks. A server that says no is asked no further; the next one is.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use weir_engine::dispatch::{Asker, Class, Job, UpstreamId};
 use weir_engine::{Ended, Engine, Flights, Outward, Roster, Standing};
 use weir_net::Roots;
 
 use crate::call::{
-    AskArticle, AskNewsgroups, AskNumbers, AskWindow, ProbeCall, Question, ServerCall, Told,
+    AskArticle, AskDescriptions, AskNewsgroups, AskNumbers, AskWindow, Question, ServerCall, Told,
 };
 use crate::config::Config;
 use crate::error::Error;
 use crate::judge::NewsFault;
 use crate::outbound::Outbound;
-use crate::policy;
-use crate::server::Server;
+use crate::policy::{self, LOW};
+use crate::rules::{FederationRules, split};
+use crate::server::{ServedEntry, Server};
+
+/// Time that connections have to close when no call is left.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// Somebody who waits does not wait longer than this for one server while there is another one to ask.
+const MOVE_ON: Duration = Duration::from_secs(4);
 
 /// All servers, and the calls to them that are under way.
 pub struct Federation {
-    engine: Engine,
+    pub(crate) engine: Engine,
     outbound: Outbound,
     pub(crate) servers: Roster<Server>,
+    /// Calls to all servers at the same time; written by [`Self::apply`].
+    workers: AtomicU32,
     articles: Asking<AskArticle>,
     windows: Asking<AskWindow>,
     numbers: Asking<AskNumbers>,
     newsgroups: Asking<AskNewsgroups>,
+    descriptions: Asking<AskDescriptions>,
 }
 
 type Asking<Q> = Flights<(UpstreamId, Q), Told<Q>>;
@@ -80,6 +92,7 @@ asked! {
     AskWindow => windows,
     AskNumbers => numbers,
     AskNewsgroups => newsgroups,
+    AskDescriptions => descriptions,
 }
 
 impl Federation {
@@ -93,35 +106,41 @@ impl Federation {
         let federation = Arc::new(Self {
             outbound: Outbound::new(outward.ground, roots)?,
             servers,
+            workers: AtomicU32::new(0),
             articles: Flights::new(engine.clone()),
             windows: Flights::new(engine.clone()),
             numbers: Flights::new(engine.clone()),
             newsgroups: Flights::new(engine.clone()),
+            descriptions: Flights::new(engine.clone()),
             engine,
         });
-        federation.apply(config);
-        let probed = Arc::downgrade(&federation);
-        federation.engine.set_prober(move |upstream| {
-            let federation = probed.upgrade()?;
-            federation.servers.probe(upstream, ProbeCall)
-        });
+        federation.apply(&split(config).1);
         Ok(federation)
     }
 
     /// Takes other settings over. Servers that stay keep their state and, if nothing about the way to them has changed,
     /// their connections.
-    pub fn apply(&self, config: &Config) {
+    pub fn apply(&self, rules: &FederationRules) {
+        let link = rules.link;
+        let entries = rules.entries.iter().cloned();
+        let entries: Vec<ServedEntry> = entries.map(|entry| ServedEntry { entry, link }).collect();
         let gone = self.servers.reconcile(
-            &config.servers,
-            |entry| (policy::quota(config, entry), entry.timeout),
-            |entry, joining| Server::join(entry, &joining, &self.outbound, config),
+            &entries,
+            |served| (policy::quota(&link, &served.entry), served.entry.timeout),
+            |served, joining| Server::join(served, &joining, &self.outbound),
         );
         for server in gone.gone {
             server.link.close();
         }
         self.servers.settle();
-        let workers = policy::workers(config);
+        let workers = policy::workers(rules);
+        self.workers.store(workers, Ordering::Relaxed);
         self.engine.set_crew(workers, workers);
+    }
+
+    /// How many calls may be under way.
+    pub(crate) fn workers(&self) -> u32 {
+        self.workers.load(Ordering::Relaxed)
     }
 
     /// Asks one server, or joins whoever is asking it the same.
@@ -150,11 +169,16 @@ impl Federation {
     }
 
     /// Asks one server after the other until one has it.
-    pub async fn seek<Q: Asked>(&self, question: &Q, asker: Asker) -> Sought<Q::Answer> {
+    pub async fn seek<Q: Asked>(
+        &self,
+        question: &Q,
+        (class, asker): (Class, Asker),
+    ) -> Sought<Q::Answer> {
         let mut silent = Vec::new();
-        for server in self.in_order() {
-            let asked = self.ask(&server, question.clone(), (Q::CLASS, asker)).await;
-            match asked {
+        let mut servers = self.in_order().into_iter().peekable();
+        while let Some(server) = servers.next() {
+            let asked = self.ask(&server, question.clone(), (class, asker));
+            match patiently(asked, class, servers.peek().is_none()).await {
                 Ok(answer) => return Sought::Found { answer, server },
                 Err(NoAnswer::Fault(NewsFault::NoArticle | NewsFault::NoNewsgroup)) => {}
                 Err(no_answer) => silent.push((server, no_answer)),
@@ -168,7 +192,7 @@ impl Federation {
 
     /// All servers in the order in which they are asked: those that can be called by their priority, then the others,
     /// which say at once that they cannot.
-    fn in_order(&self) -> Vec<Arc<Server>> {
+    pub(crate) fn in_order(&self) -> Vec<Arc<Server>> {
         let mut all: Vec<Arc<Server>> = self.servers.all().iter().cloned().collect();
         let rows = self.engine.upstreams(0, usize::MAX);
         let standing = |server: &Server| {
@@ -180,20 +204,34 @@ impl Federation {
                 standing(server),
                 Standing::Cooldown | Standing::Disabled | Standing::Manual
             );
-            (away, server.entry.priority)
+            (away, server.entry().priority)
         });
         all
     }
 
-    /// Ends all calls and closes all connections.
-    pub async fn stop(&self, drain: std::time::Duration) {
+    /// Ends all calls and closes all connections. A server that does not say goodbye is not waited for.
+    pub async fn stop(&self, drain: Duration) {
         self.engine.shutdown(drain).await;
         for server in self.servers.all().iter() {
             server.link.close();
         }
-        self.outbound.closed().await;
+        let _ = tokio::time::timeout(GOODBYE, self.outbound.closed()).await;
     }
 }
 
+/// Waits for a server's answer: as long as it takes, unless somebody waits and there is another server to ask. What it
+/// was asked goes on without us, and its time-out is what tells the engine that it is in trouble.
+pub(crate) async fn patiently<T>(
+    asked: impl Future<Output = Result<T, NoAnswer>>,
+    class: Class,
+    is_last: bool,
+) -> Result<T, NoAnswer> {
+    if is_last || class == LOW {
+        return asked.await;
+    }
+    let told = tokio::time::timeout(MOVE_ON, asked).await;
+    told.unwrap_or(Err(NoAnswer::Fault(NewsFault::Silent)))
+}
+
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -32,10 +32,10 @@ use self::pool::Pool;
 use self::answer::Answer;
 use self::connection::{Depths, Order};
 use self::dial::Dialer;
-use self::method::Method;
-use crate::config::Config;
+use self::method::{FetchBy, Method};
 use crate::config::server::ServerEntry;
 use crate::judge::NewsFault;
+use crate::rules::LinkRules;
 
 /// Bytes that an overview line may have; most have 430.
 const LINE: usize = 8 * 1024;
@@ -97,8 +97,7 @@ impl Outbound {
     }
 
     /// The way to a server. Nothing is opened before something is asked.
-    pub(crate) fn link(&self, config: &Config, entry: &ServerEntry) -> Link {
-        let number = |number: std::num::NonZeroU32| number.get() as usize;
+    pub(crate) fn link(&self, rules: &LinkRules, entry: &ServerEntry) -> Link {
         let port = entry.port.map_or(0, |port| port.get());
         // Only its origin counts.
         let url = SecretUrl::parse(&format!("nntp://{}:{port}", bracketed(&entry.host)));
@@ -109,21 +108,21 @@ impl Outbound {
             tls: self.tls.clone(),
             entry: entry.clone(),
             home: home.clone(),
-            private: config.allow_private_upstreams,
+            private: rules.private,
             secrets: Secrets::of(&url, entry.password.as_ref(), |_| false),
         };
         let depths = Depths {
-            usual: number(config.pipeline_depth),
-            articles: number(config.article_depth),
+            usual: rules.pipeline_depth as usize,
+            articles: rules.article_depth as usize,
         };
-        let method = Method::new(config.overview);
+        let method = Method::new(rules.overview);
         Link {
-            pool: Pool::new(dialer, depths, config.idle, method, self.tasks.clone()),
+            pool: Pool::new(dialer, depths, rules.idle, method, self.tasks.clone()),
             home,
             sizes: Sizes {
-                article: config.article_bytes.len(),
-                list: config.list_bytes.len(),
-                window: number(config.overview_lines) * LINE,
+                article: rules.article_bytes,
+                list: rules.list_bytes,
+                window: (rules.window_lines as usize).saturating_mul(LINE),
             },
             format: ArcSwapOption::empty(),
         }
@@ -145,6 +144,16 @@ impl Link {
     /// How overviews are fetched.
     pub fn fetches_by(&self) -> &'static str {
         self.pool.method().name()
+    }
+
+    /// Whether each article of an overview costs a command of its own.
+    pub(crate) fn asks_one_by_one(&self) -> bool {
+        self.pool.method().now() == FetchBy::Head
+    }
+
+    /// Whether its newest connection is encrypted; `None` before the first.
+    pub fn is_encrypted(&self) -> Option<bool> {
+        self.pool.is_encrypted()
     }
 
     /// Lets its host name resolve to another private address than before.
@@ -209,7 +218,7 @@ fn missing() -> NewsFault {
 }
 
 /// A host as URLs write it.
-fn bracketed(host: &str) -> String {
+pub(crate) fn bracketed(host: &str) -> String {
     match host.contains(':') && !host.starts_with('[') {
         true => format!("[{host}]"),
         false => host.to_owned(),

@@ -22,6 +22,7 @@ mod claims;
 mod containers;
 mod known;
 mod lines;
+mod numbering;
 mod ranking;
 mod removal;
 mod slab;
@@ -31,6 +32,7 @@ pub use known::{KnownArticle, KnownThread};
 pub use tree::{ThreadTree, TreeRow};
 
 use lines::Line;
+use numbering::NumberIndex;
 
 /// References of one article that are looked at: the first, which is the thread's, and the last ones,
 /// which are the nearest. Newsreaders trim to about twenty.
@@ -80,6 +82,8 @@ pub struct ThreadTable {
     lines: Slab<Line>,
     threads: Slab<Book>,
     ranking: Ranking,
+    /// Where the articles with a number are.
+    by_number: NumberIndex,
     /// Threads that the present change touched; empty between changes.
     touched: Vec<u32>,
 }
@@ -98,6 +102,7 @@ impl ThreadTable {
             lines: Slab::new(),
             threads: Slab::new(),
             ranking: Ranking::default(),
+            by_number: NumberIndex::default(),
             touched: Vec::new(),
         }
     }
@@ -127,8 +132,7 @@ impl ThreadTable {
         if let Some(at) = self.containers.find(id.as_str())
             && !self.containers.is_ghost(at)
         {
-            let line = self.containers[at].line;
-            self.lines[line].number = number.unwrap_or(0);
+            self.renumber(at, number.unwrap_or(0));
         }
     }
 
@@ -167,6 +171,7 @@ impl ThreadTable {
             + self.lines.bytes()
             + self.threads.bytes()
             + self.ranking.bytes()
+            + self.by_number.bytes()
             + self.touched.capacity() * size_of::<u32>()
     }
 

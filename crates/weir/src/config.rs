@@ -32,6 +32,12 @@ impl AsRef<weir_search::config::Config> for Config {
     }
 }
 
+impl AsRef<weir_news::Config> for Config {
+    fn as_ref(&self) -> &weir_news::Config {
+        &self.news
+    }
+}
+
 section! {
     /// Weir's configuration. Every key is listed with its default; remove the # before a key to
     /// change it. null switches a feature off or removes a limit; in TOML and in the environment, write the word null.
@@ -64,10 +70,12 @@ section! {
         store: store::Config;
     }
     then |config, fields| {
-        let (deadline, limit) = (config.search.deadline, config.web.limits.request_timeout);
-        if deadline >= limit {
-            let text = format!("make this shorter than web.limits.request_timeout ({}), which cuts off every request", weir_engine::span(limit));
-            fields.refuse("search.deadline", text);
+        let limit = config.web.limits.request_timeout;
+        for (key, deadline) in [("search.deadline", config.search.deadline), ("news.deadline", config.news.deadline)] {
+            if deadline >= limit {
+                let text = format!("make this shorter than web.limits.request_timeout ({}), which cuts off every request", weir_engine::span(limit));
+                fields.refuse(key, text);
+            }
         }
     }
 }
@@ -89,11 +97,11 @@ impl Config {
             key: "store.redis",
             why: "not built yet: this node runs alone",
         });
-        let servers = !self.news.servers.is_empty();
-        let servers = servers.then_some(WithoutEffect {
-            key: "news.servers",
-            why: "not built yet: no news server is called",
+        // The other listener is on by default, so whoever has its key in a file may not have meant anything by it.
+        let newsreaders = self.news.nntps_listen.is_some().then_some(WithoutEffect {
+            key: "news.nntps_listen",
+            why: "not built yet: newsreaders cannot connect, the pages can be read",
         });
-        redis.into_iter().chain(servers).collect()
+        redis.into_iter().chain(newsreaders).collect()
     }
 }

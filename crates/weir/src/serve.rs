@@ -8,7 +8,7 @@ mod fronts;
 mod greeting;
 mod listen;
 mod logs;
-mod not_built;
+mod news;
 mod reload;
 mod search;
 mod settings;
@@ -25,7 +25,7 @@ use weir_engine::Vitals;
 use weir_store::sqlite::File;
 use weir_web::{App, Contribution, Requests, System};
 
-use crate::config::{Loaded, Sources};
+use crate::config::{Loaded, Sources, WithoutEffect};
 
 use self::data::Data;
 use self::fronts::{Base, Fronts};
@@ -88,7 +88,6 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let requests = Requests::default();
     let contributions = fronts.contributions(&requests);
     let mut contributions = contributions.map_err(anyhow::Error::from_boxed)?;
-    contributions.extend(not_built::contributions(&config));
     contributions.push(watch(
         settings::contribution(&running),
         &engines.vitals,
@@ -102,7 +101,9 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         contributions,
     )?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, data = %data.path().display(), "started");
-    not_built::say_what_is_missing(&config);
+    for WithoutEffect { key, why } in config.without_effect() {
+        tracing::warn!(key, "{why}");
+    }
     let file = running.to_edit();
     greeting::print(&web, address, &fronts.greeting(), &loaded, &file)?;
     web.set_config_file(file);

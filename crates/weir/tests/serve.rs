@@ -11,6 +11,8 @@ mod damage;
 mod forwarder;
 #[path = "serve/metrics.rs"]
 mod metrics;
+#[path = "serve/news.rs"]
+mod news;
 #[path = "serve/pages.rs"]
 mod pages;
 #[path = "serve/reload.rs"]
@@ -176,29 +178,15 @@ fn without_configuration_it_starts_and_says_what_to_do_next() {
 }
 
 #[test]
-fn fronts_that_are_not_built_say_so_and_louder_when_configured() {
+fn keys_without_effect_are_warned_of() {
     let dir = TempDir::new().unwrap();
-    config(
-        dir.path(),
-        "news: { servers: [{ name: a, host: news.example }] }\n",
-    );
+    config(dir.path(), "store: { redis: 'redis://127.0.0.1' }\n");
     let (mut weir, _) = Weir::start(dir.path(), &[]);
     weir.signal("TERM");
     weir.line("stopped");
     let (_, text) = weir.end();
-    let line = |text_of_it: &str| {
-        let mut lines = text.lines();
-        lines.find(|line| line.contains(text_of_it)).unwrap_or("")
-    };
-    assert!(
-        line("not built yet; its configuration").contains("INFO"),
-        "{text}"
-    );
-    let servers = line("key=\"news.servers\"");
-    assert!(
-        servers.contains("WARN") && servers.contains("no news server is called"),
-        "{text}"
-    );
+    let warned = |line: &str| line.contains("key=\"store.redis\"") && line.contains("WARN");
+    assert!(text.lines().any(warned), "{text}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use weir_config::{Secret, check, choices, item};
+use weir_config::{Item, Secret, check, choices, item};
 
 item! {
     /// A news server.
@@ -74,6 +74,12 @@ impl ServerEntry {
             timeout: Duration::from_secs(30),
         }
     }
+}
+
+/// An entry as it is written in a file.
+pub(crate) fn example() -> String {
+    let entry = ServerEntry::TABLE.example;
+    format!("news:\n  servers:\n    - {entry}")
 }
 
 fn is_port(port: &Option<NonZeroU32>) -> Result<(), &'static str> {

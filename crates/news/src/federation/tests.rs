@@ -1,34 +1,31 @@
 //! Several servers in memory, asked through the engine with paused time.
 
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::time::Instant;
-use weir_engine::dispatch::policy::{CrewPolicy, FailurePolicy};
-use weir_engine::dispatch::{Policy, What};
+use weir_engine::dispatch::What;
 use weir_engine::{Options, Timeline, Weather};
-use weir_news_proto::{MessageId, Newsgroup};
+use weir_news_proto::Newsgroup;
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::Place;
 use weir_testkit::zoo::news::{self, Behaviour, News};
 
 use super::*;
-use crate::config::server::{ServerEntry, TlsMode};
+use crate::call::ProbeCall;
 use crate::policy::{HIGH, LOW, NORMAL};
-
-const SECOND: Duration = Duration::from_secs(1);
+use crate::tests::world::{SECOND, entry, general, id};
 
 /// Two servers: articles 1 to 60 are on both, 61 to 80 on the first, 81 to 100 on the second.
-struct World {
-    federation: Arc<Federation>,
-    engine: Engine,
+pub(crate) struct World {
+    pub(crate) federation: Arc<Federation>,
+    pub(crate) engine: Engine,
     config: Config,
-    servers: [News; 2],
+    pub(crate) servers: [News; 2],
 }
 
 impl World {
-    async fn new(change: impl FnOnce(&mut Config)) -> Self {
+    pub(crate) async fn new(change: impl FnOnce(&mut Config)) -> Self {
         let network = Network::new();
         let start = async |host: u8, articles: Vec<u64>| {
             let shelf = vec![news::Newsgroup::new("misc.test").with(articles)];
@@ -41,7 +38,7 @@ impl World {
             start(2, (1..=60).chain(81..=100).collect()).await,
         ];
         let mut config = Config {
-            servers: vec![entry("one", 1, 1), entry("two", 2, 2)],
+            servers: vec![entry("one", 1), entry("two", 2)],
             ..Config::default()
         };
         change(&mut config);
@@ -50,17 +47,20 @@ impl World {
         let engine = Engine::new("news", policy::policy(general(), &config), options);
         let outward = Outward::without_rows(engine.clone(), network.ground());
         let federation = Federation::start(&config, outward, &Roots::default());
+        let federation = federation.expect("a way out");
+        let probed = Arc::downgrade(&federation);
+        engine.set_prober(move |upstream| probed.upgrade()?.servers.probe(upstream, ProbeCall));
         Self {
-            federation: federation.expect("a way out"),
+            federation,
             engine,
             config,
             servers,
         }
     }
 
-    async fn article(&self, number: u64) -> Sought<bytes::Bytes> {
+    pub(crate) async fn article(&self, number: u64) -> Sought<bytes::Bytes> {
         let question = AskArticle(id(number));
-        self.federation.seek(&question, Asker::NOBODY).await
+        self.federation.seek(&question, (HIGH, Asker::NOBODY)).await
     }
 
     fn server(&self, name: &str) -> Arc<Server> {
@@ -75,50 +75,6 @@ impl World {
             .filter(|line| verbs.iter().any(|verb| line.starts_with(verb)))
             .collect()
     }
-}
-
-fn entry(name: &str, host: u8, priority: u32) -> ServerEntry {
-    ServerEntry {
-        port: NonZeroU32::new(119),
-        tls: TlsMode::Off,
-        priority,
-        ..ServerEntry::new(name, &format!("192.0.2.{host}"))
-    }
-}
-
-fn general() -> Policy {
-    Policy {
-        classes: Vec::new(),
-        capacity: 1,
-        agenda_capacity: 10,
-        backlog_floor: 32,
-        aging: 10 * SECOND,
-        put_off: 10 * SECOND,
-        crew: CrewPolicy {
-            base: 1,
-            max: 1,
-            grow_at: 60,
-            shrink_below: 40,
-            step: SECOND,
-            slot_time: SECOND,
-            waiting_max: 1000,
-        },
-        failure: FailurePolicy {
-            ladder: vec![60 * SECOND, 300 * SECOND],
-            threshold: 1,
-            threshold_disables: false,
-            throttled: None,
-            longest: 86_400 * SECOND,
-        },
-        again_class: None,
-        attempts: 1,
-        retry_base: SECOND,
-        records: 200,
-    }
-}
-
-fn id(number: u64) -> MessageId {
-    news::id(number).parse().expect("an ID")
 }
 
 fn group() -> Newsgroup {
@@ -308,16 +264,16 @@ async fn a_changed_server_keeps_its_connections_unless_the_way_changed() {
     world.article(1).await;
     let mut config = world.config.clone();
     config.servers[0].priority = 9;
-    world.federation.apply(&config);
+    world.federation.apply(&split(&config).1);
     assert_eq!(found(&world.article(2).await), "two", "it comes second now");
     assert_eq!(found(&world.article(61).await), "one");
     assert_eq!(world.servers[0].connections().len(), 1);
     config.servers[0].timeout = 10 * SECOND;
-    world.federation.apply(&config);
+    world.federation.apply(&split(&config).1);
     assert_eq!(found(&world.article(62).await), "one");
     assert_eq!(world.servers[0].connections().len(), 2);
     config.servers.remove(0);
-    world.federation.apply(&config);
+    world.federation.apply(&split(&config).1);
     assert_eq!(found(&world.article(63).await), "nowhere");
     tokio::time::sleep(5 * SECOND).await;
     assert_eq!(world.servers[0].open(), 0, "whoever is gone is left");

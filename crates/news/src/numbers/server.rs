@@ -19,14 +19,14 @@ pub(super) struct Server {
 }
 
 impl Carried {
-    pub(super) const NOTHING: Self = Self {
+    pub(crate) const NOTHING: Self = Self {
         low: 1,
         high: 0,
         count: 0,
     };
 
     /// Believable numbers, the lowest at least 1.
-    pub(super) fn checked(self) -> Option<Self> {
+    pub(crate) fn checked(self) -> Option<Self> {
         let low = self.low.max(1);
         let believed = self.high <= LARGEST && low <= LARGEST;
         believed.then_some(Self { low, ..self })

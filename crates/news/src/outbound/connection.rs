@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
-use weir_news_proto::{Command, Newsgroup, Verb};
+use weir_news_proto::{Command, Listing, Newsgroup, Verb};
 
 use super::answer::{Answer, AnswerReader};
 use super::wire::Wire;
@@ -29,6 +29,9 @@ pub(super) struct Order {
     /// Bytes that the block of each answer may have.
     pub(super) limit: usize,
 }
+
+/// More places than any depth has.
+const WHOLE: usize = 1 << 20;
 
 /// What came of an order: what the server said of the newsgroup, if it was selected for this order, and an answer for
 /// each command.
@@ -61,12 +64,22 @@ impl Order {
             false => depths.usual,
         }
     }
+
+    /// How much of a connection it takes up. A list may be as long as a hundred windows, so nothing is to wait behind one as
+    /// long as there is another connection, or may be.
+    fn places(&self) -> usize {
+        let list = |command: &Command| matches!(command, Command::List(listing) if *listing != Listing::OverviewFmt);
+        match self.commands.iter().any(list) {
+            true => WHOLE,
+            false => 1,
+        }
+    }
 }
 
 /// What the pool knows of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Load {
-    /// Orders that were handed over and have not ended.
+    /// Orders that were handed over and have not ended, in places.
     open: AtomicUsize,
     closed: AtomicBool,
     /// The newsgroup that is selected once everything so far is answered.
@@ -103,13 +116,14 @@ struct Handed {
 
 /// Counts an order while it lives.
 struct Open {
+    places: usize,
     load: Arc<Load>,
     moved: Arc<Notify>,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.load.open.fetch_sub(1, Ordering::AcqRel);
+        self.load.open.fetch_sub(self.places, Ordering::AcqRel);
         self.moved.notify_waiters();
     }
 }
@@ -141,7 +155,8 @@ impl Connection {
         moved: &Arc<Notify>,
     ) -> Result<oneshot::Receiver<Delivered>, Order> {
         let (tell, told) = oneshot::channel();
-        self.load.open.fetch_add(1, Ordering::AcqRel);
+        let places = order.places();
+        self.load.open.fetch_add(places, Ordering::AcqRel);
         if let Some(newsgroup) = &order.newsgroup {
             *self.load.newsgroup.lock() = Some(newsgroup.clone());
         }
@@ -150,6 +165,7 @@ impl Connection {
             depth,
             tell,
             _open: Open {
+                places,
                 load: self.load.clone(),
                 moved: moved.clone(),
             },

@@ -16,7 +16,7 @@ use weir_news_proto::{
 use super::answer::{Answer, lines};
 use super::connection::{Delivery, Order};
 use super::method::FetchBy;
-use super::{Link, SelectedNumbers, missing};
+use super::{LINE, Link, SelectedNumbers, missing};
 use crate::judge::NewsFault;
 
 /// A stretch of a newsgroup as a server told it.
@@ -150,6 +150,11 @@ impl Link {
         newsgroup: &Newsgroup,
         numbers: &RangeInclusive<u64>,
     ) -> Result<Window, NewsFault> {
+        // Each number costs a command, so nobody gets more of them than lines are fetched at once.
+        let most = self.sizes.window / LINE;
+        if numbers.end().saturating_sub(*numbers.start()) >= most as u64 {
+            return Err(NewsFault::TooLong(self.sizes.window));
+        }
         let commands = numbers
             .clone()
             .map(|number| Command::Head(Which::Number(number)));

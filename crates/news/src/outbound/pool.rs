@@ -45,6 +45,8 @@ struct State {
     opening: usize,
     /// The server refused one more than this.
     enough: Option<(usize, Instant)>,
+    /// Whether the newest connection is encrypted.
+    encrypted: Option<bool>,
     closed: bool,
 }
 
@@ -91,6 +93,11 @@ impl Pool {
         let mut state = self.0.state.lock();
         state.forget_closed();
         state.connections.len()
+    }
+
+    /// Whether the newest connection is encrypted; `None` before the first.
+    pub(super) fn is_encrypted(&self) -> Option<bool> {
+        self.0.state.lock().encrypted
     }
 
     /// Connections that were ever opened.
@@ -220,6 +227,7 @@ impl Pool {
         });
         shared.opened.fetch_add(1, Ordering::Relaxed);
         let mut state = shared.state.lock();
+        state.encrypted = Some(ready.secured);
         if !state.closed {
             state.connections.push(connection.clone());
         }

@@ -15,7 +15,9 @@ use weir_testkit::zoo::Place;
 use weir_testkit::zoo::news::{self, Behaviour, News};
 
 use super::*;
+use crate::config::Config;
 use crate::config::server::TlsMode;
+use crate::rules::split;
 
 const SECOND: Duration = Duration::from_secs(1);
 const PORT: u16 = 119;
@@ -53,7 +55,7 @@ impl World {
     }
 
     fn link(&self) -> Link {
-        self.outbound.link(&self.config, &self.entry)
+        self.outbound.link(&split(&self.config).1.link, &self.entry)
     }
 
     /// The commands that came in, without those that every connection begins with.

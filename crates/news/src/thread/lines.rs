@@ -38,7 +38,7 @@ impl ThreadTable {
         let small = |length: usize| u16::try_from(length).expect("texts are cut at MAX_TEXT");
         let line = Line {
             date: headline.date,
-            number: headline.number.unwrap_or(0),
+            number: 0,
             text,
             references: arena.add_list(references),
             bytes: u32::try_from(headline.bytes).unwrap_or(u32::MAX),
@@ -49,6 +49,7 @@ impl ThreadTable {
                 .expect("references are cut at MAX_REFERENCES"),
         };
         self.containers[at].line = self.lines.insert(line);
+        self.renumber(at, headline.number.unwrap_or(0));
     }
 
     /// Gives an article's line back; the container is a ghost then. What it mentioned is returned.
@@ -57,6 +58,7 @@ impl ThreadTable {
         for &reference in &mentioned {
             self.containers[reference].mentions -= 1;
         }
+        self.unnumber(at);
         let text = self.line(at).text_length();
         self.containers.arena.give_back(text, mentioned.len());
         self.lines.remove(self.containers[at].line);

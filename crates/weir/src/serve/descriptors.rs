@@ -12,7 +12,7 @@ use crate::config::Config;
 /// Databases, files, listening sockets, logs, connections being passed from one listener to the other, and those
 /// that were ended to make room but are not closed yet.
 const FILES: u64 = 768;
-/// For each call to an upstream: its connection, and one kept open for the next.
+/// For each call to a tracker or indexer: its connection, and one kept open for the next.
 const PER_CALL: u64 = 2;
 
 /// Connections that each listener may have open.
@@ -23,10 +23,10 @@ struct Shares {
 }
 
 impl Shares {
-    /// How many of the wanted connections fit within `limit`, next to this many calls to upstreams. The tracker gives up
-    /// connections first, until it has half of what is left for listeners.
-    fn of(self, limit: u64, calls: u64) -> Self {
-        let others = FILES.saturating_add(calls.saturating_mul(PER_CALL));
+    /// How many of the wanted connections fit within `limit`, next to this many connections to upstreams. The tracker gives
+    /// up connections first, until it has half of what is left for listeners.
+    fn of(self, limit: u64, outward: u64) -> Self {
+        let others = FILES.saturating_add(outward);
         // A limit this low is not meant for many upstreams, so listeners get at least half.
         let others = others.min(limit / 2);
         let connections = limit - others;
@@ -63,7 +63,11 @@ pub(super) fn divide(config: &mut Config) {
     };
     let search = config.search.indexers.len() as u64;
     let calls = u64::from(config.tracker.max_workers().get()) + search;
-    let given = wanted.of(limit, calls);
+    let servers = config.news.servers.iter();
+    let news: u64 = servers
+        .map(|entry| u64::from(entry.connections.get()))
+        .sum();
+    let given = wanted.of(limit, calls.saturating_mul(PER_CALL) + news);
     if given == wanted {
         return;
     }
@@ -93,9 +97,9 @@ mod tests {
             web: 1024,
             tracker: 15_000,
         };
-        assert_eq!(wanted.of(1 << 20, 20), wanted);
+        assert_eq!(wanted.of(1 << 20, 40), wanted);
         let of = |limit| {
-            let Shares { web, tracker } = wanted.of(limit, 20);
+            let Shares { web, tracker } = wanted.of(limit, 40);
             assert!(web + tracker <= limit, "{limit}");
             (web, tracker)
         };

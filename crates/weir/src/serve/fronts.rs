@@ -9,7 +9,7 @@ use weir_store::sqlite::File;
 use weir_web::{Contribution, Refused, Reload, Requests, Staged};
 
 use super::engine::Engines;
-use super::{search, tracker};
+use super::{news, search, tracker};
 use crate::config::Config;
 
 /// A front that can reload its part of the configuration.
@@ -19,6 +19,7 @@ type Front = Arc<dyn Reload<Config>>;
 const STARTS: &[fn(&Base<'_>) -> anyhow::Result<Front>] = &[
     |base| Ok(Arc::new(tracker::start(base)?)),
     |base| Ok(Arc::new(search::start(base)?)),
+    |base| Ok(Arc::new(news::start(base)?)),
 ];
 
 /// What a front needs to start.

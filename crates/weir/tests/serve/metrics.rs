@@ -10,7 +10,7 @@ use super::{ask, ask_with};
 const UPSTREAMS: &str = r#"
 tracker: { forwarders: [{ uri: "http://127.0.0.1:9/announce", name: 'a "quoted\ name' }] }
 search: { indexers: [{ name: one, url: "http://127.0.0.1:9/api" }] }
-news: { servers: [{ name: a, host: news.example }] }"#;
+news: { servers: [{ name: a, host: 127.0.0.1, port: 9 }] }"#;
 
 /// Head and body of an answer.
 fn parts(answer: &str) -> (&str, &str) {

@@ -131,6 +131,18 @@ async fn compression_is_used_where_it_is_offered() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nothing_is_compressed_on_the_same_machine() {
+    let mut world = World::new().await;
+    let address = ([127, 0, 0, 1], PORT).into();
+    let shelf = vec![news::Newsgroup::new("misc.test").with(1..=9)];
+    let server = News::start(Place::Memory(&world.network, address), shelf).await;
+    world.server = server.expect("a server");
+    world.entry.host = "127.0.0.1".to_owned();
+    world.link().article(&id(5)).await.expect("an article");
+    assert_eq!(world.server.count("COMPRESS"), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_password_is_never_sent_without_encryption() {
     for tls in [TlsMode::Auto, TlsMode::Starttls, TlsMode::Tls] {
         let mut world = World::new().await;

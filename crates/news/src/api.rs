@@ -1,0 +1,65 @@
+//! `/api/v1/news/*`: what the pages show, as JSON, with how current it is; and the marks of whoever is signed in.
+
+mod articles;
+mod marks;
+mod newsgroups;
+mod threads;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::get;
+use serde_json::{Value, json};
+
+use crate::pages::when::stamp;
+use crate::reader::Reader;
+use crate::reading::{Currency, Posting, SilentServer};
+
+/// What may be read, by everybody if news are public.
+pub fn router(reader: &Arc<Reader>) -> Router {
+    Router::new()
+        .route("/api/v1/news/groups", get(newsgroups::list))
+        .route("/api/v1/news/groups/{newsgroup}", get(threads::list))
+        .route(
+            "/api/v1/news/groups/{newsgroup}/threads/{root}",
+            get(threads::one),
+        )
+        .route("/api/v1/news/articles/{id}", get(articles::one))
+        .with_state(reader.clone())
+}
+
+/// What was read, for people who are signed in.
+pub fn own_router(reader: &Arc<Reader>) -> Router {
+    Router::new()
+        .route("/api/v1/news/marks", get(marks::changes).post(marks::merge))
+        .with_state(reader.clone())
+}
+
+/// A time for programs.
+fn time(seconds: i64) -> String {
+    stamp(seconds).to_string()
+}
+
+fn currency(currency: &Currency) -> Value {
+    json!({
+        "checked_at": currency.checked.map(time),
+        "silent": currency.silent.iter().map(silent).collect::<Vec<_>>(),
+        "busy": currency.busy.is_some(),
+    })
+}
+
+fn silent(server: &SilentServer) -> Value {
+    json!({
+        "name": server.name,
+        "reason": server.reason,
+        "retry_at": server.retry_at.map(time),
+    })
+}
+
+fn posting(posting: Posting) -> &'static str {
+    match posting {
+        Posting::Closed => "closed",
+        Posting::Moderated => "moderated",
+        Posting::Open => "open",
+    }
+}

@@ -1,0 +1,132 @@
+//! Which of a server's numbers in a newsgroup have been fetched.
+
+use std::ops::RangeInclusive;
+
+/// Stretches of numbers, joined where they touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Coverage {
+    /// First and last of each, ascending, with at least one number between two.
+    stretches: Vec<(u64, u64)>,
+}
+
+impl Coverage {
+    /// Numbers that have been fetched, whether or not there were articles.
+    pub(crate) fn add(&mut self, range: &RangeInclusive<u64>) {
+        let (mut first, mut last) = (*range.start(), *range.end());
+        if last < first {
+            return;
+        }
+        let touches = |&(start, end): &(u64, u64)| {
+            start <= last.saturating_add(1) && end.saturating_add(1) >= first
+        };
+        let from = self
+            .stretches
+            .partition_point(|&(_, end)| end.saturating_add(1) < first);
+        let touched = self.stretches[from..]
+            .iter()
+            .take_while(|one| touches(one))
+            .count();
+        for &(start, end) in &self.stretches[from..from + touched] {
+            first = first.min(start);
+            last = last.max(end);
+        }
+        self.stretches.splice(from..from + touched, [(first, last)]);
+    }
+
+    /// The highest numbers of a range that have not been fetched, at most so many.
+    pub(crate) fn highest_gap(
+        &self,
+        range: &RangeInclusive<u64>,
+        most: u64,
+    ) -> Option<RangeInclusive<u64>> {
+        let (low, mut end) = (*range.start(), *range.end());
+        let mut start = low;
+        for &(first, last) in self.stretches.iter().rev() {
+            if first > end {
+                continue;
+            }
+            if last < end {
+                start = low.max(last + 1);
+                break;
+            }
+            end = first.checked_sub(1)?;
+        }
+        (start <= end).then(|| start.max((end + 1).saturating_sub(most))..=end)
+    }
+
+    /// The highest number that has been fetched.
+    pub(crate) fn top(&self) -> Option<u64> {
+        self.stretches.last().map(|&(_, last)| last)
+    }
+
+    /// Whether all of a range has been fetched.
+    pub(crate) fn covers(&self, range: &RangeInclusive<u64>) -> bool {
+        range.is_empty() || self.highest_gap(range, 1).is_none()
+    }
+
+    /// First and last of each stretch, to be written down.
+    pub(crate) fn stretches(&self) -> &[(u64, u64)] {
+        &self.stretches
+    }
+}
+
+impl FromIterator<(u64, u64)> for Coverage {
+    fn from_iter<I: IntoIterator<Item = (u64, u64)>>(stretches: I) -> Self {
+        let mut coverage = Self::default();
+        for (first, last) in stretches {
+            coverage.add(&(first..=last));
+        }
+        coverage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_newest_come_first_and_holes_are_found() {
+        let mut coverage = Coverage::default();
+        assert_eq!(coverage.highest_gap(&(1..=1000), 500), Some(501..=1000));
+        coverage.add(&(501..=1000));
+        assert_eq!(coverage.highest_gap(&(1..=1000), 500), Some(1..=500));
+        coverage.add(&(1601..=2000));
+        assert_eq!(coverage.highest_gap(&(1..=2000), 500), Some(1101..=1600));
+        coverage.add(&(1001..=1600));
+        assert_eq!(coverage.stretches(), [(501, 2000)]);
+        assert_eq!(coverage.top(), Some(2000));
+        assert!(coverage.covers(&(501..=2000)) && !coverage.covers(&(500..=501)));
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_set_of_numbers(ranges in prop::collection::vec((0u64..60, 0u64..12), 0..30), most in 1u64..20) {
+            let mut coverage = Coverage::default();
+            let mut model = BTreeSet::new();
+            for (first, length) in ranges {
+                coverage.add(&(first..=first + length));
+                model.extend(first..=first + length);
+            }
+            let mut joined = coverage.stretches().windows(2);
+            prop_assert!(joined.all(|two| two[0].1 + 1 < two[1].0));
+            let range = 5u64..=70;
+            let missing = |number: &u64| !model.contains(number);
+            let gap = coverage.highest_gap(&range, most);
+            match range.clone().rev().find(missing) {
+                None => prop_assert_eq!(gap, None),
+                Some(end) => {
+                    let gap = gap.expect("a gap");
+                    prop_assert_eq!(*gap.end(), end);
+                    prop_assert!(gap.clone().all(|number| missing(&number)));
+                    let length = gap.end() - gap.start() + 1;
+                    let whole = *gap.start() == 5 || model.contains(&(gap.start() - 1));
+                    prop_assert!(length <= most && (length == most || whole));
+                }
+            }
+        }
+    }
+}

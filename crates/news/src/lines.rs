@@ -1,0 +1,80 @@
+//! Overview lines as a server sent them, read for threads and for the store.
+
+use weir_news_proto::article::{Author, decode_header};
+use weir_news_proto::{MessageId, OverviewLine, date, id};
+
+use crate::outbound::Window;
+use crate::thread::Headline;
+
+/// One article of a window.
+#[derive(Clone, Debug)]
+pub(crate) struct SentLine {
+    /// The server's number for it.
+    pub(crate) theirs: u64,
+    pub(crate) id: MessageId,
+    references: Vec<MessageId>,
+    subject: String,
+    author: String,
+    pub(crate) date: i64,
+    bytes: u64,
+    lines: u64,
+    /// The line for the store: without a number, which each newsgroup gives itself, and without what only this server
+    /// means by it (Xref).
+    pub(crate) kept: Vec<u8>,
+}
+
+impl SentLine {
+    /// Reads a line. `before` is the date of the line before: an article whose date makes no sense was at least sent
+    /// between its neighbours. No date is later than now, or it would keep its thread on top of the list.
+    pub(crate) fn of(line: &OverviewLine<'_>, before: i64, now: i64) -> Option<Self> {
+        let id = line.id()?;
+        let kept = OverviewLine {
+            number: 0,
+            extra: &[],
+            ..*line
+        };
+        let mut text = Vec::with_capacity(256);
+        kept.write(&mut text);
+        // The number of nobody, and its tab.
+        text.drain(..2);
+        let author = Author::parse(line.from);
+        Some(Self {
+            theirs: line.number,
+            references: id::references(line.references),
+            subject: decode_header(line.subject),
+            author: author.shown().to_owned(),
+            date: date::parse(line.date).unwrap_or(before).min(now),
+            bytes: line.bytes.unwrap_or(0),
+            lines: line.lines.unwrap_or(0),
+            kept: text,
+            id,
+        })
+    }
+
+    pub(crate) fn headline(&self, number: Option<u64>) -> Headline<'_> {
+        Headline {
+            number,
+            id: &self.id,
+            references: &self.references,
+            in_reply_to: None,
+            subject: &self.subject,
+            author: &self.author,
+            date: self.date,
+            bytes: self.bytes,
+            lines: self.lines,
+        }
+    }
+}
+
+/// All lines of a window that name an article, each once.
+pub(crate) fn read(window: &Window, now: i64) -> Vec<SentLine> {
+    let mut before = now;
+    let mut all: Vec<SentLine> = Vec::new();
+    for line in window.lines() {
+        if let Some(line) = SentLine::of(&line, before, now) {
+            before = line.date;
+            all.push(line);
+        }
+    }
+    all
+}

@@ -1,0 +1,500 @@
+//! What the front knows of newsgroups, threads and articles, and how it learns more. Pages, the API and the NNTP server ask
+//! it in domain words.
+//!
+//! The parts: `catalogue` (which newsgroups there are), `newsgroup` (one that is read), `bring` (whom to ask what),
+//! `threads` and `articles` (what readers get), `keeping` (what is written down).
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use weir_engine::dispatch::{Asker, Class, Moment, UpstreamId};
+use weir_engine::{Engine, Lifetime, Outward, Recent};
+use weir_net::Roots;
+use weir_news_proto::{MessageId, Newsgroup};
+
+use crate::articles::{ArticleRead, Articles};
+use crate::bring::Wish;
+use crate::catalogue::{Catalogue, MergedList, Ranked};
+use crate::config::Config;
+use crate::errand::{Errand, Errands};
+use crate::error::Error;
+use crate::federation::Federation;
+use crate::newest::{DatedList, NewsgroupStats};
+use crate::newsgroup::OpenNewsgroup;
+use crate::numbers::ServerId;
+use crate::policy::{HIGH, NORMAL};
+use crate::reading::{NewsgroupList, NewsgroupRow, Posting, ReadArticle, ThreadView, Unread};
+use crate::rules::{ReadingRules, split};
+use crate::server::Server;
+use crate::silence::seconds;
+use crate::store::NewsFile;
+
+/// An errand of several calls is not joined any more after this time; each call of it has its own.
+const ERRAND: Duration = Duration::from_secs(120);
+
+/// After the first server has sent its newsgroups, the others have this much time to be on the same page.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Time that tasks have to end at least, however short the drain is.
+const LAST: Duration = Duration::from_secs(1);
+
+/// Bytes for the dates of newest articles; some thousand newsgroups.
+const STATS: usize = 1 << 20;
+
+/// Parts of the memory for caches: open newsgroups have half of it, articles and pages of threads a quarter each.
+const PARTS: usize = 4;
+
+/// What is known, and the way to learn more.
+pub struct Model {
+    pub(crate) me: Weak<Self>,
+    pub(crate) engine: Engine,
+    pub(crate) federation: Arc<Federation>,
+    /// Replaced as a whole by a reload.
+    pub(crate) rules: ArcSwap<ReadingRules>,
+    pub(crate) catalogue: Catalogue,
+    open: Mutex<Recent<Newsgroup, Arc<OpenNewsgroup>>>,
+    /// All that somebody still works on, in memory or just out of it: there is never a second one of the same name, which
+    /// would give the same numbers to other articles.
+    live: Mutex<HashMap<Newsgroup, Weak<OpenNewsgroup>>>,
+    /// Bytes for all caches, as read at start.
+    memory: usize,
+    pub(crate) articles: Articles,
+    pub(crate) thread_views: Mutex<Recent<ThreadKey, Arc<ThreadView>>>,
+    pub(crate) errands: Errands<(Wish, Class), ()>,
+    pub(crate) article_errands: Errands<(MessageId, Class), ArticleRead>,
+    pub(crate) lifetime: Lifetime,
+    /// How often readers were served from memory or the store, and how often a server had to be asked.
+    hits: AtomicU64,
+    misses: AtomicU64,
+    pub(crate) file: NewsFile,
+    pub(crate) stats: Mutex<Recent<Newsgroup, NewsgroupStats>>,
+    /// Changes whenever they do.
+    pub(crate) stats_version: AtomicU64,
+    pub(crate) dated: Mutex<Option<DatedList>>,
+}
+
+/// A page of a thread, and what it depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ThreadKey {
+    pub(crate) newsgroup: Newsgroup,
+    pub(crate) root: MessageId,
+    pub(crate) version: u64,
+    pub(crate) page: usize,
+    /// When it was checked, in steps of some minutes.
+    pub(crate) checked: i64,
+    pub(crate) silent: Vec<Arc<str>>,
+    pub(crate) busy: bool,
+}
+
+/// Which page of a thread is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ThreadPlace {
+    /// This one, counted from 0.
+    Page(usize),
+    /// The one with this article.
+    Article(MessageId),
+}
+
+impl Model {
+    /// Begins with the configured servers; `file` is where `news.db` is, or shall be.
+    ///
+    /// # Errors
+    /// When the way out is not to be had.
+    pub fn start(
+        config: &Config,
+        outward: Outward,
+        roots: &Roots,
+        file: Option<PathBuf>,
+    ) -> Result<Arc<Self>, Error> {
+        let engine = outward.engine.clone();
+        let federation = Federation::start(config, outward, roots)?;
+        let (start, _, rules) = split(config);
+        let file = NewsFile::open(file, start.disk);
+        let (lifetime, memory) = (Lifetime::default(), start.memory / PARTS);
+        let model = Arc::new_cyclic(|me| Self {
+            me: me.clone(),
+            engine,
+            federation,
+            rules: ArcSwap::from_pointee(rules),
+            catalogue: Catalogue::default(),
+            open: Mutex::new(Recent::new(memory * 2)),
+            live: Mutex::default(),
+            memory: start.memory,
+            articles: Articles::new(memory),
+            thread_views: Mutex::new(Recent::new(memory)),
+            errands: Errands::new(lifetime.clone(), ERRAND),
+            article_errands: Errands::new(lifetime.clone(), ERRAND),
+            lifetime,
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            file,
+            stats: Mutex::new(Recent::new(STATS)),
+            stats_version: AtomicU64::new(0),
+            dated: Mutex::default(),
+        });
+        model.recall_lists();
+        model.keep_sweeping();
+        Ok(model)
+    }
+
+    /// Takes other settings over.
+    pub fn apply(&self, config: &Config) {
+        let (_, servers, rules) = split(config);
+        self.federation.apply(&servers);
+        self.rules.store(Arc::new(rules));
+        self.forget_servers();
+        // Newsgroups of servers that are gone go as well.
+        let me = self.me.clone();
+        self.lifetime.spawn(async move {
+            if let Some(model) = me.upgrade() {
+                model.merge_newsgroups().await;
+            }
+        });
+    }
+
+    /// Ends its errands, its calls and its connections.
+    pub async fn stop(&self, drain: Duration) {
+        self.lifetime.leave();
+        self.federation.stop(drain).await;
+        self.lifetime.close(drain.max(LAST)).await;
+    }
+
+    /// Writes what is not yet written. Blocks.
+    pub fn close(&self) {
+        self.file.close();
+    }
+
+    /// The newsgroups of all servers.
+    ///
+    /// # Errors
+    /// Why there is no list.
+    pub async fn newsgroups(&self, asker: Asker) -> Result<Arc<NewsgroupList>, Unread> {
+        let merged = self.listed(asker).await?;
+        Ok(self.dated(&merged))
+    }
+
+    /// An article.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn article(&self, id: &MessageId, asker: Asker) -> Result<Arc<ReadArticle>, Unread> {
+        if self.federation.servers.all().is_empty() && self.at_hand(id).is_none() {
+            return Err(Unread::NoServers);
+        }
+        let found = self
+            .in_time(self.find_article(id, HIGH, asker), self.deadline())
+            .await;
+        let found = found.ok_or(Unread::Unreachable(Vec::new()))?;
+        Ok(found?)
+    }
+
+    /// All newsgroups: as they are known, if that is new enough, else as the servers say now.
+    pub(crate) async fn listed(&self, asker: Asker) -> Result<Arc<MergedList>, Unread> {
+        let known = self.catalogue.merged();
+        if let Some((merged, _)) = &known
+            && !self.list_is_old()
+        {
+            self.count_hit();
+            return Ok(merged.clone());
+        }
+        if self.federation.servers.all().is_empty() {
+            return known.map(|(merged, _)| merged).ok_or(Unread::NoServers);
+        }
+        self.count_miss();
+        self.wait_for_list(self.send_for_list(asker)).await;
+        let merged = self.catalogue.merged();
+        merged
+            .map(|(merged, _)| merged)
+            .ok_or_else(|| Unread::Unreachable(self.catalogue.silents()))
+    }
+
+    fn list_is_old(&self) -> bool {
+        let checked = self.catalogue.merged().and_then(|(_, at)| at);
+        let age = checked.map(|at| at.until(self.now().0));
+        age.is_none_or(|age| age >= self.rules.load().cache.groups)
+    }
+
+    /// Sends for the lists of all servers.
+    fn send_for_list(&self, asker: Asker) -> Errand<()> {
+        let me = self.me.clone();
+        let wish = (Wish::Newsgroups, NORMAL);
+        self.errands.join(wish, || async move {
+            if let Some(model) = me.upgrade() {
+                model.list_newsgroups(NORMAL, asker).await;
+            }
+        })
+    }
+
+    /// Waits until all servers have sent their lists, or some time after the first has, or until the deadline.
+    async fn wait_for_list(&self, errand: Errand<()>) {
+        let began = self.now().0;
+        let first = async {
+            let fresh = |at: Moment| at >= began;
+            loop {
+                let changed = self.catalogue.changed();
+                let checked = self.catalogue.merged().and_then(|(_, at)| at);
+                if checked.is_some_and(fresh) {
+                    break;
+                }
+                changed.await;
+            }
+            tokio::time::sleep(GRACE).await;
+        };
+        let deadline = self.rules.load().deadline;
+        tokio::select! {
+            _ = errand.done() => {}
+            () = first => {}
+            () = tokio::time::sleep(deadline) => {}
+            () = self.lifetime.left() => {}
+        }
+    }
+
+    /// Makes one list of what servers have sent.
+    pub(crate) async fn merge_newsgroups(&self) {
+        let Some(model) = self.me.upgrade() else {
+            return;
+        };
+        let ranked = self.ranked();
+        if self.catalogue.bytes() < weir_net::LONG {
+            self.catalogue.merge(&ranked);
+        } else {
+            weir_net::aside(move || model.catalogue.merge(&ranked)).await;
+        }
+    }
+
+    /// The servers by priority, with their numbers.
+    pub(crate) fn ranked(&self) -> Vec<Ranked> {
+        let servers = self.federation.in_order().into_iter();
+        let ranked = servers.map(|server| Ranked {
+            server: self.server_id(&server),
+            name: Arc::from(server.name()),
+        });
+        ranked.collect()
+    }
+
+    /// What the list says of a newsgroup. Reading does not wait for a list that is only old, nor long for one that has
+    /// never come: whoever knows the name may read without it. One that is stored can be read although no server lists
+    /// it any more.
+    pub(crate) async fn row(&self, name: &Newsgroup, asker: Asker) -> Result<NewsgroupRow, Unread> {
+        if let Some((merged, _)) = self.catalogue.merged()
+            && let Some((row, _)) = merged.find(name)
+        {
+            if self.list_is_old() {
+                drop(self.send_for_list(asker));
+            }
+            return Ok(row.clone());
+        }
+        let until = Instant::now() + self.rules.load().deadline / 3;
+        let listed = self.in_time(self.listed(asker), until).await;
+        let listed = listed.unwrap_or(Err(Unread::Unreachable(Vec::new())));
+        match listed {
+            Ok(merged) => match merged.find(name) {
+                Some((row, _)) => Ok(row.clone()),
+                None if self.is_known(name).await => Ok(unlisted(name)),
+                None => Err(Unread::NoNewsgroup {
+                    near: near(name, &merged.list),
+                }),
+            },
+            Err(Unread::NoServers) if !self.is_known(name).await => Err(Unread::NoServers),
+            Err(_) => Ok(unlisted(name)),
+        }
+    }
+
+    /// A newsgroup, if it is in memory.
+    pub(crate) fn held(&self, name: &Newsgroup) -> Option<Arc<OpenNewsgroup>> {
+        self.open.lock().get(name)
+    }
+
+    /// The same by the deadline of whoever asks.
+    pub(crate) async fn open_in_time(
+        &self,
+        name: &Newsgroup,
+        until: Instant,
+    ) -> Result<Arc<OpenNewsgroup>, Unread> {
+        let open = self.in_time(self.open(name), until).await;
+        open.ok_or(Unread::Unreachable(Vec::new()))
+    }
+
+    /// A newsgroup in memory.
+    pub(crate) async fn open(&self, name: &Newsgroup) -> Arc<OpenNewsgroup> {
+        if let Some(open) = self.held(name) {
+            return open;
+        }
+        if self.alive(name).is_none() {
+            let recalled = Arc::new(self.recall(name).await);
+            let mut live = self.live.lock();
+            // Somebody else may have been faster.
+            if live.get(name).and_then(Weak::upgrade).is_none() {
+                live.retain(|_, open| open.strong_count() > 0);
+                live.insert(name.clone(), Arc::downgrade(&recalled));
+                drop(live);
+                return self.hold(recalled);
+            }
+        }
+        match self.alive(name) {
+            Some(open) => self.hold(open),
+            // Gone in this very moment; the file has all of it.
+            None => Box::pin(self.open(name)).await,
+        }
+    }
+
+    /// A newsgroup that left the memory while somebody still works on it.
+    fn alive(&self, name: &Newsgroup) -> Option<Arc<OpenNewsgroup>> {
+        self.live.lock().get(name)?.upgrade()
+    }
+
+    fn hold(&self, open: Arc<OpenNewsgroup>) -> Arc<OpenNewsgroup> {
+        let weight = open.with(|state| state.table.bytes()) + NEWSGROUP;
+        self.open
+            .lock()
+            .put(open.name.clone(), open.clone(), weight);
+        open
+    }
+
+    /// Takes servers that are no longer configured out of all open newsgroups.
+    fn forget_servers(&self) {
+        let ranked = self.ranked();
+        let live: Vec<_> = self
+            .live
+            .lock()
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect();
+        for open in live {
+            open.with(|state| {
+                state
+                    .servers
+                    .retain(|server, _| ranked.iter().any(|one| one.server == *server));
+                state.pages.clear();
+            });
+        }
+    }
+
+    /// Lets a newsgroup leave the memory.
+    #[cfg(test)]
+    pub(crate) fn forget(&self, name: &Newsgroup) {
+        self.open.lock().remove(name);
+    }
+
+    /// Whether anything is known of a newsgroup that no server lists.
+    async fn is_known(&self, name: &Newsgroup) -> bool {
+        match self.held(name) {
+            Some(open) => open.with(|state| state.table.articles() > 0),
+            None => {
+                let kept = self
+                    .in_time(self.file.newsgroup(name), self.deadline())
+                    .await;
+                kept.flatten().is_some_and(|kept| kept.lines > 0)
+            }
+        }
+    }
+
+    /// Lines of one newsgroup that are held.
+    pub(crate) fn most_lines(&self) -> usize {
+        self.memory / PARTS / LINE
+    }
+
+    /// A newsgroup has grown: others may have to leave the memory for it.
+    pub(crate) fn weigh(&self, open: &OpenNewsgroup) {
+        let most = self.most_lines();
+        let weight = open.with(|state| {
+            state.trim(most);
+            state.table.bytes()
+        });
+        let weight = weight + NEWSGROUP;
+        let mut all = self.open.lock();
+        if let Some(held) = all.get(&open.name) {
+            all.put(open.name.clone(), held, weight);
+        }
+    }
+
+    /// What comes of something by this time, or until Weir stops.
+    pub(crate) async fn in_time<T>(
+        &self,
+        work: impl Future<Output = T>,
+        until: Instant,
+    ) -> Option<T> {
+        tokio::select! {
+            done = tokio::time::timeout_at(until, work) => done.ok(),
+            () = self.lifetime.left() => None,
+        }
+    }
+
+    /// When whoever asks now is to have an answer.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + self.rules.load().deadline
+    }
+
+    /// Now, as a moment and in Unix seconds.
+    pub(crate) fn now(&self) -> (Moment, i64) {
+        let now = self.engine.timeline().now();
+        (now, seconds(&self.engine, now))
+    }
+
+    /// The number of a server, by what its article numbers belong to.
+    pub(crate) fn server_id(&self, server: &Server) -> ServerId {
+        self.file.server(&server.place())
+    }
+
+    /// A reader was served from memory or the store.
+    pub(crate) fn count_hit(&self) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        self.engine.count_from_memory(1);
+    }
+
+    /// A server has to be asked for a reader.
+    pub(crate) fn count_miss(&self) {
+        self.misses.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many newsgroups a server carries, once it has said so.
+    pub(crate) fn carries(&self, server: UpstreamId) -> Option<u64> {
+        let server = self.federation.servers.find(server)?;
+        let (merged, _) = self.catalogue.merged()?;
+        Some(merged.carried_by(self.server_id(&server)) as u64)
+    }
+
+    /// Hits and misses.
+    pub(crate) fn cache_counts(&self) -> (u64, u64) {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (read(&self.hits), read(&self.misses))
+    }
+}
+
+/// What a line of an overview takes in memory, at most; a newsgroup has no more lines than fit into a quarter of it.
+const LINE: usize = 300;
+
+/// What an open newsgroup takes beside its table.
+const NEWSGROUP: usize = 4096;
+
+/// A newsgroup of which no list says anything.
+fn unlisted(name: &Newsgroup) -> NewsgroupRow {
+    NewsgroupRow {
+        name: name.clone(),
+        description: String::new(),
+        articles: 0,
+        posting: Posting::Closed,
+        servers: Vec::new(),
+        newest: None,
+        high: 0,
+    }
+}
+
+/// Names that begin like this one, for those who mistyped the rest.
+fn near(name: &Newsgroup, list: &NewsgroupList) -> Vec<String> {
+    let start = name.as_str().split('.').next().unwrap_or_default();
+    let rows = &list.newsgroups;
+    let first = rows.partition_point(|row| row.name.as_str() < start);
+    let alike = rows[first..].iter().map(|row| row.name.as_str());
+    let alike = alike.take_while(|other| other.starts_with(start));
+    alike.take(NEAR).map(str::to_owned).collect()
+}
+
+/// Names that are compared with one that nobody has.
+const NEAR: usize = 500;

@@ -1,0 +1,368 @@
+//! One newsgroup as it is held in memory: its threads, its numbers, and how far each server has been read.
+//!
+//! Plain state behind a lock; whoever asks servers is [`crate::bring`], and what readers see of it is made in
+//! [`crate::threads`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use weir_engine::dispatch::Moment;
+use weir_news_proto::{MessageId, Newsgroup};
+
+use crate::coverage::Coverage;
+use crate::lines::SentLine;
+use crate::numbers::{ArticleNumbers, Carried, NumberChanges, Numbering, ServerId, Shelf};
+use crate::outbound::SelectedNumbers;
+use crate::reading::{Currency, SilentServer, ThreadPage};
+use crate::store::NewsFile;
+use crate::thread::{Inserted, ThreadTable};
+
+/// Windows that are fetched from the oldest on when a newsgroup is brought up to date. If there is more, the newest is
+/// fetched first, and the rest as readers go back.
+const CATCH_UP: u64 = 4;
+
+/// Of how many numbers a window may be, for each line that it is to have: in newsgroups with large holes most numbers stand
+/// for nothing. If none of them is a hole, so many lines still fit into what an answer may have.
+const SPARSE: u64 = 16;
+
+/// A newsgroup that somebody reads.
+pub(crate) struct OpenNewsgroup {
+    pub(crate) name: Newsgroup,
+    state: Mutex<HeldNewsgroup>,
+}
+
+/// What is held of it.
+#[derive(Default)]
+pub(crate) struct HeldNewsgroup {
+    pub(crate) table: ThreadTable,
+    /// `None` until a server has been seen.
+    pub(crate) numbers: Option<ArticleNumbers>,
+    pub(crate) servers: BTreeMap<ServerId, ServerProgress>,
+    /// When a server last said what is new.
+    pub(crate) checked: Option<(Moment, i64)>,
+    /// The queue was full when it was last to be checked: seconds until another try makes sense.
+    pub(crate) busy: Option<u64>,
+    /// Older threads were let go of for want of memory.
+    pub(crate) trimmed: bool,
+    /// The store has lines that are not here.
+    pub(crate) beyond: bool,
+    /// Pages as they were made, until something changes.
+    pub(crate) pages: HashMap<usize, Arc<ThreadPage>>,
+}
+
+/// How far a server has been read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ServerProgress {
+    pub(crate) carried: Carried,
+    pub(crate) coverage: Coverage,
+    /// About how far back in time that goes: the middle date of its lowest window.
+    pub(crate) depth: Option<i64>,
+    /// It was to be asked and did not answer.
+    pub(crate) silent: Option<SilentServer>,
+    /// It has been asked since the start.
+    pub(crate) seen: bool,
+}
+
+/// What there is to be written down after lines were taken in.
+pub(crate) struct TakenIn {
+    /// Lines that are new, with their numbers.
+    pub(crate) lines: Vec<(Option<u64>, Vec<u8>)>,
+    pub(crate) changes: NumberChanges,
+    /// What of the server's numbers has been fetched.
+    pub(crate) covered: Vec<(u64, u64)>,
+}
+
+fn progress_of(state: &mut HeldNewsgroup, server: ServerId) -> &mut ServerProgress {
+    state.servers.entry(server).or_default()
+}
+
+impl ServerProgress {
+    fn range(&self) -> RangeInclusive<u64> {
+        self.carried.low.max(1)..=self.carried.high
+    }
+
+    /// Whether all that it has is here.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.coverage.covers(&self.range())
+    }
+
+    /// Numbers that a window is made of: as many as lines are wanted, or more where few of them stand for articles.
+    fn step(&self, lines: u64, single: bool) -> u64 {
+        let span = (self.carried.high + 1).saturating_sub(self.carried.low);
+        let holes = span.checked_div(self.carried.count).unwrap_or(1);
+        match single {
+            // Each number costs a command.
+            true => lines,
+            false => lines * holes.clamp(1, SPARSE),
+        }
+    }
+}
+
+/// Whose lines are asked for: how many in a window, and whether each number costs a command of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WindowSize {
+    pub(crate) lines: u64,
+    pub(crate) single: bool,
+}
+
+/// Numbers as the table knows them, and the store where that has more.
+struct TableShelf<'a> {
+    table: &'a ThreadTable,
+    stored: Option<(&'a NewsFile, &'a Newsgroup)>,
+}
+
+impl Shelf for TableShelf<'_> {
+    fn number_of(&self, id: &MessageId) -> Option<u64> {
+        match (self.table.article(id), self.stored) {
+            (Some(article), _) => article.number(),
+            (None, Some((file, name))) => file.number_of(name, id),
+            (None, None) => None,
+        }
+    }
+
+    fn id_of(&self, number: u64) -> Option<MessageId> {
+        match (self.table.numbered(number), self.stored) {
+            (Some(article), _) => article.id().parse().ok(),
+            (None, Some((file, name))) => file.id_of(name, number),
+            (None, None) => None,
+        }
+    }
+}
+
+impl OpenNewsgroup {
+    pub(crate) fn new(name: Newsgroup, state: HeldNewsgroup) -> Self {
+        Self {
+            name,
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Looks at it or changes it; never across an await.
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut HeldNewsgroup) -> T) -> T {
+        look(&mut self.state.lock())
+    }
+
+    /// Takes in what a server says of its numbers, and tells which windows are to be fetched to be up to date with it.
+    /// `others` are the servers that carry the newsgroup, with what they last said, for its first sight.
+    pub(crate) fn seen(
+        &self,
+        server: ServerId,
+        said: SelectedNumbers,
+        others: &[(ServerId, Carried)],
+        size: WindowSize,
+    ) -> Vec<RangeInclusive<u64>> {
+        let (low, high) = said.numbers.unwrap_or((1, 0));
+        let carried = Carried {
+            low,
+            high,
+            count: said.count,
+        };
+        // Numbers that nobody believes are as good as none.
+        let carried = carried.checked().unwrap_or(Carried::NOTHING);
+        self.with(|state| {
+            let numbers = state.numbers.get_or_insert_with(|| {
+                let first = std::iter::once((server, carried));
+                let rest = others.iter().copied().filter(|(other, _)| *other != server);
+                ArticleNumbers::first_sight(&first.chain(rest).collect::<Vec<_>>())
+            });
+            let numbering = numbers.seen(server, carried);
+            numbers.raise_low(None);
+            let progress = progress_of(state, server);
+            if numbering == Numbering::New {
+                progress.coverage = Coverage::default();
+            }
+            progress.carried = carried;
+            progress.seen = true;
+            progress.newest(size)
+        })
+    }
+
+    /// Takes in lines that a server sent for a window.
+    pub(crate) fn take_in(
+        &self,
+        server: ServerId,
+        window: &RangeInclusive<u64>,
+        lines: &[SentLine],
+        file: &NewsFile,
+    ) -> TakenIn {
+        let named: Vec<(u64, MessageId)> = lines
+            .iter()
+            .map(|line| (line.theirs, line.id.clone()))
+            .collect();
+        self.with(|state| {
+            let mut taken = TakenIn {
+                lines: Vec::new(),
+                changes: NumberChanges::default(),
+                covered: Vec::new(),
+            };
+            let numbers = state.numbers.get_or_insert_default();
+            let shelf = TableShelf {
+                table: &state.table,
+                stored: state.beyond.then_some((file, &self.name)),
+            };
+            let noted = numbers.note(server, window.clone(), &named, &shelf);
+            taken.changes = numbers.take_changes();
+            let progress = progress_of(state, server);
+            if noted.numbering == Numbering::New {
+                progress.coverage = Coverage::default();
+            }
+            // Numbers above the highest stand for nothing yet.
+            let end = progress.carried.high.min(*window.end());
+            progress.coverage.add(&(*window.start()..=end));
+            if let Some(date) = middle(lines) {
+                progress.depth = Some(progress.depth.map_or(date, |depth| depth.min(date)));
+            }
+            for (line, number) in lines.iter().zip(noted.numbers) {
+                match state.table.insert(&line.headline(number)) {
+                    Inserted::New => taken.lines.push((number, line.kept.clone())),
+                    Inserted::Known => {
+                        let before = state
+                            .table
+                            .article(&line.id)
+                            .and_then(|known| known.number());
+                        if number.is_some() && before != number {
+                            state.table.set_number(&line.id, number);
+                            taken.lines.push((number, line.kept.clone()));
+                        }
+                    }
+                    Inserted::Full => state.trimmed = true,
+                }
+            }
+            taken.covered = progress_of(state, server).coverage.stretches().to_vec();
+            if !taken.lines.is_empty() {
+                state.pages.clear();
+            }
+            taken
+        })
+    }
+
+    /// The next windows to fetch from the first of these servers that has more, as many as are wanted; newest first.
+    pub(crate) fn older(
+        &self,
+        servers: &[(ServerId, WindowSize)],
+        windows: usize,
+    ) -> Option<(ServerId, Vec<RangeInclusive<u64>>)> {
+        self.with(|state| {
+            servers.iter().find_map(|&(server, size)| {
+                let progress = state.servers.get(&server)?;
+                let mut coverage = progress.coverage.clone();
+                let mut wanted = Vec::new();
+                while wanted.len() < windows
+                    && let Some(gap) = coverage
+                        .highest_gap(&progress.range(), progress.step(size.lines, size.single))
+                {
+                    coverage.add(&gap);
+                    wanted.push(gap);
+                }
+                (!wanted.is_empty()).then_some((server, wanted))
+            })
+        })
+    }
+
+    /// A server was asked, and did or did not answer.
+    pub(crate) fn hear(&self, server: ServerId, silent: Option<SilentServer>) {
+        self.with(|state| {
+            let progress = state.servers.entry(server).or_default();
+            let same = |one: &Option<SilentServer>, other: &Option<SilentServer>| {
+                one.as_ref().map(|one| &one.reason) == other.as_ref().map(|other| &other.reason)
+            };
+            if !same(&progress.silent, &silent) {
+                state.pages.clear();
+            }
+            progress.silent = silent;
+        });
+    }
+}
+
+impl ServerProgress {
+    /// Windows above what has been fetched: all of them, oldest first, if they are few, so that numbers are given in
+    /// order; else the newest.
+    fn newest(&self, size: WindowSize) -> Vec<RangeInclusive<u64>> {
+        let range = self.range();
+        let step = self.step(size.lines, size.single);
+        let above = self.coverage.top().map(|top| top + 1);
+        let Some(first) = above
+            .filter(|&first| first > range.end().saturating_sub(step.saturating_mul(CATCH_UP)))
+        else {
+            return self
+                .coverage
+                .highest_gap(&range, step)
+                .into_iter()
+                .collect();
+        };
+        let mut windows = Vec::new();
+        let mut first = first.max(*range.start());
+        while first <= *range.end() {
+            let last = range.end().min(&(first + step - 1)).to_owned();
+            windows.push(first..=last);
+            first = last + 1;
+        }
+        windows
+    }
+}
+
+impl HeldNewsgroup {
+    /// Lets go of the threads that nobody has written in for longest, if there are more lines than these. They stay in the
+    /// store.
+    pub(crate) fn trim(&mut self, most: usize) {
+        if self.table.articles() <= most {
+            return;
+        }
+        // A tenth more than needed, so that this is seldom done.
+        let mut surplus = self.table.articles() - most / 10 * 9;
+        let threads = self.table.thread_count();
+        let mut gone: Vec<MessageId> = Vec::new();
+        for place in (0..threads).rev() {
+            let Some(thread) = self.table.threads(place).next().filter(|_| surplus > 0) else {
+                break;
+            };
+            surplus = surplus.saturating_sub(thread.articles());
+            let root = thread.root().parse().ok();
+            let tree = root.and_then(|root| self.table.tree(&root));
+            let rows = tree
+                .iter()
+                .flat_map(|tree| (0..tree.len()).filter_map(|row| tree.row(row)));
+            let ids = rows
+                .filter(|row| row.article.is_some())
+                .filter_map(|row| row.id.parse().ok());
+            gone.extend(ids);
+        }
+        self.table.remove(&gone);
+        self.trimmed = true;
+        self.beyond = true;
+        self.pages.clear();
+    }
+
+    /// How current it is.
+    pub(crate) fn currency(&self) -> Currency {
+        let silent = self
+            .servers
+            .values()
+            .filter_map(|server| server.silent.clone());
+        Currency {
+            checked: self.checked.map(|(_, at)| at),
+            silent: silent.collect(),
+            busy: self.busy,
+        }
+    }
+
+    /// Whether every server has been read to its end.
+    pub(crate) fn is_complete(&self) -> bool {
+        !self.trimmed && self.servers.values().all(ServerProgress::is_whole)
+    }
+
+    /// Whether somebody who answers has older articles than these.
+    pub(crate) fn has_more(&self) -> bool {
+        let mut servers = self.servers.values();
+        !self.trimmed && servers.any(|server| server.silent.is_none() && !server.is_whole())
+    }
+}
+
+/// A date that most lines of a window are near to; single ones may be far off.
+fn middle(lines: &[SentLine]) -> Option<i64> {
+    let mut dates: Vec<i64> = lines.iter().map(|line| line.date).collect();
+    dates.sort_unstable();
+    dates.get(dates.len() / 2).copied()
+}

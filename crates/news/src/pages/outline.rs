@@ -1,0 +1,57 @@
+//! The outline beside a thread: who answered whom, each one line.
+
+use super::address;
+use super::message::named;
+use super::rows::DEEPEST;
+use super::when::{Times, When};
+use crate::reading::{OutlineRow, ThreadView};
+
+/// A line of the outline.
+pub(crate) struct OutlineLine {
+    pub(crate) anchor: String,
+    pub(crate) author: String,
+    /// `None` where articles are missing.
+    pub(crate) when: Option<When>,
+    /// How many articles are missing here, in words.
+    pub(crate) missing: Option<String>,
+    /// It begins a list within the line before.
+    pub(crate) opens: bool,
+    /// So many lists end before it.
+    pub(crate) closes: usize,
+    pub(crate) level: usize,
+}
+
+/// The lines of this page's part of a thread: all of a thread of ten thousand would be too much to load and to read.
+pub(crate) fn lines(view: &ThreadView, times: &Times) -> Vec<OutlineLine> {
+    let rows = view.outline.iter().filter(|row| row.page == view.page);
+    let least = rows.clone().map(|row| row.depth.min(DEEPEST)).min();
+    let least = least.unwrap_or_default();
+    let mut lines: Vec<OutlineLine> = Vec::new();
+    let mut before = None;
+    for row in rows {
+        let level = row.depth.min(DEEPEST) - least;
+        let last = lines.last().map(|line| line.level);
+        let level = last.map_or(0, |last| level.min(last + 1));
+        lines.push(OutlineLine {
+            anchor: address::anchor(&row.id),
+            author: named(&row.author),
+            when: (row.missing == 0).then(|| times.brief(row.date, before)),
+            missing: missing(row),
+            opens: last.is_some_and(|last| level > last),
+            closes: last.map_or(0, |last| last.saturating_sub(level)),
+            level,
+        });
+        if row.missing == 0 {
+            before = Some(row.date);
+        }
+    }
+    lines
+}
+
+fn missing(row: &OutlineRow) -> Option<String> {
+    match row.missing {
+        0 => None,
+        1 => Some("not available".to_owned()),
+        some => Some(format!("{some} not available")),
+    }
+}

@@ -1,0 +1,12 @@
+//! Pages from values made by hand, as functions and through the web part.
+
+mod addresses;
+mod feeds;
+mod forms;
+mod hostile;
+mod keeping;
+mod programs;
+mod states;
+mod thread;
+mod weight;
+mod world;

@@ -1,0 +1,78 @@
+//! Why a server gave no answer, as readers are told it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_engine::dispatch::{Moment, Wait, job};
+use weir_engine::{Ended, Engine, span};
+
+use crate::federation::NoAnswer;
+use crate::reading::SilentServer;
+use crate::server::Server;
+
+/// A reader whose question found no place in the queue is told to come back after this time.
+const COME_BACK: Duration = Duration::from_secs(10);
+
+/// What is said of a server that gave no answer.
+pub(crate) fn silent(engine: &Engine, server: &Server, why: &NoAnswer) -> SilentServer {
+    let ends = engine.rests([server.upstream]);
+    let until = ends
+        .into_iter()
+        .flatten()
+        .find(|until| *until != Moment::NEVER);
+    SilentServer {
+        name: Arc::from(server.name()),
+        reason: reason(engine, server, why),
+        retry_at: until.map(|until| seconds(engine, until)),
+    }
+}
+
+/// Seconds until another try makes sense, if the queue was full.
+pub(crate) fn busy(why: &NoAnswer) -> Option<u64> {
+    use job::DropReason::{AgendaFull, Backlog, QueueFull};
+    let full = matches!(
+        why,
+        NoAnswer::Ended(Ended::Dropped(QueueFull | Backlog | AgendaFull))
+    );
+    full.then_some(COME_BACK.as_secs())
+}
+
+/// A moment in Unix seconds.
+pub(crate) fn seconds(engine: &Engine, moment: Moment) -> i64 {
+    let wall = engine.timeline().wall(moment);
+    let since = wall
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    since.as_secs().cast_signed()
+}
+
+fn reason(engine: &Engine, server: &Server, why: &NoAnswer) -> String {
+    let ended = match why {
+        NoAnswer::Fault(fault) => return fault.to_string(),
+        NoAnswer::Ended(ended) => ended,
+    };
+    match ended {
+        Ended::Skipped(skip) => {
+            let view = engine.upstream(server.upstream);
+            match skip.reason {
+                Wait::Off => "it is switched off".to_owned(),
+                Wait::Cooldown => match view.and_then(|view| view.trouble) {
+                    Some(trouble) => format!("it is cooling down: {}", trouble.reason),
+                    None => "it is cooling down".to_owned(),
+                },
+                Wait::Window => "its quota is used up".to_owned(),
+                Wait::Gap => "it was asked a moment ago".to_owned(),
+            }
+        }
+        Ended::TimedOut => {
+            let time = span(server.entry().timeout);
+            format!("it did not answer within {time}")
+        }
+        Ended::Dropped(job::DropReason::Gone) => "it is no longer configured".to_owned(),
+        Ended::Dropped(_) => "it was not asked: the queue is full".to_owned(),
+        Ended::Shutdown => "it was not asked: Weir is stopping".to_owned(),
+        Ended::Cancelled => "it was not asked in time".to_owned(),
+        Ended::Panicked => "it was asked, and Weir failed; the log says why".to_owned(),
+        Ended::Finished(_) => "it sent no usable answer".to_owned(),
+    }
+}

@@ -1,0 +1,12 @@
+//! The model on servers in memory, with paused time: who is asked what and when, and what readers get.
+
+mod animals;
+mod articles;
+mod caches;
+mod failing;
+mod hostile;
+mod lists;
+mod readers;
+mod regression;
+mod restart;
+pub(crate) mod world;

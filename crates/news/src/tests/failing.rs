@@ -1,0 +1,141 @@
+//! Servers that fail, and what readers see of it.
+
+use tokio::time::advance;
+use weir_testkit::zoo::news::{Article, Behaviour};
+
+use super::world::*;
+use crate::reading::Unread;
+
+fn down() -> Behaviour {
+    Behaviour::Goodbye("400 Going down".to_owned())
+}
+
+async fn two() -> NewsWorld {
+    let one = test().with(1..=40);
+    let two = test().with(1..=40);
+    NewsWorld::new(vec![vec![one], vec![two]]).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_server_is_read_when_the_first_fails() {
+    let world = two().await;
+    world.newsgroups().await.expect("a list");
+    world.servers[0].set(down());
+    let page = world.page(0).await.expect("a page");
+    assert_eq!(page.known, 40);
+    let silent = &page.currency.silent;
+    assert_eq!(silent.len(), 1);
+    assert_eq!(silent[0].name.as_ref(), "one");
+    assert!(silent[0].reason.starts_with("it "), "{}", silent[0].reason);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_dies_in_the_middle_of_a_page_is_replaced() {
+    let world = two().await;
+    world.newsgroups().await.expect("a list");
+    world.servers[0].set_for("OVER", Behaviour::Half);
+    let page = world.page(0).await.expect("a page");
+    assert_eq!(page.known, 40);
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_all_servers_down_what_is_known_stays_readable_and_says_so() {
+    let world = two().await;
+    let before = world.settled().await;
+    assert!(before.currency.silent.is_empty());
+    world.article(7).await.expect("an article");
+    world.servers.iter().for_each(|server| server.set(down()));
+    advance(6 * MINUTE).await;
+    let page = world.page(0).await.expect("a page");
+    assert_eq!(page.known, 40);
+    assert_eq!(page.currency.silent.len(), 2);
+    assert_eq!(
+        page.currency.checked, before.currency.checked,
+        "since then nobody said what is new"
+    );
+    assert_eq!(
+        world.newsgroups().await.expect("a list").newsgroups.len(),
+        1
+    );
+    world.article(7).await.expect("it was read before");
+    let Unread::Unreachable(silent) = world.article(8).await.unwrap_err() else {
+        panic!("nobody could say that it is nowhere");
+    };
+    assert_eq!(silent.len(), 2);
+    assert!(
+        silent.iter().all(|server| server.retry_at.is_some()),
+        "{silent:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_back_is_read_again() {
+    let world = NewsWorld::of(1..=3).await;
+    world.servers[0].set(down());
+    let Unread::Unreachable(silent) = world.page(0).await.unwrap_err() else {
+        panic!("nothing is known");
+    };
+    assert_eq!(silent[0].name.as_ref(), "one");
+    world.servers[0].set(Behaviour::Good);
+    advance(2 * MINUTE).await;
+    assert_eq!(world.page(0).await.expect("a page").known, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renumbered_newsgroup_is_neither_doubled_nor_lost() {
+    let world = NewsWorld::of(1..=40).await;
+    world.settled().await;
+    world.servers[0].renumber("misc.test", 501);
+    world.servers[0].add(&["misc.test"], Article::numbered(41));
+    advance(6 * MINUTE).await;
+    world.page(0).await.expect("a page");
+    world.settle().await;
+    let page = world.page(0).await.expect("a page");
+    assert_eq!(page.known, 41);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_newsgroup_that_one_server_does_not_carry_is_asked_of_the_others() {
+    let world = NewsWorld::new(vec![vec![], vec![test().with(1..=5)]]).await;
+    assert_eq!(world.page(0).await.expect("a page").known, 5);
+    assert!(
+        world.asked(0).iter().all(|line| !line.starts_with("GROUP")),
+        "its list says so"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_says_when_to_come_back() {
+    let change = |config: &mut crate::Config| {
+        config.queue_size = 1.try_into().expect("not 0");
+        config.servers[0].connections = 1.try_into().expect("not 0");
+        config.pipeline_depth = 1.try_into().expect("not 0");
+        config.article_depth = 1.try_into().expect("not 0");
+    };
+    let world = NewsWorld::with(vec![vec![test().with(1..=60)]], change).await;
+    world.settled().await;
+    world.servers[0].set(Behaviour::Slow(5 * SECOND));
+    let articles = (1..=20).map(|number| world.article(number));
+    let read = futures_util::future::join_all(articles).await;
+    let busy = read
+        .iter()
+        .filter(|read| matches!(read, Err(Unread::Busy { retry_after: 1.. })));
+    assert!(busy.count() > 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reload_keeps_what_is_known_and_reads_what_is_new() {
+    let mut world = two().await;
+    world.settled().await;
+    world.servers[1].add(&["misc.test"], Article::numbered(41));
+    world.config.servers.remove(0);
+    world.model.apply(&world.config);
+    advance(6 * MINUTE).await;
+    let page = world.page(0).await.expect("a page");
+    assert_eq!(page.known, 41);
+    assert_eq!(
+        page.newsgroup.servers.len(),
+        1,
+        "the list is made of those who are left"
+    );
+}
