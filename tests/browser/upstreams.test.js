@@ -75,8 +75,8 @@ test('upstreams', async (t) => {
       await page.goto('/upstreams');
       await page.getByRole('link', { name: 'Latency p50 / p95' }).click();
       await page.waitForURL('**/upstreams?sort=latency');
-      // Both answer equally fast.
-      assert.deepEqual((await names()).slice(0, 2), ['idle', 'tracker-six.example']);
+      // Both answer at once; which of them is faster depends on what else the machine does.
+      assert.deepEqual((await names()).slice(0, 2).sort(), ['idle', 'tracker-six.example']);
       await page.getByRole('link', { name: 'Latency p50 / p95' }).click();
       await page.waitForURL('**/upstreams?sort=-latency');
       assert.equal((await names())[0], 'quarry.example');

@@ -87,7 +87,8 @@ function describeFocus() {
   if (!element || element === document.body || window.visited.has(element)) return null;
   window.visited.add(element);
   const style = getComputedStyle(element);
-  const box = element.getBoundingClientRect();
+  // Of a link over several lines, the first one: the middle of all may be somebody else's.
+  const box = element.getClientRects()[0] ?? element.getBoundingClientRect();
   const ring = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
   // In sight, and nothing that stays in place, such as a bar, lies over it.
   const middle = (from, to, end) => (Math.max(from, 0) + Math.min(to, end - 1)) / 2;

@@ -1,0 +1,365 @@
+// News: newsgroups, threads and articles, read by mouse, by keys, without script, on paper, and with the server down.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { DESKTOP, PHONE, mainLines, open, session, visit } from './support/browser.js';
+import { article, newsServer, section } from './support/news.js';
+import * as rules from './support/rules.js';
+import { directory, start } from './support/weir.js';
+
+const GAUGES = 'example.rivers.gauges';
+const MANY = 'example.rivers.many';
+const OWN = 'example.rivers.own';
+const CROWD = 60;
+
+const NEWSGROUPS = [
+  [GAUGES, 'Water levels, and how they are read'],
+  [MANY, 'More than fits on a page'],
+  [OWN, 'What one reader does here is seen nowhere else'],
+  ['example.rivers.empty', 'Nobody has written here'],
+  ['example.hills', '<script>window.hit = 1</script><img src=http://evil.example/d onerror=window.hit=1>'],
+];
+
+const at = (minute) => `Tue, 10 Nov 2026 09:${String(minute).padStart(2, '0')}:00 +0000`;
+const PLAIN = ['MIME-Version: 1.0', 'Content-Type: text/plain; charset=utf-8'];
+
+const QUOTED = `Mira Holt wrote:
+> The gauge at the old mill
+> has not moved since Monday.
+> I looked at it twice,
+> and so did the miller,
+> who is not easily moved either.
+
+That is the frost. See https://rivers.example/frost for more.
+
+-- 
+Jonas Petri, at the weir`;
+
+// Everything that could run or load something, in every field that is shown.
+const RUNS = `"><script>window.hit = 1</script><img src="http://evil.example/x.png" onerror="window.hit = 1">`;
+const HOSTILE_HTML = `<html><head><script>window.hit = 1</script><style>body { background: url(http://evil.example/b.png) }</style>
+<link rel="stylesheet" href="http://evil.example/c.css"><meta http-equiv="refresh" content="0;url=http://evil.example/"></head>
+<body onload="window.hit = 1"><p onclick="window.hit = 1">A harmless sentence.</p><img src="http://evil.example/i.png" onerror="window.hit = 1">
+<iframe src="http://evil.example/f"></iframe><object data="http://evil.example/o"></object><svg onload="window.hit = 1"></svg>
+<a href="javascript:window.hit = 1">a link</a><form action="http://evil.example/"><button>send</button></form></body></html>`;
+
+const THREAD = [
+  { id: 'mill-1@rivers.example', from: 'Mira Holt <mira@rivers.example>', subject: 'Gauge at the old mill', date: at(1), body: 'The gauge at the old mill has not moved since Monday.' },
+  { id: 'mill-2@rivers.example', from: 'Jonas Petri <jonas@rivers.example>', subject: 'Re: Gauge at the old mill', date: at(2), references: '<mill-1@rivers.example>', body: QUOTED },
+  { id: 'mill-4@rivers.example', from: '=?UTF-8?Q?Lena_Br=C3=A4ndt?= <lena@rivers.example>', subject: 'Re: Gauge at the old mill', date: at(4), references: '<mill-1@rivers.example> <mill-3@rivers.example>', body: 'It moves again.' },
+];
+const HOSTILE = [
+  { id: 'hostile-text@evil.example', from: `${RUNS} <x@evil.example>`, subject: `Hostile ${RUNS}`, date: at(10), more: [`Organization: ${RUNS}`, `User-Agent: ${RUNS}`, `X-Else: ${RUNS}`, ...PLAIN], body: `${RUNS}\n> ${RUNS}\njavascript:window.hit=1\n-- \n${RUNS}` },
+  { id: 'hostile-html@evil.example', from: 'Eve <eve@evil.example>', subject: 'Hostile HTML', date: at(11), more: ['MIME-Version: 1.0', 'Content-Type: text/html; charset=utf-8'], body: HOSTILE_HTML },
+  { id: `hostile-"id'onclick=window.hit=1&@evil.example`, from: 'Eve <eve@evil.example>', subject: 'Hostile ID', date: at(12), more: PLAIN, body: 'Some words.' },
+];
+
+const OWN_THREAD = [
+  { id: 'own-1@rivers.example', from: 'Mira Holt <mira@rivers.example>', subject: 'Ferry times', date: at(1), body: 'When does it leave?' },
+  { id: 'own-2@rivers.example', from: 'Jonas Petri <jonas@rivers.example>', subject: 'Re: Ferry times', date: at(2), references: '<own-1@rivers.example>', body: 'At nine.' },
+  { id: 'own-3@rivers.example', from: 'Eve <eve@rivers.example>', subject: 'For sale', date: at(3), body: 'A boat.' },
+  { id: 'own-4@rivers.example', from: 'Lena <lena@rivers.example>', subject: 'Fog', date: at(4), body: 'Dense.' },
+];
+
+function stock() {
+  const gauges = [...THREAD, ...HOSTILE].map((one) => article({ group: GAUGES, more: PLAIN, ...one }));
+  const crowd = Array.from({ length: CROWD }, (_, place) =>
+    article({ id: `crowd-${place}@rivers.example`, group: MANY, from: `Reader ${place} <r@rivers.example>`, subject: `Topic number ${place}`, date: at(place % 60), body: `Words about topic ${place}.` }));
+  const own = OWN_THREAD.map((one) => article({ group: OWN, more: PLAIN, ...one }));
+  return [...gauges, ...crowd, ...own];
+}
+
+const THREAD_PATH = `/news/${GAUGES}/mill-1%40rivers.example`;
+const ARTICLE_PATH = '/news/article/mill-2%40rivers.example';
+
+const PAGES = [
+  ['news', '/news'],
+  ['news-threads', `/news/${GAUGES}`],
+  ['news-thread', THREAD_PATH],
+  ['news-article', ARTICLE_PATH],
+  ['news-unknown', '/news/example.rivers.gauge', 404],
+];
+// These have no colours of their own.
+const VARIANTS = [
+  ['news-filtered', '/news?q=rivers'],
+  ['news-threads-last', `/news/${MANY}?page=2`],
+  ['news-threads-empty', '/news/example.rivers.empty'],
+];
+
+async function begin(t, more = '') {
+  const server = await newsServer(t, NEWSGROUPS, stock());
+  const weir = await start(t, { data: await directory(t), config: section(server, more) });
+  const browser = await open(t);
+  const storageState = await session(browser, weir);
+  const look = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
+  return { server, weir, look };
+}
+
+async function keepsRules(page, which, colorScheme) {
+  await rules.picture(page, which);
+  await rules.looks(page, colorScheme);
+  // Colours change nothing but colours.
+  if (colorScheme === 'light') {
+    await rules.light(page);
+    await rules.named(page);
+    await rules.fits(page);
+    await rules.focusShows(page);
+  }
+  await rules.accessible(page);
+  rules.quiet(page);
+}
+
+/** A page with nothing wrong on it; a status of its own is no complaint. */
+function quietBut(page, status) {
+  page.complaints = page.complaints.filter((words) => !words.includes(`status of ${status}`));
+  rules.quiet(page);
+}
+
+const current = (page) => page.locator('main [data-item].current');
+
+test('news', async (t) => {
+  const { look } = await begin(t);
+
+  for (const viewport of [DESKTOP, PHONE]) {
+    for (const colorScheme of ['light', 'dark']) {
+      const size = `${viewport.width}-${colorScheme}`;
+      await t.test(`pages keep the rules at ${size}`, async () => {
+        for (const [name, path, status = 200] of colorScheme === 'light' ? [...PAGES, ...VARIANTS] : PAGES) {
+          const page = await look({ viewport, colorScheme });
+          const response = await page.goto(path);
+          assert.equal(response.status(), status, path);
+          page.complaints = page.complaints.filter((words) => !words.includes(`status of ${status}`));
+          await keepsRules(page, `${name}-${size}`, colorScheme);
+          await page.context().close();
+        }
+      });
+    }
+  }
+
+  await t.test('from newsgroup to thread to article and back by keys alone', async () => {
+    const page = await look();
+    await page.goto('/news?q=gauges');
+    await page.keyboard.press('j');
+    assert.match(await current(page).innerText(), /gauges/);
+    await page.keyboard.press('o');
+    await page.waitForURL(`**/news/${GAUGES}`);
+    const topics = [];
+    for (const key of ['j', 'j', 'j', 'j', 'k', 'j', 'n', 'p']) {
+      await page.keyboard.press(key);
+      topics.push(await current(page).locator('a[data-open]').innerText());
+    }
+    assert.deepEqual(topics.slice(2, 6), ['Hostile ' + RUNS, 'Gauge at the old mill', 'Hostile ' + RUNS, 'Gauge at the old mill']);
+    while (!/old mill/.test(await current(page).innerText())) await page.keyboard.press('j');
+    await page.keyboard.press('o');
+    await page.waitForURL(`**${THREAD_PATH}`);
+    await page.keyboard.press('j');
+    assert.match(await current(page).innerText(), /^Mira Holt/);
+    await page.keyboard.press('n');
+    assert.match(await current(page).innerText(), /^Jonas Petri/);
+    await page.keyboard.press('p');
+    assert.match(await current(page).innerText(), /^Mira Holt/);
+    await page.keyboard.press('j');
+    await page.keyboard.press('x');
+    assert.equal(await page.getByText('That is the frost').isVisible(), false);
+    await page.keyboard.press('x');
+    assert.equal(await page.getByText('That is the frost').isVisible(), true);
+    const permalink = current(page).getByRole('link', { name: 'Permalink' }).first();
+    for (let steps = 0; steps < 20; steps += 1) {
+      await page.keyboard.press('Tab');
+      if (await permalink.evaluate((link) => link === document.activeElement)) break;
+    }
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**${ARTICLE_PATH}`);
+    await page.keyboard.press('u');
+    await page.waitForURL(`**/news/${GAUGES}/**`);
+    await page.keyboard.press('u');
+    await page.waitForURL(`**/news/${GAUGES}`);
+    await page.keyboard.press('u');
+    await page.waitForURL('**/news');
+    rules.quiet(page);
+    await page.context().close();
+  });
+
+  await t.test('messages and quotes fold, and what is missing keeps its place', async () => {
+    const page = await look();
+    await page.goto(THREAD_PATH);
+    const quote = page.locator('details.quote');
+    assert.equal(await page.getByText('who is not easily moved').isVisible(), false);
+    await quote.locator('summary').click();
+    assert.equal(await page.getByText('who is not easily moved').isVisible(), true);
+    const second = page.locator('li', { has: page.getByRole('heading', { name: 'Jonas Petri' }) }).last();
+    await second.getByRole('button', { name: 'Collapse' }).click();
+    assert.equal(await page.getByText('That is the frost').isVisible(), false);
+    await second.locator('details.message > summary').click();
+    assert.equal(await page.getByText('That is the frost').isVisible(), true);
+    // The one that nobody has stands between its neighbours.
+    assert.match(await page.locator('li.gap').innerText(), /^A message is missing here\. The server does not have it\.[\s\S]*It moves again/);
+    assert.match(await page.locator('.outline').innerText(), /Mira Holt[\s\S]*Jonas Petri[\s\S]*not available[\s\S]*Lena Brändt/);
+    const link = page.getByRole('link', { name: 'https://rivers.example/frost' });
+    assert.equal(await link.getAttribute('rel'), 'noopener noreferrer nofollow');
+    await rules.picture(page, 'news-thread-unfolded');
+    rules.quiet(page);
+    await page.context().close();
+  });
+
+  await t.test('a hostile article runs nothing and loads nothing', async () => {
+    for (const javaScriptEnabled of [true, false]) {
+      const page = await look({ javaScriptEnabled });
+      const paths = ['/news', `/news/${GAUGES}`];
+      for (const { id } of HOSTILE) {
+        const name = encodeURIComponent(id);
+        paths.push(`/news/${GAUGES}/${name}`, `/news/article/${name}`);
+        for (const form of ['source', '?view=plain', 'html']) {
+          if (form === 'html' && !id.includes('html')) continue;
+          paths.push(`/news/article/${name}${form.startsWith('?') ? '' : '/'}${form}`);
+        }
+      }
+      // Without script a page can still load something.
+      for (const path of javaScriptEnabled ? paths : paths.filter((path) => !/source|plain/.test(path))) {
+        const response = await page.goto(path);
+        assert.equal(response.status(), 200, path);
+        if (javaScriptEnabled) assert.equal(await page.evaluate(() => window.hit), undefined, path);
+        const found = await page.locator('main iframe, main object, main form[action^=http], main img, main svg[onload], a[href^="javascript:"]').count();
+        assert.equal(found, 0, path);
+        rules.quiet(page);
+      }
+      await page.context().close();
+    }
+  });
+
+  await t.test('pages say the same without script', async () => {
+    // What a reader has done is known to the script alone.
+    const own = /Subscribe|Mark all read|Watch|Ignore|unread|Collapse|next, previous|^Actions$/i;
+    for (const path of ['/news', `/news/${GAUGES}`, `/news/${MANY}?page=2`, THREAD_PATH, ARTICLE_PATH]) {
+      const [live, still] = [await look(), await look({ javaScriptEnabled: false })];
+      await live.goto(path);
+      await still.goto(path);
+      // Cells of a row are told apart by tabs; the script says in the first one what is unread.
+      const cells = async (page) => (await mainLines(page)).flatMap((line) => line.split('\t')).map((cell) => cell.replace(/^(unread|0 new): */, '').trim()).filter((cell) => cell !== '');
+      const [more, less] = [await cells(live), await cells(still)];
+      assert.ok(less.length > 0);
+      assert.deepEqual(more.filter((line) => !less.includes(line) && !own.test(line)), [], `${path}: with script alone`);
+      assert.deepEqual(less.filter((line) => !more.includes(line)), [], `${path}: without script alone`);
+      rules.quiet(still);
+      await live.context().close();
+      await still.context().close();
+    }
+  });
+
+  await t.test('what was read stays read, and all can be marked at once', async () => {
+    const page = await look();
+    await page.goto(`/news/${OWN}`);
+    const fresh = page.locator('tr[data-root].new');
+    assert.equal(await fresh.count(), 3, 'everything is new at first');
+    await page.getByRole('link', { name: 'Ferry times' }).click();
+    await page.getByText('2 unread').first().waitFor();
+    await page.getByText('At nine.').scrollIntoViewIfNeeded();
+    // Messages that were in sight for a moment are read.
+    await page.waitForFunction(() => document.querySelectorAll('li[data-item].new').length === 0);
+    await page.goto(`/news/${OWN}`);
+    assert.equal(await fresh.count(), 2);
+    await page.reload();
+    assert.equal(await fresh.count(), 2, 'after a reload as well');
+    await page.getByRole('button', { name: 'Mark all read' }).click();
+    assert.equal(await fresh.count(), 0);
+    await page.reload();
+    assert.equal(await fresh.count(), 0);
+    rules.quiet(page);
+    await page.context().close();
+  });
+
+  await t.test('a newsgroup is subscribed to, a thread is ignored and watched', async () => {
+    const page = await look();
+    await page.goto(`/news/${OWN}`);
+    await page.getByRole('button', { name: 'Subscribe' }).click();
+    const row = page.locator('tr[data-root]', { hasText: 'For sale' });
+    await row.getByRole('button', { name: 'Ignore' }).click();
+    assert.equal(await row.isVisible(), false);
+    await page.getByRole('button', { name: 'Show 1 ignored' }).click();
+    assert.equal(await row.isVisible(), true);
+    await page.reload();
+    assert.equal(await row.isVisible(), false, 'it stays ignored');
+    const watched = page.locator('tr[data-root]', { hasText: 'Fog' });
+    await watched.getByRole('button', { name: 'Watch' }).click();
+    assert.equal(await watched.getByRole('button', { name: 'Watching' }).getAttribute('aria-pressed'), 'true');
+    await page.goto('/news');
+    await page.locator('[data-favourites]').getByRole('link', { name: OWN }).waitFor();
+    await rules.picture(page, 'news-subscribed');
+    rules.quiet(page);
+    await page.context().close();
+  });
+
+  await t.test('a reload that brings nothing new costs no page', async () => {
+    const page = await look();
+    for (const path of ['/news', `/news/${MANY}`, THREAD_PATH, ARTICLE_PATH]) {
+      await page.goto(path);
+      const devtools = await page.context().newCDPSession(page);
+      await devtools.send('Network.enable');
+      const [statuses, documents] = [new Map(), []];
+      devtools.on('Network.requestWillBeSent', ({ requestId, type }) => type === 'Document' && documents.push(requestId));
+      devtools.on('Network.responseReceivedExtraInfo', ({ requestId, statusCode }) => statuses.set(requestId, statusCode));
+      await page.reload();
+      assert.deepEqual(documents.map((id) => statuses.get(id)), [304], path);
+      await devtools.detach();
+    }
+    rules.quiet(page);
+    await page.context().close();
+  });
+
+  await t.test('on paper there are words and nothing else', async () => {
+    const page = await look();
+    await page.goto(THREAD_PATH);
+    await page.emulateMedia({ media: 'print' });
+    assert.equal(await page.getByText('The gauge at the old mill has not moved since Monday.').first().isVisible(), true);
+    for (const control of await page.locator('nav, header button, main button, .doing').all()) {
+      assert.equal(await control.isVisible(), false, await control.innerText().catch(() => ''));
+    }
+    // What is folded on the screen is printed.
+    await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    assert.equal(await page.getByText('who is not easily moved').isVisible(), true);
+    await rules.picture(page, 'news-thread-print');
+    await page.goto(ARTICLE_PATH);
+    assert.equal(await page.locator('.printed').isVisible(), true, 'the ID is on paper');
+    rules.quiet(page);
+    await page.context().close();
+  });
+
+  await t.test('unknown newsgroups, articles and pages say what to do', async () => {
+    const page = await look();
+    for (const [path, words] of [
+      ['/news/example.rivers.gauge', /No server carries example\.rivers\.gauge[\s\S]*example\.rivers\.gauges/],
+      ['/news/article/nobody@rivers.example', /does not have this article[\s\S]*try again later/],
+      [`/news/${GAUGES}?page=9`, /only 1 page/],
+    ]) {
+      const response = await page.goto(path);
+      assert.equal(response.status(), 404, path);
+      assert.match(await page.locator('main').innerText(), words);
+      quietBut(page, 404);
+    }
+    await page.context().close();
+  });
+});
+
+test('a page whose server is down is shown and says so', async (t) => {
+  const { server, look } = await begin(t, '  refresh_after: 0s\n  cache: { threads: 0s, groups: 0s }\n');
+  const page = await look();
+  for (const path of ['/news', `/news/${GAUGES}`, THREAD_PATH]) await page.goto(path);
+  await server.down();
+  for (const path of ['/news', `/news/${GAUGES}`, THREAD_PATH]) {
+    await page.goto(path);
+    const notice = page.locator('.notice.stale');
+    await notice.waitFor();
+    assert.match(await notice.innerText(), /news-one did not answer: [\s\S]*Newer articles may be missing/);
+  }
+  assert.equal(await page.getByText('It moves again.').isVisible(), true);
+  await rules.picture(page, 'news-stale');
+  await rules.accessible(page);
+  rules.quiet(page);
+  // What was never read cannot be had.
+  const response = await page.goto('/news/article/crowd-1@rivers.example');
+  assert.equal(response.status(), 503);
+  assert.match(await page.locator('main').innerText(), /No server answers[\s\S]*What has been read before stays readable/);
+  quietBut(page, 503);
+  await page.context().close();
+});
