@@ -65,9 +65,10 @@ impl Model {
                     // What is known so far can be read while others are still being asked.
                     self.merge_newsgroups().await;
                 }
-                Err(why) => self
-                    .catalogue
-                    .silent(id, silent(&self.engine, server, &why)),
+                Err(why) => {
+                    let silent = silent(&self.engine, server, &why);
+                    self.catalogue.silent(id, silent, self.now().0);
+                }
             }
         });
         join_all(asked).await;
@@ -100,6 +101,7 @@ impl Model {
                         state.busy = None;
                     });
                     self.keep_check(open, self.server_id(&server));
+                    self.pass_over(open, carriers);
                     let newest = open.with(|state| {
                         let thread = state.table.threads(0).next();
                         thread.map(|thread| thread.last().date())
@@ -115,6 +117,15 @@ impl Model {
             }
         }
         open.with(|state| state.busy = full);
+    }
+
+    /// Those that cannot be asked now are named with the page, not only once their turn to be merged in has come.
+    fn pass_over(&self, open: &OpenNewsgroup, servers: impl Iterator<Item = Arc<Server>>) {
+        for server in servers {
+            if let Some(why) = self.federation.passed_over(&server) {
+                self.hear(open, &server, Some(&why));
+            }
+        }
     }
 
     /// Merges in what the servers have that were not asked first, about as far back as the first was read.

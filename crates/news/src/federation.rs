@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use weir_engine::dispatch::{Asker, Class, Job, UpstreamId};
+use weir_engine::dispatch::{Asker, Class, Job, Skip, UpstreamId, Wait};
 use weir_engine::{Ended, Engine, Flights, Outward, Roster, Standing};
 use weir_net::Roots;
 
@@ -195,18 +195,24 @@ impl Federation {
     pub(crate) fn in_order(&self) -> Vec<Arc<Server>> {
         let mut all: Vec<Arc<Server>> = self.servers.all().iter().cloned().collect();
         let rows = self.engine.upstreams(0, usize::MAX);
-        let standing = |server: &Server| {
-            let row = rows.iter().find(|row| row.upstream == server.upstream);
-            row.map_or(Standing::Untried, |row| row.standing)
-        };
         all.sort_by_key(|server| {
-            let away = matches!(
-                standing(server),
-                Standing::Cooldown | Standing::Disabled | Standing::Manual
-            );
+            let row = rows.iter().find(|row| row.upstream == server.upstream);
+            let away = row.is_some_and(|row| left_alone(row.standing).is_some());
             (away, server.entry().priority)
         });
         all
+    }
+
+    /// What somebody who asked this server now would be told, if it cannot be called.
+    pub(crate) fn passed_over(&self, server: &Server) -> Option<NoAnswer> {
+        let rows = self.engine.upstreams(0, usize::MAX);
+        let row = rows.iter().find(|row| row.upstream == server.upstream)?;
+        let reason = left_alone(row.standing)?;
+        Some(NoAnswer::Ended(Ended::Skipped(Skip {
+            reason,
+            wait: None,
+            limit: None,
+        })))
     }
 
     /// Ends all calls and closes all connections. A server that does not say goodbye is not waited for.
@@ -216,6 +222,15 @@ impl Federation {
             server.link.close();
         }
         let _ = tokio::time::timeout(GOODBYE, self.outbound.closed()).await;
+    }
+}
+
+/// Why an upstream is not called.
+fn left_alone(standing: Standing) -> Option<Wait> {
+    match standing {
+        Standing::Cooldown | Standing::Disabled => Some(Wait::Cooldown),
+        Standing::Manual => Some(Wait::Off),
+        _ => None,
     }
 }
 

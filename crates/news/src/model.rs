@@ -196,6 +196,7 @@ impl Model {
 
     /// All newsgroups: as they are known, if that is new enough, else as the servers say now.
     pub(crate) async fn listed(&self, asker: Asker) -> Result<Arc<MergedList>, Unread> {
+        self.first_lists().await;
         let known = self.catalogue.merged();
         if let Some((merged, _)) = &known
             && !self.list_is_old()
@@ -231,27 +232,50 @@ impl Model {
         })
     }
 
-    /// Waits until all servers have sent their lists, or some time after the first has, or until the deadline.
+    /// Waits until all servers have sent their lists or failed to, or some time after the first has, or until the deadline.
     async fn wait_for_list(&self, errand: Errand<()>) {
         let began = self.now().0;
-        let first = async {
-            let fresh = |at: Moment| at >= began;
-            loop {
-                let changed = self.catalogue.changed();
-                let checked = self.catalogue.merged().and_then(|(_, at)| at);
-                if checked.is_some_and(fresh) {
-                    break;
-                }
-                changed.await;
-            }
+        let checked = || self.catalogue.merged().and_then(|(_, at)| at);
+        let first = self.until_listed(|| checked().is_some_and(|at| at >= began));
+        let all = self.until_listed(|| self.catalogue.all_heard_since(&self.ranked(), began));
+        let some = async {
+            first.await;
             tokio::time::sleep(GRACE).await;
         };
         let deadline = self.rules.load().deadline;
         tokio::select! {
             _ = errand.done() => {}
-            () = first => {}
+            () = all => {}
+            () = some => {}
             () = tokio::time::sleep(deadline) => {}
             () = self.lifetime.left() => {}
+        }
+    }
+
+    /// Waits while some servers have sent their lists and others are still to send their first, some time at most: what
+    /// only they carry would seem not to exist, and a page of what another has would seem to be whole.
+    async fn first_lists(&self) {
+        let left = || {
+            let waited = self.catalogue.partial_since()?.until(self.now().0);
+            GRACE.checked_sub(waited)
+        };
+        let Some(time) = left() else { return };
+        let until = Instant::now() + time;
+        self.in_time(self.until_listed(|| left().is_none()), until)
+            .await;
+    }
+
+    /// Waits until lists have come that make this true.
+    async fn until_listed(&self, is_so: impl Fn() -> bool) {
+        loop {
+            let changed = self.catalogue.changed();
+            tokio::pin!(changed);
+            // Whatever comes between the look and the wait is not missed.
+            changed.as_mut().enable();
+            if is_so() {
+                return;
+            }
+            changed.await;
         }
     }
 
@@ -279,9 +303,11 @@ impl Model {
     }
 
     /// What the list says of a newsgroup. Reading does not wait for a list that is only old, nor long for one that has
-    /// never come: whoever knows the name may read without it. One that is stored can be read although no server lists
-    /// it any more.
+    /// never come: whoever knows the name may read without it. But as long as a server may still say for the first time
+    /// that it carries the newsgroup, it is waited for: the page of another one would look whole, and numbers would be
+    /// given without it. One that is stored can be read although no server lists it any more.
     pub(crate) async fn row(&self, name: &Newsgroup, asker: Asker) -> Result<NewsgroupRow, Unread> {
+        self.first_lists().await;
         if let Some((merged, _)) = self.catalogue.merged()
             && let Some((row, _)) = merged.find(name)
         {

@@ -1,9 +1,11 @@
 //! Servers that fail, and what readers see of it.
 
 use tokio::time::advance;
+use weir_engine::dispatch::Asker;
 use weir_testkit::zoo::news::{Article, Behaviour};
 
 use super::world::*;
+use crate::policy::NORMAL;
 use crate::reading::Unread;
 
 fn down() -> Behaviour {
@@ -27,6 +29,22 @@ async fn the_next_server_is_read_when_the_first_fails() {
     assert_eq!(silent.len(), 1);
     assert_eq!(silent[0].name.as_ref(), "one");
     assert!(silent[0].reason.starts_with("it "), "{}", silent[0].reason);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_left_alone_is_named_with_the_first_page_already() {
+    let world = two().await;
+    world.newsgroups().await.expect("a list");
+    world.servers[0].set(down());
+    world.article(99).await.expect_err("and it begins to rest");
+    // As a page does it, without what is merged in afterwards.
+    let open = world.model.open(&group("misc.test")).await;
+    world.model.bring_new(&open, NORMAL, Asker::NOBODY).await;
+    let currency = open.with(|state| state.currency());
+    let silent = &currency.silent;
+    assert_eq!(silent.len(), 1, "{silent:?}");
+    assert!(silent[0].reason.starts_with("it is cooling down"));
+    assert!(silent[0].retry_at.is_some());
 }
 
 #[tokio::test(start_paused = true)]

@@ -37,6 +37,38 @@ async fn newsgroups_of_all_servers_are_one_list_with_one_command_each() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_reader_who_comes_between_the_first_lists_waits_for_all_of_them() {
+    let one = vec![test().with(1..=30), news::Newsgroup::new("only.one")];
+    let two = vec![test().with(1..=3)];
+    let world = NewsWorld::new(vec![one, two]).await;
+    world.servers[0].set_for("LIST", Behaviour::Far(SECOND));
+    let (list, (page, named)) = tokio::join!(world.newsgroups(), async {
+        // By now the second server has sent its list, and the first has not.
+        tokio::time::sleep(SECOND / 2).await;
+        assert!(world.model.catalogue.partial_since().is_some());
+        tokio::join!(world.page(0), world.newsgroups())
+    });
+    assert_eq!(page.expect("a page").known, 30, "of the first server");
+    assert_eq!(named.expect("a list").newsgroups.len(), 2);
+    assert_eq!(list.expect("a list").newsgroups.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_lists_is_waited_for_once() {
+    let one = vec![test().with(1..=30)];
+    let two = vec![test().with(1..=3)];
+    let world = NewsWorld::new(vec![one, two]).await;
+    world.servers[0].set_for("LIST", Behaviour::Hang);
+    let start = tokio::time::Instant::now();
+    world.newsgroups().await.expect("the other's list");
+    assert!(start.elapsed() <= 3 * SECOND, "{:?}", start.elapsed());
+    let start = tokio::time::Instant::now();
+    world.newsgroups().await.expect("the other's list");
+    assert_eq!(world.page(0).await.expect("a page").known, 3);
+    assert!(start.elapsed() < SECOND, "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_without_counts_lists_what_is_active_and_descriptions_may_be_missing() {
     let world = NewsWorld::of(5..=9).await;
     world.servers[0].without(&["LIST COUNTS", "LIST NEWSGROUPS"]);
