@@ -65,10 +65,9 @@ impl Model {
                     // What is known so far can be read while others are still being asked.
                     self.merge_newsgroups().await;
                 }
-                Err(why) => {
-                    let silent = silent(&self.engine, server, &why);
-                    self.catalogue.silent(id, silent, self.now().0);
-                }
+                Err(why) => self
+                    .catalogue
+                    .silent(id, silent(&self.engine, server, &why)),
             }
         });
         join_all(asked).await;

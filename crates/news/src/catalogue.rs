@@ -31,7 +31,7 @@ const DESCRIPTION: usize = 300;
 #[derive(Default)]
 pub(crate) struct Catalogue {
     state: Mutex<CatalogueState>,
-    /// Told whenever the list was made anew, or a server did not send its own.
+    /// Told whenever the list was made anew.
     changed: Notify,
 }
 
@@ -52,8 +52,6 @@ struct ServerList {
     listed: Option<ListBlock>,
     described: Option<Bytes>,
     silent: Option<SilentServer>,
-    /// When it last sent its list or failed to; `None` if its list is of an earlier run.
-    heard: Option<Moment>,
 }
 
 /// A server in the order of priorities.
@@ -102,7 +100,6 @@ impl Catalogue {
         let kept = state.lists.entry(server).or_default();
         kept.listed = Some(list);
         kept.silent = None;
-        kept.heard = now.map(|(at, _)| at).or(kept.heard);
     }
 
     /// What a server's newsgroups are about.
@@ -118,27 +115,13 @@ impl Catalogue {
     }
 
     /// A server did not send its list.
-    pub(crate) fn silent(&self, server: ServerId, silent: SilentServer, now: Moment) {
-        let mut state = self.state.lock();
-        let kept = state.lists.entry(server).or_default();
-        kept.silent = Some(silent);
-        kept.heard = Some(now);
-        drop(state);
-        self.changed.notify_waiters();
+    pub(crate) fn silent(&self, server: ServerId, silent: SilentServer) {
+        self.state.lock().lists.entry(server).or_default().silent = Some(silent);
     }
 
     /// Since when lists are known of some servers, while others are still to send their first.
     pub(crate) fn partial_since(&self) -> Option<Moment> {
         self.state.lock().partial_since
-    }
-
-    /// Whether all of these servers have sent their lists since then, or failed to.
-    pub(crate) fn all_heard_since(&self, servers: &[Ranked], since: Moment) -> bool {
-        let state = self.state.lock();
-        servers.iter().all(|ranked| {
-            let heard = state.lists.get(&ranked.server).and_then(|list| list.heard);
-            heard.is_some_and(|at| at >= since)
-        })
     }
 
     /// Makes one list of what these servers sent. What others sent is forgotten: they are no longer configured.
@@ -153,7 +136,7 @@ impl Catalogue {
         let merged = merge(servers, &lists, checked.map(|(_, at)| at)).map(Arc::new);
         let unknown = servers.iter().any(|ranked| {
             let list = lists.get(&ranked.server);
-            list.is_none_or(|list| list.listed.is_none() && list.heard.is_none())
+            list.is_none_or(|list| list.listed.is_none() && list.silent.is_none())
         });
         let mut state = self.state.lock();
         state.merged = merged.clone();
@@ -166,7 +149,7 @@ impl Catalogue {
         merged
     }
 
-    /// Waits until the list is made anew, or a server has failed to send its own, after this was called.
+    /// Waits until the list is made anew, after this was called.
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }
@@ -440,7 +423,6 @@ mod tests {
                 reason: "it did not answer in time".to_owned(),
                 retry_at: None,
             },
-            Moment(0),
         );
         let merged = catalogue.merge(&servers).expect("a list");
         assert_eq!(merged.list.newsgroups.len(), 3);

@@ -232,12 +232,11 @@ impl Model {
         })
     }
 
-    /// Waits until all servers have sent their lists or failed to, or some time after the first has, or until the deadline.
+    /// Waits until all servers have sent their lists, or some time after the first has, or until the deadline.
     async fn wait_for_list(&self, errand: Errand<()>) {
         let began = self.now().0;
         let checked = || self.catalogue.merged().and_then(|(_, at)| at);
         let first = self.until_listed(|| checked().is_some_and(|at| at >= began));
-        let all = self.until_listed(|| self.catalogue.all_heard_since(&self.ranked(), began));
         let some = async {
             first.await;
             tokio::time::sleep(GRACE).await;
@@ -245,7 +244,6 @@ impl Model {
         let deadline = self.rules.load().deadline;
         tokio::select! {
             _ = errand.done() => {}
-            () = all => {}
             () = some => {}
             () = tokio::time::sleep(deadline) => {}
             () = self.lifetime.left() => {}

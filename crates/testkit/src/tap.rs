@@ -34,6 +34,8 @@ struct Shared {
     way: Mutex<Duration>,
     refuse: Mutex<bool>,
     held: watch::Sender<bool>,
+    /// The beginning of a command after which nothing passes any more.
+    hold_at: Mutex<Option<String>>,
     /// Changes when all connections are to end.
     cut: watch::Sender<()>,
 }
@@ -65,6 +67,7 @@ impl Tap {
             way: Mutex::default(),
             refuse: Mutex::default(),
             held: watch::Sender::new(false),
+            hold_at: Mutex::default(),
             cut: watch::Sender::new(()),
         });
         let mut tasks = JoinSet::new();
@@ -94,6 +97,11 @@ impl Tap {
     /// Nothing passes in either direction, not even an end, while this is so; nothing is lost.
     pub fn hold(&self, held: bool) {
         self.shared.held.send_replace(held);
+    }
+
+    /// The same from the next command on that begins so, which itself does not reach the server.
+    pub fn hold_at(&self, command: &str) {
+        *self.shared.hold_at.lock() = Some(command.to_owned());
     }
 
     /// New connections end at once while this is so.
@@ -181,6 +189,12 @@ async fn pass(client: TcpStream, shared: Arc<Shared>) {
         let heard = |bytes: &[u8]| {
             shared.log.lock().up += bytes.len() as u64;
             let lines = ear.lock().commands(bytes);
+            let mut hold_at = shared.hold_at.lock();
+            let reached =
+                |command: &mut String| lines.iter().any(|line| line.starts_with(command.as_str()));
+            if hold_at.take_if(reached).is_some() {
+                shared.held.send_replace(true);
+            }
             let at = Instant::now();
             let connection = number;
             let commands = lines.into_iter().map(|line| Command {
