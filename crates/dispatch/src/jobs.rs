@@ -328,20 +328,7 @@ mod tests {
     use crate::job::UpstreamId;
 
     fn add(jobs: &mut Jobs) -> JobSlot {
-        let job = Job {
-            upstream: UpstreamId(0),
-            class: Class(0),
-            budget: Budget::Query,
-            not_before: Moment(0),
-            max_wait: None,
-            pending: None,
-            scheduled: None,
-            order: None,
-            probe: false,
-            trial: false,
-            asker: Asker(0),
-            attempts_made: 0,
-        };
+        let job = Job::new(UpstreamId(0), Class(0));
         let slot = jobs.insert(&job, 0);
         jobs[slot].place = JobPlace::Listed;
         slot

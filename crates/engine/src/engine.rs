@@ -328,7 +328,7 @@ impl Engine {
     pub(crate) fn note_got(&self, upstream: UpstreamId, whose: &Whose, got: Got) {
         let mut state = self.shared.state.lock();
         state.keep_past(self.shared.timeline.now());
-        state.settle_calls();
+        state.settle_calls(upstream);
         let upstream = state.heir(upstream);
         state.sides[upstream.0 as usize].records.give(whose, got);
     }

@@ -136,7 +136,7 @@ impl Engine {
     ) -> Option<(UpstreamView, Vec<Record>)> {
         let mut state = self.shared.state.lock();
         let view = self.view(&mut state, upstream)?;
-        state.settle_calls();
+        state.settle_calls(upstream);
         let records = state.sides[upstream.0 as usize].records.newest();
         Some((view, records.collect()))
     }
@@ -223,7 +223,7 @@ impl Engine {
         most: usize,
     ) -> Vec<Record> {
         let mut state = self.shared.state.lock();
-        state.settle_calls();
+        state.settle_calls(upstream);
         let Some(side) = state.sides.get(upstream.0 as usize) else {
             return Vec::new();
         };

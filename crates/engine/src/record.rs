@@ -14,7 +14,7 @@ use weir_dispatch::{Asker, Class, JobId, Moment, What};
 
 use crate::tally::Kind;
 
-pub(crate) use ring::{Records, RingEntry};
+pub(crate) use ring::{PackedCall, Records};
 
 /// One decision as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_record_stays_small() {
         // Up to 200 of them for each upstream. Words of upstreams are shared by the records that tell them.
-        let sizes = (size_of::<RingEntry>(), size_of::<Record>());
+        let sizes = (size_of::<ring::RingEntry>(), size_of::<Record>());
         assert!(sizes.0 == 64 && sizes.1 <= 176, "{sizes:?}");
     }
 
@@ -205,8 +205,10 @@ mod tests {
             };
             let [mut packed, mut pushed] = [Records::default(), Records::default()];
             for round in 0..4 {
-                let mut call = RingEntry::call(&start, at, about.clone());
-                packed.take_call(3, &mut call);
+                match PackedCall::new(&start, at, about.clone()) {
+                    Ok(call) => packed.take_call(3, &call),
+                    Err(about) => packed.begin(3, &start, at, about),
+                }
                 pushed.push(3, &decided, about.clone(), None);
                 let end = CallEnd {
                     kind: Kind::No,

@@ -84,7 +84,7 @@ pub(crate) struct Started {
     pub(crate) time_out: Duration,
     /// No attempt of this job was counted as sent before.
     pub(crate) first: bool,
-    /// Its number among the calls that began, if records are kept.
+    /// Its number among the new calls, if records are kept.
     pub(crate) record: Option<u64>,
 }
 

@@ -11,6 +11,7 @@ use weir_dispatch::{Availability, JobId, Moment, UpstreamId};
 
 use crate::call::{Ended, Outcome};
 use crate::keeper::Off;
+use crate::new_calls::NewOf;
 use crate::record::Records;
 use crate::series::Series;
 use crate::state;
@@ -40,6 +41,8 @@ pub(crate) struct Side {
     /// What its front wants kept of it.
     pub(crate) own: Arc<[u8]>,
     pub(crate) records: Records,
+    /// Calls on their way there.
+    pub(crate) new: NewOf,
     /// When it is tried if nobody has asked it for anything by then.
     pub(crate) probe_at: Moment,
     /// Tries of our own since it last answered.
@@ -133,6 +136,7 @@ impl Side {
             last_call: None,
             own: Arc::default(),
             records: Records::default(),
+            new: NewOf::default(),
             probe_at: Moment::NEVER,
             trials: 0,
             requests: [0; Kind::ALL.len()],
@@ -205,14 +209,24 @@ impl Side {
     }
 }
 
+/// The number of an upstream by now, among these.
+pub(crate) fn heir(sides: &[Side], upstream: UpstreamId) -> UpstreamId {
+    let mut upstream = upstream;
+    while let Some(heir) = sides[upstream.0 as usize].heir {
+        upstream = heir;
+    }
+    upstream
+}
+
 impl state::State {
     /// Adds what is kept of an upstream. One that was there before under this name has the past and the figures that it
     /// had: they are counted since the start.
     pub(crate) fn add_side(&mut self, mut side: Side) {
         let new = UpstreamId(u32::try_from(self.sides.len()).expect("ids are u32"));
-        let mut before = self.sides.iter_mut().rev();
-        let is_before = |one: &&mut Side| one.gone && one.heir.is_none() && one.name == side.name;
-        if let Some(before) = before.find(is_before) {
+        let is_before = |one: &Side| one.gone && one.heir.is_none() && one.name == side.name;
+        if let Some(before) = self.sides.iter().rposition(is_before) {
+            self.settle_calls(UpstreamId(before as u32));
+            let before = &mut self.sides[before];
             before.heir = Some(new);
             (side.requests, side.latency) = (before.requests, before.latency);
             side.records = std::mem::take(&mut before.records);
@@ -224,11 +238,7 @@ impl state::State {
 
     /// The number of an upstream by now: it may have been removed and have come back.
     pub(crate) fn heir(&self, upstream: UpstreamId) -> UpstreamId {
-        let mut upstream = upstream;
-        while let Some(heir) = self.sides[upstream.0 as usize].heir {
-            upstream = heir;
-        }
-        upstream
+        heir(&self.sides, upstream)
     }
 
     /// Looks at an upstream's state, and notes and logs it if it changed.

@@ -17,7 +17,7 @@ use crate::own::OwnRing;
 use crate::past;
 use crate::payload::{Payload, Payloads, Told};
 use crate::probes::Probes;
-use crate::record::{About, Got, Record, RingEntry};
+use crate::record::{About, Got, Record};
 use crate::series::Series;
 use crate::shared::{Effects, Started};
 use crate::side::{Side, UpstreamTrouble};
@@ -102,9 +102,6 @@ impl State {
         if !self.dispatcher.decisions().is_empty() {
             self.record_first(start.decided);
         }
-        if self.new_calls.is_full() {
-            self.settle_calls();
-        }
         self.keep_past(now);
         let upstream = start.upstream;
         let side = &mut self.sides[upstream.0 as usize];
@@ -122,18 +119,16 @@ impl State {
         side.last_call = Some(now);
         payload.told.start(now);
         effects.moved.extend(side.moved.clone());
-        let record = (self.records > 0).then(|| {
-            let call = RingEntry::call(&start, now, payload.call.about());
-            self.new_calls.push(call)
-        });
+        let (call, time_out) = (payload.call.clone(), side.time_out);
+        let record = (self.records > 0).then(|| self.note_call(&start, now, call.about()));
         effects.starts.push(Started {
             job: start.job,
             upstream,
             class: start.class,
             attempt: start.attempt,
-            call: payload.call.clone(),
+            call,
             at: now,
-            time_out: side.time_out,
+            time_out,
             first,
             record,
         });
@@ -234,7 +229,7 @@ impl State {
     /// Makes a record of one decision, with the reason that it has at this moment.
     pub(crate) fn record_about(&mut self, decision: &Decision, about: About) -> &mut Record {
         self.keep_past(decision.at);
-        self.settle_calls();
+        self.settle_calls(decision.upstream);
         let side = &mut self.sides[decision.upstream.0 as usize];
         let cause = match decision.what {
             What::CooldownBegan { cooldown, .. } => Some(side.begin_trouble(cooldown, decision.at)),
@@ -307,7 +302,7 @@ impl State {
         if !self.keeps {
             return;
         }
-        self.settle_calls();
+        self.settle_all_calls();
         // One that was removed may still have had a call under way.
         let latest = self.sides.iter_mut().filter(|side| side.heir.is_none());
         let mut pasts: Vec<KeptPast> = latest

@@ -139,7 +139,7 @@ impl State {
         let shown = self.heir(upstream).0 as usize;
         match ended {
             Ended::Finished(Outcome::Moot) => {
-                self.settle_calls();
+                self.settle_calls(upstream);
                 self.sides[shown].records.take_back(job);
                 self.withdraw_sent(started);
             }
@@ -175,15 +175,16 @@ impl State {
 
     /// Tells in the record of a call how it went. It has the words of the attempt whose end is being judged.
     fn record_end(&mut self, started: &Started, number: u64, ended: Ended, end: CallEnd) {
-        let latest = &self.sides[started.upstream.0 as usize].latest;
+        let side = &self.sides[started.upstream.0 as usize];
+        let latest = &side.latest;
         let elsewhere = matches!(ended, Ended::Finished(Outcome::Elsewhere));
         // Most calls need no words, and end before they have moved.
-        if latest.is_none() && !elsewhere && self.new_calls.end(number, end) {
+        if latest.is_none() && !elsewhere && self.new_calls.end(&side.new, number, end) {
             return;
         }
         let words = || elsewhere.then(|| "the client makes this call itself".into());
         let cause = latest.clone().or_else(words);
-        self.settle_calls();
+        self.settle_calls(started.upstream);
         let shown = self.heir(started.upstream).0 as usize;
         self.sides[shown].records.end(started.job, end, cause);
     }

@@ -17,12 +17,8 @@ impl Card for NewsCard {
     fn view(&self) -> CardView {
         let rows = self.0.upstreams(0, usize::MAX);
         if rows.is_empty() {
-            return CardView {
-                state: CardState::Unconfigured,
-                sentence: "No news server is configured yet. Add one.".into(),
-                figures: Vec::new(),
-                lines: Some(example()),
-            };
+            let sentence = "No news server is configured yet. Add one.";
+            return CardView::unconfigured(sentence, example());
         }
         let views = rows.iter();
         let views = views.filter_map(|row| self.0.upstream(row.upstream));
@@ -35,12 +31,7 @@ impl Card for NewsCard {
         CardView {
             state,
             sentence: sentence(rows.len(), &away),
-            figures: vec![
-                Figure::count("Requests", counters.asked),
-                Figure::count("Calls made", counters.sent),
-                Figure::count("From cache", counters.from_memory),
-                Figure::count("Joined", counters.shared),
-            ],
+            figures: Figure::of_calls(&counters),
             lines: None,
         }
     }

@@ -181,7 +181,7 @@ impl ProbeCall {
                 known
             }
         };
-        let only = &indexer.config.categories;
+        let only = &indexer.terms.categories;
         // Caps alone prove little: many answer them to everybody, whatever the key.
         let Plan::Ask(query) = plan(&known, &Query::new(Function::Search), only) else {
             return Ok(());

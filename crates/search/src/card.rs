@@ -12,13 +12,8 @@ impl Card for SearchCard {
     fn view(&self) -> CardView {
         let rows = self.0.upstreams(0, usize::MAX);
         if rows.is_empty() {
-            return CardView {
-                state: CardState::Unconfigured,
-                sentence: "No indexer is configured yet. Add one, or import yours with weir import prowlarr URL KEY."
-                    .into(),
-                figures: Vec::new(),
-                lines: Some(example()),
-            };
+            let sentence = "No indexer is configured yet. Add one, or import yours with weir import prowlarr URL KEY.";
+            return CardView::unconfigured(sentence, example());
         }
         let open = |standing| matches!(standing, Standing::Open | Standing::Probing);
         let open = rows.iter().filter(|row| open(row.standing)).count();
@@ -37,12 +32,7 @@ impl Card for SearchCard {
         CardView {
             state,
             sentence: format!("{open} of {} {indexers} open.{rest}", rows.len()),
-            figures: vec![
-                Figure::count("Requests", counters.asked),
-                Figure::count("Calls made", counters.sent),
-                Figure::count("From cache", counters.from_memory),
-                Figure::count("Joined", counters.shared),
-            ],
+            figures: Figure::of_calls(&counters),
             lines: None,
         }
     }

@@ -109,7 +109,7 @@ impl Downloads {
             asker,
             ..Job::new(indexer.upstream, INTERACTIVE)
         };
-        match indexer.config.download {
+        match indexer.terms.download {
             Download::Redirect => self.send_on(indexer, link, job).await,
             Download::Proxy | Download::Magnet => self.fetch(indexer, link, url, job).await,
         }
@@ -175,7 +175,7 @@ impl Downloads {
 
     /// How long a client waits for a turn and the call in it.
     fn patience(&self, indexer: &Indexer) -> Duration {
-        self.model.rules.load().deadline + indexer.config.timeout
+        self.model.rules.load().deadline + indexer.terms.timeout
     }
 
     /// A download that would wait longer than a client does is refused at once, with the time to come back.

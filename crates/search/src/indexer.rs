@@ -16,6 +16,7 @@ use weir_search_proto::{ApiLimits, Caps, Function, Mapping, Protocol, Term};
 use crate::config::indexer::{IndexerEntry, IndexerKind};
 use crate::outbound::IndexerAddress;
 use crate::policy;
+use crate::rules::{EntryRules, IndexerTerms, split_entry};
 
 /// Starts of calls that are remembered to learn a limit from: a bound on memory, above what accounts allow a day.
 const STARTS: usize = 10_000;
@@ -27,7 +28,9 @@ pub(crate) struct Indexer {
     /// The number that programs know it by which know Prowlarr; it stays with the name.
     pub(crate) number: u32,
     pub(crate) upstream: UpstreamId,
-    pub(crate) config: IndexerEntry,
+    /// As it is configured, for the roster.
+    pub(crate) entry: IndexerEntry,
+    pub(crate) terms: IndexerTerms,
     pub(crate) address: IndexerAddress,
     /// Tells its address from others without showing it: what was kept from another is not its answer.
     pub(crate) source: Arc<str>,
@@ -111,17 +114,20 @@ impl Abilities {
 
 impl Indexer {
     pub(crate) fn new(
-        config: IndexerEntry,
+        entry: IndexerEntry,
         number: u32,
         upstream: UpstreamId,
         known: Option<Arc<Abilities>>,
     ) -> Self {
+        // The engine has the limits.
+        let EntryRules { terms, way, .. } = split_entry(&entry);
         Self {
             number,
             upstream,
-            address: IndexerAddress::new(&config),
-            source: source(&config.url),
-            config,
+            source: source(&way.url),
+            address: IndexerAddress::new(way),
+            terms,
+            entry,
             known: Arc::new(known.into()),
             calls: Arc::default(),
             introduced: AtomicI64::default(),
@@ -130,12 +136,12 @@ impl Indexer {
 
     /// One that takes its place in the roster. What was known of it stays with it where only its entry has changed.
     pub(crate) fn join(
-        config: IndexerEntry,
+        entry: IndexerEntry,
         number: u32,
         joining: Joining<'_, Self>,
         now: Moment,
     ) -> Self {
-        let mut indexer = Self::new(config, number, joining.upstream, None);
+        let mut indexer = Self::new(entry, number, joining.upstream, None);
         match joining.before {
             // Shared, because calls under way still know the old one and write there.
             Some(same) => {
@@ -150,11 +156,11 @@ impl Indexer {
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.config.name
+        &self.terms.name
     }
 
     pub(crate) fn protocol(&self) -> Protocol {
-        match self.config.kind {
+        match self.terms.kind {
             IndexerKind::Torznab => Protocol::Torrent,
             IndexerKind::Newznab => Protocol::Nzb,
         }
@@ -162,7 +168,7 @@ impl Indexer {
 
     /// Where it is, without secrets.
     pub(crate) fn place(&self) -> String {
-        self.config.url.place()
+        self.address.place()
     }
 
     /// How long the next download has to wait, if it does.

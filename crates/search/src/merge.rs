@@ -123,7 +123,7 @@ impl ReleaseList {
             let release = self.at(*source);
             (
                 !contribution.healthy,
-                contribution.indexer.config.priority,
+                contribution.indexer.terms.priority,
                 contribution.cached,
                 Reverse(release.seeders),
                 source.of,

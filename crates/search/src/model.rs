@@ -36,6 +36,8 @@ pub(crate) struct Model {
     pub(crate) engine: Engine,
     /// Replaced as a whole by a reload.
     pub(crate) rules: ArcSwap<SearchRules>,
+    /// Bytes of sessions, and of kept searches, each; of the cache as well, which was told.
+    pub(crate) memory: usize,
     pub(crate) indexers: Roster<Indexer>,
     pub(crate) outbound: Outbound,
     pub(crate) cache: Cache,
@@ -57,12 +59,13 @@ impl Model {
         let indexers = Roster::new(&mut outward);
         let (start, rules, searches) = split(config);
         let (bytes, answer) = (start.cache_bytes, start.bounds.answer_limit);
-        let cache = Cache::open(files.cache, bytes, searches.memory, answer);
+        let cache = Cache::open(files.cache, bytes, start.memory, answer);
         let history = History::open(files.state)?;
         let numbers = outward.engine.clone();
         let model = Self {
             engine: outward.engine,
             rules: ArcSwap::from_pointee(searches),
+            memory: start.memory,
             indexers,
             outbound: Outbound::new(outward.ground, start.bounds)?,
             cache,

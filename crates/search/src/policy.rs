@@ -9,7 +9,7 @@ use weir_engine::dispatch::{Class, MAX_CLASSES, Moment, Policy, Quota, Window, W
 use crate::config::indexer::IndexerEntry;
 use crate::config::limit::WindowLimit;
 use crate::config::{self, Config};
-use crate::rules::split;
+use crate::rules::{IndexerLimits, split, split_entry};
 
 /// A person is waiting.
 pub(crate) const INTERACTIVE: Class = Class(0);
@@ -99,37 +99,25 @@ fn gaps(rules: &IndexerRules, own: Option<Duration>) -> [Duration; MAX_CLASSES] 
 
 /// What one indexer allows. `now` places the hour at which its days begin.
 pub(crate) fn quota(rules: &IndexerRules, indexer: &IndexerEntry, now: Moment) -> Quota {
-    // Without `..`, so that a new key does not compile before somebody has said whose it is: the others are read from
-    // `Indexer::config`.
-    let IndexerEntry {
-        name: _,
-        url: _,
-        api_key: _,
-        kind: _,
-        priority: _,
-        min_request_interval,
+    let IndexerLimits {
+        interval,
         per_minute,
         per_hour,
         per_day,
         grabs_per_hour,
         grabs_per_day,
-        limits,
-        grab_limits,
+        queries,
+        grabs,
         reset_hour,
-        categories: _,
-        tags: _,
-        timeout: _,
-        proxy: _,
-        download: _,
-    } = indexer;
-    let windows = |named: &[(Window, &Option<NonZeroU32>)], limits: &[WindowLimit]| {
+    } = split_entry(indexer).limits;
+    let windows = |named: &[(Window, Option<NonZeroU32>)], limits: &[WindowLimit]| {
         let named = named.iter();
-        let named = named.filter_map(|(window, limit)| Some((*window, limit.as_ref()?.get())));
+        let named = named.filter_map(|&(window, limit)| Some((window, limit?.get())));
         let limits = limits.iter();
         let limits = limits.map(|limit| (limit.window, limit.calls.get()));
         let windows: Windows = named.chain(limits).collect();
         match reset_hour {
-            Some(hour) => windows.resetting(reset(*hour, now)),
+            Some(hour) => windows.resetting(reset(hour, now)),
             None => windows,
         }
     };
@@ -140,10 +128,10 @@ pub(crate) fn quota(rules: &IndexerRules, indexer: &IndexerEntry, now: Moment) -
     ];
     let grab = [(Window::HOUR, grabs_per_hour), (Window::DAY, grabs_per_day)];
     Quota {
-        gaps: gaps(rules, *min_request_interval),
+        gaps: gaps(rules, interval),
         in_flight: rules.calls,
-        query: windows(&query, limits),
-        grab: windows(&grab, grab_limits),
+        query: windows(&query, &queries),
+        grab: windows(&grab, &grabs),
     }
 }
 

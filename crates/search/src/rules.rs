@@ -1,12 +1,18 @@
-//! The section `search`, split by who reads it and when.
+//! The section `search` and its entries, split by who reads it and when.
 //!
-//! No key can be forgotten: the section is destructured without `..`, so a key that nobody reads does not compile.
+//! No key can be forgotten: section and entry are destructured without `..`, each in this one place, so a new key does not
+//! compile before it has a field here. The fields are seen by this crate alone, so one that nobody reads is a warning, and
+//! the check refuses those.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
+use weir_config::{Secret, SecretUrl};
 use weir_engine::dispatch::Class;
 
 use crate::answer::AnswerLives;
+use crate::config::indexer::{Download, IndexerEntry, IndexerKind};
+use crate::config::limit::WindowLimit;
 use crate::config::{CacheConfig, Config, UserAgents, Workers};
 use crate::outbound::Bounds;
 use crate::policy::{EngineRules, IndexerRules, class};
@@ -18,6 +24,8 @@ pub(crate) struct StartRules {
     pub(crate) bounds: Bounds,
     /// Bytes of `search.db` at most.
     pub(crate) cache_bytes: u64,
+    /// Bytes of parsed answers in memory, of sessions, and of kept searches, each.
+    pub(crate) memory: usize,
 }
 
 /// The rules of each request; a reload replaces them.
@@ -29,14 +37,103 @@ pub(crate) struct SearchRules {
     pub(crate) page_max: u32,
     pub(crate) session: Duration,
     pub(crate) kept_searches: usize,
-    /// Bytes of parsed answers in memory, of sessions, and of kept searches, each.
-    pub(crate) memory: usize,
     pub(crate) history: u32,
     pub(crate) downloads_per_minute: u32,
     pub(crate) lives: AnswerLives,
     pub(crate) default_class: Class,
     pub(crate) user_agents: UserAgents,
     pub(crate) workers: u32,
+}
+
+/// The entry of one indexer.
+pub(crate) struct EntryRules {
+    pub(crate) terms: IndexerTerms,
+    pub(crate) way: IndexerWay,
+    pub(crate) limits: IndexerLimits,
+}
+
+/// How an indexer is asked, and what becomes of its answers.
+pub(crate) struct IndexerTerms {
+    pub(crate) name: String,
+    pub(crate) kind: IndexerKind,
+    pub(crate) priority: u32,
+    /// Empty for all.
+    pub(crate) categories: Vec<u32>,
+    pub(crate) tags: Vec<String>,
+    pub(crate) timeout: Duration,
+    pub(crate) download: Download,
+}
+
+/// Where an indexer is, and how it is reached.
+pub(crate) struct IndexerWay {
+    pub(crate) url: SecretUrl,
+    pub(crate) key: Option<Secret>,
+    pub(crate) proxy: Option<SecretUrl>,
+}
+
+/// What an indexer allows.
+pub(crate) struct IndexerLimits {
+    pub(crate) interval: Option<Duration>,
+    pub(crate) per_minute: Option<NonZeroU32>,
+    pub(crate) per_hour: Option<NonZeroU32>,
+    pub(crate) per_day: Option<NonZeroU32>,
+    pub(crate) grabs_per_hour: Option<NonZeroU32>,
+    pub(crate) grabs_per_day: Option<NonZeroU32>,
+    pub(crate) queries: Vec<WindowLimit>,
+    pub(crate) grabs: Vec<WindowLimit>,
+    pub(crate) reset_hour: Option<u32>,
+}
+
+/// Splits the entry of an indexer.
+pub(crate) fn split_entry(entry: &IndexerEntry) -> EntryRules {
+    let IndexerEntry {
+        name,
+        url,
+        api_key,
+        kind,
+        priority,
+        min_request_interval,
+        per_minute,
+        per_hour,
+        per_day,
+        grabs_per_hour,
+        grabs_per_day,
+        limits,
+        grab_limits,
+        reset_hour,
+        categories,
+        tags,
+        timeout,
+        proxy,
+        download,
+    } = entry.clone();
+    EntryRules {
+        terms: IndexerTerms {
+            name,
+            kind,
+            priority,
+            categories,
+            tags,
+            timeout,
+            download,
+        },
+        way: IndexerWay {
+            url,
+            key: api_key,
+            proxy,
+        },
+        limits: IndexerLimits {
+            interval: min_request_interval,
+            per_minute,
+            per_hour,
+            per_day,
+            grabs_per_hour,
+            grabs_per_day,
+            queries: limits,
+            grabs: grab_limits,
+            reset_hour,
+        },
+    }
 }
 
 /// Splits the section.
@@ -95,6 +192,7 @@ pub(crate) fn split(config: &Config) -> (StartRules, IndexerRules, SearchRules) 
             file_limit: file_bytes.len(),
         },
         cache_bytes: size.bytes(),
+        memory: memory.len(),
     };
     let workers = match workers {
         Workers::Count(count) => count.get(),
@@ -118,7 +216,6 @@ pub(crate) fn split(config: &Config) -> (StartRules, IndexerRules, SearchRules) 
         page_max: page_max.get(),
         session,
         kept_searches: usize::try_from(kept_searches.get()).unwrap_or(usize::MAX),
-        memory: memory.len(),
         history: history.get(),
         downloads_per_minute,
         lives: AnswerLives {

@@ -59,7 +59,7 @@ impl Scope {
         tag: &str,
     ) -> Result<Self, ErrorDocument> {
         let mut indexers = model.all_of(protocol);
-        indexers.retain(|indexer| indexer.config.tags.iter().any(|other| other == tag));
+        indexers.retain(|indexer| indexer.terms.tags.iter().any(|other| other == tag));
         if indexers.is_empty() {
             let text =
                 format!("No indexer here has the tag {tag:?}; see `tags` in the configuration.");

@@ -47,7 +47,7 @@ impl Unanswered {
         match ended {
             Ended::Skipped(skip) => skipped(engine, indexer, &skip, class),
             Ended::TimedOut => {
-                let time = indexer.config.timeout;
+                let time = indexer.terms.timeout;
                 failed(format!("it did not answer within {}", span(time)))
             }
             Ended::Panicked => failed(PANICKED.to_owned()),

@@ -18,7 +18,7 @@ impl Listed for Indexer {
     type Entry = IndexerEntry;
 
     fn entry(&self) -> &IndexerEntry {
-        &self.config
+        &self.entry
     }
 
     fn upstream(&self) -> UpstreamId {
@@ -71,23 +71,23 @@ impl Upstreams for IndexerViews {
         let Some(indexer) = model.indexers.find(upstream) else {
             return Vec::new();
         };
-        let config = &indexer.config;
-        let kind = match config.kind {
+        let terms = &indexer.terms;
+        let kind = match terms.kind {
             IndexerKind::Torznab => "Torznab, torrents",
             IndexerKind::Newznab => "Newznab, Usenet",
         };
-        let download = match config.download {
+        let download = match terms.download {
             Download::Proxy => "through Weir",
             Download::Redirect => "from the indexer itself",
             Download::Magnet => "by magnet link where there is one",
         };
         let mut facts = vec![
             ("Speaks".to_owned(), kind.to_owned()),
-            ("Priority".to_owned(), config.priority.to_string()),
+            ("Priority".to_owned(), terms.priority.to_string()),
             ("Files come".to_owned(), download.to_owned()),
         ];
-        if !config.tags.is_empty() {
-            facts.push(("Tags".to_owned(), config.tags.join(", ")));
+        if !terms.tags.is_empty() {
+            facts.push(("Tags".to_owned(), terms.tags.join(", ")));
         }
         let no_files = indexer.no_files_for(model.now());
         if !no_files.is_zero() {

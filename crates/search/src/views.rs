@@ -74,7 +74,7 @@ impl Views {
             deadline: rules.deadline,
         });
         let searches = &self.searches;
-        searches.keep(&search, rules.kept_searches, rules.memory);
+        searches.keep(&search, rules.kept_searches, self.model.memory);
         self.fanout.remember(&search, self.scope_of(&search));
         Ok(search)
     }

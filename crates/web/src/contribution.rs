@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
+use weir_engine::Counters;
 
 use crate::{Access, Guest, Upstreams, kit::PasteAddress};
 
@@ -290,6 +291,18 @@ pub struct CardView {
     pub lines: Option<String>,
 }
 
+impl CardView {
+    /// A front that has no upstream yet: what to do, and the lines that do it.
+    pub fn unconfigured(sentence: &str, lines: String) -> Self {
+        Self {
+            state: CardState::Unconfigured,
+            sentence: sentence.to_owned(),
+            figures: Vec::new(),
+            lines: Some(lines),
+        }
+    }
+}
+
 /// A figure with its label.
 #[derive(Debug, Clone)]
 pub struct Figure {
@@ -306,6 +319,16 @@ impl Figure {
             label: label.into(),
             value: weir_engine::words::grouped(count),
         }
+    }
+
+    /// What became of requests, for a front that answers from a cache and shares calls.
+    pub fn of_calls(counters: &Counters) -> Vec<Self> {
+        vec![
+            Self::count("Requests", counters.asked),
+            Self::count("Calls made", counters.sent),
+            Self::count("From cache", counters.from_memory),
+            Self::count("Joined", counters.shared),
+        ]
     }
 }
 

@@ -1,13 +1,12 @@
 //! The last records of one upstream, in little room.
 //!
-//! One is made for every call, under the engine's lock, and the rings of all upstreams together are larger than the nearer
-//! caches. So an ordinary call (answered or under way, nothing to say in words) is packed into one line of cache, and
-//! whatever else there is to tell stands in a record of its own.
+//! One is made for every call. An ordinary call (answered or under way, nothing to say in words) is packed into one line
+//! of cache, and whatever else there is to tell stands in a record of its own.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dispatch::{Asker, Class, Decision, JobId, Moment, Start, UpstreamId, Wait, What};
+use weir_dispatch::{Asker, Class, Decision, JobId, Moment, Start, Wait, What};
 
 use super::{About, CallEnd, Got, Record, Whose};
 use crate::tally::Kind;
@@ -30,7 +29,7 @@ struct RingPlace(RingEntry);
 
 /// One record as it is kept in memory. No alignment here, or the compiler no longer finds room for the tag.
 #[derive(Clone, Debug)]
-pub(crate) enum RingEntry {
+pub(super) enum RingEntry {
     Call(PackedCall),
     Other(Box<Record>),
 }
@@ -45,7 +44,7 @@ pub(crate) struct PackedCall {
     /// In nanoseconds; 0 until it ends.
     took: u64,
     asker: Asker,
-    /// The lower half: rings are far shorter than what that can tell apart. Its upstream, while it has no number yet.
+    /// The lower half: rings are far shorter than what that can tell apart. Zero until it is in one.
     number: u32,
     /// All zero for nothing: what is really about that torrent is not packed.
     hash: [u8; 20],
@@ -58,69 +57,10 @@ pub(crate) struct PackedCall {
 const NO_HASH: [u8; 20] = [0; 20];
 
 impl RingEntry {
-    /// A call that begins.
-    #[inline]
-    pub(crate) fn call(start: &Start, at: Moment, about: About) -> Self {
-        let hash = match about {
-            About::Nothing => NO_HASH,
-            About::Hash(hash) if hash != NO_HASH => hash,
-            about => return Self::wordy_call(start, at, about),
-        };
-        Self::Call(PackedCall {
-            at,
-            job: start.job,
-            since: start.since,
-            took: 0,
-            asker: start.asker,
-            number: start.upstream.0,
-            hash,
-            class: start.class,
-            attempt: start.attempt,
-            reason: start.reason,
-            end: None,
-        })
-    }
-
-    fn wordy_call(start: &Start, at: Moment, about: About) -> Self {
-        Self::Other(Box::new(Record {
-            number: u64::from(start.upstream.0),
-            at,
-            class: Some(start.class),
-            asker: start.asker,
-            about,
-            what: What::Started {
-                waited: start.since.until(at),
-                reason: start.reason,
-                attempt: start.attempt,
-            },
-            cause: None,
-            end: None,
-            got: None,
-            job: Some(start.job),
-        }))
-    }
-
-    /// Whose it is, while it has no number.
-    pub(crate) fn upstream(&self) -> UpstreamId {
+    fn end(&mut self, end: CallEnd) {
         match self {
-            Self::Call(call) => UpstreamId(call.number),
-            Self::Other(record) => UpstreamId(record.number as u32),
-        }
-    }
-
-    /// The call ended, with nothing to say about it.
-    #[inline]
-    pub(crate) fn end(&mut self, end: CallEnd) {
-        match self {
-            Self::Call(call) => (call.end, call.took) = (Some(end.kind), nanos(end.took)),
+            Self::Call(call) => call.end(end),
             Self::Other(record) => record.end = Some(end),
-        }
-    }
-
-    fn set_number(&mut self, number: u64) {
-        match self {
-            Self::Call(call) => call.number = number as u32,
-            Self::Other(record) => record.number = number,
         }
     }
 
@@ -170,6 +110,35 @@ impl RingEntry {
 }
 
 impl PackedCall {
+    /// A call that begins; gives back what it is about if that is no torrent, which only a whole record can tell.
+    #[inline]
+    pub(crate) fn new(start: &Start, at: Moment, about: About) -> Result<Self, About> {
+        let hash = match about {
+            About::Nothing => NO_HASH,
+            About::Hash(hash) if hash != NO_HASH => hash,
+            about => return Err(about),
+        };
+        Ok(Self {
+            at,
+            job: start.job,
+            since: start.since,
+            took: 0,
+            asker: start.asker,
+            number: 0,
+            hash,
+            class: start.class,
+            attempt: start.attempt,
+            reason: start.reason,
+            end: None,
+        })
+    }
+
+    /// It ended, with nothing to say about it.
+    #[inline]
+    pub(crate) fn end(&mut self, end: CallEnd) {
+        (self.end, self.took) = (Some(end.kind), nanos(end.took));
+    }
+
     fn number(&self, made: u64) -> u64 {
         made - u64::from((made as u32).wrapping_sub(self.number))
     }
@@ -246,21 +215,41 @@ impl Records {
         place
     }
 
-    /// Takes a call in; `call` may then be the record that was let go for it.
-    #[inline]
-    pub(crate) fn take_call(&mut self, most: usize, call: &mut RingEntry) {
+    /// Takes in a call that begins and cannot be packed.
+    pub(crate) fn begin(&mut self, most: usize, start: &Start, at: Moment, about: About) {
+        let what = What::Started {
+            waited: start.since.until(at),
+            reason: start.reason,
+            attempt: start.attempt,
+        };
+        let decision = Decision {
+            upstream: start.upstream,
+            job: Some(start.job),
+            at,
+            class: Some(start.class),
+            asker: start.asker,
+            what,
+        };
+        self.push(most, &decision, about, None);
+    }
+
+    /// Takes a call in that has begun.
+    pub(crate) fn take_call(&mut self, most: usize, call: &PackedCall) {
         self.made += 1;
         self.changed = true;
-        call.set_number(self.made);
+        let number = self.made as u32;
+        let call = RingEntry::Call(PackedCall { number, ..*call });
         let place = self.place(most);
         match self.ring.get_mut(place) {
-            // The ordinary case, which is a plain copy.
-            Some(RingPlace(RingEntry::Call(oldest))) if let RingEntry::Call(call) = call => {
-                *oldest = *call;
-            }
-            Some(oldest) => std::mem::swap(&mut oldest.0, call),
-            None => self.ring.push(RingPlace(call.clone())),
+            Some(oldest) => oldest.0 = call,
+            None => self.ring.push(RingPlace(call)),
         }
+    }
+
+    /// So many calls were made that nobody needs to be told of any more: later ones have come than a ring holds.
+    pub(crate) fn pass_over(&mut self, calls: u64) {
+        self.made += calls;
+        self.changed |= calls > 0;
     }
 
     /// Where the next one goes.

@@ -101,7 +101,7 @@ impl<'a> Asking<'a> {
         let Some(known) = self.introduction().await else {
             return;
         };
-        let only = &self.indexer.config.categories;
+        let only = &self.indexer.terms.categories;
         let query = match plan(&known, &self.question().query, only) {
             Plan::Ask(query) => Arc::new(query),
             Plan::Nothing(why) => return self.set(PartState::Nothing(why)),

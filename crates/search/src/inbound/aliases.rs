@@ -194,7 +194,7 @@ fn prowlarr(indexer: &Indexer, origin: &str) -> Value {
         "supportsPagination": false,
         "protocol": protocol,
         "privacy": "private",
-        "priority": indexer.config.priority,
+        "priority": indexer.terms.priority,
         "indexerUrls": [format!("{origin}/prowlarr/{number}/")],
         "legacyUrls": [],
         "tags": [],

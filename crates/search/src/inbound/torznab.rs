@@ -189,7 +189,7 @@ impl FeedRequest {
             list,
             skipped: skipped(&search),
         });
-        let (life, most) = (rules.session, rules.memory);
+        let (life, most) = (rules.session, views.model.memory);
         views.sessions.keep(key, frozen.clone(), life, most);
         link(&frozen)
     }

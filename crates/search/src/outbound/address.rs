@@ -8,8 +8,8 @@ use weir_config::{ENCODED, Secret, SecretUrl, Secrets};
 use weir_net::Home;
 use weir_search_proto::{Release, Unreadable};
 
-use crate::config::indexer::IndexerEntry;
 use crate::judge::IndexerFault;
+use crate::rules::IndexerWay;
 
 /// Parts of a path that are shorter are words and not keys, and taking words out of what is shown would spoil it.
 const SECRET_IN_PATH: usize = 16;
@@ -26,16 +26,22 @@ pub(crate) struct IndexerAddress {
 }
 
 impl IndexerAddress {
-    pub(crate) fn new(config: &IndexerEntry) -> Self {
+    pub(crate) fn new(way: IndexerWay) -> Self {
+        let IndexerWay { url, key, proxy } = way;
         Self {
-            url: config.url.clone(),
-            home: Home::new(&config.url),
-            key: config.api_key.clone(),
-            proxy: config.proxy.clone(),
-            secrets: Arc::new(Secrets::of(&config.url, config.api_key.as_ref(), |part| {
+            home: Home::new(&url),
+            secrets: Arc::new(Secrets::of(&url, key.as_ref(), |part| {
                 part.len() >= SECRET_IN_PATH
             })),
+            url,
+            key,
+            proxy,
         }
+    }
+
+    /// Where it is, without secrets.
+    pub(crate) fn place(&self) -> String {
+        self.url.place()
     }
 
     /// The query of one call.

@@ -60,49 +60,40 @@ struct KnownProgram {
     note: &'static str,
 }
 
+/// What Sonarr and its relatives ask for.
+const URLS: &[(&str, &str)] = &[
+    ("URL", "/torznab"),
+    ("URL, Usenet", "/newznab"),
+    ("API path", "=/api"),
+];
+
 const KNOWN: [KnownProgram; 9] = [
     KnownProgram {
         name: "Sonarr",
         anchor: "sonarr",
         path: "Settings, Indexers, +, Torznab (or Newznab for Usenet)",
-        fields: &[
-            ("URL", "/torznab"),
-            ("URL, Usenet", "/newznab"),
-            ("API path", "=/api"),
-        ],
+        fields: URLS,
         note: "",
     },
     KnownProgram {
         name: "Radarr",
         anchor: "radarr",
         path: "Settings, Indexers, +, Torznab (or Newznab for Usenet)",
-        fields: &[
-            ("URL", "/torznab"),
-            ("URL, Usenet", "/newznab"),
-            ("API path", "=/api"),
-        ],
+        fields: URLS,
         note: "",
     },
     KnownProgram {
         name: "Lidarr",
         anchor: "lidarr",
         path: "Settings, Indexers, +, Torznab (or Newznab for Usenet)",
-        fields: &[
-            ("URL", "/torznab"),
-            ("URL, Usenet", "/newznab"),
-            ("API path", "=/api"),
-        ],
+        fields: URLS,
         note: "",
     },
     KnownProgram {
         name: "Prowlarr",
         anchor: "prowlarr",
         path: "Indexers, Add indexer, Generic Torznab (or Generic Newznab)",
-        fields: &[
-            ("URL", "/torznab"),
-            ("URL, Usenet", "/newznab"),
-            ("API path", "=/api"),
-        ],
+        fields: URLS,
         note: "To put Weir in Prowlarr’s own place, give programs that know Prowlarr the address with /prowlarr.",
     },
     KnownProgram {

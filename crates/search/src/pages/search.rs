@@ -202,7 +202,7 @@ impl<'a> SearchPage<'a> {
             .iter()
             .map(|indexer| SearchChoice {
                 value: indexer.name().to_owned(),
-                label: match indexer.config.kind {
+                label: match indexer.terms.kind {
                     IndexerKind::Torznab => "torrents".to_owned(),
                     IndexerKind::Newznab => "Usenet".to_owned(),
                 },

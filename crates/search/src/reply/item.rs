@@ -91,7 +91,7 @@ pub(crate) fn guid(list: &ReleaseList, merged: &Merged) -> String {
     // Not the preferred source, which changes with the indexers' health.
     let rank = |source: &&ReleaseSource| {
         let indexer = list.indexer(**source);
-        (indexer.config.priority, indexer.number)
+        (indexer.terms.priority, indexer.number)
     };
     let source = *merged
         .sources
@@ -113,7 +113,7 @@ pub(crate) fn link(
 ) -> String {
     let (release, indexer) = (list.at(source), list.indexer(source));
     let magnet = release.magnet.as_deref();
-    let prefers_magnet = indexer.config.download == Download::Magnet;
+    let prefers_magnet = indexer.terms.download == Download::Magnet;
     let file = release.download.as_deref();
     let target = match (file, magnet) {
         (Some(_), Some(magnet)) if prefers_magnet => return magnet.to_owned(),

@@ -289,3 +289,25 @@ async fn links_to_a_neighbour_that_is_not_configured_are_refused() {
     assert_eq!(inside.grabs().len(), 0);
     assert_eq!(world.state_of("a"), "open");
 }
+
+#[tokio::test(start_paused = true)]
+async fn memory_is_as_large_as_it_was_at_the_start() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let mut config = Config {
+        min_request_interval: Some(Duration::ZERO),
+        ..plain(&indexers)
+    };
+    let world = World::new(network.ground(), &config);
+    config.cache.memory = weir_config::Size::from(1);
+    world.reload(&config);
+    let first = world.get("/torznab/api?t=search&limit=2").await;
+    assert_eq!(first.response(), (0, 3));
+    // Other answers do not push it out: its next page is of what the first one was of.
+    indexers[0].add(Item::numbered(99));
+    let other = [("user-agent", "Radarr/5")];
+    let fresh = world.ask("/torznab/api?t=search&nocache=1", &other).await;
+    assert_eq!(fresh.response(), (0, 4));
+    let next = world.get("/torznab/api?t=search&limit=2&offset=2").await;
+    assert_eq!(next.response(), (2, 3));
+}

@@ -2,8 +2,9 @@
 //! counters.
 
 use axum::http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 use weir_engine::Counters;
+use weir_engine::dispatch::{Availability, Moment, What};
 
 use super::*;
 use crate::history::Searched;
@@ -331,4 +332,85 @@ async fn a_probe_with_a_key_that_only_caps_accept_fails() {
     assert_eq!(body["result"], "answered", "{body}");
     assert_eq!(body["upstream"]["state"], "open");
     assert_eq!(indexers[0].asked().len(), before + 1);
+}
+
+/// What an indexer's page says of it, times in whole seconds.
+fn facts(world: &World) -> Value {
+    let view = world.view("a");
+    let seconds = |at: Moment| Moment(0).until(at).as_secs();
+    let trouble = view.trouble.expect("it is disabled");
+    let error = view.last_error.expect("there was an error");
+    let states = view.history.iter();
+    let states = states.map(|&(at, state)| (seconds(at), state.name()));
+    let calls = view.day.iter().flat_map(|point| point.calls);
+    json!({
+        "state": view.figures.standing.name(),
+        "in this state since": seconds(view.since),
+        "disabled since": seconds(trouble.since),
+        "reason": &*trouble.reason,
+        "last error": [seconds(error.0).to_string(), error.1.to_string()],
+        "last call": view.last_call.map(seconds),
+        "states": states.collect::<Vec<_>>(),
+        "calls": calls.sum::<u32>(),
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disabled_indexer_is_told_after_a_restart_as_before() {
+    let network = Network::new();
+    let indexers = crowd(&network, 1).await;
+    let config = plain(&indexers);
+    let world = World::new(network.ground(), &config);
+    world.get(SOME).await;
+    world.until(100 * SECOND).await;
+    indexers[0].set(Behaviour::Error(100, "wrong key".to_owned()));
+    world.get("/torznab/api?t=search&q=another").await;
+    world.until(200 * SECOND).await;
+    let (facts_before, decided) = (facts(&world), world.decided("a").await);
+    assert_eq!(facts_before["state"], "disabled");
+    let reason = facts_before["reason"].as_str().expect("words");
+    assert!(reason.contains("wrong key"), "{reason}");
+    let searches = world.remembered().await;
+    let (away, directory) = (300 * SECOND, world.stop().await);
+    tokio::time::advance(away - 200 * SECOND).await;
+    let world = World::after(network.ground(), &config, directory, away);
+    assert_eq!(facts(&world), facts_before);
+    let told = |rows: &[Value]| rows.iter().map(without_times).collect::<Vec<_>>();
+    assert_eq!(told(&world.decided("a").await), told(&decided));
+    let again = world.remembered().await;
+    assert_eq!(again.len(), searches.len(), "the history of searches");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_probe_leaves_no_two_beginnings_and_every_call_is_counted_once() {
+    let network = Network::new();
+    let (indexers, world) = unspaced(&network, 1).await;
+    world.get(SOME).await;
+    world.until(100 * SECOND).await;
+    indexers[0].set(Behaviour::Error(100, "wrong key".to_owned()));
+    world.get("/torznab/api?t=search&q=another").await;
+    let before = facts(&world);
+    let Availability::Disabled { until } = world.view("a").status.state else {
+        panic!("{before}");
+    };
+    // It is probed by itself then, and fails again.
+    let wait = world.timeline.now().until(until);
+    world.until(world.time() + wait + 90 * SECOND).await;
+    let after = facts(&world);
+    assert!(after["last call"].as_u64() > before["last call"].as_u64());
+    assert_eq!(after["state"], "disabled");
+    assert_eq!(after["disabled since"], before["disabled since"]);
+    assert_eq!(after["in this state since"], before["disabled since"]);
+    let rows = world.decided("a").await;
+    let calls = rows.iter().filter(|row| row["kind"] == "started");
+    let calls = calls.count() as u64;
+    let view = world.view("a");
+    assert_eq!(view.figures.requests.iter().sum::<u64>(), calls, "{rows:?}");
+    assert_eq!(after["calls"], calls);
+    let newest = world.engine.records(
+        view.figures.upstream,
+        |one| matches!(one.what, What::Started { .. }),
+        1,
+    );
+    assert_eq!(view.last_call, Some(newest[0].at), "a call is the last one");
 }

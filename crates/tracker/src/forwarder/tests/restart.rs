@@ -315,3 +315,27 @@ async fn records_say_whose_program_a_call_was_made_for() {
         "the calls before the restart, and their retries after it"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_last_interval_and_the_last_error_are_told_after_a_restart() {
+    let network = Network::new();
+    let [calm, broken] = [
+        tracker(&network, 1, good(1234, &[])).await,
+        tracker(&network, 2, Behaviour::Status(500, RetryAfter::None)).await,
+    ];
+    let config = config(&[("calm", &calm.url()), ("broken", &broken.url())]);
+    let world = World::new(&network, &config);
+    world.announce(1, 1).await;
+    // All attempts are over, so that nobody is called at the start.
+    world.until(MINUTE).await;
+    let told = |world: &World| {
+        let [calm, broken] = ["calm", "broken"].map(|name| world.view(name));
+        let interval = world.forwarders.last_interval(calm.figures.upstream);
+        let (at, words) = broken.last_error.expect("it failed");
+        (interval, at, words, broken.last_call, broken.trouble)
+    };
+    let before = told(&world);
+    assert_eq!(before.0, Some(1234 * SECOND));
+    let world = world.again(50 * SECOND, &config).await;
+    assert_eq!(told(&world), before);
+}
