@@ -126,7 +126,7 @@ pub(crate) async fn enforce(
         Err(failure) => return failure.text(&id),
     };
     if let Some((session, _)) = &arrival.renewed
-        && let Err(error) = gate.app.keeper().seen(*session).await
+        && let Err(error) = gate.app.keeper().seen(*session)
     {
         tracing::warn!(%error, "cannot renew a session");
     }
