@@ -261,6 +261,9 @@ impl Model {
         asker: Asker,
     ) -> Result<(), NoAnswer> {
         let id = self.server_id(server);
+        if class != LOW {
+            open.ask(id);
+        }
         let question = AskNumbers(open.name.clone());
         let said = match self.federation.ask(server, question, (class, asker)).await {
             Ok(said) => said,
@@ -284,6 +287,9 @@ impl Model {
         class: Class,
         asker: Asker,
     ) -> Result<(), NoAnswer> {
+        if class != LOW {
+            open.ask(self.server_id(server));
+        }
         let asked = windows.into_iter().map(|window| async move {
             let question = AskWindow {
                 newsgroup: open.name.clone(),

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use weir_engine::dispatch::{Asker, Class};
 use weir_news_proto::{MessageId, Newsgroup, OverviewLine, Xref};
 
-use crate::articles::{ArticleRead, NotRead, TIMES};
+use crate::articles::{ArticleRead, NotRead, STOPPING, TIMES};
 use crate::bring::Wish;
 use crate::errand::Errand;
 use crate::lines::SentLine;
@@ -72,7 +72,18 @@ impl Model {
             _ => {
                 self.count_miss();
                 let errand = self.look_for_new(open, NORMAL, asker);
-                self.in_time(errand.done(), until).await.flatten();
+                self.wait_for(open, errand, until).await;
+            }
+        }
+    }
+
+    /// Waits for what is fetched of a newsgroup. Servers that have not answered by the deadline are named on the page.
+    async fn wait_for(&self, open: &OpenNewsgroup, errand: Errand<()>, until: Instant) {
+        if self.in_time(errand.done(), until).await.is_none() {
+            let mut servers = self.federation.in_order();
+            servers.retain(|server| open.is_asked(self.server_id(server)));
+            for (server, late) in servers.iter().zip(self.late(&servers)) {
+                open.hear(self.server_id(server), Some(late));
             }
         }
     }
@@ -98,7 +109,7 @@ impl Model {
         let wanted = (page + 1) * ThreadPage::SIZE;
         if !is_known(open, wanted) {
             let errand = self.look_for_older(open, wanted, NORMAL, asker);
-            self.in_time(errand.done(), until).await.flatten();
+            self.wait_for(open, errand, until).await;
         }
     }
 
@@ -265,7 +276,7 @@ impl Model {
             let found = self
                 .in_time(self.find_article(id, HIGH, asker), until)
                 .await;
-            found.unwrap_or(Err(NotRead::Unreachable(Vec::new())))
+            found.unwrap_or_else(|| Err(self.not_in_time(id)))
         });
         join_all(finds).await
     }
@@ -282,7 +293,7 @@ impl Model {
             let me = self.me.clone();
             drop(self.article_errands.join((id.clone(), LOW), || async move {
                 let Some(model) = me.upgrade() else {
-                    return Err(NotRead::Unreachable(Vec::new()));
+                    return Err(STOPPING);
                 };
                 model.fetch_article(&id, LOW, asker).await
             }));
@@ -334,7 +345,7 @@ impl Model {
         let found = self
             .in_time(self.find_article(id, HIGH, asker), until)
             .await;
-        let read = found.unwrap_or(Err(NotRead::Unreachable(Vec::new())))?;
+        let read = found.unwrap_or_else(|| Err(self.not_in_time(id)))?;
         // Whoever names a newsgroup does not file articles there.
         if !is_in(&read, &open.name) {
             let servers = self.carriers(&open.name);
@@ -396,13 +407,18 @@ fn known_pages(open: &OpenNewsgroup) -> usize {
 
 /// Why there is no such page.
 fn nothing(open: &OpenNewsgroup, page: usize) -> Unread {
-    let (known, currency) = open.with(|state| (state.table.thread_count(), state.currency()));
+    let (known, currency, complete) = open.with(|state| {
+        let known = state.table.thread_count();
+        (known, state.currency(), state.is_complete())
+    });
     match (known, currency.busy) {
         (0, Some(retry_after)) => Unread::Busy { retry_after },
         (0, None) if !currency.silent.is_empty() || currency.checked.is_none() => {
             Unread::Unreachable(currency.silent)
         }
         (0, None) if page == 0 => Unread::NoNewsgroup { near: Vec::new() },
+        // There may be more, and whoever has it does not say.
+        _ if !complete && !currency.silent.is_empty() => Unread::Unreachable(currency.silent),
         _ => Unread::NoPage {
             pages: known_pages(open),
         },
