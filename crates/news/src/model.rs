@@ -102,6 +102,8 @@ pub enum ThreadPlace {
     Page(usize),
     /// The one with this article.
     Article(MessageId),
+    /// The one with the newest article.
+    Newest,
 }
 
 impl Model {

@@ -19,6 +19,7 @@ use crate::reading::{
     Absence, Content, Message, NewsgroupRow, OutlineRow, ReadArticle, Rendered, ThreadPage,
     ThreadRow, ThreadView, Unread,
 };
+use crate::server::Server;
 use crate::thread::{KnownThread, ThreadTree};
 
 /// Pages beyond those that are known that can be asked for. Readers go back page by page; whoever does not makes servers send
@@ -202,30 +203,33 @@ impl Model {
         }
         let place = match place {
             ThreadPlace::Page(page) => page,
-            ThreadPlace::Article(id) => open
-                .with(|state| {
-                    let tree = state.table.tree(root)?;
-                    Some(tree.page_of(tree.position(&id)?))
-                })
-                .unwrap_or(0),
+            ThreadPlace::Article(id) => page_of(&open, root, &id),
+            ThreadPlace::Newest => {
+                let last = |thread: KnownThread<'_>| id_of(thread.last().id());
+                let newest = open.with(|state| state.table.thread(root).map(last));
+                newest.map_or(0, |id| page_of(&open, root, &id))
+            }
         };
         let key = |open: &OpenNewsgroup| self.thread_key(open, root, place);
         if let Some(made) = self.thread_views.lock().get(&key(&open)) {
             self.count_hit();
             return Ok(made);
         }
-        let wanted = wanted_ids(&open, root, place).ok_or_else(|| nothing(&open, 0))?;
+        let mut wanted = wanted_ids(&open, root, place).ok_or_else(|| nothing(&open, 0))?;
         if wanted.is_empty() {
             let pages = open.with(|state| state.table.tree(root).map_or(0, |tree| tree.pages()));
             return Err(Unread::NoPage { pages });
         }
-        let found = self.find_all(&wanted, until, asker).await;
+        let mut found = self.find_all(&wanted, until, asker).await;
         // Missing ones that were found take their places.
         for (id, read) in wanted.iter().zip(&found) {
             if let Ok(read) = read {
                 self.fill_ghost(&open, id, read);
             }
         }
+        let late = new_ids(&open, root, place, &wanted);
+        found.extend(self.find_all(&late, until, asker).await);
+        wanted.extend(late);
         let view = open.with(|state| thread_view(state, &row, root, place, &wanted, &found));
         let view = Arc::new(view.ok_or_else(|| nothing(&open, 0))?);
         // One in which something is still to come is made again for the next reader.
@@ -367,10 +371,31 @@ impl Model {
         if let Some(number) = number_in(&read, &open.name)
             && let Some(server) = sender
         {
-            let near = self.bring_near(open, server, number, asker);
+            let near = self.bring_near(open, server, (number, 0), HIGH, asker);
             self.in_time(near, until).await;
+            self.look_further(open, server, number, asker);
         }
         Ok(())
+    }
+
+    /// Has what was posted after that fetched as well: some replies come late, and the next reader finds them.
+    fn look_further(
+        &self,
+        open: &Arc<OpenNewsgroup>,
+        server: &Arc<Server>,
+        number: u64,
+        asker: Asker,
+    ) {
+        let (open, server, me) = (open.clone(), server.clone(), self.me.clone());
+        let wish = Wish::After(open.name.clone(), number);
+        drop(self.errands.join((wish, LOW), move || async move {
+            if let Some(model) = me.upgrade() {
+                model
+                    .bring_near(&open, &server, (number, 1), LOW, asker)
+                    .await;
+                model.weigh(&open);
+            }
+        }));
     }
 }
 
@@ -403,6 +428,15 @@ fn is_known(open: &OpenNewsgroup, wanted: usize) -> bool {
 fn known_pages(open: &OpenNewsgroup) -> usize {
     let threads = open.with(|state| state.table.thread_count());
     threads.div_ceil(ThreadPage::SIZE)
+}
+
+/// The page of a thread on which an article is; the first if it is not in the thread.
+fn page_of(open: &OpenNewsgroup, root: &MessageId, id: &MessageId) -> usize {
+    let page = open.with(|state| {
+        let tree = state.table.tree(root)?;
+        Some(tree.page_of(tree.position(id)?))
+    });
+    page.unwrap_or(0)
 }
 
 /// Why there is no such page.
@@ -462,6 +496,23 @@ fn wanted_ids(open: &OpenNewsgroup, root: &MessageId, page: usize) -> Option<Vec
     })
 }
 
+/// The articles of a thread's page whose lines have come since these were asked for.
+fn new_ids(
+    open: &OpenNewsgroup,
+    root: &MessageId,
+    page: usize,
+    asked: &[MessageId],
+) -> Vec<MessageId> {
+    let ids = open.with(|state| {
+        let tree = state.table.tree(root)?;
+        let rows = tree.page(page).filter(|row| row.article.is_some());
+        Some(rows.map(|row| id_of(row.id)).collect::<Vec<_>>())
+    });
+    let mut ids = ids.unwrap_or_default();
+    ids.retain(|id| !asked.contains(id));
+    ids
+}
+
 fn thread_view(
     state: &HeldNewsgroup,
     row: &NewsgroupRow,
@@ -475,13 +526,15 @@ fn thread_view(
     let outline: Vec<OutlineRow> = (0..tree.len())
         .map_while(|row| outline_row(&tree, row))
         .collect();
-    let content = |id: &MessageId| {
+    let content = |id: &MessageId, is_known: bool| {
         let place = wanted.iter().position(|one| one == id);
         match place.map(|place| &found[place]) {
             Some(Ok(read)) => Content::Read(read.clone()),
             Some(Err(NotRead::Nowhere(absence))) => Content::Nowhere(absence.clone()),
             Some(Err(NotRead::Unreachable(silent))) => Content::Unreachable(silent.clone()),
             Some(Err(NotRead::Busy(_))) => Content::Unreachable(Vec::new()),
+            // Its line came in the last moment.
+            None if is_known => Content::Unreachable(Vec::new()),
             // One of too many gaps: nobody was asked for it.
             None => Content::Nowhere(Arc::new(Absence {
                 servers: Vec::new(),
@@ -495,7 +548,7 @@ fn thread_view(
         .filter(|(_, row)| row.page == page);
     let messages = messages.map(|(row, line)| Message {
         row,
-        content: content(&line.id),
+        content: content(&line.id, line.missing == 0),
     });
     Some(ThreadView {
         newsgroup: row.clone(),
