@@ -8,8 +8,11 @@ mod threads;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value, json};
+use weir_net::{LONG, aside};
 
 use crate::pages::when::stamp;
 use crate::reader::Reader;
@@ -33,6 +36,20 @@ pub fn own_router(reader: &Arc<Reader>) -> Router {
     Router::new()
         .route("/api/v1/news/marks", get(marks::changes).post(marks::merge))
         .with_state(reader.clone())
+}
+
+/// A value as JSON. What is made from many bytes is made away from the threads that serve everybody.
+async fn long<T: Send + Sync + 'static>(
+    value: Arc<T>,
+    bytes: usize,
+    write: fn(&T) -> Value,
+) -> Response {
+    let text = move || write(&value).to_string();
+    let text = match bytes {
+        ..=LONG => text(),
+        _ => aside(text).await,
+    };
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
 /// A time for programs.

@@ -14,7 +14,7 @@ use crate::call::AskArticle;
 use crate::federation::Sought;
 use crate::model::Model;
 use crate::reading::{Absence, ReadArticle, Rendered, SilentServer, Unread};
-use crate::silence::{busy, silent};
+use crate::silence::{COME_BACK, busy, silent};
 use crate::store::KeptArticle;
 
 /// Bytes that are kept about articles that nobody has; a few thousand of them.
@@ -36,6 +36,9 @@ pub(crate) enum NotRead {
     Busy(u64),
     Unreachable(Vec<SilentServer>),
 }
+
+/// Nobody is asked any more, because Weir stops; the next one answers soon.
+pub(crate) const STOPPING: NotRead = NotRead::Busy(COME_BACK.as_secs());
 
 /// What came of looking for an article.
 pub(crate) type ArticleRead = Result<Arc<ReadArticle>, NotRead>;
@@ -107,7 +110,7 @@ impl Model {
             return at_hand;
         }
         let Some(model) = self.me.upgrade() else {
-            return Err(NotRead::Unreachable(Vec::new()));
+            return Err(STOPPING);
         };
         let key = (id.clone(), class);
         let errand = self.article_errands.join(key, || {
@@ -116,7 +119,17 @@ impl Model {
         });
         // An errand that ended without a word was cut off by the end of Weir.
         let done = errand.done().await;
-        done.unwrap_or(Err(NotRead::Unreachable(Vec::new())))
+        done.unwrap_or(Err(STOPPING))
+    }
+
+    /// Why an article did not come by the deadline: because of the servers that are still being asked for it, or of the
+    /// queue if nobody is.
+    pub(crate) fn not_in_time(&self, id: &MessageId) -> NotRead {
+        let asked = self.federation.under_way(&AskArticle(id.clone()));
+        match asked.is_empty() {
+            true => NotRead::Busy(COME_BACK.as_secs()),
+            false => NotRead::Unreachable(self.late(&asked)),
+        }
     }
 
     pub(crate) async fn fetch_article(

@@ -19,7 +19,7 @@ use crate::lines;
 use crate::model::Model;
 use crate::newsgroup::{OpenNewsgroup, WindowSize};
 use crate::numbers::{Carried, ServerId};
-use crate::policy::{HIGH, LOW};
+use crate::policy::LOW;
 use crate::server::Server;
 use crate::silence::{busy, silent};
 
@@ -48,6 +48,8 @@ pub(crate) enum Wish {
     Threads(Newsgroup, usize),
     /// When the newest article of a newsgroup was written.
     Newest(Newsgroup),
+    /// What follows an article far back, by its number at the server that sent it.
+    After(Newsgroup, u64),
 }
 
 impl Model {
@@ -238,12 +240,14 @@ impl Model {
         fetched.is_ok()
     }
 
-    /// Fetches what stands in a newsgroup around a number of a server, unless it is known.
+    /// Fetches what stands in a newsgroup around a number of a server, unless it is known; or what follows that, so many
+    /// windows further on.
     pub(crate) async fn bring_near(
         &self,
         open: &OpenNewsgroup,
         server: &Arc<Server>,
-        number: u64,
+        (number, further): (u64, u64),
+        class: Class,
         asker: Asker,
     ) {
         let lines = u64::from(self.rules.load().window_lines);
@@ -251,12 +255,14 @@ impl Model {
         let gap = open.with(|state| {
             let progress = state.servers.get(&id)?;
             let first = number.saturating_sub(BEFORE).max(1);
+            let first = first.saturating_add(lines * further);
             // What came after the last check, the next one brings.
             let last = first.saturating_add(lines - 1).min(progress.carried.high);
-            progress.coverage.highest_gap(&(first..=last), lines)
+            let gap = progress.coverage.highest_gap(&(first..=last), lines);
+            gap.filter(|_| first <= last)
         });
         if let Some(gap) = gap {
-            let fetched = self.fetch(open, server, vec![gap], HIGH, asker);
+            let fetched = self.fetch(open, server, vec![gap], class, asker);
             // What is said of a failure is in the newsgroup's state.
             drop(fetched.await);
         }
@@ -271,6 +277,9 @@ impl Model {
         asker: Asker,
     ) -> Result<(), NoAnswer> {
         let id = self.server_id(server);
+        if class != LOW {
+            open.ask(id);
+        }
         let question = AskNumbers(open.name.clone());
         let said = match self.federation.ask(server, question, (class, asker)).await {
             Ok(said) => said,
@@ -294,6 +303,9 @@ impl Model {
         class: Class,
         asker: Asker,
     ) -> Result<(), NoAnswer> {
+        if class != LOW {
+            open.ask(self.server_id(server));
+        }
         let asked = windows.into_iter().map(|window| async move {
             let question = AskWindow {
                 newsgroup: open.name.clone(),

@@ -190,6 +190,16 @@ impl Federation {
         }
     }
 
+    /// The servers that are being asked this now.
+    pub(crate) fn under_way<Q: Asked>(&self, question: &Q) -> Vec<Arc<Server>> {
+        let mut servers = self.in_order();
+        servers.retain(|server| {
+            let key = (server.upstream, question.clone());
+            Q::flights(self).is_under_way(&key)
+        });
+        servers
+    }
+
     /// All servers in the order in which they are asked: those that can be called by their priority, then the others,
     /// which say at once that they cannot.
     pub(crate) fn in_order(&self) -> Vec<Arc<Server>> {

@@ -96,8 +96,9 @@ impl Model {
             number,
             line: line.into(),
         });
+        // Older lines say nothing about what is new: the time of the last check stays what it was.
         let reached = Reached {
-            at: self.now().1,
+            at: self.checked_at(open),
             covered: taken.covered,
         };
         self.file.keep(
@@ -114,7 +115,7 @@ impl Model {
 
     /// Keeps that a server has confirmed what is known of a newsgroup.
     pub(crate) fn keep_check(&self, open: &OpenNewsgroup, server: ServerId) {
-        let at = self.now().1;
+        let at = self.checked_at(open);
         let kept = open.with(|state| {
             let changes = state.numbers.as_mut().map(ArticleNumbers::take_changes);
             let covered = state
@@ -135,6 +136,12 @@ impl Model {
         });
         self.file.keep(&open.name, kept);
         self.file.read_newsgroup(&open.name, at);
+    }
+
+    /// When a newsgroup was last checked; now, if this is its first check.
+    fn checked_at(&self, open: &OpenNewsgroup) -> i64 {
+        let checked = open.with(|state| state.checked.map(|(_, at)| at));
+        checked.unwrap_or_else(|| self.now().1)
     }
 
     /// A newsgroup as it was kept, with its newest lines.

@@ -20,6 +20,7 @@ use weir_news_proto::{MessageId, Newsgroup};
 
 use crate::articles::{ArticleRead, Articles};
 use crate::bring::Wish;
+use crate::call::AskNewsgroups;
 use crate::catalogue::{Catalogue, MergedList, Ranked};
 use crate::config::Config;
 use crate::errand::{Errand, Errands};
@@ -29,10 +30,12 @@ use crate::newest::{DatedList, NewsgroupStats};
 use crate::newsgroup::OpenNewsgroup;
 use crate::numbers::ServerId;
 use crate::policy::{HIGH, NORMAL};
-use crate::reading::{NewsgroupList, NewsgroupRow, Posting, ReadArticle, ThreadView, Unread};
+use crate::reading::{
+    NewsgroupList, NewsgroupRow, Posting, ReadArticle, SilentServer, ThreadView, Unread,
+};
 use crate::rules::{ReadingRules, split};
 use crate::server::Server;
-use crate::silence::seconds;
+use crate::silence::{COME_BACK, late, seconds};
 use crate::store::NewsFile;
 
 /// An errand of several calls is not joined any more after this time; each call of it has its own.
@@ -99,6 +102,8 @@ pub enum ThreadPlace {
     Page(usize),
     /// The one with this article.
     Article(MessageId),
+    /// The one with the newest article.
+    Newest,
 }
 
 impl Model {
@@ -190,8 +195,7 @@ impl Model {
         let found = self
             .in_time(self.find_article(id, HIGH, asker), self.deadline())
             .await;
-        let found = found.ok_or(Unread::Unreachable(Vec::new()))?;
-        Ok(found?)
+        Ok(found.unwrap_or_else(|| Err(self.not_in_time(id)))?)
     }
 
     /// All newsgroups: as they are known, if that is new enough, else as the servers say now.
@@ -210,9 +214,12 @@ impl Model {
         self.count_miss();
         self.wait_for_list(self.send_for_list(asker)).await;
         let merged = self.catalogue.merged();
-        merged
-            .map(|(merged, _)| merged)
-            .ok_or_else(|| Unread::Unreachable(self.catalogue.silents()))
+        merged.map(|(merged, _)| merged).ok_or_else(|| {
+            let mut silents = self.catalogue.silents();
+            let late = self.late(&self.federation.under_way(&AskNewsgroups));
+            silents.extend(late);
+            Unread::Unreachable(silents)
+        })
     }
 
     fn list_is_old(&self) -> bool {
@@ -342,7 +349,9 @@ impl Model {
         until: Instant,
     ) -> Result<Arc<OpenNewsgroup>, Unread> {
         let open = self.in_time(self.open(name), until).await;
-        open.ok_or(Unread::Unreachable(Vec::new()))
+        // No server is asked for this: our own disk is slow, or Weir stops.
+        let retry_after = COME_BACK.as_secs();
+        open.ok_or(Unread::Busy { retry_after })
     }
 
     /// A newsgroup in memory.
@@ -448,6 +457,12 @@ impl Model {
             done = tokio::time::timeout_at(until, work) => done.ok(),
             () = self.lifetime.left() => None,
         }
+    }
+
+    /// What is said of servers that did not answer by the deadline.
+    pub(crate) fn late(&self, servers: &[Arc<Server>]) -> Vec<SilentServer> {
+        let waited = self.rules.load().deadline;
+        servers.iter().map(|server| late(server, waited)).collect()
     }
 
     /// When whoever asks now is to have an answer.

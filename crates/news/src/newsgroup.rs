@@ -63,6 +63,8 @@ pub(crate) struct ServerProgress {
     pub(crate) silent: Option<SilentServer>,
     /// It has been asked since the start.
     pub(crate) seen: bool,
+    /// Somebody waits for its answer.
+    pub(crate) asked: bool,
 }
 
 /// What there is to be written down after lines were taken in.
@@ -261,6 +263,17 @@ impl OpenNewsgroup {
         })
     }
 
+    /// A server is asked something that somebody waits for.
+    pub(crate) fn ask(&self, server: ServerId) {
+        self.with(|state| progress_of(state, server).asked = true);
+    }
+
+    /// Whether a server is asked and has not answered yet.
+    pub(crate) fn is_asked(&self, server: ServerId) -> bool {
+        let asked = |progress: &ServerProgress| progress.asked;
+        self.with(|state| state.servers.get(&server).is_some_and(asked))
+    }
+
     /// A server was asked, and did or did not answer.
     pub(crate) fn hear(&self, server: ServerId, silent: Option<SilentServer>) {
         self.with(|state| {
@@ -272,6 +285,7 @@ impl OpenNewsgroup {
                 state.pages.clear();
             }
             progress.silent = silent;
+            progress.asked = false;
         });
     }
 }

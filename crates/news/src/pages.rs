@@ -16,8 +16,8 @@ mod single;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;
-mod thread;
-mod threads;
+pub(crate) mod thread;
+pub(crate) mod threads;
 mod tree;
 pub(crate) mod trouble;
 pub(crate) mod when;

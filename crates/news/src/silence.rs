@@ -11,7 +11,7 @@ use crate::reading::SilentServer;
 use crate::server::Server;
 
 /// A reader whose question found no place in the queue is told to come back after this time.
-const COME_BACK: Duration = Duration::from_secs(10);
+pub(crate) const COME_BACK: Duration = Duration::from_secs(10);
 
 /// What is said of a server that gave no answer.
 pub(crate) fn silent(engine: &Engine, server: &Server, why: &NoAnswer) -> SilentServer {
@@ -24,6 +24,15 @@ pub(crate) fn silent(engine: &Engine, server: &Server, why: &NoAnswer) -> Silent
         name: Arc::from(server.name()),
         reason: reason(engine, server, why),
         retry_at: until.map(|until| seconds(engine, until)),
+    }
+}
+
+/// What is said of a server whose answer somebody waited for in vain; it may still come.
+pub(crate) fn late(server: &Server, waited: Duration) -> SilentServer {
+    SilentServer {
+        name: Arc::from(server.name()),
+        reason: format!("it did not answer within {}", span(waited)),
+        retry_at: None,
     }
 }
 

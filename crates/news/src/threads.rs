@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use weir_engine::dispatch::{Asker, Class};
 use weir_news_proto::{MessageId, Newsgroup, OverviewLine, Xref};
 
-use crate::articles::{ArticleRead, NotRead, TIMES};
+use crate::articles::{ArticleRead, NotRead, STOPPING, TIMES};
 use crate::bring::Wish;
 use crate::errand::Errand;
 use crate::lines::SentLine;
@@ -19,6 +19,7 @@ use crate::reading::{
     Absence, Content, Message, NewsgroupRow, OutlineRow, ReadArticle, Rendered, ThreadPage,
     ThreadRow, ThreadView, Unread,
 };
+use crate::server::Server;
 use crate::thread::{KnownThread, ThreadTree};
 
 /// Pages beyond those that are known that can be asked for. Readers go back page by page; whoever does not makes servers send
@@ -72,7 +73,18 @@ impl Model {
             _ => {
                 self.count_miss();
                 let errand = self.look_for_new(open, NORMAL, asker);
-                self.in_time(errand.done(), until).await.flatten();
+                self.wait_for(open, errand, until).await;
+            }
+        }
+    }
+
+    /// Waits for what is fetched of a newsgroup. Servers that have not answered by the deadline are named on the page.
+    async fn wait_for(&self, open: &OpenNewsgroup, errand: Errand<()>, until: Instant) {
+        if self.in_time(errand.done(), until).await.is_none() {
+            let mut servers = self.federation.in_order();
+            servers.retain(|server| open.is_asked(self.server_id(server)));
+            for (server, late) in servers.iter().zip(self.late(&servers)) {
+                open.hear(self.server_id(server), Some(late));
             }
         }
     }
@@ -98,7 +110,7 @@ impl Model {
         let wanted = (page + 1) * ThreadPage::SIZE;
         if !is_known(open, wanted) {
             let errand = self.look_for_older(open, wanted, NORMAL, asker);
-            self.in_time(errand.done(), until).await.flatten();
+            self.wait_for(open, errand, until).await;
         }
     }
 
@@ -191,30 +203,33 @@ impl Model {
         }
         let place = match place {
             ThreadPlace::Page(page) => page,
-            ThreadPlace::Article(id) => open
-                .with(|state| {
-                    let tree = state.table.tree(root)?;
-                    Some(tree.page_of(tree.position(&id)?))
-                })
-                .unwrap_or(0),
+            ThreadPlace::Article(id) => page_of(&open, root, &id),
+            ThreadPlace::Newest => {
+                let last = |thread: KnownThread<'_>| id_of(thread.last().id());
+                let newest = open.with(|state| state.table.thread(root).map(last));
+                newest.map_or(0, |id| page_of(&open, root, &id))
+            }
         };
         let key = |open: &OpenNewsgroup| self.thread_key(open, root, place);
         if let Some(made) = self.thread_views.lock().get(&key(&open)) {
             self.count_hit();
             return Ok(made);
         }
-        let wanted = wanted_ids(&open, root, place).ok_or_else(|| nothing(&open, 0))?;
+        let mut wanted = wanted_ids(&open, root, place).ok_or_else(|| nothing(&open, 0))?;
         if wanted.is_empty() {
             let pages = open.with(|state| state.table.tree(root).map_or(0, |tree| tree.pages()));
             return Err(Unread::NoPage { pages });
         }
-        let found = self.find_all(&wanted, until, asker).await;
+        let mut found = self.find_all(&wanted, until, asker).await;
         // Missing ones that were found take their places.
         for (id, read) in wanted.iter().zip(&found) {
             if let Ok(read) = read {
                 self.fill_ghost(&open, id, read);
             }
         }
+        let late = new_ids(&open, root, place, &wanted);
+        found.extend(self.find_all(&late, until, asker).await);
+        wanted.extend(late);
         let view = open.with(|state| thread_view(state, &row, root, place, &wanted, &found));
         let view = Arc::new(view.ok_or_else(|| nothing(&open, 0))?);
         // One in which something is still to come is made again for the next reader.
@@ -265,7 +280,7 @@ impl Model {
             let found = self
                 .in_time(self.find_article(id, HIGH, asker), until)
                 .await;
-            found.unwrap_or(Err(NotRead::Unreachable(Vec::new())))
+            found.unwrap_or_else(|| Err(self.not_in_time(id)))
         });
         join_all(finds).await
     }
@@ -282,7 +297,7 @@ impl Model {
             let me = self.me.clone();
             drop(self.article_errands.join((id.clone(), LOW), || async move {
                 let Some(model) = me.upgrade() else {
-                    return Err(NotRead::Unreachable(Vec::new()));
+                    return Err(STOPPING);
                 };
                 model.fetch_article(&id, LOW, asker).await
             }));
@@ -334,7 +349,7 @@ impl Model {
         let found = self
             .in_time(self.find_article(id, HIGH, asker), until)
             .await;
-        let read = found.unwrap_or(Err(NotRead::Unreachable(Vec::new())))?;
+        let read = found.unwrap_or_else(|| Err(self.not_in_time(id)))?;
         // Whoever names a newsgroup does not file articles there.
         if !is_in(&read, &open.name) {
             let servers = self.carriers(&open.name);
@@ -356,10 +371,31 @@ impl Model {
         if let Some(number) = number_in(&read, &open.name)
             && let Some(server) = sender
         {
-            let near = self.bring_near(open, server, number, asker);
+            let near = self.bring_near(open, server, (number, 0), HIGH, asker);
             self.in_time(near, until).await;
+            self.look_further(open, server, number, asker);
         }
         Ok(())
+    }
+
+    /// Has what was posted after that fetched as well: some replies come late, and the next reader finds them.
+    fn look_further(
+        &self,
+        open: &Arc<OpenNewsgroup>,
+        server: &Arc<Server>,
+        number: u64,
+        asker: Asker,
+    ) {
+        let (open, server, me) = (open.clone(), server.clone(), self.me.clone());
+        let wish = Wish::After(open.name.clone(), number);
+        drop(self.errands.join((wish, LOW), move || async move {
+            if let Some(model) = me.upgrade() {
+                model
+                    .bring_near(&open, &server, (number, 1), LOW, asker)
+                    .await;
+                model.weigh(&open);
+            }
+        }));
     }
 }
 
@@ -394,15 +430,29 @@ fn known_pages(open: &OpenNewsgroup) -> usize {
     threads.div_ceil(ThreadPage::SIZE)
 }
 
+/// The page of a thread on which an article is; the first if it is not in the thread.
+fn page_of(open: &OpenNewsgroup, root: &MessageId, id: &MessageId) -> usize {
+    let page = open.with(|state| {
+        let tree = state.table.tree(root)?;
+        Some(tree.page_of(tree.position(id)?))
+    });
+    page.unwrap_or(0)
+}
+
 /// Why there is no such page.
 fn nothing(open: &OpenNewsgroup, page: usize) -> Unread {
-    let (known, currency) = open.with(|state| (state.table.thread_count(), state.currency()));
+    let (known, currency, complete) = open.with(|state| {
+        let known = state.table.thread_count();
+        (known, state.currency(), state.is_complete())
+    });
     match (known, currency.busy) {
         (0, Some(retry_after)) => Unread::Busy { retry_after },
         (0, None) if !currency.silent.is_empty() || currency.checked.is_none() => {
             Unread::Unreachable(currency.silent)
         }
         (0, None) if page == 0 => Unread::NoNewsgroup { near: Vec::new() },
+        // There may be more, and whoever has it does not say.
+        _ if !complete && !currency.silent.is_empty() => Unread::Unreachable(currency.silent),
         _ => Unread::NoPage {
             pages: known_pages(open),
         },
@@ -446,6 +496,23 @@ fn wanted_ids(open: &OpenNewsgroup, root: &MessageId, page: usize) -> Option<Vec
     })
 }
 
+/// The articles of a thread's page whose lines have come since these were asked for.
+fn new_ids(
+    open: &OpenNewsgroup,
+    root: &MessageId,
+    page: usize,
+    asked: &[MessageId],
+) -> Vec<MessageId> {
+    let ids = open.with(|state| {
+        let tree = state.table.tree(root)?;
+        let rows = tree.page(page).filter(|row| row.article.is_some());
+        Some(rows.map(|row| id_of(row.id)).collect::<Vec<_>>())
+    });
+    let mut ids = ids.unwrap_or_default();
+    ids.retain(|id| !asked.contains(id));
+    ids
+}
+
 fn thread_view(
     state: &HeldNewsgroup,
     row: &NewsgroupRow,
@@ -459,13 +526,15 @@ fn thread_view(
     let outline: Vec<OutlineRow> = (0..tree.len())
         .map_while(|row| outline_row(&tree, row))
         .collect();
-    let content = |id: &MessageId| {
+    let content = |id: &MessageId, is_known: bool| {
         let place = wanted.iter().position(|one| one == id);
         match place.map(|place| &found[place]) {
             Some(Ok(read)) => Content::Read(read.clone()),
             Some(Err(NotRead::Nowhere(absence))) => Content::Nowhere(absence.clone()),
             Some(Err(NotRead::Unreachable(silent))) => Content::Unreachable(silent.clone()),
             Some(Err(NotRead::Busy(_))) => Content::Unreachable(Vec::new()),
+            // Its line came in the last moment.
+            None if is_known => Content::Unreachable(Vec::new()),
             // One of too many gaps: nobody was asked for it.
             None => Content::Nowhere(Arc::new(Absence {
                 servers: Vec::new(),
@@ -479,7 +548,7 @@ fn thread_view(
         .filter(|(_, row)| row.page == page);
     let messages = messages.map(|(row, line)| Message {
         row,
-        content: content(&line.id),
+        content: content(&line.id, line.missing == 0),
     });
     Some(ThreadView {
         newsgroup: row.clone(),

@@ -3,8 +3,6 @@
 
 mod arrival;
 
-use std::time::Duration;
-
 use axum::{
     extract::{Request, State},
     http::{Method, StatusCode, Uri},
@@ -15,17 +13,11 @@ use jiff::Timestamp;
 
 use self::arrival::ArrivedVisitor;
 use crate::{
-    App, Auth, Client, Failure, Identity, Pace, RequestId, Visitor,
+    App, Auth, Client, Failure, Identity, RequestId, Visitor,
     auth::NotTaken,
     forms::{form_token, stale_form},
     pages,
     server::Patience,
-};
-
-/// What one household of strangers may read: more than a person does, and little enough that a robot costs nothing.
-pub(crate) const READERS: Pace = Pace {
-    times: 240,
-    window: Duration::from_secs(60),
 };
 
 /// Who may open a route, and how others are turned away.
@@ -126,7 +118,7 @@ pub(crate) async fn enforce(
         Err(failure) => return failure.text(&id),
     };
     if let Some((session, _)) = &arrival.renewed
-        && let Err(error) = gate.app.keeper().seen(*session).await
+        && let Err(error) = gate.app.keeper().seen(*session)
     {
         tracing::warn!(%error, "cannot renew a session");
     }
@@ -176,33 +168,10 @@ impl AccessRule {
         if !open {
             return Err(Box::new(self.refuse(&request, Refusal::NoKey)));
         }
-        if let Some(until) = self.is_too_fast(&arrival.visitor) {
-            return Err(Box::new(self.too_fast(until).into_response()));
+        if let Err(failure) = arrival.visitor.pay(1) {
+            return Err(Box::new(failure.into_response()));
         }
         self.check_form(request, arrival).await
-    }
-
-    /// Counts what a stranger reads; gives the time from which its household may read on, if it was too fast. Whoever is
-    /// near is not counted.
-    fn is_too_fast(&self, visitor: &Visitor) -> Option<Timestamp> {
-        let Visitor {
-            client, identity, ..
-        } = visitor;
-        if !self.access.is_for_readers() || identity.signed_in() || client.near() {
-            return None;
-        }
-        let (readers, now) = (self.app.readers(), self.app.now());
-        readers.take(client.address, now, READERS).err()
-    }
-
-    fn too_fast(&self, until: Timestamp) -> Failure {
-        let seconds = seconds_until(until, self.app.now());
-        Failure::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            "Your address has opened too many pages in the last minute.",
-            format!("Wait {seconds} s, then try again; or sign in."),
-        )
-        .retry_after(seconds)
     }
 
     /// A state change needs a key in a header, or the form token of a page of ours. On open routes a stranger has no

@@ -15,7 +15,11 @@ use subtle::ConstantTimeEq;
 use weir_config::Secret;
 use weir_store::{rusqlite, sqlite::File};
 
-use self::{secrets::Hash, session::Session, site::Site};
+use self::{
+    secrets::Hash,
+    session::{Session, Sessions},
+    site::Site,
+};
 use crate::{Auth, Client, Clock, Error, Throttle, rules::RequestRules};
 
 /// Why a key was not accepted.
@@ -40,6 +44,7 @@ pub(crate) struct Doorkeeper {
     pub(crate) file: File,
     pub(crate) clock: Arc<dyn Clock>,
     settings: ArcSwap<SignInSettings>,
+    sessions: Sessions,
     /// Wrong keys from programs and from our own pages.
     throttle: Throttle,
     /// Wrong keys that another site may have made a browser send. Counted separately, or any page could lock out the
@@ -72,9 +77,11 @@ impl Doorkeeper {
             secrets::kept(&file, "form", secrets::random::<32>()?.to_vec(), now)?;
         let (settings, made) = SignInSettings::new(rules, &file, now)?;
         let form = *blake3::hash(&form).as_bytes();
+        let sessions = file.read(Sessions::load)?;
         let keeper = Self {
             file,
             clock,
+            sessions,
             settings: ArcSwap::from_pointee(settings),
             throttle: Throttle::default(),
             foreign: Throttle::default(),
@@ -164,7 +171,10 @@ impl Doorkeeper {
     pub(crate) async fn sign_in(&self, agent: &str) -> Result<String, Error> {
         let new = self.new_session(agent)?;
         let token = new.token.clone();
-        self.file.write_durable(move |tx| new.insert(tx)).await?;
+        let sessions = self.sessions.clone();
+        self.file
+            .write_durable(move |tx| sessions.insert(tx, &new))
+            .await?;
         Ok(token)
     }
 
@@ -187,12 +197,13 @@ impl Doorkeeper {
         }
         let new = self.new_session(agent)?;
         let token = new.token.clone();
+        let sessions = self.sessions.clone();
         let taken = self
             .file
             .write_durable(move |tx| {
                 let taken = link::take(tx, &hash)?;
                 if taken {
-                    new.insert(tx)?;
+                    sessions.insert(tx, &new)?;
                 }
                 Ok(taken)
             })
@@ -220,32 +231,29 @@ impl Doorkeeper {
     }
 
     /// The session of a request, if it has a valid one.
-    pub(crate) fn session(&self, headers: &HeaderMap) -> Result<Option<Session>, Error> {
-        let Some(token) = cookie::read(headers, cookie::SESSION) else {
-            return Ok(None);
-        };
-        let now = self.clock.now();
+    pub(crate) fn session(&self, headers: &HeaderMap) -> Option<Session> {
+        let token = cookie::read(headers, cookie::SESSION)?;
         let print = self.settings.load().print;
-        Ok(self
-            .file
-            .read(|connection| session::find(connection, token, &print, now))?)
+        self.sessions.find(token, &print, self.clock.now())
     }
 
-    /// Records that a session was used, and extends its life.
-    pub(crate) async fn seen(&self, id: Hash) -> Result<(), Error> {
+    /// Records that a session was used, and extends its life. Nobody waits for the row: if it is lost, the session ends
+    /// earlier after a restart.
+    pub(crate) fn seen(&self, id: Hash) -> Result<(), Error> {
         let now = self.clock.now();
         let lifetime = self.settings.load().rules.session_lifetime;
+        self.sessions.seen(&id, now, lifetime);
         Ok(self
             .file
-            .write(move |tx| session::seen(tx, &id, now, lifetime))
-            .await?)
+            .write_later(move |tx| session::write_seen(tx, &id, now, lifetime))?)
     }
 
     /// Ends a session.
     pub(crate) async fn sign_out(&self, id: Hash) -> Result<(), Error> {
+        let sessions = self.sessions.clone();
         Ok(self
             .file
-            .write_durable(move |tx| session::end(tx, &id))
+            .write_durable(move |tx| sessions.end(tx, &id))
             .await?)
     }
 

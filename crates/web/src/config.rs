@@ -25,6 +25,10 @@ section! {
         sign_in_tries: NonZeroU32 = "5";
         /// Time over which wrong keys are counted.
         sign_in_window: Duration = "1m", check check::some_time;
+        /// Pages that one address (in IPv6, one /64) may open within reading_window without signing in, where everybody may read (news.public). A whole thread as a mailbox counts as all of its pages.
+        reading_pages: NonZeroU32 = "240";
+        /// Time over which those pages are counted.
+        reading_window: Duration = "1m", check check::some_time;
         /// How long a browser stays signed in.
         session_lifetime: Duration = "30d", check check::some_time;
     }
@@ -111,6 +115,8 @@ mod tests {
         assert_eq!(config.auth, Auth::Required);
         assert_eq!(config.sign_in_tries.get(), 5);
         assert_eq!(config.sign_in_window, Duration::from_secs(60));
+        assert_eq!(config.reading_pages.get(), 240);
+        assert_eq!(config.reading_window, Duration::from_secs(60));
         assert_eq!(config.session_lifetime, Duration::from_secs(30 * 86_400));
         assert_eq!(config.limits.header_bytes.len(), 16 * 1024);
         assert!(config.api_key.is_none() && config.trusted.is_empty());

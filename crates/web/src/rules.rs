@@ -19,6 +19,8 @@ pub(crate) struct RequestRules {
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) hosts: Vec<String>,
     pub(crate) wrong_keys: Pace,
+    /// What one household of strangers may read.
+    pub(crate) readers: Pace,
     pub(crate) session_lifetime: Duration,
     pub(crate) body_bytes: usize,
     pub(crate) request_timeout: Duration,
@@ -47,6 +49,8 @@ pub(crate) fn split(config: Config) -> (RequestRules, ListenerRules) {
         hosts,
         sign_in_tries,
         sign_in_window,
+        reading_pages,
+        reading_window,
         session_lifetime,
         limits,
     } = config;
@@ -70,6 +74,10 @@ pub(crate) fn split(config: Config) -> (RequestRules, ListenerRules) {
         wrong_keys: Pace {
             times: sign_in_tries.get(),
             window: sign_in_window,
+        },
+        readers: Pace {
+            times: reading_pages.get(),
+            window: reading_window,
         },
         session_lifetime,
         body_bytes: body_bytes.len(),

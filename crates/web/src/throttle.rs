@@ -50,12 +50,31 @@ impl Throttle {
     /// # Errors
     /// The time from which it is allowed again.
     pub fn take(&self, address: IpAddr, now: Timestamp, pace: Pace) -> Result<(), Timestamp> {
+        // One is never more than a pace allows.
+        let taken = self.take_several(address, 1, now, pace);
+        taken.map_err(|until| until.unwrap_or(now))
+    }
+
+    /// Counts several more times at once, if the household at this address is allowed all of them.
+    ///
+    /// # Errors
+    /// The time from which it is allowed so many; `None` if the pace never allows them.
+    pub fn take_several(
+        &self,
+        address: IpAddr,
+        times: u32,
+        now: Timestamp,
+        pace: Pace,
+    ) -> Result<(), Option<Timestamp>> {
+        if times > pace.most() {
+            return Err(None);
+        }
         let mut table = self.0.lock();
         let household = Household::of(address);
-        match blocked(&mut table, household, now, pace) {
-            Some(until) => Err(until),
+        match blocked(&mut table, household, times, now, pace) {
+            Some(until) => Err(Some(until)),
             None => {
-                count(&mut table, household, now, pace);
+                count(&mut table, household, times, now, pace);
                 Ok(())
             }
         }
@@ -63,34 +82,36 @@ impl Throttle {
 
     /// The time from which the household is allowed again, if it is blocked now.
     pub fn blocked(&self, address: IpAddr, now: Timestamp, pace: Pace) -> Option<Timestamp> {
-        blocked(&mut self.0.lock(), Household::of(address), now, pace)
+        blocked(&mut self.0.lock(), Household::of(address), 1, now, pace)
     }
 
     /// Counts one more time.
     pub fn count(&self, address: IpAddr, now: Timestamp, pace: Pace) {
-        count(&mut self.0.lock(), Household::of(address), now, pace);
+        count(&mut self.0.lock(), Household::of(address), 1, now, pace);
     }
 }
 
+/// When so many more times are allowed, unless they are now.
 fn blocked(
     table: &mut Households,
     who: Household,
+    more: u32,
     now: Timestamp,
     pace: Pace,
 ) -> Option<Timestamp> {
     let all = table.get_mut(&who)?;
     all.retain(|times| now < pace.end(*times));
-    let most = u64::from(pace.times.max(1));
+    let room = u64::from(pace.most().saturating_sub(more));
     let mut left: u64 = all.iter().map(|times| u64::from(times.count)).sum();
-    // The first one whose end leaves room for another.
+    // The first one whose end leaves enough room.
     all.iter().find_map(|times| {
-        let full = left >= most;
+        let full = left > room;
         left -= u64::from(times.count);
-        (full && left < most).then(|| pace.end(*times))
+        (full && left <= room).then(|| pace.end(*times))
     })
 }
 
-fn count(table: &mut Households, who: Household, now: Timestamp, pace: Pace) {
+fn count(table: &mut Households, who: Household, more: u32, now: Timestamp, pace: Pace) {
     if table.len() >= HOUSEHOLDS && !table.contains_key(&who) {
         forget(table, now, pace);
     }
@@ -99,12 +120,12 @@ fn count(table: &mut Households, who: Household, now: Timestamp, pace: Pace) {
     match all.back_mut() {
         Some(times) if full || now.duration_since(times.first) < pace.slice() => {
             times.last = now;
-            times.count = times.count.saturating_add(1);
+            times.count = times.count.saturating_add(more);
         }
         _ => all.push_back(Occasions {
             first: now,
             last: now,
-            count: 1,
+            count: more,
         }),
     }
 }
@@ -114,6 +135,10 @@ impl Pace {
     pub fn per_minute(times: u32) -> Self {
         let window = Duration::from_secs(60);
         Self { times, window }
+    }
+
+    fn most(self) -> u32 {
+        self.times.max(1)
     }
 
     fn window(self) -> SignedDuration {
@@ -183,6 +208,26 @@ mod tests {
             throttle.blocked(ip("192.0.2.1"), at(60), PACE),
             Some(at(61))
         );
+    }
+
+    #[test]
+    fn several_at_once_need_room_for_all_of_them() {
+        let throttle = Throttle::default();
+        let several =
+            |times, second| throttle.take_several(ip("192.0.2.1"), times, at(second), PACE);
+        assert_eq!(several(6, 0), Err(None), "more than it ever allows");
+        assert_eq!(several(0, 0), Ok(()));
+        assert_eq!(several(2, 0), Ok(()));
+        assert_eq!(several(2, 10), Ok(()));
+        assert_eq!(several(2, 20), Err(Some(at(60))));
+        assert_eq!(
+            several(4, 20),
+            Err(Some(at(70))),
+            "when the second two are over"
+        );
+        assert_eq!(several(1, 20), Ok(()));
+        assert_eq!(throttle.take(ip("192.0.2.1"), at(30), PACE), Err(at(60)));
+        assert_eq!(several(2, 60), Ok(()));
     }
 
     #[test]

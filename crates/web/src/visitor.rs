@@ -5,13 +5,16 @@ use std::{fmt, sync::Arc};
 use askama::Template;
 use axum::{
     extract::FromRequestParts,
-    http::{HeaderMap, request::Parts},
+    http::{HeaderMap, StatusCode, request::Parts},
     response::{IntoResponse, Response},
 };
 
 use weir_config::Secret;
 
-use crate::{Client, ConnectPanel, Failure, auth::secrets::Hash, kit, shell::Shell};
+use crate::{
+    App, Client, ConnectPanel, Failure, access::seconds_until, auth::secrets::Hash, kit,
+    shell::Shell,
+};
 
 /// Whoever makes the request. Extract it in a handler.
 #[derive(Clone)]
@@ -26,6 +29,8 @@ pub struct Visitor {
     pub form_token: String,
     /// The key that programs send, for pages that show it to visitors who are signed in.
     pub(crate) key: Option<Secret>,
+    /// Where it is counted how much strangers read; `None` for whoever may read as much as they like.
+    pub(crate) counted: Option<App>,
     pub(crate) path: String,
     pub(crate) theme: Option<&'static str>,
     pub(crate) shell: Arc<Shell>,
@@ -59,6 +64,40 @@ impl Visitor {
     /// The key that programs send, if this visitor may see it.
     pub fn key(&self) -> Option<&Secret> {
         self.key.as_ref()
+    }
+
+    /// Counts this request as several more, for an answer that costs as much as so many pages. Only strangers who read
+    /// what is open to everybody are counted.
+    ///
+    /// # Errors
+    /// What to answer instead: the visitor's household has not so many left, or never may have so many.
+    pub fn pay(&self, pages: u32) -> Result<(), Failure> {
+        let Some(app) = &self.counted else {
+            return Ok(());
+        };
+        let (pace, now) = (app.keeper().settings().rules.readers, app.now());
+        let address = self.client.address;
+        let Err(until) = app.readers().take_several(address, pages, now, pace) else {
+            return Ok(());
+        };
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let Some(until) = until else {
+            let (most, within) = (pace.times, weir_engine::span(pace.window));
+            return Err(Failure::new(
+                status,
+                format!(
+                    "This counts as {pages} more pages, and your address may open {most} in {within}."
+                ),
+                "Sign in, or open its pages one by one.",
+            ));
+        };
+        let seconds = seconds_until(until, now);
+        let failure = Failure::new(
+            status,
+            "Your address has opened too many pages in a short time.",
+            format!("Wait {seconds} s, then try again; or sign in."),
+        );
+        Err(failure.retry_after(seconds))
     }
 
     /// The full path of the file to edit, for pages that tell the operator to.

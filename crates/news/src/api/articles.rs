@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Path, State};
+use axum::response::Response;
 use serde_json::{Value, json};
 use weir_news_proto::article::{Attachment, Part, Text};
 use weir_web::Failure;
 
-use super::time;
+use super::{long, time};
 use crate::pages::address::{self, read_id};
 use crate::pages::trouble::Wanted;
 use crate::reader::Reader;
@@ -18,12 +18,18 @@ use crate::reading::ReadArticle;
 pub(super) async fn one(
     State(reader): State<Arc<Reader>>,
     Path(id): Path<String>,
-) -> Result<Json<Value>, Failure> {
+) -> Result<Response, Failure> {
     let found = reader.library.article(&read_id(&id)?).await;
     let read = found.map_err(|unread| unread.failure(Wanted::Article, reader.now()))?;
-    let mut answer = article(&read);
-    answer["headers"] = headers(&read);
-    Ok(Json(answer))
+    let bytes = read.raw.len();
+    Ok(long(read, bytes, whole).await)
+}
+
+/// An article with its headers.
+fn whole(read: &ReadArticle) -> Value {
+    let mut answer = article(read);
+    answer["headers"] = headers(read);
+    answer
 }
 
 /// An article without its headers.

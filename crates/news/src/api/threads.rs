@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
+use axum::response::Response;
 use serde_json::{Value, json};
 use weir_web::Failure;
 
 use super::articles::article;
 use super::newsgroups::newsgroup;
-use super::{currency, silent, time};
+use super::{currency, long, silent, time};
 use crate::pages::address::{NewsView, read_id, read_newsgroup};
+use crate::pages::thread::text_length;
 use crate::pages::trouble::Wanted;
 use crate::reader::Reader;
 use crate::reading::{Content, Message, OutlineRow, ThreadPage, ThreadRow, ThreadView};
@@ -32,11 +34,12 @@ pub(super) async fn one(
     State(reader): State<Arc<Reader>>,
     Path((name, root)): Path<(String, String)>,
     Query(view): Query<NewsView>,
-) -> Result<Json<Value>, Failure> {
+) -> Result<Response, Failure> {
     let (wanted, root) = (read_newsgroup(&name)?, read_id(&root)?);
     let found = reader.library.thread(&wanted, &root, view.place()?).await;
     let thread = found.map_err(|unread| unread.failure(Wanted::Thread(&name), reader.now()))?;
-    Ok(Json(one_thread(&thread)))
+    let bytes = text_length(&thread);
+    Ok(long(thread, bytes, one_thread).await)
 }
 
 fn threads(page: &ThreadPage) -> Value {

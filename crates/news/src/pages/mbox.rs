@@ -27,16 +27,13 @@ struct Mailbox {
     pages: usize,
 }
 
-/// The answer, once the first page is there.
-pub(crate) async fn send(
+/// The answer, from the first page on.
+pub(crate) fn send(
     reader: Arc<Reader>,
     newsgroup: Newsgroup,
     root: MessageId,
-) -> Result<Response, Unread> {
-    let first = reader
-        .library
-        .thread(&newsgroup, &root, ThreadPlace::Page(0))
-        .await?;
+    first: Arc<ThreadView>,
+) -> Response {
     let name = match safe_name(&titled(&first.subject)).as_str() {
         "" => "thread.mbox".to_owned(),
         name => format!("{name}.mbox"),
@@ -58,7 +55,7 @@ pub(crate) async fn send(
         "sandbox; default-src 'none'",
         Body::from_stream(pages),
     );
-    Ok(attached(response, &name))
+    attached(response, &name)
 }
 
 impl Mailbox {

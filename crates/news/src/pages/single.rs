@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use weir_net::LONG;
+use weir_net::{LONG, aside};
 use weir_web::{Failure, Visitor};
 
 use super::address::{NewsView, read_id};
@@ -42,13 +42,13 @@ pub(super) async fn one_article(
             let written = once(&read, |read| &read.rendered, is_long, write).await?;
             Ok(send(&visitor, &headers, &title, written, &now))
         }
-        _ => Ok(send(
-            &visitor,
-            &headers,
-            &title,
-            &article::write(&read, true)?,
-            &now,
-        )),
+        _ => {
+            let written = match read.raw.len() {
+                ..=LONG => article::write(&read, true)?,
+                _ => aside(move || article::write(&read, true)).await?,
+            };
+            Ok(send(&visitor, &headers, &title, &written, &now))
+        }
     }
 }
 

@@ -27,6 +27,8 @@ struct ThreadListBody {
     notice: String,
     rows: Vec<ThreadLine>,
     pager: Option<Pager>,
+    /// It is the last page, and there are older threads.
+    is_cut: bool,
 }
 
 struct ThreadLine {
@@ -73,6 +75,7 @@ pub(crate) fn write(page: &ThreadPage) -> Result<Written, Failure> {
         notice: kit::render(&StaleNotice::new(&page.currency, &times))?,
         rows: page.threads.iter().map(row).collect(),
         pager: pager(page, &here),
+        is_cut: !page.complete && !page.has_next() && page.currency.silent.is_empty(),
         here,
     };
     Ok(written(kit::render(&body)?))

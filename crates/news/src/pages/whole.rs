@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use weir_news_proto::{MessageId, Newsgroup};
 use weir_web::{Failure, Visitor};
 
 use super::address::{read_id, read_newsgroup};
@@ -14,7 +13,6 @@ use super::trouble::{self, Wanted};
 use crate::feed;
 use crate::model::ThreadPlace;
 use crate::reader::Reader;
-use crate::reading::{ThreadView, Unread};
 
 /// `GET /news/{newsgroup}/{root}/mbox`.
 pub(super) async fn thread_mbox(
@@ -23,9 +21,21 @@ pub(super) async fn thread_mbox(
     visitor: Visitor,
 ) -> Result<Response, Failure> {
     let (newsgroup, root) = (read_newsgroup(&name)?, read_id(&root)?);
-    let now = reader.now();
-    let sent = mbox::send(reader, newsgroup, root).await;
-    Ok(sent.unwrap_or_else(|unread| trouble::show(&visitor, &unread, Wanted::Thread(&name), now)))
+    let place = ThreadPlace::Page(0);
+    match reader.library.thread(&newsgroup, &root, place).await {
+        Ok(first) => {
+            // It makes servers send what all of its pages would; the first is paid.
+            let rest = first.pages.saturating_sub(1);
+            visitor.pay(u32::try_from(rest).unwrap_or(u32::MAX))?;
+            Ok(mbox::send(reader, newsgroup, root, first))
+        }
+        Err(unread) => Ok(trouble::show(
+            &visitor,
+            &unread,
+            Wanted::Thread(&name),
+            reader.now(),
+        )),
+    }
 }
 
 /// `GET /news/{newsgroup}/atom.xml`.
@@ -57,8 +67,8 @@ pub(super) async fn thread_feed(
 ) -> Result<Response, Failure> {
     let (newsgroup, root) = (read_newsgroup(&name)?, read_id(&root)?);
     let origin = visitor.client.origin(&headers);
-    let found = newest(&reader, &newsgroup, &root).await;
-    match found {
+    let place = ThreadPlace::Newest;
+    match reader.library.thread(&newsgroup, &root, place).await {
         Ok(thread) => feed::of_thread(&thread, &origin),
         Err(unread) => Ok(trouble::show(
             &visitor,
@@ -66,29 +76,5 @@ pub(super) async fn thread_feed(
             Wanted::Thread(&name),
             reader.now(),
         )),
-    }
-}
-
-/// The page of a thread on which its newest article is.
-async fn newest(
-    reader: &Reader,
-    newsgroup: &Newsgroup,
-    root: &MessageId,
-) -> Result<Arc<ThreadView>, Unread> {
-    let first = reader
-        .library
-        .thread(newsgroup, root, ThreadPlace::Page(0))
-        .await?;
-    let last = first
-        .outline
-        .iter()
-        .filter(|row| row.missing == 0)
-        .max_by_key(|row| row.date);
-    match last.filter(|row| row.page != first.page) {
-        Some(row) => {
-            let place = ThreadPlace::Article(row.id.clone());
-            reader.library.thread(newsgroup, root, place).await
-        }
-        None => Ok(first),
     }
 }

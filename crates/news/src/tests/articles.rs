@@ -1,8 +1,10 @@
 //! Threads and articles.
 
+use weir_engine::dispatch::Asker;
 use weir_testkit::zoo::news::{self, Article, Behaviour};
 
 use super::world::*;
+use crate::model::ThreadPlace;
 use crate::reading::{Content, ThreadView, Unread};
 
 /// What a view shows of each row: `1`, `1?` for one that nobody has, `1!` for one that could not be fetched.
@@ -35,6 +37,53 @@ async fn a_thread_has_its_articles_in_the_order_of_reading() {
     let again = world.thread(1).await.expect("a thread");
     assert!(std::sync::Arc::ptr_eq(&view, &again));
     assert_eq!(world.servers[0].count("ARTICLE"), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_page_with_the_newest_article_comes_by_one_deadline() {
+    let mut shelf = test().at(1, Article::numbered(1));
+    for number in 2..=120 {
+        shelf = shelf.at(number, Article::reply(number, &[1]));
+    }
+    let world = NewsWorld::new(vec![vec![shelf]]).await;
+    world.settled().await;
+    world.servers[0].set_for("ARTICLE", Behaviour::Hang);
+    let began = tokio::time::Instant::now();
+    let (name, root) = (group("misc.test"), id(1));
+    let newest = world
+        .model
+        .thread(&name, &root, ThreadPlace::Newest, Asker::NOBODY);
+    let view = newest.await.expect("a thread");
+    assert_eq!((view.page, view.pages), (2, 3));
+    assert!(
+        view.messages
+            .iter()
+            .any(|message| view.outline[message.row].id == id(120))
+    );
+    assert_eq!(began.elapsed(), world.config.deadline);
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_replies_to_an_article_far_back_are_there_for_the_next_reader() {
+    let placed = |number: u64, mut article: Article| {
+        let xref = format!("Xref: zoo.example misc.test:{number}\r\n");
+        article.bytes.splice(0..0, xref.into_bytes());
+        article
+    };
+    let mut shelf = test().with((1..=5_000).filter(|number| ![100, 300, 900].contains(number)));
+    shelf = shelf.at(100, placed(100, Article::numbered(100)));
+    for late in [300, 900] {
+        shelf = shelf.at(late, placed(late, Article::reply(late, &[100])));
+    }
+    let world = NewsWorld::new(vec![vec![shelf]]).await;
+    world.settled().await;
+    // Whatever comes while its articles are fetched is not taken for missing.
+    let first = shown(&world.thread(100).await.expect("a thread"));
+    assert!(first.starts_with(&["100".to_owned(), "-300".to_owned()]));
+    assert!(first.iter().all(|row| !row.ends_with('?')), "{first:?}");
+    world.settle().await;
+    let next = world.thread(100).await.expect("a thread");
+    assert_eq!(shown(&next), ["100", "-300", "-900"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use weir_testkit::zoo::news::{Article, Behaviour};
 
 use super::world::*;
 use crate::policy::NORMAL;
-use crate::reading::Unread;
+use crate::reading::{Content, Unread};
 
 fn down() -> Behaviour {
     Behaviour::Goodbye("400 Going down".to_owned())
@@ -84,6 +84,81 @@ async fn with_all_servers_down_what_is_known_stays_readable_and_says_so() {
         silent.iter().all(|server| server.retry_at.is_some()),
         "{silent:?}"
     );
+}
+
+/// The servers that are said not to have answered, with the reason of the first.
+fn silents<T: std::fmt::Debug>(unread: Result<T, Unread>) -> (Vec<String>, String) {
+    let Err(Unread::Unreachable(silent)) = unread else {
+        panic!("{unread:?}");
+    };
+    let reason = silent.first().map(|server| server.reason.clone());
+    let names = silent.iter().map(|server| server.name.to_string());
+    (names.collect(), reason.unwrap_or_default())
+}
+
+/// A server that begins to hang, before or after its newsgroup is first read.
+async fn hanging(is_read: bool) -> NewsWorld {
+    let world = NewsWorld::of(1..=2000).await;
+    if is_read {
+        world.settled().await;
+    }
+    world.servers[0].set(Behaviour::Hang);
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_has_not_answered_by_the_deadline_is_named() {
+    let reason = "it did not answer within 10 s";
+    let late = (vec!["one".to_owned()], reason.to_owned());
+    let world = hanging(false).await;
+    assert_eq!(silents(world.newsgroups().await), late, "newsgroups");
+    let world = hanging(false).await;
+    assert_eq!(silents(world.article(7).await), late, "article");
+    let world = hanging(false).await;
+    assert_eq!(silents(world.page(0).await), late, "threads");
+    let world = hanging(true).await;
+    assert_eq!(silents(world.page(35).await), late, "older threads");
+    let world = hanging(true).await;
+    assert_eq!(silents(world.thread(3).await), late, "a thread far back");
+
+    let world = hanging(true).await;
+    let view = world.thread(1_990).await.expect("its line is known");
+    let Content::Unreachable(silent) = &view.messages[0].content else {
+        panic!("{:?}", view.messages[0].content);
+    };
+    assert_eq!(silent[0].reason, reason, "an article of a thread");
+
+    let world = hanging(true).await;
+    let before = world.page(0).await.expect("what is known");
+    advance(6 * MINUTE).await;
+    let stored = world.page(0).await.expect("what is known");
+    assert_eq!(stored.currency.silent[0].reason, reason);
+    assert_eq!(stored.currency.checked, before.currency.checked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_who_were_asked_in_vain_are_named() {
+    let world = two().await;
+    world.newsgroups().await.expect("a list");
+    world
+        .servers
+        .iter()
+        .for_each(|one| one.set(Behaviour::Hang));
+    let (names, _) = silents(world.article(7).await);
+    assert_eq!(names, ["one", "two"]);
+    let (names, _) = silents(world.page(0).await);
+    assert_eq!(names, ["one", "two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_answers_after_the_deadline_is_no_longer_named() {
+    let world = NewsWorld::of(1..=9).await;
+    world.newsgroups().await.expect("a list");
+    world.servers[0].set_for("OVER", Behaviour::Slow(12 * SECOND));
+    silents(world.page(0).await);
+    tokio::time::sleep(5 * SECOND).await;
+    let page = world.page(0).await.expect("a page");
+    assert_eq!((page.known, page.currency.silent.len()), (9, 0));
 }
 
 #[tokio::test(start_paused = true)]

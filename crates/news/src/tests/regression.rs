@@ -6,6 +6,8 @@ use weir_testkit::zoo::news::{self, Article, Behaviour};
 
 use super::world::*;
 use crate::model::ThreadPlace;
+use crate::newsgroup::WindowSize;
+use crate::outbound::SelectedNumbers;
 use crate::reading::Unread;
 
 /// An article that says where it stands, as INN's do.
@@ -21,7 +23,16 @@ async fn a_link_to_an_article_newer_than_the_last_check_hides_nothing_that_comes
     let world = NewsWorld::of(1..=600).await;
     world.settled().await;
     world.servers[0].add(&["misc.test"], placed(601, "misc.test"));
+    world.asked(0);
     world.thread(601).await.expect("a thread");
+    world.settle().await;
+    let asked = world.asked(0);
+    let beyond = asked.iter().filter(|line| line.starts_with("OVER"));
+    assert_eq!(
+        beyond.count(),
+        0,
+        "what came since, the next check brings: {asked:?}"
+    );
     for number in 602..=605 {
         world.servers[0].add(&["misc.test"], Article::numbered(number));
     }
@@ -29,6 +40,24 @@ async fn a_link_to_an_article_newer_than_the_last_check_hides_nothing_that_comes
     world.page(0).await.expect("a page");
     world.page(12).await.expect("a page");
     assert_eq!(world.page(0).await.expect("a page").known, 605);
+}
+
+#[tokio::test(start_paused = true)]
+async fn numbers_above_the_highest_do_not_count_as_fetched() {
+    let world = NewsWorld::of(1..=600).await;
+    world.settled().await;
+    let open = world.model.open(&group("misc.test")).await;
+    let server = world.model.server_id(&world.model.federation.in_order()[0]);
+    open.take_in(server, &(551..=1050), &[], &world.model.file);
+    let said = SelectedNumbers {
+        count: 605,
+        numbers: Some((1, 605)),
+    };
+    let size = WindowSize {
+        lines: 500,
+        single: false,
+    };
+    assert_eq!(open.seen(server, said, &[], size), [601..=605]);
 }
 
 #[tokio::test(start_paused = true)]

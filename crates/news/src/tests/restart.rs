@@ -65,6 +65,62 @@ async fn stop(model: Arc<Model>) {
 }
 
 #[tokio::test]
+async fn two_who_open_a_newsgroup_at_once_open_the_same() {
+    let machine = Machine::new(30).await;
+    let name = group("misc.test");
+    let model = machine.start(|_| {});
+    model.threads(&name, 0, READER).await.expect("a page");
+    stop(model).await;
+    let model = machine.start(|_| {});
+    // Both find that it is not in memory, and read the file, before one of them is done.
+    let (one, other) = tokio::join!(model.open(&name), model.open(&name));
+    assert!(Arc::ptr_eq(&one, &other));
+    let third = model.open(&name).await;
+    assert!(Arc::ptr_eq(&one, &third));
+    stop(model).await;
+}
+
+#[tokio::test]
+async fn what_is_fetched_of_old_articles_is_no_check() {
+    let machine = Machine::new(700).await;
+    let name = group("misc.test");
+    let model = machine.start(|_| {});
+    model.threads(&name, 0, READER).await.expect("a page");
+    // As if that had been an hour ago.
+    let open = model.open(&name).await;
+    let earlier = model.now().1 - 3600;
+    open.with(|state| state.checked = Some((model.now().0, earlier)));
+    model.threads(&name, 12, READER).await.expect("a page");
+    stop(model).await;
+    let model = machine.start(|config| config.cache.threads = 2 * 3600 * SECOND);
+    let open = model.open(&name).await;
+    let (kept, lines) = open.with(|state| (state.checked, state.table.articles()));
+    assert_eq!((kept.map(|(_, at)| at), lines), (Some(earlier), 700));
+    stop(model).await;
+}
+
+#[tokio::test]
+async fn after_a_restart_a_page_says_when_it_was_last_checked() {
+    let machine = Machine::new(30).await;
+    let name = group("misc.test");
+    let model = machine.start(|_| {});
+    let page = model.threads(&name, 0, READER).await.expect("a page");
+    let checked = page.currency.checked.expect("it was fetched just now");
+    stop(model).await;
+    machine
+        .server
+        .set(Behaviour::Goodbye("400 Down".to_owned()));
+    let model = machine.start(|_| {});
+    let page = model.threads(&name, 0, READER).await.expect("a page");
+    assert_eq!(page.currency.checked, Some(checked));
+    let written = crate::pages::threads::write(&page).expect("a page").body;
+    let at = crate::pages::when::stamp(checked).to_string();
+    let fetched = format!("Fetched <time datetime=\"{at}\"");
+    assert!(written.contains(&fetched), "{fetched} in {written}");
+    stop(model).await;
+}
+
+#[tokio::test]
 async fn after_a_restart_nothing_is_fetched_again_and_everything_is_readable_with_all_servers_down()
 {
     let machine = Machine::new(700).await;

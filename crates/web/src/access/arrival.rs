@@ -34,7 +34,7 @@ impl AccessRule {
     ) -> Result<ArrivedVisitor, Failure> {
         let keeper = self.app.keeper();
         let headers = request.headers();
-        let session = keeper.session(headers)?;
+        let session = keeper.session(headers);
         let renewed = session.filter(|session| session.stale).and_then(|session| {
             let token = cookie::read(headers, cookie::SESSION)?;
             Some((session.id, token.to_owned()))
@@ -60,8 +60,11 @@ impl AccessRule {
                 None => new_form.insert(auth::secrets::token()?).as_bytes().to_vec(),
             },
         };
+        // Whoever is near is not counted.
+        let counted = self.access.is_for_readers() && !identity.signed_in() && !client.near();
         let visitor = Visitor {
             client,
+            counted: counted.then(|| self.app.clone()),
             identity,
             id,
             form_token: match reads_only {

@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::{App, access::READERS};
+use crate::{App, Pace};
 
 /// `GET /robots.txt`: pages that everybody may read, and nothing else.
 pub(crate) async fn show(State(app): State<App>) -> Response {
@@ -16,18 +16,19 @@ pub(crate) async fn show(State(app): State<App>) -> Response {
         (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
         (header::CACHE_CONTROL, "public, max-age=3600"),
     ];
-    (headers, text(&app.shell().public)).into_response()
+    let pace = app.keeper().settings().rules.readers;
+    (headers, text(&app.shell().public, pace)).into_response()
 }
 
 /// The rules. The ones that allow come first, because some robots take the first that fits.
-fn text(public: &[&str]) -> String {
+fn text(public: &[&str], pace: Pace) -> String {
     let mut text = "User-agent: *\n".to_owned();
     for path in public {
         let _ = writeln!(text, "Allow: {path}");
     }
     if !public.is_empty() {
         // Half of what a household may read, so that a robot that keeps to it is never turned away.
-        let delay = (READERS.window.as_secs() * 2).div_ceil(u64::from(READERS.times));
+        let delay = (pace.window.as_secs() * 2).div_ceil(u64::from(pace.times));
         let _ = writeln!(text, "Crawl-delay: {delay}");
     }
     text + "Disallow: /\n"
@@ -39,10 +40,13 @@ mod tests {
 
     #[test]
     fn robots_read_what_is_public_and_nothing_else() {
-        assert_eq!(text(&[]), "User-agent: *\nDisallow: /\n");
+        let pace = Pace::per_minute(240);
+        assert_eq!(text(&[], pace), "User-agent: *\nDisallow: /\n");
         assert_eq!(
-            text(&["/news"]),
+            text(&["/news"], pace),
             "User-agent: *\nAllow: /news\nCrawl-delay: 1\nDisallow: /\n"
         );
+        let slow = text(&["/news"], Pace::per_minute(10));
+        assert!(slow.contains("Crawl-delay: 12\n"), "{slow}");
     }
 }

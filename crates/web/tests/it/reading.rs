@@ -29,8 +29,10 @@ fn public() -> Contribution {
     let other = async |asked: Asked, headers: HeaderMap| asked.tagged(&headers, "News", BODY, 8);
     let who = async |asked: Asked| identity(&asked);
     let api = async |asked: Asked| Json(serde_json::json!({ "who": identity(&asked) }));
+    let costly = async |asked: Asked| asked.pay(9).map(|()| "all of it");
     let pages = Router::new()
         .route("/news", get(page).post(who))
+        .route("/news/costly", get(costly))
         .route("/news/other", get(other))
         .route("/news/who", get(who));
     Contribution::new("news", "News", Icon::News)
@@ -147,6 +149,71 @@ async fn strangers_read_at_a_limited_pace_each_household_its_own() {
     );
     rig.clock.advance(Duration::from_secs(wait + 5));
     assert_eq!(robot.get("/news").await.status, 200);
+}
+
+fn with_pace(pages: u32, seconds: u64) -> Config {
+    Config {
+        reading_pages: pages.try_into().unwrap(),
+        reading_window: Duration::from_secs(seconds),
+        ..config()
+    }
+}
+
+#[tokio::test]
+async fn the_pace_is_as_configured_and_a_reload_changes_it() {
+    let rig = rig_of(with_pace(3, 10), vec![public()]);
+    let mut robot = rig.visitor();
+    for _ in 0..3 {
+        assert_eq!(robot.get("/news").await.status, 200);
+    }
+    let refused = robot.get("/news").await;
+    assert_eq!(
+        (refused.status.as_u16(), refused.header("retry-after")),
+        (429, "10")
+    );
+    rig.app.stage(with_pace(4, 20)).unwrap()();
+    assert_eq!(robot.get("/news").await.status, 200);
+    let refused = robot.get("/news").await;
+    assert_eq!(
+        (refused.status.as_u16(), refused.header("retry-after")),
+        (429, "20")
+    );
+    let robots = robot.get("/robots.txt").await.body;
+    assert!(robots.contains("Crawl-delay: 10\n"), "{robots}");
+}
+
+#[tokio::test]
+async fn what_costs_as_much_as_many_pages_counts_as_many() {
+    let rig = rig_of(with_pace(20, 60), vec![public()]);
+    let mut stranger = rig.visitor();
+    // Ten each: the request itself, and nine more.
+    for _ in 0..2 {
+        assert_eq!(stranger.get("/news/costly").await.body, "all of it");
+    }
+    assert_eq!(stranger.get("/news").await.status, 429);
+    let mut other = rig.visitor_from("203.0.113.9");
+    for _ in 0..12 {
+        assert_eq!(other.get("/news").await.status, 200);
+    }
+    let refused = other.get("/news/costly").await;
+    assert_eq!(refused.status, 429, "only seven are left");
+    assert!(refused.header("retry-after").parse::<u64>().is_ok());
+    let mut signed_in = rig.visitor();
+    signed_in.sign_in(KEY).await;
+    for _ in 0..9 {
+        assert_eq!(signed_in.get("/news/costly").await.status, 200);
+    }
+    rig.app.stage(with_pace(8, 60)).unwrap()();
+    let never = rig.visitor_from("203.0.113.77").get("/news/costly").await;
+    assert_eq!(
+        (never.status.as_u16(), never.header("retry-after")),
+        (429, "")
+    );
+    assert!(
+        never.body.contains("counts as 9 more pages"),
+        "{}",
+        never.body
+    );
 }
 
 #[tokio::test]

@@ -211,6 +211,35 @@ async fn signing_out_ends_the_session_itself() {
 }
 
 #[tokio::test]
+async fn signing_out_ends_the_session_although_nobody_waits_for_it() {
+    let rig = rig();
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let cookies = visitor.cookies.clone();
+    let token = visitor.get("/").await.token();
+    let form = format!("csrf={token}");
+    let mut leaves = Box::pin(visitor.post("/sign-out", &form));
+    // Far enough for the write to be queued; the answer is never heard.
+    let _ = futures_util::poll!(&mut leaves);
+    drop(leaves);
+    rig.state.write_blocking(|_| Ok(())).unwrap();
+    let mut copy = rig.visitor();
+    copy.cookies = cookies;
+    assert_eq!(copy.get("/page").await.status, StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
+async fn a_request_of_a_session_does_not_look_into_the_file() {
+    let rig = rig();
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    rig.state.close();
+    assert_eq!(visitor.get("/page").await.body, "page");
+    rig.clock.advance(Duration::from_secs(31 * 86400));
+    assert_eq!(visitor.get("/page").await.status, StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
 async fn another_key_ends_the_sessions_made_under_the_old_one() {
     let rig = rig();
     let mut visitor = rig.visitor();

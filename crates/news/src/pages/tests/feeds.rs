@@ -100,6 +100,9 @@ async fn a_thread_feed_begins_with_the_newest_and_shows_its_words() {
         ]
     );
     assert_eq!(texts(xml, "summary"), ["Words <1>", "Words <0>"]);
+    let asked = world.asked();
+    assert_eq!(asked.len(), 1, "one question, one deadline: {asked:?}");
+    assert!(asked[0].ends_with("Newest"), "{asked:?}");
     assert_eq!(texts(xml, "name")[0], "Jonas <script>");
 }
 

@@ -130,6 +130,33 @@ async fn a_thread_is_a_mailbox_of_all_its_pages() {
 }
 
 #[tokio::test]
+async fn to_a_stranger_a_mailbox_counts_as_all_pages_of_its_thread() {
+    let pages = |pages: usize| {
+        let mut view = samples::thread(vec![row(0, 0, None, "Mira")], |_| "x\n".to_owned());
+        view.pages = pages;
+        Samples {
+            thread: vec![Ok(Arc::new(view))],
+            ..Samples::default()
+        }
+    };
+    let (mailbox, page) = ("/news/a.b/0@x.example/mbox", "/news/a.b/0@x.example");
+    let world = World::public(pages(7), 10);
+    for _ in 0..3 {
+        assert_eq!(world.get_as_stranger(page).await.status, 200);
+    }
+    assert_eq!(world.get_as_stranger(mailbox).await.status, 200);
+    let refused = world.get_as_stranger(page).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (429, "60"));
+    assert_eq!(world.get(mailbox).await.status, 200, "whoever has a key");
+
+    let world = World::public(pages(12), 10);
+    let refused = world.get_as_stranger(mailbox).await;
+    assert_eq!(refused.status, 429);
+    assert!(refused.body.contains("Sign in"), "{}", refused.body);
+    assert_eq!(world.get_as_stranger(page).await.status, 200, "it cost one");
+}
+
+#[tokio::test]
 async fn a_mailbox_with_a_hole_is_not_taken_for_whole() {
     let mut first = samples::thread(vec![row(0, 0, None, "Mira")], |_| "x".to_owned());
     first.pages = 2;

@@ -203,6 +203,29 @@ fn what_is_not_known_is_not_counted() {
 }
 
 #[test]
+fn a_list_that_ends_before_the_newsgroup_does_says_how_to_read_on() {
+    let written = |change: fn(&mut crate::reading::ThreadPage)| {
+        let mut page = samples::threads((0..50).map(samples::thread_row).collect());
+        (page.known, page.page) = (500, 9);
+        (page.complete, page.has_more) = (false, false);
+        change(&mut page);
+        crate::pages::threads::write(&page).unwrap().body
+    };
+    let says = "The list ends here.";
+    let last = written(|_| {});
+    assert!(last.contains(says) && last.contains("Message-ID"), "{last}");
+    let others: [fn(&mut crate::reading::ThreadPage); 4] = [
+        |page| page.page = 8,
+        |page| page.has_more = true,
+        |page| page.complete = true,
+        |page| page.currency.silent = silent(),
+    ];
+    for (index, other) in others.into_iter().enumerate() {
+        assert!(!written(other).contains(says), "{index}");
+    }
+}
+
+#[test]
 fn a_damaged_article_says_which_parts_and_where_the_rest_is() {
     let id = samples::id("1@x");
     let read = samples::article(

@@ -1,11 +1,13 @@
 //! Large threads and lists stay within what a page may weigh.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::thread::balanced;
+use super::world::{Samples, World};
 use crate::pages::samples::{self, row};
 use crate::pages::{groups, thread, threads};
 use crate::reading::OutlineRow;
@@ -78,6 +80,44 @@ fn long_messages_share_a_page_and_lead_to_the_rest() {
     );
     assert_eq!(body.matches("Read the rest").count(), 5);
     assert_eq!(body.matches("Short, and whole.").count(), 45);
+}
+
+#[tokio::test]
+async fn what_is_long_is_written_away_from_the_thread_that_serves_everybody() {
+    let long = "Lorem ipsum dolor sit amet.\n".repeat(20_000);
+    let world = |text: &str| {
+        let view = samples::thread(vec![row(0, 0, None, "Mira")], |_| text.to_owned());
+        let read = samples::article(&samples::id("1@x"), &format!("Subject: a\n\n{text}"));
+        World::new(Samples {
+            thread: vec![Ok(Arc::new(view))],
+            article: Ok(read),
+            ..Samples::default()
+        })
+    };
+    // All places for long work are taken, so whoever needs one waits.
+    let (end, busy) = std::sync::mpsc::channel::<()>();
+    let busy = Arc::new(parking_lot::Mutex::new(busy));
+    let work = || {
+        let busy = busy.clone();
+        weir_net::aside(move || busy.lock().recv().is_ok())
+    };
+    let mut taken = std::pin::pin!(futures_util::future::join(work(), work()));
+    assert!(futures_util::poll!(&mut taken).is_pending());
+    let (short, long) = (world("Short.\n"), world(&long));
+    for path in [
+        "/news/article/1@x?rot13=1",
+        "/api/v1/news/articles/1@x",
+        "/api/v1/news/groups/a.b/threads/0@x.example",
+    ] {
+        assert_eq!(short.get(path).await.status, 200, "{path}");
+        let mut waits = Box::pin(long.get(path));
+        assert!(futures_util::poll!(&mut waits).is_pending(), "{path}");
+    }
+    drop(end);
+    taken.await;
+    for path in ["/news/article/1@x?rot13=1", "/api/v1/news/articles/1@x"] {
+        assert_eq!(long.get(path).await.status, 200, "{path}");
+    }
 }
 
 #[test]

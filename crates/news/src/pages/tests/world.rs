@@ -84,7 +84,7 @@ impl Library for SampleLibrary {
         let pages = &self.samples.thread;
         let answer = match &place {
             ThreadPlace::Page(page) => pages.get(*page).cloned(),
-            ThreadPlace::Article(_) => pages.last().cloned(),
+            ThreadPlace::Article(_) | ThreadPlace::Newest => pages.last().cloned(),
         };
         let answer = answer.unwrap_or(Err(Unread::NoPage { pages: pages.len() }));
         self.answer(format!("{newsgroup} {root} {place:?}"), answer)
@@ -126,6 +126,19 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(samples: Samples) -> Self {
+        Self::with(samples, Access::Page, weir_web::Config::default())
+    }
+
+    /// Pages that everybody may read, so many of them a minute.
+    pub(super) fn public(samples: Samples, pages: u32) -> Self {
+        let config = weir_web::Config {
+            reading_pages: pages.try_into().expect("some"),
+            ..weir_web::Config::default()
+        };
+        Self::with(samples, Access::Reading, config)
+    }
+
+    fn with(samples: Samples, access: Access, config: weir_web::Config) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let state = File::open(directory.path().join("state.db")).expect("a file");
         let asked = Arc::default();
@@ -136,7 +149,7 @@ impl World {
         let marks = Marks::open(state.clone()).expect("tables");
         let reader = Reader::new(Arc::new(library), marks, Arc::new(Still));
         let contribution = Contribution::new("news", "News", Icon::News)
-            .router(pages::router(&reader))
+            .router_for(access, pages::router(&reader))
             .router_for(Access::Api, api::router(&reader))
             .router_for(Access::Api, api::own_router(&reader));
         let contribution = pages::nav()
@@ -144,7 +157,7 @@ impl World {
             .fold(contribution, Contribution::nav);
         let config = weir_web::Config {
             api_key: Some(Secret::new(KEY)),
-            ..weir_web::Config::default()
+            ..config
         };
         let app = App::open(
             config,
@@ -169,6 +182,13 @@ impl World {
         self.send(Method::GET, path, "").await
     }
 
+    /// A page as somebody far away gets it, who has no key.
+    pub(super) async fn get_as_stranger(&self, path: &str) -> Answer {
+        let request = Request::get(path).body(Body::empty());
+        let peer = SocketAddr::from(([198, 51, 100, 7], 4000));
+        self.answer(request.expect("a request"), peer).await
+    }
+
     pub(super) async fn send(&self, method: Method, path: &str, body: &str) -> Answer {
         self.ask(method, path, &[], body).await
     }
@@ -190,10 +210,14 @@ impl World {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let mut request = request
+        let request = request
             .body(Body::from(body.to_owned()))
             .expect("a request");
         let peer = SocketAddr::from(([127, 0, 0, 1], 4000));
+        self.answer(request, peer).await
+    }
+
+    async fn answer(&self, mut request: Request<Body>, peer: SocketAddr) -> Answer {
         request.extensions_mut().insert(ConnectInfo(peer));
         let answer = self
             .router
