@@ -151,7 +151,9 @@ impl Catalogue {
         for line in lines(&block) {
             let end = line.iter().position(u8::is_ascii_whitespace);
             let word = &line[..end.unwrap_or(line.len())];
-            let place = names.iter().position(|name| name.as_str().as_bytes() == word);
+            let place = names
+                .iter()
+                .position(|name| name.as_str().as_bytes() == word);
             if let Some(place) = place
                 && let Some((active, _)) = parse(line, counts)
             {
@@ -442,10 +444,17 @@ mod tests {
     #[test]
     fn each_server_says_for_itself_what_it_takes() {
         let (catalogue, _) = two();
-        let names = ["misc.test", "alt.one", "alt.two", "misc"].map(|name| name.parse().expect("a name"));
+        let names =
+            ["misc.test", "alt.one", "alt.two", "misc"].map(|name| name.parse().expect("a name"));
         use Posting::{Closed, Moderated, Open};
-        assert_eq!(catalogue.takes(ServerId(1), &names), [Closed, Moderated, Closed, Closed]);
-        assert_eq!(catalogue.takes(ServerId(2), &names), [Open, Closed, Closed, Closed]);
+        assert_eq!(
+            catalogue.takes(ServerId(1), &names),
+            [Closed, Moderated, Closed, Closed]
+        );
+        assert_eq!(
+            catalogue.takes(ServerId(2), &names),
+            [Open, Closed, Closed, Closed]
+        );
         assert_eq!(catalogue.takes(ServerId(3), &names), [Closed; 4]);
     }
 

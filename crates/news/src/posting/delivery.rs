@@ -115,7 +115,8 @@ impl Model {
             }
             match self.hand(&server, &post.id, raw, (class, asker)).await {
                 Handed::Taken => {
-                    self.note_state(&post.id, PostState::Sent, String::new()).await;
+                    self.note_state(&post.id, PostState::Sent, String::new())
+                        .await;
                     self.look_for_it(post, asker);
                     return Ok(());
                 }
@@ -204,7 +205,9 @@ impl Model {
             let flags = match self.catalogue.bytes() {
                 ..LONG => self.catalogue.takes(id, names),
                 _ => {
-                    let Some(model) = self.me.upgrade() else { break };
+                    let Some(model) = self.me.upgrade() else {
+                        break;
+                    };
                     let names = names.to_vec();
                     aside(move || model.catalogue.takes(id, &names)).await
                 }
@@ -262,7 +265,9 @@ impl Model {
                     Taken::Superseded(_) => Some(post.id.clone()),
                 },
             };
-            let noted = self.outbox.change(taken.id(), |own| own.note.taken_back = Some(back));
+            let noted = self
+                .outbox
+                .change(taken.id(), |own| own.note.taken_back = Some(back));
             if let Ok(Some(own)) = noted.await {
                 self.show_anew(&own);
             }
@@ -377,9 +382,10 @@ impl Model {
 
     /// Asks the server that may have an article whether it has it; sends it again if not. Whether that is settled now.
     async fn find_out(&self, id: &MessageId) -> bool {
-        let open = self.outbox.find(id).filter(|post| {
-            matches!(post.note.state, PostState::Sending | PostState::Unsure)
-        });
+        let open = self
+            .outbox
+            .find(id)
+            .filter(|post| matches!(post.note.state, PostState::Sending | PostState::Unsure));
         let Some(post) = open else {
             return true;
         };
@@ -388,7 +394,12 @@ impl Model {
         let asker = Asker::NOBODY;
         if let Some(server) = server {
             let asked = AskPresence(id.clone());
-            match self.federation.ask(&server, asked, (LOW, asker)).await.as_deref() {
+            match self
+                .federation
+                .ask(&server, asked, (LOW, asker))
+                .await
+                .as_deref()
+            {
                 Ok(true) => {
                     self.note_state(id, PostState::Sent, String::new()).await;
                     return true;
@@ -414,7 +425,8 @@ impl Model {
                 false
             }
             Err(not) => {
-                self.note_state(id, PostState::Refused, not.to_string()).await;
+                self.note_state(id, PostState::Refused, not.to_string())
+                    .await;
                 true
             }
         }

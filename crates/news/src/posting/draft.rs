@@ -18,7 +18,7 @@ use super::header::{self, LONGEST, one_line};
 use super::lock::LockSecret;
 
 /// Drafts that are kept; those not touched for longest go first.
-const MOST: usize = 50;
+const MOST: u32 = 50;
 
 /// Characters of a line of text; longer ones are continued on the next, in a way that programs undo (RFC 3676).
 const WIDTH: usize = 72;
@@ -120,7 +120,10 @@ impl Draft {
         match self.newsgroups() {
             Err(mistake) => all.push(mistake),
             Ok(names) if names.len() > most => {
-                let says = format!("These are {} newsgroups, and news.post_groups allows {most}.", names.len());
+                let says = format!(
+                    "These are {} newsgroups, and news.post_groups allows {most}.",
+                    names.len()
+                );
                 all.push((DraftField::Newsgroups, says));
             }
             Ok(_) => {}
@@ -157,7 +160,9 @@ impl Draft {
         let names = super::listed(&self.newsgroups()?).replace(", ", ",");
         put(DraftField::Newsgroups, "Newsgroups", &names)?;
         put(DraftField::Subject, "Subject", &header::text(&self.subject))?;
-        let followup = self.followup().map_err(|says| (DraftField::Followup, says))?;
+        let followup = self
+            .followup()
+            .map_err(|says| (DraftField::Followup, says))?;
         put(DraftField::Followup, "Followup-To", &followup)?;
         let references: Vec<String> = trimmed(&id::references(self.references.as_bytes()))
             .iter()
@@ -240,7 +245,8 @@ fn flowed(text: &str) -> String {
         loop {
             let (first, after) = break_line(rest);
             // What looks like a quote, or like the start of a message in a mailbox, gets a space that is not shown.
-            let hides = first.starts_with(' ') || first.starts_with('>') || first.starts_with("From ");
+            let hides =
+                first.starts_with(' ') || first.starts_with('>') || first.starts_with("From ");
             if hides {
                 out.push(' ');
             }
@@ -264,7 +270,9 @@ fn break_line(text: &str) -> (&str, Option<&str>) {
         .char_indices()
         .nth(WIDTH)
         .map_or(text.len(), |(place, _)| place);
-    let space = text[..limit].rfind(' ').or_else(|| text[limit..].find(' ').map(|place| place + limit));
+    let space = text[..limit]
+        .rfind(' ')
+        .or_else(|| text[limit..].find(' ').map(|place| place + limit));
     match space {
         // At the start there is nothing to break off.
         Some(place) if !text[..place].trim().is_empty() => {
@@ -365,24 +373,35 @@ impl Drafts {
     pub(crate) fn read_name(&self, text: &str) -> Option<DraftName> {
         let (word, proof) = text.split_once('-')?;
         // Both are hashes of secrets, so how long a comparison takes tells nothing that helps.
-        let is_ours = word.len() == 24 && blake3::hash(proof.as_bytes()) == blake3::hash(self.proof(word).as_bytes());
+        let is_ours = word.len() == 24
+            && blake3::hash(proof.as_bytes()) == blake3::hash(self.proof(word).as_bytes());
         is_ours.then(|| DraftName(text.to_owned()))
     }
 
     fn proof(&self, word: &str) -> String {
         let hash = blake3::keyed_hash(&self.secret, word.as_bytes());
-        BASE32_NOPAD.encode(&hash.as_bytes()[..15]).to_ascii_lowercase()
+        BASE32_NOPAD
+            .encode(&hash.as_bytes()[..15])
+            .to_ascii_lowercase()
     }
 
     /// Keeps a draft in the place of the one of the same name. The Message-ID that it has stays.
-    pub(crate) async fn keep(&self, name: &DraftName, draft: &Draft, now: i64) -> Result<(), Error> {
+    pub(crate) async fn keep(
+        &self,
+        name: &DraftName,
+        draft: &Draft,
+        now: i64,
+    ) -> Result<(), Error> {
         let fields = serde_json::to_string(draft).unwrap_or_default();
         let name = name.0.clone();
         let Some(file) = &self.file else {
             let mut memory = self.memory.lock();
             memory.insert(name, (now, fields));
-            while memory.len() > MOST
-                && let Some(oldest) = memory.iter().min_by_key(|(_, (at, _))| *at).map(|(name, _)| name.clone())
+            while memory.len() > MOST as usize
+                && let Some(oldest) = memory
+                    .iter()
+                    .min_by_key(|(_, (at, _))| *at)
+                    .map(|(name, _)| name.clone())
             {
                 memory.remove(&oldest);
             }
@@ -402,10 +421,16 @@ impl Drafts {
     /// A draft that is kept.
     pub(crate) fn find(&self, name: &DraftName) -> Result<Option<Draft>, Error> {
         let fields = match &self.file {
-            None => self.memory.lock().get(&name.0).map(|(_, fields)| fields.clone()),
+            None => self
+                .memory
+                .lock()
+                .get(&name.0)
+                .map(|(_, fields)| fields.clone()),
             Some(file) => file.read(|connection| {
                 let sql = "SELECT fields FROM news_post_draft WHERE id = ?1";
-                connection.query_row(sql, [&name.0], |row| row.get(0)).optional()
+                connection
+                    .query_row(sql, [&name.0], |row| row.get(0))
+                    .optional()
             })?,
         };
         Ok(fields.and_then(|fields: String| serde_json::from_str(&fields).ok()))
@@ -426,7 +451,8 @@ impl Drafts {
             Some(file) => file.read(|connection| {
                 let sql = "SELECT id, at, fields FROM news_post_draft ORDER BY at DESC";
                 let mut statement = connection.prepare_cached(sql)?;
-                let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+                let rows =
+                    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
                 rows.collect()
             })?,
         };

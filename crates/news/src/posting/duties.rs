@@ -160,7 +160,9 @@ pub(super) fn done(sent: &[u8], means: &Means<'_>) -> Result<Outgoing, String> {
     drop(followup);
 
     fields.retain(|field| {
-        !["Message-ID", "Newsgroups", "Cancel-Key"].iter().any(|name| field.is(name))
+        !["Message-ID", "Newsgroups", "Cancel-Key"]
+            .iter()
+            .any(|name| field.is(name))
     });
     let mut raw = Vec::with_capacity(sent.len() + 512);
     let list: Vec<&str> = newsgroups.iter().map(Newsgroup::as_str).collect();
@@ -184,7 +186,11 @@ pub(super) fn done(sent: &[u8], means: &Means<'_>) -> Result<Outgoing, String> {
         put("Cancel-Lock", means.lock.lock(&id).as_bytes(), &mut raw)?;
     }
     if let Some(taken) = &takes_back {
-        put("Cancel-Key", means.lock.key(taken.id()).as_bytes(), &mut raw)?;
+        put(
+            "Cancel-Key",
+            means.lock.key(taken.id()).as_bytes(),
+            &mut raw,
+        )?;
     }
     describe(&fields, &body, &mut raw)?;
     raw.extend_from_slice(b"\r\n");
@@ -230,7 +236,9 @@ impl Field {
 fn halves(sent: &[u8]) -> (&[u8], &[u8]) {
     let mut at = 0;
     while let Some(end) = sent[at..].iter().position(|byte| *byte == b'\n') {
-        let line = sent[at..at + end].strip_suffix(b"\r").unwrap_or(&sent[at..at + end]);
+        let line = sent[at..at + end]
+            .strip_suffix(b"\r")
+            .unwrap_or(&sent[at..at + end]);
         if line.is_empty() {
             return (&sent[..at], &sent[at + end + 1..]);
         }
@@ -299,7 +307,11 @@ fn needed<'a>(fields: &'a [Field], name: &str) -> Result<&'a [u8], String> {
 fn names(field: &str, value: &[u8]) -> Result<Vec<Newsgroup>, String> {
     let text = std::str::from_utf8(value).map_err(|_| format!("{field} is not in UTF-8."))?;
     let mut all: Vec<Newsgroup> = Vec::new();
-    for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+    for name in text
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+    {
         let name: Newsgroup = name
             .parse()
             .map_err(|_| format!("{field}: {name:?} is not the name of a newsgroup."))?;
@@ -355,7 +367,10 @@ fn body_of(body: &[u8]) -> Result<Vec<u8>, String> {
             Some(end) => (&rest[..end], end + 1),
         };
         if line.len() > LONGEST {
-            return Err(format!("A line of its text has {} bytes; {LONGEST} are allowed.", line.len()));
+            return Err(format!(
+                "A line of its text has {} bytes; {LONGEST} are allowed.",
+                line.len()
+            ));
         }
         out.extend_from_slice(line);
         out.extend_from_slice(b"\r\n");
@@ -384,18 +399,24 @@ fn describe(fields: &[Field], body: &[u8], raw: &mut Vec<u8>) -> Result<(), Stri
 fn put(name: &str, value: &[u8], raw: &mut Vec<u8>) -> Result<(), String> {
     match header::write(name, value, raw) {
         true => Ok(()),
-        false => Err(format!("{name} cannot be folded into lines of {LONGEST} bytes.")),
+        false => Err(format!(
+            "{name} cannot be folded into lines of {LONGEST} bytes."
+        )),
     }
 }
 
 /// A Message-ID of ours. Its left half is unique by chance; the right one is the author's own, who has given it away anyway,
 /// so that nothing is said about where Weir runs.
 fn new_id(address: &str, means: &Means<'_>) -> MessageId {
-    let unique = data_encoding::BASE32_NOPAD.encode(&means.random).to_ascii_lowercase();
+    let unique = data_encoding::BASE32_NOPAD
+        .encode(&means.random)
+        .to_ascii_lowercase();
     let host = address.rsplit('@').next().unwrap_or_default();
     let is_host = host.contains('.')
         && host.len() <= 100
-        && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte));
+        && host
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte));
     let host = if is_host { host } else { "weir.invalid" };
     let id = MessageId::from_bare(&format!("{unique}@{host}"));
     id.expect("letters, digits, dots and dashes make an ID")

@@ -24,7 +24,10 @@ pub(super) fn write(name: &str, value: &[u8], out: &mut Vec<u8>) -> bool {
     folded.extend_from_slice(name.as_bytes());
     folded.push(b':');
     let mut first = true;
-    for word in value.split(|byte| *byte == b' ').filter(|word| !word.is_empty()) {
+    for word in value
+        .split(|byte| *byte == b' ')
+        .filter(|word| !word.is_empty())
+    {
         // The value begins on the line of its name, or some programs take it for empty.
         if !first && line + 1 + word.len() > WIDTH {
             folded.extend_from_slice(b"\r\n");

@@ -20,7 +20,7 @@ use super::lock::LockSecret;
 use super::{Outgoing, Poster, Taken};
 
 /// Posts that are kept.
-pub(crate) const MOST: usize = 5_000;
+pub(crate) const MOST: u32 = 5_000;
 
 /// How far an article has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,9 +207,8 @@ impl Outbox {
     /// Posts of which it is not known whether a server has them.
     pub(super) fn unsure(&self) -> Vec<Arc<Post>> {
         let posts = self.posts.lock();
-        let open = |post: &&Arc<Post>| {
-            matches!(post.note.state, PostState::Sending | PostState::Unsure)
-        };
+        let open =
+            |post: &&Arc<Post>| matches!(post.note.state, PostState::Sending | PostState::Unsure);
         posts.values().filter(open).cloned().collect()
     }
 
@@ -248,7 +247,7 @@ impl Outbox {
             return Err(free.max(1).unsigned_abs());
         }
         posts.insert(post.id.clone(), post.clone());
-        while posts.len() > MOST
+        while posts.len() > MOST as usize
             && let Some(oldest) = posts
                 .values()
                 .min_by_key(|one| one.note.at)

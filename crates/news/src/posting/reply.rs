@@ -146,11 +146,20 @@ mod tests {
             "From: Ann <a@b.example>\nNewsgroups: misc.test,misc.other\nSubject: RE: re: Hello\n\
              Date: Tue, 17 Nov 2026 06:00:00 +0000\nReferences: <1@x> <2@x>\n\nOne\n\n> Two\n-- \nAnn\n",
         );
-        let Draft { newsgroups, subject, text, references, .. } = reply.draft;
+        let Draft {
+            newsgroups,
+            subject,
+            text,
+            references,
+            ..
+        } = reply.draft;
         assert_eq!(newsgroups, "misc.test, misc.other");
         assert_eq!(subject, "Re: Hello");
         assert_eq!(references, "<1@x> <2@x> <p@x>");
-        assert_eq!(text, "On Tue, 17 Nov 2026, Ann wrote:\n> One\n>\n>> Two\n\n");
+        assert_eq!(
+            text,
+            "On Tue, 17 Nov 2026, Ann wrote:\n> One\n>\n>> Two\n\n"
+        );
         assert!(reply.by_mail.is_none() && reply.elsewhere.is_empty());
     }
 
@@ -172,6 +181,9 @@ mod tests {
         let references = reply(&raw).draft.references;
         let ids: Vec<&str> = references.split(' ').collect();
         assert_eq!(ids.len(), 20);
-        assert_eq!((ids[0], ids[1], ids[18], ids[19]), ("<0@x>", "<82@x>", "<99@x>", "<p@x>"));
+        assert_eq!(
+            (ids[0], ids[1], ids[18], ids[19]),
+            ("<0@x>", "<82@x>", "<99@x>", "<p@x>")
+        );
     }
 }

@@ -12,7 +12,9 @@ fn own(number: u64) -> MessageId {
 
 fn raw(number: u64) -> Bytes {
     let id = own(number);
-    let head = format!("From: a@b.example\r\nNewsgroups: misc.test\r\nSubject: {number}\r\nMessage-ID: {id}");
+    let head = format!(
+        "From: a@b.example\r\nNewsgroups: misc.test\r\nSubject: {number}\r\nMessage-ID: {id}"
+    );
     format!("{head}\r\n\r\n.\r\n.dot\r\n..\r\nend\r\n").into()
 }
 
@@ -45,7 +47,9 @@ fn kept(world: &World, number: u64) -> usize {
 async fn an_article_arrives_as_it_was_written_dots_and_all() {
     let world = World::new().await;
     let link = world.link();
-    link.post(block(1), Arc::default()).await.expect("it is taken");
+    link.post(block(1), Arc::default())
+        .await
+        .expect("it is taken");
     let posted = world.server.posted();
     assert!(
         posted[0]
@@ -69,7 +73,11 @@ async fn nothing_goes_over_a_connection_while_an_article_does() {
         let link = &link;
         async move { link.article(&id(number)).await }
     }));
-    let (first, reads, second) = tokio::join!(link.post(one, Arc::default()), reads, link.post(two), Arc::default());
+    let (first, reads, second) = tokio::join!(
+        link.post(one, Arc::default()),
+        reads,
+        link.post(two, Arc::default())
+    );
     first.and(second).expect("both are taken");
     assert!(reads.iter().all(Result::is_ok), "{reads:?}");
     assert_eq!((kept(&world, 1), kept(&world, 2)), (1, 1));
@@ -88,7 +96,9 @@ async fn a_server_that_dies_before_it_asks_gets_it_over_another_connection() {
     let link = world.link();
     link.date().await.expect("an answer");
     world.server.set_next("POST", 1, Behaviour::Close);
-    link.post(block(1), Arc::default()).await.expect("it is taken");
+    link.post(block(1), Arc::default())
+        .await
+        .expect("it is taken");
     assert_eq!(kept(&world, 1), 1);
 }
 
@@ -166,7 +176,11 @@ async fn refusals_say_why_and_cost_no_connection() {
         world
             .server
             .set_for("POST", Behaviour::Line(line.to_owned()));
-        assert_eq!(link.post(block(1), Arc::default()).await, Err(fault), "{line}");
+        assert_eq!(
+            link.post(block(1), Arc::default()).await,
+            Err(fault),
+            "{line}"
+        );
     }
     world
         .server

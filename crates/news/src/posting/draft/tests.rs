@@ -16,7 +16,10 @@ fn draft() -> Draft {
 
 fn read(draft: &Draft) -> Article {
     let raw = draft.article().expect("an article");
-    assert!(raw.split(|byte| *byte == b'\n').all(|line| line.len() <= LONGEST + 1));
+    assert!(
+        raw.split(|byte| *byte == b'\n')
+            .all(|line| line.len() <= LONGEST + 1)
+    );
     Article::parse(&raw)
 }
 
@@ -60,7 +63,12 @@ fn nothing_typed_into_any_field_becomes_a_header() {
         |draft, odd| draft.id = odd,
     ];
     for (place, change) in change.into_iter().enumerate() {
-        for odd in [odd.to_owned(), odd.replace("\r\n", "\n"), odd.replace("\r\n", "\r"), odd.replace("\r\n", "\0")] {
+        for odd in [
+            odd.to_owned(),
+            odd.replace("\r\n", "\n"),
+            odd.replace("\r\n", "\r"),
+            odd.replace("\r\n", "\0"),
+        ] {
             let mut draft = draft();
             change(&mut draft, odd);
             let refused = !draft.mistakes(1000, 3).is_empty();
@@ -89,7 +97,10 @@ fn mistakes_are_named_by_their_fields() {
     let bad = bad.mistakes(1000, 3);
     let fields: Vec<DraftField> = bad.iter().map(|(field, _)| *field).collect();
     assert_eq!(fields, [Name, Address, Text, Newsgroups, Followup]);
-    assert!(bad[2].1.contains("news.post_bytes") && bad[3].1.contains("news.post_groups"), "{bad:?}");
+    assert!(
+        bad[2].1.contains("news.post_bytes") && bad[3].1.contains("news.post_groups"),
+        "{bad:?}"
+    );
 }
 
 #[test]
@@ -102,8 +113,16 @@ fn long_paragraphs_are_folded_and_quotes_are_not() {
     };
     let raw = String::from_utf8(draft.article().expect("an article")).expect("text");
     let body = raw.split_once("\r\n\r\n").expect("a body").1;
-    assert!(body.lines().filter(|line| !line.starts_with('>')).all(|line| line.len() <= 74), "{body}");
-    assert!(body.contains(&quote) && body.contains("\r\n-- \r\nme"), "{body}");
+    assert!(
+        body.lines()
+            .filter(|line| !line.starts_with('>'))
+            .all(|line| line.len() <= 74),
+        "{body}"
+    );
+    assert!(
+        body.contains(&quote) && body.contains("\r\n-- \r\nme"),
+        "{body}"
+    );
     let text = shown(&read(&draft));
     assert!(text.contains(words.trim_end()), "{text}");
     assert!(text.contains("\n From here\nFrom there\n.\n"), "{text}");
@@ -128,17 +147,26 @@ async fn drafts_are_kept_under_names_that_only_we_give() {
     assert_eq!(drafts.read_name(name.as_str()), Some(name.clone()));
     let other = Drafts::open(None, &LockSecret([2; 32])).expect("drafts");
     assert_eq!(other.read_name(name.as_str()), None);
-    for odd in ["", "-", "abc", &name.as_str()[1..], &format!("{}x", name.as_str())] {
+    for odd in [
+        "",
+        "-",
+        "abc",
+        &name.as_str()[1..],
+        &format!("{}x", name.as_str()),
+    ] {
         assert_eq!(drafts.read_name(odd), None, "{odd}");
     }
     drafts.keep(&name, &draft(), 1).await.expect("it is kept");
     assert_eq!(drafts.find(&name).expect("a look"), Some(draft()));
     for at in 0..100 {
         let name = drafts.name().expect("a name");
-        drafts.keep(&name, &draft(), 10 + at).await.expect("it is kept");
+        drafts
+            .keep(&name, &draft(), 10 + at)
+            .await
+            .expect("it is kept");
     }
     let all = drafts.all().expect("a look");
-    assert_eq!((all.len(), all[0].at), (MOST, 109));
+    assert_eq!((all.len(), all[0].at), (MOST as usize, 109));
     assert_eq!(drafts.find(&name).expect("a look"), None, "the oldest went");
 }
 
@@ -164,6 +192,7 @@ proptest! {
             "-- " => line,
             line => line.trim_end_matches(' '),
         }).collect();
-        prop_assert_eq!(undone.trim_end(), typed.join("\n").trim_end());
+        let typed = typed.join("\n");
+        prop_assert_eq!(undone.trim_end(), typed.trim_end());
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn put(tx: &Transaction<'_>, post: &Post) -> rusqlite::Result<()> {
         None => (None, None),
     };
     let note = &post.note;
-    let state = STATES.iter().position(|state| *state == note.state);
+    let state = (0u8..).zip(STATES).find(|(_, state)| *state == note.state);
     tx.prepare_cached(sql)?.execute(params![
         post.id.as_str(),
         post.poster.name(),
@@ -77,7 +77,7 @@ pub(super) fn put(tx: &Transaction<'_>, post: &Post) -> rusqlite::Result<()> {
         post.subject,
         cancels,
         supersedes,
-        state.unwrap_or(0),
+        state.map_or(0, |(number, _)| number),
         note.at,
         note.changed,
         note.server.as_deref(),
@@ -98,7 +98,7 @@ pub(super) fn remove(tx: &Transaction<'_>, id: &MessageId) -> rusqlite::Result<(
 }
 
 /// Removes the oldest rows beyond this number.
-pub(super) fn bound(tx: &Transaction<'_>, most: usize) -> rusqlite::Result<()> {
+pub(super) fn bound(tx: &Transaction<'_>, most: u32) -> rusqlite::Result<()> {
     let sql = "DELETE FROM news_post WHERE id IN (SELECT id FROM news_post ORDER BY at DESC LIMIT -1 OFFSET ?1)";
     tx.prepare_cached(sql)?.execute([most])?;
     Ok(())
@@ -113,7 +113,7 @@ fn post(row: &Row<'_>) -> rusqlite::Result<Option<Post>> {
         return Ok(None);
     };
     let poster: String = row.get(1)?;
-    let state: usize = row.get(6)?;
+    let state: u8 = row.get(6)?;
     let server: Option<String> = row.get(9)?;
     let taken_at: Option<i64> = row.get(12)?;
     let raw: Option<Vec<u8>> = row.get(14)?;
@@ -129,7 +129,10 @@ fn post(row: &Row<'_>) -> rusqlite::Result<Option<Post>> {
             (None, None) => None,
         },
         note: PostNote {
-            state: STATES.get(state).copied().unwrap_or(PostState::Lost),
+            state: STATES
+                .get(usize::from(state))
+                .copied()
+                .unwrap_or(PostState::Lost),
             at: row.get(7)?,
             changed: row.get(8)?,
             server: server.map(Arc::from),
@@ -148,5 +151,7 @@ fn joined(names: &[Newsgroup]) -> String {
 }
 
 fn names(text: String) -> Vec<Newsgroup> {
-    text.split(',').filter_map(|name| name.parse().ok()).collect()
+    text.split(',')
+        .filter_map(|name| name.parse().ok())
+        .collect()
 }
