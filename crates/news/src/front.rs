@@ -50,7 +50,7 @@ impl Front {
         let model = Model::start_with(config, outward, roots, news, outbox)?;
         let marks = Marks::open(state)?;
         Ok(Self {
-            reader: Reader::new(model.clone(), marks, Arc::new(weir_web::System)),
+            reader: Reader::with_desk(model.clone(), marks, Arc::new(weir_web::System)),
             model,
             public: split(config).0.public,
         })

@@ -22,10 +22,9 @@ pub(super) async fn post(world: &NewsWorld, article: Bytes) -> Result<MessageId,
 }
 
 fn flagged(name: &str, flag: char) -> news::Newsgroup {
-    news::Newsgroup {
-        flag,
-        ..news::Newsgroup::new(name)
-    }
+    let mut flagged = news::Newsgroup::new(name);
+    flagged.flag = flag.to_string();
+    flagged
 }
 
 /// How many articles each server has kept.
