@@ -253,6 +253,7 @@ async fn what_never_turns_out_ends_after_a_day() {
 #[tokio::test(start_paused = true)]
 async fn the_same_article_again_is_posted_once() {
     let world = two().await;
+    world.newsgroups().await.expect("a list");
     let own = article("misc.test", "Message-ID: <mine@b.example>\r\n");
     world.servers[0].set(Behaviour::Far(SECOND));
     let (first, second) = tokio::join!(post(&world, own.clone()), post(&world, own.clone()));
