@@ -243,7 +243,8 @@ async fn submit(
         text: form.text.replace("\r\n", "\n"),
         references: form.references,
         replaces: form.replaces,
-        id: before.map(|before| before.id).unwrap_or_default(),
+        refused: before.map_or(0, |before| before.refused),
+        ..Draft::default()
     };
     drafts
         .keep(&name, &draft, reader.now())
@@ -279,7 +280,7 @@ async fn submit(
             return page.show(&visitor);
         }
     };
-    let ready = match model.make_ready(&raw) {
+    let ready = match model.make_ready(&raw, drafts.seed(&name, &draft)) {
         Ok(ready) => ready,
         Err(not) => {
             page.trouble = Some(not);
@@ -291,12 +292,6 @@ async fn submit(
         page.preview = Some(write::preview(&read, &ready.newsgroups)?);
         return page.show(&visitor);
     }
-    // From the first try on it is the same article, however often it is sent.
-    draft.id = ready.id.to_string();
-    drafts
-        .keep(&name, &draft, reader.now())
-        .await
-        .map_err(failed)?;
     drafts.remember_author(&draft).await.map_err(failed)?;
     let id = ready.id.clone();
     let sent = model.post_ready(ready, Poster::keyholder(), Asker::NOBODY);
@@ -315,7 +310,7 @@ async fn submit(
     };
     if matches!(not, NotPosted::Refused(_)) {
         // A server may remember what it refused, so another try is another article.
-        draft.id = String::new();
+        draft.refused += 1;
         drafts
             .keep(&name, &draft, reader.now())
             .await

@@ -117,9 +117,7 @@ pub(super) async fn all(
     let drafts = &model.outbox.drafts;
     let mut lines = Vec::new();
     for kept in drafts.all().map_err(failed)? {
-        let id = kept.draft.id.parse().ok();
-        let post = id.and_then(|id| model.outbox.find(&id));
-        if post.is_some_and(|post| post.is_out()) {
+        if model.is_out(&kept) {
             // It took longer to be sent than its page was waited for.
             drafts.discard(&kept.name).await.map_err(failed)?;
             continue;
