@@ -20,7 +20,9 @@ pub(crate) fn contribution(model: &Arc<Model>, reader: &Arc<Reader>, public: boo
         .upstreams(Arc::new(ServerViews(model.clone())))
         .cached(move || cached.cache_counts())
         .metrics(move |registry| metrics::register(counted, registry))
-        .router_for(Access::Api, api::own_router(reader));
+        .router_for(Access::Api, api::own_router(reader))
+        .router(pages::compose::router(reader))
+        .router_for(Access::KeptForm, pages::compose::form_router(reader));
     let contribution = pages::nav()
         .into_iter()
         .fold(contribution, Contribution::nav);

@@ -14,12 +14,13 @@ use crate::contribution::contribution;
 use crate::error::Error;
 use crate::marks::Marks;
 use crate::model::Model;
+use crate::posting::outbox::Outbox;
 use crate::reader::Reader;
 use crate::rules::split;
 
 /// Where the news front keeps what it knows.
 pub struct Storage {
-    /// `state.db`: what signed-in people have read.
+    /// `state.db`: what signed-in people have read and written.
     pub state: File,
     /// Where `news.db` is: overviews, articles, own numbers. Without it they are kept in memory alone.
     pub news: Option<PathBuf>,
@@ -45,10 +46,11 @@ impl Front {
         files: Storage,
     ) -> Result<Self, Error> {
         let Storage { state, news } = files;
-        let model = Model::start(config, outward, roots, news)?;
+        let outbox = Outbox::open(Some(state.clone()))?;
+        let model = Model::start_with(config, outward, roots, news, outbox)?;
         let marks = Marks::open(state)?;
         Ok(Self {
-            reader: Reader::new(model.clone(), marks, Arc::new(weir_web::System)),
+            reader: Reader::with_desk(model.clone(), marks, Arc::new(weir_web::System)),
             model,
             public: split(config).0.public,
         })

@@ -63,6 +63,19 @@ pub struct ReadingRules {
     pub cache: NewsCache,
     /// Lines of an overview fetched at once.
     pub window_lines: u32,
+    /// What may be posted.
+    pub posting: PostingRules,
+}
+
+/// What may be posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PostingRules {
+    /// Bytes of an article.
+    pub bytes: usize,
+    /// Newsgroups that one article may go to.
+    pub newsgroups: usize,
+    /// Articles of one poster in an hour.
+    pub per_hour: usize,
 }
 
 /// Splits the section.
@@ -85,6 +98,9 @@ pub fn split(config: &Config) -> (StartRules, FederationRules, ReadingRules) {
         list_bytes,
         overview_lines,
         refresh_after,
+        post_bytes,
+        post_groups,
+        posts_per_hour,
         disk,
         allow_private_upstreams,
         cache,
@@ -115,6 +131,11 @@ pub fn split(config: &Config) -> (StartRules, FederationRules, ReadingRules) {
         refresh_after,
         cache,
         window_lines: overview_lines.get(),
+        posting: PostingRules {
+            bytes: post_bytes.len(),
+            newsgroups: post_groups.get() as usize,
+            per_hour: posts_per_hour.get() as usize,
+        },
     };
     (start, federation, reading)
 }
