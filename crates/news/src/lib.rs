@@ -28,6 +28,7 @@ mod metrics;
 pub mod model;
 mod newest;
 mod newsgroup;
+pub mod numbered;
 pub mod numbers;
 pub mod outbound;
 pub mod pages;

@@ -27,6 +27,7 @@ use crate::error::Error;
 use crate::federation::Federation;
 use crate::newest::{DatedList, NewsgroupStats};
 use crate::newsgroup::OpenNewsgroup;
+use crate::numbered::ToldMarks;
 use crate::numbers::ServerId;
 use crate::policy::{HIGH, NORMAL};
 use crate::reading::{NewsgroupList, NewsgroupRow, Posting, ReadArticle, ThreadView, Unread};
@@ -49,6 +50,9 @@ const STATS: usize = 1 << 20;
 
 /// Parts of the memory for caches: open newsgroups have half of it, articles and pages of threads a quarter each.
 const PARTS: usize = 4;
+
+/// What our own server calls itself unless somebody says otherwise.
+const HOST: &str = "weir.invalid";
 
 /// What is known, and the way to learn more.
 pub struct Model {
@@ -77,6 +81,9 @@ pub struct Model {
     /// Changes whenever they do.
     pub(crate) stats_version: AtomicU64,
     pub(crate) dated: Mutex<Option<DatedList>>,
+    pub(crate) told: ToldMarks,
+    /// What our own server calls itself.
+    pub(crate) host: ArcSwap<String>,
 }
 
 /// A page of a thread, and what it depends on.
@@ -137,8 +144,11 @@ impl Model {
             stats: Mutex::new(Recent::new(STATS)),
             stats_version: AtomicU64::new(0),
             dated: Mutex::default(),
+            told: ToldMarks::default(),
+            host: ArcSwap::from_pointee(HOST.to_owned()),
         });
         model.recall_lists();
+        model.recall_marks();
         model.keep_sweeping();
         Ok(model)
     }
