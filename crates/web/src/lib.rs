@@ -54,7 +54,7 @@ pub use front::{Front, Refused, Reload, Staged};
 pub use household::Household;
 pub use metrics::Requests;
 pub use pages::time::Shown;
-pub use porter::Porter;
+pub use porter::{KeyMark, Porter};
 pub use server::{Guest, ListenerEnd, run, run_guests};
 pub use throttle::{Pace, Throttle};
 pub use upstreams::Upstreams;

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use axum::http::HeaderMap;
 
 use crate::access::refused_as;
+use crate::auth::secrets::Hash;
 use crate::auth::site::Site;
 use crate::seats::Holder;
 use crate::{App, Auth, Client, Refusal};
@@ -13,6 +14,10 @@ use crate::{App, Auth, Client, Refusal};
 /// Judges clients of a front's own listener. A cheap handle, which follows reloads.
 #[derive(Clone)]
 pub struct Porter(App);
+
+/// By which key somebody came in; says nothing of the key itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct KeyMark(Hash);
 
 impl Porter {
     pub(crate) fn new(app: App) -> Self {
@@ -40,9 +45,15 @@ impl Porter {
     ///
     /// # Errors
     /// Why it was not accepted.
-    pub fn key(&self, given: &str, client: &Client) -> Result<(), Refusal> {
+    pub fn key(&self, given: &str, client: &Client) -> Result<KeyMark, Refusal> {
         let (keeper, now) = (self.0.keeper(), self.0.now());
         let checked = keeper.key(given, client, Site::Ours);
-        checked.map_err(|refused| refused_as(refused, now))
+        checked.map_err(|refused| refused_as(refused, now))?;
+        Ok(KeyMark(keeper.settings().print()))
+    }
+
+    /// Whether a key that was right still is: another one may be in force.
+    pub fn holds(&self, mark: &KeyMark) -> bool {
+        self.0.keeper().settings().print() == mark.0
     }
 }

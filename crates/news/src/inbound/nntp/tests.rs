@@ -1,0 +1,7 @@
+mod access;
+mod commands;
+mod hostile;
+mod limits;
+mod packed;
+mod ranges;
+mod world;
