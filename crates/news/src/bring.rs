@@ -321,6 +321,7 @@ impl Model {
                     let id = self.server_id(server);
                     let taken = open.take_in(id, &window, &lines, &self.file);
                     self.keep_lines(open, id, taken);
+                    self.note_listed(lines.iter().map(|line| &line.id)).await;
                 }
                 Err(why) => {
                     self.hear(open, server, Some(&why));

@@ -50,6 +50,12 @@ section! {
         overview_lines: NonZeroU32 = "500";
         /// A cached answer older than this is served, and checked again meanwhile.
         refresh_after: Duration = "30s";
+        /// Maximum size of an article that is posted.
+        post_bytes: Size = "512KiB";
+        /// Maximum newsgroups that one article may be posted to.
+        post_groups: NonZeroU32 = "10";
+        /// Maximum articles that one poster may post in an hour.
+        posts_per_hour: NonZeroU32 = "60";
         /// Maximum size of overviews and articles on disk.
         disk: Size = "2GiB", at start;
         /// Whether news servers may have private addresses.

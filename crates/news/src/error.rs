@@ -9,7 +9,7 @@ pub enum Error {
     /// The way out is not to be had.
     #[error(transparent)]
     Net(#[from] weir_net::Error),
-    /// What people have read cannot be kept.
+    /// What people have read and written cannot be kept.
     #[error(transparent)]
     Store(#[from] weir_store::Error),
     /// The certificate for newsreaders cannot be used.
@@ -25,4 +25,7 @@ pub enum Error {
     /// A socket for newsreaders was opened and cannot be used.
     #[error("a socket for newsreaders cannot be used: {0}")]
     Socket(io::Error),
+    /// The system has no random numbers for secrets.
+    #[error("no random numbers: {0}")]
+    Random(#[from] getrandom::Error),
 }

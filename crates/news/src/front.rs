@@ -16,12 +16,13 @@ use crate::error::Error;
 use crate::inbound::nntp::{NntpServer, NntpSockets};
 use crate::marks::Marks;
 use crate::model::Model;
+use crate::posting::outbox::Outbox;
 use crate::reader::Reader;
 use crate::rules::{nntp, split};
 
 /// Where the news front keeps what it knows.
 pub struct Storage {
-    /// `state.db`: what signed-in people have read.
+    /// `state.db`: what signed-in people have read and written.
     pub state: File,
     /// Where `news.db` is: overviews, articles, own numbers. Without it they are kept in memory alone.
     pub news: Option<PathBuf>,
@@ -50,7 +51,8 @@ impl Front {
     ) -> Result<Self, Error> {
         let Storage { state, news } = files;
         let (public, vitals) = (split(config).0.public, outward.engine.vitals().clone());
-        let model = Model::start(config, outward, roots, news)?;
+        let outbox = Outbox::open(Some(state.clone()))?;
+        let model = Model::start_with(config, outward, roots, news, outbox)?;
         let marks = Marks::open(state)?;
         let server = NntpServer::new(nntp(config), (model.clone(), public), sockets, vitals)?;
         Ok(Self {

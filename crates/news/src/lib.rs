@@ -34,6 +34,7 @@ pub mod numbers;
 pub mod outbound;
 pub mod pages;
 mod policy;
+pub mod posting;
 pub mod reader;
 pub mod reading;
 pub mod rules;

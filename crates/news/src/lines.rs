@@ -1,6 +1,6 @@
 //! Overview lines as a server sent them, read for threads and for the store.
 
-use weir_news_proto::article::{Author, decode_header};
+use weir_news_proto::article::{Author, Head, decode_header};
 use weir_news_proto::{MessageId, OverviewLine, Xref, date, id};
 
 use crate::outbound::Window;
@@ -57,6 +57,35 @@ impl SentLine {
             kept: text,
             id,
         })
+    }
+
+    /// Reads an article that no list has brought.
+    pub(crate) fn of_article(
+        id: &MessageId,
+        head: &Head,
+        bytes: usize,
+        before: i64,
+        now: i64,
+    ) -> Option<Self> {
+        let raw = |name: &str| head.header(name).unwrap_or_default().as_bytes().to_vec();
+        let (subject, from, date) = (raw("Subject"), raw("From"), raw("Date"));
+        let mut references = raw("References");
+        if references.is_empty() {
+            // Only the first of them is the parent; the rest is often prose.
+            references = id::in_reply_to(&raw("In-Reply-To"))
+                .map(|id| id.as_str().as_bytes().to_vec())
+                .unwrap_or_default();
+        }
+        let line = OverviewLine {
+            subject: &subject,
+            from: &from,
+            date: &date,
+            message_id: id.as_str().as_bytes(),
+            references: &references,
+            bytes: Some(bytes as u64),
+            ..OverviewLine::default()
+        };
+        Self::of(&line, before, now)
     }
 
     pub(crate) fn headline(&self, number: Option<u64>) -> Headline<'_> {

@@ -67,6 +67,19 @@ pub struct ReadingRules {
     pub cache: NewsCache,
     /// Lines of an overview fetched at once.
     pub window_lines: u32,
+    /// What may be posted.
+    pub posting: PostingRules,
+}
+
+/// What may be posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PostingRules {
+    /// Bytes of an article.
+    pub bytes: usize,
+    /// Newsgroups that one article may go to.
+    pub newsgroups: usize,
+    /// Articles of one poster in an hour.
+    pub per_hour: usize,
 }
 
 /// What the NNTP server is built with, once.
@@ -104,7 +117,7 @@ pub struct NntpRules {
     /// Bytes a second that it takes or sends.
     pub rate: u64,
     /// Bytes of an article that is posted.
-    pub article_bytes: usize,
+    pub post_bytes: usize,
 }
 
 /// Splits what belongs to the NNTP server.
@@ -136,7 +149,7 @@ pub fn nntp(config: &Config) -> (NntpStart, NntpRules) {
         command: command_timeout,
         stall: stall_timeout,
         rate: min_rate.bytes(),
-        article_bytes: config.article_bytes.len(),
+        post_bytes: config.post_bytes.len(),
     };
     (start, rules)
 }
@@ -174,6 +187,9 @@ pub fn split(config: &Config) -> (StartRules, FederationRules, ReadingRules) {
         list_bytes,
         overview_lines,
         refresh_after,
+        post_bytes,
+        post_groups,
+        posts_per_hour,
         disk,
         allow_private_upstreams,
         cache,
@@ -204,6 +220,11 @@ pub fn split(config: &Config) -> (StartRules, FederationRules, ReadingRules) {
         refresh_after,
         cache,
         window_lines: overview_lines.get(),
+        posting: PostingRules {
+            bytes: post_bytes.len(),
+            newsgroups: post_groups.get() as usize,
+            per_hour: posts_per_hour.get() as usize,
+        },
     };
     (start, federation, reading)
 }

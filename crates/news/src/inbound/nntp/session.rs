@@ -216,7 +216,7 @@ impl Session {
             Command::Help => self.help(),
             Command::Capabilities(_) => self.capabilities(),
             Command::ModeReader => self.greet(),
-            Command::AuthUser(name) => self.user(name),
+            Command::AuthUser(_) => self.user(),
             Command::AuthPass(given) => self.password(given.reveal()),
             Command::AuthSasl(..) => self.sasl(),
             Command::StartTls => return self.start_tls().await,

@@ -16,15 +16,10 @@ pub(super) struct Standing {
     pub(super) encrypted: Option<CountedOpen>,
     /// Held while it is compressed.
     pub(super) compressed: Option<CountedOpen>,
-    /// The name that waits for its password.
-    user: Option<Box<str>>,
-    signed_in: Option<SignedIn>,
-}
-
-/// Whoever has sent a key.
-struct SignedIn {
-    name: Box<str>,
-    key: KeyMark,
+    /// A name was sent and waits for its password.
+    named: bool,
+    /// The key it has sent. Any name goes with it, so names say nothing.
+    signed_in: Option<KeyMark>,
 }
 
 impl Standing {
@@ -33,7 +28,7 @@ impl Standing {
             address,
             encrypted: None,
             compressed: None,
-            user: None,
+            named: false,
             signed_in: None,
         }
     }
@@ -45,7 +40,7 @@ impl Standing {
 
     /// Whether it has sent a key that still holds.
     fn is_signed_in(&self, porter: &Porter) -> bool {
-        let key = self.signed_in.as_ref().map(|one| &one.key);
+        let key = self.signed_in.as_ref();
         key.is_some_and(|key| porter.holds(key))
     }
 
@@ -57,11 +52,6 @@ impl Standing {
     /// Whether it may post without more ado.
     pub(super) fn may_post(&self, porter: &Porter) -> bool {
         porter.is_open() || self.is_signed_in(porter)
-    }
-
-    /// The name that it signed in with.
-    pub(super) fn name(&self) -> Option<&str> {
-        self.signed_in.as_ref().map(|one| &*one.name)
     }
 
     /// Whether a key may be sent over this connection: nobody on the way can read it.
@@ -84,11 +74,11 @@ impl Session {
     }
 
     /// AUTHINFO USER.
-    pub(super) fn user(&mut self, name: Box<str>) {
+    pub(super) fn user(&mut self) {
         if self.refuses_keys() {
             return;
         }
-        self.standing.user = Some(name);
+        self.standing.named = true;
         self.say(code::PASSWORD_NEEDED, "Send an API key as the password");
     }
 
@@ -97,14 +87,14 @@ impl Session {
         if self.refuses_keys() {
             return;
         }
-        let Some(name) = self.standing.user.take() else {
+        if !std::mem::take(&mut self.standing.named) {
             return self.say(code::AUTHENTICATION_ORDER, "Send AUTHINFO USER first");
-        };
+        }
         let porter = &self.service.porter;
         let client = self.standing.client(porter);
         match porter.key(given, &client) {
             Ok(key) => {
-                self.standing.signed_in = Some(SignedIn { name, key });
+                self.standing.signed_in = Some(key);
                 self.say(code::AUTHENTICATED, "Signed in");
             }
             // Where nobody needs a key, a wrong one does no harm.
@@ -169,7 +159,7 @@ impl Session {
         let within = self.service.parts.rules.load().command;
         self.wire.secure(&tls, within).await?;
         // Whatever was said before may have been said by somebody else.
-        self.standing.user = None;
+        self.standing.named = false;
         self.place = None;
         self.standing.encrypted = Some(self.service.parts.figures.open(OpenKind::Encrypted));
         Ok(Flow::Goes)

@@ -3,5 +3,6 @@ mod commands;
 mod hostile;
 mod limits;
 mod packed;
+mod posts;
 mod ranges;
 mod world;
