@@ -11,6 +11,7 @@ import { directory, start } from './support/weir.js';
 const GAUGES = 'example.rivers.gauges';
 const MANY = 'example.rivers.many';
 const OWN = 'example.rivers.own';
+const TALK = 'example.rivers.talk';
 const CROWD = 60;
 
 const NEWSGROUPS = [
@@ -18,6 +19,7 @@ const NEWSGROUPS = [
   [MANY, 'More than fits on a page'],
   [OWN, 'What one reader does here is seen nowhere else'],
   ['example.rivers.empty', 'Nobody has written here'],
+  [TALK, 'Everybody may write here', 'y'],
   ['example.hills', '<script>window.hit = 1</script><img src=http://evil.example/d onerror=window.hit=1>'],
 ];
 
@@ -362,4 +364,130 @@ test('a page whose server is down is shown and says so', async (t) => {
   assert.match(await page.locator('main').innerText(), /No server answers[\s\S]*What has been read before stays readable/);
   quietBut(page, 503);
   await page.context().close();
+});
+
+const TALKED = { id: 'talk-1@rivers.example', group: TALK, from: 'Mira Holt <mira@rivers.example>', subject: 'Who has seen the otter?', date: at(1), more: PLAIN, body: 'It was at the mill.' };
+const TALK_PATH = `/news/${TALK}/talk-1%40rivers.example`;
+
+const field = (page, name) => page.getByLabel(name, { exact: false }).first();
+
+async function writes(page, { subject, text }) {
+  await field(page, 'Your name').fill('Jörg Petri');
+  await field(page, 'Your address').fill('joerg@rivers.example');
+  if (subject) await field(page, 'Subject').fill(subject);
+  await page.locator('#text').fill(text);
+}
+
+test('writing', async (t) => {
+  const server = await newsServer(t, NEWSGROUPS, [...stock(), article(TALKED)]);
+  const weir = await start(t, { data: await directory(t), config: section(server) });
+  const browser = await open(t);
+  const storageState = await session(browser, weir);
+  const look = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
+
+  for (const viewport of [DESKTOP, PHONE]) {
+    for (const colorScheme of ['light', 'dark']) {
+      const size = `${viewport.width}-${colorScheme}`;
+      await t.test(`the form keeps the rules at ${size}`, async () => {
+        const page = await look({ viewport, colorScheme });
+        await page.goto('/news/compose?reply=talk-1%40rivers.example');
+        await keepsRules(page, `news-compose-${size}`, colorScheme);
+        await writes(page, { text: 'Short words.\n\n> quoted\n\nAnd more of them, on a line that is so long that it has to be folded somewhere on its way to the server and back.' });
+        await page.getByRole('button', { name: 'Preview article' }).click();
+        await page.getByRole('heading', { name: 'As it will look' }).waitFor();
+        await keepsRules(page, `news-preview-${size}`, colorScheme);
+        await field(page, 'Your address').fill('nobody');
+        await field(page, 'Newsgroups').fill('no*group');
+        await page.getByRole('button', { name: 'Send article' }).click();
+        await page.getByText('This is not an address').first().waitFor();
+        page.complaints = page.complaints.filter((words) => !words.includes('status of 422'));
+        await keepsRules(page, `news-mistakes-${size}`, colorScheme);
+        await page.context().close();
+      });
+    }
+  }
+
+  for (const javaScriptEnabled of [true, false]) {
+    await t.test(`reply, preview, send, see it, ${javaScriptEnabled ? 'with' : 'without'} script`, async () => {
+      const before = server.posted.length;
+      const words = `At the weir, ${javaScriptEnabled ? 'this morning' : 'last night'}.`;
+      const page = await look({ javaScriptEnabled });
+      await page.goto(TALK_PATH);
+      await page.getByRole('link', { name: 'Reply' }).first().click();
+      assert.match(await page.locator('#text').inputValue(), /Mira Holt wrote:\n> It was at the mill\./);
+      assert.equal(await field(page, 'Subject').inputValue(), 'Re: Who has seen the otter?');
+      await writes(page, { text: words });
+      await page.getByRole('button', { name: 'Preview article' }).click();
+      await page.locator('.preview').getByText(words).waitFor();
+      assert.equal(server.posted.length, before);
+      await page.getByRole('button', { name: 'Send article' }).click();
+      await page.waitForURL('**/news/posts/**');
+      assert.match(await page.locator('main').innerText(), /Sent through news-one/);
+      assert.equal(server.posted.length, before + 1);
+      assert.match(server.posted.at(-1).text, /References: <talk-1@rivers\.example>/);
+      await page.goto(TALK_PATH);
+      await page.getByText(words).waitFor();
+      rules.quiet(page);
+      await page.context().close();
+    });
+  }
+
+  await t.test('what was written survives a closed tab, a refusal and an expired session', async () => {
+    const page = await look();
+    await page.goto(`/news/compose?group=${TALK}`);
+    await writes(page, { subject: 'Otters again', text: 'Three of them.' });
+    // The browser is gone, and comes back.
+    const kept = await page.context().storageState();
+    await page.context().close();
+    const back = await look({ storageState: kept });
+    await back.goto(`/news/compose?group=${TALK}`);
+    assert.equal(await back.locator('#text').inputValue(), 'Three of them.');
+    assert.ok(await back.getByText('What you wrote before is here again').isVisible());
+    server.refuses = '441 Not today';
+    await back.getByRole('button', { name: 'Send without preview' }).click();
+    await back.getByText('news-one refused it: Not today').waitFor();
+    assert.equal(await back.locator('#text').inputValue(), 'Three of them.');
+    server.refuses = '';
+    // The session ends while somebody writes.
+    await back.locator('#text').fill('Four of them.');
+    await back.context().clearCookies();
+    await back.getByRole('button', { name: 'Send without preview' }).click();
+    await back.waitForURL('**/sign-in?next=**');
+    await back.getByLabel('Key').fill(weir.key);
+    await back.getByRole('button', { name: 'Sign in' }).click();
+    await back.waitForURL('**/news/compose?draft=**');
+    assert.equal(await back.locator('#text').inputValue(), 'Four of them.');
+    const before = server.posted.length;
+    await back.getByRole('button', { name: 'Send without preview' }).click();
+    await back.waitForURL('**/news/posts/**');
+    assert.equal(server.posted.length, before + 1);
+    assert.match(server.posted.at(-1).text, /Four of them\./);
+    await back.goto('/news/posts');
+    assert.equal(await back.getByRole('heading', { name: 'Drafts' }).count(), 0);
+    await rules.picture(back, 'news-posts');
+    await back.context().close();
+  });
+
+  await t.test('one’s own article can be replaced and cancelled', async () => {
+    const page = await look();
+    await page.goto(`/news/compose?group=${TALK}`);
+    await writes(page, { subject: 'Wrong number', text: 'Five.' });
+    await page.getByRole('button', { name: 'Send without preview' }).click();
+    await page.waitForURL('**/news/posts/**');
+    await page.getByRole('link', { name: 'Read article' }).click();
+    await page.getByRole('link', { name: 'Replace' }).click();
+    assert.equal(await page.locator('#text').inputValue(), 'Five.');
+    await page.locator('#text').fill('Six.');
+    await page.getByRole('button', { name: 'Send without preview' }).click();
+    await page.waitForURL('**/news/posts/**');
+    assert.match(server.posted.at(-1).text, /^Supersedes: </m);
+    await page.getByRole('link', { name: 'Cancel article' }).click();
+    await rules.picture(page, 'news-cancel');
+    await page.getByRole('button', { name: 'Cancel article' }).click();
+    await page.getByRole('heading', { name: 'Cancelled' }).waitFor();
+    assert.match(server.posted.at(-1).text, /^Control: cancel </m);
+    assert.match(server.posted.at(-1).text, /^Cancel-Key: sha256:/m);
+    rules.quiet(page);
+    await page.context().close();
+  });
 });

@@ -3,12 +3,13 @@
 mod articles;
 mod marks;
 mod newsgroups;
+mod posts;
 mod threads;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{delete, get, post};
 use serde_json::{Value, json};
 
 use crate::pages::when::stamp;
@@ -28,10 +29,14 @@ pub fn router(reader: &Arc<Reader>) -> Router {
         .with_state(reader.clone())
 }
 
-/// What was read, for people who are signed in.
+/// What was read and written, for people who are signed in.
 pub fn own_router(reader: &Arc<Reader>) -> Router {
     Router::new()
         .route("/api/v1/news/marks", get(marks::changes).post(marks::merge))
+        .route("/api/v1/news/articles", post(posts::create))
+        .route("/api/v1/news/posts", get(posts::list))
+        .route("/api/v1/news/posts/{id}", get(posts::one))
+        .route("/api/v1/news/posts/{id}", delete(posts::cancel))
         .with_state(reader.clone())
 }
 

@@ -33,7 +33,9 @@ pub(crate) fn contribution(
             figures.register(registry);
             weir_web::seats::register(registry, "nntp_connections_ended", [("nntp", seats)]);
         })
-        .router_for(Access::Api, api::own_router(reader));
+        .router_for(Access::Api, api::own_router(reader))
+        .router(pages::compose::router(reader))
+        .router_for(Access::KeptForm, pages::compose::form_router(reader));
     let contribution = pages::nav()
         .into_iter()
         .fold(contribution, Contribution::nav);

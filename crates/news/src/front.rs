@@ -56,7 +56,7 @@ impl Front {
         let marks = Marks::open(state)?;
         let server = NntpServer::new(nntp(config), (model.clone(), public), sockets, vitals)?;
         Ok(Self {
-            reader: Reader::new(model.clone(), marks, Arc::new(weir_web::System)),
+            reader: Reader::with_desk(model.clone(), marks, Arc::new(weir_web::System)),
             model,
             nntp: Arc::new(server),
             public,

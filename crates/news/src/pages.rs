@@ -3,6 +3,7 @@
 
 pub(crate) mod address;
 mod article;
+pub mod compose;
 pub(crate) mod currency;
 mod forms;
 pub(crate) mod groups;

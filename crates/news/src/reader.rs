@@ -69,6 +69,8 @@ impl Library for Model {
 pub struct Reader {
     pub(crate) library: Arc<dyn Library>,
     pub(crate) marks: Marks,
+    /// Where articles are posted; without it there is only reading.
+    pub(crate) model: Option<Arc<Model>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -78,6 +80,17 @@ impl Reader {
         Arc::new(Self {
             library,
             marks,
+            model: None,
+            clock,
+        })
+    }
+
+    /// Reads and posts with this model.
+    pub fn with_desk(model: Arc<Model>, marks: Marks, clock: Arc<dyn Clock>) -> Arc<Self> {
+        Arc::new(Self {
+            library: model.clone(),
+            marks,
+            model: Some(model),
             clock,
         })
     }

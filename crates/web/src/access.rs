@@ -38,6 +38,10 @@ pub enum Access {
     /// A page, for visitors who are signed in; others are sent to sign in.
     #[default]
     Page,
+    /// A form in which people write at length. It is never turned away: whoever is not signed in any more, or sends it from
+    /// a page of an earlier session, comes in as [`Identity::Nobody`]. For them a handler must only keep what they wrote, and
+    /// only if it proves by itself that it was given to somebody who was signed in.
+    KeptForm,
     /// The API, for clients that are signed in; others get 401 in JSON.
     Api,
     /// A page that everybody may read: strangers come in as [`Identity::Nobody`], each household at a limited pace. Whoever
@@ -88,12 +92,16 @@ impl Access {
         match self {
             Self::Open => "open",
             Self::Trusted => "stats",
-            Self::Page | Self::Reading => "page",
+            Self::Page | Self::KeptForm | Self::Reading => "page",
             Self::Api | Self::ReadingApi => "api",
             Self::Feed(_) | Self::OpenFeed { .. } => "feed",
         }
     }
 }
+
+/// Marks a request to [`Access::KeptForm`] whose form is not from this session.
+#[derive(Clone, Copy)]
+struct StaleForm;
 
 /// A rule with the front it belongs to.
 #[derive(Clone)]
@@ -130,7 +138,7 @@ pub(crate) async fn enforce(
     {
         tracing::warn!(%error, "cannot renew a session");
     }
-    let visitor = arrival.visitor.clone();
+    let mut visitor = arrival.visitor.clone();
     if let Some(patience) = request.extensions().get::<Patience>()
         && visitor.identity.signed_in()
     {
@@ -138,6 +146,9 @@ pub(crate) async fn enforce(
     }
     let mut response = match gate.admit(request, &arrival).await {
         Ok(mut request) => {
+            if request.extensions_mut().remove::<StaleForm>().is_some() {
+                visitor.identity = Identity::Nobody;
+            }
             request.extensions_mut().insert(visitor.clone());
             next.run(request).await
         }
@@ -165,7 +176,7 @@ impl AccessRule {
             ));
         }
         let open = match self.access {
-            Access::Open => true,
+            Access::Open | Access::KeptForm => true,
             Access::Reading | Access::ReadingApi => {
                 identity.signed_in() || is_safe(request.method())
             }
@@ -216,7 +227,7 @@ impl AccessRule {
         let plain_program = self.is_a_plain_program(&request, arrival.visitor.identity);
         let exempt = match arrival.visitor.identity {
             Identity::Key => true,
-            Identity::Nobody => matches!(self.access, Access::Open),
+            Identity::Nobody => matches!(self.access, Access::Open | Access::KeptForm),
             Identity::Anyone => plain_program || matches!(self.access, Access::Open),
             Identity::Session(_) => false,
         };
@@ -224,9 +235,13 @@ impl AccessRule {
             return Ok(request);
         }
         let keeper = self.app.keeper();
-        let (given, request) = form_token(request, keeper.settings().rules.body_bytes).await?;
+        let (given, mut request) = form_token(request, keeper.settings().rules.body_bytes).await?;
         match given.filter(|given| keeper.form_token_is_right(&arrival.bound_to, given)) {
             Some(_) => Ok(request),
+            None if matches!(self.access, Access::KeptForm) => {
+                request.extensions_mut().insert(StaleForm);
+                Ok(request)
+            }
             None => Err(Box::new(stale_form().into_response())),
         }
     }
@@ -287,7 +302,9 @@ impl AccessRule {
     /// Writes a failure in the route's own format.
     fn write(&self, visitor: &Visitor, failure: &Failure) -> Response {
         match self.access {
-            Access::Page | Access::Reading | Access::Open => pages::failure::show(visitor, failure),
+            Access::Page | Access::KeptForm | Access::Reading | Access::Open => {
+                pages::failure::show(visitor, failure)
+            }
             Access::Api | Access::ReadingApi => failure.json(&visitor.id),
             Access::Trusted | Access::Feed(_) | Access::OpenFeed { .. } => {
                 failure.text(&visitor.id)

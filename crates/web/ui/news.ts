@@ -1,6 +1,7 @@
 // News: what is unread, subscriptions, watched and ignored threads, folding, ROT13. The pages are the same for everybody;
 // this lays over them what this reader has done.
 
+import { keepWriting, wasSent } from "./drafts";
 import { Marks, now, type ThreadMark } from "./marks";
 
 /** A message that was in sight this long is read. */
@@ -17,6 +18,12 @@ interface Newsgroup {
 export function readNews(): void {
   const page = document.querySelector<HTMLElement>("[data-news]");
   if (!page) return;
+  switch (page.dataset["news"]) {
+    case "compose":
+      return keepWriting(page);
+    case "post":
+      return wasSent(page);
+  }
   openForPrint();
   turnLetters();
   offerFolding();

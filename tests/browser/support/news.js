@@ -15,7 +15,18 @@ export function article({ id, group, from, subject, date, references = '', more 
   return { id, group, text, overview };
 }
 
-/** Starts one with these newsgroups, `[name, description]`, and articles; numbers are given in their order. */
+/** An article as somebody posted it. */
+function posted(text) {
+  const head = text.slice(0, text.indexOf('\r\n\r\n')).replaceAll(/\r\n[ \t]/g, ' ');
+  const field = (name) => new RegExp(`^${name}: (.*)$`, 'mi').exec(head)?.[1].trim() ?? '';
+  const overview = [...FIELDS.map(field), text.length, text.split('\r\n').length];
+  return { id: field('Message-ID').slice(1, -1), group: field('Newsgroups'), text, overview, control: field('Control') };
+}
+
+/**
+ * Starts one with these newsgroups, `[name, description, flag]`, and articles; numbers are given in their order. What is posted
+ * to it is in `posted`, and on the shelf once `lists` is true.
+ */
 export async function newsServer(t, newsgroups, articles) {
   const shelf = new Map(newsgroups.map(([name]) => [name, []]));
   const add = (one) => one.group.split(',').forEach((name) => shelf.get(name).push(one));
@@ -35,7 +46,7 @@ export async function newsServer(t, newsgroups, articles) {
       case 'DATE':
         return '111 20261117120000';
       case 'LIST COUNTS':
-        return block('215 Counts', newsgroups.map(([name]) => [name, ...[2, 1, 0].map((part) => marks(name)[part]), 'n'].join(' ')));
+        return block('215 Counts', newsgroups.map(([name, , flag = 'n']) => [name, ...[2, 1, 0].map((part) => marks(name)[part]), flag].join(' ')));
       case 'LIST NEWSGROUPS':
         return block('215 Descriptions', newsgroups.map(([name, about]) => `${name}\t${about}`));
       case 'LIST OVERVIEW.FMT':
@@ -56,6 +67,12 @@ export async function newsServer(t, newsgroups, articles) {
       const found = known(words[0]);
       return found ? block(`220 0 ${words[0]}`, found.text.split('\r\n')) : '430 No such article';
     }
+    if (verb === 'STAT') return known(words[0]) ? `223 0 ${words[0]}` : '430 No such article';
+    if (verb === 'POST') {
+      if (state.refuses) return state.refuses;
+      connection.article = [];
+      return '340 Send it';
+    }
     return verb === 'QUIT' ? '205 Bye' : '500 What?';
   }
 
@@ -69,13 +86,25 @@ export async function newsServer(t, newsgroups, articles) {
       const lines = (rest + text).split('\r\n');
       rest = lines.pop();
       for (const line of lines) {
+        if (connection.article) {
+          if (line !== '.') {
+            connection.article.push(line.startsWith('.') ? line.slice(1) : line);
+            continue;
+          }
+          const one = posted(`${connection.article.join('\r\n')}\r\n`);
+          connection.article = null;
+          state.posted.push(one);
+          if (state.lists && !one.control) add(one);
+          socket.write('240 Thanks\r\n');
+          continue;
+        }
         state.asked.push(line);
         socket.write(`${answer(line, connection)}\r\n`);
       }
     });
     socket.write('201 Welcome\r\n');
   });
-  const state = { port: 0, asked: [], add };
+  const state = { port: 0, asked: [], add, posted: [], lists: true, refuses: '' };
   state.up = async () => {
     server.listen(state.port, '127.0.0.1');
     await once(server, 'listening');

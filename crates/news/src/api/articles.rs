@@ -54,6 +54,7 @@ pub(super) fn article(read: &ReadArticle) -> Value {
         "damage": read.article.damage.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "server": read.server,
         "fetched_at": time(read.fetched),
+        "post": read.post.as_ref().map(super::posts::note),
         "bytes": read.raw.len(),
         "url": here,
     })

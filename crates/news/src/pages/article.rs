@@ -8,7 +8,8 @@ use weir_web::kit;
 use super::message::{ArticleText, MessageFacts, named, titled};
 use super::text::Reading;
 use super::when::{Times, When};
-use super::{address, written};
+use super::{address, compose, written};
+use crate::posting::PostNote;
 use crate::reading::{ReadArticle, Written};
 
 /// Bytes of text on the page; an article may have a megabyte, and its source has the rest.
@@ -29,6 +30,11 @@ struct ArticleBody<'a> {
     /// The date as it was written, if it means nothing.
     odd_date: &'a str,
     rot13: bool,
+    /// What is known of it, if it was posted here.
+    note: Option<String>,
+    reply: String,
+    /// For whoever posted it: where to replace and to cancel it.
+    own: Option<(String, String)>,
     text: String,
     facts: MessageFacts,
     organization: &'a str,
@@ -52,6 +58,11 @@ pub(crate) fn title(read: &ReadArticle) -> String {
 
 /// Writes the page.
 pub(crate) fn write(read: &ReadArticle, rot13: bool) -> Result<Written, Failure> {
+    write_for(read, rot13, false)
+}
+
+/// The same for whoever may take it back.
+pub(crate) fn write_for(read: &ReadArticle, rot13: bool, own: bool) -> Result<Written, Failure> {
     let head = &read.article.head;
     let times = Times::new(Some(read.fetched));
     let reading = Reading {
@@ -74,6 +85,9 @@ pub(crate) fn write(read: &ReadArticle, rot13: bool) -> Result<Written, Failure>
             None => &head.date.raw,
         },
         rot13,
+        note: read.post.as_ref().and_then(PostNote::sentence),
+        reply: compose::reply_address(&read.id),
+        own: own.then(|| compose::take_back_addresses(&read.id)),
         text: kit::render(&ArticleText::new(read, reading))?,
         facts: MessageFacts::new(read, &times),
         organization: &head.organization,

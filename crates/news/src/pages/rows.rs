@@ -4,12 +4,13 @@ use weir_engine::words::{counted, grouped};
 use weir_web::Failure;
 use weir_web::kit;
 
-use super::address;
 use super::currency::{SilentLine, listed, silent};
 use super::message::{ArticleText, MessageFacts, named, titled};
 use super::text::{Reading, fair_share, length};
 use super::when::{Times, When};
-use crate::reading::{Absence, Content, Message, OutlineRow, ThreadView};
+use super::{address, compose};
+use crate::posting::PostNote;
+use crate::reading::{Absence, Content, Message, OutlineRow, Posting, ThreadView};
 
 /// Bytes of text on one page; messages that are longer than their share are cut, and lead to their own pages.
 const PAGE_TEXT: usize = 240_000;
@@ -43,6 +44,10 @@ pub(super) struct ShownMessage {
     pub(super) when: When,
     /// Its subject, if that differs from the thread's.
     pub(super) subject: Option<String>,
+    /// What is known of it, if it was posted here.
+    pub(super) note: Option<String>,
+    /// Where an answer is written, if anybody takes one.
+    pub(super) reply: Option<String>,
     pub(super) text: String,
     pub(super) facts: MessageFacts,
     pub(super) href: String,
@@ -141,6 +146,9 @@ fn shows(
                 at: row.date,
                 when: times.full(row.date),
                 subject: differs.then_some(subject),
+                note: read.post.as_ref().and_then(PostNote::sentence),
+                reply: (view.newsgroup.posting != Posting::Closed)
+                    .then(|| compose::reply_address(&row.id)),
                 text: kit::render(&ArticleText::new(read, reading))?,
                 facts: MessageFacts::new(read, times),
                 href: address::article(&row.id),

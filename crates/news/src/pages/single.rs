@@ -34,21 +34,22 @@ pub(super) async fn one_article(
         }
     };
     let (title, now) = (article::title(&read), Currency::default());
+    // What can be done about it is only for whoever posted it, so it is not part of the page that everybody gets.
+    let note = read.post.as_ref().filter(|_| visitor.identity.signed_in());
+    let is_own = note.is_some_and(|note| note.taken_back.is_none());
     match (view.view.as_str(), view.rot13.as_str()) {
         ("plain", _) => Ok(forms::plain(&read)),
-        (_, "" | "0") => {
+        (_, "" | "0") if !is_own => {
             let is_long = |read: &ReadArticle| read.raw.len() > LONG;
             let write = |read: &ReadArticle| article::write(read, false);
             let written = once(&read, |read| &read.rendered, is_long, write).await?;
             Ok(send(&visitor, &headers, &title, written, &now))
         }
-        _ => Ok(send(
-            &visitor,
-            &headers,
-            &title,
-            &article::write(&read, true)?,
-            &now,
-        )),
+        (_, rot13) => {
+            let turned = !matches!(rot13, "" | "0");
+            let written = article::write_for(&read, turned, is_own)?;
+            Ok(send(&visitor, &headers, &title, &written, &now))
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Pages from values made by hand, as functions and through the web part.
 
 mod addresses;
+mod compose;
 mod feeds;
 mod forms;
 mod hostile;

@@ -8,7 +8,7 @@ use weir_web::kit::{self, Pager};
 use super::currency::{StaleNotice, listed};
 use super::message::{named, titled};
 use super::when::{Times, When};
-use super::{address, written};
+use super::{address, compose, written};
 use crate::reading::{NewsgroupRow, Posting, ThreadPage, ThreadRow, Written};
 
 #[derive(Template)]
@@ -21,6 +21,8 @@ struct ThreadListBody {
     opening: String,
     carried: String,
     posting: Option<&'static str>,
+    /// Where an article for it is written, if anybody takes one.
+    compose: Option<String>,
     articles: u64,
     newest: i64,
     checked: Option<When>,
@@ -67,6 +69,8 @@ pub(crate) fn write(page: &ThreadPage) -> Result<Written, Failure> {
             servers => format!("Carried by {}.", listed(servers)),
         },
         posting: posting(newsgroup.posting),
+        compose: (newsgroup.posting != Posting::Closed)
+            .then(|| compose::new_address(newsgroup.name.as_str())),
         articles: newsgroup.articles,
         newest: newest.or(newsgroup.newest).unwrap_or_default(),
         checked: page.currency.checked.map(|seconds| times.full(seconds)),

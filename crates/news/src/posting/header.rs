@@ -179,13 +179,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(words in ".{0,300}") {
+        fn what_is_written_is_read_back(words in "[ -~äé日€\\r\\n\\t]{0,300}") {
             let written = field(&text(&words));
             prop_assert!(written.lines().all(|line| line.len() <= LONGEST));
             prop_assert!(written.is_ascii());
             let value = written.strip_prefix("Subject:").expect("its name").trim();
             let unfolded = value.replace("\r\n", "");
-            prop_assert_eq!(decode_header(unfolded.as_bytes()), decode_header(one_line(&words).replace("=?", "= ?").as_bytes()).replace("= ?", "=?"));
+            prop_assert_eq!(decode_header(unfolded.as_bytes()), one_line(&words));
         }
 
         #[test]

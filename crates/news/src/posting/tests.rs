@@ -1,4 +1,5 @@
 //! Posting through servers in memory, with paused time.
 
 mod deliveries;
+mod inn;
 mod shows;

@@ -143,7 +143,7 @@ artcutoff: 0
 icdsynccount: 1
 maxartsize: 0
 maxconnections: 1000
-docancels: all
+docancels: auth
 pgpverify: false
 "
     );

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use weir_news_proto::Wildmat;
 use weir_news_proto::command::Listing;
 use weir_news_proto::list::{Active, Counted, Described, PostingStatus};
 use weir_news_proto::reply::code;
+use weir_news_proto::{BlockWriter, Wildmat};
 
 use super::session::{READER, Session};
 use super::wire::Gone;
@@ -16,8 +16,11 @@ use crate::reading::Posting;
 const ROWS: usize = 128;
 
 impl Session {
-    /// LIST ACTIVE, COUNTS and NEWSGROUPS.
+    /// LIST ACTIVE, ACTIVE.TIMES, COUNTS and NEWSGROUPS.
     pub(super) async fn list_newsgroups(&mut self, listing: &Listing) -> Result<(), Gone> {
+        if let Listing::ActiveTimes(wildmat) = listing {
+            return self.times(wildmat.as_ref()).await;
+        }
         let Some(list) = self.numbered_list().await else {
             return Ok(());
         };
@@ -47,7 +50,11 @@ impl Session {
                 let write = |row: Row<'_>, out: &mut Vec<u8>| active(row.0).write(out);
                 self.rows(&list, wildmat.as_ref(), write).await
             }
-            _ => self.rows(&list, None, |_, _| {}).await,
+            // Nothing else is a list of newsgroups.
+            _ => {
+                self.each(std::iter::empty::<Option<Row<'_>>>(), |_, _| {})
+                    .await
+            }
         }
     }
 
@@ -69,23 +76,32 @@ impl Session {
         wildmat: Option<&Wildmat>,
         write: impl Fn(Row<'_>, &mut Vec<u8>),
     ) -> Result<(), Gone> {
-        for (index, row) in list.rows().enumerate() {
+        let wanted = |name: &str| wildmat.is_none_or(|wildmat| wildmat.matches(name));
+        let rows = list
+            .rows()
+            .map(|row| wanted(row.0.name.as_str()).then_some(row));
+        self.each(rows, write).await
+    }
+
+    /// Writes a block with a line for each that is not left out, and the dot at its end.
+    pub(super) async fn each<T>(
+        &mut self,
+        rows: impl Iterator<Item = Option<T>>,
+        write: impl Fn(T, &mut Vec<u8>),
+    ) -> Result<(), Gone> {
+        let (mut block, mut line) = (BlockWriter::new(), Vec::new());
+        for (index, row) in rows.enumerate() {
             if index % ROWS == ROWS - 1 {
                 tokio::task::yield_now().await;
             }
-            let name = row.0.name.as_str();
-            if wildmat.is_some_and(|wildmat| !wildmat.matches(name)) {
-                continue;
+            if let Some(row) = row {
+                line.clear();
+                write(row, &mut line);
+                block.line(&line, self.wire.out());
+                self.wire.flush_if_full().await?;
             }
-            let out = self.wire.out();
-            if name.starts_with('.') {
-                out.push(b'.');
-            }
-            write(row, out);
-            out.extend_from_slice(b"\r\n");
-            self.wire.flush_if_full().await?;
         }
-        self.wire.out().extend_from_slice(b".\r\n");
+        block.finish(self.wire.out());
         Ok(())
     }
 }
@@ -93,7 +109,8 @@ impl Session {
 /// A newsgroup and what it is about.
 type Row<'a> = (&'a NumberedNewsgroup, &'a str);
 
-fn active(row: &NumberedNewsgroup) -> Active<'_> {
+/// A newsgroup as LIST ACTIVE has it.
+pub(super) fn active(row: &NumberedNewsgroup) -> Active<'_> {
     Active {
         newsgroup: row.name.as_str(),
         high: row.high,

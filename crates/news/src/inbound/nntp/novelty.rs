@@ -1,4 +1,4 @@
-//! NEWGROUPS, NEWNEWS and LIST ACTIVE.TIMES.
+//! NEWGROUPS, NEWNEWS and LIST ACTIVE.TIMES, of which nothing is kept.
 
 use weir_news_proto::Wildmat;
 use weir_news_proto::reply::code;
@@ -8,6 +8,12 @@ use super::wire::Gone;
 
 impl Session {
     pub(super) async fn new_groups(&mut self, _since: i64) -> Result<(), Gone> {
+        self.say(code::UNSUPPORTED, "Not kept");
+        Ok(())
+    }
+
+    /// LIST ACTIVE.TIMES.
+    pub(super) async fn times(&mut self, _wildmat: Option<&Wildmat>) -> Result<(), Gone> {
         self.say(code::UNSUPPORTED, "Not kept");
         Ok(())
     }

@@ -22,10 +22,9 @@ pub(super) async fn post(world: &NewsWorld, article: Bytes) -> Result<MessageId,
 }
 
 fn flagged(name: &str, flag: char) -> news::Newsgroup {
-    news::Newsgroup {
-        flag,
-        ..news::Newsgroup::new(name)
-    }
+    let mut flagged = news::Newsgroup::new(name);
+    flagged.flag = flag.to_string();
+    flagged
 }
 
 /// How many articles each server has kept.
@@ -254,6 +253,7 @@ async fn what_never_turns_out_ends_after_a_day() {
 #[tokio::test(start_paused = true)]
 async fn the_same_article_again_is_posted_once() {
     let world = two().await;
+    world.newsgroups().await.expect("a list");
     let own = article("misc.test", "Message-ID: <mine@b.example>\r\n");
     world.servers[0].set(Behaviour::Far(SECOND));
     let (first, second) = tokio::join!(post(&world, own.clone()), post(&world, own.clone()));

@@ -58,7 +58,7 @@ async fn an_answer_is_in_its_thread_at_once_and_marked_until_a_server_lists_it()
     let row = page
         .threads
         .iter()
-        .find(|row| row.root == super::shows::root(3))
+        .find(|row| row.root == root(3))
         .expect("its thread");
     assert_eq!((row.articles, &row.last_id), (2, &id));
     let read = world.model.article(&id, READER).await.expect("an article");
@@ -67,6 +67,7 @@ async fn an_answer_is_in_its_thread_at_once_and_marked_until_a_server_lists_it()
         Some(PostState::Sent)
     );
 
+    world.servers[0].set_for("GROUP", Behaviour::Good);
     tokio::time::sleep(MINUTE).await;
     world.page(0).await.expect("a page");
     tokio::time::sleep(MINUTE).await;
@@ -170,7 +171,7 @@ async fn what_no_server_lists_yet_is_there_after_a_restart() {
 
     machine
         .server
-        .set_for("GROUP", Behaviour::Line("403 Not now".to_owned()));
+        .set_for("GROUP", Behaviour::Line("411 Not here".to_owned()));
     let running = machine.start();
     let model = &running.0;
     let own = model.own(&id).expect("it is remembered");
@@ -180,12 +181,7 @@ async fn what_no_server_lists_yet_is_there_after_a_restart() {
     );
     let place = ThreadPlace::Page(0);
     let view = model
-        .thread(
-            &group("misc.test"),
-            &crate::tests::world::id(3),
-            place,
-            READER,
-        )
+        .thread(&group("misc.test"), &root(3), place, READER)
         .await;
     let view = view.expect("a thread");
     assert_eq!(mark(&view, &id), Some(Some(PostState::Sent)));
