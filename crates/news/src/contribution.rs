@@ -24,7 +24,10 @@ pub(crate) fn contribution(
     let (counted, cached) = (model.clone(), model.clone());
     let (figures, seats) = (nntp.figures().clone(), nntp.seats().clone());
     let contribution = Contribution::new("news", "News", Icon::News)
-        .card(Arc::new(NewsCard(model.federation.engine.clone())))
+        .card(Arc::new(NewsCard(
+            model.federation.engine.clone(),
+            nntp.figures().clone(),
+        )))
         .stats(Arc::new(NewsStats(model.clone(), nntp.figures().clone())))
         .upstreams(Arc::new(ServerViews(model.clone())))
         .cached(move || cached.cache_counts())

@@ -18,6 +18,7 @@ mod telling;
 mod unread;
 mod wire;
 
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -169,7 +170,7 @@ impl NntpServer {
             };
             let vital = self.vitals.add("news", name);
             let closing = self.closing.clone();
-            let state = (service, socket);
+            let state = (service, Some(socket));
             self.tasks
                 .spawn(vital.drive(state, move |(service, socket)| {
                     let closing = closing.clone();
@@ -211,10 +212,16 @@ impl NntpServer {
 
 impl NntpService {
     /// Accepts connections until Weir stops; then waits for those that are open, or cuts them once `closing`.
-    async fn listen(&self, socket: &StdListener, encrypted: bool, closing: CancellationToken) {
+    async fn listen(
+        &self,
+        socket: &mut Option<StdListener>,
+        encrypted: bool,
+        closing: CancellationToken,
+    ) {
         // A copy, for the next run needs it again if this one panics.
-        let listener = socket.try_clone().and_then(TcpListener::from_std);
-        let listener = match listener {
+        let copy = socket.as_ref().map(StdListener::try_clone);
+        let Some(copy) = copy else { return };
+        let listener = match copy.and_then(TcpListener::from_std) {
             Ok(listener) => listener,
             Err(error) => panic!("a socket that was opened cannot be used: {error}"),
         };
@@ -237,7 +244,8 @@ impl NntpService {
                 }
             }
         }
-        drop(listener);
+        // Both, or newcomers would wait in the queue of a socket that nobody looks at.
+        drop((listener, socket.take()));
         let all = async { while open.join_next().await.is_some() {} };
         let cut = tokio::select! {
             () = all => false,
@@ -264,26 +272,35 @@ impl NntpService {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::trace!(%error, "cannot set TCP_NODELAY");
         }
-        self.welcome(open, Box::new(stream), peer, encrypted);
+        let turned_away = self.welcome(open, stream, peer, encrypted);
+        if let Some(stream) = turned_away.and_then(|stream| stream.into_std().ok())
+            && !encrypted
+        {
+            // Its buffer is empty, so this goes out at once; if not, nobody waits.
+            let _ = (&stream).write(b"400 Too many connections: try again later\r\n");
+        }
     }
 
-    /// Serves a connection in a task of its own, if there is a place for it.
-    fn welcome(
+    /// Serves a connection in a task of its own; gives it back if there is no place for it.
+    fn welcome<S: Stream>(
         &self,
         open: &mut JoinSet<()>,
-        stream: Box<dyn Stream>,
+        stream: S,
         peer: SocketAddr,
         encrypted: bool,
-    ) -> bool {
+    ) -> Option<S> {
         let client = self.porter.client(peer.ip());
         let holder = self.porter.holder(&client);
         let began = self.parts.began;
         let now = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut stream = Some(stream);
         self.parts.seats.take(holder, now, |seat| {
             let place = (seat, began);
+            let stream = Box::new(stream.take().expect("it is taken once"));
             let session = Session::new(self.clone(), stream, client.address, place);
             open.spawn(session.run(encrypted))
-        })
+        });
+        stream
     }
 }
 

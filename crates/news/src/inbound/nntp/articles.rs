@@ -106,7 +106,10 @@ impl Session {
     async fn send(&mut self, part: Part, read: &ReadArticle) -> Result<(), Gone> {
         let mut block = BlockWriter::new();
         if part != Part::Body {
-            block.piece(&self.own_head(read), self.wire.out());
+            for piece in self.own_head(read).chunks(PIECE) {
+                block.piece(piece, self.wire.out());
+                self.wire.flush_if_full().await?;
+            }
         }
         if part == Part::Whole {
             block.piece(b"\r\n", self.wire.out());

@@ -106,7 +106,8 @@ impl Session {
             Listing::OverviewFmt => OverviewFormat::with_xref().write(&mut block),
             Listing::Headers(by) => headers(*by).write(&mut block),
             Listing::Motd => {
-                let card = NewsCard(self.service.parts.model.engine.clone());
+                let parts = &self.service.parts;
+                let card = NewsCard(parts.model.engine.clone(), parts.figures.clone());
                 block = card.view().sentence.into_bytes();
             }
             Listing::Subscriptions(_) => {}

@@ -148,20 +148,16 @@ impl Rig {
     pub(super) fn connect(&mut self, address: &str, way: usize) -> Option<Newsreader> {
         let (near, far) = tokio::io::duplex(way);
         let peer = SocketAddr::new(address.parse().expect("an address"), 4711);
-        let taken = self
-            .service
-            .welcome(&mut self.open, Box::new(far), peer, false);
-        taken.then(|| Newsreader::new(near))
+        let turned_away = self.service.welcome(&mut self.open, far, peer, false);
+        turned_away.is_none().then(|| Newsreader::new(near))
     }
 
     /// A newsreader with TLS from the first byte.
     pub(super) async fn secure(&mut self, address: &str) -> Newsreader<Box<dyn Stream>> {
         let (near, far) = tokio::io::duplex(WAY);
         let peer = SocketAddr::new(address.parse().expect("an address"), 4711);
-        let taken = self
-            .service
-            .welcome(&mut self.open, Box::new(far), peer, true);
-        assert!(taken);
+        let turned_away = self.service.welcome(&mut self.open, far, peer, true);
+        assert!(turned_away.is_none());
         let mut newsreader = Newsreader::new(self.tls(near).await);
         let greeting = newsreader.line().await;
         assert!(greeting.starts_with("200 "), "{greeting}");
