@@ -275,7 +275,11 @@ impl Model {
         let others = self.carried(&open.name);
         let sight = (&others[..], self.told(&open.name));
         let windows = open.seen(id, *said, sight, self.window_size(server));
-        self.fetch(open, server, windows, class, asker).await
+        self.note_marks(open);
+        let fetched = self.fetch(open, server, windows, class, asker).await;
+        // Numbers may have been promised, whether or not their lines came.
+        self.keep_numbers(open);
+        fetched
     }
 
     /// Fetches windows of a server at once, and takes their lines in one after the other, each while the next ones are

@@ -120,6 +120,7 @@ mod tests {
             }
             let mut joined = coverage.stretches().windows(2);
             prop_assert!(joined.all(|two| two[0].1 + 1 < two[1].0));
+            prop_assert!((0u64..75).all(|number| coverage.has(number) == model.contains(&number)));
             let range = 5u64..=70;
             let missing = |number: &u64| !model.contains(number);
             let gap = coverage.highest_gap(&range, most);

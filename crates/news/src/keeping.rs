@@ -119,6 +119,18 @@ impl Model {
         self.weigh(open);
     }
 
+    /// Keeps what changed in the numbers of a newsgroup.
+    pub(crate) fn keep_numbers(&self, open: &OpenNewsgroup) {
+        let marks = |state: &mut HeldNewsgroup| Some(state.numbers.as_mut()?.take_changes());
+        if let Some(changes) = open.with(marks) {
+            let kept = Kept {
+                changes,
+                ..Kept::default()
+            };
+            self.file.keep(&open.name, kept);
+        }
+    }
+
     /// Keeps that a server has confirmed what is known of a newsgroup.
     pub(crate) fn keep_check(&self, open: &OpenNewsgroup, server: ServerId) {
         let at = self.now().1;

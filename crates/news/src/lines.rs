@@ -143,3 +143,29 @@ pub(crate) fn read(window: &Window, now: i64) -> Vec<SentLine> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newsgroups_are_kept_of_what_was_posted_to_several() {
+        let kept = |extra: &str| String::from_utf8(crossposted(extra.as_bytes())).expect("text");
+        assert_eq!(
+            kept("Keywords: x\tXREF: host a.b:12 c.d:3"),
+            "Newsgroups: a.b,c.d"
+        );
+        for one in [
+            "",
+            "Xref: host a.b:12",
+            "Xref: host",
+            "Xref:",
+            "xref host a:1 b:2",
+        ] {
+            assert_eq!(kept(one), "", "{one}");
+        }
+        let many: Vec<String> = (0..10_000).map(|n| format!("newsgroup{n}:1")).collect();
+        let many = kept(&format!("Xref: host {}", many.join(" ")));
+        assert!(many.len() < PLACES_BYTES && many.split(',').count() <= PLACES);
+    }
+}

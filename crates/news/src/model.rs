@@ -294,10 +294,15 @@ impl Model {
             return;
         };
         let ranked = self.ranked();
+        let merge = move |model: &Self| {
+            if let Some(merged) = model.catalogue.merge(&ranked) {
+                model.note_first_seen(&merged);
+            }
+        };
         if self.catalogue.bytes() < weir_net::LONG {
-            self.catalogue.merge(&ranked);
+            merge(self);
         } else {
-            weir_net::aside(move || model.catalogue.merge(&ranked)).await;
+            weir_net::aside(move || merge(&model)).await;
         }
     }
 

@@ -5,6 +5,7 @@
 //! before. Lines come from the store, else from windows of the servers' overviews; a number whose line cannot be had makes
 //! the whole range fail, since a reader takes a shorter list for the truth.
 
+mod arrivals;
 mod lines;
 mod list;
 mod xref;
@@ -12,6 +13,7 @@ mod xref;
 use weir_engine::dispatch::Asker;
 use weir_news_proto::{MessageId, Newsgroup};
 
+pub use self::arrivals::NewArticles;
 pub use self::lines::{NumberedLine, NumberedLines};
 pub use self::list::NumberedList;
 pub(crate) use self::list::ToldMarks;
@@ -108,6 +110,18 @@ impl Model {
     /// # Errors
     /// Why that cannot be said.
     pub async fn beside(
+        &self,
+        name: &Newsgroup,
+        number: u64,
+        up: bool,
+        asker: Asker,
+    ) -> Result<Option<(u64, MessageId)>, Unread> {
+        let found = self.in_time(self.find_beside(name, number, up, asker), self.deadline());
+        let found = found.await;
+        found.unwrap_or(Err(Unread::Unreachable(Vec::new())))
+    }
+
+    async fn find_beside(
         &self,
         name: &Newsgroup,
         number: u64,

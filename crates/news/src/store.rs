@@ -7,6 +7,7 @@
 //!
 //! The file has a limit. `sweep` says what goes first.
 
+mod arrivals;
 mod backlog;
 mod kept;
 mod load;
@@ -15,7 +16,7 @@ mod schema;
 mod sweep;
 mod write;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -41,6 +42,8 @@ use crate::numbers::{NumberRows, ServerId};
 const PART: usize = 512 << 10;
 /// Rows that are read at a time, since readers take turns.
 const SLICE: usize = 2000;
+/// Slices of articles that are looked through for new ones.
+const SLICES: usize = 200;
 /// So many lines are read on the spot.
 const FEW: usize = 200;
 /// An article or a list may have one byte of so many: one must not push out everything.
@@ -260,6 +263,66 @@ impl NewsFile {
         marks.unwrap_or_default()
     }
 
+    /// Articles that became known since a time, each once, in newsgroups that are wanted; at most so many, and whether those
+    /// are all. `None` if nothing is kept. Blocks.
+    pub(crate) fn arrived(
+        &self,
+        since: i64,
+        wanted: &dyn Fn(&str) -> bool,
+        most: usize,
+    ) -> Option<(Vec<MessageId>, bool)> {
+        let (mut ids, mut known) = (Vec::new(), HashSet::new());
+        let mut take = |name: &str, id: &MessageId| {
+            if !name.is_empty() && wanted(name) && !known.contains(id) {
+                if ids.len() == most {
+                    return false;
+                }
+                known.insert(id.clone());
+                ids.push(id.clone());
+            }
+            true
+        };
+        // Before the file is read: what is written meanwhile is then in both.
+        let whole = {
+            let backlog = self.0.backlog.lock();
+            let mut arriving = backlog.arriving();
+            arriving.all(|(name, id)| take(name.as_str(), id))
+        };
+        let row = |connection: &_| arrivals::row_since(connection, since).map(Some);
+        let Some(mut after) = self.0.file.read(row)? else {
+            return Some((ids, whole));
+        };
+        for _ in 0..SLICES {
+            let slice = |connection: &_| arrivals::after(connection, after, since, SLICE);
+            let rows = self.0.file.read(slice)?;
+            let Some((last, _, _)) = rows.last() else {
+                return Some((ids, whole));
+            };
+            after = *last;
+            if !rows.iter().all(|(_, name, id)| take(name, id)) {
+                break;
+            }
+        }
+        Some((ids, false))
+    }
+
+    /// Keeps that newsgroups were first seen at a time.
+    pub(crate) fn keep_seen(&self, names: &[Newsgroup], at: i64) {
+        for names in names.chunks(SLICE) {
+            let names = names.to_vec();
+            self.take_in(|backlog| backlog.keep_seen(names, at));
+        }
+    }
+
+    /// When newsgroups were first seen. Blocks, and is for the start.
+    pub(crate) fn seen(&self) -> Vec<(Newsgroup, i64)> {
+        let seen = self
+            .0
+            .file
+            .read(|connection| arrivals::seen(connection).map(Some));
+        seen.unwrap_or_default()
+    }
+
     /// Keeps what became known of a newsgroup. Lines without a valid ID are left out.
     pub(crate) fn keep(&self, name: &Newsgroup, kept: Kept) {
         if !self.0.file.is_usable() {
@@ -385,6 +448,13 @@ impl NewsFile {
     /// If the copy cannot be made, or there is no file.
     pub(crate) fn backup(&self, to: &std::path::Path) -> Result<(), StoreError> {
         self.0.file.backup(to)
+    }
+
+    /// Waits until all is written. Blocks.
+    #[cfg(test)]
+    pub(crate) fn flush(&self) {
+        let mut backlog = self.0.backlog.lock();
+        while backlog.is_writing() && !self.0.idle.wait_for(&mut backlog, PATIENCE).timed_out() {}
     }
 
     /// Writes what waits and closes the file. Blocks.

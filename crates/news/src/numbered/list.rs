@@ -41,6 +41,8 @@ pub(crate) struct ToldMarks {
     made: Mutex<Option<MadeList>>,
     /// Held while it is made: two at a time would each forget what the other has told.
     making: Mutex<()>,
+    /// When each newsgroup was first seen on any server.
+    pub(super) first_seen: Mutex<HashMap<Newsgroup, i64>>,
 }
 
 /// The marks of a newsgroup that somebody has opened.
@@ -151,6 +153,7 @@ impl Model {
 
     /// Reads the marks that were kept. Blocks, and is for the start.
     pub(crate) fn recall_marks(&self) {
+        self.told.first_seen.lock().extend(self.file.seen());
         for kept in self.file.marks() {
             let (low, high) = (kept.marks.low, kept.marks.high);
             let marks = Marks { low, high };

@@ -112,6 +112,22 @@ impl Backlog {
         self.push(Work::Rows(name.clone(), rows));
     }
 
+    pub(super) fn keep_seen(&mut self, names: Vec<Newsgroup>, at: i64) {
+        self.push(Work::Seen(names, at));
+    }
+
+    /// Articles that became known just now, with their newsgroups.
+    pub(super) fn arriving(&self) -> impl Iterator<Item = (&Newsgroup, &MessageId)> {
+        self.entries.iter().flat_map(|entry| {
+            let kept = match &entry.work {
+                Work::Keep(name, keep) => Some((name, keep)),
+                _ => None,
+            };
+            let lines = kept.into_iter();
+            lines.flat_map(|(name, keep)| keep.lines.iter().map(move |line| (name, &line.id)))
+        })
+    }
+
     /// Notes that something was read. Says whether that should be written now.
     pub(super) fn read(&mut self, note: impl FnOnce(&mut Reads)) -> bool {
         note(&mut self.reads);

@@ -1,5 +1,9 @@
 //! Newsgroups by their own numbers: marks, ranges, and who is asked for them.
 
+mod arrivals;
+mod histories;
+mod kept;
+
 use weir_engine::dispatch::Asker;
 use weir_news_proto::{MessageId, OverviewLine, Xref};
 use weir_testkit::zoo::news::{Article, Behaviour};

@@ -111,6 +111,13 @@ fn a_newsreader_reads_and_posts_and_is_told_when_weir_stops() {
     assert!(reader.ask(article).starts_with("240 "));
     assert_eq!(server.posted().len(), 1);
 
+    assert!(
+        reader
+            .ask("NEWNEWS misc.* 20200101 000000 GMT")
+            .starts_with("230 ")
+    );
+    reader.block();
+
     let metrics = ask(rig.web, "GET /metrics", "");
     for line in [
         "weir_nntp_connections 1",

@@ -271,3 +271,26 @@ async fn bytes_that_are_no_text_come_through_without_breaking_lines() {
     assert_eq!(line.iter().filter(|byte| **byte == b'\t').count(), 8);
     assert!(!line.contains(&0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_new_is_told_since_a_time() {
+    let shelf = vec![
+        Newsgroup::new("misc.test").with(1..=2),
+        Newsgroup::new("misc.talk").with([1]),
+    ];
+    let mut rig = Rig::with(vec![shelf], Wishes::default(), |_| {}).await;
+    let mut reader = rig.here().await;
+    let (code, new) = reader.list("NEWGROUPS 20240101 000000 GMT").await;
+    assert_eq!(code, "231");
+    let rows = "misc.talk 0000000001 0000000001 y\nmisc.test 0000000002 0000000001 y\n";
+    assert_eq!(new, rows);
+    assert_eq!(reader.list("NEWGROUPS 20250101 000000").await.1, "");
+    let (code, times) = reader.list("LIST ACTIVE.TIMES *.test").await;
+    assert_eq!(
+        (code.as_str(), times.as_str()),
+        ("215", "misc.test 1728000000 weir\n")
+    );
+    assert_eq!(reader.code("NEWGROUPS yesterday").await, 501);
+    // Nothing is written down here, so nobody knows when articles came.
+    assert_eq!(reader.code("NEWNEWS * 20240101 000000 GMT").await, 403);
+}
