@@ -96,10 +96,13 @@ impl Model {
             let checked = self.check(open, &server, class, asker);
             match patiently(checked, class, carriers.peek().is_none()).await {
                 Ok(()) => {
-                    let now = self.now();
+                    let (now, told) = (self.now(), self.told(&open.name));
                     open.with(|state| {
                         state.checked = Some(now);
                         state.busy = None;
+                        if let Some(numbers) = &mut state.numbers {
+                            numbers.raise_high(told.high);
+                        }
                     });
                     self.keep_check(open, self.server_id(&server));
                     self.pass_over(open, carriers);
@@ -289,8 +292,13 @@ impl Model {
             }
         };
         let others = self.carried(&open.name);
-        let windows = open.seen(id, *said, &others, self.window_size(server));
-        self.fetch(open, server, windows, class, asker).await
+        let sight = (&others[..], self.told(&open.name));
+        let windows = open.seen(id, *said, sight, self.window_size(server));
+        self.note_marks(open);
+        let fetched = self.fetch(open, server, windows, class, asker).await;
+        // Numbers may have been promised, whether or not their lines came.
+        self.keep_numbers(open);
+        fetched
     }
 
     /// Fetches windows of a server at once, and takes their lines in one after the other, each while the next ones are
@@ -352,7 +360,7 @@ impl Model {
     }
 
     /// Notes whether a server answered. One that does not carry the newsgroup is not silent.
-    fn hear(&self, open: &OpenNewsgroup, server: &Server, why: Option<&NoAnswer>) {
+    pub(crate) fn hear(&self, open: &OpenNewsgroup, server: &Server, why: Option<&NoAnswer>) {
         let no = matches!(why, Some(NoAnswer::Fault(NewsFault::NoNewsgroup)));
         let silent = why
             .filter(|_| !no)
@@ -381,7 +389,7 @@ impl Model {
     }
 
     /// What servers list of a newsgroup.
-    fn carried(&self, newsgroup: &Newsgroup) -> Vec<(ServerId, Carried)> {
+    pub(crate) fn carried(&self, newsgroup: &Newsgroup) -> Vec<(ServerId, Carried)> {
         let Some((merged, _)) = self.catalogue.merged() else {
             return Vec::new();
         };

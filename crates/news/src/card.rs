@@ -6,12 +6,13 @@ use weir_engine::{Engine, UpstreamView, span};
 use weir_web::{Card, CardState, CardView, Figure};
 
 use crate::config::server::example;
+use crate::inbound::nntp::{NntpFigures, OpenKind};
 
 /// Servers named with their reasons; of more, the upstreams page tells.
 const NAMED: usize = 3;
 
 /// How well the front answers, at a glance.
-pub(crate) struct NewsCard(pub(crate) Engine);
+pub(crate) struct NewsCard(pub(crate) Engine, pub(crate) NntpFigures);
 
 impl Card for NewsCard {
     fn view(&self) -> CardView {
@@ -28,10 +29,13 @@ impl Card for NewsCard {
             false => CardState::Limited,
         };
         let counters = self.0.status().counters;
+        let mut figures = Figure::of_calls(&counters);
+        let newsreaders = self.1.count(OpenKind::All) as u64;
+        figures.push(Figure::count("Newsreaders", newsreaders));
         CardView {
             state,
             sentence: sentence(rows.len(), &away),
-            figures: Figure::of_calls(&counters),
+            figures,
             lines: None,
         }
     }
@@ -100,7 +104,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_is_away_is_named_with_the_reason_and_the_next_try() {
         let world = World::new(|_| {}).await;
-        let card = NewsCard(world.engine.clone());
+        let card = NewsCard(world.engine.clone(), NntpFigures::default());
         assert_eq!(card.view().sentence, "2 news servers in use.");
         world.servers[0].set(Behaviour::Close);
         world.article(1).await;
@@ -132,7 +136,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn without_a_server_the_lines_to_write_are_shown() {
         let world = World::new(|config| config.servers.clear()).await;
-        let view = NewsCard(world.engine.clone()).view();
+        let view = NewsCard(world.engine.clone(), NntpFigures::default()).view();
         assert_eq!(view.state, CardState::Unconfigured);
         let lines = view.lines.unwrap_or_default();
         assert!(lines.starts_with("news:\n  servers:\n    - {"), "{lines}");

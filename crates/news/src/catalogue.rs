@@ -76,6 +76,11 @@ impl MergedList {
         Some((&self.list.newsgroups[place], &self.carried[place]))
     }
 
+    /// What the servers of a newsgroup say of it, by its place in the list.
+    pub(crate) fn carried_at(&self, place: usize) -> &[(ServerId, Carried)] {
+        &self.carried[place]
+    }
+
     /// How many newsgroups a server carries.
     pub(crate) fn carried_by(&self, server: ServerId) -> usize {
         let carries = |servers: &&Vec<(ServerId, Carried)>| {

@@ -64,6 +64,13 @@ impl Coverage {
         range.is_empty() || self.highest_gap(range, 1).is_none()
     }
 
+    /// Whether a number has been fetched.
+    pub(crate) fn has(&self, number: u64) -> bool {
+        let at = self.stretches.partition_point(|&(_, last)| last < number);
+        let stretch = self.stretches.get(at);
+        stretch.is_some_and(|&(first, _)| first <= number)
+    }
+
     /// First and last of each stretch, to be written down.
     pub(crate) fn stretches(&self) -> &[(u64, u64)] {
         &self.stretches
@@ -113,6 +120,7 @@ mod tests {
             }
             let mut joined = coverage.stretches().windows(2);
             prop_assert!(joined.all(|two| two[0].1 + 1 < two[1].0));
+            prop_assert!((0u64..75).all(|number| coverage.has(number) == model.contains(&number)));
             let range = 5u64..=70;
             let missing = |number: &u64| !model.contains(number);
             let gap = coverage.highest_gap(&range, most);

@@ -88,10 +88,17 @@ impl Model {
     /// Keeps lines that were taken in.
     pub(crate) fn keep_lines(&self, open: &OpenNewsgroup, server: ServerId, taken: TakenIn) {
         if self.file.has_lost(&open.name)
-            && let Some(rows) = open.with(|state| state.numbers.as_ref().map(ArticleNumbers::rows))
+            && let Some(rows) = open.with(|state| {
+                // Whose articles the numbers are, only the file knew of all that have left the memory.
+                if state.beyond {
+                    state.uncover();
+                }
+                state.numbers.as_ref().map(ArticleNumbers::rows)
+            })
         {
             self.file.keep_rows(&open.name, rows);
         }
+        self.note_marks(open);
         let lines = taken.lines.into_iter().map(|(number, line)| KeptLine {
             number,
             line: line.into(),
@@ -111,6 +118,18 @@ impl Model {
             },
         );
         self.weigh(open);
+    }
+
+    /// Keeps what changed in the numbers of a newsgroup.
+    pub(crate) fn keep_numbers(&self, open: &OpenNewsgroup) {
+        let marks = |state: &mut HeldNewsgroup| Some(state.numbers.as_mut()?.take_changes());
+        if let Some(changes) = open.with(marks) {
+            let kept = Kept {
+                changes,
+                ..Kept::default()
+            };
+            self.file.keep(&open.name, kept);
+        }
     }
 
     /// Keeps that a server has confirmed what is known of a newsgroup.
@@ -134,6 +153,7 @@ impl Model {
                 ..Kept::default()
             }
         });
+        self.note_marks(open);
         self.file.keep(&open.name, kept);
         self.file.read_newsgroup(&open.name, at);
     }

@@ -1,10 +1,17 @@
 //! Overview lines as a server sent them, read for threads and for the store.
 
 use weir_news_proto::article::{Author, Head, decode_header};
-use weir_news_proto::{MessageId, OverviewLine, date, id};
+use weir_news_proto::{MessageId, OverviewLine, Xref, date, id};
 
 use crate::outbound::Window;
 use crate::thread::Headline;
+
+/// What names the newsgroups of a line that was posted to several; their numbers are left to each newsgroup.
+pub(crate) const CROSSPOSTED: &[u8] = b"Newsgroups: ";
+
+/// Newsgroups of a line that are kept, and their bytes.
+const PLACES: usize = 16;
+const PLACES_BYTES: usize = 512;
 
 /// One article of a window.
 #[derive(Clone, Debug)]
@@ -19,7 +26,7 @@ pub(crate) struct SentLine {
     bytes: u64,
     lines: u64,
     /// The line for the store: without a number, which each newsgroup gives itself, and without what only this server
-    /// means by it (Xref).
+    /// means by it (Xref); of that, the names of the newsgroups are kept if there are several.
     pub(crate) kept: Vec<u8>,
 }
 
@@ -28,9 +35,10 @@ impl SentLine {
     /// between its neighbours. No date is later than now, or it would keep its thread on top of the list.
     pub(crate) fn of(line: &OverviewLine<'_>, before: i64, now: i64) -> Option<Self> {
         let id = line.id()?;
+        let places = crossposted(line.extra);
         let kept = OverviewLine {
             number: 0,
-            extra: &[],
+            extra: &places,
             ..*line
         };
         let mut text = Vec::with_capacity(256);
@@ -95,6 +103,34 @@ impl SentLine {
     }
 }
 
+/// The newsgroups of an article that is in several, as a field of its line; else nothing.
+fn crossposted(extra: &[u8]) -> Vec<u8> {
+    const NAME: &[u8] = b"xref:";
+    let mut fields = extra.split(|byte| *byte == b'\t');
+    let value = fields.find_map(|field| {
+        let (name, value) = field.trim_ascii().split_at_checked(NAME.len())?;
+        name.eq_ignore_ascii_case(NAME)
+            .then_some(value.trim_ascii())
+    });
+    let Some(xref) = value.and_then(Xref::parse) else {
+        return Vec::new();
+    };
+    let mut written = CROSSPOSTED.to_vec();
+    let mut names = 0;
+    for (name, _) in xref.places().take(PLACES) {
+        // A comma would be read as the end of a name.
+        if written.len() + name.len() >= PLACES_BYTES || name.contains(',') {
+            break;
+        }
+        if names > 0 {
+            written.push(b',');
+        }
+        written.extend_from_slice(name.as_bytes());
+        names += 1;
+    }
+    if names < 2 { Vec::new() } else { written }
+}
+
 /// All lines of a window that name an article, each once.
 pub(crate) fn read(window: &Window, now: i64) -> Vec<SentLine> {
     let mut before = now;
@@ -106,4 +142,30 @@ pub(crate) fn read(window: &Window, now: i64) -> Vec<SentLine> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newsgroups_are_kept_of_what_was_posted_to_several() {
+        let kept = |extra: &str| String::from_utf8(crossposted(extra.as_bytes())).expect("text");
+        assert_eq!(
+            kept("Keywords: x\tXREF: host a.b:12 c.d:3"),
+            "Newsgroups: a.b,c.d"
+        );
+        for one in [
+            "",
+            "Xref: host a.b:12",
+            "Xref: host",
+            "Xref:",
+            "xref host a:1 b:2",
+        ] {
+            assert_eq!(kept(one), "", "{one}");
+        }
+        let many: Vec<String> = (0..10_000).map(|n| format!("newsgroup{n}:1")).collect();
+        let many = kept(&format!("Xref: host {}", many.join(" ")));
+        assert!(many.len() < PLACES_BYTES && many.split(',').count() <= PLACES);
+    }
 }

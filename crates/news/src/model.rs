@@ -28,6 +28,7 @@ use crate::error::Error;
 use crate::federation::Federation;
 use crate::newest::{DatedList, NewsgroupStats};
 use crate::newsgroup::OpenNewsgroup;
+use crate::numbered::ToldMarks;
 use crate::numbers::ServerId;
 use crate::policy::{HIGH, NORMAL};
 use crate::posting::NotPosted;
@@ -57,6 +58,9 @@ const STATS: usize = 1 << 20;
 
 /// Parts of the memory for caches: open newsgroups have half of it, articles and pages of threads a quarter each.
 const PARTS: usize = 4;
+
+/// What our own server calls itself unless somebody says otherwise.
+const HOST: &str = "weir.invalid";
 
 /// What is known, and the way to learn more.
 pub struct Model {
@@ -88,6 +92,9 @@ pub struct Model {
     /// Changes whenever they do.
     pub(crate) stats_version: AtomicU64,
     pub(crate) dated: Mutex<Option<DatedList>>,
+    pub(crate) told: ToldMarks,
+    /// What our own server calls itself.
+    pub(crate) host: ArcSwap<String>,
 }
 
 /// A page of a thread, and what it depends on.
@@ -164,8 +171,11 @@ impl Model {
             stats: Mutex::new(Recent::new(STATS)),
             stats_version: AtomicU64::new(0),
             dated: Mutex::default(),
+            told: ToldMarks::default(),
+            host: ArcSwap::from_pointee(HOST.to_owned()),
         });
         model.recall_lists();
+        model.recall_marks();
         model.keep_sweeping();
         model.resume_posts();
         Ok(model)
@@ -313,10 +323,15 @@ impl Model {
             return;
         };
         let ranked = self.ranked();
+        let merge = move |model: &Self| {
+            if let Some(merged) = model.catalogue.merge(&ranked) {
+                model.note_first_seen(&merged);
+            }
+        };
         if self.catalogue.bytes() < weir_net::LONG {
-            self.catalogue.merge(&ranked);
+            merge(self);
         } else {
-            weir_net::aside(move || model.catalogue.merge(&ranked)).await;
+            weir_net::aside(move || merge(&model)).await;
         }
     }
 

@@ -7,6 +7,7 @@
 //!
 //! The file has a limit. `sweep` says what goes first.
 
+mod arrivals;
 mod backlog;
 mod kept;
 mod load;
@@ -15,7 +16,8 @@ mod schema;
 mod sweep;
 mod write;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
@@ -31,7 +33,8 @@ use weir_store::sqlite::ExpendableFile;
 
 use self::backlog::{Backlog, Batch, Keep, ListPart};
 pub(crate) use self::kept::{
-    Kept, KeptArticle, KeptLine, KeptList, KeptNewsgroup, ListKind, NewsSizes, Reached,
+    Kept, KeptArticle, KeptLine, KeptList, KeptMarks, KeptNewsgroup, ListKind, NewsSizes,
+    NumberedRow, Reached,
 };
 use crate::numbers::{NumberRows, ServerId};
 
@@ -39,6 +42,8 @@ use crate::numbers::{NumberRows, ServerId};
 const PART: usize = 512 << 10;
 /// Rows that are read at a time, since readers take turns.
 const SLICE: usize = 2000;
+/// Slices of articles that are looked through for new ones.
+const SLICES: usize = 200;
 /// So many lines are read on the spot.
 const FEW: usize = 200;
 /// An article or a list may have one byte of so many: one must not push out everything.
@@ -169,7 +174,7 @@ impl NewsFile {
     pub(crate) async fn lines_between(
         &self,
         name: &Newsgroup,
-        numbers: std::ops::RangeInclusive<u64>,
+        numbers: RangeInclusive<u64>,
         most: usize,
     ) -> Vec<KeptLine> {
         self.settled(name).await;
@@ -189,6 +194,133 @@ impl NewsFile {
             lines
         })
         .await
+    }
+
+    /// The articles with these numbers, ascending, of which there must not be many; `None` if the file cannot be read. Does
+    /// not wait for writes.
+    pub(crate) async fn numbered(
+        &self,
+        name: &Newsgroup,
+        numbers: RangeInclusive<u64>,
+    ) -> Option<Vec<NumberedRow>> {
+        // Before the file is read: what is written meanwhile is then in both.
+        let waiting: Vec<NumberedRow> = {
+            let backlog = self.0.backlog.lock();
+            let waiting = backlog.numbered(name, &numbers);
+            let row = |(number, line): (u64, &backlog::ReadLine)| NumberedRow {
+                number,
+                id: line.id.clone(),
+                line: Some(line.line.to_vec()),
+            };
+            waiting.map(row).collect()
+        };
+        let (file, name) = (self.clone(), name.clone());
+        let most = numbers.end().saturating_sub(*numbers.start());
+        let read = move || {
+            let most = usize::try_from(most.saturating_add(1)).unwrap_or(usize::MAX);
+            let mut rows = file
+                .0
+                .file
+                .read(|connection| load::numbered(connection, &name, &numbers, most))?;
+            if !waiting.is_empty() {
+                // A number has one article; what waits may be the line that the file has lost.
+                rows.extend(waiting);
+                rows.sort_by_key(|row| (row.number, row.line.is_none()));
+                rows.dedup_by_key(|row| row.number);
+            }
+            Some(rows)
+        };
+        match most < FEW as u64 || !self.0.file.is_usable() {
+            true => read(),
+            false => aside(read).await,
+        }
+    }
+
+    /// The nearest number that an article has, from this one on up or down.
+    pub(crate) fn nearest(&self, name: &Newsgroup, from: u64, up: bool) -> Option<u64> {
+        let range = if up { from..=u64::MAX } else { 1..=from };
+        let nearest = |numbers: &mut dyn Iterator<Item = u64>| match up {
+            true => numbers.min(),
+            false => numbers.max(),
+        };
+        let waiting = {
+            let backlog = self.0.backlog.lock();
+            nearest(&mut backlog.numbered(name, &range).map(|(number, _)| number))
+        };
+        let kept = self
+            .0
+            .file
+            .read(|connection| load::nearest(connection, name, from, up));
+        nearest(&mut waiting.into_iter().chain(kept))
+    }
+
+    /// The marks of all newsgroups that the file has. Blocks, and is for the start.
+    pub(crate) fn marks(&self) -> Vec<KeptMarks> {
+        let marks = self
+            .0
+            .file
+            .read(|connection| load::marks(connection).map(Some));
+        marks.unwrap_or_default()
+    }
+
+    /// Articles that became known since a time, each once, in newsgroups that are wanted; at most so many, and whether those
+    /// are all. `None` if nothing is kept. Blocks.
+    pub(crate) fn arrived(
+        &self,
+        since: i64,
+        wanted: &dyn Fn(&str) -> bool,
+        most: usize,
+    ) -> Option<(Vec<MessageId>, bool)> {
+        let (mut ids, mut known) = (Vec::new(), HashSet::new());
+        let mut take = |name: &str, id: &MessageId| {
+            if !name.is_empty() && wanted(name) && !known.contains(id) {
+                if ids.len() == most {
+                    return false;
+                }
+                known.insert(id.clone());
+                ids.push(id.clone());
+            }
+            true
+        };
+        // Before the file is read: what is written meanwhile is then in both.
+        let whole = {
+            let backlog = self.0.backlog.lock();
+            let mut arriving = backlog.arriving();
+            arriving.all(|(name, id)| take(name.as_str(), id))
+        };
+        let row = |connection: &_| arrivals::row_since(connection, since).map(Some);
+        let Some(mut after) = self.0.file.read(row)? else {
+            return Some((ids, whole));
+        };
+        for _ in 0..SLICES {
+            let slice = |connection: &_| arrivals::after(connection, after, since, SLICE);
+            let rows = self.0.file.read(slice)?;
+            let Some((last, _, _)) = rows.last() else {
+                return Some((ids, whole));
+            };
+            after = *last;
+            if !rows.iter().all(|(_, name, id)| take(name, id)) {
+                break;
+            }
+        }
+        Some((ids, false))
+    }
+
+    /// Keeps that newsgroups were first seen at a time.
+    pub(crate) fn keep_seen(&self, names: &[Newsgroup], at: i64) {
+        for names in names.chunks(SLICE) {
+            let names = names.to_vec();
+            self.take_in(|backlog| backlog.keep_seen(names, at));
+        }
+    }
+
+    /// When newsgroups were first seen. Blocks, and is for the start.
+    pub(crate) fn seen(&self) -> Vec<(Newsgroup, i64)> {
+        let seen = self
+            .0
+            .file
+            .read(|connection| arrivals::seen(connection).map(Some));
+        seen.unwrap_or_default()
     }
 
     /// Keeps what became known of a newsgroup. Lines without a valid ID are left out.
@@ -316,6 +448,13 @@ impl NewsFile {
     /// If the copy cannot be made, or there is no file.
     pub(crate) fn backup(&self, to: &std::path::Path) -> Result<(), StoreError> {
         self.0.file.backup(to)
+    }
+
+    /// Waits until all is written. Blocks.
+    #[cfg(test)]
+    pub(crate) fn flush(&self) {
+        let mut backlog = self.0.backlog.lock();
+        while backlog.is_writing() && !self.0.idle.wait_for(&mut backlog, PATIENCE).timed_out() {}
     }
 
     /// Writes what waits and closes the file. Blocks.

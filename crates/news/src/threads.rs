@@ -58,7 +58,12 @@ impl Model {
 
     /// Makes sure that what is known of a newsgroup is new enough: waits if it is not, and if it soon will not be, has it
     /// brought up to date meanwhile.
-    async fn bring_up_to_date(&self, open: &Arc<OpenNewsgroup>, until: Instant, asker: Asker) {
+    pub(crate) async fn bring_up_to_date(
+        &self,
+        open: &Arc<OpenNewsgroup>,
+        until: Instant,
+        asker: Asker,
+    ) {
         let rules = self.rules.load();
         let checked = open.with(|state| state.checked.map(|(at, _)| at));
         let age = checked.map(|at| at.until(self.now().0));

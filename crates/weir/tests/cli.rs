@@ -50,15 +50,12 @@ fn check_prints_the_configuration_and_a_verdict() {
 
 #[test]
 fn check_warns_of_keys_without_effect() {
-    let dir = with_file(
-        "store: { redis: 'redis://127.0.0.1' }\nnews: { nntps_listen: '127.0.0.1:1563', tls_cert: a, tls_key: b }\n",
-    );
+    let dir = with_file("store: { redis: 'redis://127.0.0.1' }\n");
     let output = weir(dir.path(), &["check"]);
     assert!(output.status.success());
     assert_eq!(
         notes(&output),
         "weir: warning: store.redis is not built yet: this node runs alone\n\
-         weir: warning: news.nntps_listen is not built yet: newsreaders cannot connect, the pages can be read\n\
          weir: the configuration is correct (weir.yaml)\n"
     );
 }

@@ -13,6 +13,8 @@ mod forwarder;
 mod metrics;
 #[path = "serve/news.rs"]
 mod news;
+#[path = "serve/newsreaders.rs"]
+mod newsreaders;
 #[path = "serve/pages.rs"]
 mod pages;
 #[path = "serve/reload.rs"]
@@ -59,7 +61,8 @@ impl Weir {
             .args(["-l", "127.0.0.1:0", "-u", "127.0.0.1:0"])
             .args(args)
             .current_dir(dir)
-            .env_clear();
+            .env_clear()
+            .env("WEIR_NEWS__NNTP_LISTEN", "127.0.0.1:0");
         Self::run(&mut command).expect("the binary runs")
     }
 
@@ -371,6 +374,7 @@ fn a_taken_directory_or_port_says_what_to_do() {
         .args(["-l", "127.0.0.1:0", "-u", "127.0.0.1:0"])
         .current_dir(other.path())
         .env_clear()
+        .env("WEIR_NEWS__NNTP_LISTEN", "127.0.0.1:0")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();

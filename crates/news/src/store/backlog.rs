@@ -7,6 +7,7 @@ mod numbers;
 mod work;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use weir_news_proto::{MessageId, Newsgroup};
@@ -109,6 +110,22 @@ impl Backlog {
 
     pub(super) fn keep_rows(&mut self, name: &Newsgroup, rows: NumberRows) {
         self.push(Work::Rows(name.clone(), rows));
+    }
+
+    pub(super) fn keep_seen(&mut self, names: Vec<Newsgroup>, at: i64) {
+        self.push(Work::Seen(names, at));
+    }
+
+    /// Articles that became known just now, with their newsgroups.
+    pub(super) fn arriving(&self) -> impl Iterator<Item = (&Newsgroup, &MessageId)> {
+        self.entries.iter().flat_map(|entry| {
+            let kept = match &entry.work {
+                Work::Keep(name, keep) => Some((name, keep)),
+                _ => None,
+            };
+            let lines = kept.into_iter();
+            lines.flat_map(|(name, keep)| keep.lines.iter().map(move |line| (name, &line.id)))
+        })
     }
 
     /// Notes that something was read. Says whether that should be written now.
@@ -250,6 +267,24 @@ impl Backlog {
     /// The article that is about to have a number.
     pub(super) fn id_of(&self, name: &Newsgroup, number: u64) -> Option<MessageId> {
         self.numbers.get(name)?.id_of(number)
+    }
+
+    /// Lines with numbers in a range that wait.
+    pub(super) fn numbered(
+        &self,
+        name: &Newsgroup,
+        numbers: &RangeInclusive<u64>,
+    ) -> impl Iterator<Item = (u64, &ReadLine)> {
+        let kept = self
+            .entries
+            .iter()
+            .filter_map(move |entry| match &entry.work {
+                Work::Keep(other, keep) if other == name => Some(keep),
+                _ => None,
+            });
+        let lines = kept.flat_map(|keep| &keep.lines);
+        let numbered = lines.filter_map(|line| Some((line.number?, line)));
+        numbered.filter(move |(number, _)| numbers.contains(number))
     }
 
     /// Applies what waits to what the file says of a newsgroup.

@@ -16,7 +16,7 @@ pub(super) const NEWS_FILE: Expendable = Expendable {
     otherwise: "articles and overviews are kept in memory only",
     migrations: Migrations {
         owner: "news",
-        steps: &[TABLES],
+        steps: &[TABLES, ARRIVALS],
     },
     check,
 };
@@ -74,6 +74,12 @@ const TABLES: &str = "
         BEGIN UPDATE news_total SET articles = articles - old.size; END;
 ";
 
+const ARRIVALS: &str = "
+    -- Articles that became known in a minute or later have rows above this one.
+    CREATE TABLE news_arrival (minute INTEGER PRIMARY KEY, row INTEGER NOT NULL);
+    CREATE TABLE news_first_seen (name TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
+";
+
 /// Reads both ends of each table and index: a few pages, however large the file is. Damage in between is found when it
 /// is met.
 fn check(connection: &Connection) -> rusqlite::Result<()> {
@@ -94,6 +100,8 @@ fn check(connection: &Connection) -> rusqlite::Result<()> {
         ("news_article", "read"),
         ("news_body", "row"),
         ("news_total", "articles"),
+        ("news_arrival", "minute"),
+        ("news_first_seen", "name"),
     ] {
         for order in ["ASC", "DESC"] {
             let sql = format!("SELECT {key} IS NULL FROM {table} ORDER BY {key} {order} LIMIT 1");

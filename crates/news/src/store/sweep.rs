@@ -6,6 +6,8 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
+use super::arrivals;
+
 /// Rows of one slice.
 const ROWS: usize = 512;
 /// Bytes of one slice: freeing the pages of large articles takes time.
@@ -44,7 +46,7 @@ pub(super) fn pull_to(transaction: &Transaction<'_>, now: i64) -> rusqlite::Resu
         let sql = format!("UPDATE {table} SET {column} = ?1 WHERE {column} > ?1");
         transaction.prepare_cached(&sql)?.execute([now])?;
     }
-    Ok(())
+    arrivals::forget(transaction, now)
 }
 
 pub(super) fn delete_article(transaction: &Transaction<'_>, row: i64) -> rusqlite::Result<()> {

@@ -3,6 +3,7 @@
 use rusqlite::{OptionalExtension, Transaction, params};
 use weir_news_proto::{MessageId, Newsgroup};
 
+use super::arrivals;
 use super::backlog::{Batch, Keep, ListPart, ReadLine, Reads, Work};
 use super::kept::KeptArticle;
 use super::pack::{hash, key, pack};
@@ -44,6 +45,7 @@ pub(super) fn write(
             Work::Article(id, article) => keep_article(transaction, id, article)?,
             Work::List(part) => keep_part(transaction, part)?,
             Work::Reads(reads) => note_reads(transaction, reads)?,
+            Work::Seen(names, at) => arrivals::keep_seen(transaction, names, *at)?,
         }
     }
     if sweep::used(transaction)? > limit {
@@ -98,6 +100,9 @@ fn keep(transaction: &Transaction<'_>, newsgroup: i64, keep: &Keep) -> rusqlite:
         ])?;
     }
     if let Some(at) = keep.checked.iter().map(|(_, reached)| reached.at).max() {
+        if !keep.lines.is_empty() {
+            arrivals::note(transaction, at)?;
+        }
         // Somebody wanted to read it, when it was new.
         let sql = "UPDATE news_newsgroup SET opened = ?2 WHERE id = ?1 AND opened = 0";
         transaction

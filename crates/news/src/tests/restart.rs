@@ -18,15 +18,15 @@ use crate::reading::Unread;
 
 const READER: Asker = Asker::NOBODY;
 
-struct Machine {
+pub(crate) struct Machine {
     network: Network,
-    server: News,
+    pub(crate) server: News,
     file: PathBuf,
     _directory: tempfile::TempDir,
 }
 
 impl Machine {
-    async fn new(articles: u64) -> Self {
+    pub(crate) async fn new(articles: u64) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let network = Network::new();
         let shelf = vec![test().with(1..=articles)];
@@ -40,18 +40,29 @@ impl Machine {
         }
     }
 
-    fn start(&self, change: impl FnOnce(&mut Config)) -> Arc<Model> {
-        start(&self.network, &self.file, change)
+    pub(crate) fn start(&self, change: impl FnOnce(&mut Config)) -> Arc<Model> {
+        start(&self.network, &self.file, 0, change)
+    }
+
+    /// The same so many seconds later.
+    pub(crate) fn start_later(&self, seconds: u32, change: impl FnOnce(&mut Config)) -> Arc<Model> {
+        start(&self.network, &self.file, seconds, change)
     }
 }
 
-fn start(network: &Network, file: &Path, change: impl FnOnce(&mut Config)) -> Arc<Model> {
+fn start(
+    network: &Network,
+    file: &Path,
+    later: u32,
+    change: impl FnOnce(&mut Config),
+) -> Arc<Model> {
     let mut config = Config {
         servers: vec![entry("one", 1)],
         ..Config::default()
     };
     change(&mut config);
-    let timeline = Timeline::starting_at(std::time::UNIX_EPOCH + 86_400 * 20_000 * SECOND);
+    let timeline =
+        Timeline::starting_at(std::time::UNIX_EPOCH + (86_400 * 20_000 + later) * SECOND);
     let options = Options::new(timeline, Weather::default());
     let engine = Engine::new("news", policy::policy(general(), &config), options);
     let outward = Outward::without_rows(engine, network.ground());
@@ -59,7 +70,7 @@ fn start(network: &Network, file: &Path, change: impl FnOnce(&mut Config)) -> Ar
     model.expect("a model")
 }
 
-async fn stop(model: Arc<Model>) {
+pub(crate) async fn stop(model: Arc<Model>) {
     model.stop(SECOND).await;
     model.close();
 }
@@ -242,7 +253,7 @@ async fn a_newsgroup_that_no_server_lists_any_more_can_still_be_read() {
     let model = machine.start(|_| {});
     model.threads(&name, 0, READER).await.expect("a page");
     stop(model).await;
-    let model = start(&machine.network, &machine.file, |config| {
+    let model = start(&machine.network, &machine.file, 0, |config| {
         config.servers.clear()
     });
     let page = model.threads(&name, 0, READER).await.expect("a page");

@@ -1,7 +1,7 @@
 //! Who is locked out by wrong keys, and who is not.
 
 use axum::http::{Method, StatusCode};
-use weir_web::Config;
+use weir_web::{Config, Refusal};
 
 use crate::support::{KEY, Rig, rig, rig_with};
 
@@ -128,4 +128,26 @@ async fn the_operators_key_is_not_weirs_even_after_weir_made_one() {
     let own = made.restarted(crate::support::config());
     send_wrong_keys(&own, SONARR).await;
     assert_eq!(get(&own, &format!("{FEED}{KEY}"), SONARR).await, 429);
+}
+
+#[tokio::test]
+async fn wrong_keys_count_together_whichever_listener_gets_them() {
+    let rig = rig();
+    let porter = rig.app.porter();
+    let client = porter.client("203.0.113.5".parse().unwrap());
+    assert!(!client.near());
+    for _ in 0..5 {
+        assert_eq!(porter.key("wrong", &client).err(), Some(Refusal::WrongKey));
+    }
+    let refused = porter.key(KEY, &client).err();
+    assert!(
+        matches!(refused, Some(Refusal::Throttled { .. })),
+        "{refused:?}"
+    );
+    let mut visitor = rig.visitor_from("203.0.113.5");
+    let path = format!("{FEED}{KEY}");
+    let reply = visitor.ask(Method::GET, &path, SONARR, None).await;
+    assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS);
+    let elsewhere = porter.client("203.0.113.6".parse().unwrap());
+    assert!(porter.key(KEY, &elsewhere).is_ok());
 }

@@ -117,6 +117,7 @@ impl Field {
             ])
             .current_dir(path)
             .env_clear()
+            .env("WEIR_NEWS__NNTP_LISTEN", "127.0.0.1:0")
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a second handle"))
             .stderr(log)

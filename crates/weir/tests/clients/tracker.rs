@@ -64,6 +64,7 @@ impl Weir {
             .args(["serve", "--data", "data", "--web", "127.0.0.1:0"])
             .current_dir(path)
             .env_clear()
+            .env("WEIR_NEWS__NNTP_LISTEN", "127.0.0.1:0")
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a second handle"))
             .stderr(log)

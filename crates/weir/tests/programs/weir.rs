@@ -84,6 +84,9 @@ impl Drop for Weir {
 /// The binary, in this directory and in an empty environment.
 pub(crate) fn command(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    command.current_dir(directory).env_clear();
+    command
+        .current_dir(directory)
+        .env_clear()
+        .env("WEIR_NEWS__NNTP_LISTEN", "127.0.0.1:0");
     command
 }

@@ -80,7 +80,8 @@ fn a_tracker_without_listeners_says_where_to_set_them() {
     command
         .args(["--web", "127.0.0.1:0", "--data", "data"])
         .current_dir(dir.path())
-        .env_clear();
+        .env_clear()
+        .env("WEIR_NEWS__NNTP_LISTEN", "127.0.0.1:0");
     let mut weir = Weir::run(&mut command).unwrap();
     let url = weir.line("http://");
     let rest = url.split("http://").nth(1).unwrap();

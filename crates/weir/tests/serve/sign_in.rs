@@ -14,6 +14,7 @@ fn sign_in(dir: &Path, args: &[&str]) -> Output {
         .args(args)
         .current_dir(dir)
         .env_clear()
+        .env("WEIR_NEWS__NNTP_LISTEN", "127.0.0.1:0")
         .output()
         .expect("the binary runs")
 }
@@ -89,6 +90,7 @@ fn a_terminal_shows_a_link_at_each_start() {
         .args(["-qfec", &serve, "/dev/null"])
         .current_dir(dir.path())
         .env_clear()
+        .env("WEIR_NEWS__NNTP_LISTEN", "127.0.0.1:0")
         .env("PATH", path);
     let mut weir = Weir::run(script).expect("`script`, which makes a terminal");
     let pid = weir.line("pid ").trim_start_matches("pid ").to_owned();

@@ -156,3 +156,34 @@ fn empty_answer_of_a_full_server_changes_nothing() {
         (51, 100, Some(60))
     );
 }
+
+#[test]
+fn marks_that_were_told_before_the_first_sight_do_not_fall() {
+    let servers = [(ONE, carried(11, 20)), (TWO, carried(1, 30))];
+    let (told, count) = ArticleNumbers::marks_at_first_sight(&servers);
+    let numbers = ArticleNumbers::first_sight(&servers);
+    assert_eq!((told.low, told.high), (numbers.low(), numbers.high()));
+    assert_eq!(count, numbers.count());
+    // The first server is down, or has begun again, when somebody opens the newsgroup.
+    for servers in [&[(TWO, carried(1, 30))][..], &[(ONE, carried(1, 3))], &[]] {
+        let numbers = ArticleNumbers::first_sight_above(servers, told);
+        assert_eq!((numbers.low(), numbers.high()), (told.low, told.high));
+    }
+    let numbers = ArticleNumbers::first_sight_above(&[(TWO, carried(1, 30))], told);
+    assert_eq!(numbers.theirs(TWO, told.high), Some(30));
+    let numbers = ArticleNumbers::first_sight_above(&[(ONE, carried(40, 50))], told);
+    assert_eq!((numbers.low(), numbers.high()), (40, 50));
+}
+
+#[test]
+fn a_high_mark_that_was_told_is_not_given_to_what_comes_later() {
+    let mut numbers = ArticleNumbers::first_sight(&[(ONE, carried(1, 10))]);
+    numbers.raise_high(14);
+    numbers.raise_high(12);
+    assert_eq!(numbers.high(), 14);
+    numbers.seen(ONE, carried(1, 11));
+    let noted = numbers.note(ONE, 11..=11, &[(11, id("new"))], &Kept::default());
+    assert_eq!(noted.numbers, [Some(15)]);
+    numbers.raise_high(u64::MAX);
+    assert_eq!(numbers.high(), 15, "newsreaders could not read it");
+}

@@ -16,6 +16,8 @@ pub(in crate::store) enum Work {
     Article(MessageId, KeptArticle),
     List(ListPart),
     Reads(Reads),
+    /// Newsgroups that were first seen at a time.
+    Seen(Vec<Newsgroup>, i64),
 }
 
 /// [`Kept`] with its lines read.
@@ -96,6 +98,7 @@ impl Work {
             Self::List(part) => (1, part.block.len()),
             Self::Rows(_, rows) => (rows.runs.len(), 0),
             Self::Reads(reads) => (reads.articles.len(), 0),
+            Self::Seen(names, _) => (names.len(), 0),
         }
     }
 

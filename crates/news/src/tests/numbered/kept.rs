@@ -1,0 +1,97 @@
+//! What is read from the file, with real time.
+
+use super::super::restart::{Machine, stop};
+use super::*;
+
+#[tokio::test]
+async fn what_was_read_once_is_not_fetched_again_and_is_there_with_all_servers_down() {
+    let machine = Machine::new(1200).await;
+    let name = group("misc.test");
+    let model = machine.start(|_| {});
+    let marks = model.numbered(&name, READER).await.expect("marks");
+    let read = lines(&model, "misc.test", 1..=1200).await.expect("lines");
+    assert_eq!(named(&read), same(1..=1200));
+    machine.server.forget();
+    let again = lines(&model, "misc.test", 1..=1200).await.expect("lines");
+    assert_eq!(again, read);
+    assert!(
+        machine.server.commands().is_empty(),
+        "{:?}",
+        machine.server.commands()
+    );
+    stop(model).await;
+
+    machine
+        .server
+        .set(Behaviour::Goodbye("400 Down".to_owned()));
+    machine.server.forget();
+    // So little memory that few lines are held.
+    let model = machine.start(|config| config.cache.memory = (100 << 10).into());
+    assert_eq!(model.numbered(&name, READER).await, Ok(marks.clone()));
+    let list = model.numbered_list(READER).await.expect("a list");
+    assert_eq!(list.find(&name), Some(&marks));
+    assert_eq!(lines(&model, "misc.test", 1..=1200).await, Ok(read));
+    assert_eq!(model.id_at(&name, 7, READER).await, Ok(Some(id(7))));
+    assert_eq!(model.number_of(&name, &id(7)).await, Some(7));
+    let beside = model.beside(&name, 8, false, READER).await;
+    assert_eq!(beside, Ok(Some((7, id(7)))));
+    assert!(
+        machine.server.commands().is_empty(),
+        "{:?}",
+        machine.server.commands()
+    );
+    stop(model).await;
+}
+
+#[tokio::test]
+async fn a_number_that_only_a_dead_server_can_explain_is_an_error_and_not_a_hole() {
+    let machine = Machine::new(900).await;
+    let name = group("misc.test");
+    let model = machine.start(|_| {});
+    model.numbered(&name, READER).await.expect("marks");
+    stop(model).await;
+    machine
+        .server
+        .set(Behaviour::Goodbye("400 Down".to_owned()));
+    let model = machine.start(|_| {});
+    assert_eq!(
+        model.numbered(&name, READER).await.expect("marks").high,
+        900
+    );
+    let newest = lines(&model, "misc.test", 801..=900).await.expect("lines");
+    assert_eq!(named(&newest), same(801..=900));
+    for range in [1..=900, 1..=1, 399..=401] {
+        let read = lines(&model, "misc.test", range).await;
+        assert!(matches!(read, Err(Unread::Unreachable(_))), "{read:?}");
+    }
+    assert!(model.id_at(&name, 3, READER).await.is_err());
+    assert!(model.beside(&name, 400, false, READER).await.is_err());
+    stop(model).await;
+}
+
+/// How fast 5,000 lines come from the file. Not a test of anything: machines differ.
+#[tokio::test]
+#[ignore = "it measures; run it alone"]
+async fn rate() {
+    let machine = Machine::new(5000).await;
+    let model = machine.start(|_| {});
+    model
+        .numbered(&group("misc.test"), READER)
+        .await
+        .expect("marks");
+    lines(&model, "misc.test", 1..=5000).await.expect("lines");
+    model.file.flush();
+    for _ in 0..5 {
+        let began = std::time::Instant::now();
+        let mut read = model.numbered_lines(&group("misc.test"), 1..=5000, READER);
+        let (mut count, mut bytes) = (0, 0);
+        while let Some(batch) = read.next().await.expect("lines") {
+            count += batch.len();
+            bytes += batch.iter().map(|line| line.fields.len()).sum::<usize>();
+        }
+        let took = began.elapsed();
+        let rate = count as f64 / took.as_secs_f64();
+        println!("{count} lines, {bytes} bytes in {took:?}: {rate:.0} lines/s");
+    }
+    stop(model).await;
+}
