@@ -39,6 +39,7 @@ mod server;
 mod silence;
 mod stats;
 mod store;
+pub mod text;
 pub mod thread;
 mod threads;
 mod upstreams;
