@@ -35,6 +35,7 @@ mod policy;
 pub mod reader;
 pub mod reading;
 pub mod rules;
+pub mod seeking;
 mod server;
 mod silence;
 mod stats;

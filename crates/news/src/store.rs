@@ -13,6 +13,7 @@ mod load;
 mod pack;
 mod schema;
 mod sweep;
+mod text;
 mod write;
 
 use std::collections::HashMap;
@@ -33,6 +34,8 @@ use self::backlog::{Backlog, Batch, Keep, ListPart};
 pub(crate) use self::kept::{
     Kept, KeptArticle, KeptLine, KeptList, KeptNewsgroup, ListKind, NewsSizes, Reached,
 };
+pub use self::text::{Coverage, Hit};
+pub(crate) use self::text::{Looking, MOST as MOST_MATCHES, NotLooked, Stepped, TextIndex};
 use crate::numbers::{NumberRows, ServerId};
 
 /// Bytes of one part of a list.
