@@ -87,6 +87,7 @@ const VARIANTS = [
   ['news-filtered', '/news?q=rivers'],
   ['news-threads-last', `/news/${MANY}?page=2`],
   ['news-threads-empty', '/news/example.rivers.empty'],
+  ['news-search', '/news/search'],
 ];
 
 async function begin(t, more = '') {
@@ -191,6 +192,24 @@ test('news', async (t) => {
     await page.keyboard.press('u');
     await page.waitForURL('**/news');
     rules.quiet(page);
+    await page.context().close();
+  });
+
+  await t.test('what was read is found by its words, from the newsgroup, without script', async () => {
+    const page = await look({ javaScriptEnabled: false });
+    await page.goto(THREAD_PATH);
+    // The index follows what is stored.
+    const texts = async () => (await (await page.request.get('/api/v1/news/search?q=frost')).json()).found;
+    for (let tries = 0; tries < 100 && !(await texts()); tries += 1) await new Promise((done) => setTimeout(done, 100));
+    await page.goto(`/news/${GAUGES}`);
+    await page.getByLabel('Search articles of this newsgroup').last().fill('frost');
+    await page.getByRole('button', { name: 'Search articles' }).click();
+    await page.waitForURL('**/news/search?**');
+    assert.equal(await page.getByLabel('Newsgroup').inputValue(), GAUGES);
+    assert.equal(await page.locator('mark').first().innerText(), 'frost');
+    await keepsRules(page, 'news-search-found', 'light');
+    await page.locator('main ol li a').first().click();
+    await page.waitForURL(`**${ARTICLE_PATH}`);
     await page.context().close();
   });
 

@@ -4,6 +4,7 @@ mod articles;
 mod marks;
 mod newsgroups;
 mod posts;
+mod search;
 mod threads;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub fn router(reader: &Arc<Reader>) -> Router {
             "/api/v1/news/groups/{newsgroup}/threads/{root}",
             get(threads::one),
         )
+        .route("/api/v1/news/search", get(search::found))
         .route("/api/v1/news/articles/{id}", get(articles::one))
         .with_state(reader.clone())
 }

@@ -58,6 +58,8 @@ section! {
         posts_per_hour: NonZeroU32 = "60";
         /// Maximum size of overviews and articles on disk.
         disk: Size = "2GiB", at start;
+        /// Maximum size of the full-text index of what is on disk; 0 switches it off.
+        index: Size = "512MiB", at start;
         /// Whether news servers may have private addresses.
         allow_private_upstreams: bool = "true";
     }

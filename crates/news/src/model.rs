@@ -39,7 +39,7 @@ use crate::reading::{
 use crate::rules::{ReadingRules, split};
 use crate::server::Server;
 use crate::silence::{COME_BACK, late, seconds};
-use crate::store::NewsFile;
+use crate::store::{NewsFile, TextIndex};
 
 /// An errand of several calls is not joined any more after this time; each call of it has its own.
 const ERRAND: Duration = Duration::from_secs(120);
@@ -88,6 +88,8 @@ pub struct Model {
     hits: AtomicU64,
     misses: AtomicU64,
     pub(crate) file: NewsFile,
+    /// The full text of what is in it, if that is wanted.
+    pub(crate) index: Option<TextIndex>,
     pub(crate) stats: Mutex<Recent<Newsgroup, NewsgroupStats>>,
     /// Changes whenever they do.
     pub(crate) stats_version: AtomicU64,
@@ -147,7 +149,8 @@ impl Model {
         let engine = outward.engine.clone();
         let federation = Federation::start(config, outward, roots)?;
         let (start, _, rules) = split(config);
-        let file = NewsFile::open(file, start.disk);
+        let (path, file) = (file.clone(), NewsFile::open(file, start.disk));
+        let index = path.and_then(|path| TextIndex::open(&file, &path, start.index));
         let (lifetime, memory) = (Lifetime::default(), start.memory / PARTS);
         let model = Arc::new_cyclic(|me| Self {
             me: me.clone(),
@@ -168,6 +171,7 @@ impl Model {
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             file,
+            index,
             stats: Mutex::new(Recent::new(STATS)),
             stats_version: AtomicU64::new(0),
             dated: Mutex::default(),
@@ -178,6 +182,7 @@ impl Model {
         model.recall_marks();
         model.keep_sweeping();
         model.resume_posts();
+        model.keep_indexing();
         Ok(model)
     }
 
@@ -206,6 +211,7 @@ impl Model {
     /// Writes what is not yet written. Blocks.
     pub fn close(&self) {
         self.file.close();
+        self.index.iter().for_each(TextIndex::close);
     }
 
     /// The newsgroups of all servers.

@@ -13,6 +13,7 @@ mod outline;
 mod rows;
 #[cfg(test)]
 pub(crate) mod samples;
+pub(crate) mod search;
 mod single;
 #[cfg(test)]
 mod tests;
@@ -46,6 +47,7 @@ const MANY: usize = 2_000;
 pub fn router(reader: &Arc<Reader>) -> Router {
     Router::new()
         .route("/news", get(newsgroups))
+        .route("/news/search", get(search::found_articles))
         .route("/news/{newsgroup}", get(thread_list))
         .route("/news/{newsgroup}/atom.xml", get(whole::newsgroup_feed))
         .route("/news/{newsgroup}/{root}", get(one_thread))

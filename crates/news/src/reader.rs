@@ -11,9 +11,13 @@ use weir_web::Clock;
 use crate::marks::Marks;
 use crate::model::{Model, ThreadPlace};
 use crate::reading::{NewsgroupList, ReadArticle, ThreadPage, ThreadView, Unread};
+use crate::seeking::{FoundPage, Seeking, Unfound};
 
 /// An answer that may take a while.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<Arc<T>, Unread>> + Send + 'a>>;
+
+/// The same for what is looked for in stored articles.
+pub type Finding<'a> = Pin<Box<dyn Future<Output = Result<FoundPage, Unfound>> + Send + 'a>>;
 
 /// Where there is something to read: the model, or samples in tests.
 pub trait Library: Send + Sync {
@@ -36,6 +40,9 @@ pub trait Library: Send + Sync {
 
     /// An article.
     fn article<'a>(&'a self, id: &'a MessageId) -> Pending<'a, ReadArticle>;
+
+    /// A page of the stored articles that have something in them.
+    fn seek(&self, seeking: Seeking) -> Finding<'_>;
 }
 
 impl Library for Model {
@@ -62,6 +69,10 @@ impl Library for Model {
 
     fn article<'a>(&'a self, id: &'a MessageId) -> Pending<'a, ReadArticle> {
         Box::pin(self.article(id, Asker::NOBODY))
+    }
+
+    fn seek(&self, seeking: Seeking) -> Finding<'_> {
+        Box::pin(self.seek(seeking))
     }
 }
 

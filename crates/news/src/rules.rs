@@ -22,6 +22,8 @@ pub struct StartRules {
     pub public: bool,
     /// Bytes of `news.db` at most.
     pub disk: u64,
+    /// Bytes of `news-text.db` at most; 0 for none.
+    pub index: u64,
     /// Bytes of answers in memory, all caches together.
     pub memory: usize,
 }
@@ -191,6 +193,7 @@ pub fn split(config: &Config) -> (StartRules, FederationRules, ReadingRules) {
         post_groups,
         posts_per_hour,
         disk,
+        index,
         allow_private_upstreams,
         cache,
         servers,
@@ -200,6 +203,7 @@ pub fn split(config: &Config) -> (StartRules, FederationRules, ReadingRules) {
         aging,
         public,
         disk: disk.bytes(),
+        index: index.bytes(),
         memory: cache.memory.len(),
     };
     let federation = FederationRules {

@@ -14,6 +14,7 @@ mod load;
 mod pack;
 mod schema;
 mod sweep;
+mod text;
 mod write;
 
 use std::collections::{HashMap, HashSet};
@@ -36,6 +37,8 @@ pub(crate) use self::kept::{
     Kept, KeptArticle, KeptLine, KeptList, KeptMarks, KeptNewsgroup, ListKind, NewsSizes,
     NumberedRow, Reached,
 };
+pub use self::text::{Coverage, Hit};
+pub(crate) use self::text::{Looking, MOST as MOST_MATCHES, NotLooked, Stepped, TextIndex};
 use crate::numbers::{NumberRows, ServerId};
 
 /// Bytes of one part of a list.

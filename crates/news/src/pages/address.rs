@@ -12,6 +12,9 @@ use crate::model::ThreadPlace;
 /// The list of newsgroups.
 pub(crate) const NEWS: &str = "/news";
 
+/// Where stored articles are searched. A newsgroup of just this name cannot be opened.
+pub(crate) const SEARCH: &str = "/news/search";
+
 /// Pages beyond this are nobody's wish; the number is multiplied later.
 const MOST_PAGES: usize = 1_000_000;
 
@@ -82,16 +85,7 @@ pub(crate) struct NewsView {
 impl NewsView {
     /// Which page, counted from 0.
     pub(crate) fn page(&self) -> Result<usize, Failure> {
-        match self.page.as_str() {
-            "" => Ok(0),
-            text => match text.parse::<usize>() {
-                Ok(page @ 1..=MOST_PAGES) => Ok(page - 1),
-                _ => Err(wrong(
-                    "A page is a number from 1.",
-                    "Leave out page to see the first one.",
-                )),
-            },
-        }
+        read_page(&self.page)
     }
 
     /// Which page of a thread.
@@ -100,6 +94,20 @@ impl NewsView {
             "" => self.page().map(ThreadPlace::Page),
             id => read_id(id).map(ThreadPlace::Article),
         }
+    }
+}
+
+/// The page that an address asks for, counted from 0.
+pub(crate) fn read_page(text: &str) -> Result<usize, Failure> {
+    match text {
+        "" => Ok(0),
+        text => match text.parse::<usize>() {
+            Ok(page @ 1..=MOST_PAGES) => Ok(page - 1),
+            _ => Err(wrong(
+                "A page is a number from 1.",
+                "Leave out page to see the first one.",
+            )),
+        },
     }
 }
 

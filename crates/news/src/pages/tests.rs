@@ -7,6 +7,7 @@ mod forms;
 mod hostile;
 mod keeping;
 mod programs;
+mod search;
 mod states;
 mod thread;
 mod weight;

@@ -16,7 +16,7 @@ pub(super) const NEWS_FILE: Expendable = Expendable {
     otherwise: "articles and overviews are kept in memory only",
     migrations: Migrations {
         owner: "news",
-        steps: &[TABLES, ARRIVALS],
+        steps: &[TABLES, ARRIVALS, JOURNAL],
     },
     check,
 };
@@ -80,6 +80,27 @@ const ARRIVALS: &str = "
     CREATE TABLE news_first_seen (name TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
 ";
 
+/// What the index of the full text has still to look at: the articles about which something was written or deleted. In the
+/// same transaction, so that neither is ever known without the other. The token changes whenever something may have been missed.
+const JOURNAL: &str = "
+    CREATE TABLE news_change (
+        place INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB, id TEXT, newsgroup INTEGER NOT NULL
+    );
+    CREATE TABLE news_journal (token INTEGER NOT NULL, kept INTEGER NOT NULL);
+    INSERT INTO news_journal VALUES (random(), 0);
+    CREATE TRIGGER news_article_new AFTER INSERT ON news_article
+        BEGIN INSERT INTO news_change (key, newsgroup) SELECT new.key, 0 FROM news_journal WHERE kept; END;
+    CREATE TRIGGER news_article_gone AFTER DELETE ON news_article
+        BEGIN INSERT INTO news_change (key, newsgroup) SELECT old.key, 0 FROM news_journal WHERE kept; END;
+    CREATE TRIGGER news_line_new AFTER INSERT ON news_line
+        BEGIN INSERT INTO news_change (id, newsgroup) SELECT id, newsgroup
+            FROM news_number JOIN news_journal ON kept WHERE row = new.row; END;
+    -- A line goes before its number does.
+    CREATE TRIGGER news_line_gone AFTER DELETE ON news_line
+        BEGIN INSERT INTO news_change (id, newsgroup) SELECT id, newsgroup
+            FROM news_number JOIN news_journal ON kept WHERE row = old.row; END;
+";
+
 /// Reads both ends of each table and index: a few pages, however large the file is. Damage in between is found when it
 /// is met.
 fn check(connection: &Connection) -> rusqlite::Result<()> {
@@ -102,6 +123,8 @@ fn check(connection: &Connection) -> rusqlite::Result<()> {
         ("news_total", "articles"),
         ("news_arrival", "minute"),
         ("news_first_seen", "name"),
+        ("news_change", "place"),
+        ("news_journal", "token"),
     ] {
         for order in ["ASC", "DESC"] {
             let sql = format!("SELECT {key} IS NULL FROM {table} ORDER BY {key} {order} LIMIT 1");

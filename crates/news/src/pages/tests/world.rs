@@ -17,8 +17,9 @@ use weir_web::{Access, App, Contribution, Icon};
 use crate::marks::Marks;
 use crate::model::ThreadPlace;
 use crate::pages::samples::NOV;
-use crate::reader::{Library, Pending, Reader};
+use crate::reader::{Finding, Library, Pending, Reader};
 use crate::reading::{NewsgroupList, ReadArticle, ThreadPage, ThreadView, Unread};
+use crate::seeking::{FoundPage, Seeking, Unfound};
 use crate::{api, pages};
 
 const KEY: &str = "0123456789abcdef0123456789abcdef";
@@ -30,6 +31,7 @@ pub(super) struct Samples {
     /// By page; what is asked for by an article is the last one.
     pub(super) thread: Vec<Result<Arc<ThreadView>, Unread>>,
     pub(super) article: Result<Arc<ReadArticle>, Unread>,
+    pub(super) found: Result<FoundPage, Unfound>,
 }
 
 impl Default for Samples {
@@ -46,6 +48,7 @@ impl Samples {
             threads: Err(unread.clone()),
             thread: vec![Err(unread.clone())],
             article: Err(unread.clone()),
+            found: Err(Unfound::Off),
         }
     }
 }
@@ -92,6 +95,15 @@ impl Library for SampleLibrary {
 
     fn article<'a>(&'a self, id: &'a MessageId) -> Pending<'a, ReadArticle> {
         self.answer(id.to_string(), self.samples.article.clone())
+    }
+
+    fn seek(&self, seeking: Seeking) -> Finding<'_> {
+        self.asked.lock().push(format!("{seeking:?}"));
+        let mut found = self.samples.found.clone();
+        if let Ok(found) = &mut found {
+            found.page = seeking.page;
+        }
+        Box::pin(std::future::ready(found))
     }
 }
 
