@@ -28,4 +28,4 @@ pub use ground::{Datagrams, Family, Ground, Stream};
 pub use names::{Names, is_nowhere, is_private};
 pub use reach::{Home, Reach};
 pub use system::System;
-pub use tls::{Roots, Tls};
+pub use tls::{BadCertificate, Roots, ServerTls, Tls};

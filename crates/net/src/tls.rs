@@ -11,6 +11,10 @@ use tokio_rustls::TlsConnector;
 
 use crate::{Error, Stream};
 
+mod server;
+
+pub use server::{BadCertificate, ServerTls};
+
 /// Which root certificates are trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Roots {

@@ -102,6 +102,10 @@ impl Model {
         class: Class,
         asker: Asker,
     ) -> ArticleRead {
+        if let Some(own) = self.own_article(id) {
+            self.count_hit();
+            return Ok(own);
+        }
         if let Some(at_hand) = self.at_hand(id) {
             self.count_hit();
             return at_hand;
@@ -175,6 +179,12 @@ impl Model {
         }
     }
 
+    /// Lets an article be read anew, since more is known of it.
+    pub(crate) fn forget_article(&self, id: &MessageId) {
+        self.articles.read.lock().remove(id);
+        self.articles.absent.lock().remove(id);
+    }
+
     /// Reads an article's bytes, and holds it for the next reader.
     async fn read(&self, id: &MessageId, kept: KeptArticle) -> Arc<ReadArticle> {
         let raw = kept.raw.clone();
@@ -188,6 +198,7 @@ impl Model {
             article,
             server: kept.server,
             fetched: kept.fetched,
+            post: self.own(id),
             rendered: Rendered::default(),
         });
         self.articles.put(&read, self.now().0);

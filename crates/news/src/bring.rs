@@ -94,10 +94,13 @@ impl Model {
             let checked = self.check(open, &server, class, asker);
             match patiently(checked, class, carriers.peek().is_none()).await {
                 Ok(()) => {
-                    let now = self.now();
+                    let (now, told) = (self.now(), self.told(&open.name));
                     open.with(|state| {
                         state.checked = Some(now);
                         state.busy = None;
+                        if let Some(numbers) = &mut state.numbers {
+                            numbers.raise_high(told.high);
+                        }
                     });
                     self.keep_check(open, self.server_id(&server));
                     self.pass_over(open, carriers);
@@ -280,7 +283,8 @@ impl Model {
             }
         };
         let others = self.carried(&open.name);
-        let windows = open.seen(id, *said, &others, self.window_size(server));
+        let sight = (&others[..], self.told(&open.name));
+        let windows = open.seen(id, *said, sight, self.window_size(server));
         self.fetch(open, server, windows, class, asker).await
     }
 
@@ -327,6 +331,7 @@ impl Model {
                     let id = self.server_id(server);
                     let taken = open.take_in(id, &window, &lines, &self.file);
                     self.keep_lines(open, id, taken);
+                    self.note_listed(lines.iter().map(|line| &line.id)).await;
                 }
                 Err(why) => {
                     self.hear(open, server, Some(&why));
@@ -339,7 +344,7 @@ impl Model {
     }
 
     /// Notes whether a server answered. One that does not carry the newsgroup is not silent.
-    fn hear(&self, open: &OpenNewsgroup, server: &Server, why: Option<&NoAnswer>) {
+    pub(crate) fn hear(&self, open: &OpenNewsgroup, server: &Server, why: Option<&NoAnswer>) {
         let no = matches!(why, Some(NoAnswer::Fault(NewsFault::NoNewsgroup)));
         let silent = why
             .filter(|_| !no)
@@ -368,7 +373,7 @@ impl Model {
     }
 
     /// What servers list of a newsgroup.
-    fn carried(&self, newsgroup: &Newsgroup) -> Vec<(ServerId, Carried)> {
+    pub(crate) fn carried(&self, newsgroup: &Newsgroup) -> Vec<(ServerId, Carried)> {
         let Some((merged, _)) = self.catalogue.merged() else {
             return Vec::new();
         };

@@ -1,12 +1,14 @@
 //! Calls to one news server, as the engine runs them: one question each.
 
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use weir_engine::dispatch::{Class, UpstreamId};
 use weir_engine::{About, Call, Landing, Outcome, Permit};
 use weir_net::BoxFuture;
+use weir_news_proto::block::write_block;
 use weir_news_proto::{Listing, MessageId, Newsgroup};
 
 use crate::judge::NewsFault;
@@ -108,6 +110,41 @@ pub struct AskNewsgroups;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AskDescriptions;
 
+/// Whether a server has an article.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AskPresence(pub MessageId);
+
+/// To take an article. Known by its Message-ID alone: whoever hands over the same one at the same time shares the call.
+#[derive(Clone, Debug)]
+pub struct AskPost {
+    /// Which one.
+    pub id: MessageId,
+    /// The whole article.
+    pub raw: Bytes,
+    /// Set when the server has it, or may have it.
+    pub given: Arc<AtomicBool>,
+}
+
+impl PartialEq for AskPost {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for AskPost {}
+
+impl Hash for AskPost {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+/// What stands below the head of an article; servers add to the head.
+fn text_of(raw: &[u8]) -> &[u8] {
+    let end = raw.windows(4).position(|four| four == b"\r\n\r\n");
+    end.map_or(&[], |end| raw[end + 4..].trim_ascii_end())
+}
+
 /// A server's newsgroups as it listed them.
 #[derive(Clone, Debug)]
 pub struct ListBlock {
@@ -134,6 +171,58 @@ impl Question for AskDescriptions {
 
     fn about(&self) -> About {
         About::Text("what its newsgroups are about".into())
+    }
+}
+
+impl Question for AskPresence {
+    type Answer = bool;
+
+    const CLASS: Class = HIGH;
+
+    fn ask<'a>(&'a self, link: &'a Link) -> BoxFuture<'a, Result<bool, NewsFault>> {
+        Box::pin(link.has(&self.0))
+    }
+
+    fn about(&self) -> About {
+        About::Text(format!("whether {} has arrived", self.0).into())
+    }
+}
+
+impl Question for AskPost {
+    type Answer = ();
+
+    const CLASS: Class = HIGH;
+
+    fn ask<'a>(&'a self, link: &'a Link) -> BoxFuture<'a, Result<(), NewsFault>> {
+        Box::pin(async move {
+            let mut block = Vec::with_capacity(self.raw.len() + self.raw.len() / 50 + 16);
+            write_block(&self.raw, &mut block);
+            let block = Bytes::from(block);
+            let post = || link.post(block.clone(), self.given.clone());
+            let first = post().await;
+            let told = match first {
+                // Before it is sent again, the server is asked whether the first one arrived.
+                Err(NewsFault::Unfinished(words)) => match link.has(&self.id).await {
+                    Ok(true) => return Ok(()),
+                    Ok(false) => post().await,
+                    Err(_) => Err(NewsFault::Unfinished(words)),
+                },
+                first => first,
+            };
+            match told {
+                // A server that has it refuses the second one, in words that differ from program to program. Another article
+                // under the same Message-ID is somebody else's.
+                Err(NewsFault::NotTaken(words)) => match link.article(&self.id).await {
+                    Ok(theirs) if text_of(&theirs) == text_of(&self.raw) => Ok(()),
+                    _ => Err(NewsFault::NotTaken(words)),
+                },
+                told => told,
+            }
+        })
+    }
+
+    fn about(&self) -> About {
+        About::Text(format!("posting {}", self.id).into())
     }
 }
 

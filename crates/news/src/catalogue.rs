@@ -76,6 +76,11 @@ impl MergedList {
         Some((&self.list.newsgroups[place], &self.carried[place]))
     }
 
+    /// What the servers of a newsgroup say of it, by its place in the list.
+    pub(crate) fn carried_at(&self, place: usize) -> &[(ServerId, Carried)] {
+        &self.carried[place]
+    }
+
     /// How many newsgroups a server carries.
     pub(crate) fn carried_by(&self, server: ServerId) -> usize {
         let carries = |servers: &&Vec<(ServerId, Carried)>| {
@@ -152,6 +157,32 @@ impl Catalogue {
     /// Waits until the list is made anew, after this was called.
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
+    }
+
+    /// What a server says of posting to these newsgroups; those that it does not carry are closed there.
+    pub(crate) fn takes(&self, server: ServerId, names: &[Newsgroup]) -> Vec<Posting> {
+        let mut all = vec![Posting::Closed; names.len()];
+        let listed = {
+            let state = self.state.lock();
+            let list = state.lists.get(&server);
+            list.and_then(|list| list.listed.clone())
+        };
+        let Some(ListBlock { counts, block }) = listed else {
+            return all;
+        };
+        for line in lines(&block) {
+            let end = line.iter().position(u8::is_ascii_whitespace);
+            let word = &line[..end.unwrap_or(line.len())];
+            let place = names
+                .iter()
+                .position(|name| name.as_str().as_bytes() == word);
+            if let Some(place) = place
+                && let Some((active, _)) = parse(line, counts)
+            {
+                all[place] = posting(active.status);
+            }
+        }
+        all
     }
 
     /// Who did not send a list, and why.
@@ -430,6 +461,23 @@ mod tests {
         let merged = catalogue.merge(&servers[1..]).expect("a list");
         assert_eq!(merged.list.newsgroups.len(), 2);
         assert!(merged.list.currency.silent.is_empty());
+    }
+
+    #[test]
+    fn each_server_says_for_itself_what_it_takes() {
+        let (catalogue, _) = two();
+        let names =
+            ["misc.test", "alt.one", "alt.two", "misc"].map(|name| name.parse().expect("a name"));
+        use Posting::{Closed, Moderated, Open};
+        assert_eq!(
+            catalogue.takes(ServerId(1), &names),
+            [Closed, Moderated, Closed, Closed]
+        );
+        assert_eq!(
+            catalogue.takes(ServerId(2), &names),
+            [Open, Closed, Closed, Closed]
+        );
+        assert_eq!(catalogue.takes(ServerId(3), &names), [Closed; 4]);
     }
 
     #[test]

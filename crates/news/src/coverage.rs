@@ -64,6 +64,13 @@ impl Coverage {
         range.is_empty() || self.highest_gap(range, 1).is_none()
     }
 
+    /// Whether a number has been fetched.
+    pub(crate) fn has(&self, number: u64) -> bool {
+        let at = self.stretches.partition_point(|&(_, last)| last < number);
+        let stretch = self.stretches.get(at);
+        stretch.is_some_and(|&(first, _)| first <= number)
+    }
+
     /// First and last of each stretch, to be written down.
     pub(crate) fn stretches(&self) -> &[(u64, u64)] {
         &self.stretches

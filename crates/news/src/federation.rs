@@ -11,7 +11,8 @@ use weir_engine::{Ended, Engine, Flights, Outward, Roster, Standing};
 use weir_net::Roots;
 
 use crate::call::{
-    AskArticle, AskDescriptions, AskNewsgroups, AskNumbers, AskWindow, Question, ServerCall, Told,
+    AskArticle, AskDescriptions, AskNewsgroups, AskNumbers, AskPost, AskPresence, AskWindow,
+    Question, ServerCall, Told,
 };
 use crate::config::Config;
 use crate::error::Error;
@@ -39,6 +40,8 @@ pub struct Federation {
     numbers: Asking<AskNumbers>,
     newsgroups: Asking<AskNewsgroups>,
     descriptions: Asking<AskDescriptions>,
+    posts: Asking<AskPost>,
+    presences: Asking<AskPresence>,
 }
 
 type Asking<Q> = Flights<(UpstreamId, Q), Told<Q>>;
@@ -93,6 +96,8 @@ asked! {
     AskNumbers => numbers,
     AskNewsgroups => newsgroups,
     AskDescriptions => descriptions,
+    AskPost => posts,
+    AskPresence => presences,
 }
 
 impl Federation {
@@ -112,6 +117,8 @@ impl Federation {
             numbers: Flights::new(engine.clone()),
             newsgroups: Flights::new(engine.clone()),
             descriptions: Flights::new(engine.clone()),
+            posts: Flights::new(engine.clone()),
+            presences: Flights::new(engine.clone()),
             engine,
         });
         federation.apply(&split(config).1);

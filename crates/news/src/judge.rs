@@ -46,6 +46,15 @@ pub enum NewsFault {
     /// It did not answer within the time that one command has.
     #[error("it did not answer in time")]
     Silent,
+    /// Healthy: it takes no articles from us.
+    #[error("it does not let us post: {0}")]
+    NoPosting(String),
+    /// Healthy: it does not want this article.
+    #[error("it refused the article: {0}")]
+    NotTaken(String),
+    /// It asked for an article and was gone before it said what became of it.
+    #[error("the connection was lost while it took the article: {0}")]
+    Unfinished(String),
 }
 
 impl NewsFault {
@@ -55,6 +64,9 @@ impl NewsFault {
             code::NO_SUCH_GROUP => Self::NoNewsgroup,
             // 412 is ours to avoid, 451 is for what was taken down.
             412 | 420..=423 | 430 | 451 => Self::NoArticle,
+            code::NO_POSTING => Self::NoPosting(words),
+            // The others answer IHAVE, and some servers answer POST with them.
+            code::POSTING_FAILED | 435..=437 => Self::NotTaken(words),
             480 | 483 => Self::LoginWanted,
             481 | 482 => Self::Login(words),
             400 | 403 => Self::Busy(words),
@@ -78,16 +90,19 @@ impl NewsFault {
             // Often a program of the operator's own, which refuses connections while it starts.
             Self::Fault(Fault::Net(Error::Refused)) => Outcome::Unavailable,
             Self::Fault(fault) => fault.outcome(permit),
-            Self::NoArticle | Self::NoNewsgroup | Self::Unsupported(_) | Self::TooLong(_) => {
-                Outcome::No
-            }
+            Self::NoArticle
+            | Self::NoNewsgroup
+            | Self::Unsupported(_)
+            | Self::TooLong(_)
+            | Self::NoPosting(_)
+            | Self::NotTaken(_) => Outcome::No,
             Self::LoginWanted | Self::Login(_) | Self::Closed(_) => Outcome::Rejected {
                 reason: Reason::NotAllowed,
             },
             Self::NoEncryption => Outcome::Rejected {
                 reason: Reason::Untrusted,
             },
-            Self::Busy(_) | Self::Silent => Outcome::Unavailable,
+            Self::Busy(_) | Self::Silent | Self::Unfinished(_) => Outcome::Unavailable,
             Self::Garbled(_) => Outcome::Broken,
         }
     }

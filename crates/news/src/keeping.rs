@@ -88,10 +88,17 @@ impl Model {
     /// Keeps lines that were taken in.
     pub(crate) fn keep_lines(&self, open: &OpenNewsgroup, server: ServerId, taken: TakenIn) {
         if self.file.has_lost(&open.name)
-            && let Some(rows) = open.with(|state| state.numbers.as_ref().map(ArticleNumbers::rows))
+            && let Some(rows) = open.with(|state| {
+                // Whose articles the numbers are, only the file knew of all that have left the memory.
+                if state.beyond {
+                    state.uncover();
+                }
+                state.numbers.as_ref().map(ArticleNumbers::rows)
+            })
         {
             self.file.keep_rows(&open.name, rows);
         }
+        self.note_marks(open);
         let lines = taken.lines.into_iter().map(|(number, line)| KeptLine {
             number,
             line: line.into(),
@@ -133,6 +140,7 @@ impl Model {
                 ..Kept::default()
             }
         });
+        self.note_marks(open);
         self.file.keep(&open.name, kept);
         self.file.read_newsgroup(&open.name, at);
     }

@@ -1,6 +1,6 @@
 //! The news front: several news servers read as one.
 //!
-//! Pages and the API ask the [`model`] in domain words and are given values ([`reading`]). It answers from what it knows, else
+//! Pages, the API and the NNTP server (`inbound`) ask the [`model`] in domain words and are given values ([`reading`]). It answers from what it knows, else
 //! asks the servers ([`federation`], [`call`], [`outbound`]); threads ([`thread`]) and article numbers of our own
 //! ([`numbers`]) are made here as well.
 
@@ -20,6 +20,7 @@ mod error;
 pub mod federation;
 mod feed;
 mod front;
+mod inbound;
 mod judge;
 mod keeping;
 mod lines;
@@ -28,10 +29,12 @@ mod metrics;
 pub mod model;
 mod newest;
 mod newsgroup;
+pub mod numbered;
 pub mod numbers;
 pub mod outbound;
 pub mod pages;
 mod policy;
+pub mod posting;
 pub mod reader;
 pub mod reading;
 pub mod rules;
@@ -49,6 +52,7 @@ mod tests;
 pub use config::Config;
 pub use error::Error;
 pub use front::{Front, Storage};
+pub use inbound::nntp::NntpSockets;
 pub use judge::NewsFault;
 pub use policy::{CLASSES, HIGH, LOW, NORMAL, policy};
 pub use server::Server;

@@ -1,10 +1,17 @@
 //! Overview lines as a server sent them, read for threads and for the store.
 
-use weir_news_proto::article::{Author, decode_header};
-use weir_news_proto::{MessageId, OverviewLine, date, id};
+use weir_news_proto::article::{Author, Head, decode_header};
+use weir_news_proto::{MessageId, OverviewLine, Xref, date, id};
 
 use crate::outbound::Window;
 use crate::thread::Headline;
+
+/// What names the newsgroups of a line that was posted to several; their numbers are left to each newsgroup.
+pub(crate) const CROSSPOSTED: &[u8] = b"Newsgroups: ";
+
+/// Newsgroups of a line that are kept, and their bytes.
+const PLACES: usize = 16;
+const PLACES_BYTES: usize = 512;
 
 /// One article of a window.
 #[derive(Clone, Debug)]
@@ -19,7 +26,7 @@ pub(crate) struct SentLine {
     bytes: u64,
     lines: u64,
     /// The line for the store: without a number, which each newsgroup gives itself, and without what only this server
-    /// means by it (Xref).
+    /// means by it (Xref); of that, the names of the newsgroups are kept if there are several.
     pub(crate) kept: Vec<u8>,
 }
 
@@ -28,9 +35,10 @@ impl SentLine {
     /// between its neighbours. No date is later than now, or it would keep its thread on top of the list.
     pub(crate) fn of(line: &OverviewLine<'_>, before: i64, now: i64) -> Option<Self> {
         let id = line.id()?;
+        let places = crossposted(line.extra);
         let kept = OverviewLine {
             number: 0,
-            extra: &[],
+            extra: &places,
             ..*line
         };
         let mut text = Vec::with_capacity(256);
@@ -51,6 +59,35 @@ impl SentLine {
         })
     }
 
+    /// Reads an article that no list has brought.
+    pub(crate) fn of_article(
+        id: &MessageId,
+        head: &Head,
+        bytes: usize,
+        before: i64,
+        now: i64,
+    ) -> Option<Self> {
+        let raw = |name: &str| head.header(name).unwrap_or_default().as_bytes().to_vec();
+        let (subject, from, date) = (raw("Subject"), raw("From"), raw("Date"));
+        let mut references = raw("References");
+        if references.is_empty() {
+            // Only the first of them is the parent; the rest is often prose.
+            references = id::in_reply_to(&raw("In-Reply-To"))
+                .map(|id| id.as_str().as_bytes().to_vec())
+                .unwrap_or_default();
+        }
+        let line = OverviewLine {
+            subject: &subject,
+            from: &from,
+            date: &date,
+            message_id: id.as_str().as_bytes(),
+            references: &references,
+            bytes: Some(bytes as u64),
+            ..OverviewLine::default()
+        };
+        Self::of(&line, before, now)
+    }
+
     pub(crate) fn headline(&self, number: Option<u64>) -> Headline<'_> {
         Headline {
             number,
@@ -64,6 +101,34 @@ impl SentLine {
             lines: self.lines,
         }
     }
+}
+
+/// The newsgroups of an article that is in several, as a field of its line; else nothing.
+fn crossposted(extra: &[u8]) -> Vec<u8> {
+    const NAME: &[u8] = b"xref:";
+    let mut fields = extra.split(|byte| *byte == b'\t');
+    let value = fields.find_map(|field| {
+        let (name, value) = field.trim_ascii().split_at_checked(NAME.len())?;
+        name.eq_ignore_ascii_case(NAME)
+            .then_some(value.trim_ascii())
+    });
+    let Some(xref) = value.and_then(Xref::parse) else {
+        return Vec::new();
+    };
+    let mut written = CROSSPOSTED.to_vec();
+    let mut names = 0;
+    for (name, _) in xref.places().take(PLACES) {
+        // A comma would be read as the end of a name.
+        if written.len() + name.len() >= PLACES_BYTES || name.contains(',') {
+            break;
+        }
+        if names > 0 {
+            written.push(b',');
+        }
+        written.extend_from_slice(name.as_bytes());
+        names += 1;
+    }
+    if names < 2 { Vec::new() } else { written }
 }
 
 /// All lines of a window that name an article, each once.

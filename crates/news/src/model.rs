@@ -27,8 +27,11 @@ use crate::error::Error;
 use crate::federation::Federation;
 use crate::newest::{DatedList, NewsgroupStats};
 use crate::newsgroup::OpenNewsgroup;
+use crate::numbered::ToldMarks;
 use crate::numbers::ServerId;
 use crate::policy::{HIGH, NORMAL};
+use crate::posting::NotPosted;
+use crate::posting::outbox::Outbox;
 use crate::reading::{NewsgroupList, NewsgroupRow, Posting, ReadArticle, ThreadView, Unread};
 use crate::rules::{ReadingRules, split};
 use crate::server::Server;
@@ -37,6 +40,9 @@ use crate::store::NewsFile;
 
 /// An errand of several calls is not joined any more after this time; each call of it has its own.
 const ERRAND: Duration = Duration::from_secs(120);
+
+/// The same for an article that is posted, which must never be sent by two at once: longer than all servers take together.
+const POST: Duration = Duration::from_secs(3600);
 
 /// After the first server has sent its newsgroups, the others have this much time to be on the same page.
 const GRACE: Duration = Duration::from_secs(2);
@@ -49,6 +55,9 @@ const STATS: usize = 1 << 20;
 
 /// Parts of the memory for caches: open newsgroups have half of it, articles and pages of threads a quarter each.
 const PARTS: usize = 4;
+
+/// What our own server calls itself unless somebody says otherwise.
+const HOST: &str = "weir.invalid";
 
 /// What is known, and the way to learn more.
 pub struct Model {
@@ -68,6 +77,9 @@ pub struct Model {
     pub(crate) thread_views: Mutex<Recent<ThreadKey, Arc<ThreadView>>>,
     pub(crate) errands: Errands<(Wish, Class), ()>,
     pub(crate) article_errands: Errands<(MessageId, Class), ArticleRead>,
+    pub(crate) post_errands: Errands<MessageId, Result<(), NotPosted>>,
+    /// What was posted here.
+    pub(crate) outbox: Outbox,
     pub(crate) lifetime: Lifetime,
     /// How often readers were served from memory or the store, and how often a server had to be asked.
     hits: AtomicU64,
@@ -77,6 +89,9 @@ pub struct Model {
     /// Changes whenever they do.
     pub(crate) stats_version: AtomicU64,
     pub(crate) dated: Mutex<Option<DatedList>>,
+    pub(crate) told: ToldMarks,
+    /// What our own server calls itself.
+    pub(crate) host: ArcSwap<String>,
 }
 
 /// A page of a thread, and what it depends on.
@@ -102,7 +117,8 @@ pub enum ThreadPlace {
 }
 
 impl Model {
-    /// Begins with the configured servers; `file` is where `news.db` is, or shall be.
+    /// Begins with the configured servers; `file` is where `news.db` is, or shall be. What is posted is remembered in
+    /// memory alone.
     ///
     /// # Errors
     /// When the way out is not to be had.
@@ -111,6 +127,17 @@ impl Model {
         outward: Outward,
         roots: &Roots,
         file: Option<PathBuf>,
+    ) -> Result<Arc<Self>, Error> {
+        Self::start_with(config, outward, roots, file, Outbox::open(None)?)
+    }
+
+    /// The same with what was posted before.
+    pub(crate) fn start_with(
+        config: &Config,
+        outward: Outward,
+        roots: &Roots,
+        file: Option<PathBuf>,
+        outbox: Outbox,
     ) -> Result<Arc<Self>, Error> {
         let engine = outward.engine.clone();
         let federation = Federation::start(config, outward, roots)?;
@@ -130,6 +157,8 @@ impl Model {
             thread_views: Mutex::new(Recent::new(memory)),
             errands: Errands::new(lifetime.clone(), ERRAND),
             article_errands: Errands::new(lifetime.clone(), ERRAND),
+            post_errands: Errands::new(lifetime.clone(), POST),
+            outbox,
             lifetime,
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
@@ -137,9 +166,13 @@ impl Model {
             stats: Mutex::new(Recent::new(STATS)),
             stats_version: AtomicU64::new(0),
             dated: Mutex::default(),
+            told: ToldMarks::default(),
+            host: ArcSwap::from_pointee(HOST.to_owned()),
         });
         model.recall_lists();
+        model.recall_marks();
         model.keep_sweeping();
+        model.resume_posts();
         Ok(model)
     }
 
@@ -358,7 +391,11 @@ impl Model {
                 live.retain(|_, open| open.strong_count() > 0);
                 live.insert(name.clone(), Arc::downgrade(&recalled));
                 drop(live);
-                return self.hold(recalled);
+                let held = self.hold(recalled);
+                for post in self.outbox.shown_in(name) {
+                    self.show_own(&post, &held);
+                }
+                return held;
             }
         }
         match self.alive(name) {
@@ -369,7 +406,7 @@ impl Model {
     }
 
     /// A newsgroup that left the memory while somebody still works on it.
-    fn alive(&self, name: &Newsgroup) -> Option<Arc<OpenNewsgroup>> {
+    pub(crate) fn alive(&self, name: &Newsgroup) -> Option<Arc<OpenNewsgroup>> {
         self.live.lock().get(name)?.upgrade()
     }
 

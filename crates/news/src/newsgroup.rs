@@ -13,7 +13,7 @@ use weir_news_proto::{MessageId, Newsgroup};
 
 use crate::coverage::Coverage;
 use crate::lines::SentLine;
-use crate::numbers::{ArticleNumbers, Carried, NumberChanges, Numbering, ServerId, Shelf};
+use crate::numbers::{ArticleNumbers, Carried, Marks, NumberChanges, Numbering, ServerId, Shelf};
 use crate::outbound::SelectedNumbers;
 use crate::reading::{Currency, SilentServer, ThreadPage};
 use crate::store::NewsFile;
@@ -69,6 +69,10 @@ pub(crate) struct ServerProgress {
 pub(crate) struct TakenIn {
     /// Lines that are new, with their numbers.
     pub(crate) lines: Vec<(Option<u64>, Vec<u8>)>,
+    /// The number of each line that was sent, in their order.
+    pub(crate) numbers: Vec<Option<u64>>,
+    /// Whether the lines show that the server has begun again.
+    pub(crate) numbering: Numbering,
     pub(crate) changes: NumberChanges,
     /// What of the server's numbers has been fetched.
     pub(crate) covered: Vec<(u64, u64)>,
@@ -115,11 +119,12 @@ struct TableShelf<'a> {
 
 impl Shelf for TableShelf<'_> {
     fn number_of(&self, id: &MessageId) -> Option<u64> {
-        match (self.table.article(id), self.stored) {
-            (Some(article), _) => article.number(),
-            (None, Some((file, name))) => file.number_of(name, id),
-            (None, None) => None,
-        }
+        let held = self.table.article(id).and_then(|article| article.number());
+        // One that was found by its ID came without its number.
+        held.or_else(|| {
+            let (file, name) = self.stored?;
+            file.number_of(name, id)
+        })
     }
 
     fn id_of(&self, number: u64) -> Option<MessageId> {
@@ -145,12 +150,13 @@ impl OpenNewsgroup {
     }
 
     /// Takes in what a server says of its numbers, and tells which windows are to be fetched to be up to date with it.
-    /// `others` are the servers that carry the newsgroup, with what they last said, for its first sight.
+    /// For its first sight, `others` are the servers that carry the newsgroup, with what they last said, and `told` the marks
+    /// that newsreaders have been told of it.
     pub(crate) fn seen(
         &self,
         server: ServerId,
         said: SelectedNumbers,
-        others: &[(ServerId, Carried)],
+        (others, told): (&[(ServerId, Carried)], Marks),
         size: WindowSize,
     ) -> Vec<RangeInclusive<u64>> {
         let (low, high) = said.numbers.unwrap_or((1, 0));
@@ -165,7 +171,8 @@ impl OpenNewsgroup {
             let numbers = state.numbers.get_or_insert_with(|| {
                 let first = std::iter::once((server, carried));
                 let rest = others.iter().copied().filter(|(other, _)| *other != server);
-                ArticleNumbers::first_sight(&first.chain(rest).collect::<Vec<_>>())
+                let servers: Vec<_> = first.chain(rest).collect();
+                ArticleNumbers::first_sight_above(&servers, told)
             });
             let numbering = numbers.seen(server, carried);
             numbers.raise_low(None);
@@ -194,6 +201,8 @@ impl OpenNewsgroup {
         self.with(|state| {
             let mut taken = TakenIn {
                 lines: Vec::new(),
+                numbers: Vec::new(),
+                numbering: Numbering::Same,
                 changes: NumberChanges::default(),
                 covered: Vec::new(),
             };
@@ -214,7 +223,7 @@ impl OpenNewsgroup {
             if let Some(date) = middle(lines) {
                 progress.depth = Some(progress.depth.map_or(date, |depth| depth.min(date)));
             }
-            for (line, number) in lines.iter().zip(noted.numbers) {
+            for (line, &number) in lines.iter().zip(&noted.numbers) {
                 match state.table.insert(&line.headline(number)) {
                     Inserted::New => taken.lines.push((number, line.kept.clone())),
                     Inserted::Known => {
@@ -227,13 +236,18 @@ impl OpenNewsgroup {
                             taken.lines.push((number, line.kept.clone()));
                         }
                     }
-                    Inserted::Full => state.trimmed = true,
+                    // The store has to know whom the number belongs to.
+                    Inserted::Full => {
+                        (state.trimmed, state.beyond) = (true, true);
+                        taken.lines.push((number, line.kept.clone()));
+                    }
                 }
             }
             taken.covered = progress_of(state, server).coverage.stretches().to_vec();
             if !taken.lines.is_empty() {
                 state.pages.clear();
             }
+            (taken.numbers, taken.numbering) = (noted.numbers, noted.numbering);
             taken
         })
     }
@@ -333,6 +347,13 @@ impl HeldNewsgroup {
         self.trimmed = true;
         self.beyond = true;
         self.pages.clear();
+    }
+
+    /// Forgets what has been fetched, so that it is fetched again.
+    pub(crate) fn uncover(&mut self) {
+        for server in self.servers.values_mut() {
+            server.coverage = Coverage::default();
+        }
     }
 
     /// How current it is.

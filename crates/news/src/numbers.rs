@@ -25,6 +25,7 @@ mod windows;
 
 pub use discovery::Noted;
 pub use rows::{NumberChanges, NumberMarks, NumberRows, NumberRun, ServerMarks};
+pub(crate) use windows::joined;
 pub use windows::{LineWindow, MAX_LINES, Stretch};
 
 use server::Server;
@@ -60,6 +61,38 @@ pub trait Shelf {
     fn id_of(&self, number: u64) -> Option<MessageId>;
 }
 
+/// The lowest and the highest number, as newsreaders are told them; the highest is one below the lowest if there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// No article has a lower number, ever again.
+    pub low: u64,
+    /// No article has a higher number, yet.
+    pub high: u64,
+}
+
+/// How the numbers of a newsgroup begin.
+struct Opening {
+    lead: ServerId,
+    first: Carried,
+    shift: u64,
+}
+
+impl Opening {
+    fn of(servers: &[(ServerId, Carried)], told: Marks) -> Option<Self> {
+        let checked = |&(server, carried): &(ServerId, Carried)| Some((server, carried.checked()?));
+        let believed = || servers.iter().filter_map(checked);
+        let full = believed().find(|(_, carried)| !carried.is_empty());
+        let (lead, first) = full.or_else(|| believed().next())?;
+        let most = believed().map(|(_, carried)| carried.claimed()).max();
+        let more = most.unwrap_or(0).saturating_sub(first.claimed());
+        let more = more.max(told.high.saturating_sub(first.high));
+        // Better to leave what others hold without numbers than to give out numbers that newsreaders cannot
+        // read.
+        let shift = more.min(READABLE.saturating_sub(first.high));
+        Some(Self { lead, first, shift })
+    }
+}
+
 /// Whether a server still means the same articles by its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
@@ -87,38 +120,51 @@ impl ArticleNumbers {
     /// A newsgroup that is seen for the first time, with what its servers say, the first server first.
     /// An empty one gives no numbers if another has articles.
     pub fn first_sight(servers: &[(ServerId, Carried)]) -> Self {
-        let checked = |&(server, carried): &(ServerId, Carried)| Some((server, carried.checked()?));
-        let servers: Vec<(ServerId, Carried)> = servers.iter().filter_map(checked).collect();
-        let full = servers.iter().find(|(_, carried)| !carried.is_empty());
-        let Some(&(lead, first)) = full.or(servers.first()) else {
+        Self::first_sight_above(servers, Marks::default())
+    }
+
+    /// The same if newsreaders were told marks before it was seen: they do not fall.
+    pub fn first_sight_above(servers: &[(ServerId, Carried)], told: Marks) -> Self {
+        let Some(opening) = Opening::of(servers, told) else {
+            let low = told.low.max(1);
             return Self {
-                low: 1,
-                room_end: 1,
+                low,
+                high: told.high.max(low - 1),
+                room_end: low,
                 ..Self::default()
             };
         };
-        let most = servers.iter().map(|(_, carried)| carried.claimed()).max();
-        let more = most.unwrap_or(0).saturating_sub(first.claimed());
-        // Better to leave what others hold without numbers than to give out numbers that newsreaders cannot
-        // read.
-        let shift = more.min(READABLE.saturating_sub(first.high));
+        let Opening { lead, first, shift } = opening;
         let mut numbers = Self {
-            low: first.low,
+            low: first.low.max(told.low),
             high: first.low + shift + first.span() - 1,
             room_end: first.low + shift,
             lead: Some(lead),
             ..Self::default()
         };
-        for (server, carried) in servers {
-            numbers
-                .servers
-                .entry(server)
-                .or_insert_with(|| Server::new(carried));
+        numbers.high = numbers.high.max(numbers.low - 1);
+        for &(server, carried) in servers {
+            if let Some(carried) = carried.checked() {
+                let known = numbers.servers.entry(server);
+                known.or_insert_with(|| Server::new(carried));
+            }
         }
         if let Some(server) = numbers.servers.get_mut(&lead) {
             server.runs.add(first.low + shift, first.low, first.span());
         }
         numbers
+    }
+
+    /// The marks that [`Self::first_sight`] would make, and how many articles it would count.
+    pub fn marks_at_first_sight(servers: &[(ServerId, Carried)]) -> (Marks, u64) {
+        match Opening::of(servers, Marks::default()) {
+            None => (Marks { low: 1, high: 0 }, 0),
+            Some(Opening { first, shift, .. }) => {
+                let high = first.low + shift + first.span() - 1;
+                let low = first.low;
+                (Marks { low, high }, first.claimed())
+            }
+        }
     }
 
     /// The lowest number that an article can have.
@@ -234,6 +280,31 @@ impl ArticleNumbers {
     pub fn own(&self, server: ServerId, theirs: u64) -> Option<u64> {
         let own = self.servers.get(&server)?.runs.own_of(theirs)?;
         (own >= self.low).then_some(own)
+    }
+
+    /// No number up to this one is given any more: newsreaders were told that there might be articles.
+    pub fn raise_high(&mut self, told: u64) {
+        if told <= READABLE {
+            self.high = self.high.max(told);
+        }
+    }
+
+    /// What a server calls an own number.
+    pub fn theirs(&self, server: ServerId, own: u64) -> Option<u64> {
+        let known = self.servers.get(&server).filter(|_| own >= self.low)?;
+        known.runs.their_of(own)
+    }
+
+    /// The highest number of a server that stands for an own one; 0 if there is none.
+    pub fn reach(&self, server: ServerId) -> u64 {
+        let known = self.servers.get(&server);
+        known.map_or(0, |known| known.runs.highest_theirs())
+    }
+
+    /// Up to which of its numbers each server has been dealt with.
+    pub fn reached(&self) -> impl Iterator<Item = (ServerId, u64)> {
+        let servers = self.servers.iter();
+        servers.map(|(&id, server)| (id, server.mark.max(server.runs.highest_theirs())))
     }
 
     /// Where an own number can be fetched: each server with its own number for it.

@@ -16,6 +16,7 @@ mod tests;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
@@ -30,7 +31,7 @@ pub use self::overview::Window;
 use self::pool::Pool;
 
 use self::answer::Answer;
-use self::connection::{Depths, Order};
+use self::connection::{Depths, Order, Posting};
 use self::dial::Dialer;
 use self::method::{FetchBy, Method};
 use crate::config::server::ServerEntry;
@@ -188,8 +189,7 @@ impl Link {
         let delivery = self.pool.ask(Order {
             newsgroup: Some(newsgroup.clone()),
             anew: true,
-            commands: Vec::new(),
-            limit: 0,
+            ..Order::default()
         });
         let selected = delivery.await?.selected.ok_or_else(missing)?;
         SelectedNumbers::of(&selected)
@@ -202,12 +202,38 @@ impl Link {
         answer.block_of(code::ARTICLE)
     }
 
+    /// Whether it has an article.
+    pub async fn has(&self, id: &MessageId) -> Result<bool, NewsFault> {
+        let answer = self.one(Command::Stat(Which::Id(id.clone())), 0).await?;
+        match answer.fault() {
+            _ if answer.code == code::ARTICLE_EXISTS => Ok(true),
+            NewsFault::NoArticle => Ok(false),
+            fault => Err(fault),
+        }
+    }
+
+    /// Hands it an article; `block` is the article as a block. Tried once over a connection that works: an article that
+    /// may have arrived is never sent again from here, which [`NewsFault::Unfinished`] tells. `given` is set before it goes
+    /// out, and it does not go out if whoever called this has left by then.
+    pub async fn post(&self, block: Bytes, given: Arc<AtomicBool>) -> Result<(), NewsFault> {
+        let delivery = self.pool.ask(Order {
+            article: Some(Posting { block, given }),
+            ..Order::default()
+        });
+        let answer = delivery.await?.answers.pop().ok_or_else(missing)?;
+        match answer.code {
+            code::POSTED => Ok(()),
+            // Readers may be welcome where writers have to say who they are; that says nothing against the server.
+            480 | 483 | 502 => Err(NewsFault::NoPosting(answer.reply().message())),
+            _ => Err(answer.fault()),
+        }
+    }
+
     async fn one(&self, command: Command, limit: usize) -> Result<Answer, NewsFault> {
         let delivery = self.pool.ask(Order {
-            newsgroup: None,
-            anew: false,
             commands: vec![command],
             limit,
+            ..Order::default()
         });
         delivery.await?.answers.pop().ok_or_else(missing)
     }

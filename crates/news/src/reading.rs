@@ -9,6 +9,8 @@ use bytes::Bytes;
 use weir_news_proto::article::Article;
 use weir_news_proto::{MessageId, Newsgroup};
 
+use crate::posting::PostNote;
+
 /// How current an answer is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Currency {
@@ -212,6 +214,8 @@ pub struct ReadArticle {
     pub server: Arc<str>,
     /// When.
     pub fetched: i64,
+    /// What is known of it if it was posted here.
+    pub post: Option<PostNote>,
     /// Its page as it was written.
     pub rendered: Rendered,
 }

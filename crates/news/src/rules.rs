@@ -2,10 +2,14 @@
 //!
 //! No key can be forgotten: the section is destructured without `..`, so a key that nobody reads does not compile.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use weir_web::seats::Seating;
+
 use crate::config::server::ServerEntry;
-use crate::config::{Config, NewsCache, Overview};
+use crate::config::{Config, NewsCache, NntpLimits, Overview, can_be_in_path};
 
 /// What engine and front are built with, once.
 #[derive(Clone, Debug)]
@@ -63,17 +67,115 @@ pub struct ReadingRules {
     pub cache: NewsCache,
     /// Lines of an overview fetched at once.
     pub window_lines: u32,
+    /// What may be posted.
+    pub posting: PostingRules,
+}
+
+/// What may be posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PostingRules {
+    /// Bytes of an article.
+    pub bytes: usize,
+    /// Newsgroups that one article may go to.
+    pub newsgroups: usize,
+    /// Articles of one poster in an hour.
+    pub per_hour: usize,
+}
+
+/// What the NNTP server is built with, once.
+#[derive(Clone, Debug)]
+pub struct NntpStart {
+    /// Where it listens without TLS.
+    pub plain: Option<SocketAddr>,
+    /// Where it listens with TLS.
+    pub secure: Option<SocketAddr>,
+    /// Where certificate and key are.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// Who it is in Path and Xref.
+    pub host: String,
+    /// The places for connections.
+    pub seating: Seating,
+    /// Connections that may be compressed.
+    pub compressed: usize,
+    /// Bytes of answers that wait to be taken.
+    pub in_flight: usize,
+}
+
+/// The rules of each command of a newsreader; a reload replaces them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NntpRules {
+    /// Whether NEWNEWS is answered.
+    pub newnews: bool,
+    /// Commands of one household.
+    pub per_second: u32,
+    /// Time without a command.
+    pub idle: Duration,
+    /// Time for the first command, and for the rest of one.
+    pub command: Duration,
+    /// Time in which a client takes or sends nothing.
+    pub stall: Duration,
+    /// Bytes a second that it takes or sends.
+    pub rate: u64,
+    /// Bytes of an article that is posted.
+    pub post_bytes: usize,
+}
+
+/// Splits what belongs to the NNTP server.
+pub fn nntp(config: &Config) -> (NntpStart, NntpRules) {
+    let NntpLimits {
+        connections,
+        connections_per_address,
+        compressed,
+        in_flight,
+        commands_per_second,
+        idle_timeout,
+        command_timeout,
+        stall_timeout,
+        min_rate,
+    } = config.nntp.clone();
+    let start = NntpStart {
+        plain: config.nntp_listen,
+        secure: config.nntps_listen,
+        certificate: config.tls_cert.clone().zip(config.tls_key.clone()),
+        host: config.path_host.clone().unwrap_or_else(host_name),
+        seating: Seating::new(connections.get() as usize, connections_per_address),
+        compressed: compressed.get() as usize,
+        in_flight: in_flight.len(),
+    };
+    let rules = NntpRules {
+        newnews: config.newnews,
+        per_second: commands_per_second.get(),
+        idle: idle_timeout,
+        command: command_timeout,
+        stall: stall_timeout,
+        rate: min_rate.bytes(),
+        post_bytes: config.post_bytes.len(),
+    };
+    (start, rules)
+}
+
+/// The machine's name, if it can be used.
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    match can_be_in_path(name) {
+        true => name.to_owned(),
+        false => "weir".to_owned(),
+    }
 }
 
 /// Splits the section.
 pub fn split(config: &Config) -> (StartRules, FederationRules, ReadingRules) {
     let Config {
         public,
-        // The listeners' keys belong to the NNTP server, which is not built yet.
+        // These belong to the NNTP server: `nntp` reads them.
         nntp_listen: _,
         nntps_listen: _,
         tls_cert: _,
         tls_key: _,
+        path_host: _,
+        newnews: _,
+        nntp: _,
         aging,
         overview,
         deadline,
@@ -85,6 +187,9 @@ pub fn split(config: &Config) -> (StartRules, FederationRules, ReadingRules) {
         list_bytes,
         overview_lines,
         refresh_after,
+        post_bytes,
+        post_groups,
+        posts_per_hour,
         disk,
         allow_private_upstreams,
         cache,
@@ -115,6 +220,11 @@ pub fn split(config: &Config) -> (StartRules, FederationRules, ReadingRules) {
         refresh_after,
         cache,
         window_lines: overview_lines.get(),
+        posting: PostingRules {
+            bytes: post_bytes.len(),
+            newsgroups: post_groups.get() as usize,
+            per_hour: posts_per_hour.get() as usize,
+        },
     };
     (start, federation, reading)
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use weir_web::{Section, Stats};
 
+use crate::inbound::nntp::{NntpFigures, OpenKind};
 use crate::model::Model;
 use crate::server::Server;
 use crate::upstreams::ServerViews;
 
 /// The front's figures.
-pub(crate) struct NewsStats(pub(crate) Arc<Model>);
+pub(crate) struct NewsStats(pub(crate) Arc<Model>, pub(crate) NntpFigures);
 
 impl Stats for NewsStats {
     fn section(&self) -> Section {
@@ -22,6 +23,7 @@ impl Stats for NewsStats {
             ("stored_articles_bytes", json!(sizes.articles)),
             ("stored_lines_bytes", json!(sizes.lines)),
             ("stored_file_bytes", json!(sizes.file)),
+            ("newsreaders", json!(self.1.count(OpenKind::All))),
             ("servers", json!(federation.servers.all().len())),
             ("cache_hits", json!(hits)),
             ("cache_misses", json!(misses)),

@@ -16,6 +16,7 @@ mod sweep;
 mod write;
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
@@ -31,7 +32,8 @@ use weir_store::sqlite::ExpendableFile;
 
 use self::backlog::{Backlog, Batch, Keep, ListPart};
 pub(crate) use self::kept::{
-    Kept, KeptArticle, KeptLine, KeptList, KeptNewsgroup, ListKind, NewsSizes, Reached,
+    Kept, KeptArticle, KeptLine, KeptList, KeptMarks, KeptNewsgroup, ListKind, NewsSizes,
+    NumberedRow, Reached,
 };
 use crate::numbers::{NumberRows, ServerId};
 
@@ -169,7 +171,7 @@ impl NewsFile {
     pub(crate) async fn lines_between(
         &self,
         name: &Newsgroup,
-        numbers: std::ops::RangeInclusive<u64>,
+        numbers: RangeInclusive<u64>,
         most: usize,
     ) -> Vec<KeptLine> {
         self.settled(name).await;
@@ -189,6 +191,73 @@ impl NewsFile {
             lines
         })
         .await
+    }
+
+    /// The articles with these numbers, ascending, of which there must not be many; `None` if the file cannot be read. Does
+    /// not wait for writes.
+    pub(crate) async fn numbered(
+        &self,
+        name: &Newsgroup,
+        numbers: RangeInclusive<u64>,
+    ) -> Option<Vec<NumberedRow>> {
+        // Before the file is read: what is written meanwhile is then in both.
+        let waiting: Vec<NumberedRow> = {
+            let backlog = self.0.backlog.lock();
+            let waiting = backlog.numbered(name, &numbers);
+            let row = |(number, line): (u64, &backlog::ReadLine)| NumberedRow {
+                number,
+                id: line.id.clone(),
+                line: Some(line.line.to_vec()),
+            };
+            waiting.map(row).collect()
+        };
+        let (file, name) = (self.clone(), name.clone());
+        let most = numbers.end().saturating_sub(*numbers.start());
+        let read = move || {
+            let most = usize::try_from(most.saturating_add(1)).unwrap_or(usize::MAX);
+            let mut rows = file
+                .0
+                .file
+                .read(|connection| load::numbered(connection, &name, &numbers, most))?;
+            if !waiting.is_empty() {
+                // A number has one article; what waits may be the line that the file has lost.
+                rows.extend(waiting);
+                rows.sort_by_key(|row| (row.number, row.line.is_none()));
+                rows.dedup_by_key(|row| row.number);
+            }
+            Some(rows)
+        };
+        match most < FEW as u64 || !self.0.file.is_usable() {
+            true => read(),
+            false => aside(read).await,
+        }
+    }
+
+    /// The nearest number that an article has, from this one on up or down.
+    pub(crate) fn nearest(&self, name: &Newsgroup, from: u64, up: bool) -> Option<u64> {
+        let range = if up { from..=u64::MAX } else { 1..=from };
+        let nearest = |numbers: &mut dyn Iterator<Item = u64>| match up {
+            true => numbers.min(),
+            false => numbers.max(),
+        };
+        let waiting = {
+            let backlog = self.0.backlog.lock();
+            nearest(&mut backlog.numbered(name, &range).map(|(number, _)| number))
+        };
+        let kept = self
+            .0
+            .file
+            .read(|connection| load::nearest(connection, name, from, up));
+        nearest(&mut waiting.into_iter().chain(kept))
+    }
+
+    /// The marks of all newsgroups that the file has. Blocks, and is for the start.
+    pub(crate) fn marks(&self) -> Vec<KeptMarks> {
+        let marks = self
+            .0
+            .file
+            .read(|connection| load::marks(connection).map(Some));
+        marks.unwrap_or_default()
     }
 
     /// Keeps what became known of a newsgroup. Lines without a valid ID are left out.

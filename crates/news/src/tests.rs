@@ -6,6 +6,7 @@ mod caches;
 mod failing;
 mod hostile;
 mod lists;
+mod numbered;
 mod readers;
 mod regression;
 mod restart;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tokio::time::Instant;
 use weir_engine::dispatch::{Asker, Class};
-use weir_news_proto::{MessageId, Newsgroup, OverviewLine, Xref};
+use weir_news_proto::{MessageId, Newsgroup, Xref};
 
 use crate::articles::{ArticleRead, NotRead, TIMES};
 use crate::bring::Wish;
@@ -57,7 +57,12 @@ impl Model {
 
     /// Makes sure that what is known of a newsgroup is new enough: waits if it is not, and if it soon will not be, has it
     /// brought up to date meanwhile.
-    async fn bring_up_to_date(&self, open: &Arc<OpenNewsgroup>, until: Instant, asker: Asker) {
+    pub(crate) async fn bring_up_to_date(
+        &self,
+        open: &Arc<OpenNewsgroup>,
+        until: Instant,
+        asker: Asker,
+    ) {
         let rules = self.rules.load();
         let checked = open.with(|state| state.checked.map(|(at, _)| at));
         let age = checked.map(|at| at.until(self.now().0));
@@ -75,6 +80,11 @@ impl Model {
                 self.in_time(errand.done(), until).await.flatten();
             }
         }
+    }
+
+    /// Has a newsgroup looked at of which something new is known to be there.
+    pub(crate) fn look_for_new_soon(&self, open: &Arc<OpenNewsgroup>, asker: Asker) {
+        drop(self.look_for_new(open, LOW, asker));
     }
 
     /// Sends for what is new, and then for what the other servers have.
@@ -295,27 +305,10 @@ impl Model {
         if known {
             return;
         }
-        let head = &read.article.head;
-        let raw = |name: &str| head.header(name).unwrap_or_default().as_bytes().to_vec();
-        let (subject, from, date) = (raw("Subject"), raw("From"), raw("Date"));
-        let mut references = raw("References");
-        if references.is_empty() {
-            // Only the first of them is the parent; the rest is often prose.
-            references = weir_news_proto::id::in_reply_to(&raw("In-Reply-To"))
-                .map(|id| id.as_str().as_bytes().to_vec())
-                .unwrap_or_default();
-        }
-        let line = OverviewLine {
-            subject: &subject,
-            from: &from,
-            date: &date,
-            message_id: id.as_str().as_bytes(),
-            references: &references,
-            bytes: Some(read.raw.len() as u64),
-            ..OverviewLine::default()
-        };
         let now = self.now().1;
-        if let Some(line) = SentLine::of(&line, read.fetched, now) {
+        let head = &read.article.head;
+        let line = SentLine::of_article(id, head, read.raw.len(), read.fetched, now);
+        if let Some(line) = line {
             open.with(|state| {
                 state.table.insert(&line.headline(None));
                 state.pages.clear();

@@ -321,7 +321,7 @@ fn failure_of(response: &mut Response) -> Option<Failure> {
     }
 }
 
-fn refused_as(refused: NotTaken, now: Timestamp) -> Refusal {
+pub(crate) fn refused_as(refused: NotTaken, now: Timestamp) -> Refusal {
     match refused {
         NotTaken::Wrong => Refusal::WrongKey,
         NotTaken::Throttled { until } => Refusal::Throttled {

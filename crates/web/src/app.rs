@@ -22,8 +22,8 @@ use weir_engine::Engine;
 use weir_store::sqlite::File;
 
 use crate::{
-    Access, Clock, Config, Contribution, Error, Failure, Icon, NavEntry, NavGroup, Requests, Stats,
-    Throttle, Upstreams,
+    Access, Clock, Config, Contribution, Error, Failure, Icon, NavEntry, NavGroup, Porter,
+    Requests, Stats, Throttle, Upstreams,
     access::{self, AccessRule},
     assets::{self, Assets},
     auth::Doorkeeper,
@@ -174,6 +174,11 @@ impl App {
     /// Whether nothing was stored before this start.
     pub fn is_first_start(&self) -> bool {
         self.0.keeper.first_start()
+    }
+
+    /// What judges clients of other listeners by the rules of this one.
+    pub fn porter(&self) -> Porter {
+        Porter::new(self.clone())
     }
 
     /// Notes where Weir listens, for [`crate::sign_in_link`].

@@ -272,6 +272,11 @@ impl SignInSettings {
         &self.key
     }
 
+    /// The hash of the key in force.
+    pub(crate) fn print(&self) -> Hash {
+        self.print
+    }
+
     /// Compares in a time that reveals neither where the two differ nor how long the right one is.
     fn is_key(&self, given: &str) -> bool {
         secrets::hash(given).ct_eq(&self.print).into()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use crate::{Contribution, Requests};
+use crate::{Contribution, Porter, Requests};
 
 /// A change that is checked and ready. Applying it cannot fail, so several can be applied together or not at all.
 pub type Staged = Box<dyn FnOnce() + Send>;
@@ -19,6 +19,10 @@ pub trait Front: Send + Sync + 'static {
     /// # Errors
     /// When something that it needs for this is not available.
     fn contribution(&self, requests: &Requests) -> Result<Contribution, Refused>;
+
+    /// Begins to serve the clients of its own listeners, as far as they are judged by the rules of the web listener.
+    /// Called once, after [`Self::contribution`].
+    fn serve(&self, _porter: &Porter) {}
 
     /// What a person who starts Weir should know about it, in whole lines.
     fn greeting(&self) -> String {

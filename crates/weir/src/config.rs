@@ -97,11 +97,6 @@ impl Config {
             key: "store.redis",
             why: "not built yet: this node runs alone",
         });
-        // The other listener is on by default, so whoever has its key in a file may not have meant anything by it.
-        let newsreaders = self.news.nntps_listen.is_some().then_some(WithoutEffect {
-            key: "news.nntps_listen",
-            why: "not built yet: newsreaders cannot connect, the pages can be read",
-        });
-        redis.into_iter().chain(newsreaders).collect()
+        redis.into_iter().collect()
     }
 }

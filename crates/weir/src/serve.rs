@@ -110,6 +110,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
 
     let stop = CancellationToken::new();
     running.set_parts(web.clone(), fronts.clone());
+    fronts.serve(&web.porter());
     let server = weir_web::run(listener, web, stop.clone(), config.drain);
     tokio::pin!(server);
     let mut look = tokio::time::interval(WATCH);

@@ -67,6 +67,20 @@ impl ArticleNumbers {
         })
     }
 
+    /// The first number from this one on that one of these servers is thought to have.
+    pub fn next(&self, from: u64, servers: &[ServerId]) -> Option<u64> {
+        let known = self.known(servers);
+        let starts = known.filter_map(|(_, known)| known.runs.next_own(from.max(self.low)));
+        starts.min()
+    }
+
+    /// The last one up to this one.
+    pub fn previous(&self, from: u64, servers: &[ServerId]) -> Option<u64> {
+        let known = self.known(servers);
+        let ends = known.filter_map(|(_, known)| known.runs.previous_own(from));
+        ends.max().filter(|&end| end >= self.low)
+    }
+
     /// The part of a range that numbers can be in, as its first and last.
     fn within(&self, range: RangeInclusive<u64>) -> (u64, u64) {
         let low = self.low.max(1);
@@ -97,7 +111,7 @@ impl ArticleNumbers {
                 }
             }
             open = left;
-            let joined = joined(theirs).into_iter();
+            let joined = joined(theirs, MAX_LINES).into_iter();
             windows.extend(joined.map(|(first, last)| LineWindow {
                 server,
                 theirs: first..=last,
@@ -110,13 +124,13 @@ impl ArticleNumbers {
     }
 }
 
-/// Makes as few windows as possible of pieces of a server's numbers.
-fn joined(mut pieces: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+/// Makes as few windows as possible of pieces of a server's numbers, none with more numbers than these.
+pub(crate) fn joined(mut pieces: Vec<(u64, u64)>, most: u64) -> Vec<(u64, u64)> {
     pieces.sort_unstable();
     let mut windows: Vec<(u64, u64)> = Vec::new();
     for (first, last) in pieces {
         match windows.last_mut() {
-            Some(window) if first - window.1 <= SKIPPED + 1 && last - window.0 < MAX_LINES => {
+            Some(window) if first - window.1 <= SKIPPED + 1 && last - window.0 < most => {
                 window.1 = last;
             }
             _ => windows.push((first, last)),

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
+use weir_news_proto::reply::code;
 use weir_news_proto::{Command, Listing, Newsgroup, Verb};
 
 use super::answer::{Answer, AnswerReader};
@@ -19,7 +21,7 @@ use super::wire::Wire;
 use crate::judge::NewsFault;
 
 /// Commands that belong together, sent one after the other.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Order {
     /// The newsgroup that must be selected for them.
     pub(super) newsgroup: Option<Newsgroup>,
@@ -28,6 +30,17 @@ pub(super) struct Order {
     pub(super) commands: Vec<Command>,
     /// Bytes that the block of each answer may have.
     pub(super) limit: usize,
+    /// An article to post. Nothing else goes over the connection from `POST` until the last word about it.
+    pub(super) article: Option<Posting>,
+}
+
+/// An article to post.
+#[derive(Clone, Debug)]
+pub(super) struct Posting {
+    /// As a block.
+    pub(super) block: Bytes,
+    /// Set before it goes out: from then on nobody knows without an answer what became of it.
+    pub(super) given: Arc<AtomicBool>,
 }
 
 /// More places than any depth has.
@@ -54,6 +67,9 @@ pub(super) struct Depths {
 
 impl Order {
     pub(super) fn depth(&self, depths: Depths) -> usize {
+        if self.article.is_some() {
+            return 1;
+        }
         let articles = self.newsgroup.is_none()
             && self
                 .commands
@@ -69,7 +85,7 @@ impl Order {
     /// long as there is another connection, or may be.
     fn places(&self) -> usize {
         let list = |command: &Command| matches!(command, Command::List(listing) if *listing != Listing::OverviewFmt);
-        match self.commands.iter().any(list) {
+        match self.article.is_some() || self.commands.iter().any(list) {
             true => WHOLE,
             false => 1,
         }
@@ -143,6 +159,7 @@ impl Connection {
             selected: None,
             since: Instant::now(),
             line: Vec::new(),
+            wanted: None,
         };
         (Self { orders, load }, talk.run(handed))
     }
@@ -193,12 +210,16 @@ struct Unsent {
     command: Command,
     depth: usize,
     limit: usize,
+    article: Option<Posting>,
 }
 
 /// A command that waits for its answer. A selection belongs to the order behind it.
 struct Waiting {
     selects: Option<Newsgroup>,
     reader: AnswerReader,
+    posts: bool,
+    /// Sent when the server asks for it.
+    article: Option<Posting>,
 }
 
 /// An order whose answers are coming.
@@ -207,6 +228,8 @@ struct Coming {
     /// Answers that are still to come.
     left: usize,
     delivery: Delivered,
+    /// Its article has gone out, or is just about to.
+    given: bool,
     tell: oneshot::Sender<Delivered>,
     _open: Open,
 }
@@ -226,6 +249,8 @@ struct Talk {
     since: Instant,
     /// For commands, so that many go out at once.
     line: Vec<u8>,
+    /// The article that the server has asked for.
+    wanted: Option<Bytes>,
 }
 
 impl Talk {
@@ -243,8 +268,12 @@ impl Talk {
         };
         tracing::debug!(unanswered = self.orders.len(), why = %fault, "connection closed");
         for order in self.orders {
+            let fault = match order.given {
+                true => NewsFault::Unfinished(fault.to_string()),
+                false => fault.clone(),
+            };
             // Nobody may be there to hear it.
-            let _ = order.tell.send(Err(fault.clone()));
+            let _ = order.tell.send(Err(fault));
         }
     }
 
@@ -315,8 +344,9 @@ impl Talk {
             anew,
             commands,
             limit,
+            article,
         } = order;
-        let mut left = commands.len();
+        let mut left = commands.len() + usize::from(article.is_some());
         // What is selected when everything before is answered; if that turns out otherwise, the answers are not used.
         let before = self
             .orders
@@ -333,6 +363,7 @@ impl Talk {
                 command: Command::Group(newsgroup.clone()),
                 depth,
                 limit: 0,
+                article: None,
             });
         }
         self.unsent
@@ -340,11 +371,21 @@ impl Talk {
                 command,
                 depth,
                 limit,
+                article: None,
             }));
+        if article.is_some() {
+            self.unsent.push_back(Unsent {
+                command: Command::Post,
+                depth,
+                limit: 0,
+                article,
+            });
+        }
         self.orders.push_back(Coming {
             newsgroup,
             left,
             delivery: Ok(Delivery::default()),
+            given: false,
             tell,
             _open,
         });
@@ -352,12 +393,25 @@ impl Talk {
 
     /// Sends as many commands as may be unanswered.
     async fn write(&mut self) -> Result<(), NewsFault> {
+        if let Some(article) = self.wanted.take() {
+            // Unlike a command it may be long, and a server that stops taking it would hold us for good.
+            let sent = tokio::time::timeout(self.times.answer, self.wire.send(&article));
+            sent.await.map_err(|_| NewsFault::Silent)??;
+            self.since = Instant::now();
+        }
         while let Some(next) = self.unsent.front()
             && self.waiting.len() < next.depth
+            && !self.waiting.back().is_some_and(|last| last.posts)
         {
-            let Some(Unsent { command, limit, .. }) = self.unsent.pop_front() else {
+            let Some(unsent) = self.unsent.pop_front() else {
                 break;
             };
+            let Unsent {
+                command,
+                limit,
+                article,
+                ..
+            } = unsent;
             if let Err(error) = command.write(&mut self.line) {
                 // Every part of a command has a type that can be sent, so this is a line that is too long.
                 return Err(NewsFault::Unsupported(error.to_string()));
@@ -370,7 +424,12 @@ impl Talk {
                 Command::Group(newsgroup) => Some(newsgroup),
                 _ => None,
             };
-            self.waiting.push_back(Waiting { selects, reader });
+            self.waiting.push_back(Waiting {
+                selects,
+                reader,
+                posts: article.is_some(),
+                article,
+            });
         }
         if !self.line.is_empty() {
             let sent = self.wire.send(&self.line).await;
@@ -386,10 +445,25 @@ impl Talk {
             let Some(answer) = waiting.reader.take(self.wire.arrived())? else {
                 return Ok(());
             };
+            if let Ok(Answer {
+                code: code::SEND_ARTICLE,
+                ..
+            }) = answer
+                && let Some(article) = waiting.article.take()
+            {
+                waiting.reader = AnswerReader::new(Verb::Post, 0);
+                self.give(article)?;
+                return match self.wire.arrived().is_empty() {
+                    true => Ok(()),
+                    false => Err(NewsFault::Garbled(
+                        "it spoke before it had the article".to_owned(),
+                    )),
+                };
+            }
             let selects = self.waiting.pop_front().and_then(|waiting| waiting.selects);
             self.since = Instant::now();
             if let Ok(answer) = &answer
-                && answer.code == weir_news_proto::reply::code::UNAVAILABLE
+                && answer.code == code::UNAVAILABLE
             {
                 // It closes the connection after this.
                 return Err(answer.fault());
@@ -401,6 +475,25 @@ impl Talk {
             // Some say that they close an idle connection; nothing else may come unasked.
             false => Err(NewsFault::from(weir_net::Error::Cut)),
         }
+    }
+
+    /// The server has asked for the article of the first order: it goes out with the next write.
+    ///
+    /// # Errors
+    /// Nobody waits for what becomes of it any more, so it may have been given to another server meanwhile. The one who left
+    /// looks at the flag after leaving, and we look for him after setting it: one of the two always sees the other.
+    fn give(&mut self, article: Posting) -> Result<(), NewsFault> {
+        article.given.store(true, Ordering::SeqCst);
+        let Some(order) = self.orders.front_mut() else {
+            return Err(NewsFault::from(weir_net::Error::Cut));
+        };
+        if order.tell.is_closed() {
+            return Err(NewsFault::from(weir_net::Error::Cut));
+        }
+        order.given = true;
+        self.since = Instant::now();
+        self.wanted = Some(article.block);
+        Ok(())
     }
 
     /// Gives an answer to the order it belongs to.

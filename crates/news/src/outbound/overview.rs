@@ -189,9 +189,9 @@ impl Link {
         self.pool
             .ask(Order {
                 newsgroup: Some(newsgroup.clone()),
-                anew: false,
                 commands,
                 limit,
+                ..Order::default()
             })
             .await
     }

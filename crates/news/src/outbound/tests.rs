@@ -3,6 +3,7 @@
 mod animals;
 mod inn;
 mod pools;
+mod posts;
 mod ways;
 
 use std::num::NonZeroU32;

@@ -79,6 +79,7 @@ pub(crate) fn article(id: &MessageId, raw: &str) -> Arc<ReadArticle> {
         raw: raw.into_bytes().into(),
         server: "news-one".into(),
         fetched: NOV,
+        post: None,
         rendered: Rendered::default(),
     })
 }

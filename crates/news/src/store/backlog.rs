@@ -7,6 +7,7 @@ mod numbers;
 mod work;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use weir_news_proto::{MessageId, Newsgroup};
@@ -250,6 +251,24 @@ impl Backlog {
     /// The article that is about to have a number.
     pub(super) fn id_of(&self, name: &Newsgroup, number: u64) -> Option<MessageId> {
         self.numbers.get(name)?.id_of(number)
+    }
+
+    /// Lines with numbers in a range that wait.
+    pub(super) fn numbered(
+        &self,
+        name: &Newsgroup,
+        numbers: &RangeInclusive<u64>,
+    ) -> impl Iterator<Item = (u64, &ReadLine)> {
+        let kept = self
+            .entries
+            .iter()
+            .filter_map(move |entry| match &entry.work {
+                Work::Keep(other, keep) if other == name => Some(keep),
+                _ => None,
+            });
+        let lines = kept.flat_map(|keep| &keep.lines);
+        let numbered = lines.filter_map(|line| Some((line.number?, line)));
+        numbered.filter(move |(number, _)| numbers.contains(number))
     }
 
     /// Applies what waits to what the file says of a newsgroup.

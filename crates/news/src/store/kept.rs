@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use weir_news_proto::MessageId;
+use weir_news_proto::{MessageId, Newsgroup};
 
-use crate::numbers::{NumberChanges, NumberRows, ServerId};
+use crate::numbers::{NumberChanges, NumberMarks, NumberRows, ServerId};
 
 /// A list of newsgroups as a server sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +90,26 @@ pub(crate) struct KeptLine {
     pub(crate) number: Option<u64>,
     /// As [`weir_news_proto::OverviewLine::write`] writes it, without the number and the tab in front.
     pub(crate) line: Bytes,
+}
+
+/// An article of a newsgroup under its own number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NumberedRow {
+    pub(crate) number: u64,
+    pub(crate) id: MessageId,
+    /// As in [`KeptLine`]; `None` if it was thrown away.
+    pub(crate) line: Option<Vec<u8>>,
+}
+
+/// The marks of a newsgroup, and what they are counted from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeptMarks {
+    pub(crate) name: Newsgroup,
+    pub(crate) marks: NumberMarks,
+    /// Numbers promised to the first server, and how many articles it claims.
+    pub(crate) lead: Option<(u64, u64)>,
+    /// Up to which of its numbers each server has been dealt with.
+    pub(crate) reached: Vec<(ServerId, u64)>,
 }
 
 /// What became known of a newsgroup; written as a whole or not at all. One of these holds a window or two: the writer is

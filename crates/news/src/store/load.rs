@@ -6,7 +6,10 @@ use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use weir_news_proto::{MessageId, Newsgroup};
 
-use super::kept::{KeptArticle, KeptLine, KeptList, KeptNewsgroup, ListKind, NewsSizes, Reached};
+use super::kept::{
+    KeptArticle, KeptLine, KeptList, KeptMarks, KeptNewsgroup, ListKind, NewsSizes, NumberedRow,
+    Reached,
+};
 use super::pack::{hash, key, unpack};
 use super::write::{held, newsgroup};
 use crate::numbers::{Carried, NumberMarks, NumberRun, ServerId, ServerMarks};
@@ -235,6 +238,102 @@ fn slice(
         }
     }
     Ok(Some((lines, last)))
+}
+
+/// All articles with numbers in a range, ascending, at most so many.
+pub(super) fn numbered(
+    connection: &Connection,
+    name: &Newsgroup,
+    numbers: &std::ops::RangeInclusive<u64>,
+    rows: usize,
+) -> rusqlite::Result<Option<Vec<NumberedRow>>> {
+    let Some(newsgroup) = newsgroup(connection, name)? else {
+        return Ok(Some(Vec::new()));
+    };
+    let sql =
+        "SELECT n.number, n.id, l.line FROM news_number n LEFT JOIN news_line l ON l.row = n.row
+        WHERE n.newsgroup = ?1 AND n.number BETWEEN ?2 AND ?3 ORDER BY n.number LIMIT ?4";
+    let mut statement = connection.prepare_cached(sql)?;
+    // Numbers below 1 stand for none.
+    let (first, last) = (held(*numbers.start()).max(1), held(*numbers.end()));
+    let mut found = statement.query(params![newsgroup, first, last, rows as i64])?;
+    let mut numbered = Vec::new();
+    while let Some(row) = found.next()? {
+        let Ok(id) = MessageId::from_bytes(row.get_ref(1)?.as_bytes()?) else {
+            continue;
+        };
+        let line = row.get_ref(2)?.as_blob_or_null()?;
+        numbered.push(NumberedRow {
+            number: number(row, 0)?,
+            id,
+            line: line.map(<[u8]>::to_vec),
+        });
+    }
+    Ok(Some(numbered))
+}
+
+/// The nearest number that an article has, from this one on up or down.
+pub(super) fn nearest(
+    connection: &Connection,
+    name: &Newsgroup,
+    from: u64,
+    up: bool,
+) -> rusqlite::Result<Option<u64>> {
+    let sql = match up {
+        true => {
+            "SELECT MIN(number) FROM news_number WHERE number >= MAX(?2, 1)
+            AND newsgroup = (SELECT id FROM news_newsgroup WHERE name = ?1)"
+        }
+        false => {
+            "SELECT MAX(number) FROM news_number WHERE number BETWEEN 1 AND ?2
+            AND newsgroup = (SELECT id FROM news_newsgroup WHERE name = ?1)"
+        }
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    let nearest: Option<i64> =
+        statement.query_row(params![name.as_str(), held(from)], |row| row.get(0))?;
+    Ok(nearest.map(i64::unsigned_abs))
+}
+
+/// The marks of all newsgroups that have any.
+pub(super) fn marks(connection: &Connection) -> rusqlite::Result<Vec<KeptMarks>> {
+    let sql = "SELECT n.id, n.name, n.low, n.high, n.room_end,
+        (SELECT SUM(length) FROM news_run r WHERE r.newsgroup = n.id AND r.server = n.lead),
+        (SELECT MIN(count, MAX(high - low + 1, 0)) FROM news_carried c WHERE c.newsgroup = n.id AND c.server = n.lead)
+        FROM news_newsgroup n WHERE n.name IS NOT NULL AND n.low > 0";
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    let sql = "SELECT server, mark FROM news_carried WHERE newsgroup = ?1";
+    let mut reached = connection.prepare(sql)?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        let Ok(name) = row.get_ref(1)?.as_str()?.parse() else {
+            continue;
+        };
+        let marks = NumberMarks {
+            low: number(row, 2)?,
+            high: number(row, 3)?,
+            room_end: number(row, 4)?,
+            lead: None,
+        };
+        let some = |column: usize| -> rusqlite::Result<Option<u64>> {
+            Ok(row
+                .get::<_, Option<i64>>(column)?
+                .map(|some| some.max(0).unsigned_abs()))
+        };
+        let lead = some(5)?.zip(some(6)?);
+        let newsgroup: i64 = row.get(0)?;
+        let reached = reached.query_map([newsgroup], |row| {
+            Ok((ServerId(row.get(0)?), number(row, 1)?))
+        })?;
+        all.push(KeptMarks {
+            name,
+            marks,
+            lead,
+            reached: reached.collect::<rusqlite::Result<_>>()?,
+        });
+    }
+    Ok(all)
 }
 
 /// The sign keeps SQLite from going through all numbers of the newsgroup by the other index.

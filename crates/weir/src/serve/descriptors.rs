@@ -19,21 +19,24 @@ const PER_CALL: u64 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shares {
     web: u64,
+    news: u64,
     tracker: u64,
 }
 
 impl Shares {
     /// How many of the wanted connections fit within `limit`, next to this many connections to upstreams. The tracker gives
-    /// up connections first, until it has half of what is left for listeners.
+    /// up connections first, until it has half of what is left for listeners; then newsreaders.
     fn of(self, limit: u64, outward: u64) -> Self {
         let others = FILES.saturating_add(outward);
         // A limit this low is not meant for many upstreams, so listeners get at least half.
         let others = others.min(limit / 2);
         let connections = limit - others;
         let web = self.web.min(connections.div_ceil(2));
+        let news = self.news.min((connections - web).div_ceil(2));
         Self {
             web: web.max(1),
-            tracker: self.tracker.min(connections - web).max(1),
+            news: news.max(1),
+            tracker: self.tracker.min(connections - web - news).max(1),
         }
     }
 }
@@ -59,6 +62,10 @@ pub(super) fn divide(config: &mut Config) {
     };
     let wanted = Shares {
         web: config.web.limits.connections.get().into(),
+        news: match (config.news.nntp_listen, config.news.nntps_listen) {
+            (None, None) => 1,
+            _ => config.news.nntp.connections.get().into(),
+        },
         tracker: config.tracker.http_connections.get().into(),
     };
     let search = config.search.indexers.len() as u64;
@@ -75,6 +82,7 @@ pub(super) fn divide(config: &mut Config) {
         limit,
         tracker = given.tracker,
         web = given.web,
+        news = given.news,
         "the limit on open files is too low for the configured connections, so listeners accept fewer; raise the limit (LimitNOFILE= in systemd, ulimit -n) or lower tracker.http_connections"
     );
     let at_least_one = |given| {
@@ -85,6 +93,10 @@ pub(super) fn divide(config: &mut Config) {
     };
     config.tracker.http_connections = at_least_one(given.tracker);
     config.web.limits.connections = at_least_one(given.web);
+    let listens = config.news.nntp_listen.or(config.news.nntps_listen);
+    if listens.is_some() {
+        config.news.nntp.connections = at_least_one(given.news);
+    }
 }
 
 #[cfg(test)]
@@ -95,18 +107,19 @@ mod tests {
     fn the_tracker_leaves_descriptors_to_the_others() {
         let wanted = Shares {
             web: 1024,
+            news: 1024,
             tracker: 15_000,
         };
         assert_eq!(wanted.of(1 << 20, 40), wanted);
         let of = |limit| {
-            let Shares { web, tracker } = wanted.of(limit, 40);
-            assert!(web + tracker <= limit, "{limit}");
-            (web, tracker)
+            let Shares { web, news, tracker } = wanted.of(limit, 40);
+            assert!(web + news + tracker <= limit.max(3), "{limit}");
+            (web, news, tracker)
         };
-        assert_eq!(of(16_832), (1024, 15_000), "just enough");
-        assert_eq!(of(16_831), (1024, 14_999));
-        assert_eq!(of(4096), (1024, 2264));
-        assert_eq!(of(1024), (256, 256));
-        assert_eq!(of(2), (1, 1));
+        assert_eq!(of(17_856), (1024, 1024, 15_000), "just enough");
+        assert_eq!(of(17_855), (1024, 1024, 14_999));
+        assert_eq!(of(4096), (1024, 1024, 1240));
+        assert_eq!(of(1024), (256, 128, 128));
+        assert_eq!(of(2), (1, 1, 1));
     }
 }

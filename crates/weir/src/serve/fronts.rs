@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use weir_store::sqlite::File;
-use weir_web::{Contribution, Refused, Reload, Requests, Staged};
+use weir_web::{Contribution, Porter, Refused, Reload, Requests, Staged};
 
 use super::engine::Engines;
 use super::{news, search, tracker};
@@ -45,6 +45,11 @@ impl Fronts {
     pub(super) fn contributions(&self, requests: &Requests) -> Result<Vec<Contribution>, Refused> {
         let all = self.0.iter().map(|front| front.contribution(requests));
         all.collect()
+    }
+
+    /// Lets them serve the clients of their own listeners.
+    pub(super) fn serve(&self, porter: &Porter) {
+        self.0.iter().for_each(|front| front.serve(porter));
     }
 
     pub(super) fn greeting(&self) -> String {

@@ -1,15 +1,29 @@
 //! Opens listeners; errors say what to do.
 
+use std::future::ready;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::anyhow;
+use futures_util::FutureExt;
 use tokio::net::TcpListener;
 
 /// Listens on `address`, which was set by `key` or `flag`.
 pub(super) async fn tcp(address: SocketAddr, key: &str, flag: &str) -> anyhow::Result<TcpListener> {
     let bound = any_family(address, key, TcpListener::bind).await;
     bound.map_err(|error| refused(address, key, flag, &error))
+}
+
+/// The same for a listener that is served later; set by `key` or an environment variable.
+pub(super) fn socket(
+    address: SocketAddr,
+    key: &str,
+    variable: &str,
+) -> anyhow::Result<std::net::TcpListener> {
+    let bind = |address: SocketAddr| ready(std::net::TcpListener::bind(address));
+    let bound = any_family(address, key, bind).now_or_never();
+    let bound = bound.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into()));
+    bound.map_err(|error| refused(address, key, variable, &error))
 }
 
 /// Explains why a port cannot be opened, and what to do.

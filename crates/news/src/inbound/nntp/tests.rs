@@ -1,0 +1,8 @@
+mod access;
+mod commands;
+mod hostile;
+mod limits;
+mod packed;
+mod posts;
+mod ranges;
+mod world;

@@ -1,0 +1,4 @@
+//! Posting through servers in memory, with paused time.
+
+mod deliveries;
+mod shows;

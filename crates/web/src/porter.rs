@@ -1,0 +1,59 @@
+//! Who a client of another listener is, by the rules of this one: the same addresses are near, the same keys are right, and
+//! wrong ones count together, wherever they are sent.
+
+use std::net::IpAddr;
+
+use axum::http::HeaderMap;
+
+use crate::access::refused_as;
+use crate::auth::secrets::Hash;
+use crate::auth::site::Site;
+use crate::seats::Holder;
+use crate::{App, Auth, Client, Refusal};
+
+/// Judges clients of a front's own listener. A cheap handle, which follows reloads.
+#[derive(Clone)]
+pub struct Porter(App);
+
+/// By which key somebody came in; says nothing of the key itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct KeyMark(Hash);
+
+impl Porter {
+    pub(crate) fn new(app: App) -> Self {
+        Self(app)
+    }
+
+    /// The client at an address. Its protocol has no forwarding headers, so whoever connects speaks for itself: a tunnel
+    /// that ends on this machine makes everybody behind it look as if they were here.
+    pub fn client(&self, peer: IpAddr) -> Client {
+        let settings = self.0.keeper().settings();
+        Client::judge(peer, &HeaderMap::new(), &settings.rules)
+    }
+
+    /// Whose places its connections take: this machine and `web.trusted` have their own.
+    pub fn holder(&self, client: &Client) -> Holder {
+        Holder::at(client.address, |_| client.near())
+    }
+
+    /// Whether nobody needs a key, by `web.auth`.
+    pub fn is_open(&self) -> bool {
+        self.0.keeper().settings().rules.auth == Auth::None
+    }
+
+    /// Checks a key; wrong ones are counted by address together with those that are sent to the web listener.
+    ///
+    /// # Errors
+    /// Why it was not accepted.
+    pub fn key(&self, given: &str, client: &Client) -> Result<KeyMark, Refusal> {
+        let (keeper, now) = (self.0.keeper(), self.0.now());
+        let checked = keeper.key(given, client, Site::Ours);
+        checked.map_err(|refused| refused_as(refused, now))?;
+        Ok(KeyMark(keeper.settings().print()))
+    }
+
+    /// Whether a key that was right still is: another one may be in force.
+    pub fn holds(&self, mark: &KeyMark) -> bool {
+        self.0.keeper().settings().print() == mark.0
+    }
+}
