@@ -106,7 +106,7 @@ fn slrn_lists_reads_and_posts() {
     );
     slrn.shows(&["misc.test", "example.hills"]);
     slrn.press(&["Enter"]);
-    slrn.shows(&["About t1", "[Author of t12]"]);
+    slrn.shows(&["About t1", "About t12"]);
     slrn.press(&["Space"]);
     slrn.shows(&["The text of t1."]);
     slrn.press(&["P"]);
