@@ -111,6 +111,21 @@ const NEEDS: &[Need] = &[
         reason: "the news servers to read from",
     },
     Need {
+        package: "tin",
+        program: Some("tin"),
+        reason: "a newsreader to read and post through us",
+    },
+    Need {
+        package: "slrn",
+        program: Some("slrn"),
+        reason: "a newsreader to read and post through us",
+    },
+    Need {
+        package: "tmux",
+        program: Some("tmux"),
+        reason: "the terminals that newsreaders run in",
+    },
+    Need {
         package: "wrk",
         program: Some("wrk"),
         reason: "asks for pages as fast as it can, to measure",

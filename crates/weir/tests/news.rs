@@ -7,18 +7,24 @@
 
 #[path = "news/articles.rs"]
 mod articles;
+#[path = "news/beside.rs"]
+mod beside;
 #[path = "news/charsets.rs"]
 mod charsets;
 #[path = "news/failing.rs"]
 mod failing;
 #[path = "news/many.rs"]
 mod many;
+#[path = "news/readers.rs"]
+mod readers;
 #[path = "news/reading.rs"]
 mod reading;
 #[path = "news/restart.rs"]
 mod restart;
 #[path = "news/secure.rs"]
 mod secure;
+#[path = "news/terminal.rs"]
+mod terminal;
 #[path = "news/weir.rs"]
 mod weir;
 

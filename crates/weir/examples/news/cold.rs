@@ -42,15 +42,15 @@ pub(crate) fn whole_list(bars: &mut Bars, inn: &Inn, corpus: &Corpus) {
     bars.hold("  (that - 30 ms) / INN", Side::AtMost, 2.0, &ratios);
 }
 
-/// How long INN takes to send an overview, from the command to the last byte. The newsgroup is selected in the same
+/// How long a server takes to send an overview, from the command to the last byte. The newsgroup is selected in the same
 /// breath: INN writes an answer in two pieces, and between them would wait for an acknowledgement that the kernel delays.
-fn overview(address: SocketAddr, count: usize) -> f64 {
+pub(crate) fn overview(address: SocketAddr, count: usize) -> f64 {
     let mut stream = TcpStream::connect(address).unwrap();
     let mut piece = vec![0; 256 << 10];
     for command in ["", "MODE READER\r\n"] {
         stream.write_all(command.as_bytes()).unwrap();
         let read = stream.read(&mut piece).unwrap();
-        assert!(piece[..read].starts_with(b"20"), "INN does not greet");
+        assert!(piece[..read].starts_with(b"20"), "it does not greet");
     }
     let commands = format!("GROUP {LIST}\r\nOVER 1-{count}\r\n");
     let start = Instant::now();
@@ -58,13 +58,13 @@ fn overview(address: SocketAddr, count: usize) -> f64 {
     let mut all = Vec::new();
     while !all.ends_with(b"\r\n.\r\n") {
         let read = stream.read(&mut piece).unwrap();
-        assert!(read > 0, "INN went away");
+        assert!(read > 0, "it went away");
         all.extend_from_slice(&piece[..read]);
     }
     let took = millis(start);
     // Beside the lines themselves: two that begin an answer, and one that ends it.
     let sent = all.iter().filter(|byte| **byte == b'\n').count() - 3;
-    assert_eq!(sent, count, "lines of INN");
+    assert_eq!(sent, count, "lines sent");
     took
 }
 

@@ -1,6 +1,6 @@
 //! The news front with figures: Weir before a real INN on this machine, measured against the bars that it has to meet.
 //!
-//!     cargo run --release -p weir --example news -- [RUNS] [cold] [warm] [memory]
+//!     cargo run --release -p weir --example news -- [RUNS] [cold] [warm] [readers] [memory]
 //!
 //! Needs INN and wrk (`cargo xtask setup`). Without a word all parts are measured. Runs of what is compared take turns, and
 //! each is compared with what was measured beside it, because machines are noisy. A bar is missed, and the exit code says
@@ -16,6 +16,7 @@ mod bars;
 mod cold;
 mod corpus;
 mod memory;
+mod readers;
 mod rig;
 mod warm;
 
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
     names.extend(many.iter().map(String::as_str));
     let inn = runtime.block_on(Inn::start(Options::with(&names))).unwrap();
     let feed = |corpus: &Corpus| runtime.block_on(inn.feed(corpus.articles())).unwrap();
-    if part("cold") || part("warm") {
+    if part("cold") || part("warm") || part("readers") {
         let [list, threads] = [Corpus::new(LIST, 5_000), Corpus::threads(THREADS, 12, 20)];
         feed(&list);
         feed(&threads);
@@ -65,6 +66,10 @@ fn main() -> ExitCode {
         }
         if part("warm") {
             warm::pages(&mut bars, &inn, &threads);
+        }
+        if part("readers") {
+            readers::overviews(&mut bars, &inn, &list);
+            readers::at_rest(&bars, &inn);
         }
     }
     if part("memory") {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Rig {
     child: Child,
     pub(crate) web: SocketAddr,
+    /// Where newsreaders connect.
+    pub(crate) nntp: SocketAddr,
     /// The path that signs in.
     link: String,
     _dir: TempDir,
@@ -29,8 +31,11 @@ impl Rig {
     pub(crate) fn start(server: SocketAddr) -> Self {
         let dir = TempDir::with_prefix("weir-news-").unwrap();
         let (host, port) = (server.ip(), server.port());
+        // A free one, as far as that can be known.
+        let nntp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let nntp = nntp.local_addr().unwrap();
         let config = format!(
-            "log: {{ level: warn }}\nnews:\n  public: true\n  nntp_listen: null\n  servers:\n    \
+            "log: {{ level: warn }}\nnews:\n  public: true\n  nntp_listen: \"{nntp}\"\n  servers:\n    \
              - {{ name: main, host: {host}, port: {port}, tls: off }}\n"
         );
         fs::write(dir.path().join("weir.yaml"), config).unwrap();
@@ -57,6 +62,7 @@ impl Rig {
         Self {
             child,
             web,
+            nntp,
             link,
             _dir: dir,
         }
@@ -97,6 +103,16 @@ impl Rig {
         stream.read_to_end(&mut answer).unwrap();
         let took = millis(start);
         (took, String::from_utf8_lossy(&answer).into_owned())
+    }
+
+    /// Its processor time so far, in milliseconds.
+    pub(crate) fn processor(&self) -> f64 {
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        // Behind the name, which may have spaces: the 12th and 13th, in hundredths of a second.
+        let (_, fields) = text.rsplit_once(')').unwrap();
+        let fields = fields.split_whitespace().skip(11).take(2);
+        let ticks: f64 = fields.map(|field| field.parse::<f64>().unwrap()).sum();
+        ticks * 10.0
     }
 
     /// Its memory in bytes: now, and at the most so far.

@@ -22,7 +22,7 @@ pub(crate) fn configure(directory: &Path, servers: &[String], settings: &str) {
     let servers = servers.join(", ");
     let text = format!(
         "drain: 1s\nweb: {{ api_key: {KEY} }}\nengine: {{ ladder: [1s] }}\n\
-         news: {{ nntp_listen: null, servers: [{servers}], {settings} }}\n"
+         news: {{ nntp_listen: \"127.0.0.1:0\", servers: [{servers}], {settings} }}\n"
     );
     fs::write(directory.join("weir.yaml"), text).unwrap();
 }
@@ -57,6 +57,23 @@ impl Weir {
             address,
             log,
         }
+    }
+
+    /// Where newsreaders connect.
+    pub(crate) fn nntp(&self) -> SocketAddr {
+        let log = self.log();
+        let mut lines = log
+            .lines()
+            .filter(|line| line.contains("protocol=\"nntp\""));
+        let address = lines.find_map(|line| {
+            line.split("address=")
+                .nth(1)?
+                .split(' ')
+                .next()?
+                .parse()
+                .ok()
+        });
+        address.unwrap_or_else(|| panic!("it does not listen: {log}"))
     }
 
     /// What it has logged so far.
