@@ -73,7 +73,10 @@ impl World {
 
     /// The numbers of the articles that are found, in order.
     async fn found(&self, asked: &str) -> Vec<u64> {
-        numbers(&self.look(asked).await)
+        let looked = self.look(asked).await;
+        // What cannot be shown any more must not be counted either.
+        assert_eq!(looked.found, looked.hits.len(), "{asked}");
+        numbers(&looked)
     }
 }
 

@@ -229,7 +229,7 @@ fn asked(text: &str, page: usize) -> rusqlite::Result<Looked> {
     });
     let looking = Looking {
         inquiry: Inquiry::read(text),
-        order: if page % 2 == 0 {
+        order: if page.is_multiple_of(2) {
             Order::Best
         } else {
             Order::Newest

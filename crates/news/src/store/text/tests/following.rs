@@ -121,7 +121,8 @@ async fn an_index_that_was_deleted_or_switched_off_is_made_anew() {
     let index = index.unwrap();
     news.keep_article(&id(1), article(1, "a.b", "water"));
     settle(&news, &index).await;
-    (news.close(), index.close());
+    news.close();
+    index.close();
     for end in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(directory.path().join(format!("{NAME}{end}")));
     }
@@ -129,7 +130,8 @@ async fn an_index_that_was_deleted_or_switched_off_is_made_anew() {
     let index = index.unwrap();
     settle(&news, &index).await;
     assert_eq!(look(&index, "water", Order::Best).await.found, 1);
-    (news.close(), index.close());
+    news.close();
+    index.close();
     let (news, none) = begin(0);
     assert!(none.is_none() && !directory.path().join(NAME).exists());
     news.keep_article(&id(2), article(2, "a.b", "water"));
@@ -215,7 +217,8 @@ async fn another_news_file_is_another_index() {
     let world = World::new();
     world.article(1, "a.b", "water");
     world.settle().await;
-    (world.index.close(), world.news.close());
+    world.index.close();
+    world.news.close();
     for end in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(world.directory.path().join(format!("news.db{end}")));
     }
