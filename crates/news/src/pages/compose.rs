@@ -297,12 +297,17 @@ async fn submit(
     let sent = model.post_ready(ready, Poster::keyholder(), Asker::NOBODY);
     // It goes on by itself; the page that follows says how far it has come.
     let sent = model.in_time(sent, model.deadline()).await;
+    if matches!(sent, Some(Ok(_))) {
+        drafts.discard(&name).await.map_err(failed)?;
+    }
     let not = match sent {
         Some(Err(not)) => not,
+        // It is not even known yet who could take it.
+        None if model.outbox.find(&id).is_none() => NotPosted::Unreachable(
+            "No server has taken it yet, and Weir is still trying. If you send it again, it is the same article."
+                .to_owned(),
+        ),
         Some(Ok(_)) | None => {
-            if sent.is_some() {
-                drafts.discard(&name).await.map_err(failed)?;
-            }
             let id = utf8_percent_encode(id.bare(), ENCODED);
             let keep = utf8_percent_encode(&form.keep, ENCODED);
             return Ok(Redirect::to(&format!("/news/posts/{id}?keep={keep}")).into_response());

@@ -326,9 +326,8 @@ fn let_go(posts: &mut HashMap<MessageId, Arc<Post>>) {
     if total <= BYTES {
         return;
     }
-    let is_settled = |post: &Post| {
-        !matches!(post.note.state, PostState::Sending | PostState::Unsure)
-    };
+    let is_settled =
+        |post: &Post| !matches!(post.note.state, PostState::Sending | PostState::Unsure);
     let mut settled: Vec<&mut Arc<Post>> = posts
         .values_mut()
         .filter(|post| post.raw.is_some() && is_settled(post))
@@ -356,7 +355,11 @@ mod tests {
             raw: vec![b'x'; bytes].into(),
         };
         let mut post = Post::new(ready, Poster::keyholder(), number);
-        post.note.state = if number == 1 { PostState::Unsure } else { PostState::Sent };
+        post.note.state = if number == 1 {
+            PostState::Unsure
+        } else {
+            PostState::Sent
+        };
         Arc::new(post)
     }
 

@@ -259,7 +259,7 @@ fn confirm(visitor: &Visitor, post: &Post, not: Option<&NotPosted>) -> Result<Re
         trouble: not.map(ToString::to_string),
     };
     let page = visitor.page("Cancel your article · News", &kit::render(&body)?);
-    let status = not.map_or(StatusCode::OK, |not| super::status(not));
+    let status = not.map_or(StatusCode::OK, super::status);
     Ok(private(page, status))
 }
 

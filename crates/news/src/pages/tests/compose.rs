@@ -282,11 +282,7 @@ async fn an_article_is_previewed_sent_and_found_among_the_posts() {
         "the same form sent twice is one article"
     );
     assert_eq!(desk.server.posted().len(), 1);
-    let other = with(&[
-        ("draft", &draft),
-        ("act", "send"),
-        ("text", "Other words"),
-    ]);
+    let other = with(&[("draft", &draft), ("act", "send"), ("text", "Other words")]);
     assert_ne!(
         desk.send("/news/drafts", &other).await.location,
         sent.location

@@ -53,7 +53,7 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Post>> {
     let sql = "SELECT id, poster, newsgroups, subject, cancels, supersedes, state, at, changed, server, words, \
                left_out, taken_at, taken_by, raw FROM news_post";
     let mut statement = connection.prepare(sql)?;
-    let rows = statement.query_map([], |row| post(row))?;
+    let rows = statement.query_map([], post)?;
     // A row that somebody else has written is no reason not to start.
     let read = rows.filter_map(|row| row.transpose());
     read.collect()
