@@ -128,6 +128,8 @@ async fn cost(rounds: u32, jobs: u32, upstreams: u32, workers: u32) {
             times[turn].extend((round > 0).then_some(took));
         }
     }
+    // Of two that ran one after the other, so that a load that comes and goes disturbs both alike.
+    let ratio = median_ratio(&times);
     let [without, with] = times.map(median);
     let [(bare, _), (engine, _)] = engines;
     let per_job = |time: Duration| time.as_nanos() as f64 / f64::from(jobs);
@@ -138,7 +140,7 @@ async fn cost(rounds: u32, jobs: u32, upstreams: u32, workers: u32) {
         "jobs={jobs} upstreams={upstreams} workers={workers} rounds={rounds} ns_per_job={:.0} with_records={:.0} ratio={:.3} write_ms={:.1} write_pct={:.2}",
         per_job(without),
         per_job(with),
-        with.as_secs_f64() / without.as_secs_f64(),
+        ratio,
         written.as_secs_f64() * 1e3,
         written.as_secs_f64() / 60.0 * 100.0,
     );
@@ -317,6 +319,16 @@ fn wall() -> SystemTime {
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
+}
+
+/// The median of what the second took, in what the first took in the same round.
+fn median_ratio([first, second]: &[Vec<Duration>; 2]) -> f64 {
+    let rounds = first.iter().zip(second);
+    let mut ratios: Vec<f64> = rounds
+        .map(|(first, second)| second.as_secs_f64() / first.as_secs_f64())
+        .collect();
+    ratios.sort_unstable_by(f64::total_cmp);
+    ratios[ratios.len() / 2]
 }
 
 /// Memory in use, in bytes.
