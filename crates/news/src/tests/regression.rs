@@ -57,7 +57,8 @@ async fn numbers_above_the_highest_do_not_count_as_fetched() {
         lines: 500,
         single: false,
     };
-    assert_eq!(open.seen(server, said, &[], size), [601..=605]);
+    let sight = (&[][..], Marks::default());
+    assert_eq!(open.seen(server, said, sight, size), [601..=605]);
 }
 
 #[tokio::test(start_paused = true)]
