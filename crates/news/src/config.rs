@@ -20,7 +20,7 @@ section! {
         nntp_listen: Option<SocketAddr> = "127.0.0.1:1119", at start;
         /// Address of the NNTP server with TLS; needs tls_cert and tls_key, null switches it off.
         nntps_listen: Option<SocketAddr> = "null", at start;
-        /// File with the certificate chain (PEM), for nntps_listen and for STARTTLS; read again at each reload.
+        /// File with the certificate chain (PEM), for nntps_listen and for STARTTLS. A reload takes a renewed file over.
         tls_cert: Option<PathBuf> = "null", at start;
         /// File with the private key (PEM).
         tls_key: Option<PathBuf> = "null", at start;

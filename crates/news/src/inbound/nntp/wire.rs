@@ -209,9 +209,8 @@ impl Wire {
             }
             let (began, left) = (Instant::now(), self.patience.left()?);
             let _waiting = Waiting::new(&self.seat, self.began);
-            match &self.packing {
-                None => self.arrived.reserve(BLOCK_PIECE),
-                Some(_) => {}
+            if self.packing.is_none() {
+                self.arrived.reserve(BLOCK_PIECE);
             }
             let read = timeout(
                 left,

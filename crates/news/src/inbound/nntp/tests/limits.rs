@@ -165,12 +165,12 @@ async fn a_stop_tells_everybody_and_ends_after_the_answer_under_way() {
     busy.send("BODY <1@zoo.example>\r\nDATE\r\n").await;
     tokio::time::sleep(Duration::from_millis(10)).await;
     rig.server.leave();
-    assert!(idle.line().await.starts_with("400 "));
+    assert!(idle.line().await.starts_with("400 This server is stopping"));
     assert_eq!(idle.rest().await, b"");
     assert!(busy.line().await.starts_with("200 "));
     assert!(busy.line().await.starts_with("222 "));
     assert!(busy.block().await.len() > 200_000);
-    assert!(busy.line().await.starts_with("400 "));
+    assert!(busy.line().await.starts_with("400 This server is stopping"));
     while rig.open.join_next().await.is_some() {}
     assert_eq!(rig.server.figures().count(OpenKind::All), 0);
 }

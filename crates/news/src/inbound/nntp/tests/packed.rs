@@ -150,6 +150,7 @@ async fn what_cannot_be_unpacked_ends_the_connection() {
         .unwrap();
     assert!(small.len() < 10_000);
     let _ = packed.reader.stream.write_all(&small).await;
-    assert!(packed.until("\r\n").await.starts_with("400 "));
+    let reply = packed.until("\r\n").await;
+    assert_eq!(reply, "400 No command is as long as that line\r\n");
     while rig.open.join_next().await.is_some() {}
 }
