@@ -96,8 +96,11 @@ struct Plan {
 struct Heard {
     server: Arc<Server>,
     window: RangeInclusive<u64>,
-    told: Result<(Vec<(u64, MessageId, Vec<u8>)>, Numbering), NoAnswer>,
+    told: Result<(Vec<TakenLine>, Numbering), NoAnswer>,
 }
+
+/// A line that a server sent: its own number there, whose it is, and what is kept of it.
+type TakenLine = (u64, MessageId, Vec<u8>);
 
 impl Model {
     /// The lines of the articles with these numbers, ascending. Nothing is looked up before the first batch is asked for.

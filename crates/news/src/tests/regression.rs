@@ -7,6 +7,7 @@ use weir_testkit::zoo::news::{self, Article, Behaviour};
 use super::world::*;
 use crate::model::ThreadPlace;
 use crate::newsgroup::WindowSize;
+use crate::numbers::Marks;
 use crate::outbound::SelectedNumbers;
 use crate::reading::Unread;
 

@@ -37,6 +37,7 @@ pub(crate) fn overviews(bars: &mut Bars, inn: &Inn, corpus: &Corpus) {
 }
 
 /// Memory and processor time of newsreaders that have selected a newsgroup and do nothing.
+#[expect(clippy::disallowed_methods, reason = "nothing is to happen meanwhile")]
 pub(crate) fn at_rest(bars: &Bars, inn: &Inn) {
     let rig = Rig::start(inn.address());
     drop(sit(rig.nntp));
