@@ -285,7 +285,7 @@ impl NewsFile {
         // Before the file is read: what is written meanwhile is then in both.
         let whole = {
             let backlog = self.0.backlog.lock();
-            let mut arriving = backlog.arriving();
+            let mut arriving = backlog.arriving(since);
             arriving.all(|(name, id)| take(name.as_str(), id))
         };
         let row = |connection: &_| arrivals::row_since(connection, since).map(Some);

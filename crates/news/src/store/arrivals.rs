@@ -11,6 +11,11 @@ const DAYS: i64 = 30;
 /// Articles that were written longer than this before, in seconds, are not new, though they became known only now.
 const LATE: i64 = 14 * 86_400;
 
+/// Whether an article that became known since a time was written about then; of some it is not known when they were.
+pub(super) fn is_new(date: i64, since: i64) -> bool {
+    date == 0 || date >= since.saturating_sub(LATE)
+}
+
 /// What is about to be kept becomes known now.
 pub(super) fn note(transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<()> {
     let sql =
@@ -35,7 +40,7 @@ pub(super) fn row_since(connection: &Connection, since: i64) -> rusqlite::Result
     statement.query_row([since / 60], |row| row.get(0))
 }
 
-/// Articles above a row, with their rows and newsgroups.
+/// Articles above a row, with their rows and newsgroups; those that are not new have no newsgroup.
 pub(super) fn after(
     connection: &Connection,
     after: i64,
@@ -48,12 +53,9 @@ pub(super) fn after(
     let mut found = statement.query(params![after, rows as i64])?;
     let mut articles = Vec::new();
     while let Some(row) = found.next()? {
-        let date: i64 = row.get(3)?;
-        // Of some it is not known when they were written.
-        let name = if date == 0 || date >= since.saturating_sub(LATE) {
-            row.get(1)?
-        } else {
-            String::new()
+        let name = match is_new(row.get(3)?, since) {
+            true => row.get(1)?,
+            false => String::new(),
         };
         if let Ok(id) = MessageId::from_bytes(row.get_ref(2)?.as_bytes()?) {
             articles.push((row.get(0)?, name, id));

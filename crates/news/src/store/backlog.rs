@@ -14,6 +14,7 @@ use weir_news_proto::{MessageId, Newsgroup};
 
 use self::numbers::WaitingNumbers;
 pub(super) use self::work::{Keep, ListPart, ReadLine, Reads, Work};
+use super::arrivals;
 use super::kept::{KeptArticle, Reached};
 use crate::numbers::{NumberRows, ServerId};
 
@@ -116,15 +117,22 @@ impl Backlog {
         self.push(Work::Seen(names, at));
     }
 
-    /// Articles that became known just now, with their newsgroups.
-    pub(super) fn arriving(&self) -> impl Iterator<Item = (&Newsgroup, &MessageId)> {
-        self.entries.iter().flat_map(|entry| {
-            let kept = match &entry.work {
-                Work::Keep(name, keep) => Some((name, keep)),
-                _ => None,
+    /// Articles that became known since a time and wait, with their newsgroups.
+    pub(super) fn arriving(&self, since: i64) -> impl Iterator<Item = (&Newsgroup, &MessageId)> {
+        let kept = self.entries.iter().filter_map(move |entry| {
+            let Work::Keep(name, keep) = &entry.work else {
+                return None;
             };
-            let lines = kept.into_iter();
-            lines.flat_map(|(name, keep)| keep.lines.iter().map(move |line| (name, &line.id)))
+            let at = keep.checked.iter().map(|(_, reached)| reached.at).max();
+            at.is_some_and(|at| at / 60 >= since / 60)
+                .then_some((name, keep))
+        });
+        kept.flat_map(move |(name, keep)| {
+            let new = keep
+                .lines
+                .iter()
+                .filter(move |line| arrivals::is_new(line.date, since));
+            new.map(move |line| (name, &line.id))
         })
     }
 

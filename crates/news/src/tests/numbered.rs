@@ -238,3 +238,39 @@ async fn a_crosspost_names_each_newsgroup_where_it_has_a_number() {
     assert_eq!(world.model.number_of(&name, &id(77)).await, Some(1));
     assert_eq!(world.model.number_of(&name, &id(1)).await, None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_falls_does_not_take_back_what_was_told() {
+    let world = NewsWorld::of(1..=10).await;
+    let name = group("misc.test");
+    let told = async |count: u64| {
+        world.servers[0].be(|nature| nature.counts = Some((count, 1, count)));
+        tokio::time::sleep(MINUTE * 120).await;
+        let list = world.model.numbered_list(READER).await.expect("a list");
+        list.find(&name).expect("it is there").high
+    };
+    assert_eq!((told(20).await, told(15).await), (20, 20));
+}
+
+#[tokio::test(start_paused = true)]
+async fn numbers_that_were_listed_and_not_needed_stay_empty() {
+    let world = NewsWorld::of(1..=10).await;
+    let name = group("misc.test");
+    let high = async || {
+        tokio::time::sleep(MINUTE * 120).await;
+        let marks = world.model.numbered(&name, READER).await;
+        marks.expect("marks").high
+    };
+    assert_eq!(high().await, 10);
+    world.servers[0].be(|nature| nature.counts = Some((13, 1, 13)));
+    tokio::time::sleep(MINUTE * 120).await;
+    let list = world.model.numbered_list(READER).await.expect("a list");
+    assert_eq!(list.find(&name).expect("it is there").high, 13);
+    world.servers[0].be(|nature| nature.counts = None);
+    world.servers[0].add(&["misc.test"], Article::numbered(11));
+    assert_eq!(high().await, 13);
+    world.servers[0].add(&["misc.test"], Article::numbered(12));
+    assert_eq!(high().await, 14);
+    let number = async |n| world.model.number_of(&name, &id(n)).await;
+    assert_eq!((number(11).await, number(12).await), (Some(11), Some(14)));
+}

@@ -332,17 +332,19 @@ impl History {
             .iter()
             .map(|line| (line.number, line.id.clone()))
             .collect();
-        let step = 1 + (range.end() - range.start()) / 25;
+        let step = 1 + (range.end() - range.start()) / 12;
         let single = range.clone().step_by(step as usize);
-        let single = single.chain(again.iter().step_by(9).map(|line| line.number));
+        let single = single.chain(again.iter().step_by(19).map(|line| line.number));
         for number in single.collect::<Vec<_>>() {
             let one = self.model.id_at(&name, number, READER).await;
             let one = one.expect("as its range could be read");
             assert_eq!(one.as_ref(), there.get(&number), "{number}");
         }
+        // Whoever reads a range may be the first to see an article, which raises the high mark.
+        self.list().await;
+        let (low, high) = (marks.0, self.marks.1);
         for line in &again {
             self.note(line.number, &line.id);
-            let (low, high) = marks;
             assert!(
                 (low..=high).contains(&line.number),
                 "{} of {low} to {high}",
@@ -459,7 +461,7 @@ fn live(sizes: &[u64], steps: &[Step]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: setting("PROPTEST_CASES", 16),
+        cases: setting("PROPTEST_CASES", 6),
         max_shrink_iters: setting("PROPTEST_MAX_SHRINK_ITERS", 300),
         max_shrink_time: setting("PROPTEST_MAX_SHRINK_TIME", 60_000),
         failure_persistence: None,

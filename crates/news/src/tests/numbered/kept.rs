@@ -69,6 +69,54 @@ async fn a_number_that_only_a_dead_server_can_explain_is_an_error_and_not_a_hole
     stop(model).await;
 }
 
+#[tokio::test]
+async fn numbers_that_were_promised_are_promised_after_a_restart() {
+    let machine = Machine::new(10).await;
+    let name = group("misc.test");
+    let fresh = |config: &mut crate::config::Config| {
+        config.cache.threads = std::time::Duration::ZERO;
+    };
+    let model = machine.start(fresh);
+    model.numbered(&name, READER).await.expect("marks");
+    for number in 11..=610 {
+        machine
+            .server
+            .add(&["misc.test"], Article::numbered(number));
+    }
+    machine
+        .server
+        .set_for("OVER", Behaviour::Line("403 Later".to_owned()));
+    let marks = model.numbered(&name, READER).await.expect("marks");
+    assert_eq!((marks.low, marks.high), (1, 610));
+    stop(model).await;
+    machine
+        .server
+        .set(Behaviour::Goodbye("400 Down".to_owned()));
+    let model = machine.start(fresh);
+    let marks = model.numbered(&name, READER).await.expect("marks");
+    assert_eq!((marks.low, marks.high), (1, 610));
+    stop(model).await;
+}
+
+#[tokio::test]
+async fn what_has_expired_is_gone_though_the_file_has_it() {
+    let machine = Machine::new(10).await;
+    let name = group("misc.test");
+    let model = machine.start(|config| config.cache.threads = std::time::Duration::ZERO);
+    model.numbered(&name, READER).await.expect("marks");
+    for number in 1..=5 {
+        machine.server.remove(id(number).as_str());
+    }
+    let marks = model.numbered(&name, READER).await.expect("marks");
+    assert_eq!((marks.low, marks.high), (6, 10));
+    let read = lines(&model, "misc.test", 1..=10).await.expect("lines");
+    assert_eq!(named(&read), same(6..=10));
+    assert_eq!(model.id_at(&name, 3, READER).await, Ok(None));
+    assert_eq!(model.number_of(&name, &id(3)).await, None);
+    assert_eq!(model.beside(&name, 6, false, READER).await, Ok(None));
+    stop(model).await;
+}
+
 /// How fast 5,000 lines come from the file. Not a test of anything: machines differ.
 #[tokio::test]
 #[ignore = "it measures; run it alone"]
