@@ -22,6 +22,7 @@ use bytes::Bytes;
 use weir_engine::dispatch::Asker;
 use weir_news_proto::{MessageId, Newsgroup};
 
+use self::draft::KeptDraft;
 pub(crate) use self::duties::Taken;
 use self::duties::{Means, Outgoing};
 pub use self::outbox::{PostNote, PostState, TakenBack};
@@ -88,16 +89,20 @@ impl Model {
         poster: Poster,
         asker: Asker,
     ) -> Result<MessageId, NotPosted> {
-        let ready = self.make_ready(&article)?;
-        self.post_ready(ready, poster, asker).await
-    }
-
-    /// Does all duties that an article needs before it can be sent.
-    pub(crate) fn make_ready(&self, article: &[u8]) -> Result<Outgoing, NotPosted> {
-        let rules = self.rules.load().posting;
         let mut random = [0; 15];
         let unlucky = |_| NotPosted::Unkept("The system has no random numbers.".to_owned());
         getrandom::fill(&mut random).map_err(unlucky)?;
+        let ready = self.make_ready(&article, random)?;
+        self.post_ready(ready, poster, asker).await
+    }
+
+    /// Does all duties that an article needs before it can be sent. If it has no Message-ID, it gets one made of `random`.
+    pub(crate) fn make_ready(
+        &self,
+        article: &[u8],
+        random: [u8; 15],
+    ) -> Result<Outgoing, NotPosted> {
+        let rules = self.rules.load().posting;
         let means = Means {
             lock: self.outbox.lock(),
             now: self.now().1,
@@ -138,6 +143,13 @@ impl Model {
         let done = errand.done().await;
         let stopping = || NotPosted::Unreachable("Weir is stopping.".to_owned());
         done.ok_or_else(stopping)?.map(|()| id)
+    }
+
+    /// Whether a draft has become an article that is with a server, or may be.
+    pub(crate) fn is_out(&self, kept: &KeptDraft) -> bool {
+        let seed = self.outbox.drafts.seed(&kept.name, &kept.draft);
+        let id = duties::new_id(kept.draft.address.trim(), &seed);
+        self.outbox.find(&id).is_some_and(|post| post.is_out())
     }
 
     /// What is known of an article that was posted here.

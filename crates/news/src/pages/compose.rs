@@ -243,7 +243,8 @@ async fn submit(
         text: form.text.replace("\r\n", "\n"),
         references: form.references,
         replaces: form.replaces,
-        id: before.map(|before| before.id).unwrap_or_default(),
+        refused: before.map_or(0, |before| before.refused),
+        ..Draft::default()
     };
     drafts
         .keep(&name, &draft, reader.now())
@@ -279,7 +280,7 @@ async fn submit(
             return page.show(&visitor);
         }
     };
-    let ready = match model.make_ready(&raw) {
+    let ready = match model.make_ready(&raw, drafts.seed(&name, &draft)) {
         Ok(ready) => ready,
         Err(not) => {
             page.trouble = Some(not);
@@ -291,23 +292,22 @@ async fn submit(
         page.preview = Some(write::preview(&read, &ready.newsgroups)?);
         return page.show(&visitor);
     }
-    // From the first try on it is the same article, however often it is sent.
-    draft.id = ready.id.to_string();
-    drafts
-        .keep(&name, &draft, reader.now())
-        .await
-        .map_err(failed)?;
     drafts.remember_author(&draft).await.map_err(failed)?;
     let id = ready.id.clone();
     let sent = model.post_ready(ready, Poster::keyholder(), Asker::NOBODY);
     // It goes on by itself; the page that follows says how far it has come.
     let sent = model.in_time(sent, model.deadline()).await;
+    if matches!(sent, Some(Ok(_))) {
+        drafts.discard(&name).await.map_err(failed)?;
+    }
     let not = match sent {
         Some(Err(not)) => not,
+        // It is not even known yet who could take it.
+        None if model.outbox.find(&id).is_none() => NotPosted::Unreachable(
+            "No server has taken it yet, and Weir is still trying. If you send it again, it is the same article."
+                .to_owned(),
+        ),
         Some(Ok(_)) | None => {
-            if sent.is_some() {
-                drafts.discard(&name).await.map_err(failed)?;
-            }
             let id = utf8_percent_encode(id.bare(), ENCODED);
             let keep = utf8_percent_encode(&form.keep, ENCODED);
             return Ok(Redirect::to(&format!("/news/posts/{id}?keep={keep}")).into_response());
@@ -315,7 +315,7 @@ async fn submit(
     };
     if matches!(not, NotPosted::Refused(_)) {
         // A server may remember what it refused, so another try is another article.
-        draft.id = String::new();
+        draft.refused += 1;
         drafts
             .keep(&name, &draft, reader.now())
             .await

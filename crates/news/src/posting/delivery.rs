@@ -161,9 +161,8 @@ impl Model {
             given: given.clone(),
         };
         let told = self.federation.ask(server, question, turn).await;
-        let why = match told {
-            Ok(_) => return Handed::Taken,
-            Err(why) => why,
+        let Err(why) = told else {
+            return Handed::Taken;
         };
         let words = silent(&self.engine, server, &why).reason;
         match why {

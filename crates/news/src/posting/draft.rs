@@ -44,8 +44,10 @@ pub(crate) struct Draft {
     pub(crate) references: String,
     /// The article that it replaces.
     pub(crate) replaces: String,
-    /// The Message-ID that it has from its first try on. Ours alone, never from a form.
+    /// A Message-ID that a program wants it to have; a browser's draft gets one from its [`Drafts::seed`].
     pub(crate) id: String,
+    /// How often a server refused it, which makes it another article. Never from a form.
+    pub(crate) refused: u32,
 }
 
 /// A field of the form.
@@ -378,6 +380,18 @@ impl Drafts {
         is_ours.then(|| DraftName(text.to_owned()))
     }
 
+    /// What the Message-ID of a draft is made from: the same as long as nothing in it changes, so that a form which is sent
+    /// twice, or again after an error, is one article.
+    pub(crate) fn seed(&self, name: &DraftName, draft: &Draft) -> [u8; 15] {
+        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        hasher.update(b"seed ");
+        hasher.update(name.0.as_bytes());
+        hasher.update(serde_json::to_string(draft).unwrap_or_default().as_bytes());
+        let mut seed = [0; 15];
+        seed.copy_from_slice(&hasher.finalize().as_bytes()[..15]);
+        seed
+    }
+
     fn proof(&self, word: &str) -> String {
         let hash = blake3::keyed_hash(&self.secret, word.as_bytes());
         BASE32_NOPAD
@@ -385,7 +399,7 @@ impl Drafts {
             .to_ascii_lowercase()
     }
 
-    /// Keeps a draft in the place of the one of the same name. The Message-ID that it has stays.
+    /// Keeps a draft in the place of the one of the same name.
     pub(crate) async fn keep(
         &self,
         name: &DraftName,

@@ -149,7 +149,7 @@ pub(super) fn done(sent: &[u8], means: &Means<'_>) -> Result<Outgoing, String> {
     let id = match found(&fields, "Message-ID") {
         Some(value) => MessageId::from_bytes(value.trim_ascii())
             .map_err(|_| "Its Message-ID is not a valid one.".to_owned())?,
-        None => new_id(&author.address, means),
+        None => new_id(&author.address, &means.random),
     };
     if let Some(date) = found(&fields, "Date")
         && date::parse(date).is_none()
@@ -407,9 +407,9 @@ fn put(name: &str, value: &[u8], raw: &mut Vec<u8>) -> Result<(), String> {
 
 /// A Message-ID of ours. Its left half is unique by chance; the right one is the author's own, who has given it away anyway,
 /// so that nothing is said about where Weir runs.
-fn new_id(address: &str, means: &Means<'_>) -> MessageId {
+pub(super) fn new_id(address: &str, random: &[u8; 15]) -> MessageId {
     let unique = data_encoding::BASE32_NOPAD
-        .encode(&means.random)
+        .encode(random)
         .to_ascii_lowercase();
     let host = address.rsplit('@').next().unwrap_or_default();
     let is_host = host.contains('.')

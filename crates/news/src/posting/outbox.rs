@@ -22,6 +22,9 @@ use super::{Outgoing, Poster, Taken};
 /// Posts that are kept.
 pub(crate) const MOST: u32 = 5_000;
 
+/// Bytes of all that no server has listed yet. Beyond that the oldest are known by their IDs alone.
+pub(crate) const BYTES: usize = 32 << 20;
+
 /// How far an article has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostState {
@@ -255,6 +258,7 @@ impl Outbox {
         {
             posts.remove(&oldest);
         }
+        let_go(&mut posts);
         self.count(&posts);
         Ok(())
     }
@@ -289,7 +293,7 @@ impl Outbox {
         let post = post.clone();
         file.write_durable(move |tx| {
             rows::put(tx, &post)?;
-            rows::bound(tx, MOST)
+            rows::bound(tx, MOST, BYTES)
         })
         .await
     }
@@ -312,5 +316,75 @@ impl Outbox {
         let waits = |post: &&Arc<Post>| post.raw.is_some();
         let unseen = posts.values().filter(waits).count();
         self.unseen.store(unseen, Ordering::Release);
+    }
+}
+
+/// Lets go of the bytes of the oldest posts, if there are too many. Those that may have to be sent again stay.
+fn let_go(posts: &mut HashMap<MessageId, Arc<Post>>) {
+    let length = |post: &Post| post.raw.as_ref().map_or(0, Bytes::len);
+    let mut total: usize = posts.values().map(|post| length(post)).sum();
+    if total <= BYTES {
+        return;
+    }
+    let is_settled =
+        |post: &Post| !matches!(post.note.state, PostState::Sending | PostState::Unsure);
+    let mut settled: Vec<&mut Arc<Post>> = posts
+        .values_mut()
+        .filter(|post| post.raw.is_some() && is_settled(post))
+        .collect();
+    settled.sort_by_key(|post| post.note.at);
+    for post in settled {
+        if total <= BYTES {
+            break;
+        }
+        total -= length(post);
+        Arc::make_mut(post).raw = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn post(number: i64, bytes: usize) -> Arc<Post> {
+        let ready = Outgoing {
+            id: format!("<{number}@x>").parse().expect("an ID"),
+            newsgroups: vec!["misc.test".parse().expect("a name")],
+            subject: "x".to_owned(),
+            takes_back: None,
+            raw: vec![b'x'; bytes].into(),
+        };
+        let mut post = Post::new(ready, Poster::keyholder(), number);
+        post.note.state = if number == 1 {
+            PostState::Unsure
+        } else {
+            PostState::Sent
+        };
+        Arc::new(post)
+    }
+
+    #[tokio::test]
+    async fn the_oldest_bytes_go_first_in_memory_and_in_the_file() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = File::open(directory.path().join("state.db")).expect("a file");
+        let outbox = Outbox::open(Some(file.clone())).expect("an outbox");
+        for number in 1..=5 {
+            let post = post(number, BYTES / 4);
+            outbox.admit(&post, 100).expect("there is room");
+            outbox.write(&post).await.expect("it is written");
+        }
+        let held = |outbox: &Outbox| {
+            let mut held: Vec<(String, bool)> = outbox
+                .all()
+                .iter()
+                .map(|post| (post.id.to_string(), post.raw.is_some()))
+                .collect();
+            held.sort();
+            held.into_iter().map(|(_, held)| held).collect::<Vec<_>>()
+        };
+        // The first may have to be sent again.
+        assert_eq!(held(&outbox), [true, false, true, true, true]);
+        let again = Outbox::open(Some(file)).expect("an outbox");
+        assert_eq!(held(&again), held(&outbox));
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn instead_of(read: &ReadArticle) -> Draft {
         text: texts.join("\n\n"),
         references: references.join(" "),
         replaces: read.id.to_string(),
-        id: String::new(),
+        ..Draft::default()
     }
 }
 

@@ -117,9 +117,7 @@ pub(super) async fn all(
     let drafts = &model.outbox.drafts;
     let mut lines = Vec::new();
     for kept in drafts.all().map_err(failed)? {
-        let id = kept.draft.id.parse().ok();
-        let post = id.and_then(|id| model.outbox.find(&id));
-        if post.is_some_and(|post| post.is_out()) {
+        if model.is_out(&kept) {
             // It took longer to be sent than its page was waited for.
             drafts.discard(&kept.name).await.map_err(failed)?;
             continue;
@@ -261,7 +259,7 @@ fn confirm(visitor: &Visitor, post: &Post, not: Option<&NotPosted>) -> Result<Re
         trouble: not.map(ToString::to_string),
     };
     let page = visitor.page("Cancel your article · News", &kit::render(&body)?);
-    let status = not.map_or(StatusCode::OK, |not| super::status(not));
+    let status = not.map_or(StatusCode::OK, super::status);
     Ok(private(page, status))
 }
 

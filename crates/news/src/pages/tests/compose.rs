@@ -277,12 +277,17 @@ async fn an_article_is_previewed_sent_and_found_among_the_posts() {
     let again = desk
         .send("/news/drafts", &with(&[("draft", &draft), ("act", "send")]))
         .await;
-    assert_eq!(again.status, 303);
     assert_eq!(
-        desk.server.posted().len(),
-        2,
-        "the draft was sent, so this is another article"
+        again.location, sent.location,
+        "the same form sent twice is one article"
     );
+    assert_eq!(desk.server.posted().len(), 1);
+    let other = with(&[("draft", &draft), ("act", "send"), ("text", "Other words")]);
+    assert_ne!(
+        desk.send("/news/drafts", &other).await.location,
+        sent.location
+    );
+    assert_eq!(desk.server.posted().len(), 2);
 }
 
 #[tokio::test]

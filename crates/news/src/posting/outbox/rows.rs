@@ -53,7 +53,7 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Post>> {
     let sql = "SELECT id, poster, newsgroups, subject, cancels, supersedes, state, at, changed, server, words, \
                left_out, taken_at, taken_by, raw FROM news_post";
     let mut statement = connection.prepare(sql)?;
-    let rows = statement.query_map([], |row| post(row))?;
+    let rows = statement.query_map([], post)?;
     // A row that somebody else has written is no reason not to start.
     let read = rows.filter_map(|row| row.transpose());
     read.collect()
@@ -97,10 +97,25 @@ pub(super) fn remove(tx: &Transaction<'_>, id: &MessageId) -> rusqlite::Result<(
     Ok(())
 }
 
-/// Removes the oldest rows beyond this number.
-pub(super) fn bound(tx: &Transaction<'_>, most: u32) -> rusqlite::Result<()> {
+/// Removes the oldest rows beyond this number, and the oldest articles beyond so many bytes, but for those that may have to
+/// be sent again.
+pub(super) fn bound(tx: &Transaction<'_>, most: u32, bytes: usize) -> rusqlite::Result<()> {
     let sql = "DELETE FROM news_post WHERE id IN (SELECT id FROM news_post ORDER BY at DESC LIMIT -1 OFFSET ?1)";
     tx.prepare_cached(sql)?.execute([most])?;
+    let kept: i64 = tx
+        .prepare_cached("SELECT coalesce(sum(length(raw)), 0) FROM news_post")?
+        .query_row([], |row| row.get(0))?;
+    let mut surplus = kept - i64::try_from(bytes).unwrap_or(i64::MAX);
+    while surplus > 0 {
+        let sql = "SELECT id, length(raw) FROM news_post WHERE raw IS NOT NULL AND state > 1 ORDER BY at LIMIT 1";
+        let oldest: Option<(String, i64)> = tx
+            .prepare_cached(sql)?
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let Some((id, length)) = oldest else { break };
+        tx.execute("UPDATE news_post SET raw = NULL WHERE id = ?1", [id])?;
+        surplus -= length;
+    }
     Ok(())
 }
 
