@@ -16,7 +16,6 @@ struct Packed {
 impl Packed {
     async fn begin(mut reader: Newsreader) -> Self {
         assert_eq!(reader.code("COMPRESS DEFLATE").await, 206);
-        assert!(reader.arrived.is_empty());
         Self {
             reader,
             packer: Compress::new(Compression::default(), false),
@@ -36,10 +35,13 @@ impl Packed {
     async fn until(&mut self, end: &str) -> String {
         let mut all = Vec::new();
         while !all.ends_with(end.as_bytes()) {
-            let mut piece = [0; 1000];
-            let read = self.reader.stream.read(&mut piece).await.unwrap();
-            assert!(read > 0, "{}", String::from_utf8_lossy(&all));
-            let mut left = &piece[..read];
+            // Some may have come with the line before.
+            let mut piece = std::mem::take(&mut self.reader.arrived);
+            if piece.is_empty() {
+                let read = self.reader.stream.read_buf(&mut piece).await.unwrap();
+                assert!(read > 0, "{}", String::from_utf8_lossy(&all));
+            }
+            let mut left = &piece[..];
             while !left.is_empty() {
                 all.reserve(64 << 10);
                 let before = self.unpacker.total_in();
