@@ -129,16 +129,12 @@ impl<'a> Active<'a> {
 
     /// Appends the line, its numbers padded as INN does.
     pub fn write(&self, out: &mut Vec<u8>) {
-        self.write_head(out);
-        self.status.write(out);
-    }
-
-    fn write_head(&self, out: &mut Vec<u8>) {
         clean(self.newsgroup.as_bytes(), out);
         for value in [self.high, self.low] {
             out.extend_from_slice(format!(" {value:010}").as_bytes());
         }
         out.push(b' ');
+        self.status.write(out);
     }
 }
 
@@ -158,10 +154,13 @@ impl<'a> Counted<'a> {
         })
     }
 
-    /// Appends the line.
+    /// Appends the line, its numbers not padded: LIST COUNTS is younger than the programs that want that.
     pub fn write(&self, out: &mut Vec<u8>) {
-        self.active.write_head(out);
-        number::write(self.count, out);
+        clean(self.active.newsgroup.as_bytes(), out);
+        for value in [self.active.high, self.active.low, self.count] {
+            out.push(b' ');
+            number::write(value, out);
+        }
         out.push(b' ');
         self.active.status.write(out);
     }

@@ -173,6 +173,8 @@ const COMMANDS: &[&str] = &[
     "OVER 3-3",
     "XOVER 2-4",
     "XOVER 90-99",
+    "XHDR subject 90-99",
+    "XPAT subject 90-99 *",
     "HDR subject",
     "HDR subject 2-4",
     "HDR Subject 13",

@@ -93,7 +93,7 @@ fn slrn_lists_reads_and_posts() {
     let town = town();
     let port = town.weir.nntp().port();
     let settings = format!(
-        "nnrpaccess \"127.0.0.1\" \"reader\" \"{KEY}\"\nset force_authentication 1\nset username \"poster\"\n\
+        "nnrpaccess \"127.0.0.1\" \"reader\" \"{KEY}\"\nset force_authentication 1\nset confirm_actions 0\nset username \"poster\"\n\
          set hostname \"example.test\"\nset realname \"A Poster\"\nset editor_command \"sh editor '%s'\"\n"
     );
     let files = [

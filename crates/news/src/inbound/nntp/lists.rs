@@ -44,7 +44,13 @@ impl Session {
                     };
                     described.write(out);
                 };
-                self.rows(&list, wildmat.as_ref(), write).await
+                // Of a newsgroup about which nobody says anything there is nothing to list.
+                let wildmat = wildmat.as_ref();
+                let rows = list.rows().map(|row| {
+                    let wanted = wildmat.is_none_or(|one| one.matches(row.0.name.as_str()));
+                    (wanted && !row.1.is_empty()).then_some(row)
+                });
+                self.each(rows, write).await
             }
             Listing::Active(wildmat) => {
                 let write = |row: Row<'_>, out: &mut Vec<u8>| active(row.0).write(out);

@@ -47,6 +47,14 @@ enum Form<'a> {
     Matching(&'a Pattern),
 }
 
+/// Whether a command is one of RFC 3977 or its forerunner with an X, which newsreaders still send. To that, servers have
+/// always answered an empty range with an empty block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Age {
+    Today,
+    Old,
+}
+
 /// Lines of which the first are here.
 struct BegunLines {
     lines: NumberedLines,
@@ -65,7 +73,8 @@ enum Asked {
 }
 
 impl Session {
-    pub(super) async fn over(&mut self, which: Articles) -> Result<(), Gone> {
+    pub(super) async fn over(&mut self, which: Articles, form: Age) -> Result<(), Gone> {
+        let reply = (code::OVERVIEW, "Overview information follows");
         match self.asked(which) {
             None => Ok(()),
             Some(Asked::Article(id)) => {
@@ -77,7 +86,7 @@ impl Session {
                         let sizes = (Some(bytes(&read)), Some(lines(&read)));
                         let head = self.own_head(&read);
                         OverviewFormat::with_xref().write_from_head(0, &head, sizes, &mut line);
-                        self.say(code::OVERVIEW, "Overview information follows");
+                        self.say(reply.0, reply.1);
                         self.one_line(&line);
                     }
                 }
@@ -88,10 +97,11 @@ impl Session {
                 range,
                 missing,
             }) => {
+                let missing = (missing, (form, reply));
                 let Some(begun) = self.begin(&newsgroup, range, missing).await else {
                     return Ok(());
                 };
-                self.say(code::OVERVIEW, "Overview information follows");
+                self.say(reply.0, reply.1);
                 self.send_lines(begun, |line, out| {
                     // Numbers come first, so there is never a dot to be doubled; and fields have no line ends.
                     let _ = write!(out, "{}\t", line.number);
@@ -146,6 +156,11 @@ impl Session {
                         .beyond_overview(&name, (newsgroup, range), (form, reply), missing)
                         .await;
                 };
+                let age = match form {
+                    Form::Value => Age::Today,
+                    Form::Old | Form::Matching(_) => Age::Old,
+                };
+                let missing = (missing, (age, (reply, "Header follows")));
                 let Some(begun) = self.begin(&newsgroup, range, missing).await else {
                     return Ok(());
                 };
@@ -306,10 +321,15 @@ impl Session {
         &mut self,
         newsgroup: &Newsgroup,
         range: RangeInclusive<u64>,
-        missing: (u16, &'static str),
+        (missing, (age, reply)): ((u16, &'static str), (Age, (u16, &'static str))),
     ) -> Option<BegunLines> {
         match self.first_lines(newsgroup, range).await {
             Ok(Some(begun)) => Some(begun),
+            Ok(None) if age == Age::Old && missing.0 == code::NO_ARTICLE_NUMBER => {
+                self.say(reply.0, reply.1);
+                self.wire.out().extend_from_slice(b".\r\n");
+                None
+            }
             Ok(None) => {
                 self.say(missing.0, missing.1);
                 None

@@ -14,6 +14,7 @@ use weir_web::seats::Seat;
 
 use super::NntpService;
 use super::figures::{CommandKind, OpenKind};
+use super::ranges::Age;
 use super::share::ClientShare;
 use super::standing::Standing;
 use super::wire::{Gone, Heard, Patience, Wire};
@@ -199,7 +200,8 @@ impl Session {
             Command::ListGroup(which) => self.list_group(which).await?,
             Command::Next => self.step(true).await,
             Command::Last => self.step(false).await,
-            Command::Over(which) | Command::Xover(which) => self.over(which).await?,
+            Command::Over(which) => self.over(which, Age::Today).await?,
+            Command::Xover(which) => self.over(which, Age::Old).await?,
             Command::Hdr(field, which) => self.hdr(field, which).await?,
             Command::Xhdr(field, which) => self.xhdr(field, which).await?,
             Command::Xpat(field, which, pattern) => self.xpat(field, which, &pattern).await?,

@@ -3,7 +3,7 @@
 use weir_news_proto::command::{ListedBy, Listing};
 use weir_news_proto::list::ListedHeaders;
 use weir_news_proto::reply::code;
-use weir_news_proto::{Capabilities, FieldName, OverviewFormat, date};
+use weir_news_proto::{Capabilities, FieldName, date};
 use weir_web::Card as _;
 
 use super::session::Session;
@@ -20,6 +20,11 @@ const LISTED: [&str; 8] = [
     ":lines",
     "Xref",
 ];
+
+/// The order of an overview's fields. Sizes have the names of before RFC 3977, which its section 8.4 permits and INN uses: slrn
+/// knows no others and would show 0 lines.
+const OVERVIEW_FORMAT: &[u8] =
+    b"Subject:\r\nFrom:\r\nDate:\r\nMessage-ID:\r\nReferences:\r\nBytes:\r\nLines:\r\nXref:full";
 
 /// The variants of LIST that are answered.
 const LISTS: [&str; 8] = [
@@ -103,7 +108,7 @@ impl Session {
     pub(super) fn list_about_us(&mut self, listing: &Listing) {
         let mut block = Vec::new();
         match listing {
-            Listing::OverviewFmt => OverviewFormat::with_xref().write(&mut block),
+            Listing::OverviewFmt => block = OVERVIEW_FORMAT.to_vec(),
             Listing::Headers(by) => headers(*by).write(&mut block),
             Listing::Motd => {
                 let parts = &self.service.parts;

@@ -94,7 +94,6 @@ async fn what_is_not_there_has_a_code_of_its_own() {
         ("OVER 5-", 423),
         ("OVER 4-2", 423),
         ("HDR Subject 3", 423),
-        ("XPAT Subject 7-9 *", 423),
         ("HDR Organization 1-4", 503),
         ("HDR :unknown <2@zoo.example>", 503),
         ("LIST DISTRIBUTIONS", 503),
@@ -160,10 +159,7 @@ async fn lists_of_newsgroups_are_chosen_by_wildmats() {
     );
     let (_, counts) = reader.list("LIST COUNTS misc.test,comp.*").await;
     assert_eq!(names(&counts), ["comp.lang.c", "misc.test"]);
-    assert!(
-        counts.contains("misc.test 0000000005 0000000003 3 y\n"),
-        "{counts}"
-    );
+    assert!(counts.contains("misc.test 5 3 3 y\n"), "{counts}");
     let (_, active) = reader.list("LIST ACTIVE misc.*,!*.talk").await;
     assert_eq!(names(&active), ["misc.test"]);
     let (_, described) = reader.list("LIST NEWSGROUPS *.c").await;
@@ -180,7 +176,7 @@ async fn lists_about_the_server_itself() {
     let mut reader = rig.here().await;
     let (code, format) = reader.list("LIST OVERVIEW.FMT").await;
     assert_eq!(code, "215");
-    let usual = "Subject:\nFrom:\nDate:\nMessage-ID:\nReferences:\n:bytes\n:lines\nXref:full\n";
+    let usual = "Subject:\nFrom:\nDate:\nMessage-ID:\nReferences:\nBytes:\nLines:\nXref:full\n";
     assert_eq!(format, usual);
     let (_, by_range) = reader.list("LIST HEADERS RANGE").await;
     assert!(
