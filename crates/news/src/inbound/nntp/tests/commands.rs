@@ -109,6 +109,15 @@ async fn what_is_not_there_has_a_code_of_its_own() {
     ] {
         assert_eq!(reader.code(command).await, code, "{command}");
     }
+    // As it was before RFC 3977.
+    for (command, code) in [
+        ("XOVER 7-9", "224"),
+        ("XHDR Subject 7-9", "221"),
+        ("XPAT Subject 7-9 *", "221"),
+    ] {
+        let (told, block) = reader.list(command).await;
+        assert_eq!((told.as_str(), block.as_str()), (code, ""), "{command}");
+    }
     assert_eq!(
         reader.ask("STAT").await,
         "223 2 <2@zoo.example>",
