@@ -3,6 +3,7 @@
 mod arrivals;
 mod histories;
 mod kept;
+mod shelf;
 
 use weir_engine::dispatch::Asker;
 use weir_news_proto::{MessageId, OverviewLine, Xref};
