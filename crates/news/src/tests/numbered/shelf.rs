@@ -1,6 +1,7 @@
 //! Articles that have left the memory: the file says whose number is whose.
 
 use weir_news_proto::OverviewLine;
+use weir_store::sqlite::File;
 
 use super::super::restart::{Machine, stop};
 use super::*;
@@ -90,5 +91,29 @@ async fn a_server_that_counts_anew_gives_nobody_another_number() {
         let known = model.number_of(&name, &id(number)).await;
         assert_eq!(known, Some(1000 + number));
     }
+    stop(model).await;
+}
+
+#[tokio::test]
+async fn lines_that_the_file_has_lost_are_fetched_again_and_not_taken_for_holes() {
+    let machine = Machine::new(100).await;
+    let name = group("misc.test");
+    let model = machine.start(|config| config.cache.memory = (100 << 10).into());
+    model.numbered(&name, READER).await.expect("marks");
+    let read = lines(&model, "misc.test", 1..=100).await.expect("lines");
+    assert_eq!(named(&read), same(1..=100));
+    let open = model.open(&name).await;
+    let held = open.with(|state| state.table.articles());
+    assert!(held < 100, "{held} are held");
+    model.file.flush();
+    let lost = File::amend(&machine.file, |news| {
+        news.execute("DELETE FROM news_line", [])
+    });
+    assert!(lost.expect("a file") >= 100);
+    let again = lines(&model, "misc.test", 1..=100).await;
+    assert_eq!(again, Ok(read.clone()), "the file knows the numbers");
+    model.file.close();
+    let again = lines(&model, "misc.test", 1..=100).await;
+    assert_eq!(again, Ok(read), "nothing can be read");
     stop(model).await;
 }
