@@ -114,6 +114,7 @@ impl Model {
                 lines: lines.collect(),
                 changes: taken.changes,
                 checked: vec![(server, reached)],
+                arrived: Some(self.now().1),
                 ..Kept::default()
             },
         );

@@ -10,4 +10,5 @@ mod numbered;
 mod readers;
 mod regression;
 mod restart;
+mod seeking;
 pub(crate) mod world;

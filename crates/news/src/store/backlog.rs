@@ -123,8 +123,8 @@ impl Backlog {
             let Work::Keep(name, keep) = &entry.work else {
                 return None;
             };
-            let at = keep.checked.iter().map(|(_, reached)| reached.at).max();
-            at.is_some_and(|at| at / 60 >= since / 60)
+            keep.arrived
+                .is_some_and(|at| at / 60 >= since / 60)
                 .then_some((name, keep))
         });
         kept.flat_map(move |(name, keep)| {

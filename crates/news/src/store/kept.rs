@@ -124,6 +124,9 @@ pub(crate) struct Kept {
     pub(crate) changes: NumberChanges,
     /// Who confirmed what is kept, and when.
     pub(crate) checked: Vec<(ServerId, Reached)>,
+    /// When the lines became known. That is not when they were confirmed: older lines are fetched long after a check, and new
+    /// ones before it has ended.
+    pub(crate) arrived: Option<i64>,
 }
 
 /// An article.

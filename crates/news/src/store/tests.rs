@@ -190,6 +190,61 @@ async fn what_is_kept_is_there_at_once() {
     assert_eq!(file.lines(&name, 20_000).await.len(), 10_000);
 }
 
+/// Keeps the writer busy until the answer is dropped: what is kept meanwhile waits.
+fn hold(file: &NewsFile) -> std::sync::mpsc::SyncSender<()> {
+    let (release, held) = std::sync::mpsc::sync_channel(0);
+    let wait = move |_: &rusqlite::Transaction<'_>| {
+        let _ = held.recv();
+        Ok(())
+    };
+    file.0.file.post(wait, drop).unwrap();
+    release
+}
+
+#[tokio::test]
+async fn what_waits_is_found_by_its_numbers_as_if_it_were_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = open(directory.path(), ROOMY);
+    let name = group("a.b");
+    file.keep(&name, kept(numbered(1..=3), 3));
+    quiet(&file).await;
+    file.swept(|news| {
+        let sql =
+            "DELETE FROM news_line WHERE row = (SELECT row FROM news_number WHERE number = 2)";
+        news.execute(sql, []).map(|_| true)
+    })
+    .await;
+    let rows = async |range| {
+        let rows = file.numbered(&name, range).await.unwrap();
+        let row = |row: NumberedRow| (row.number, row.id == id(row.number), row.line.is_some());
+        rows.into_iter().map(row).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        rows(2..=9).await,
+        [(2, true, false), (3, true, true)],
+        "a line is gone"
+    );
+    let release = hold(&file);
+    file.keep(&name, kept(numbered([2, 5, 8].into_iter()), 8));
+    for is_written in [false, true] {
+        assert_eq!(file.0.backlog.lock().is_empty(), is_written);
+        assert_eq!(file.number_of(&name, &id(5)), Some(5));
+        assert_eq!(file.id_of(&name, 5), Some(id(5)));
+        let all = [2, 3, 5, 8].map(|number| (number, true, true));
+        assert_eq!(rows(2..=9).await, all, "each once, with its line");
+        assert_eq!(rows(6..=7).await, []);
+        let beside = |from, up| file.nearest(&name, from, up);
+        assert_eq!((beside(4, true), beside(6, true)), (Some(5), Some(8)));
+        assert_eq!((beside(7, false), beside(4, false)), (Some(5), Some(3)));
+        assert_eq!(beside(9, true), None);
+        assert_eq!(file.nearest(&group("c.d"), 1, true), None);
+        if !is_written {
+            release.send(()).unwrap();
+            quiet(&file).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn lines_come_newest_first_and_those_without_a_number_last() {
     let directory = tempfile::tempdir().unwrap();

@@ -99,10 +99,10 @@ fn keep(transaction: &Transaction<'_>, newsgroup: i64, keep: &Keep) -> rusqlite:
             reached.write()
         ])?;
     }
+    if let Some(at) = keep.arrived.filter(|_| !keep.lines.is_empty()) {
+        arrivals::note(transaction, at)?;
+    }
     if let Some(at) = keep.checked.iter().map(|(_, reached)| reached.at).max() {
-        if !keep.lines.is_empty() {
-            arrivals::note(transaction, at)?;
-        }
         // Somebody wanted to read it, when it was new.
         let sql = "UPDATE news_newsgroup SET opened = ?2 WHERE id = ?1 AND opened = 0";
         transaction

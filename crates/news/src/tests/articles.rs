@@ -113,6 +113,9 @@ async fn a_missing_parent_is_looked_for_by_its_id_and_keeps_its_place() {
     let world = NewsWorld::new(vec![vec![shelf], vec![elsewhere]]).await;
     let view = world.thread(3).await.expect("a thread");
     assert_eq!(shown(&view), ["1?", "-2", "--3", "-9?", "--4"]);
+    let found = &view.outline[1];
+    assert_eq!(found.missing, 0, "the outline knows it, too");
+    assert!(!found.author.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -188,6 +188,29 @@ async fn a_renumbered_newsgroup_is_neither_doubled_nor_lost() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_came_before_a_newsgroup_was_renumbered_downwards_hides_nothing() {
+    // More than a page shows, so that nobody goes back in time to fill it.
+    let world = NewsWorld::of(1_001..=1_200).await;
+    world.settled().await;
+    world.servers[0].renumber("misc.test", 1);
+    world.servers[0].add(&["misc.test"], Article::numbered(2_000));
+    advance(6 * MINUTE).await;
+    world.page(0).await.expect("a page");
+    world.settle().await;
+    assert_eq!(world.page(0).await.expect("a page").known, 201);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_lists_a_newsgroup_without_having_it_is_not_silent() {
+    let world = two().await;
+    world.newsgroups().await.expect("a list");
+    let unknown = Behaviour::Line("411 No such newsgroup".to_owned());
+    world.servers[0].set_for("GROUP", unknown);
+    let page = world.page(0).await.expect("a page");
+    assert_eq!((page.known, page.currency.silent.len()), (40, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_newsgroup_that_one_server_does_not_carry_is_asked_of_the_others() {
     let world = NewsWorld::new(vec![vec![], vec![test().with(1..=5)]]).await;
     assert_eq!(world.page(0).await.expect("a page").known, 5);
@@ -197,15 +220,38 @@ async fn a_newsgroup_that_one_server_does_not_carry_is_asked_of_the_others() {
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_full_queue_says_when_to_come_back() {
+/// One call at a time, and one that waits.
+async fn narrow() -> NewsWorld {
     let change = |config: &mut crate::Config| {
         config.queue_size = 1.try_into().expect("not 0");
         config.servers[0].connections = 1.try_into().expect("not 0");
         config.pipeline_depth = 1.try_into().expect("not 0");
         config.article_depth = 1.try_into().expect("not 0");
     };
-    let world = NewsWorld::with(vec![vec![test().with(1..=60)]], change).await;
+    NewsWorld::with(vec![vec![test().with(1..=60)]], change).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_finds_no_place_in_the_queue_says_so() {
+    let world = narrow().await;
+    world.newsgroups().await.expect("a list");
+    world.settle().await;
+    world.servers[0].set(Behaviour::Slow(5 * SECOND));
+    let articles = (1..=20).map(|number| world.article(number));
+    let page = async {
+        tokio::time::sleep(SECOND).await;
+        world.page(0).await
+    };
+    let (_, page) = tokio::join!(futures_util::future::join_all(articles), page);
+    assert!(
+        matches!(page, Err(Unread::Busy { retry_after: 1.. })),
+        "{page:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_says_when_to_come_back() {
+    let world = narrow().await;
     world.settled().await;
     world.servers[0].set(Behaviour::Slow(5 * SECOND));
     let articles = (1..=20).map(|number| world.article(number));

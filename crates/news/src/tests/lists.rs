@@ -290,3 +290,16 @@ async fn a_newsgroup_larger_than_the_memory_for_it_lets_its_oldest_threads_go() 
         "they are not fetched again"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_reads_a_newsgroup_learns_the_date_of_its_newest_article() {
+    let world = NewsWorld::of(1..=9).await;
+    let newest = async || {
+        let list = world.newsgroups().await.expect("a list");
+        list.newsgroups[0].newest
+    };
+    assert_eq!(newest().await, None, "nobody has asked");
+    let page = world.page(0).await.expect("a page");
+    tokio::time::advance(6 * SECOND).await;
+    assert_eq!(newest().await, page.threads.first().map(|row| row.last));
+}

@@ -3,6 +3,7 @@
 mod arrivals;
 mod histories;
 mod kept;
+mod shelf;
 
 use weir_engine::dispatch::Asker;
 use weir_news_proto::{MessageId, OverviewLine, Xref};
@@ -273,4 +274,40 @@ async fn numbers_that_were_listed_and_not_needed_stay_empty() {
     assert_eq!(high().await, 14);
     let number = async |n| world.model.number_of(&name, &id(n)).await;
     assert_eq!((number(11).await, number(12).await), (Some(11), Some(14)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_listed_before_a_newsgroup_is_opened_holds_when_it_is() {
+    let world = NewsWorld::of(1..=10).await;
+    let name = group("misc.test");
+    world.servers[0].be(|nature| nature.counts = Some((16, 5, 20)));
+    let list = world.model.numbered_list(READER).await.expect("a list");
+    let listed = list.find(&name).expect("it is there");
+    assert_eq!((listed.low, listed.high), (5, 20));
+    // Its own numbers are lower.
+    world.servers[0].be(|nature| nature.counts = None);
+    let marks = world.model.numbered(&name, READER).await.expect("marks");
+    assert!(marks.low >= 5 && marks.high == 20, "{marks:?}");
+    let read = lines(&world.model, "misc.test", 1..=100).await;
+    let read = named(&read.expect("lines"));
+    assert!(read.iter().all(|(number, _)| (5..=20).contains(number)));
+    let ids: Vec<_> = read.into_iter().map(|(_, id)| id).collect();
+    assert_eq!(ids, (1..=10).map(id).collect::<Vec<_>>(), "each of them");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_listed_holds_while_nobody_answers() {
+    let world = NewsWorld::of(1..=10).await;
+    let name = group("misc.test");
+    let marks = world.model.numbered(&name, READER).await;
+    assert_eq!(marks.expect("marks").high, 10);
+    world.servers[0].be(|nature| nature.counts = Some((13, 1, 13)));
+    tokio::time::sleep(MINUTE * 120).await;
+    let list = world.model.numbered_list(READER).await.expect("a list");
+    assert_eq!(list.find(&name).expect("it is there").high, 13);
+    world.servers[0].set(Behaviour::Goodbye("400 Down".to_owned()));
+    world.servers[0].cut();
+    tokio::time::sleep(MINUTE * 120).await;
+    let marks = world.model.numbered(&name, READER).await;
+    assert_eq!(marks.expect("marks").high, 13);
 }

@@ -21,7 +21,7 @@ const READER: Asker = Asker::NOBODY;
 pub(crate) struct Machine {
     network: Network,
     pub(crate) server: News,
-    file: PathBuf,
+    pub(crate) file: PathBuf,
     _directory: tempfile::TempDir,
 }
 

@@ -429,6 +429,9 @@ mod tests {
         assert_eq!(inquiry.notes, ["Only the first 500 characters were read."]);
         let inquiry = Inquiry::read(&format!("\"{}\"*", "東".repeat(100)));
         assert_eq!(inquiry.wanted[0].words.len(), MOST_WORDS);
+        let inquiry = Inquiry::read(&"group:a.* ".repeat(20));
+        assert_eq!(inquiry.newsgroups.len(), MOST_PATTERNS);
+        assert_eq!(inquiry.notes, ["Only the first 16 newsgroups count."]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::world::{Samples, World};
 use crate::pages::samples::{self, row};
-use crate::reading::Unread;
+use crate::reading::{Content, Unread};
 
 const RAW: &str = "From: Mira Holt <mira@x.example>\nSubject: Réadings / 3\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n\
                    --b\nContent-Type: text/plain\n\nThe readings.\nFrom here on it is flat.\n--b\nContent-Type: text/html; name=\"../ev\\\"il.html\"\n\
@@ -170,4 +170,17 @@ async fn a_mailbox_with_a_hole_is_not_taken_for_whole() {
         (200, ""),
         "the body ends with an error"
     );
+}
+
+#[tokio::test]
+async fn a_mailbox_without_an_article_that_could_not_be_fetched_is_not_taken_for_whole() {
+    let rows = vec![row(0, 0, None, "Mira"), row(1, 1, Some(0), "Jonas")];
+    let mut view = samples::thread(rows, |_| "x".to_owned());
+    view.messages[1].content = Content::Unreachable(Vec::new());
+    let world = World::new(Samples {
+        thread: vec![Ok(Arc::new(view))],
+        ..Samples::default()
+    });
+    let answer = world.get("/news/a.b/0@x.example/mbox").await;
+    assert_eq!(answer.body, "", "the body ends with an error");
 }

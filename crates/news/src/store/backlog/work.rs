@@ -27,6 +27,7 @@ pub(in crate::store) struct Keep {
     pub(in crate::store) renumbered: Vec<(MessageId, Option<u64>)>,
     pub(in crate::store) changes: Option<NumberChanges>,
     pub(in crate::store) checked: Vec<(ServerId, Reached)>,
+    pub(in crate::store) arrived: Option<i64>,
 }
 
 #[derive(Clone, Debug)]
@@ -75,6 +76,7 @@ impl From<Kept> for Keep {
             renumbered: kept.renumbered,
             changes: Some(kept.changes).filter(|changes| changes.marks.low > 0),
             checked: kept.checked,
+            arrived: kept.arrived,
         }
     }
 }

@@ -101,7 +101,8 @@ pub(super) fn look(index: &Connection, news: &Path, looking: &Looking) -> rusqli
     let Some(expression) = looking.inquiry.expression(&newsgroups) else {
         return Ok(looked);
     };
-    let rows = matches(index, &expression, looking, &mut looked)?;
+    let until = Instant::now() + TIME;
+    let rows = matches(index, &expression, looking, until, &mut looked)?;
     let mut shown = Vec::new();
     for row in rows {
         let sql = "SELECT key FROM text_article WHERE row = ?1";
@@ -127,11 +128,12 @@ pub(super) fn look(index: &Connection, news: &Path, looking: &Looking) -> rusqli
     Ok(looked)
 }
 
-/// The rows that are wanted, and in `looked` how many there are.
-fn matches(
+/// The rows that are wanted, of those that are found by this time, and in `looked` how many there are.
+pub(super) fn matches(
     index: &Connection,
     expression: &str,
     looking: &Looking,
+    until: Instant,
     looked: &mut Looked,
 ) -> rusqlite::Result<Vec<i64>> {
     let first = looking.inquiry.after.map_or(0, row_of);
@@ -147,10 +149,9 @@ fn matches(
     );
     let mut statement = index.prepare_cached(&sql)?;
     let mut rows = statement.query(params![expression, first, end])?;
-    let began = Instant::now();
     let mut found: Vec<(f64, i64)> = Vec::new();
     while let Some(row) = rows.next()? {
-        let is_late = found.len().is_multiple_of(OFTEN) && began.elapsed() > TIME;
+        let is_late = found.len().is_multiple_of(OFTEN) && Instant::now() >= until;
         if found.len() == MOST || is_late {
             looked.is_all = false;
             break;

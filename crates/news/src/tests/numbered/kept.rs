@@ -88,6 +88,9 @@ async fn numbers_that_were_promised_are_promised_after_a_restart() {
         .set_for("OVER", Behaviour::Line("403 Later".to_owned()));
     let marks = model.numbered(&name, READER).await.expect("marks");
     assert_eq!((marks.low, marks.high), (1, 610));
+    let list = model.numbered_list(READER).await.expect("a list");
+    let listed = list.find(&name).expect("it is there");
+    assert_eq!((listed.low, listed.high), (1, 610), "in the list, too");
     stop(model).await;
     machine
         .server
@@ -114,6 +117,32 @@ async fn what_has_expired_is_gone_though_the_file_has_it() {
     assert_eq!(model.id_at(&name, 3, READER).await, Ok(None));
     assert_eq!(model.number_of(&name, &id(3)).await, None);
     assert_eq!(model.beside(&name, 6, false, READER).await, Ok(None));
+    stop(model).await;
+}
+
+#[tokio::test]
+async fn what_has_expired_is_gone_from_the_file_alone() {
+    let machine = Machine::new(100).await;
+    let name = group("misc.test");
+    let fresh = |config: &mut crate::config::Config| {
+        config.cache.threads = std::time::Duration::ZERO;
+        // So little memory that few lines are held.
+        config.cache.memory = (100 << 10).into();
+    };
+    let model = machine.start(fresh);
+    model.numbered(&name, READER).await.expect("marks");
+    assert_eq!(model.number_of(&name, &id(3)).await, Some(3));
+    for number in 1..=50 {
+        machine.server.remove(id(number).as_str());
+    }
+    let marks = model.numbered(&name, READER).await.expect("marks");
+    assert_eq!((marks.low, marks.high), (51, 100));
+    let open = model.open(&name).await;
+    let held = open.with(|state| state.table.article(&id(3)).is_some());
+    assert!(!held, "only the file has it");
+    assert_eq!(model.number_of(&name, &id(3)).await, None);
+    assert_eq!(model.number_of(&name, &id(51)).await, Some(51));
+    assert_eq!(model.id_at(&name, 3, READER).await, Ok(None));
     stop(model).await;
 }
 

@@ -206,6 +206,102 @@ async fn whoever_comes_when_all_seats_are_taken_is_told_so() {
     );
 }
 
+#[tokio::test]
+async fn whoever_finds_no_seat_in_time_is_told_so_and_leaves_the_line() {
+    let world = World::new();
+    world.settle().await;
+    let shared = &world.index.0;
+    let all = shared.seats.clone().acquire_many_owned(SEATS as u32).await;
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    let looking = Looking {
+        inquiry: Inquiry::read("water"),
+        order: Order::Best,
+        skip: 0,
+        take: 20,
+    };
+    let looked = world.index.look(looking.clone()).await;
+    assert_eq!(looked.unwrap_err(), NotLooked::Busy);
+    assert!((PATIENCE..PATIENCE * 2).contains(&began.elapsed()));
+    assert_eq!(shared.line.available_permits(), LINE);
+    tokio::time::resume();
+    drop(all);
+    assert!(world.index.look(looking).await.is_ok());
+}
+
+/// An index in which so many articles have the same word.
+async fn crowd(world: &World, articles: usize) {
+    let (tell, told) = oneshot::channel();
+    let fill = move |index: &rusqlite::Transaction<'_>| {
+        let sql =
+            "WITH RECURSIVE n (row) AS (SELECT 1 UNION ALL SELECT row + 1 FROM n WHERE row < ?1)
+            INSERT INTO text_word (rowid, subject) SELECT row, 'water' FROM n";
+        index.execute(sql, [articles as i64])
+    };
+    let posted = world.index.0.index.post(fill, move |done| {
+        let _ = tell.send(done);
+    });
+    posted.unwrap();
+    assert_eq!(told.await.unwrap().unwrap(), articles);
+}
+
+#[tokio::test]
+async fn of_too_many_matches_only_the_newest_are_looked_at() {
+    let world = World::new();
+    world.settle().await;
+    crowd(&world, MOST + 1).await;
+    for order in [Order::Best, Order::Newest] {
+        let looked = look(&world.index, "water", order).await;
+        assert_eq!((looked.found, looked.is_all), (MOST, false), "{order:?}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_looks_for_too_long_gets_what_was_found_by_then() {
+    let world = World::new();
+    world.settle().await;
+    crowd(&world, 1000).await;
+    let looking = Looking {
+        inquiry: Inquiry::read("water"),
+        order: Order::Best,
+        skip: 0,
+        take: 20,
+    };
+    let path = world.directory.path().join(NAME);
+    let found = |until| {
+        let mut looked = Looked {
+            is_all: true,
+            ..Looked::default()
+        };
+        let expression = looking.inquiry.expression(&[]).unwrap();
+        let matches = |index: &rusqlite::Connection| {
+            look::matches(index, &expression, &looking, until, &mut looked)
+        };
+        let rows = File::peek(&path, matches).unwrap();
+        (rows.len(), looked.found, looked.is_all)
+    };
+    let now = tokio::time::Instant::now();
+    assert_eq!(found(now + PATIENCE * 1000), (20, 1000, true));
+    assert_eq!(found(now), (0, 0, false), "the time is over");
+}
+
+#[tokio::test]
+async fn a_pattern_comes_to_so_many_newsgroups_and_no_more() {
+    let world = World::new();
+    for number in 1..=201 {
+        let line = (number, "water", "Ann <a@x>");
+        world.lines(&format!("a{number:03}.rivers"), &[line]);
+    }
+    world.settle().await;
+    let looked = world.look("water group:*.rivers").await;
+    assert_eq!(looked.found, 200);
+    assert_eq!(
+        looked.notes,
+        ["Only the first 200 newsgroups that fit “*.rivers” were looked in."]
+    );
+    assert_eq!(world.found("water group:a201.rivers").await, [201]);
+}
+
 /// An index that each case can ask without a runtime.
 fn asked(text: &str, page: usize) -> rusqlite::Result<Looked> {
     use std::sync::OnceLock;

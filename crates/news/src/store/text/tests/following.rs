@@ -213,6 +213,41 @@ async fn a_damaged_index_is_made_anew_and_no_article_is_lost() {
 }
 
 #[tokio::test]
+async fn damage_that_only_a_question_meets_is_noticed() {
+    let world = World::new();
+    for number in 1..=50 {
+        world.article(number, "a.b", "water");
+    }
+    world.settle().await;
+    world.index.close();
+    let news = world.directory.path().join("news.db");
+    let index = TextIndex::open(&world.news, &news, ROOMY).unwrap();
+    let path = world.directory.path().join(NAME);
+    let mut bytes = fs::read(&path).unwrap();
+    let start = bytes.len() / 4;
+    bytes[start..].fill(0x5A);
+    fs::write(&path, &bytes).unwrap();
+    let looking = Looking {
+        inquiry: Inquiry::read("water"),
+        order: Order::Best,
+        skip: 0,
+        take: 1,
+    };
+    let looked = index.look(looking.clone()).await;
+    assert_eq!(looked.unwrap_err(), NotLooked::Unreadable);
+    let aside = world.directory.path().join("news-text.db.bad");
+    for _ in 0..500 {
+        if aside.exists() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(aside.exists(), "it is set aside without a step");
+    settle(&world.news, &index).await;
+    assert_eq!(look(&index, "water", Order::Best).await.found, 50);
+}
+
+#[tokio::test]
 async fn another_news_file_is_another_index() {
     let world = World::new();
     world.article(1, "a.b", "water");

@@ -1,0 +1,27 @@
+//! What is looked for in stored articles, by way of the model.
+
+use futures_util::future::join_all;
+
+use super::restart::{Machine, stop};
+use crate::seeking::{Seeking, Unfound};
+use crate::text::Inquiry;
+
+#[tokio::test]
+async fn of_many_who_search_at_once_the_last_are_told_to_come_back() {
+    let machine = Machine::new(3).await;
+    let model = machine.start(|_| {});
+    let seek = |_| {
+        let inquiry = Inquiry::read("water");
+        model.seek(Seeking {
+            inquiry,
+            ..Seeking::default()
+        })
+    };
+    // All of them come before the first is answered.
+    let found = join_all((0..24).map(seek)).await;
+    let busy = |found: &&Result<_, _>| matches!(found, Err(Unfound::Busy { retry_after: 1.. }));
+    assert!(found.iter().any(Result::is_ok), "{found:?}");
+    assert!(found.last().as_ref().is_some_and(busy), "{:?}", found[23]);
+    assert!(found.iter().all(|found| found.is_ok() || busy(&found)));
+    stop(model).await;
+}
