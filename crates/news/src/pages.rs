@@ -14,6 +14,7 @@ mod rows;
 #[cfg(test)]
 pub(crate) mod samples;
 pub(crate) mod search;
+mod sidebar;
 mod single;
 #[cfg(test)]
 mod tests;
@@ -90,7 +91,7 @@ async fn once<T: Send + Sync + 'static>(
     value: &Arc<T>,
     place: fn(&T) -> &Rendered,
     is_long: fn(&T) -> bool,
-    write: fn(&T) -> Result<Written, Failure>,
+    write: impl Fn(&T) -> Result<Written, Failure> + Copy + Send + 'static,
 ) -> Result<&Written, Failure> {
     let is_written = place(value).get_or_try(|| Err(())).is_ok();
     if !is_written && is_long(value) {
@@ -145,17 +146,19 @@ async fn newsgroups(
     };
     reader.library.look_at(&groups::shown(&list, &view));
     let title = groups::title(&view);
+    let has_index = reader.library.has_index();
     if groups::is_first(&view, page) {
-        let write = |list: &NewsgroupList| groups::write(list, &NewsView::default(), 0);
+        let write =
+            move |list: &NewsgroupList| groups::write(list, &NewsView::default(), 0, has_index);
         let is_long = |list: &NewsgroupList| list.newsgroups.len() >= MANY;
         let written = once(&list, |list| &list.rendered, is_long, write).await?;
         return Ok(send(&visitor, &headers, &title, written, &list.currency));
     }
     let written = match list.newsgroups.len() {
-        0..MANY => groups::write(&list, &view, page)?,
+        0..MANY => groups::write(&list, &view, page, has_index)?,
         _ => {
             let list = list.clone();
-            aside(move || groups::write(&list, &view, page)).await?
+            aside(move || groups::write(&list, &view, page, has_index)).await?
         }
     };
     Ok(send(&visitor, &headers, &title, &written, &list.currency))
@@ -181,7 +184,10 @@ async fn thread_list(
             ));
         }
     };
-    let written = page.rendered.get_or_try(|| threads::write(&page))?;
+    let written = page.rendered.get_or_try(|| {
+        let beside = reader.library.known_newsgroups();
+        threads::write(&page, beside.as_deref(), reader.library.has_index())
+    })?;
     Ok(send(
         &visitor,
         &headers,

@@ -27,6 +27,14 @@ pub trait Library: Send + Sync {
     /// These newsgroups are being shown to somebody.
     fn look_at(&self, _shown: &[&Newsgroup]) {}
 
+    /// The newsgroups as they are known, if they are. Nobody is asked and nothing is waited for.
+    fn known_newsgroups(&self) -> Option<Arc<NewsgroupList>> {
+        None
+    }
+
+    /// Whether [`seek`](Self::seek) can find anything: without an index it cannot.
+    fn has_index(&self) -> bool;
+
     /// A page of a newsgroup's threads, counted from 0.
     fn threads<'a>(&'a self, newsgroup: &'a Newsgroup, page: usize) -> Pending<'a, ThreadPage>;
 
@@ -52,6 +60,15 @@ impl Library for Model {
 
     fn look_at(&self, shown: &[&Newsgroup]) {
         self.look_at(shown, Asker::NOBODY);
+    }
+
+    fn known_newsgroups(&self) -> Option<Arc<NewsgroupList>> {
+        let (merged, _) = self.catalogue.merged()?;
+        Some(merged.list.clone())
+    }
+
+    fn has_index(&self) -> bool {
+        self.index.is_some()
     }
 
     fn threads<'a>(&'a self, newsgroup: &'a Newsgroup, page: usize) -> Pending<'a, ThreadPage> {

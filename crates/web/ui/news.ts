@@ -67,6 +67,12 @@ function unread(mark: ThreadMark, articles: number, last: number, upto: number):
   return Math.max(0, articles - mark.count - mark.read.length);
 }
 
+/** How many articles came since a newsgroup was visited. Of others everything would be new. */
+function arrived(marks: Marks, name: string, row: HTMLElement): number {
+  const mark = marks.newsgroup(name);
+  return mark.at > 0 ? number(row, "articles") - mark.articles : 0;
+}
+
 class GroupsPage {
   readonly #page: HTMLElement;
   readonly #marks = new Marks(() => void this.#show());
@@ -103,10 +109,8 @@ class GroupsPage {
     }
   }
 
-  // Only of newsgroups that were visited: of others everything would be new.
   #count(row: HTMLElement): void {
-    const mark = this.#marks.newsgroup(row.dataset["group"] ?? "");
-    const fresh = mark.at > 0 ? number(row, "articles") - mark.articles : 0;
+    const fresh = arrived(this.#marks, row.dataset["group"] ?? "", row);
     row.classList.toggle("new", fresh > 0);
     let badge = find(".fresh", row);
     if (fresh > 0 && !badge) {
@@ -172,7 +176,23 @@ class ThreadsPage {
     this.#marks.setNewsgroup(this.#name, { articles: number(this.#page, "articles") });
   }
 
+  // The newsgroups beside the list, but for the one that is being read.
+  #showBeside(): void {
+    for (const link of all(".side a[data-articles]:not([aria-current])")) {
+      const name = decodeURIComponent(new URL((link as HTMLAnchorElement).href).pathname.slice("/news/".length));
+      const fresh = arrived(this.#marks, name, link);
+      link.classList.toggle("new", fresh > 0);
+      find(".fresh", link)?.remove();
+      if (fresh <= 0) continue;
+      const badge = document.createElement("b");
+      badge.className = "fresh";
+      badge.textContent = few(fresh, "new");
+      link.append(" ", badge);
+    }
+  }
+
   #show(): void {
+    this.#showBeside();
     const group = this.#marks.newsgroup(this.#name);
     press(find("[data-subscribe]"), group.subscribed, group.subscribed ? "Subscribed" : "Subscribe");
     let ignored = 0;

@@ -62,6 +62,14 @@ pub(crate) fn page(address: &str, page: usize) -> String {
     }
 }
 
+/// The number of a page as a form sends it; empty for the first.
+pub(crate) fn page_number(page: usize) -> String {
+    match page {
+        0 => String::new(),
+        page => (page + 1).to_string(),
+    }
+}
+
 fn encoded(id: &MessageId) -> percent_encoding::PercentEncode<'_> {
     utf8_percent_encode(id.bare(), ENCODED)
 }

@@ -26,6 +26,10 @@ struct NewsgroupsBody {
     /// The levels above, with their addresses.
     above: Vec<(String, String)>,
     opening: String,
+    /// Whether stored articles can be searched.
+    has_index: bool,
+    /// Which page to fetch again; empty for the first.
+    again: String,
     checked: Option<When>,
     notice: String,
     tree: String,
@@ -91,6 +95,7 @@ pub(crate) fn write(
     list: &NewsgroupList,
     view: &NewsView,
     page: usize,
+    has_index: bool,
 ) -> Result<Written, Failure> {
     let times = Times::new(list.currency.checked);
     let q = view.q.trim();
@@ -120,6 +125,8 @@ pub(crate) fn write(
         under: view.under.clone(),
         above: above(&view.under),
         opening,
+        has_index,
+        again: address::page_number(page),
         checked: list.currency.checked.map(|seconds| times.full(seconds)),
         notice: kit::render(&StaleNotice::new(&list.currency, &times))?,
         empty: shown == 0,

@@ -19,7 +19,14 @@ pub(crate) struct OutlineLine {
     /// So many lists end before it.
     pub(crate) closes: usize,
     pub(crate) level: usize,
+    /// The lines that lead to it: how wide they are drawn, and their path.
+    pub(crate) drawing: Option<(usize, String)>,
 }
+
+/// Pixels between two levels, where the line of the first one runs, and how high a row is.
+const STEP: usize = 14;
+const EDGE: usize = 6;
+const HEIGHT: usize = 26;
 
 /// The lines of this page's part of a thread: all of a thread of ten thousand would be too much to load and to read.
 pub(crate) fn lines(view: &ThreadView, times: &Times) -> Vec<OutlineLine> {
@@ -40,12 +47,39 @@ pub(crate) fn lines(view: &ThreadView, times: &Times) -> Vec<OutlineLine> {
             opens: last.is_some_and(|last| level > last),
             closes: last.map_or(0, |last| last.saturating_sub(level)),
             level,
+            drawing: None,
         });
         if row.missing == 0 {
             before = Some(row.date);
         }
     }
+    draw(&mut lines);
     lines
+}
+
+/// Draws who answers whom. A level's line goes on past a row if somebody else answers the same message further down.
+fn draw(lines: &mut [OutlineLine]) {
+    let mut goes_on = [false; DEEPEST + 1];
+    for line in lines.iter_mut().rev() {
+        let level = line.level.min(DEEPEST);
+        line.drawing = (level > 0).then(|| {
+            let mut path = String::new();
+            for (depth, goes_on) in goes_on.iter().enumerate().take(level + 1).skip(1) {
+                let x = STEP * (depth - 1) + EDGE;
+                match (goes_on, depth == level) {
+                    (true, _) => path.push_str(&format!("M{x} 0v{HEIGHT}")),
+                    (false, true) => path.push_str(&format!("M{x} 0v{}", HEIGHT / 2)),
+                    (false, false) => {}
+                }
+                if depth == level {
+                    path.push_str(&format!("M{x} {}h{}", HEIGHT / 2, STEP - EDGE));
+                }
+            }
+            (STEP * level + EDGE, path)
+        });
+        goes_on[level] = true;
+        goes_on[level + 1..].fill(false);
+    }
 }
 
 fn missing(row: &OutlineRow) -> Option<String> {

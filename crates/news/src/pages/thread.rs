@@ -34,6 +34,8 @@ struct ThreadBody {
     outline: Vec<OutlineLine>,
     /// Which page this is, if there are several.
     part: Option<String>,
+    /// Its number to fetch it again; empty for the first.
+    again: String,
     rows: Vec<MessageRow>,
     pager: Option<Pager>,
 }
@@ -71,6 +73,7 @@ pub(crate) fn write(view: &ThreadView) -> Result<Written, Failure> {
             let [page, pages] = [view.page + 1, view.pages].map(|number| grouped(number as u64));
             format!("Page {page} of {pages}")
         }),
+        again: address::page_number(view.page),
         rows: rows(view, &here, &times)?,
         pager: pager(view, &here),
         here,

@@ -8,8 +8,8 @@ use weir_web::kit::{self, Pager};
 use super::currency::{StaleNotice, listed};
 use super::message::{named, titled};
 use super::when::{Times, When};
-use super::{address, compose, written};
-use crate::reading::{NewsgroupRow, Posting, ThreadPage, ThreadRow, Written};
+use super::{address, compose, sidebar, written};
+use crate::reading::{NewsgroupList, NewsgroupRow, Posting, ThreadPage, ThreadRow, Written};
 
 #[derive(Template)]
 #[template(path = "news_threads.html")]
@@ -27,6 +27,12 @@ struct ThreadListBody {
     newest: i64,
     checked: Option<When>,
     notice: String,
+    /// Whether stored articles can be searched.
+    has_index: bool,
+    /// Which page to fetch again; empty for the first.
+    again: String,
+    /// The newsgroups around it.
+    side: Option<String>,
     rows: Vec<ThreadLine>,
     pager: Option<Pager>,
     /// It is the last page, and there are older threads.
@@ -55,8 +61,12 @@ pub(crate) fn title(page: &ThreadPage) -> String {
     }
 }
 
-/// Writes the page.
-pub(crate) fn write(page: &ThreadPage) -> Result<Written, Failure> {
+/// Writes the page, with the newsgroups around this one as they are known now.
+pub(crate) fn write(
+    page: &ThreadPage,
+    beside: Option<&NewsgroupList>,
+    has_index: bool,
+) -> Result<Written, Failure> {
     let times = Times::new(page.currency.checked);
     let newsgroup = &page.newsgroup;
     let here = address::newsgroup(newsgroup.name.as_str());
@@ -77,6 +87,11 @@ pub(crate) fn write(page: &ThreadPage) -> Result<Written, Failure> {
         newest: newest.or(newsgroup.newest).unwrap_or_default(),
         checked: page.currency.checked.map(|seconds| times.full(seconds)),
         notice: kit::render(&StaleNotice::new(&page.currency, &times))?,
+        has_index,
+        again: address::page_number(page.page),
+        side: beside
+            .map(|list| sidebar::write(list, &newsgroup.name))
+            .transpose()?,
         rows: page.threads.iter().map(row).collect(),
         pager: pager(page, &here),
         is_cut: !page.complete && !page.has_next() && page.currency.silent.is_empty(),

@@ -124,7 +124,9 @@ async fn after_a_restart_a_page_says_when_it_was_last_checked() {
     let model = machine.start(|_| {});
     let page = model.threads(&name, 0, READER).await.expect("a page");
     assert_eq!(page.currency.checked, Some(checked));
-    let written = crate::pages::threads::write(&page).expect("a page").body;
+    let written = crate::pages::threads::write(&page, None, true)
+        .expect("a page")
+        .body;
     let at = crate::pages::when::stamp(checked).to_string();
     let fetched = format!("Fetched <time datetime=\"{at}\"");
     assert!(written.contains(&fetched), "{fetched} in {written}");

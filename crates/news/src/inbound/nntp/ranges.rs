@@ -55,6 +55,14 @@ pub(super) enum Age {
     Old,
 }
 
+/// What is said when a range has no articles.
+struct Missing {
+    told: (u16, &'static str),
+    age: Age,
+    /// How the answer would have begun.
+    reply: (u16, &'static str),
+}
+
 /// Lines of which the first are here.
 struct BegunLines {
     lines: NumberedLines,
@@ -97,7 +105,11 @@ impl Session {
                 range,
                 missing,
             }) => {
-                let missing = (missing, (form, reply));
+                let missing = Missing {
+                    told: missing,
+                    age: form,
+                    reply,
+                };
                 let Some(begun) = self.begin(&newsgroup, range, missing).await else {
                     return Ok(());
                 };
@@ -160,7 +172,11 @@ impl Session {
                     Form::Value => Age::Today,
                     Form::Old | Form::Matching(_) => Age::Old,
                 };
-                let missing = (missing, (age, (reply, "Header follows")));
+                let missing = Missing {
+                    told: missing,
+                    age,
+                    reply: (reply, "Header follows"),
+                };
                 let Some(begun) = self.begin(&newsgroup, range, missing).await else {
                     return Ok(());
                 };
@@ -321,8 +337,13 @@ impl Session {
         &mut self,
         newsgroup: &Newsgroup,
         range: RangeInclusive<u64>,
-        (missing, (age, reply)): ((u16, &'static str), (Age, (u16, &'static str))),
+        missing: Missing,
     ) -> Option<BegunLines> {
+        let Missing {
+            told: missing,
+            age,
+            reply,
+        } = missing;
         match self.first_lines(newsgroup, range).await {
             Ok(Some(begun)) => Some(begun),
             Ok(None) if age == Age::Old && missing.0 == code::NO_ARTICLE_NUMBER => {

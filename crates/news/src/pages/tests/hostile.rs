@@ -72,9 +72,13 @@ fn lists_show_script_as_text() {
             serde_json::json!({ "q": q, "under": if q.is_empty() { SCRIPT } else { "" } }),
         )
         .unwrap();
-        harmless(&groups::write(&list, &view, 0).unwrap().body);
+        harmless(&groups::write(&list, &view, 0, true).unwrap().body);
     }
-    harmless(&groups::write(&list, &Default::default(), 0).unwrap().body);
+    harmless(
+        &groups::write(&list, &Default::default(), 0, true)
+            .unwrap()
+            .body,
+    );
     let mut hostile = samples::thread_row(1);
     hostile.subject = SCRIPT.to_owned();
     hostile.author = SCRIPT.to_owned();
@@ -84,7 +88,7 @@ fn lists_show_script_as_text() {
     let mut page = samples::threads(vec![hostile]);
     page.newsgroup = newsgroup();
     page.currency.silent.push(silent());
-    let body = threads::write(&page).unwrap().body;
+    let body = threads::write(&page, None, true).unwrap().body;
     harmless(&body);
     assert!(body.contains("&#60;script&#62;alert(1)"), "{body}");
 }

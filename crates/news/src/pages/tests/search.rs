@@ -186,11 +186,11 @@ async fn programs_get_the_same() {
 
 #[test]
 fn newsgroups_and_their_list_have_a_search_box() {
-    let threads = crate::pages::threads::write(&samples::threads(Vec::new()))
+    let threads = crate::pages::threads::write(&samples::threads(Vec::new()), None, true)
         .unwrap()
         .body;
     let list = samples::list(vec![samples::newsgroup("a.b")]);
-    let list = crate::pages::groups::write(&list, &Default::default(), 0)
+    let list = crate::pages::groups::write(&list, &Default::default(), 0, true)
         .unwrap()
         .body;
     for body in [&threads, &list] {

@@ -171,7 +171,7 @@ async fn a_page_past_the_end_leads_to_the_last_one() {
 
 #[test]
 fn an_empty_newsgroup_is_a_page() {
-    let body = crate::pages::threads::write(&samples::threads(Vec::new()))
+    let body = crate::pages::threads::write(&samples::threads(Vec::new()), None, true)
         .unwrap()
         .body;
     for text in [
@@ -190,7 +190,9 @@ fn what_is_not_known_is_not_counted() {
     (page.complete, page.has_more) = (false, true);
     page.page = 9;
     page.newsgroup.posting = Posting::Moderated;
-    let body = crate::pages::threads::write(&page).unwrap().body;
+    let body = crate::pages::threads::write(&page, None, true)
+        .unwrap()
+        .body;
     for text in [
         "500 newest threads known; older ones are fetched as you page.",
         "451–500 of 500 so far",
@@ -209,7 +211,9 @@ fn a_list_that_ends_before_the_newsgroup_does_says_how_to_read_on() {
         (page.known, page.page) = (500, 9);
         (page.complete, page.has_more) = (false, false);
         change(&mut page);
-        crate::pages::threads::write(&page).unwrap().body
+        crate::pages::threads::write(&page, None, true)
+            .unwrap()
+            .body
     };
     let says = "The list ends here.";
     let last = written(|_| {});

@@ -105,7 +105,9 @@ fn newsgroups_stand_by_their_dots_with_what_is_known_of_them() {
         samples::newsgroup("example.rivers.ice"),
         samples::newsgroup("misc"),
     ]);
-    let body = groups::write(&list, &Default::default(), 0).unwrap().body;
+    let body = groups::write(&list, &Default::default(), 0, true)
+        .unwrap()
+        .body;
     for text in [
         "3 newsgroups.",
         "<summary><bdi>example.rivers</bdi>",

@@ -137,13 +137,15 @@ fn fifty_thousand_newsgroups_are_a_short_page() {
         ("g4", ""),
         ("none of them", ""),
     ] {
-        let body = groups::write(&list, &view(q, under), 0).unwrap().body;
+        let body = groups::write(&list, &view(q, under), 0, true).unwrap().body;
         balanced(&body);
         assert!(body.len() < WORST, "{q:?} {under:?}: {}", body.len());
     }
-    let found = groups::write(&list, &view("g49", ""), 1).unwrap().body;
+    let found = groups::write(&list, &view("g49", ""), 1, true)
+        .unwrap()
+        .body;
     assert!(found.contains("101–200 of "), "{found}");
-    let first = groups::write(&list, &view("", ""), 0).unwrap().body;
+    let first = groups::write(&list, &view("", ""), 0, true).unwrap().body;
     assert!(
         first.contains("50,000 newsgroups.") && first.contains("/news?under=h39"),
         "{first}"
@@ -156,6 +158,6 @@ fn fifty_threads_are_a_light_page() {
     for row in &mut page.threads {
         row.subject = "A subject as long as most of them are, or a little longer".to_owned();
     }
-    let body = threads::write(&page).unwrap().body;
+    let body = threads::write(&page, None, true).unwrap().body;
     assert!(body.len() < 60_000, "{}", body.len());
 }

@@ -74,6 +74,14 @@ impl Library for SampleLibrary {
         self.answer("newsgroups".to_owned(), self.samples.newsgroups.clone())
     }
 
+    fn known_newsgroups(&self) -> Option<Arc<NewsgroupList>> {
+        self.samples.newsgroups.clone().ok()
+    }
+
+    fn has_index(&self) -> bool {
+        !matches!(self.samples.found, Err(Unfound::Off))
+    }
+
     fn threads<'a>(&'a self, newsgroup: &'a Newsgroup, page: usize) -> Pending<'a, ThreadPage> {
         self.answer(format!("{newsgroup} {page}"), self.samples.threads.clone())
     }

@@ -147,28 +147,3 @@ async fn what_has_expired_is_gone_from_the_file_alone() {
 }
 
 /// How fast 5,000 lines come from the file. Not a test of anything: machines differ.
-#[tokio::test]
-#[ignore = "it measures; run it alone"]
-async fn rate() {
-    let machine = Machine::new(5000).await;
-    let model = machine.start(|_| {});
-    model
-        .numbered(&group("misc.test"), READER)
-        .await
-        .expect("marks");
-    lines(&model, "misc.test", 1..=5000).await.expect("lines");
-    model.file.flush();
-    for _ in 0..5 {
-        let began = std::time::Instant::now();
-        let mut read = model.numbered_lines(&group("misc.test"), 1..=5000, READER);
-        let (mut count, mut bytes) = (0, 0);
-        while let Some(batch) = read.next().await.expect("lines") {
-            count += batch.len();
-            bytes += batch.iter().map(|line| line.fields.len()).sum::<usize>();
-        }
-        let took = began.elapsed();
-        let rate = count as f64 / took.as_secs_f64();
-        println!("{count} lines, {bytes} bytes in {took:?}: {rate:.0} lines/s");
-    }
-    stop(model).await;
-}
