@@ -145,5 +145,3 @@ async fn what_has_expired_is_gone_from_the_file_alone() {
     assert_eq!(model.id_at(&name, 3, READER).await, Ok(None));
     stop(model).await;
 }
-
-/// How fast 5,000 lines come from the file. Not a test of anything: machines differ.
