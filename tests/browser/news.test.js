@@ -207,9 +207,73 @@ test('news', async (t) => {
     await page.waitForURL('**/news/search?**');
     assert.equal(await page.getByLabel('Newsgroup').inputValue(), GAUGES);
     assert.equal(await page.locator('mark').first().innerText(), 'frost');
-    await keepsRules(page, 'news-search-found', 'light');
+    for (const viewport of [DESKTOP, PHONE]) {
+      for (const colorScheme of ['light', 'dark']) {
+        const other = await look({ viewport, colorScheme });
+        await other.goto(page.url());
+        await keepsRules(other, `news-search-found-${viewport.width}-${colorScheme}`, colorScheme);
+        await other.context().close();
+      }
+    }
     await page.locator('main ol li a').first().click();
     await page.waitForURL(`**${ARTICLE_PATH}`);
+    await page.context().close();
+  });
+
+  await t.test('newsgroups stand beside the threads where there is room, and are filtered from there', async () => {
+    const wide = await look({ javaScriptEnabled: false });
+    await wide.goto(`/news/${GAUGES}`);
+    const beside = wide.getByRole('navigation', { name: 'Newsgroups' });
+    assert.equal(await beside.locator('[aria-current=page]').innerText(), 'gauges');
+    const [left, right] = [await beside.boundingBox(), await wide.getByRole('heading', { level: 1 }).boundingBox()];
+    assert.ok(left.x + left.width <= right.x, 'it stands at the left');
+    await beside.getByRole('link', { name: 'many' }).click();
+    await wide.waitForURL(`**/news/${MANY}`);
+    await beside.getByLabel('Filter newsgroups').last().fill('hills');
+    await beside.getByRole('button', { name: 'Filter' }).click();
+    await wide.waitForURL('**/news?q=hills');
+    rules.quiet(wide);
+    await wide.context().close();
+    const phone = await look({ viewport: PHONE });
+    await phone.goto(`/news/${GAUGES}`);
+    assert.equal(await phone.locator('nav.side').isVisible(), false);
+    await phone.context().close();
+  });
+
+  await t.test('a page is fetched again by its button, without script, and stays the same page', async () => {
+    const page = await look({ javaScriptEnabled: false });
+    for (const path of ['/news?q=gauges', `/news/${MANY}?page=2`, THREAD_PATH]) {
+      await page.goto(path);
+      const before = await page.getByRole('heading', { level: 1 }).innerText();
+      const again = page.waitForResponse((response) => response.request().isNavigationRequest());
+      await page.getByRole('button', { name: 'Refresh' }).click();
+      const { pathname, searchParams } = new URL((await again).url());
+      assert.equal(`${pathname}${searchParams.size ? `?${searchParams}` : ''}`, path);
+      assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), before);
+    }
+    rules.quiet(page);
+    await page.context().close();
+  });
+
+  await t.test('the outline is drawn: lines, what is missing, what is unread, where one is', async () => {
+    const page = await look();
+    await page.goto(THREAD_PATH);
+    const lines = page.locator('.outline li > a');
+    assert.equal(await lines.count(), 4);
+    assert.equal(await page.locator('.outline path').count(), 3, 'all but the first one answer somebody');
+    const style = (place, what) => lines.nth(place).evaluate((line, name) => getComputedStyle(line.querySelector('i') ?? line)[name], what);
+    assert.equal(await style(2, 'fontStyle'), 'italic');
+    // What is in sight is soon read, so it is made unread here.
+    const weight = (state) => lines.nth(1).evaluate((line, unread) => {
+      line.classList.toggle('new', unread);
+      return Number(getComputedStyle(line).fontWeight);
+    }, state === 'unread');
+    assert.ok((await weight('unread')) >= 600 && (await weight('read')) < 600, 'unread is bold');
+    assert.equal(await lines.nth(0).getAttribute('aria-current'), 'true');
+    assert.notEqual(await style(0, 'backgroundColor'), await style(1, 'backgroundColor'));
+    // A line goes on from row to row without a gap.
+    const [one, next] = [await page.locator('.outline svg').nth(0).boundingBox(), await page.locator('.outline svg').nth(1).boundingBox()];
+    assert.equal(one.y + one.height, next.y);
     await page.context().close();
   });
 
@@ -393,6 +457,18 @@ test('a page whose server is down is shown and says so', async (t) => {
   assert.equal(response.status(), 503);
   assert.match(await page.locator('main').innerText(), /No server answers[\s\S]*What has been read before stays readable/);
   quietBut(page, 503);
+  await page.context().close();
+});
+
+test('without an index there is nothing to search in', async (t) => {
+  const { look } = await begin(t, '  index: 0\n');
+  const page = await look();
+  for (const path of ['/news', `/news/${GAUGES}`]) {
+    await page.goto(path);
+    assert.equal(await page.locator('form[action="/news/search"]').count(), 0, path);
+    await page.locator('[data-news]').waitFor();
+  }
+  rules.quiet(page);
   await page.context().close();
 });
 

@@ -109,7 +109,8 @@ export async function light(page) {
   for (const response of page.answers) {
     const request = response.request();
     const type = request.resourceType();
-    if (response.status() >= 300 || type === 'eventsource') continue;
+    // What script asks for later, when the page has been there for a while, is not part of the visit.
+    if (response.status() >= 300 || type === 'eventsource' || type === 'fetch') continue;
     spent.requests += 1;
     // A page is counted as it is read, an asset as it is sent.
     if (type === 'document') spent.document += (await response.body()).length;

@@ -89,3 +89,54 @@ fn missing(row: &OutlineRow) -> Option<String> {
         some => Some(format!("{some} not available")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::samples::{row, thread};
+
+    /// What is drawn at each line, by level: a corner, a fork, a line that passes, or nothing.
+    fn drawn(depths: &[usize]) -> Vec<String> {
+        let rows = depths.iter().enumerate();
+        let rows = rows.map(|(number, depth)| row(number, *depth, None, "Mira"));
+        let view = thread(rows.collect(), |_| "x".to_owned());
+        let signs = |line: &OutlineLine| {
+            let Some((width, path)) = &line.drawing else {
+                return String::new();
+            };
+            assert_eq!(*width, STEP * line.level + EDGE);
+            let sign = |depth: usize| {
+                let x = STEP * (depth - 1) + EDGE;
+                let whole = path.contains(&format!("M{x} 0v26"));
+                let half = path.contains(&format!("M{x} 0v13"));
+                match (whole, half, path.contains(&format!("M{x} 13h8"))) {
+                    (true, false, true) => '├',
+                    (true, false, false) => '│',
+                    (false, true, true) => '└',
+                    (false, false, false) => ' ',
+                    odd => panic!("{odd:?} in {path}"),
+                }
+            };
+            (1..=line.level).map(sign).collect()
+        };
+        lines(&view, &Times::new(None)).iter().map(signs).collect()
+    }
+
+    #[test]
+    fn lines_lead_from_each_answer_to_what_it_answers() {
+        assert_eq!(
+            drawn(&[0, 1, 2, 3, 1, 2, 2, 1, 2]),
+            ["", "├", "│└", "│ └", "├", "│├", "│└", "└", " └"]
+        );
+        assert_eq!(drawn(&[0, 1, 0, 1]), ["", "└", "", "└"]);
+    }
+
+    #[test]
+    fn the_deepest_level_takes_what_is_deeper() {
+        let depths: Vec<usize> = (0..DEEPEST + 3).collect();
+        let all = drawn(&depths);
+        let last = " ".repeat(DEEPEST - 1);
+        assert_eq!(all[DEEPEST], format!("{last}├"));
+        assert_eq!(all[DEEPEST + 2], format!("{last}└"));
+    }
+}

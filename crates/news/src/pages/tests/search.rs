@@ -1,5 +1,7 @@
 //! `/news/search` and the same for programs.
 
+use std::sync::Arc;
+
 use axum::http::Method;
 use serde_json::{Value, json};
 
@@ -182,6 +184,22 @@ async fn programs_get_the_same() {
             }],
         })
     );
+}
+
+#[tokio::test]
+async fn without_an_index_there_is_no_search_box() {
+    for (found, is_there) in [(Ok(found(1, 1)), true), (Err(Unfound::Off), false)] {
+        let world = World::new(Samples {
+            newsgroups: Ok(Arc::new(samples::list(vec![samples::newsgroup("a.b")]))),
+            threads: Ok(Arc::new(samples::threads(Vec::new()))),
+            found,
+            ..Samples::default()
+        });
+        for path in ["/news", "/news?q=a", "/news/example.rivers.gauges"] {
+            let body = world.get(path).await.body;
+            assert_eq!(body.contains("action=\"/news/search\""), is_there, "{path}");
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use axum::http::Method;
 
 use super::world::{Samples, World};
 use crate::pages::samples::{self, NOV};
-use crate::reading::{Absence, Posting, SilentServer, Unread};
+use crate::reading::{Absence, Posting, SilentServer, ThreadPage, Unread};
 
 const EVERY: [&str; 4] = [
     "/news",
@@ -111,6 +111,63 @@ async fn when_no_server_answers_each_is_named_with_its_reason_and_next_try() {
             assert!(answer.body.contains(text), "{text} at {path}");
         }
     }
+}
+
+#[tokio::test]
+async fn newsgroups_stand_beside_the_threads_of_one_and_nobody_is_asked_for_them() {
+    let names = ["example.rivers.gauges", "example.rivers.ice"];
+    let list = samples::list(names.map(samples::newsgroup).into());
+    let threads = || Ok(Arc::new(samples::threads(vec![samples::thread_row(1)])));
+    let world = World::new(Samples {
+        newsgroups: Ok(Arc::new(list)),
+        threads: threads(),
+        ..Samples::default()
+    });
+    let answer = world.get("/news/example.rivers.gauges").await;
+    for text in [
+        "<nav class=\"side\" aria-label=\"Newsgroups\">",
+        "aria-current=\"page\"><bdi>gauges</bdi>",
+        "href=\"/news/example.rivers.ice\"",
+    ] {
+        assert!(answer.body.contains(text), "{text} in {}", answer.body);
+    }
+    assert_eq!(world.asked(), ["example.rivers.gauges 0"]);
+    let world = World::new(Samples {
+        threads: threads(),
+        ..Samples::default()
+    });
+    let answer = world.get("/news/example.rivers.gauges").await;
+    assert_eq!(answer.status, 200);
+    assert!(!answer.body.contains("class=\"side\""), "nothing is known");
+}
+
+#[test]
+fn a_page_is_fetched_again_by_a_button() {
+    let button = |body: &str, fields: &str| {
+        let form = body.split("<form class=\"tool\"").nth(1).expect("a form");
+        let form = &form[..form.find("</form>").expect("an end")];
+        assert!(
+            form.ends_with(&format!("\">{fields}<button>Refresh</button>")),
+            "{form}"
+        );
+    };
+    let mut threads = samples::threads(vec![samples::thread_row(1)]);
+    let write = |page: &ThreadPage| crate::pages::threads::write(page, None, true).unwrap().body;
+    button(&write(&threads), "");
+    threads.page = 2;
+    let page = "<input type=\"hidden\" name=\"page\" value=\"3\">";
+    button(&write(&threads), page);
+    let mut thread = samples::thread(vec![samples::row(0, 0, None, "Mira")], |_| "x".to_owned());
+    thread.page = 2;
+    button(&crate::pages::thread::write(&thread).unwrap().body, page);
+    let list = samples::list(vec![samples::newsgroup("a.b")]);
+    let view = serde_json::from_value(serde_json::json!({ "q": "a", "under": "" })).unwrap();
+    button(
+        &crate::pages::groups::write(&list, &view, 0, true)
+            .unwrap()
+            .body,
+        "<input type=\"hidden\" name=\"q\" value=\"a\">",
+    );
 }
 
 #[tokio::test]

@@ -158,6 +158,14 @@ fn fifty_threads_are_a_light_page() {
     for row in &mut page.threads {
         row.subject = "A subject as long as most of them are, or a little longer".to_owned();
     }
-    let body = threads::write(&page, None, true).unwrap().body;
+    let mut names: Vec<String> = (0..50_000)
+        .map(|number| format!("example.h{}.g{number}", number % 40))
+        .collect();
+    names.push("example.rivers.gauges".to_owned());
+    names.sort_unstable();
+    let list = samples::list(names.iter().map(|name| samples::newsgroup(name)).collect());
+    let body = threads::write(&page, Some(&list), true).unwrap().body;
+    balanced(&body);
+    assert!(body.contains("aria-current=\"page\"><bdi>gauges</bdi>"));
     assert!(body.len() < 60_000, "{}", body.len());
 }
