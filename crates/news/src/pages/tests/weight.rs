@@ -95,7 +95,7 @@ async fn what_is_long_is_written_away_from_the_thread_that_serves_everybody() {
         })
     };
     // All places for long work are taken, so whoever needs one waits.
-    let (end, busy) = std::sync::mpsc::channel::<()>();
+    let (end, busy) = std::sync::mpsc::sync_channel::<()>(0);
     let busy = Arc::new(parking_lot::Mutex::new(busy));
     let work = || {
         let busy = busy.clone();

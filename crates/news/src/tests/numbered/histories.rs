@@ -132,7 +132,7 @@ impl History {
         for (place, &size) in (1_u8..).zip(sizes) {
             // Some are on all servers, others on one.
             let posted = |n: u64| {
-                if n % 3 == 0 {
+                if n.is_multiple_of(3) {
                     n + 1000 * u64::from(place)
                 } else {
                     n

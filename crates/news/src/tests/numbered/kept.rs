@@ -159,7 +159,7 @@ async fn rate() {
     lines(&model, "misc.test", 1..=5000).await.expect("lines");
     model.file.flush();
     for _ in 0..5 {
-        let began = std::time::Instant::now();
+        let began = tokio::time::Instant::now();
         let mut read = model.numbered_lines(&group("misc.test"), 1..=5000, READER);
         let (mut count, mut bytes) = (0, 0);
         while let Some(batch) = read.next().await.expect("lines") {
