@@ -10,6 +10,8 @@ mod lines;
 mod list;
 mod xref;
 
+use std::ops::RangeInclusive;
+
 use weir_engine::dispatch::Asker;
 use weir_news_proto::{MessageId, Newsgroup};
 
@@ -135,23 +137,35 @@ impl Model {
                 false => start.saturating_sub(width),
             };
             let range = start.min(end)..=start.max(end);
-            let mut lines = self.numbered_lines(name, range, asker);
-            let mut found = None;
-            while let Some(batch) = lines.next().await? {
-                found = match up {
-                    true => batch.into_iter().next(),
-                    false => batch.into_iter().next_back(),
-                };
-                if up && found.is_some() {
-                    break;
-                }
+            match self.outermost(name, range, up, asker).await {
+                Ok(Some(line)) => return Ok(Some((line.number, line.id))),
+                Ok(None) => (at, width) = (end, (width * 4).min(FAR)),
+                // What is farther off may be all that cannot be had.
+                Err(_) if width > 0 => width = 0,
+                Err(why) => return Err(why),
             }
-            if let Some(line) = found {
-                return Ok(Some((line.number, line.id)));
-            }
-            (at, width) = (end, (width * 4).min(FAR));
         }
         Ok(None)
+    }
+
+    /// The lowest line of a range, or the highest.
+    async fn outermost(
+        &self,
+        name: &Newsgroup,
+        range: RangeInclusive<u64>,
+        lowest: bool,
+        asker: Asker,
+    ) -> Result<Option<NumberedLine>, Unread> {
+        let mut lines = self.numbered_lines(name, range, asker);
+        let mut highest = None;
+        while let Some(batch) = lines.next().await? {
+            let mut batch = batch.into_iter();
+            if lowest {
+                return Ok(batch.next());
+            }
+            highest = batch.next_back().or(highest);
+        }
+        Ok(highest)
     }
 
     /// The nearest number beyond this one that may have an article.

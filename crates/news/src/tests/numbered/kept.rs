@@ -66,6 +66,10 @@ async fn a_number_that_only_a_dead_server_can_explain_is_an_error_and_not_a_hole
     }
     assert!(model.id_at(&name, 3, READER).await.is_err());
     assert!(model.beside(&name, 400, false, READER).await.is_err());
+    // The nearest one is known, though nobody can say what is beyond it.
+    let beside = model.beside(&name, 402, false, READER).await;
+    assert_eq!(beside, Ok(Some((401, id(401)))));
+    assert!(model.beside(&name, 401, false, READER).await.is_err());
     stop(model).await;
 }
 
