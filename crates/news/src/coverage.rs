@@ -33,6 +33,14 @@ impl Coverage {
         self.stretches.splice(from..from + touched, [(first, last)]);
     }
 
+    /// Numbers above this one count as not fetched.
+    pub(crate) fn cut_above(&mut self, last: u64) {
+        self.stretches.retain_mut(|(start, end)| {
+            *end = last.min(*end);
+            *start <= *end
+        });
+    }
+
     /// The highest numbers of a range that have not been fetched, at most so many.
     pub(crate) fn highest_gap(
         &self,
@@ -120,6 +128,10 @@ mod tests {
             }
             let mut joined = coverage.stretches().windows(2);
             prop_assert!(joined.all(|two| two[0].1 + 1 < two[1].0));
+            let mut cut = coverage.clone();
+            cut.cut_above(30);
+            let below: Coverage = model.iter().filter(|n| **n <= 30).map(|n| (*n, *n)).collect();
+            prop_assert_eq!(cut, below);
             prop_assert!((0u64..75).all(|number| coverage.has(number) == model.contains(&number)));
             let range = 5u64..=70;
             let missing = |number: &u64| !model.contains(number);

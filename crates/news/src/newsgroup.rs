@@ -27,6 +27,10 @@ const CATCH_UP: u64 = 4;
 /// for nothing. If none of them is a hole, so many lines still fit into what an answer may have.
 const SPARSE: u64 = 16;
 
+/// A highest number that falls by less is that of another machine behind the same name; one that falls by more may belong to
+/// a new numbering.
+const FALL: u64 = 50;
+
 /// A newsgroup that somebody reads.
 pub(crate) struct OpenNewsgroup {
     pub(crate) name: Newsgroup,
@@ -181,6 +185,11 @@ impl OpenNewsgroup {
             let progress = progress_of(state, server);
             if numbering == Numbering::New {
                 progress.coverage = Coverage::default();
+            }
+            if carried.count > 0 && carried.high + FALL < progress.carried.high {
+                // What came since may have numbers that others had before: the newest window is looked at again.
+                let sure = carried.high.saturating_sub(size.lines);
+                progress.coverage.cut_above(sure);
             }
             progress.carried = carried;
             progress.seen = true;

@@ -201,6 +201,19 @@ async fn what_came_before_a_newsgroup_was_renumbered_downwards_hides_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_new_after_a_renumbering_that_overlaps_is_not_hidden_by_old_numbers() {
+    let world = NewsWorld::of(1_001..=1_200).await;
+    world.settled().await;
+    world.servers[0].renumber("misc.test", 901);
+    // It gets a number that another article had.
+    world.servers[0].add(&["misc.test"], Article::numbered(2_000));
+    advance(6 * MINUTE).await;
+    world.page(0).await.expect("a page");
+    world.settle().await;
+    assert_eq!(world.page(0).await.expect("a page").known, 201);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_lists_a_newsgroup_without_having_it_is_not_silent() {
     let world = two().await;
     world.newsgroups().await.expect("a list");

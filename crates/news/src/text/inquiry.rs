@@ -2,7 +2,7 @@
 //! `before:`. Everything that can be typed means something; what cannot be used is named in a note, never an error.
 //!
 //! What comes out is an expression of FTS5 in which each word stands in quotation marks and consists of letters and digits
-//! alone ([`words`](super::words)), so nothing that is typed is ever read as its syntax.
+//! alone (`words`), so nothing that is typed is ever read as its syntax.
 
 use std::fmt::Write;
 
