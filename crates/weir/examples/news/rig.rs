@@ -31,9 +31,7 @@ impl Rig {
     pub(crate) fn start(server: SocketAddr) -> Self {
         let dir = TempDir::with_prefix("weir-news-").unwrap();
         let (host, port) = (server.ip(), server.port());
-        // A free one, as far as that can be known.
-        let nntp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let nntp = nntp.local_addr().unwrap();
+        let nntp = free_address();
         let config = format!(
             "log: {{ level: warn }}\nnews:\n  public: true\n  nntp_listen: \"{nntp}\"\n  servers:\n    \
              - {{ name: main, host: {host}, port: {port}, tls: off }}\n"
@@ -133,6 +131,12 @@ impl Drop for Rig {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// An address that nobody listens at, as far as that can be known.
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap()
 }
 
 /// Milliseconds since then.
