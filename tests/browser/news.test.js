@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { DESKTOP, PHONE, mainLines, open, session, visit } from './support/browser.js';
+import { PHONE, mainLines, open, session, visit } from './support/browser.js';
 import { article, newsServer, section } from './support/news.js';
 import * as rules from './support/rules.js';
 import { directory, start } from './support/weir.js';
@@ -81,9 +81,6 @@ const PAGES = [
   ['news-thread', THREAD_PATH],
   ['news-article', ARTICLE_PATH],
   ['news-unknown', '/news/example.rivers.gauge', 404],
-];
-// These have no colours of their own.
-const VARIANTS = [
   ['news-filtered', '/news?q=rivers'],
   ['news-threads-last', `/news/${MANY}?page=2`],
   ['news-threads-empty', '/news/example.rivers.empty'],
@@ -93,35 +90,10 @@ const VARIANTS = [
 async function begin(t, more = '') {
   const server = await newsServer(t, NEWSGROUPS, stock());
   const weir = await start(t, { data: await directory(t), config: section(server, more) });
-  const browser = await open(t);
+  const browser = await open();
   const storageState = await session(browser, weir);
   const look = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
   return { server, weir, look };
-}
-
-async function keepsRules(page, which, colorScheme) {
-  await rules.picture(page, which);
-  await rules.looks(page, colorScheme);
-  // Colours change nothing but colours.
-  if (colorScheme === 'light') {
-    await rules.light(page);
-    await rules.named(page);
-    await rules.fits(page);
-    await rules.focusShows(page);
-  }
-  await rules.accessible(page);
-  rules.quiet(page);
-}
-
-/** The same for a page that a form led to, whose bytes cannot be asked for any more. */
-async function keepsLooks(page, which, colorScheme) {
-  await rules.picture(page, which);
-  await rules.looks(page, colorScheme);
-  await rules.named(page);
-  await rules.fits(page);
-  await rules.focusShows(page);
-  await rules.accessible(page);
-  rules.quiet(page);
 }
 
 /** A page with nothing wrong on it; a status of its own is no complaint. */
@@ -135,21 +107,16 @@ const current = (page) => page.locator('main [data-item].current');
 test('news', async (t) => {
   const { look } = await begin(t);
 
-  for (const viewport of [DESKTOP, PHONE]) {
-    for (const colorScheme of ['light', 'dark']) {
-      const size = `${viewport.width}-${colorScheme}`;
-      await t.test(`pages keep the rules at ${size}`, async () => {
-        for (const [name, path, status = 200] of colorScheme === 'light' ? [...PAGES, ...VARIANTS] : PAGES) {
-          const page = await look({ viewport, colorScheme });
-          const response = await page.goto(path);
-          assert.equal(response.status(), status, path);
-          page.complaints = page.complaints.filter((words) => !words.includes(`status of ${status}`));
-          await keepsRules(page, `${name}-${size}`, colorScheme);
-          await page.context().close();
-        }
-      });
+  await t.test('pages keep the rules', async () => {
+    for (const [name, path, status = 200] of PAGES) {
+      const page = await look();
+      const response = await page.goto(path);
+      assert.equal(response.status(), status, path);
+      page.complaints = page.complaints.filter((words) => !words.includes(`status of ${status}`));
+      await rules.everywhere(page, name);
+      await page.context().close();
     }
-  }
+  });
 
   await t.test('from newsgroup to thread to article and back by keys alone', async () => {
     const page = await look();
@@ -207,14 +174,10 @@ test('news', async (t) => {
     await page.waitForURL('**/news/search?**');
     assert.equal(await page.getByLabel('Newsgroup').inputValue(), GAUGES);
     assert.equal(await page.locator('mark').first().innerText(), 'frost');
-    for (const viewport of [DESKTOP, PHONE]) {
-      for (const colorScheme of ['light', 'dark']) {
-        const other = await look({ viewport, colorScheme });
-        await other.goto(page.url());
-        await keepsRules(other, `news-search-found-${viewport.width}-${colorScheme}`, colorScheme);
-        await other.context().close();
-      }
-    }
+    const other = await look();
+    await other.goto(page.url());
+    await rules.everywhere(other, 'news-search-found');
+    await other.context().close();
     await page.locator('main ol li a').first().click();
     await page.waitForURL(`**${ARTICLE_PATH}`);
     await page.context().close();
@@ -487,31 +450,26 @@ async function writes(page, { subject, text }) {
 test('writing', async (t) => {
   const server = await newsServer(t, NEWSGROUPS, [...stock(), article(TALKED)]);
   const weir = await start(t, { data: await directory(t), config: section(server) });
-  const browser = await open(t);
+  const browser = await open();
   const storageState = await session(browser, weir);
   const look = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
 
-  for (const viewport of [DESKTOP, PHONE]) {
-    for (const colorScheme of ['light', 'dark']) {
-      const size = `${viewport.width}-${colorScheme}`;
-      await t.test(`the form keeps the rules at ${size}`, async () => {
-        const page = await look({ viewport, colorScheme });
-        await page.goto('/news/compose?reply=talk-1%40rivers.example');
-        await keepsRules(page, `news-compose-${size}`, colorScheme);
-        await writes(page, { text: 'Short words.\n\n> quoted\n\nAnd more of them, on a line that is so long that it has to be folded somewhere on its way to the server and back.' });
-        await page.getByRole('button', { name: 'Preview article', exact: true }).click();
-        await page.getByRole('heading', { name: 'As it will look' }).waitFor();
-        await keepsLooks(page, `news-preview-${size}`, colorScheme);
-        await field(page, 'Your address').fill('nobody');
-        await field(page, 'Newsgroups').fill('no*group');
-        await page.getByRole('button', { name: 'Send article' }).click();
-        await page.getByText('This is not an address').first().waitFor();
-        page.complaints = page.complaints.filter((words) => !words.includes('status of 422'));
-        await keepsLooks(page, `news-mistakes-${size}`, colorScheme);
-        await page.context().close();
-      });
-    }
-  }
+  await t.test('the form keeps the rules', async () => {
+    const page = await look();
+    await page.goto('/news/compose?reply=talk-1%40rivers.example');
+    await rules.everywhere(page, 'news-compose');
+    await writes(page, { text: 'Short words.\n\n> quoted\n\nAnd more of them, on a line that is so long that it has to be folded somewhere on its way to the server and back.' });
+    await page.getByRole('button', { name: 'Preview article', exact: true }).click();
+    await page.getByRole('heading', { name: 'As it will look' }).waitFor();
+    await rules.everywhere(page, 'news-preview', { sent: false });
+    await field(page, 'Your address').fill('nobody');
+    await field(page, 'Newsgroups').fill('no*group');
+    await page.getByRole('button', { name: 'Send article' }).click();
+    await page.getByText('This is not an address').first().waitFor();
+    page.complaints = page.complaints.filter((words) => !words.includes('status of 422'));
+    await rules.everywhere(page, 'news-mistakes', { sent: false });
+    await page.context().close();
+  });
 
   for (const javaScriptEnabled of [true, false]) {
     await t.test(`reply, preview, send, see it, ${javaScriptEnabled ? 'with' : 'without'} script`, async () => {
@@ -572,7 +530,7 @@ test('writing', async (t) => {
     const drafts = back.getByRole('region', { name: 'Drafts', exact: true });
     assert.equal(await drafts.getByText('Otters again').count(), 0, 'what was sent is no draft');
     back.complaints = back.complaints.filter((words) => !words.includes('status of 422'));
-    await keepsLooks(back, 'news-posts', 'light');
+    await rules.everywhere(back, 'news-posts', { sent: false });
     await back.context().close();
   });
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { DESKTOP, PHONE, mainLines, open, session, visit } from './support/browser.js';
+import { mainLines, open, session, visit } from './support/browser.js';
 import { indexer, section } from './support/indexer.js';
 import * as rules from './support/rules.js';
 import { directory, start } from './support/weir.js';
@@ -15,17 +15,6 @@ const SOURCE = { title: 'Example Linux 13.1 source packages, set 1 of 3', size: 
 const MAPS = { title: 'Open Map Tiles 2026-11, Europe', size: 41.7e9, seeders: 37, peers: 43, hours: 29, files: 214 };
 const MUSIC = { title: 'Public Domain Chamber Music, volume 7 (FLAC)', size: 2.1e9, seeders: 25, peers: 26, hours: 75, files: 48, category: 3040 };
 const LATE = { title: 'Field Guide to River Plants, second edition (EPUB)', size: 38e6, seeders: 19, peers: 19, hours: 140 };
-
-async function keepsRules(page, which, colorScheme) {
-  await rules.picture(page, which);
-  await rules.light(page);
-  await rules.named(page);
-  await rules.looks(page, colorScheme);
-  await rules.fits(page);
-  await rules.focusShows(page);
-  await rules.accessible(page);
-  rules.quiet(page);
-}
 
 /** Asks by the form of the page. */
 async function ask(page, words) {
@@ -44,7 +33,7 @@ async function begin(t) {
   const more = { 'meadow.example': { per_hour: 100, grabs_per_day: 50 } };
   const config = section(all, { more });
   const weir = await start(t, { data: await directory(t), config });
-  const browser = await open(t);
+  const browser = await open();
   const storageState = await session(browser, weir);
   const at = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
   const searched = () => all.map((one) => one.searched);
@@ -172,32 +161,27 @@ test('search', async (t) => {
     beacon.delay = 0;
   });
 
-  for (const viewport of [DESKTOP, PHONE]) {
-    for (const colorScheme of ['light', 'dark']) {
-      const size = `${viewport.width}-${colorScheme}`;
-      await t.test(`pages keep the rules at ${size}`, async () => {
-        const page = await at({ viewport, colorScheme });
-        await ask(page, 'example linux 13');
-        const found = page.url();
-        await page.context().close();
-        for (const [name, path] of [
-          ['search', found.slice(weir.origin.length)],
-          ['search-before', '/search'],
-          ['search-none', `${found.slice(weir.origin.length)}&filter=nothing`],
-          ['history', '/history'],
-          ['history-grabs', '/history?kind=grabs'],
-          ['connect', '/connect'],
-        ]) {
-          const fresh = await at({ viewport, colorScheme });
-          const response = await fresh.goto(path);
-          assert.equal(response.status(), 200);
-          if (name === 'search') await fresh.locator('tbody details > summary').first().click();
-          await keepsRules(fresh, `${name}-${size}`, colorScheme);
-          await fresh.context().close();
-        }
-      });
+  await t.test('pages keep the rules', async () => {
+    const page = await at();
+    await ask(page, 'example linux 13');
+    const found = page.url().slice(weir.origin.length);
+    await page.context().close();
+    for (const [name, path] of [
+      ['search', found],
+      ['search-before', '/search'],
+      ['search-none', `${found}&filter=nothing`],
+      ['history', '/history'],
+      ['history-grabs', '/history?kind=grabs'],
+      ['connect', '/connect'],
+    ]) {
+      const fresh = await at();
+      const response = await fresh.goto(path);
+      assert.equal(response.status(), 200);
+      if (name === 'search') await fresh.locator('tbody details > summary').first().click();
+      await rules.everywhere(fresh, name);
+      await fresh.context().close();
     }
-  }
+  });
 
   await t.test('pages say the same without script', async () => {
     const first = await at();
@@ -310,16 +294,14 @@ test('history and connect', async (t) => {
     const first = as('Sonarr');
     await wait(500);
     await Promise.all([first, as('Radarr')]);
-    for (const viewport of [DESKTOP, PHONE]) {
-      const page = await at({ viewport });
-      await page.goto('/history?program=Radarr');
-      const row = page.locator('tbody tr').first();
-      await row.getByText('0, shared with Sonarr').waitFor();
-      await row.getByText('What each indexer did').click();
-      assert.match(await row.innerText(), /beacon\.example[\s\S]*Shared a call that Sonarr had under way: 1 result/);
-      await keepsRules(page, `history-shared-${viewport.width}`, 'light');
-      await page.context().close();
-    }
+    const page = await at();
+    await page.goto('/history?program=Radarr');
+    const row = page.locator('tbody tr').first();
+    await row.getByText('0, shared with Sonarr').waitFor();
+    await row.getByText('What each indexer did').click();
+    assert.match(await row.innerText(), /beacon\.example[\s\S]*Shared a call that Sonarr had under way: 1 result/);
+    await rules.everywhere(page, 'history-shared');
+    await page.context().close();
   });
 
   await t.test('keys lead to the pages', async () => {

@@ -10,7 +10,7 @@ import { directory, start } from './support/weir.js';
 
 test('SIGTERM ends with 0 while a browser holds a connection', async (t) => {
   const weir = await start(t, { data: await directory(t) });
-  const page = await visit(await open(t), weir.origin);
+  const page = await visit(await open(), weir.origin);
   await page.goto(weir.link);
   // One that is open without having asked anything, and one in the middle of asking.
   const sockets = [connect(weir.port, '127.0.0.1'), connect(weir.port, '127.0.0.1')];
@@ -27,7 +27,7 @@ test('SIGTERM ends with 0 while a browser holds a connection', async (t) => {
 test('a session outlives kill and restart', async (t) => {
   const data = await directory(t);
   const before = await start(t, { data });
-  const page = await visit(await open(t), before.origin);
+  const page = await visit(await open(), before.origin);
   await page.goto(before.link);
   assert.equal(new URL(page.url()).pathname, '/');
   // What was written in the last second may be lost by `kill -9`, and only that.

@@ -11,7 +11,7 @@ const WRONG = 'not-the-key-not-the-key-not-the-key';
 
 async function begin(t) {
   const weir = await start(t, { data: await directory(t) });
-  return { weir, browser: await open(t) };
+  return { weir, browser: await open() };
 }
 
 function at(page) {
@@ -127,7 +127,7 @@ async function isShutOut(browser, weir) {
 test('five wrong keys in a minute are enough', async (t) => {
   const key = 'a-key-of-the-operators-own';
   const weir = await start(t, { data: await directory(t), config: `web: { api_key: ${key} }\n` });
-  const page = await isShutOut(await open(t), weir);
+  const page = await isShutOut(await open(), weir);
   // The right key must wait as well, or guessing would go on behind the message.
   await enterKey(page, key);
   await page.getByText('Too many tries. Next one at').waitFor();

@@ -26,8 +26,9 @@ pub(crate) fn run(project: &Project, filter: Option<&str>) -> Result<()> {
 
     let mut node = project.command("node");
     node.args(["--test", "--test-reporter=spec"]);
-    // One after another: each starts a browser, and times are bounded. A test that hangs fails.
-    node.args(["--test-concurrency=1", "--test-timeout=300000"]);
+    // Two files side by side: each has a browser of its own, and waits for it or for a Weir much of the time. A test that
+    // hangs fails.
+    node.args(["--test-concurrency=2", "--test-timeout=300000"]);
     if let Some(filter) = filter {
         node.arg(format!("--test-name-pattern={filter}"));
     }

@@ -1,5 +1,7 @@
 // Debian's Chromium, and pages that note everything a reader should never meet.
 
+import { after } from 'node:test';
+
 import { chromium } from 'playwright-core';
 
 const FLAGS = [
@@ -16,10 +18,12 @@ export const DESKTOP = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };
 export const NARROW = { width: 320, height: 640 };
 
-/** A browser that is closed after the test `t`. */
-export async function open(t) {
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS });
-  t.after(() => browser.close());
+let browser;
+after(async () => (await browser)?.close());
+
+/** The browser of this file's tests; contexts keep them apart. */
+export function open() {
+  browser ??= chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS });
   return browser;
 }
 

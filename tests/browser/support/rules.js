@@ -1,11 +1,11 @@
-// What holds for every page at every width, in both themes.
+// What holds for every page at every width, in both themes. `everywhere` checks all of it, each rule where it can differ.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-import { NARROW } from './browser.js';
+import { DESKTOP, NARROW, PHONE } from './browser.js';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const PICTURES = process.env.WEIR_PICTURES;
@@ -18,18 +18,19 @@ export function quiet(page) {
   assert.deepEqual(page.complaints, []);
 }
 
-/** axe finds nothing serious. It is injected by the debugger: the page's policy stays in force. */
-export async function accessible(page) {
-  await page.evaluate(AXE);
-  const found = await page.evaluate(async () => {
-    const { violations } = await window.axe.run(document, { resultTypes: ['violations'] });
+/** axe finds nothing serious, or one of its rules does not. It is injected by the debugger: the page's policy stays in force. */
+export async function accessible(page, rule) {
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(AXE);
+  const found = await page.evaluate(async (only) => {
+    const rules = only ? { runOnly: [only] } : {};
+    const { violations } = await window.axe.run(document, { resultTypes: ['violations'], ...rules });
     return violations.map(({ id, impact, help, nodes }) => ({
       id,
       impact,
       help,
       where: nodes.map((node) => node.target.join(' ')),
     }));
-  });
+  }, rule);
   const grave = found.filter(({ impact }) => impact === 'serious' || impact === 'critical');
   assert.deepEqual(grave, []);
 }
@@ -41,18 +42,10 @@ export async function named(page) {
   assert.match((await page.locator('html').getAttribute('lang')) ?? '', /^[a-z]{2}/);
 }
 
-/** Nothing scrolls sideways, down to the narrowest phone. */
+/** Nothing scrolls sideways. */
 export async function fits(page) {
-  const before = page.viewportSize();
-  for (const size of [before, NARROW]) {
-    await page.setViewportSize(size);
-    const [wide, inner] = await page.evaluate(() => [
-      document.documentElement.scrollWidth,
-      window.innerWidth,
-    ]);
-    assert.ok(wide <= inner, `${wide} px of content in a window of ${inner} px`);
-  }
-  await page.setViewportSize(before);
+  const [wide, inner] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
+  assert.ok(wide <= inner, `${wide} px of content in a window of ${inner} px`);
 }
 
 /** Tab goes to the skip link first, and a ring shows where it is on every stop. */
@@ -77,13 +70,13 @@ function startFromTop() {
   document.body.tabIndex = -1;
   document.body.focus();
   document.body.removeAttribute('tabindex');
+  window.visited = new Set();
   scrollTo(0, 0);
 }
 
 // Runs in the page: the focused element, or null when Tab has come round.
 function describeFocus() {
   const element = document.activeElement;
-  window.visited ??= new Set();
   if (!element || element === document.body || window.visited.has(element)) return null;
   window.visited.add(element);
   const style = getComputedStyle(element);
@@ -146,4 +139,31 @@ function brightness() {
 /** Saves a picture for people to look at. */
 export async function picture(page, name) {
   if (PICTURES) await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
+}
+
+/**
+ * All rules for a page that is open: its bytes and structure once, what fits and where the focus shows at each width,
+ * colours in each theme. `sent` is false for a page whose bytes cannot be asked for any more, as after a form.
+ */
+export async function everywhere(page, name, { sent = true } = {}) {
+  if (sent) {
+    await light(page);
+    await hasIcon(page);
+  }
+  await named(page);
+  for (const viewport of [DESKTOP, PHONE]) {
+    await page.setViewportSize(viewport);
+    for (const colorScheme of ['light', 'dark']) {
+      // Nothing fades, so that colours are final at once.
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      await looks(page, colorScheme);
+      await picture(page, `${name}-${viewport.width}-${colorScheme}`);
+      await accessible(page, colorScheme === 'dark' ? 'color-contrast' : undefined);
+    }
+    await fits(page);
+    await focusShows(page);
+  }
+  await page.setViewportSize(NARROW);
+  await fits(page);
+  quiet(page);
 }

@@ -39,7 +39,8 @@ export async function start(t, { data, port = 0, config }) {
   const child = spawn(BINARY, ['serve', '--web', `127.0.0.1:${port}`, '--data', data, ...free], {
     cwd: data,
     // Nothing of the caller's own settings; one zone for both sides, so that times compare.
-    env: { PATH: process.env.PATH, HOME: data, TZ: 'UTC' },
+    // Newsreaders have a free port too, for several run side by side.
+    env: { PATH: process.env.PATH, HOME: data, TZ: 'UTC', WEIR_NEWS__NNTP_LISTEN: '127.0.0.1:0' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   running.add(child);
