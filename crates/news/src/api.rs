@@ -1,6 +1,7 @@
 //! `/api/v1/news/*`: what the pages show, as JSON, with how current it is; and the marks of whoever is signed in.
 
 mod articles;
+mod described;
 mod marks;
 mod newsgroups;
 mod posts;
@@ -9,39 +10,36 @@ mod threads;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
 use serde_json::{Value, json};
 use weir_net::{LONG, aside};
+use weir_web::openapi::ApiRoutes;
 
 use crate::pages::when::stamp;
 use crate::reader::Reader;
 use crate::reading::{Currency, Posting, SilentServer};
 
 /// What may be read, by everybody if news are public.
-pub fn router(reader: &Arc<Reader>) -> Router {
-    Router::new()
-        .route("/api/v1/news/groups", get(newsgroups::list))
-        .route("/api/v1/news/groups/{newsgroup}", get(threads::list))
-        .route(
-            "/api/v1/news/groups/{newsgroup}/threads/{root}",
-            get(threads::one),
-        )
-        .route("/api/v1/news/search", get(search::found))
-        .route("/api/v1/news/articles/{id}", get(articles::one))
+pub fn router(reader: &Arc<Reader>) -> ApiRoutes {
+    ApiRoutes::new()
+        .route(described::newsgroups(), newsgroups::list)
+        .route(described::threads(), threads::list)
+        .route(described::thread(), threads::one)
+        .route(described::search(), search::found)
+        .route(described::article(), articles::one)
         .with_state(reader.clone())
 }
 
 /// What was read and written, for people who are signed in.
-pub fn own_router(reader: &Arc<Reader>) -> Router {
-    Router::new()
-        .route("/api/v1/news/marks", get(marks::changes).post(marks::merge))
-        .route("/api/v1/news/articles", post(posts::create))
-        .route("/api/v1/news/posts", get(posts::list))
-        .route("/api/v1/news/posts/{id}", get(posts::one))
-        .route("/api/v1/news/posts/{id}", delete(posts::cancel))
+pub fn own_router(reader: &Arc<Reader>) -> ApiRoutes {
+    ApiRoutes::new()
+        .route(described::marks(), marks::changes)
+        .route(described::mark(), marks::merge)
+        .route(described::post(), posts::create)
+        .route(described::posts(), posts::list)
+        .route(described::one_post(), posts::one)
+        .route(described::cancel(), posts::cancel)
         .with_state(reader.clone())
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn contribution(
             figures.register(registry);
             weir_web::seats::register(registry, "nntp_connections_ended", [("nntp", seats)]);
         })
-        .router_for(Access::Api, api::own_router(reader))
+        .api(api::own_router(reader))
         .router(pages::compose::router(reader))
         .router_for(Access::KeptForm, pages::compose::form_router(reader));
     let contribution = pages::nav()
@@ -51,8 +51,8 @@ pub(crate) fn contribution(
         true => contribution
             .public("/news")
             .router_for(Access::Reading, pages)
-            .router_for(Access::ReadingApi, api),
-        false => contribution.router(pages).router_for(Access::Api, api),
+            .api(api.for_readers()),
+        false => contribution.router(pages).api(api),
     }
 }
 

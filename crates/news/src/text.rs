@@ -7,4 +7,4 @@ pub mod inquiry;
 pub(crate) mod words;
 
 pub use self::excerpt::Piece;
-pub use self::inquiry::{Inquiry, Order};
+pub use self::inquiry::{Inquiry, Order, is_day};

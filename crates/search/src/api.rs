@@ -1,15 +1,15 @@
 //! `/api/v1/searches`, their events, and `/api/v1/history`.
 
+mod described;
 mod events;
 mod history;
 mod searches;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::http::StatusCode;
-use axum::routing::get;
 use weir_web::Failure;
+use weir_web::openapi::ApiRoutes;
 
 use crate::search::{Search, SearchId};
 use crate::views::Views;
@@ -17,19 +17,15 @@ use crate::views::Views;
 pub(crate) use self::history::HistoryView;
 
 /// The routes of the API that belong to this front.
-pub(crate) fn router(views: &Arc<Views>) -> Router {
-    Router::new()
-        .route(
-            "/api/v1/searches",
-            get(searches::list).post(searches::begin),
-        )
-        .route(
-            "/api/v1/searches/{id}",
-            get(searches::one).delete(searches::stop),
-        )
-        .route("/api/v1/searches/{id}/events", get(events::of_search))
-        .route("/api/v1/events", get(events::asked_for))
-        .route("/api/v1/history", get(history::list))
+pub(crate) fn router(views: &Arc<Views>) -> ApiRoutes {
+    ApiRoutes::new()
+        .route(described::list_all(), searches::list)
+        .route(described::begin(), searches::begin)
+        .route(described::one(), searches::one)
+        .route(described::stop(), searches::stop)
+        .route(described::events(), events::of_search)
+        .route(described::asked_for(), events::asked_for)
+        .route(described::history(), history::list)
         .with_state(views.clone())
 }
 

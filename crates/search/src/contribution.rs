@@ -23,7 +23,7 @@ pub(crate) fn contribution(views: &Arc<Views>) -> Contribution {
         .router(pages::router(views))
         .router_for(access, feeds)
         .router_for(key, lists)
-        .router_for(Access::Api, api::router(views))
+        .api(api::router(views))
         .router_for(Access::Open, inbound::downloads(views))
         .cached(move || cached.cache.counts())
         .metrics(move |registry| metrics::register(counted, registry));

@@ -82,6 +82,36 @@ impl SearchForm {
         read(&written.finish())
     }
 
+    /// The field of the API's body that keeps it from being asked, as far as that can be told from the question alone: the
+    /// first term that would not do by itself, else the words and categories, else the indexers.
+    pub(crate) fn wrong_field(&self) -> String {
+        let without = Self {
+            terms: BTreeMap::new(),
+            ..self.clone()
+        };
+        let alone = |(name, value): (&String, &String)| Self {
+            terms: [(name.clone(), value.clone())].into(),
+            ..without.clone()
+        };
+        if without.query().is_err() {
+            let words = Self {
+                categories: String::new(),
+                ..without
+            };
+            let field = match words.query() {
+                Ok(_) => "categories",
+                Err(_) => "query",
+            };
+            return field.to_owned();
+        }
+        let mut terms = self.terms.iter();
+        match terms.find(|term| alone(*term).query().is_err()) {
+            Some((name, _)) => format!("terms.{name}"),
+            None if self.query().is_err() => "terms".to_owned(),
+            None => "indexers".to_owned(),
+        }
+    }
+
     /// Whom it asks of these: those it names, or all.
     ///
     /// # Errors

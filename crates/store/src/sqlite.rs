@@ -45,6 +45,9 @@ const QUEUE: usize = 4096;
 /// More places, kept free for [`File::post`], whose callers have at most one write each in the queue.
 const RESERVED: usize = 16;
 
+/// An owner that never has tables; see [`File::try_write`].
+const TRIED: &str = "";
+
 /// The tables of one owner: the n-th step leads from version n − 1 to version n.
 #[derive(Debug, Clone, Copy)]
 pub struct Migrations {
@@ -103,6 +106,22 @@ impl File {
     pub fn is_writable(&self) -> bool {
         let thread = self.0.thread.lock();
         thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Writes a page that changes nothing, to find out whether the disk still takes it. What is written is only asked for
+    /// by [`File::write`] when there is something to write, and a full disk may be noticed long after it became full.
+    ///
+    /// # Errors
+    /// Why the file cannot be written now.
+    pub async fn try_write(&self) -> Result<(), Error> {
+        // An update to the same value would not reach the disk: SQLite compares.
+        self.write(|transaction| {
+            transaction.execute("INSERT OR REPLACE INTO schema VALUES (?1, 0)", [TRIED])?;
+            let gone = transaction.execute("DELETE FROM schema WHERE owner = ?1", [TRIED])?;
+            debug_assert_eq!(gone, 1);
+            Ok(())
+        })
+        .await
     }
 
     /// Changes one of our files that another process may have open, in one transaction that is on disk when this

@@ -6,10 +6,11 @@ use axum::Router;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use weir_web::{Access, ConnectPanel, Contribution, Icon, NavEntry, NavGroup, Requests};
+use weir_web::{ConnectPanel, Contribution, Icon, NavEntry, NavGroup, Requests};
 
 use crate::catalogue::Catalogue;
 use crate::error::Error;
+use crate::files::{FilesThread, Unwritten};
 use crate::forwarder::Forwarders;
 use crate::front::Front;
 use crate::inbound::start::Answering;
@@ -48,8 +49,13 @@ impl Front {
         if let Some(guests) = guests {
             contribution = contribution.guests(guests, elsewhere());
         }
+        let unwritten = self.files.lock().as_ref().map(FilesThread::unwritten);
         Ok(contribution
             .connect(connect)
+            .missing(move || {
+                let unwritten = unwritten.iter();
+                unwritten.filter_map(Unwritten::missing).collect()
+            })
             .metrics(move |registry| {
                 let listeners = [("tracker", seats)];
                 weir_web::seats::register(registry, "tracker_connections_ended", listeners);
@@ -81,7 +87,7 @@ impl Look {
             .card(shown.clone())
             .stats(shown)
             .router(pages::router(self.clone()))
-            .router_for(Access::Api, pages::api(self.clone()))
+            .api(pages::api(self.clone()))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::sealed;
 use crate::swarm::snapshot::GROUPS;
 use crate::swarm::{Swarms, seed};
 
-pub(crate) use self::thread::FilesThread;
+pub(crate) use self::thread::{FilesThread, Unwritten};
 
 /// The file of the key. It is sealed like the others: a damaged one would spread swarms over the wrong files unnoticed.
 const KEY: &str = "key";

@@ -36,7 +36,7 @@ pub struct Front {
     pub(crate) listeners: RunningListeners,
     pub(crate) threads: Threads,
     /// Outlives the other threads; gone once it has written everything.
-    files: Mutex<Option<FilesThread>>,
+    pub(crate) files: Mutex<Option<FilesThread>>,
 }
 
 impl Front {

@@ -1,5 +1,6 @@
 //! `/swarms`, one swarm, and the same as JSON: which torrents are here, and who has them.
 
+mod described;
 mod json;
 mod list;
 mod one;
@@ -11,6 +12,7 @@ use axum::routing::get;
 
 use crate::look::Look;
 
+pub(crate) use self::described::api;
 pub(crate) use self::urls::announce_addresses;
 pub use self::urls::announce_urls;
 
@@ -19,14 +21,6 @@ pub(crate) fn router(look: Look) -> Router {
     Router::new()
         .route("/swarms", get(list::show))
         .route("/swarms/{info_hash}", get(one::show))
-        .with_state(look)
-}
-
-/// The same for programs.
-pub(crate) fn api(look: Look) -> Router {
-    Router::new()
-        .route("/api/v1/swarms", get(json::list))
-        .route("/api/v1/swarms/{info_hash}", get(json::one))
         .with_state(look)
 }
 

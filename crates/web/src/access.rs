@@ -5,7 +5,7 @@ mod arrival;
 
 use axum::{
     extract::{Request, State},
-    http::{Method, StatusCode, Uri},
+    http::{Method, StatusCode, Uri, header},
     middleware::Next,
     response::{IntoResponse, Redirect, Response},
 };
@@ -16,9 +16,13 @@ use crate::{
     App, Auth, Client, Failure, Identity, RequestId, Visitor,
     auth::NotTaken,
     forms::{form_token, stale_form},
-    pages,
+    openapi::Described,
+    pages::{self, failure::is_api},
     server::Patience,
 };
+
+/// The longest text of another failure that is passed on.
+const REWRITTEN: usize = 1024;
 
 /// Who may open a route, and how others are turned away.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,13 +38,13 @@ pub enum Access {
     /// a page of an earlier session, comes in as [`Identity::Nobody`]. For them a handler must only keep what they wrote, and
     /// only if it proves by itself that it was given to somebody who was signed in.
     KeptForm,
-    /// The API, for clients that are signed in; others get 401 in JSON.
-    Api,
+    /// The API, for clients that are signed in; others get 401 in JSON. [`crate::openapi::ApiRoutes`] makes such routes.
+    Api(Described),
     /// A page that everybody may read: strangers come in as [`Identity::Nobody`], each household at a limited pace. Whoever
     /// is signed in is known, and only they may change something.
     Reading,
     /// The same for the API.
-    ReadingApi,
+    ReadingApi(Described),
     /// A feed or search API for programs: like [`Access::Api`], but also with `?apikey=` in a GET. The front itself
     /// writes the refusal, in terms of its protocol.
     Feed(fn(&Refusal) -> Response),
@@ -72,7 +76,7 @@ pub enum Refusal {
 impl Access {
     /// Whether strangers may read it.
     fn is_for_readers(self) -> bool {
-        matches!(self, Self::Reading | Self::ReadingApi)
+        matches!(self, Self::Reading | Self::ReadingApi(_))
     }
 
     fn takes_query_key(self) -> bool {
@@ -85,7 +89,7 @@ impl Access {
             Self::Open => "open",
             Self::Trusted => "stats",
             Self::Page | Self::KeptForm | Self::Reading => "page",
-            Self::Api | Self::ReadingApi => "api",
+            Self::Api(_) | Self::ReadingApi(_) => "api",
             Self::Feed(_) | Self::OpenFeed { .. } => "feed",
         }
     }
@@ -123,6 +127,7 @@ pub(crate) async fn enforce(
         .unwrap_or_else(|| RequestId::new(0));
     let arrival = match gate.arrive(&request, client, id.clone()) {
         Ok(arrival) => arrival,
+        Err(failure) if is_api(request.uri().path()) => return failure.json(&id),
         Err(failure) => return failure.text(&id),
     };
     if let Some((session, _)) = &arrival.renewed
@@ -148,6 +153,9 @@ pub(crate) async fn enforce(
     };
     if let Some(failure) = failure_of(&mut response) {
         response = gate.write(&visitor, &failure);
+    } else if is_api(&visitor.path) && is_failure(response.status()) {
+        let failure = rewritten(response).await;
+        response = gate.write(&visitor, &failure);
     }
     arrival.leave(&gate, response)
 }
@@ -169,11 +177,11 @@ impl AccessRule {
         }
         let open = match self.access {
             Access::Open | Access::KeptForm => true,
-            Access::Reading | Access::ReadingApi => {
+            Access::Reading | Access::ReadingApi(_) => {
                 identity.signed_in() || is_safe(request.method())
             }
             Access::Trusted => client.near() || identity.signed_in(),
-            Access::Page | Access::Api | Access::Feed(_) => identity.signed_in(),
+            Access::Page | Access::Api(_) | Access::Feed(_) => identity.signed_in(),
             Access::OpenFeed { open, .. } => identity.signed_in() || open(request.uri()),
         };
         if !open {
@@ -222,7 +230,7 @@ impl AccessRule {
         identity == Identity::Anyone
             && matches!(
                 self.access,
-                Access::Api | Access::ReadingApi | Access::Feed(_) | Access::OpenFeed { .. }
+                Access::Api(_) | Access::ReadingApi(_) | Access::Feed(_) | Access::OpenFeed { .. }
             )
             && !browser
                 .iter()
@@ -271,10 +279,11 @@ impl AccessRule {
     /// Writes a failure in the route's own format.
     fn write(&self, visitor: &Visitor, failure: &Failure) -> Response {
         match self.access {
+            _ if is_api(&visitor.path) => failure.json(&visitor.id),
             Access::Page | Access::KeptForm | Access::Reading | Access::Open => {
                 pages::failure::show(visitor, failure)
             }
-            Access::Api | Access::ReadingApi => failure.json(&visitor.id),
+            Access::Api(_) | Access::ReadingApi(_) => failure.json(&visitor.id),
             Access::Trusted | Access::Feed(_) | Access::OpenFeed { .. } => {
                 failure.text(&visitor.id)
             }
@@ -293,10 +302,11 @@ fn failure_of(response: &mut Response) -> Option<Failure> {
         return Some(failure);
     }
     match response.status() {
+        // axum adds `Allow` to whatever is answered.
         StatusCode::METHOD_NOT_ALLOWED => Some(Failure::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "This address does not accept this kind of request.",
-            "Open the page and use its buttons.",
+            "The header Allow names what it accepts. On pages, use the buttons.",
         )),
         StatusCode::PAYLOAD_TOO_LARGE => Some(Failure::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -304,6 +314,31 @@ fn failure_of(response: &mut Response) -> Option<Failure> {
             "Send less, or raise web.limits.body_bytes.",
         )),
         _ => None,
+    }
+}
+
+fn is_failure(status: StatusCode) -> bool {
+    status.is_client_error() || status.is_server_error()
+}
+
+/// A failure of the API that something else wrote, as axum's extractors do: its status, and its text as far as it is short.
+async fn rewritten(response: Response) -> Failure {
+    let status = response.status();
+    let after = response.headers().get(header::RETRY_AFTER);
+    let after = after.and_then(|value| value.to_str().ok()?.parse().ok());
+    let said = axum::body::to_bytes(response.into_body(), REWRITTEN).await;
+    let said = said.unwrap_or_default();
+    let said = std::str::from_utf8(&said).map_or("", str::trim);
+    let sentence = match said.is_empty() || said.starts_with(['<', '{']) {
+        true => status.canonical_reason().unwrap_or("It failed"),
+        false => said,
+    };
+    let stop = if sentence.ends_with('.') { "" } else { "." };
+    let advice = "See /api/openapi.json for what is understood here.";
+    let failure = Failure::new(status, format!("{sentence}{stop}"), advice);
+    match after {
+        Some(seconds) => failure.retry_after(seconds),
+        None => failure,
     }
 }
 

@@ -11,6 +11,7 @@ use std::{
 
 use axum::{
     Router,
+    http::StatusCode,
     middleware::from_fn_with_state,
     routing::{get, post},
 };
@@ -30,7 +31,12 @@ use crate::{
     contribution::{Contributed, Guests, Missing},
     guard,
     metrics::{self, CacheFigures, Connections},
+    openapi::{
+        self, ApiDocument, ApiRoutes, Described, Operation,
+        schema::{any, map, text},
+    },
     pages,
+    ready::{self, TriedFiles},
     rules::{self, ListenerRules},
     seats::{self, Seating, Seats},
     server::GUESTS,
@@ -66,6 +72,10 @@ struct Inner {
     guests: Mutex<Vec<(&'static str, Guests)>>,
     /// Each with the front it came from.
     routers: Vec<(&'static str, Access, Router)>,
+    document: ApiDocument,
+    /// Paths of the API that are in the document.
+    described: Vec<&'static str>,
+    tried: TriedFiles,
 }
 
 impl App {
@@ -101,6 +111,7 @@ impl App {
         let (mut fronts, mut nav, mut routers) = (Vec::new(), Vec::new(), Vec::new());
         let (mut missing, mut guests, mut connect) = (Vec::new(), Vec::new(), Vec::new());
         let (mut cached, mut public) = (Vec::new(), Vec::new());
+        let (mut operations, mut files) = (Self::own_operations(), Vec::new());
         for contribution in contributions {
             let name = contribution.front.name;
             if let Some(register) = contribution.metrics {
@@ -118,6 +129,13 @@ impl App {
                     .into_iter()
                     .map(|(access, router)| (name, access, router)),
             );
+            for routes in contribution.api {
+                let (access, router) = of_api(&routes);
+                let described = routes.operations.into_iter();
+                operations.extend(described.map(|one| (one, access)));
+                routers.push((name, access, router));
+            }
+            files.extend(contribution.files);
             fronts.push(contribution.front);
         }
         let caches = Box::new(CacheFigures(cached));
@@ -163,6 +181,9 @@ impl App {
             readers: Throttle::default(),
             guests: Mutex::new(guests),
             routers,
+            document: ApiDocument::new(operations.iter().map(|(one, access)| (&**one, *access))),
+            described: operations.iter().map(|(one, _)| one.address()).collect(),
+            tried: TriedFiles::new(files),
         })))
     }
 
@@ -234,11 +255,38 @@ impl App {
     }
 
     fn stats(&self, front: &'static str) -> Router {
-        let figures = Router::new()
-            .route("/stats", get(stats::stats))
-            .route("/metrics", get(stats::metrics))
-            .with_state(self.clone());
+        let (_, figures) = stats::routes().with_state(self.clone()).router();
         self.behind(Access::Trusted, front, Access::Trusted.kind(), figures)
+    }
+
+    /// The API of the web part itself.
+    fn own_api() -> ApiRoutes<Self> {
+        let tag = "The same tag as before: nothing has changed.";
+        let document = Operation::get("/api/openapi.json", "This document")
+            .header(
+                "If-None-Match",
+                text().about("The `ETag` of an earlier answer."),
+            )
+            .answers("OpenAPI 3.1.", map(any()))
+            .with_header("ETag", "Changes with the document.")
+            .answers_nothing(StatusCode::NOT_MODIFIED, tag)
+            .with_header("ETag", "Changes with the document.");
+        upstreams::api()
+            .merge(status::routes())
+            .route(document, openapi::show)
+    }
+
+    fn own_operations() -> Vec<(Arc<Operation>, Access)> {
+        let own = Self::own_api();
+        let groups = [
+            (own.operations, Access::Api(Described::own())),
+            (stats::routes().operations, Access::Trusted),
+            (ready::routes().operations, Access::Open),
+        ];
+        let groups = groups.into_iter();
+        groups
+            .flat_map(|(all, access)| all.into_iter().map(move |one| (one, access)))
+            .collect()
     }
 
     fn own(&self) -> Router {
@@ -246,10 +294,8 @@ impl App {
         let own = |access, kind, router: Router<Self>| {
             self.behind(access, "web", kind, router.with_state(self.clone()))
         };
-        let health = routes()
-            .route("/healthz", get(stats::healthz))
-            .route("/readyz", get(stats::readyz))
-            .route("/robots.txt", get(pages::robots::show));
+        let (_, health) = ready::routes().with_state(self.clone()).router();
+        let robots = routes().route("/robots.txt", get(pages::robots::show));
         let files = routes()
             .route("/assets/{name}", get(assets::asset))
             .route("/favicon.ico", get(assets::favicon));
@@ -263,14 +309,15 @@ impl App {
             .route("/theme", post(pages::theme::choose))
             .route("/sign-out", post(pages::sign_in::sign_out))
             .merge(upstreams::pages());
-        let status = routes().route("/api/v1/status", get(status::status));
+        let (api, api_routes) = of_api(&Self::own_api().with_state(self.clone()));
         let unknown = self.rule(Access::Open, "web", "none");
-        own(Access::Open, "health", health)
+        self.behind(Access::Open, "web", "health", health)
+            .merge(own(Access::Open, "health", robots))
             .merge(own(Access::Open, "asset", files))
             .merge(own(Access::Open, "sign-in", sign_in))
             .merge(self.stats("web"))
             .merge(own(Access::Page, "page", pages))
-            .merge(own(Access::Api, "api", upstreams::api().merge(status)))
+            .merge(self.behind(api, "web", "api", api_routes))
             .fallback_service(
                 Router::new()
                     .fallback(async || Failure::not_found())
@@ -372,6 +419,19 @@ impl App {
             .collect()
     }
 
+    pub(crate) fn tried_files(&self) -> &TriedFiles {
+        &self.0.tried
+    }
+
+    pub(crate) fn document(&self) -> &ApiDocument {
+        &self.0.document
+    }
+
+    /// Whether a path of the API is in the document.
+    pub(crate) fn is_described(&self, path: &str) -> bool {
+        self.0.described.contains(&path)
+    }
+
     pub(crate) fn readers(&self) -> &Throttle {
         &self.0.readers
     }
@@ -396,10 +456,19 @@ impl App {
     pub(crate) fn throttled(&self, until: Timestamp, seconds: u64) -> Failure {
         let when = pages::time::clock(until, &self.0.shell.zone);
         Failure::new(
-            axum::http::StatusCode::TOO_MANY_REQUESTS,
+            StatusCode::TOO_MANY_REQUESTS,
             format!("Too many tries. Next one at {when}."),
             format!("Wait {seconds} s, then send the right key."),
         )
         .retry_after(seconds)
+    }
+}
+
+/// Routes of the API with their rule.
+fn of_api(routes: &ApiRoutes) -> (Access, Router) {
+    let (described, router) = routes.router();
+    match routes.for_readers {
+        true => (Access::ReadingApi(described), router),
+        false => (Access::Api(described), router),
     }
 }

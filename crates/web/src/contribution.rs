@@ -7,8 +7,9 @@ use axum::Router;
 use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
 use weir_engine::Counters;
+use weir_store::sqlite::File;
 
-use crate::{Access, Guest, Upstreams, kit::PasteAddress};
+use crate::{Access, Guest, Upstreams, kit::PasteAddress, openapi::ApiRoutes};
 
 /// Puts a front's metrics into the registry.
 type Register = Box<dyn FnOnce(&mut Registry) + Send>;
@@ -26,6 +27,8 @@ pub(crate) type Guests = (mpsc::Receiver<Guest>, Router);
 pub struct Contribution {
     pub(crate) front: Contributed,
     pub(crate) routers: Vec<(Access, Router)>,
+    pub(crate) api: Vec<ApiRoutes>,
+    pub(crate) files: Vec<File>,
     pub(crate) nav: Vec<NavEntry>,
     pub(crate) metrics: Option<Register>,
     pub(crate) missing: Option<Missing>,
@@ -59,6 +62,8 @@ impl Contribution {
         Self {
             front,
             routers: Vec::new(),
+            api: Vec::new(),
+            files: Vec::new(),
             nav: Vec::new(),
             metrics: None,
             missing: None,
@@ -79,6 +84,20 @@ impl Contribution {
     #[must_use]
     pub fn router_for(mut self, access: Access, router: Router) -> Self {
         self.routers.push((access, router));
+        self
+    }
+
+    /// Adds routes of the API.
+    #[must_use]
+    pub fn api(mut self, routes: ApiRoutes) -> Self {
+        self.api.push(routes);
+        self
+    }
+
+    /// Makes `/readyz` say no while one of these files cannot be written, and `/api/v1/status` tell their sizes.
+    #[must_use]
+    pub fn files(mut self, files: impl IntoIterator<Item = File>) -> Self {
+        self.files.extend(files);
         self
     }
 
@@ -352,6 +371,16 @@ pub enum CardState {
 }
 
 impl CardState {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Answering,
+        Self::Starting,
+        Self::Limited,
+        Self::Overloaded,
+        Self::Down,
+        Self::Unconfigured,
+        Self::Off,
+    ];
+
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Answering => "Answering",

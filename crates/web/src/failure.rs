@@ -5,6 +5,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use serde_json::json;
 
 use crate::RequestId;
 
@@ -15,6 +16,24 @@ pub struct Failure {
     pub(crate) sentence: String,
     pub(crate) advice: String,
     pub(crate) retry_after: Option<u64>,
+    /// Boxed: most have none of it.
+    more: Option<Box<FailureDetails>>,
+}
+
+/// What only some failures tell.
+#[derive(Debug, Clone, Default)]
+struct FailureDetails {
+    fields: Vec<FieldMistake>,
+    mistakes: Vec<String>,
+}
+
+/// What is wrong with one field of what was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldMistake {
+    /// The parameter, or the field of the body.
+    pub field: String,
+    /// What is wrong with it, as a sentence.
+    pub detail: String,
 }
 
 impl Failure {
@@ -25,7 +44,55 @@ impl Failure {
             sentence: sentence.into(),
             advice: advice.into(),
             retry_after: None,
+            more: None,
         }
+    }
+
+    /// Several fields are wrong.
+    pub fn at_fields(
+        status: StatusCode,
+        sentence: impl Into<String>,
+        fields: Vec<FieldMistake>,
+    ) -> Self {
+        let advice = "Correct what `errors` names, then send it again. Nothing was changed.";
+        let mut failure = Self::new(status, sentence, advice);
+        failure.details().fields = fields;
+        failure
+    }
+
+    /// Values that do not fit.
+    pub(crate) fn wrong_fields(fields: Vec<FieldMistake>) -> Self {
+        let sentence = match &fields[..] {
+            [FieldMistake { field, detail }] if field.is_empty() => {
+                format!("The body is wrong. {detail}")
+            }
+            [FieldMistake { field, detail }] => format!("`{field}` is wrong. {detail}"),
+            several => {
+                let names: Vec<&str> = several.iter().map(|one| one.field.as_str()).collect();
+                format!("These fields are wrong: {}.", names.join(", "))
+            }
+        };
+        Self::at_fields(StatusCode::UNPROCESSABLE_ENTITY, sentence, fields)
+    }
+
+    /// Says which field the sentence is about.
+    #[must_use]
+    pub fn at(mut self, field: impl Into<String>) -> Self {
+        let detail = self.sentence.clone();
+        let field = field.into();
+        self.details().fields.push(FieldMistake { field, detail });
+        self
+    }
+
+    /// Adds mistakes of the configuration, each with its place.
+    #[must_use]
+    pub fn with_mistakes(mut self, mistakes: Vec<String>) -> Self {
+        self.details().mistakes = mistakes;
+        self
+    }
+
+    fn details(&mut self) -> &mut FailureDetails {
+        self.more.get_or_insert_default()
     }
 
     /// What the address names does not exist, or no longer does.
@@ -57,9 +124,31 @@ impl Failure {
         self
     }
 
+    /// As RFC 9457 has it, with the fields of earlier versions beside.
     pub(crate) fn json(&self, id: &RequestId) -> Response {
-        let body = serde_json::json!({ "error": self.sentence, "advice": self.advice, "request_id": id.as_str() });
-        self.finish((self.status, axum::Json(body)).into_response())
+        let mut body = json!({
+            "type": "about:blank",
+            "title": self.status.canonical_reason().unwrap_or("Error"),
+            "status": self.status.as_u16(),
+            "detail": self.sentence,
+            "instance": id.as_str(),
+            "advice": self.advice,
+            "error": self.sentence,
+            "request_id": id.as_str(),
+        });
+        if let Some(more) = &self.more {
+            if !more.fields.is_empty() {
+                let fields = more.fields.iter();
+                body["errors"] = fields
+                    .map(|one| json!({ "field": one.field, "detail": one.detail }))
+                    .collect();
+            }
+            if !more.mistakes.is_empty() {
+                body["mistakes"] = more.mistakes.clone().into();
+            }
+        }
+        let kind = [(header::CONTENT_TYPE, "application/problem+json")];
+        self.finish((kind, body.to_string()).into_response())
     }
 
     pub(crate) fn text(&self, id: &RequestId) -> Response {

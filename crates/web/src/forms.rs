@@ -9,6 +9,9 @@ use axum::{
 
 use crate::Failure;
 
+/// The field of a form that holds its token.
+pub(crate) const TOKEN: &str = "csrf";
+
 /// The answer to a form without the right token.
 pub(crate) fn stale_form() -> Failure {
     Failure::new(
@@ -44,7 +47,7 @@ pub(crate) async fn form_token(
     let Ok(bytes) = axum::body::to_bytes(body, limit).await else {
         return Err(Box::new(too_large(limit).into_response()));
     };
-    let given = field(&bytes, "csrf");
+    let given = field(&bytes, TOKEN);
     Ok((given, Request::from_parts(parts, Body::from(bytes))))
 }
 

@@ -13,7 +13,13 @@ use axum::{
 use futures_util::FutureExt;
 use tracing::Instrument;
 
-use crate::{App, Client, Failure, RequestId, forms, pages};
+use crate::{
+    App, Client, Failure, RequestId, forms,
+    pages::{
+        self,
+        failure::{BareLook, is_api},
+    },
+};
 
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                    form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -47,19 +53,26 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     let client = peer.map_or_else(Client::unknown, |peer| {
         Client::judge(peer, request.headers(), rules)
     });
-    let theme = pages::theme::chosen(request.headers());
+    let look = BareLook {
+        api: is_api(request.uri().path()),
+        theme: pages::theme::chosen(request.headers()),
+    };
     let route = request
         .extensions()
         .get::<MatchedPath>()
         .map_or("none", MatchedPath::as_str)
         .to_owned();
+    debug_assert!(
+        !is_api(&route) || app.is_described(&route),
+        "{route} is not in /api/openapi.json: make it with `ApiRoutes`"
+    );
     // Never the address as it was sent: its query may hold a key, its path a link.
     let span = tracing::debug_span!("request", front = "web", id = id.as_str(), method = %request.method(), route);
     request.extensions_mut().insert(client);
     request.extensions_mut().insert(id.clone());
 
     let mut response = if declared(request.headers()) > rules.body_bytes as u64 {
-        pages::failure::bare(&app, &id, theme, &forms::too_large(rules.body_bytes))
+        pages::failure::bare(&app, &id, look, &forms::too_large(rules.body_bytes))
     } else {
         DefaultBodyLimit::max(rules.body_bytes).apply(&mut request);
         let answer = answer(next, request.with_limited_body(), rules.request_timeout)
@@ -68,8 +81,8 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
             Ok(response) => app
                 .streams()
                 .admit(response, client.address, rules.streams_per_address)
-                .unwrap_or_else(|failure| pages::failure::bare(&app, &id, theme, &failure)),
-            Err(failure) => pages::failure::bare(&app, &id, theme, &failure),
+                .unwrap_or_else(|failure| pages::failure::bare(&app, &id, look, &failure)),
+            Err(failure) => pages::failure::bare(&app, &id, look, &failure),
         }
     };
     finish(response.headers_mut(), &id);

@@ -1,4 +1,4 @@
-//! `/stats` in text and JSON, `/metrics`, `/healthz` and `/readyz`.
+//! `/stats` in text and JSON, `/metrics` and `/healthz`.
 
 use axum::{
     Json,
@@ -9,7 +9,31 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{App, Failure, metrics::MetricsFormat};
+use crate::{
+    App, Failure,
+    metrics::MetricsFormat,
+    openapi::{
+        ApiRoutes, Operation,
+        schema::{any, choice, map},
+    },
+};
+
+/// `/stats` and `/metrics`, for this machine, `web.trusted` and whoever has a key.
+pub(crate) fn routes() -> ApiRoutes<App> {
+    let figures = map(any()).about("Version, start, uptime, the figures of each front under `fronts`, and those of the tracker also on top.");
+    let stats = Operation::get("/stats", "Figures")
+        .query("format", choice(["text", "json"]))
+        .answers("The figures as JSON.", figures)
+        .answers_text(StatusCode::OK, "")
+        .lenient();
+    let metrics = Operation::get("/metrics", "Metrics for Prometheus")
+        .answers_text(StatusCode::OK, "The Prometheus text format.")
+        .answers_openmetrics()
+        .lenient();
+    ApiRoutes::new()
+        .route(stats, self::stats)
+        .route(metrics, self::metrics)
+}
 
 /// The query of `/stats`.
 #[derive(Debug, Deserialize)]
@@ -52,20 +76,6 @@ pub(crate) async fn metrics(
 /// `GET /healthz`: the process is alive and answers.
 pub(crate) async fn healthz() -> &'static str {
     "alive\n"
-}
-
-/// `GET /readyz`: whether Weir can serve, or what is missing for that.
-pub(crate) async fn readyz(State(app): State<App>) -> Response {
-    let missing = app.not_ready();
-    if missing.is_empty() {
-        return "ready\n".into_response();
-    }
-    let lines: String = missing.iter().map(|reason| format!("{reason}\n")).collect();
-    (
-        StatusCode::SERVICE_UNAVAILABLE,
-        format!("not ready\n{lines}"),
-    )
-        .into_response()
 }
 
 fn as_json(app: &App) -> Value {

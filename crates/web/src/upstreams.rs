@@ -7,6 +7,7 @@ mod band;
 mod chart;
 mod day;
 mod decisions;
+mod described;
 mod facts;
 mod figures;
 mod glance;
@@ -31,7 +32,11 @@ use percent_encoding::utf8_percent_encode;
 use weir_config::ENCODED;
 use weir_engine::{Call, Engine, dispatch::UpstreamId};
 
-pub(crate) use self::glance::Glance;
+pub(crate) use self::{
+    described::{api, attention_schema, counts_schema},
+    glance::Glance,
+    json::attention,
+};
 use crate::App;
 
 /// The upstreams of one front, as pages and API see them. Nothing it gives may hold a secret.
@@ -75,15 +80,6 @@ pub(crate) fn pages() -> Router<App> {
             get(one::confirm).post(act::disable),
         )
         .route("/upstreams/{front}/{name}/{action}", post(act::form))
-}
-
-/// The same for programs.
-pub(crate) fn api() -> Router<App> {
-    Router::new()
-        .route("/api/v1/upstreams", get(json::list))
-        .route("/api/v1/upstreams/{front}/{name}", get(json::one))
-        .route("/api/v1/upstreams/{front}/{name}/{action}", post(act::api))
-        .route("/api/v1/decisions", get(json::decisions))
 }
 
 /// The address of an upstream's page.

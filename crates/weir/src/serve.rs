@@ -23,12 +23,13 @@ use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 use weir_engine::Vitals;
 use weir_store::sqlite::File;
-use weir_web::{App, Contribution, Requests, System};
+use weir_web::{App, Contribution, Requests, Standby, System};
 
 use crate::config::{Loaded, Sources, WithoutEffect};
 
 use self::data::Data;
 use self::fronts::{Base, Fronts};
+use self::listen::Standing;
 use self::logs::Logs;
 use self::reload::Running;
 use self::signals::{Signal, Signals};
@@ -53,14 +54,20 @@ pub fn run(loaded: Loaded, sources: Sources) -> anyhow::Result<ExitCode> {
     outcome
 }
 
-/// Lets `/readyz` and `/metrics` report whether everything that must run is still running.
-fn watch(contribution: Contribution, vitals: &Vitals, state: &File) -> Contribution {
-    let (missing, counted, state) = (vitals.clone(), vitals.clone(), state.clone());
+/// Lets `/readyz` and `/metrics` report whether everything that must run is still running, and that Weir is stopping.
+fn watch(
+    contribution: Contribution,
+    vitals: &Vitals,
+    state: &File,
+    stop: &CancellationToken,
+) -> Contribution {
+    let (missing, counted, stop) = (vitals.clone(), vitals.clone(), stop.clone());
     contribution
+        .files([state.clone()])
         .missing(move || {
             let mut all = missing.missing();
-            if !state.is_writable() {
-                all.push("state.db is no longer written: restart Weir".to_owned());
+            if stop.is_cancelled() {
+                all.push("Weir is stopping.".to_owned());
             }
             all
         })
@@ -78,6 +85,9 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let address = listener
         .local_addr()
         .context("the web listener has no address")?;
+    // Fronts may take a while: files are read, tables migrated.
+    let starting = Standing::by(listener, Standby::Starting);
+    let stop = CancellationToken::new();
     let engines = engine::Engines::new(config.engine.clone(), config.store.clone(), &state)?;
     let fronts = Fronts::start(&Base {
         config: &config,
@@ -92,6 +102,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         settings::contribution(&running),
         &engines.vitals,
         &state,
+        &stop,
     ));
     let web = App::open(
         config.web.clone(),
@@ -108,9 +119,13 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     greeting::print(&web, address, &fronts.greeting(), &loaded, &file)?;
     web.set_config_file(file);
 
-    let stop = CancellationToken::new();
     running.set_parts(web.clone(), fronts.clone());
     fronts.serve(&web.porter());
+    let listener = starting.end().await?;
+    let twice = listen::twice(listener).context("the web listener cannot be kept for the end");
+    let (listener, after) = twice?;
+    let mut after = Some(after);
+    let mut stopping = None;
     let server = weir_web::run(listener, web, stop.clone(), config.drain);
     tokio::pin!(server);
     let mut look = tokio::time::interval(WATCH);
@@ -127,6 +142,9 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
                 Signal::Stop { name, .. } if !stop.is_cancelled() => {
                     tracing::info!(signal = name, drain = ?config.drain, "stopping; a second signal stops at once");
                     stop.cancel();
+                    let after = after.take().map(tokio::net::TcpListener::from_std);
+                    let after = after.and_then(Result::ok);
+                    stopping = after.map(|after| Standing::by(after, Standby::Stopping));
                     fronts.leave();
                 }
                 Signal::Stop { name, code } => {
@@ -149,8 +167,66 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         }
     };
     fronts.close();
+    drop(stopping);
     // Last, because fronts write to it until they are closed.
     state.close();
     tracing::info!("stopped");
     Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::task::JoinSet;
+    use weir_web::Icon;
+
+    use super::*;
+
+    async fn readyz(address: std::net::SocketAddr) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = "GET /readyz HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_thread_that_keeps_failing_and_a_stop_are_told_by_readyz() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = File::open(directory.path().join("state.db")).unwrap();
+        let (vitals, stop) = (Vitals::default(), CancellationToken::new());
+        let front = Contribution::new("some", "Some", Icon::Settings);
+        let front = watch(front, &vitals, &state, &stop);
+        let (clock, requests) = (Arc::new(System), Requests::default());
+        let config = weir_web::Config::default();
+        let web = App::open(config, &state, clock, requests, vec![front]).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut server = JoinSet::new();
+        let end = CancellationToken::new();
+        server.spawn(weir_web::run(listener, web, end, Duration::ZERO));
+        assert!(readyz(address).await.ends_with("\r\n\r\nready\n"));
+
+        let vital = vitals.add("tracker", "udp");
+        let mut runs = 0;
+        let failing = std::thread::spawn(move || {
+            let fail = || {
+                runs += 1;
+                match runs {
+                    1..=3 => Err("no socket".to_owned()),
+                    _ => Ok(()),
+                }
+            };
+            vital.run(|| false, fail);
+        });
+        failing.join().unwrap();
+        let answer = readyz(address).await;
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        let told = "not ready\ntracker: udp failed 3 times in a row: no socket\n";
+        assert!(answer.ends_with(told), "{answer}");
+        stop.cancel();
+        assert!(readyz(address).await.ends_with("Weir is stopping.\n"));
+    }
 }

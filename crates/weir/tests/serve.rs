@@ -17,6 +17,8 @@ mod news;
 mod newsreaders;
 #[path = "serve/pages.rs"]
 mod pages;
+#[path = "serve/ready.rs"]
+mod ready;
 #[path = "serve/reload.rs"]
 mod reload;
 #[path = "serve/sign_in.rs"]

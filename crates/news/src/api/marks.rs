@@ -29,6 +29,7 @@ impl MarkView {
                     "since is a number.",
                     "Send the version of the last answer, or leave it out.",
                 )
+                .at("since")
             }),
         }
     }

@@ -9,13 +9,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use weir_engine::dispatch::Asker;
 use weir_news_proto::Newsgroup;
-use weir_web::Failure;
+use weir_web::{Failure, FieldMistake};
 
 use super::time;
 use crate::pages::address::{self, read_id};
 use crate::pages::compose::{desk, failure, posts as desk_posts};
 use crate::pages::trouble::Wanted;
-use crate::posting::draft::Draft;
+use crate::posting::draft::{Draft, DraftField};
 use crate::posting::outbox::{Post, PostState};
 use crate::posting::{PostNote, Poster, reply};
 use crate::reader::Reader;
@@ -59,7 +59,8 @@ pub(super) async fn create(
         ..Draft::default()
     };
     if !new.reply_to.is_empty() {
-        let found = reader.library.article(&read_id(&new.reply_to)?).await;
+        let answered = own_id(&new.reply_to, "reply_to")?;
+        let found = reader.library.article(&read_id(&answered)?).await;
         let read = found.map_err(|unread| unread.failure(Wanted::Article, reader.now()))?;
         let answer = reply::to(&read).draft;
         draft.references = answer.references;
@@ -72,12 +73,12 @@ pub(super) async fn create(
             }
         }
     }
-    for (given, kept) in [
-        (new.supersedes, &mut draft.replaces),
-        (new.id, &mut draft.id),
+    for (name, given, kept) in [
+        ("supersedes", new.supersedes, &mut draft.replaces),
+        ("id", new.id, &mut draft.id),
     ] {
         if !given.is_empty() {
-            *kept = read_id(&given)?.to_string();
+            *kept = own_id(&given, name)?;
         }
     }
     let rules = model.rules.load().posting;
@@ -86,21 +87,49 @@ pub(super) async fn create(
     let raw = match (mistakes.is_empty(), article) {
         (true, Ok(raw)) => raw,
         (_, article) => {
-            let mut says: Vec<String> = mistakes.into_iter().map(|(_, says)| says).collect();
-            if says.is_empty() {
-                says.extend(article.err().map(|(_, says)| says));
+            let mut mistakes = mistakes;
+            if mistakes.is_empty() {
+                mistakes.extend(article.err());
             }
-            return Err(Failure::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                says.join(" "),
-                "Change the article, then post it again.",
-            ));
+            let says: Vec<&str> = mistakes.iter().map(|(_, says)| says.as_str()).collect();
+            let sentence = says.join(" ");
+            let fields = mistakes.iter().map(|(field, says)| FieldMistake {
+                field: name_of(*field).to_owned(),
+                detail: says.clone(),
+            });
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            return Err(Failure::at_fields(status, sentence, fields.collect()));
         }
     };
     let posted = model.post(raw.into(), Poster::keyholder(), Asker::NOBODY);
     let id = posted.await.map_err(|not| failure(&not))?;
     let post = model.outbox.find(&id).ok_or_else(Failure::internal)?;
     Ok((StatusCode::CREATED, Json(one_post(&post))))
+}
+
+/// A field of the body as programs know it.
+fn name_of(field: DraftField) -> &'static str {
+    match field {
+        DraftField::Name => "name",
+        DraftField::Address => "address",
+        DraftField::Newsgroups => "groups",
+        DraftField::Subject => "subject",
+        DraftField::Followup => "followup_to",
+        DraftField::Text => "text",
+    }
+}
+
+/// A Message-ID in a field of the body.
+fn own_id(given: &str, field: &str) -> Result<String, Failure> {
+    let id = read_id(given).map_err(|_| {
+        let failure = Failure::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "This is not a Message-ID.",
+            "One looks like 20261110.4711@news.example and has no spaces.",
+        );
+        failure.at(field)
+    })?;
+    Ok(id.to_string())
 }
 
 /// `GET /api/v1/news/posts`.

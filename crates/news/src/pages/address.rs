@@ -16,7 +16,7 @@ pub(crate) const NEWS: &str = "/news";
 pub(crate) const SEARCH: &str = "/news/search";
 
 /// Pages beyond this are nobody's wish; the number is multiplied later.
-const MOST_PAGES: usize = 1_000_000;
+pub(crate) const MOST_PAGES: usize = 1_000_000;
 
 /// The threads of a newsgroup.
 pub(crate) fn newsgroup(name: &str) -> String {

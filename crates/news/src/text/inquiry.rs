@@ -329,6 +329,11 @@ fn value(text: &str) -> (&str, bool, &str) {
 }
 
 /// The first second of a day, a month or a year, in UTC as the dates of articles.
+/// Whether this is a day, a month or a year.
+pub fn is_day(text: &str) -> bool {
+    day(text).is_some()
+}
+
 fn day(text: &str) -> Option<i64> {
     let mut parts = text.split(['-', '/', '.']);
     let year = parts.next()?;

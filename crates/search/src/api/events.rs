@@ -48,7 +48,8 @@ pub(super) async fn asked_for(
         return Err(wrong(
             "This needs a topic.",
             "Send search= with the id of a search.",
-        ));
+        )
+        .at("search"));
     }
     let search = find(&views, &topics.search)?;
     Ok(answer(views, search))

@@ -18,7 +18,7 @@ use crate::words::second;
 /// Rows of a page.
 pub(crate) const PAGE: u32 = 50;
 /// Rows that a request may ask for; each search brings the rows of all its indexers.
-const MOST: u32 = 500;
+pub(super) const MOST: u32 = 500;
 
 /// What an address asks for.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -74,10 +74,8 @@ pub(super) async fn begin(
             Value::String(text) => text,
             Value::Number(number) => number.to_string(),
             _ => {
-                return Err(wrong(
-                    format!("The term {name:?} is neither text nor number."),
-                    "",
-                ));
+                let sentence = format!("The term {name:?} is neither text nor number.");
+                return Err(wrong(sentence, "").at(format!("terms.{name}")));
             }
         };
         terms.insert(name, value);
@@ -98,7 +96,7 @@ pub(super) async fn begin(
     let address = visitor.client.address.to_string();
     let search = views
         .search_for(&ask, program, address)
-        .map_err(|mistake| wrong(mistake, "No indexer was called."))?;
+        .map_err(|mistake| wrong(mistake, "No indexer was called.").at(ask.wrong_field()))?;
     let url = format!("/api/v1/searches/{}", search.id);
     let body = json!({
         "id": search.id.to_string(),
@@ -168,9 +166,9 @@ impl ReleaseView {
     fn wanted(&self, views: &Views) -> Result<Selection, Failure> {
         let number = |name: &str, text: &str, default: usize| match text {
             "" => Ok(default),
-            text => text
-                .parse()
-                .map_err(|_| wrong(format!("{name} is a number of releases, not {text:?}."), "")),
+            text => text.parse().map_err(|_| {
+                wrong(format!("{name} is a number of releases, not {text:?}."), "").at(name)
+            }),
         };
         let order = match self.sort.as_str() {
             "" => Order::default(),

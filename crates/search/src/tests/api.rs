@@ -62,28 +62,55 @@ async fn a_search_is_begun_watched_and_read_in_parts() {
 async fn mistakes_are_said_and_nobody_is_asked() {
     let one = library(&[]).await;
     let world = World::on_loopback([("one", &one)]);
-    for (body, said) in [
-        ("", "The body cannot be read"),
-        ("[]", "The body cannot be read"),
-        (r#"{"querry": "x"}"#, "unknown field `querry`"),
+    for (body, status, field, said) in [
+        ("", 400, "", "The body is not JSON"),
+        ("[]", 422, "", "Send an object."),
+        (r#"{"querry": "x"}"#, 422, "querry", "Did you mean query?"),
         (
             r#"{"indexers": ["two"]}"#,
-            "There is no indexer \\\"two\\\". There are: one.",
+            422,
+            "indexers",
+            "There is no indexer \"two\". There are: one.",
         ),
-        (r#"{"function": "find"}"#, "There is no function"),
-        (r#"{"terms": {"season": 1}}"#, "takes words alone"),
+        (
+            r#"{"function": "find"}"#,
+            422,
+            "function",
+            "Send one of: search, tvsearch",
+        ),
+        (
+            r#"{"terms": {"season": 1}}"#,
+            422,
+            "terms.season",
+            "takes words alone",
+        ),
         (
             r#"{"function": "tvsearch", "terms": {"season": [1]}}"#,
-            "neither text nor number",
+            422,
+            "terms.season",
+            "Send a text. Or: Send a number.",
         ),
         (
-            r#"{"function": "tvsearch", "terms": {"season": "x"}}"#,
+            r#"{"function": "tvsearch", "terms": {"ep": "1", "season": "x"}}"#,
+            422,
+            "terms.season",
             "season",
         ),
+        (
+            r#"{"categories": [-1]}"#,
+            422,
+            "categories[0]",
+            "Send a whole number",
+        ),
     ] {
-        let (status, text) = world.text(Method::POST, "/api/v1/searches", body).await;
-        assert_eq!(status, 422, "{body}: {text}");
-        assert!(text.contains(said), "{said} in {text}");
+        let (answered, text) = world.text(Method::POST, "/api/v1/searches", body).await;
+        assert_eq!(answered, status, "{body}: {text}");
+        let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let detail = told["detail"].as_str().unwrap();
+        assert!(detail.contains(said), "{said} in {text}");
+        if status == 422 {
+            assert_eq!(told["errors"][0]["field"], field, "{text}");
+        }
     }
     for (path, status) in [
         ("/api/v1/searches/12", 404),

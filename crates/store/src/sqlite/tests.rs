@@ -507,3 +507,33 @@ fn a_file_that_is_not_for_us_to_read_says_so() {
         "{refused}"
     );
 }
+
+#[tokio::test]
+async fn a_file_that_cannot_be_written_says_so_and_heals() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = File::open(directory.path().join("state.db")).unwrap();
+    file.try_write().await.unwrap();
+    let log = || {
+        let log = directory.path().join("state.db-wal");
+        std::fs::metadata(log).unwrap().len()
+    };
+    let before = log();
+    file.try_write().await.unwrap();
+    assert!(log() > before, "it reaches the disk");
+    let refuse = |on: bool| {
+        let set = move |connection: &mut Connection| {
+            connection.pragma_update(None, "query_only", on).unwrap();
+        };
+        file.exclusive(set).unwrap();
+    };
+    refuse(true);
+    assert!(file.try_write().await.is_err());
+    refuse(false);
+    file.try_write().await.unwrap();
+    let owners: i64 = file
+        .read(|connection| {
+            connection.query_row("SELECT count(*) FROM schema", [], |row| row.get(0))
+        })
+        .unwrap();
+    assert_eq!(owners, 0, "nothing is left of it");
+}

@@ -4,6 +4,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -28,6 +29,33 @@ pub(crate) struct FilesThread {
     /// It ends when this is dropped.
     goes_on: SyncSender<()>,
     thread: JoinHandle<()>,
+    unwritten: Unwritten,
+}
+
+/// Groups that could not be written when it was last tried, one bit each; clones share them. A group leaves only when it
+/// was written itself: others may have had nothing to write.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unwritten(Arc<AtomicU64>);
+
+const _: () = assert!(GROUPS <= 64, "one bit for each group");
+
+impl Unwritten {
+    /// Notes what came of a group; returns whether there were any before, and whether there are now.
+    fn note(&self, group: usize, written: bool) -> (bool, bool) {
+        let before = self.0.load(Ordering::Relaxed);
+        let now = match written {
+            true => before & !(1 << group),
+            false => before | 1 << group,
+        };
+        self.0.store(now, Ordering::Relaxed);
+        (before != 0, now != 0)
+    }
+
+    /// What to tell whoever asks whether all is well.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let all = self.0.load(Ordering::Relaxed);
+        (all != 0).then(|| "tracker: swarms cannot be written. Is the disk full?".to_owned())
+    }
 }
 
 impl FilesThread {
@@ -44,11 +72,23 @@ impl FilesThread {
         let vital = threads.watch("swarms");
         let watch = vital.clone();
         let mut rounds = Rounds::new(every);
+        let unwritten = Unwritten::default();
+        let noted = unwritten.clone();
         let thread = threads.start_apart(vital, move || {
-            run(&tracker, &directory, clock, &mut rounds, &watch, &stop);
+            let files = (&directory, &noted);
+            run(&tracker, files, clock, &mut rounds, &watch, &stop);
             Ok(())
         })?;
-        Ok(Self { goes_on, thread })
+        Ok(Self {
+            goes_on,
+            thread,
+            unwritten,
+        })
+    }
+
+    /// What could not be written.
+    pub(crate) fn unwritten(&self) -> Unwritten {
+        self.unwritten.clone()
     }
 
     /// Waits until what is left is written.
@@ -64,14 +104,13 @@ impl FilesThread {
 /// by one, so that one that cannot be written keeps no other from its file; it is tried again in the next round.
 fn run(
     tracker: &Tracker,
-    directory: &Directory,
+    (directory, unwritten): (&Directory, &Unwritten),
     clock: TrackerClock,
     rounds: &mut Rounds,
     vital: &Vital,
     stop: &Receiver<()>,
 ) {
     let ledger = tracker.forwarding.ledger();
-    let mut failing = false;
     let mut told_by = i128::from(wall_seconds()) - i128::from(clock.elapsed().as_secs());
     let mut next = clock.elapsed();
     loop {
@@ -115,16 +154,13 @@ fn run(
                 ledger.not_written(group);
                 Err(io::Error::other("writing them panicked"))
             });
+            let (before, now) = unwritten.note(group, written.is_ok());
             match written {
-                Ok(()) if failing => {
-                    tracing::info!("swarms can be written again");
-                    failing = false;
-                }
+                Ok(()) if before && !now => tracing::info!("swarms can be written again"),
                 Ok(()) => {}
-                Err(error) if failing && !ended => tracing::debug!(%error, group, "not written"),
+                Err(error) if before && !ended => tracing::debug!(%error, group, "not written"),
                 Err(error) => {
                     tracing::error!(%error, "cannot write swarms; is the disk full? Weir will retry, and they are lost if it stops before that succeeds");
-                    failing = true;
                 }
             }
         }
@@ -173,6 +209,23 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn swarms_are_unwritten_until_each_group_that_failed_was_written() {
+        let unwritten = Unwritten::default();
+        assert_eq!(unwritten.missing(), None);
+        assert_eq!(unwritten.note(0, false), (false, true));
+        assert_eq!(unwritten.note(63, false), (true, true));
+        assert_eq!(
+            unwritten.note(7, true),
+            (true, true),
+            "it had nothing to write"
+        );
+        assert!(unwritten.missing().unwrap().contains("Is the disk full?"));
+        assert_eq!(unwritten.note(63, true), (true, true));
+        assert_eq!(unwritten.note(0, true), (true, false));
+        assert_eq!(unwritten.missing(), None);
+    }
 
     #[test]
     fn every_group_is_written_once_in_its_time() {

@@ -26,6 +26,7 @@ pub(super) async fn list(
             mistake,
             "Send an info hash or its first hex digits as q, and after or before as an answer gave them.",
         )
+        .at(view.wrong_field())
     })?;
     let page = match wanted {
         SwarmsWanted::Many(question) => look.catalogue().page(question).await.map_err(busy)?,

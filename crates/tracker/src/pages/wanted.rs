@@ -46,6 +46,19 @@ impl SwarmsQuery {
         }
     }
 
+    /// The parameter because of which [`Self::wanted`] fails.
+    pub(super) fn wrong_field(&self) -> &'static str {
+        let alone = Self {
+            q: self.q.clone(),
+            ..Self::default()
+        };
+        match (alone.wanted(), &self.after) {
+            (Err(_), _) => "q",
+            (Ok(_), Some(_)) => "after",
+            (Ok(_), None) => "before",
+        }
+    }
+
     fn from(&self) -> Result<PageStart, String> {
         let place = |text: &str| {
             read_place(text).ok_or_else(|| {

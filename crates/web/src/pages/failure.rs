@@ -23,9 +23,26 @@ pub(crate) fn show(visitor: &Visitor, failure: &Failure) -> Response {
     }))
 }
 
-/// From outside the access layer, where the visitor is unknown.
-pub(crate) fn bare(app: &App, id: &RequestId, theme: Option<&str>, failure: &Failure) -> Response {
-    let shell = app.shell();
+/// Whether an address belongs to the API, so that failures there are JSON, whatever made them.
+pub(crate) fn is_api(path: &str) -> bool {
+    path.strip_prefix("/api")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// How a failure from outside the access layer is written, where the visitor is unknown.
+#[derive(Clone, Copy)]
+pub(crate) struct BareLook {
+    /// Below `/api`.
+    pub(crate) api: bool,
+    pub(crate) theme: Option<&'static str>,
+}
+
+/// From outside the access layer.
+pub(crate) fn bare(app: &App, id: &RequestId, look: BareLook, failure: &Failure) -> Response {
+    if look.api {
+        return failure.json(id);
+    }
+    let (shell, theme) = (app.shell(), look.theme);
     failure.finish(write(failure, id, |title, body| {
         shell.bare(theme, title, body)
     }))

@@ -35,9 +35,11 @@ pub(super) enum Action {
 }
 
 impl Action {
+    pub(super) const ALL: [Self; 4] = [Self::Probe, Self::Clear, Self::Disable, Self::Enable];
+
     pub(super) fn read(text: &str) -> Option<Self> {
-        let all = [Self::Probe, Self::Clear, Self::Disable, Self::Enable];
-        all.into_iter().find(|action| action.name() == text)
+        let mut all = Self::ALL.into_iter();
+        all.find(|action| action.name() == text)
     }
 
     /// In addresses.
@@ -194,6 +196,7 @@ pub(super) async fn api(
                 mistake,
                 "Send it in the field `reason`, as JSON or as a form.",
             )
+            .at("reason")
         })?,
         _ => String::new(),
     };

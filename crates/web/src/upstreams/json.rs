@@ -21,21 +21,19 @@ use crate::{App, Failure};
 
 /// Decisions per page: by default, and at most.
 const PAGE: usize = 50;
-const MOST: usize = 500;
+pub(super) const MOST: usize = 500;
 
 /// `GET /api/v1/upstreams`.
 pub(super) async fn list(
     State(app): State<App>,
     Query(view): Query<UpstreamsQuery>,
-) -> Json<Value> {
+) -> Result<Json<Value>, Failure> {
+    known_front(&app, &view.front)?;
     let all = Sight::all(&app);
-    let states: Map<String, Value> = Standing::ALL
-        .into_iter()
-        .map(|state| (state.name().to_owned(), Sight::count(&all, state).into()))
-        .collect();
+    let states = states(&all);
     let (summary, total) = (list::summary(&all), all.len());
     let page = view.page(all);
-    Json(json!({
+    Ok(Json(json!({
         "upstreams": page.rows.iter().map(upstream).collect::<Vec<_>>(),
         "summary": summary,
         "states": states,
@@ -45,7 +43,54 @@ pub(super) async fn list(
         "page": page.number,
         "pages": page.pages,
         "limit": view.limit(),
-    }))
+    })))
+}
+
+/// How many upstreams are in each state.
+fn states(all: &[Sight<'_>]) -> Map<String, Value> {
+    let states = Standing::ALL.into_iter();
+    states
+        .map(|state| (state.name().to_owned(), Sight::count(all, state).into()))
+        .collect()
+}
+
+/// A front that is named must exist: nothing found would look like nothing wrong.
+fn known_front(app: &App, name: &str) -> Result<(), Failure> {
+    let mut fronts = app.with_upstreams().map(|(front, _)| front.name);
+    if name.is_empty() || fronts.any(|front| front == name) {
+        return Ok(());
+    }
+    let fronts: Vec<&str> = app.with_upstreams().map(|(front, _)| front.name).collect();
+    let failure = Failure::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        format!("There is no front {name:?} with upstreams."),
+        format!("There are: {}.", fronts.join(", ")),
+    );
+    Err(failure.at("front"))
+}
+
+/// For the status: how many upstreams are in each state, the first that need attention, and how many do.
+pub(crate) fn attention(app: &App, most: usize) -> (Value, Vec<Value>, usize) {
+    let mut all = Sight::all(app);
+    let counts =
+        json!({ "total": all.len(), "summary": list::summary(&all), "states": states(&all) });
+    all.retain(Sight::needs_attention);
+    all.sort_by(|one, other| (one.rank(), one.name()).cmp(&(other.rank(), other.name())));
+    let row = |sight: &Sight<'_>| {
+        let times = &sight.times;
+        json!({
+            "front": sight.front.name,
+            "name": sight.name(),
+            "page": sight.path(),
+            "state": sight.standing().name(),
+            "reason": times.plain(&reason::short(sight)),
+            "sentence": times.plain(&reason::full(sight)),
+            "since": times.exact(sight.view.since),
+            "until": sight.until().map(|until| times.exact(until)),
+        })
+    };
+    let rows = all.iter().take(most).map(row).collect();
+    (counts, rows, all.len())
 }
 
 /// `GET /api/v1/upstreams/{front}/{name}`.
@@ -145,6 +190,7 @@ pub(super) async fn decisions(
         "" => None,
         text => Some(read(text).ok_or_else(odd_place)?),
     };
+    known_front(&app, &asked.front)?;
     let limit = asked.limit.parse().unwrap_or(PAGE).clamp(1, MOST);
     let is_wanted = |wanted: &str, name: &str| wanted.is_empty() || wanted == name;
     let (mut sights, mut fronts) = (Vec::new(), Vec::new());
@@ -228,4 +274,5 @@ fn odd_place() -> Failure {
         "`before` is not a valid cursor.",
         "Send `before` as the last answer returned it.",
     )
+    .at("before")
 }

@@ -10,7 +10,7 @@ use crate::kit::{self, Sorted};
 
 /// Rows on a page.
 pub(super) const PAGE: usize = 50;
-const MOST: usize = 500;
+pub(super) const MOST: usize = 500;
 
 /// What the address holds. Values that cannot be read are ignored.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -43,6 +43,15 @@ pub(super) enum UpstreamColumn {
 }
 
 impl UpstreamColumn {
+    const ALL: [Self; 4] = [Self::State, Self::Name, Self::Latency, Self::Success];
+
+    /// All orders, each way, as they are written in an address.
+    pub(super) fn orders() -> Vec<String> {
+        let all = Self::ALL.iter();
+        all.flat_map(|column| [column.name().to_owned(), format!("-{}", column.name())])
+            .collect()
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::State => "state",
@@ -84,13 +93,8 @@ impl UpstreamsQuery {
             Some(name) => (name, true),
             None => (self.sort.as_str(), false),
         };
-        let columns = [
-            UpstreamColumn::State,
-            UpstreamColumn::Name,
-            UpstreamColumn::Latency,
-            UpstreamColumn::Success,
-        ];
-        match columns.into_iter().find(|column| column.name() == name) {
+        let mut columns = UpstreamColumn::ALL.into_iter();
+        match columns.find(|column| column.name() == name) {
             Some(column) => (column, back),
             None => (UpstreamColumn::State, false),
         }

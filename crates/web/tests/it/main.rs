@@ -7,6 +7,7 @@
 
 mod access;
 mod answers;
+mod api;
 mod forms;
 mod guests;
 mod lock_out;

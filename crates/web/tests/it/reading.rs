@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use axum::{
     Json, Router,
-    http::{HeaderMap, Method},
+    http::{HeaderMap, Method, StatusCode},
     routing::get,
 };
+use weir_web::openapi::schema::{object, text};
+use weir_web::openapi::{ApiRoutes, Operation};
 use weir_web::{
     Access, Auth, Config, Contribution, Icon, Identity, NavEntry, NavGroup, Visitor as Asked,
 };
@@ -37,9 +39,18 @@ fn public() -> Contribution {
         .route("/news/who", get(who));
     Contribution::new("news", "News", Icon::News)
         .router_for(Access::Reading, pages)
-        .router_for(
-            Access::ReadingApi,
-            Router::new().route("/api/v1/news", get(api).post(who)),
+        .api(
+            ApiRoutes::new()
+                .route(
+                    Operation::get("/api/v1/news", "Who reads")
+                        .answers("It.", object([("who", text())])),
+                    api,
+                )
+                .route(
+                    Operation::post("/api/v1/news", "Who writes").answers_text(StatusCode::OK, ""),
+                    who,
+                )
+                .for_readers(),
         )
         .router(Router::new().route("/private", get(async || "private")))
         .public("/news")
@@ -136,7 +147,7 @@ async fn strangers_read_at_a_limited_pace_each_household_its_own() {
     assert!(refused.body.contains("too many pages"), "{}", refused.body);
     let api = robot.get("/api/v1/news").await;
     assert_eq!(api.status, 429, "pages and API count together");
-    assert!(api.header("content-type").starts_with("application/json"));
+    assert_eq!(api.header("content-type"), "application/problem+json");
 
     let mut other = rig.visitor_from("203.0.113.9");
     assert_eq!(other.get("/news").await.status, 200);

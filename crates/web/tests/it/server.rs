@@ -5,8 +5,8 @@ use std::{net::SocketAddr, num::NonZeroU32, sync::Arc, time::Duration};
 use axum::{
     Extension, Router,
     extract::Request,
-    http::HeaderMap,
-    routing::{MethodRouter, get, post},
+    http::{HeaderMap, StatusCode},
+    routing::{get, post},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -16,6 +16,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use weir_store::sqlite::File;
+use weir_web::openapi::{ApiRoutes, Operation};
 use weir_web::{
     Access, App, Config, Contribution, Icon, ListenerEnd, Requests, System, Visitor, WebLimits,
 };
@@ -75,13 +76,13 @@ async fn serve_with(config: Config, drain: Duration) -> Served {
             format!("{} from {origin} near {near}", visitor.client.address)
         },
     );
-    let known: MethodRouter = {
+    let known = {
         let begun = Arc::clone(&begun);
-        post(async move |request: Request| {
+        async move |request: Request| {
             begun.notify_one();
             let read = axum::body::to_bytes(request.into_body(), 1000).await;
             String::from_utf8(read.unwrap().into()).unwrap()
-        })
+        }
     };
     let routes = Router::new()
         .route("/body", post(async |body: String| body))
@@ -90,7 +91,10 @@ async fn serve_with(config: Config, drain: Duration) -> Served {
         .route("/who", who);
     let sample = Contribution::new("sample", "Sample", Icon::News)
         .router_for(Access::Open, routes)
-        .router_for(Access::Api, Router::new().route("/known", known));
+        .api(ApiRoutes::new().route(
+            Operation::post("/known", "A sample").answers_text(StatusCode::OK, "What was sent."),
+            known,
+        ));
     let app = App::open(
         config,
         &state,

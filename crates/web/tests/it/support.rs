@@ -19,6 +19,7 @@ use jiff::Timestamp;
 use tower::ServiceExt;
 use weir_config::Secret;
 use weir_store::sqlite::File;
+use weir_web::openapi::{ApiRoutes, Operation};
 use weir_web::{Access, App, Clock, Config, Contribution, Icon, Refusal, Requests, Section, Stats};
 
 pub(crate) const KEY: &str = "the-right-key";
@@ -184,7 +185,7 @@ fn sample() -> Contribution {
                 )
                 .route("/takes", post(async |body: String| body)),
         )
-        .router_for(Access::Api, both("/api/v1/sample", "api"))
+        .api(sample_api())
         .router_for(Access::Feed(refuse), both("/feed", "feed"))
         .router_for(Access::Open, both("/open", "open"))
         .stats(Arc::new(Figures))
@@ -195,6 +196,14 @@ fn sample() -> Contribution {
                 prometheus_client::metrics::gauge::ConstGauge::new(3i64),
             );
         })
+}
+
+fn sample_api() -> ApiRoutes {
+    let get = Operation::get("/api/v1/sample", "A sample").answers_text(StatusCode::OK, "api");
+    let post = Operation::post("/api/v1/sample", "A sample").answers_text(StatusCode::OK, "api");
+    ApiRoutes::new()
+        .route(get, async || "api")
+        .route(post, async || "api")
 }
 
 #[derive(Debug)]

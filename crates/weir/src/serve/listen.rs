@@ -4,9 +4,12 @@ use std::future::ready;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use futures_util::FutureExt;
 use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use weir_web::Standby;
 
 /// Listens on `address`, which was set by `key` or `flag`.
 pub(super) async fn tcp(address: SocketAddr, key: &str, flag: &str) -> anyhow::Result<TcpListener> {
@@ -24,6 +27,37 @@ pub(super) fn socket(
     let bound = any_family(address, key, bind).now_or_never();
     let bound = bound.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into()));
     bound.map_err(|error| refused(address, key, variable, &error))
+}
+
+/// Two listeners of one port: one to serve, and one for when that is closed.
+pub(super) fn twice(listener: TcpListener) -> io::Result<(TcpListener, std::net::TcpListener)> {
+    let one = listener.into_std()?;
+    let other = one.try_clone()?;
+    Ok((TcpListener::from_std(one)?, other))
+}
+
+/// A listener that only says why Weir does not serve; ends when dropped.
+pub(super) struct Standing {
+    task: JoinSet<TcpListener>,
+    end: CancellationToken,
+}
+
+impl Standing {
+    pub(super) fn by(listener: TcpListener, why: Standby) -> Self {
+        let end = CancellationToken::new();
+        let mut task = JoinSet::new();
+        task.spawn(weir_web::stand_by(listener, why, end.clone()));
+        Self { task, end }
+    }
+
+    /// Gives the listener back.
+    pub(super) async fn end(mut self) -> anyhow::Result<TcpListener> {
+        self.end.cancel();
+        let ended = self.task.join_next().await;
+        ended
+            .context("nobody listened")?
+            .context("the web listener was lost")
+    }
 }
 
 /// Explains why a port cannot be opened, and what to do.

@@ -9,7 +9,9 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::json;
 use weir_config::{Origin, Resolved};
-use weir_web::{Access, Contribution, Icon, NavEntry, NavGroup, Visitor};
+use weir_web::openapi::schema::{list, object, text};
+use weir_web::openapi::{ApiRoutes, Operation};
+use weir_web::{Contribution, Failure, Icon, NavEntry, NavGroup, Visitor};
 
 use super::changes::{Changes, Next, SettingRow, brief, listed};
 use super::reload::Running;
@@ -21,12 +23,29 @@ pub(super) fn contribution(running: &Running) -> Contribution {
         .route("/settings", get(show))
         .route("/settings/reload", post(reload))
         .with_state(running.clone());
-    let api = Router::new()
-        .route("/api/v1/reload", post(api_reload))
+    let reload = Operation::post("/api/v1/reload", "Read the configuration again")
+        .about("All of it is taken over or nothing.")
+        .answers(
+            "It was taken over.",
+            object([
+                ("changed", list(text()).about("Keys whose values changed.")),
+                (
+                    "at_next_start",
+                    list(text()).about("Those that wait for the next start."),
+                ),
+                ("note", text().optional()),
+            ]),
+        )
+        .fails(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "The configuration cannot be used; `mistakes` says why. Nothing was changed.",
+        );
+    let api = ApiRoutes::new()
+        .route(reload, api_reload)
         .with_state(running.clone());
     Contribution::new("settings", "Settings", Icon::Settings)
         .router(pages)
-        .router_for(Access::Api, api)
+        .api(api)
         .nav(NavEntry {
             label: "Settings",
             href: "/settings",
@@ -137,8 +156,12 @@ async fn api_reload(State(running): State<Running>) -> Response {
             Json(body).into_response()
         }
         Err(mistakes) => {
-            let body = json!({ "error": "The configuration cannot be used. Nothing was changed.", "mistakes": mistakes });
-            (StatusCode::UNPROCESSABLE_ENTITY, Json(body)).into_response()
+            let failure = Failure::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "The configuration cannot be used. Nothing was changed.",
+                "Correct what `mistakes` names, then reload again.",
+            );
+            failure.with_mistakes(mistakes).into_response()
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Real programs search through the real binary: FlexGet, feedparser, qBittorrent, Weir itself, and the terminal.
+//! Real programs search through the real binary: FlexGet, feedparser, qBittorrent, schemathesis, Weir itself, and the terminal.
 
 #![expect(
     clippy::unwrap_used,
@@ -8,6 +8,7 @@
 mod feeds;
 mod flexget;
 mod qbittorrent;
+mod schemathesis;
 mod terminal;
 mod weir;
 
@@ -90,6 +91,16 @@ impl Town {
             directory,
             runtime,
         }
+    }
+
+    /// Stops Weir and starts it again with further sections.
+    fn restart_with(&mut self, sections: &str) {
+        let file = self.file("weir.yaml");
+        let config = fs::read_to_string(&file).unwrap();
+        fs::write(&file, config + sections).unwrap();
+        // The new one waits for nobody, so the old one goes first.
+        self.weir.kill();
+        self.weir = Weir::start(self.directory.path());
     }
 
     /// An address of Weir, with the key.

@@ -45,12 +45,34 @@ impl Weir {
         assert!(told.success() && self.child.wait().unwrap().success());
     }
 
+    /// Ends it at once.
+    pub(crate) fn kill(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+
     /// Status, head and body of an answer.
     pub(crate) fn get(&self, path: &str, headers: &str) -> (u16, String, Vec<u8>) {
+        self.ask("GET", path, headers, "")
+    }
+
+    /// The body of what a successful POST of JSON answers.
+    pub(crate) fn post(&self, path: &str, json: &str) -> String {
+        let headers = format!(
+            "Content-Type: application/json\r\nContent-Length: {}\r\n",
+            json.len()
+        );
+        let (status, _, body) = self.ask("POST", path, &headers, json);
+        let body = String::from_utf8(body).unwrap();
+        assert!((200..300).contains(&status), "{path}: {body}");
+        body
+    }
+
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, Vec<u8>) {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let head = format!(
-            "GET {path} HTTP/1.1\r\nHost: {}\r\nX-Api-Key: {KEY}\r\nConnection: close\r\n{headers}\r\n",
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nX-Api-Key: {KEY}\r\nConnection: close\r\n{headers}\r\n{body}",
             self.address
         );
         stream.write_all(head.as_bytes()).unwrap();
@@ -76,8 +98,7 @@ impl Weir {
 
 impl Drop for Weir {
     fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
+        self.kill();
     }
 }
 

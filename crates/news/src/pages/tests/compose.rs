@@ -76,8 +76,8 @@ impl Desk {
             .router(pages::router(&reader))
             .router(pages::compose::router(&reader))
             .router_for(Access::KeptForm, pages::compose::form_router(&reader))
-            .router_for(Access::Api, api::router(&reader))
-            .router_for(Access::Api, api::own_router(&reader));
+            .api(api::router(&reader))
+            .api(api::own_router(&reader));
         let config = weir_web::Config {
             api_key: Some(Secret::new(KEY)),
             ..weir_web::Config::default()

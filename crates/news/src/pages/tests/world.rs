@@ -170,8 +170,8 @@ impl World {
         let reader = Reader::new(Arc::new(library), marks, Arc::new(Still));
         let contribution = Contribution::new("news", "News", Icon::News)
             .router_for(access, pages::router(&reader))
-            .router_for(Access::Api, api::router(&reader))
-            .router_for(Access::Api, api::own_router(&reader));
+            .api(api::router(&reader))
+            .api(api::own_router(&reader));
         let contribution = pages::nav()
             .into_iter()
             .fold(contribution, Contribution::nav);

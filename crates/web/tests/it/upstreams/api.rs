@@ -112,15 +112,23 @@ async fn a_program_acts_with_its_key() {
         (&cleared["result"], &cleared["upstream"]["state"]),
         (&"done".into(), &"open".into())
     );
-    for body in [None, Some("{}"), Some("no json"), Some("{\"reason\": 7}")] {
-        let (status, refused) = post("disable", body).await;
-        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-        assert!(
-            refused["error"]
-                .as_str()
-                .unwrap()
-                .starts_with("Give a reason")
-        );
+    for (body, status, said) in [
+        (None, 422, "Give a reason"),
+        (Some("{}"), 422, "Give a reason"),
+        (Some("no json"), 400, "The body is not JSON"),
+        (
+            Some("{\"reason\": 7}"),
+            422,
+            "`reason` is wrong. Send a text",
+        ),
+    ] {
+        let (answered, refused) = post("disable", body).await;
+        assert_eq!(answered, status);
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.starts_with(said), "{detail}");
+        if status == 422 {
+            assert_eq!(refused["errors"][0]["field"], "reason");
+        }
     }
     let (_, off) = post("disable", Some("{\"reason\": \"moving\"}")).await;
     assert_eq!(off["upstream"]["state"], "manual");

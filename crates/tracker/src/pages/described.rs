@@ -1,0 +1,80 @@
+//! The API of swarms, described.
+
+use weir_web::openapi::schema::{self, count, flag, object, text};
+use weir_web::openapi::{ApiRoutes, Operation};
+
+use super::json;
+use crate::look::Look;
+
+/// Swarms for programs.
+pub(crate) fn api(look: Look) -> ApiRoutes {
+    let swarm = || {
+        vec![
+            ("info_hash", text()),
+            ("peers", count().about("Peers here.")),
+            (
+                "forwarder_peers",
+                count().about("Peers that other trackers named."),
+            ),
+            ("seeders", count().about("As clients are told.")),
+            ("leechers", count().about("As clients are told.")),
+            ("completed", count()),
+            ("age_minutes", count()),
+        ]
+    };
+    let totals = object([
+        ("swarms", count()),
+        ("peers", count()),
+        ("seeders", count()),
+        ("leechers", count()),
+    ]);
+    let list = Operation::get("/api/v1/swarms", "Swarms, largest first")
+        .query("q", text().about("An info hash, or its first hex digits."))
+        .query(
+            "after",
+            text().about("`after` of an earlier answer: smaller ones."),
+        )
+        .query(
+            "before",
+            text().about("`before` of an earlier answer: larger ones."),
+        )
+        .answers(
+            "A page of them.",
+            object([
+                ("swarms", schema::list(object(swarm()).named("Swarm"))),
+                ("matching", count()),
+                (
+                    "position",
+                    count().about("How many come before the first row."),
+                ),
+                ("after", text().or_null()),
+                ("before", text().or_null()),
+                ("totals", totals),
+            ]),
+        );
+    let peer = object([
+        ("address", text()),
+        ("family", text()),
+        ("seeder", flag()),
+        ("silent_minutes", count()),
+    ]);
+    let one = Operation::get("/api/v1/swarms/{info_hash}", "One swarm with its peers")
+        .path("info_hash", text().about("40 hex digits."))
+        .answers(
+            "The swarm.",
+            object(swarm())
+                .with([
+                    ("peers_v4", count()),
+                    ("peers_v6", count()),
+                    (
+                        "peer_list",
+                        schema::list(peer).about("As many as the page shows."),
+                    ),
+                ])
+                .named("WholeSwarm"),
+        );
+    ApiRoutes::new()
+        .route(list, json::list)
+        .route(one, json::one)
+        .with_state(look)
+}
