@@ -1,5 +1,6 @@
 //! `weir serve`: builds everything from the configuration and runs it until it is told to stop.
 
+mod backups;
 mod changes;
 mod data;
 mod descriptors;
@@ -27,7 +28,8 @@ use weir_web::{App, Contribution, Requests, System};
 
 use crate::config::{Loaded, Sources, WithoutEffect};
 
-use self::data::Data;
+use self::backups::Backups;
+pub(crate) use self::data::Data;
 use self::fronts::{Base, Fronts};
 use self::logs::Logs;
 use self::reload::Running;
@@ -88,8 +90,13 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let requests = Requests::default();
     let contributions = fronts.contributions(&requests);
     let mut contributions = contributions.map_err(anyhow::Error::from_boxed)?;
+    let (saved, rows) = (fronts.clone(), engines.rows());
+    let backups = Backups::open(data.path(), move || {
+        saved.save().map_err(anyhow::Error::from_boxed)?;
+        Ok(rows.flush()?)
+    });
     contributions.push(watch(
-        settings::contribution(&running),
+        backups.contribute(settings::contribution(&running)),
         &engines.vitals,
         &state,
     ));
@@ -121,7 +128,10 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
                 tracing::info!(cut = ended.cut, "the web listener is closed; waiting for calls under way");
                 break ExitCode::SUCCESS;
             }
-            _ = look.tick() => running.reload_if_changed(&mut forwarders_file),
+            _ = look.tick() => {
+                running.reload_if_changed(&mut forwarders_file);
+                backups.sweep();
+            }
             signal = signals.next() => match signal {
                 Signal::Reload => drop(running.reload()), // the log has the result
                 Signal::Stop { name, .. } if !stop.is_cancelled() => {
@@ -148,6 +158,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
             ExitCode::from(code)
         }
     };
+    backups.close();
     fronts.close();
     // Last, because fronts write to it until they are closed.
     state.close();
