@@ -87,6 +87,7 @@ impl weir_web::Front for Front {
 
     fn save(&self) -> Result<(), Refused> {
         self.model.engine.hand_over();
+        self.model.file.flush();
         Ok(())
     }
 

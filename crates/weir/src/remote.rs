@@ -137,7 +137,10 @@ impl Remote {
         let base = &self.base;
         let answer = answer
             .with_context(|| format!("{base} does not answer"))?
-            .with_context(|| format!("{base} cannot be reached{}", self.hint))?;
+            .map_err(|error| {
+                let error = anyhow::Error::from(error);
+                anyhow!("{base} cannot be reached: {error:#}{}", self.hint)
+            })?;
         let said = said(&answer.body);
         match (answer.status, said) {
             (200..300, _) => Ok(answer.body.to_vec()),

@@ -14,6 +14,7 @@ mod reload;
 mod search;
 mod settings;
 mod signals;
+mod systemd;
 mod tracker;
 
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
+use weir_config::ProcessEnvironment;
 use weir_engine::Vitals;
 use weir_store::sqlite::File;
 use weir_web::{App, Contribution, Requests, System};
@@ -34,6 +36,7 @@ use self::fronts::{Base, Fronts};
 use self::logs::Logs;
 use self::reload::Running;
 use self::signals::{Signal, Signals};
+use self::systemd::{Heartbeat, Manager};
 
 /// How often the file of forwarders is checked for changes.
 const WATCH: Duration = Duration::from_secs(2);
@@ -118,6 +121,14 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let stop = CancellationToken::new();
     running.set_parts(web.clone(), fronts.clone());
     fronts.serve(&web.porter());
+    let manager = Manager::of_environment(&ProcessEnvironment);
+    let (vitals, written, seen) = (engines.vitals.clone(), state.clone(), web.clone());
+    let mut heartbeat = Heartbeat::new(manager.clone(), move || {
+        let alive = vitals.missing().is_empty() && written.is_writable();
+        (alive, seen.sentence())
+    });
+    running.set_manager(manager.clone());
+    manager.ready(&web.sentence());
     let server = weir_web::run(listener, web, stop.clone(), config.drain);
     tokio::pin!(server);
     let mut look = tokio::time::interval(WATCH);
@@ -132,10 +143,12 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
                 running.reload_if_changed(&mut forwarders_file);
                 backups.sweep();
             }
+            () = heartbeat.beat() => {}
             signal = signals.next() => match signal {
                 Signal::Reload => drop(running.reload()), // the log has the result
                 Signal::Stop { name, .. } if !stop.is_cancelled() => {
                     tracing::info!(signal = name, drain = ?config.drain, "stopping; a second signal stops at once");
+                    manager.stopping(config.drain);
                     stop.cancel();
                     fronts.leave();
                 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::Value;
-use weir_engine::{span, words};
+use weir_engine::words;
 
 use crate::cli::Status;
 use crate::remote::Remote;
@@ -46,7 +46,10 @@ fn page(status: &Value, upstreams: &Value, base: &str) -> String {
     let version = text(&status["version"]);
     let mut page = wrapped(&text(&status["sentence"]), "");
     page += &wrapped(
-        &format!("Weir {version} at {base}, running for {}.", span(uptime)),
+        &format!(
+            "Weir {version} at {base}, running for {}.",
+            words::age(uptime)
+        ),
         "",
     );
     let fronts: Vec<&Value> = list(&status["fronts"]).collect();
@@ -68,7 +71,9 @@ fn page(status: &Value, upstreams: &Value, base: &str) -> String {
 
 /// One line for each front.
 fn table(fronts: &[&Value]) -> String {
-    let head = ["FRONT", "STATE", "REQUESTS", "", "CALLS", "QUEUED", "WORKERS"];
+    let head = [
+        "FRONT", "STATE", "REQUESTS", "", "CALLS", "QUEUED", "WORKERS",
+    ];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(fronts.iter().map(|front| {
         let (counters, queue) = (&front["counters"], &front["queue"]);
@@ -79,7 +84,11 @@ fn table(fronts: &[&Value]) -> String {
             "→".to_owned(),
             number(&counters["sent"]),
             match queue["capacity"].is_u64() {
-                true => format!("{} of {}", number(&queue["depth"]), number(&queue["capacity"])),
+                true => format!(
+                    "{} of {}",
+                    number(&queue["depth"]),
+                    number(&queue["capacity"])
+                ),
                 false => "–".to_owned(),
             },
             number(&queue["workers"]),
@@ -122,13 +131,22 @@ fn attention(upstreams: &Value, base: &str) -> String {
     let mut page = format!("{} of {of} {needs} attention:\n", words::grouped(matching));
     let rows: Vec<&Value> = list(&upstreams["upstreams"]).collect();
     for row in &rows {
-        let told = format!("{} ({}): {}", text(&row["name"]), text(&row["front"]), text(&row["sentence"]));
+        let front = words::capital(&text(&row["front"]));
+        let (name, sentence) = (text(&row["name"]), text(&row["sentence"]));
+        // Nearly every sentence begins with the name.
+        let told = match sentence.starts_with(&name) {
+            true => format!("{front}: {sentence}"),
+            false => format!("{front}: {name}: {sentence}"),
+        };
         page += &wrapped(&told, "  ");
     }
     let more = matching.saturating_sub(rows.len() as u64);
     if more > 0 {
         let more = words::grouped(more);
-        page += &wrapped(&format!("{more} more at {base}/upstreams?state=attention"), "  ");
+        page += &wrapped(
+            &format!("{more} more at {base}/upstreams?state=attention"),
+            "  ",
+        );
     }
     page
 }
@@ -205,15 +223,16 @@ mod tests {
     #[test]
     fn a_page_has_sentence_fronts_and_who_needs_attention() {
         let upstreams = json!({
-            "total": 17, "matching": 2, "summary": "15 open",
+            "total": 17, "matching": 3, "summary": "15 open",
             "upstreams": [
                 { "front": "search", "name": "har\u{1b}[2Jbor",
-                  "sentence": "harbor is cooling down since 13:40 because it answered 503. The next try is at 13:48, in 5 min." },
+                  "sentence": "har\u{1b}[2Jbor is cooling down until 13:48, in 5 min: it answered 503 (at 13:40)." },
+                { "front": "news", "name": "main", "sentence": "It is switched off." },
             ],
         });
         let expected = "\
 Tracker is overloaded: 1,204 first announces refused in the last minute.
-Weir 0.1.0 at http://127.0.0.1:7070, running for 3 h 12 min.
+Weir 0.1.0 at http://127.0.0.1:7070, running for 3 h.
 
 FRONT    STATE        REQUESTS      CALLS           QUEUED  WORKERS
 Tracker  Overloaded  1,234,567  →  45,678  9,876 of 10,000       12
@@ -222,12 +241,16 @@ News     Not set up          –  →       –                –        –
 
   Tracker: The queue is full.
 
-2 of 17 upstreams need attention:
-  har[2Jbor (search): harbor is cooling down since 13:40 because it answered
-    503. The next try is at 13:48, in 5 min.
+3 of 17 upstreams need attention:
+  Search: har[2Jbor is cooling down until 13:48, in 5 min: it answered 503 (at
+    13:40).
+  News: main: It is switched off.
   1 more at http://127.0.0.1:7070/upstreams?state=attention
 ";
-        assert_eq!(page(&status(), &upstreams, "http://127.0.0.1:7070"), expected);
+        assert_eq!(
+            page(&status(), &upstreams, "http://127.0.0.1:7070"),
+            expected
+        );
     }
 
     #[test]

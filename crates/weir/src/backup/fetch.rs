@@ -38,7 +38,9 @@ async fn take(remote: &Remote, place: &NewBackup, path: &str) -> anyhow::Result<
             Some("making") => tokio::time::sleep(LOOK).await,
             Some("ready") => {
                 let manifest = serde_json::from_value::<Manifest>(told["manifest"].take());
-                break manifest.context("Weir describes the backup in a way that this version does not know")?;
+                break manifest.context(
+                    "Weir describes the backup in a way that this version does not know",
+                )?;
             }
             _ => bail!("Weir could not make the backup: {}", plain(&told["error"])),
         }

@@ -135,7 +135,10 @@ mod tests {
 
     #[test]
     fn no_name_leads_out_of_the_directory() {
-        assert_eq!(with(&["swarm/00.swarm", "swarm/key", "state.db"]).fault(), None);
+        assert_eq!(
+            with(&["swarm/00.swarm", "swarm/key", "state.db"]).fault(),
+            None
+        );
         for name in [
             "../state.db",
             "/etc/passwd",

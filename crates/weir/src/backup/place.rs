@@ -42,10 +42,16 @@ impl NewBackup {
             Err(_) => std::path::absolute(directory).context("cannot use this directory")?,
         };
         let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
-            return Err(Usage(format!("{shown} cannot be replaced; give a directory below it")).into());
+            return Err(Usage(format!(
+                "{shown} cannot be replaced; give a directory below it"
+            ))
+            .into());
         };
         if !parent.is_dir() {
-            let text = format!("there is no directory {}; create it first", parent.display());
+            let text = format!(
+                "there is no directory {}; create it first",
+                parent.display()
+            );
             return Err(Usage(text).into());
         }
         let name = name.to_string_lossy();

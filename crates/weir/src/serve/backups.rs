@@ -126,7 +126,10 @@ impl Backups {
         });
         if now.taken.is_some() {
             let busy = "Another backup is being taken.";
-            return Err(Failure::new(StatusCode::CONFLICT, busy, "Try again when it is done.").retry_after(10));
+            return Err(
+                Failure::new(StatusCode::CONFLICT, busy, "Try again when it is done.")
+                    .retry_after(10),
+            );
         }
         if let Some(old) = old {
             old.remove();
@@ -172,9 +175,7 @@ impl Backups {
 
     /// Makes the copies, on a thread of its own.
     fn make(&self, id: &str, directory: &Path, text_index: bool) {
-        let made = catch_unwind(AssertUnwindSafe(|| {
-            self.copies(id, directory, text_index)
-        }));
+        let made = catch_unwind(AssertUnwindSafe(|| self.copies(id, directory, text_index)));
         let made = made.unwrap_or_else(|_| Err(anyhow::anyhow!("making it panicked")));
         let mut now = self.0.now.lock();
         let ours = now.taken.as_mut().filter(|taken| taken.id == id);
@@ -184,11 +185,19 @@ impl Backups {
         };
         taken.progress = match made {
             Ok(manifest) => {
-                tracing::info!(id, bytes = manifest.size(), "a backup is ready to be fetched");
+                tracing::info!(
+                    id,
+                    bytes = manifest.size(),
+                    "a backup is ready to be fetched"
+                );
                 Making::Ready(Arc::new(manifest))
             }
             Err(error) => {
-                tracing::error!(id, error = format!("{error:#}"), "a backup could not be made");
+                tracing::error!(
+                    id,
+                    error = format!("{error:#}"),
+                    "a backup could not be made"
+                );
                 remove(directory);
                 Making::Failed(format!("{error:#}"))
             }
@@ -295,7 +304,9 @@ async fn look(State(backups): State<Backups>, At(id): At<String>) -> Result<Resp
     let body = backups.with(&id, |taken| {
         Ok(match &taken.progress {
             Making::Copying => json!({ "id": id, "state": "making" }),
-            Making::Ready(manifest) => json!({ "id": id, "state": "ready", "manifest": **manifest }),
+            Making::Ready(manifest) => {
+                json!({ "id": id, "state": "ready", "manifest": **manifest })
+            }
             Making::Failed(error) => json!({ "id": id, "state": "failed", "error": error }),
         })
     })?;

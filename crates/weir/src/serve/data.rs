@@ -125,7 +125,11 @@ mod tests {
         assert!(Data::lock_idle(directory.path()).unwrap().is_none());
         drop(first);
         assert!(!Data::is_in_use(directory.path()));
-        drop(Data::lock_idle(directory.path()).unwrap().expect("it is free"));
+        drop(
+            Data::lock_idle(directory.path())
+                .unwrap()
+                .expect("it is free"),
+        );
         Data::lock(directory.path()).unwrap();
     }
 
