@@ -69,7 +69,7 @@ impl Engine {
     }
 
     /// Hands everything that changed to the keeper now.
-    pub(crate) fn hand_over(&self) {
+    pub fn hand_over(&self) {
         self.shared.with(|state, now, effects| {
             state.gather_pasts(now, &self.shared.askers, &self.shared.own);
             effects.handover = state.keeps;

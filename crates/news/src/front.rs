@@ -85,6 +85,12 @@ impl weir_web::Front for Front {
         self.model.federation.servers.look_up_anew();
     }
 
+    fn save(&self) -> Result<(), Refused> {
+        self.model.engine.hand_over();
+        self.model.file.flush();
+        Ok(())
+    }
+
     fn leave(&self) {
         self.nntp.leave();
         self.model.lifetime.leave();

@@ -453,11 +453,11 @@ impl NewsFile {
         self.0.file.backup(to)
     }
 
-    /// Waits until all is written. Blocks.
-    #[cfg(test)]
+    /// Waits until all is written, for a bounded time. Blocks.
     pub(crate) fn flush(&self) {
         let mut backlog = self.0.backlog.lock();
-        while backlog.is_writing() && !self.0.idle.wait_for(&mut backlog, PATIENCE).timed_out() {}
+        let writing = |backlog: &mut _| Backlog::is_writing(backlog);
+        let _ = self.0.idle.wait_while_for(&mut backlog, writing, PATIENCE);
     }
 
     /// Writes what waits and closes the file. Blocks.

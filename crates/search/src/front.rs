@@ -45,6 +45,11 @@ impl weir_web::Front for Front {
         self.views.model.indexers.look_up_anew();
     }
 
+    fn save(&self) -> Result<(), Refused> {
+        self.views.model.engine.hand_over();
+        Ok(())
+    }
+
     fn leave(&self) {
         self.views.lifetime.leave();
     }

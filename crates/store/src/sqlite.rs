@@ -240,6 +240,14 @@ impl File {
         backup::copy(&self.0.path, to)
     }
 
+    /// Like [`File::backup`], for a file that is not open here; another process may have it open.
+    ///
+    /// # Errors
+    /// As [`File::backup`].
+    pub fn copy(from: &Path, to: &Path) -> Result<(), Error> {
+        backup::copy(from, to)
+    }
+
     /// Writes what waits, moves the write-ahead log into the file and ends the thread. Later calls get
     /// [`Error::Closed`]. Blocks.
     pub fn close(&self) {

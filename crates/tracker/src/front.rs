@@ -134,6 +134,13 @@ impl weir_web::Front for Front {
         self.forwarders.look_up_anew();
     }
 
+    fn save(&self) -> Result<(), Refused> {
+        weir_web::Upstreams::engine(&*self.forwarders).hand_over();
+        let files = self.files.lock().as_ref().map(FilesThread::saver);
+        // Not under the lock: a stop need not wait for this.
+        Ok(files.map_or(Ok(()), |files| files.save())?)
+    }
+
     /// Other trackers are told within `drain` whose peers stopped.
     fn stop(&self, drain: Duration) -> BoxFuture<'_, ()> {
         Box::pin(async move {

@@ -210,6 +210,11 @@ impl App {
         self.0.keeper.note_address(address)
     }
 
+    /// How Weir is doing, as the overview's first sentence says it.
+    pub fn sentence(&self) -> String {
+        pages::overview::opening(self)
+    }
+
     /// Says which file the operator edits, by its full path, for pages that tell them to.
     pub fn set_config_file(&self, path: String) {
         *self.0.shell.config_file.write() = path;

@@ -33,6 +33,15 @@ pub trait Front: Send + Sync + 'static {
     /// if it has become a private one.
     fn look_up_anew(&self);
 
+    /// A backup is about to be made: hands over or writes now what would otherwise be written later. Blocks, and is called
+    /// on a thread that may.
+    ///
+    /// # Errors
+    /// When something cannot be written.
+    fn save(&self) -> Result<(), Refused> {
+        Ok(())
+    }
+
     /// Weir is about to stop: clients that wait for something should soon get what there is by then.
     fn leave(&self) {}
 

@@ -42,7 +42,7 @@ pub use access::{Access, Refusal};
 pub use app::App;
 pub use auth::{
     kept_key,
-    link::{SignInLink, sign_in_link},
+    link::{SignInLink, noted_address, sign_in_link},
 };
 pub use client::Client;
 pub use clock::{Clock, System};

@@ -66,6 +66,10 @@ pub enum Command {
     Check(Check),
     /// Search the indexers of the running Weir
     Search(Search),
+    /// Show how the running Weir and its upstreams are doing
+    Status(Status),
+    /// Copy all state into a new directory, whether Weir is running or not
+    Backup(Backup),
     /// Print a sign-in link, which works once within an hour
     SignIn(Place),
     /// Print the indexers of another program as configuration
@@ -98,6 +102,8 @@ impl Command {
             Self::Serve(settings) => Some(&mut settings.place),
             Self::Check(check) => Some(&mut check.settings.place),
             Self::Search(search) => Some(&mut search.remote.place),
+            Self::Status(status) => Some(&mut status.remote.place),
+            Self::Backup(backup) => Some(&mut backup.remote.place),
             Self::SignIn(place) => Some(place),
             Self::Import { .. } | Self::Completions { .. } | Self::Man => None,
         }
@@ -139,6 +145,31 @@ pub struct Search {
     pub remote: Remote,
 }
 
+/// What `status` prints.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// Print the answer of /api/v1/status as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Which Weir to ask.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// What to copy where.
+#[derive(Debug, Args)]
+pub struct Backup {
+    /// The new directory; it must not exist yet, or be empty
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Include the full-text index of news, which Weir can make anew
+    #[arg(long)]
+    pub text_index: bool,
+    /// Which Weir to ask.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
 /// How to reach the running Weir.
 #[derive(Debug, Args)]
 pub struct Remote {
@@ -154,7 +185,7 @@ pub struct Remote {
 }
 
 /// Where the configuration and the state are.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct Place {
     /// Configuration file, YAML or TOML [default: ./weir.yaml or ./weir.toml, then /etc/weir/]
     #[arg(short = 'c', long = "config", value_name = "FILE")]

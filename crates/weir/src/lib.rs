@@ -1,5 +1,6 @@
 //! The parts of the `weir` binary: command line, configuration, and what the commands do.
 
+pub mod backup;
 pub mod check;
 pub mod cli;
 pub mod config;
@@ -8,3 +9,4 @@ pub mod remote;
 pub mod search;
 pub mod serve;
 pub mod sign_in;
+pub mod status;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use weir::cli::{Cli, Command, Usage};
-use weir::{check, config, import, search, serve, sign_in};
+use weir::{backup, check, config, import, search, serve, sign_in, status};
 use weir_config::Mistakes;
 
 fn main() -> ExitCode {
@@ -28,6 +28,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             drop(out);
             return search::run(args);
         }
+        Command::Status(args) => return status::run(args, &mut out),
+        Command::Backup(args) => return backup::run(args, &mut out),
         Command::SignIn(place) => sign_in::run(place, &mut out, &mut notes)?,
         Command::Import { from, url, key } => import::run(from, &url, &key, &mut out, &mut notes)?,
         Command::Check(args) => check::check(args, &mut out, &mut notes)?,

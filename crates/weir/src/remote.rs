@@ -12,6 +12,7 @@ use weir_net::{Reach, Roots, System};
 
 use crate::cli::{self, Usage};
 use crate::config::{Config, load};
+use crate::serve::Data;
 
 /// Maximum size of an answer.
 const ANSWER: usize = 64 << 20;
@@ -28,6 +29,8 @@ pub struct Remote {
     key: Secret,
     /// What to do if the key is rejected.
     about_key: &'static str,
+    /// What to do if there is nobody.
+    hint: String,
 }
 
 impl Remote {
@@ -42,6 +45,7 @@ impl Remote {
             base: base.trim_end_matches('/').to_owned(),
             key,
             about_key,
+            hint: String::new(),
         })
     }
 
@@ -57,9 +61,24 @@ impl Remote {
             (Some(_), Some(_)) => None,
             _ => Some(load(&place.sources())?.config),
         };
+        let hint = match (&url, &config) {
+            (None, Some(config)) if !Data::is_in_use(&config.data) => format!(
+                ". No Weir is running with {}: start it with `weir serve`, or give its address with --url",
+                config.data.display()
+            ),
+            (None, _) => ". Give the address of the running Weir with --url".to_owned(),
+            (Some(_), _) => ". Check the address, and that Weir is running there".to_owned(),
+        };
         let base = match (url, &config) {
             (Some(url), _) => url,
-            (None, Some(config)) => format!("http://{}", reachable(config.web.listen)),
+            (None, Some(config)) => {
+                // We do not know the flags of the running Weir, but it has noted its address. Once it has stopped, anybody
+                // may listen there, and must not be sent the key.
+                let noted = Data::is_in_use(&config.data)
+                    .then(|| weir_web::noted_address(&config.data.join("state.db")));
+                let noted = noted.flatten();
+                format!("http://{}", reachable(noted.unwrap_or(config.web.listen)))
+            }
             (None, None) => bail!("give the address with --url"),
         };
         let key = match (given, config) {
@@ -67,7 +86,8 @@ impl Remote {
             (None, Some(config)) => configured(&config)?,
             (None, None) => bail!("give the key with --key or WEIR_KEY"),
         };
-        Self::new(&base, key, "give the right one with --key or WEIR_KEY")
+        let remote = Self::new(&base, key, "give the right one with --key or WEIR_KEY")?;
+        Ok(Self { hint, ..remote })
     }
 
     /// Its address, without a slash at the end.
@@ -117,7 +137,10 @@ impl Remote {
         let base = &self.base;
         let answer = answer
             .with_context(|| format!("{base} does not answer"))?
-            .with_context(|| format!("{base} cannot be reached"))?;
+            .map_err(|error| {
+                let error = anyhow::Error::from(error);
+                anyhow!("{base} cannot be reached: {error:#}{}", self.hint)
+            })?;
         let said = said(&answer.body);
         match (answer.status, said) {
             (200..300, _) => Ok(answer.body.to_vec()),
@@ -143,6 +166,11 @@ impl Remote {
             self.base
         )
     }
+}
+
+/// Whether flags or environment name the address of a Weir, so that the configuration here is not its.
+pub(crate) fn is_elsewhere(flags: &cli::Remote) -> bool {
+    flags.url.is_some() || variable(URL).is_some()
 }
 
 fn variable(name: &str) -> Option<String> {

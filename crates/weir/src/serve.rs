@@ -1,5 +1,6 @@
 //! `weir serve`: builds everything from the configuration and runs it until it is told to stop.
 
+mod backups;
 mod changes;
 mod data;
 mod descriptors;
@@ -13,6 +14,7 @@ mod reload;
 mod search;
 mod settings;
 mod signals;
+mod systemd;
 mod tracker;
 
 use std::process::ExitCode;
@@ -21,18 +23,21 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
+use weir_config::ProcessEnvironment;
 use weir_engine::Vitals;
 use weir_store::sqlite::File;
 use weir_web::{App, Contribution, Requests, Standby, System};
 
 use crate::config::{Loaded, Sources, WithoutEffect};
 
-use self::data::Data;
+use self::backups::Backups;
+pub(crate) use self::data::Data;
 use self::fronts::{Base, Fronts};
 use self::listen::Standing;
 use self::logs::Logs;
 use self::reload::Running;
 use self::signals::{Signal, Signals};
+use self::systemd::{Heartbeat, Manager};
 
 /// How often the file of forwarders is checked for changes.
 const WATCH: Duration = Duration::from_secs(2);
@@ -98,8 +103,13 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let requests = Requests::default();
     let contributions = fronts.contributions(&requests);
     let mut contributions = contributions.map_err(anyhow::Error::from_boxed)?;
+    let (saved, rows) = (fronts.clone(), engines.rows());
+    let backups = Backups::open(data.path(), move || {
+        saved.save().map_err(anyhow::Error::from_boxed)?;
+        Ok(rows.flush()?)
+    });
     contributions.push(watch(
-        settings::contribution(&running),
+        backups.contribute(settings::contribution(&running)),
         &engines.vitals,
         &state,
         &stop,
@@ -126,6 +136,14 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let (listener, after) = twice?;
     let mut after = Some(after);
     let mut stopping = None;
+    let manager = Manager::of_environment(&ProcessEnvironment);
+    let (vitals, written, seen) = (engines.vitals.clone(), state.clone(), web.clone());
+    let mut heartbeat = Heartbeat::new(manager.clone(), move || {
+        let alive = vitals.missing().is_empty() && written.is_writable();
+        (alive, seen.sentence())
+    });
+    running.set_manager(manager.clone());
+    manager.ready(&web.sentence());
     let server = weir_web::run(listener, web, stop.clone(), config.drain);
     tokio::pin!(server);
     let mut look = tokio::time::interval(WATCH);
@@ -136,11 +154,16 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
                 tracing::info!(cut = ended.cut, "the web listener is closed; waiting for calls under way");
                 break ExitCode::SUCCESS;
             }
-            _ = look.tick() => running.reload_if_changed(&mut forwarders_file),
+            _ = look.tick() => {
+                running.reload_if_changed(&mut forwarders_file);
+                backups.sweep();
+            }
+            () = heartbeat.beat() => {}
             signal = signals.next() => match signal {
                 Signal::Reload => drop(running.reload()), // the log has the result
                 Signal::Stop { name, .. } if !stop.is_cancelled() => {
                     tracing::info!(signal = name, drain = ?config.drain, "stopping; a second signal stops at once");
+                    manager.stopping(config.drain);
                     stop.cancel();
                     let after = after.take().map(tokio::net::TcpListener::from_std);
                     let after = after.and_then(Result::ok);
@@ -166,6 +189,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
             ExitCode::from(code)
         }
     };
+    backups.close();
     fronts.close();
     drop(stopping);
     // Last, because fronts write to it until they are closed.

@@ -5,12 +5,16 @@
     reason = "a test that cannot go on says where it stopped"
 )]
 
+#[path = "serve/backup.rs"]
+mod backup;
 #[path = "serve/damage.rs"]
 mod damage;
 #[path = "serve/forwarder.rs"]
 mod forwarder;
 #[path = "serve/metrics.rs"]
 mod metrics;
+#[path = "serve/monitoring.rs"]
+mod monitoring;
 #[path = "serve/news.rs"]
 mod news;
 #[path = "serve/newsreaders.rs"]
@@ -23,6 +27,10 @@ mod ready;
 mod reload;
 #[path = "serve/sign_in.rs"]
 mod sign_in;
+#[path = "serve/status.rs"]
+mod status;
+#[path = "serve/systemd.rs"]
+mod systemd;
 #[path = "serve/tracker.rs"]
 mod tracker;
 
@@ -57,6 +65,11 @@ impl Weir {
     }
 
     fn spawn(dir: &Path, args: &[&str]) -> Self {
+        Self::run(&mut Self::command(dir, args)).expect("the binary runs")
+    }
+
+    /// `weir serve` in `dir`, on free ports and in an empty environment.
+    fn command(dir: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
         command
             .args(["--web", "127.0.0.1:0", "--data", "data"])
@@ -65,7 +78,7 @@ impl Weir {
             .current_dir(dir)
             .env_clear()
             .env("WEIR_NEWS__NNTP_LISTEN", "127.0.0.1:0");
-        Self::run(&mut command).expect("the binary runs")
+        command
     }
 
     fn run(command: &mut Command) -> std::io::Result<Self> {

@@ -1,6 +1,6 @@
 //! Writes swarms to their files and forgets who is silent: one thread that has time.
 //!
-//! Within `snapshot_every` each group that changed is written once; a stop writes the rest.
+//! Within `snapshot_every` each group that changed is written once; a stop writes the rest, and so does a backup.
 
 use std::io;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const SWEEP_STEPS: usize = 64;
 /// The thread, running.
 pub(crate) struct FilesThread {
     /// It ends when this is dropped.
-    goes_on: SyncSender<()>,
+    goes_on: SyncSender<Saved>,
     thread: JoinHandle<()>,
     unwritten: Unwritten,
 }
@@ -55,6 +55,23 @@ impl Unwritten {
     pub(crate) fn missing(&self) -> Option<String> {
         let all = self.0.load(Ordering::Relaxed);
         (all != 0).then(|| "tracker: swarms cannot be written. Is the disk full?".to_owned())
+    }
+}
+
+/// Told when everything is written, or what kept it from that.
+type Saved = SyncSender<io::Result<()>>;
+
+/// Asks the thread to write everything now.
+pub(crate) struct Saver(SyncSender<Saved>);
+
+impl Saver {
+    /// Blocks until all groups that changed are written.
+    pub(crate) fn save(self) -> io::Result<()> {
+        let gone = || io::Error::other("the thread that writes swarms has ended");
+        let (tell, told) = sync_channel(1);
+        self.0.send(tell).map_err(|_| gone())?;
+        drop(self);
+        told.recv().map_err(|_| gone())?
     }
 }
 
@@ -91,6 +108,10 @@ impl FilesThread {
         self.unwritten.clone()
     }
 
+    pub(crate) fn saver(&self) -> Saver {
+        Saver(self.goes_on.clone())
+    }
+
     /// Waits until what is left is written.
     pub(crate) fn stop(self) {
         drop(self.goes_on);
@@ -108,7 +129,7 @@ fn run(
     clock: TrackerClock,
     rounds: &mut Rounds,
     vital: &Vital,
-    stop: &Receiver<()>,
+    stop: &Receiver<Saved>,
 ) {
     let ledger = tracker.forwarding.ledger();
     let mut told_by = i128::from(wall_seconds()) - i128::from(clock.elapsed().as_secs());
@@ -118,7 +139,15 @@ fn run(
         // time is made up for once, not after a night's sleep of the machine.
         next = (next + STEP).max(clock.elapsed().saturating_sub(STEP));
         let wait = next.saturating_sub(clock.elapsed());
-        let ended = !matches!(stop.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
+        let (ended, saved) = match stop.recv_timeout(wait) {
+            Ok(saved) => (false, Some(saved)),
+            Err(RecvTimeoutError::Timeout) => (false, None),
+            Err(RecvTimeoutError::Disconnected) => (true, None),
+        };
+        if saved.is_some() {
+            // The step that was waited for is still to come.
+            next = next.saturating_sub(STEP);
+        }
         let now = clock.file_time();
         // What is told by the wall clock is written again when that was set.
         let skew = i128::from(now.wall) - i128::from(clock.elapsed().as_secs());
@@ -129,17 +158,18 @@ fn run(
                 ledger.not_written(group);
             }
         }
-        let groups = match ended {
+        let groups = match ended || saved.is_some() {
             true => 0..GROUPS,
             false => rounds.next_groups(),
         };
-        if !ended && tracker.swarms.totals().swarms > 0 {
+        if !ended && saved.is_none() && tracker.swarms.totals().swarms > 0 {
             for shard in rounds.next_shards() {
                 tracker.swarms.sweep(shard, now.minute());
             }
         }
         #[cfg(test)]
         crate::fault::once(&directory.path, "step");
+        let mut refused = None;
         for group in groups {
             let written = vital.guard(|| {
                 #[cfg(test)]
@@ -158,11 +188,18 @@ fn run(
             match written {
                 Ok(()) if before && !now => tracing::info!("swarms can be written again"),
                 Ok(()) => {}
-                Err(error) if before && !ended => tracing::debug!(%error, group, "not written"),
                 Err(error) => {
-                    tracing::error!(%error, "cannot write swarms; is the disk full? Weir will retry, and they are lost if it stops before that succeeds");
+                    if before && !ended {
+                        tracing::debug!(%error, group, "not written");
+                    } else {
+                        tracing::error!(%error, "cannot write swarms; is the disk full? Weir will retry, and they are lost if it stops before that succeeds");
+                    }
+                    refused = Some(error);
                 }
             }
+        }
+        if let Some(saved) = saved {
+            let _ = saved.send(refused.map_or(Ok(()), Err));
         }
         if ended {
             return;

@@ -87,6 +87,15 @@ pub fn sign_in_link(state: &Path) -> Result<Option<SignInLink>, Error> {
     }))
 }
 
+/// Where the Weir with this `state.db` listened when it was last started.
+pub fn noted_address(state: &Path) -> Option<std::net::SocketAddr> {
+    let noted = File::peek(state, |connection| {
+        secrets::read(connection, secrets::ADDRESS)
+    });
+    let text = noted.ok().flatten()?;
+    str::from_utf8(&text).ok()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

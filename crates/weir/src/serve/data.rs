@@ -1,7 +1,7 @@
 //! The data directory, locked by one Weir at a time.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ const LOCK: &str = "weir.lock";
 
 /// A data directory that is ours until this is dropped.
 #[derive(Debug)]
-pub(super) struct Data {
+pub(crate) struct Data {
     path: PathBuf,
     /// The operating system releases the lock with the file, even if the process is killed.
     _lock: File,
@@ -56,7 +56,37 @@ impl Data {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    /// Locks a directory that is there, unless a Weir is running in it. One that may not be opened is left to that Weir.
+    pub(crate) fn lock_idle(path: &Path) -> anyhow::Result<Option<Self>> {
+        let file = path.join(LOCK);
+        let mut open = OpenOptions::new();
+        let open = open.read(true).write(true).create(true).truncate(false);
+        let lock = match open.mode(0o600).open(&file) {
+            Ok(lock) => lock,
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot open {}", file.display()));
+            }
+        };
+        match lock.try_lock() {
+            Ok(()) => Ok(Some(Self {
+                path: path.to_owned(),
+                _lock: lock,
+            })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => {
+                Err(error).with_context(|| format!("cannot lock {}", file.display()))
+            }
+        }
+    }
+
+    /// Whether a Weir is running there.
+    pub(crate) fn is_in_use(path: &Path) -> bool {
+        let lock = File::open(path.join(LOCK));
+        lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -91,7 +121,15 @@ mod tests {
             "{error}"
         );
         assert!(error.contains("--data DIR"), "{error}");
+        assert!(Data::is_in_use(directory.path()));
+        assert!(Data::lock_idle(directory.path()).unwrap().is_none());
         drop(first);
+        assert!(!Data::is_in_use(directory.path()));
+        drop(
+            Data::lock_idle(directory.path())
+                .unwrap()
+                .expect("it is free"),
+        );
         Data::lock(directory.path()).unwrap();
     }
 

@@ -103,6 +103,11 @@ impl Engines {
         })
     }
 
+    /// The rows of all engines.
+    pub(super) fn rows(&self) -> Arc<dyn State> {
+        Arc::clone(&self.state)
+    }
+
     /// The policy that each front adapts.
     pub(super) fn general(&self) -> Policy {
         self.general.clone()

@@ -65,6 +65,11 @@ impl Fronts {
         self.0.iter().for_each(|front| front.look_up_anew());
     }
 
+    /// Writes what would be written later. Blocks.
+    pub(super) fn save(&self) -> Result<(), Refused> {
+        self.0.iter().try_for_each(|front| front.save())
+    }
+
     pub(super) fn leave(&self) {
         self.0.iter().for_each(|front| front.leave());
     }

@@ -14,6 +14,7 @@ use super::changes::{Changes, SettingRow, brief, changes, listed, settings};
 use super::fronts::Fronts;
 use super::greeting;
 use super::logs::{self, Logs};
+use super::systemd::Manager;
 
 /// What is running and the configuration it was built from; a handle shared by signals, pages and the API.
 #[derive(Clone)]
@@ -28,6 +29,8 @@ struct Inner {
     logs: Logs,
     /// Set once they have started.
     parts: Option<(App, Fronts)>,
+    /// Told of each reload.
+    manager: Manager,
     /// What the last successful reload changed.
     last: Option<Changes>,
 }
@@ -59,12 +62,17 @@ impl Running {
             sources,
             logs,
             parts: None,
+            manager: Manager::default(),
             last: None,
         })))
     }
 
     pub(super) fn set_parts(&self, web: App, fronts: Fronts) {
         self.0.lock().parts = Some((web, fronts));
+    }
+
+    pub(super) fn set_manager(&self, manager: Manager) {
+        self.0.lock().manager = manager;
     }
 
     /// Each value in use, and what waits for the next start.
@@ -121,6 +129,7 @@ impl Running {
     fn read_again(&self) -> Result<Changes, Vec<String>> {
         // Held to the end: two reloads at once (a signal and a page) must not mix.
         let mut inner = self.0.lock();
+        let _told = inner.manager.reloading();
         let new = match load(&inner.sources) {
             Ok(new) => new,
             Err(mistakes) => {

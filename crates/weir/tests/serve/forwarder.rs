@@ -10,7 +10,7 @@ use super::tracker::{KEY, Rig, text};
 use super::{PATIENCE, ask, config};
 
 /// Repeats a check until it holds.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(super) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..PATIENCE.as_millis() / 50 {
         if holds() {
             return;
