@@ -106,6 +106,14 @@ impl Weather {
         !self.pause().is_zero()
     }
 
+    /// How long nothing has answered, while our own network is known to be down; since the start if nothing ever has.
+    pub fn down_for(&self) -> Option<Duration> {
+        let now = self.stamp(Instant::now());
+        let last = self.0.last_success.load(Ordering::Acquire);
+        let quiet = Duration::from_millis(now.saturating_sub(last.max(1)));
+        self.is_down().then_some(quiet)
+    }
+
     /// Adds a front; returns the number for its [`Whom`]s.
     pub(crate) fn add_front(&self) -> u32 {
         let mut sky = self.0.sky.lock();

@@ -50,6 +50,7 @@ pub use contribution::{
 };
 pub use error::Error;
 pub use failure::Failure;
+pub use forms::field;
 pub use front::{Front, Refused, Reload, Staged};
 pub use household::Household;
 pub use metrics::Requests;
@@ -57,5 +58,5 @@ pub use pages::time::Shown;
 pub use porter::{KeyMark, Porter};
 pub use server::{Guest, ListenerEnd, run, run_guests};
 pub use throttle::{Pace, Throttle};
-pub use upstreams::Upstreams;
+pub use upstreams::{Lookout, Upstreams};
 pub use visitor::{Identity, RequestId, Visitor};

@@ -13,6 +13,7 @@ mod glance;
 mod json;
 mod limit;
 mod list;
+mod lookout;
 mod notice;
 mod numbers;
 mod one;
@@ -32,6 +33,7 @@ use weir_config::ENCODED;
 use weir_engine::{Call, Engine, dispatch::UpstreamId};
 
 pub(crate) use self::glance::Glance;
+pub use self::lookout::Lookout;
 use crate::App;
 
 /// The upstreams of one front, as pages and API see them. Nothing it gives may hold a secret.
@@ -47,6 +49,12 @@ pub trait Upstreams: Send + Sync + 'static {
 
     /// The front's own probe call, if it has one.
     fn probe(&self, upstream: UpstreamId) -> Option<Arc<dyn Call>>;
+
+    /// Whether Weir makes that call by itself when nobody asks the upstream for anything. Otherwise only an operator does,
+    /// because whoever is behind the upstream would notice.
+    fn is_tried_unasked(&self) -> bool {
+        true
+    }
 
     /// The names of the classes by position, for sentences.
     fn classes(&self) -> &'static [&'static str];
