@@ -95,6 +95,11 @@ impl Weather {
         }))
     }
 
+    /// Fair weather by the same rules, for upstreams that say nothing about the others.
+    pub fn apart(&self) -> Self {
+        Self::new(self.0.upstreams, self.0.quiet, self.0.pause)
+    }
+
     /// How long calls pause now: not at all unless our own network is known to be down.
     pub(crate) fn pause(&self) -> Duration {
         let down = self.0.cloudy.load(Ordering::Acquire) && self.0.sky.lock().down;

@@ -9,12 +9,14 @@ mod greeting;
 mod listen;
 mod logs;
 mod news;
+mod notify;
 mod reload;
 mod search;
 mod settings;
 mod signals;
 mod tracker;
 
+use std::cell::OnceCell;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,17 +81,19 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         .local_addr()
         .context("the web listener has no address")?;
     let engines = engine::Engines::new(config.engine.clone(), config.store.clone(), &state)?;
-    let fronts = Fronts::start(&Base {
+    let base = Base {
         config: &config,
         data: data.path(),
         state: &state,
         engines: &engines,
-    })?;
+        desk: OnceCell::new(),
+    };
+    let fronts = Fronts::start(&base)?;
     let requests = Requests::default();
     let contributions = fronts.contributions(&requests);
     let mut contributions = contributions.map_err(anyhow::Error::from_boxed)?;
     contributions.push(watch(
-        settings::contribution(&running),
+        settings::contribution(&running, base.desk.into_inner()),
         &engines.vitals,
         &state,
     ));

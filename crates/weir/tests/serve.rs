@@ -15,6 +15,8 @@ mod metrics;
 mod news;
 #[path = "serve/newsreaders.rs"]
 mod newsreaders;
+#[path = "serve/notify.rs"]
+mod notify;
 #[path = "serve/pages.rs"]
 mod pages;
 #[path = "serve/reload.rs"]

@@ -9,18 +9,31 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::json;
 use weir_config::{Origin, Resolved};
+use weir_notify::{Desk, HookRow};
 use weir_web::{Access, Contribution, Icon, NavEntry, NavGroup, Visitor};
 
 use super::changes::{Changes, Next, SettingRow, brief, listed};
 use super::reload::Running;
 use crate::config::WithoutEffect;
 
+/// What the pages show.
+#[derive(Clone)]
+struct Shown {
+    running: Running,
+    /// The hooks of notifications, with their tests.
+    desk: Option<Desk>,
+}
+
 /// The pages and routes of the configuration.
-pub(super) fn contribution(running: &Running) -> Contribution {
+pub(super) fn contribution(running: &Running, desk: Option<Desk>) -> Contribution {
+    let shown = Shown {
+        running: running.clone(),
+        desk,
+    };
     let pages = Router::new()
         .route("/settings", get(show))
         .route("/settings/reload", post(reload))
-        .with_state(running.clone());
+        .with_state(shown);
     let api = Router::new()
         .route("/api/v1/reload", post(api_reload))
         .with_state(running.clone());
@@ -47,6 +60,8 @@ struct SettingsQuery {
     changed: Option<String>,
     /// Present after a reload.
     reloaded: Option<String>,
+    /// The hook to which a test was sent.
+    tested: Option<String>,
 }
 
 #[derive(Template)]
@@ -63,6 +78,8 @@ struct SettingsPage<'a> {
     /// Keys whose values wait for the next start, as a list; empty if there are none.
     waiting: String,
     without_effect: Vec<WithoutEffect>,
+    /// Where messages about what goes wrong are sent.
+    hooks: Vec<HookRow>,
     /// What the reload just made has changed.
     reloaded: Option<Changes>,
     /// Why nothing was reloaded.
@@ -98,6 +115,14 @@ impl SettingsPage<'_> {
         Some(text)
     }
 
+    /// What came of the test just sent, and whether it arrived.
+    fn tested(&self) -> Option<(bool, String)> {
+        let name = self.view.tested.as_ref()?;
+        let mut hooks = self.hooks.iter().filter(|hook| hook.name == *name);
+        let (_, arrived, sentence) = hooks.next()?.last_test.as_ref()?;
+        Some((*arrived, format!("Test of {name}: {sentence}")))
+    }
+
     /// Why a key has no effect, if that is so.
     fn why_not(&self, path: &str) -> Option<&'static str> {
         let mut all = self.without_effect.iter();
@@ -107,18 +132,18 @@ impl SettingsPage<'_> {
 }
 
 async fn show(
-    State(running): State<Running>,
+    State(shown): State<Shown>,
     Query(view): Query<SettingsQuery>,
     visitor: Visitor,
 ) -> Response {
-    page(&running, view, &visitor, Vec::new())
+    page(&shown, view, &visitor, Vec::new())
 }
 
-async fn reload(State(running): State<Running>, visitor: Visitor) -> Response {
-    match running.reload() {
+async fn reload(State(shown): State<Shown>, visitor: Visitor) -> Response {
+    match shown.running.reload() {
         Ok(_) => Redirect::to("/settings?reloaded=1").into_response(),
         Err(mistakes) => {
-            let page = page(&running, SettingsQuery::default(), &visitor, mistakes);
+            let page = page(&shown, SettingsQuery::default(), &visitor, mistakes);
             (StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
         }
     }
@@ -143,12 +168,8 @@ async fn api_reload(State(running): State<Running>) -> Response {
     }
 }
 
-fn page(
-    running: &Running,
-    view: SettingsQuery,
-    visitor: &Visitor,
-    mistakes: Vec<String>,
-) -> Response {
+fn page(shown: &Shown, view: SettingsQuery, visitor: &Visitor, mistakes: Vec<String>) -> Response {
+    let Shown { running, desk } = shown;
     let mut rows = running.settings();
     let all = rows.len();
     let waiting = rows.iter().filter(|row| row.next.is_some());
@@ -174,6 +195,7 @@ fn page(
         all,
         waiting: brief(&waiting),
         without_effect: running.without_effect(),
+        hooks: desk.as_ref().map_or_else(Vec::new, Desk::hooks),
         mistakes,
     };
     visitor.show("Settings", &page)
