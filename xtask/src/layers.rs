@@ -20,6 +20,7 @@ const HEIGHTS: &[(&str, u8)] = &[
     ("weir-tracker", 4),
     ("weir-search", 4),
     ("weir-news", 4),
+    ("weir-notify", 4),
     ("weir", 5),
     ("xtask", 6),
 ];

@@ -8,6 +8,7 @@
 
 mod askers;
 mod call;
+mod conditions;
 mod driver;
 mod engine;
 mod fault;
@@ -47,6 +48,7 @@ pub mod words;
 mod worker;
 
 pub use call::{Call, Ended, KEPT_BYTES, Outcome, Permit, Reason};
+pub use conditions::{UpstreamCondition, used_up};
 pub use engine::{Engine, Options};
 pub use fault::Fault;
 pub use flight::{Flights, Follower, Landing};

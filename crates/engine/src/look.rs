@@ -263,7 +263,7 @@ impl State {
 impl Side {
     /// Since when it has been in its state. A disabled upstream is disabled from the first such cooldown on: failed
     /// probes in between change nothing for whoever looks.
-    fn since(&self, status: &UpstreamStatus) -> Moment {
+    pub(crate) fn since(&self, status: &UpstreamStatus) -> Moment {
         match (status.state, &self.trouble, &self.off) {
             (Availability::Cooldown { .. } | Availability::Disabled { .. }, Some(trouble), _) => {
                 trouble.since

@@ -103,6 +103,14 @@ impl Standing {
             Self::Manual => "manual",
         }
     }
+
+    /// Whether it is not called as usual because something went wrong.
+    pub fn is_down(self) -> bool {
+        match self {
+            Self::Cooldown | Self::Probing | Self::Disabled => true,
+            Self::Untried | Self::Open | Self::Manual => false,
+        }
+    }
 }
 
 impl From<Availability> for Standing {

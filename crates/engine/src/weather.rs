@@ -95,6 +95,11 @@ impl Weather {
         }))
     }
 
+    /// Fair weather by the same rules, for upstreams that say nothing about the others.
+    pub fn apart(&self) -> Self {
+        Self::new(self.0.upstreams, self.0.quiet, self.0.pause)
+    }
+
     /// How long calls pause now: not at all unless our own network is known to be down.
     pub(crate) fn pause(&self) -> Duration {
         let down = self.0.cloudy.load(Ordering::Acquire) && self.0.sky.lock().down;
@@ -104,6 +109,14 @@ impl Weather {
     /// Whether our own network is known to be down.
     pub fn is_down(&self) -> bool {
         !self.pause().is_zero()
+    }
+
+    /// How long nothing has answered, while our own network is known to be down; since the start if nothing ever has.
+    pub fn down_for(&self) -> Option<Duration> {
+        let now = self.stamp(Instant::now());
+        let last = self.0.last_success.load(Ordering::Acquire);
+        let quiet = Duration::from_millis(now.saturating_sub(last.max(1)));
+        self.is_down().then_some(quiet)
     }
 
     /// Adds a front; returns the number for its [`Whom`]s.

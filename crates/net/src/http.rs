@@ -53,6 +53,9 @@ pub struct Request<'a> {
     pub headers: &'a [(&'a str, &'a str)],
     /// JSON to send by POST, which follows no redirects; without it the request is a GET.
     pub post: Option<&'a str>,
+    /// The status is the answer: a body that is too long, is cut off or does not arrive within a moment is left empty
+    /// rather than making an error of an answer that says what became of the request.
+    pub by_status: bool,
 }
 
 impl<'a> Request<'a> {
@@ -71,6 +74,7 @@ impl<'a> Request<'a> {
             user_agent: concat!("Weir/", env!("CARGO_PKG_VERSION")),
             headers: &[],
             post: None,
+            by_status: false,
         }
     }
 }

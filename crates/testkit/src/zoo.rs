@@ -1,9 +1,10 @@
-//! Trackers, indexers and news servers that behave well, badly, or one after the other.
+//! Trackers, indexers, news servers and hooks that behave well, badly, or one after the other.
 //!
 //! The same one runs in memory, where time can be paused, and on loopback, where real bytes are
 //! read. It remembers what it was asked and changes its behaviour when told to.
 
 pub mod flood;
+pub mod hook;
 pub mod http;
 pub mod indexer;
 pub mod news;

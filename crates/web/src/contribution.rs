@@ -170,11 +170,13 @@ impl Contribution {
     /// asks.
     #[must_use]
     pub fn upstreams(mut self, upstreams: Arc<dyn Upstreams>) -> Self {
-        // Weak, or the engine would keep itself alive through its front.
-        let prober = Arc::downgrade(&upstreams);
-        upstreams
-            .engine()
-            .set_prober(move |upstream| prober.upgrade()?.probe(upstream));
+        if upstreams.is_tried_unasked() {
+            // Weak, or the engine would keep itself alive through its front.
+            let prober = Arc::downgrade(&upstreams);
+            upstreams
+                .engine()
+                .set_prober(move |upstream| prober.upgrade()?.probe(upstream));
+        }
         self.front.upstreams = Some(upstreams);
         self
     }
@@ -234,6 +236,7 @@ pub enum Icon {
     Tracker,
     Search,
     News,
+    Notify,
     History,
     Connect,
     Settings,
@@ -249,6 +252,7 @@ impl Icon {
             Self::Tracker => "tracker",
             Self::Search => "search",
             Self::News => "news",
+            Self::Notify => "notify",
             Self::History => "history",
             Self::Connect => "connect",
             Self::Settings => "settings",

@@ -61,7 +61,7 @@ pub(crate) fn too_large(limit: usize) -> Failure {
 }
 
 /// One field of a form or query string.
-pub(crate) fn field(encoded: &[u8], name: &str) -> Option<String> {
+pub fn field(encoded: &[u8], name: &str) -> Option<String> {
     encoded.split(|byte| *byte == b'&').find_map(|pair| {
         let mut halves = pair.splitn(2, |byte| *byte == b'=');
         if halves.next()? != name.as_bytes() {

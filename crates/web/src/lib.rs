@@ -53,6 +53,7 @@ pub use contribution::{
 };
 pub use error::Error;
 pub use failure::{Failure, FieldMistake};
+pub use forms::field;
 pub use front::{Front, Refused, Reload, Staged};
 pub use household::Household;
 pub use metrics::Requests;
@@ -61,5 +62,5 @@ pub use porter::{KeyMark, Porter};
 pub use server::{Guest, ListenerEnd, run, run_guests};
 pub use standby::{Standby, stand_by};
 pub use throttle::{Pace, Throttle};
-pub use upstreams::Upstreams;
+pub use upstreams::{Lookout, Upstreams};
 pub use visitor::{Identity, RequestId, Visitor};

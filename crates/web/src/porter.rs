@@ -9,7 +9,7 @@ use crate::access::refused_as;
 use crate::auth::secrets::Hash;
 use crate::auth::site::Site;
 use crate::seats::Holder;
-use crate::{App, Auth, Client, Refusal};
+use crate::{App, Auth, Client, Lookout, Refusal};
 
 /// Judges clients of a front's own listener. A cheap handle, which follows reloads.
 #[derive(Clone)]
@@ -22,6 +22,11 @@ pub struct KeyMark(Hash);
 impl Porter {
     pub(crate) fn new(app: App) -> Self {
         Self(app)
+    }
+
+    /// A view of all fronts, for a front that tells people of the others.
+    pub fn lookout(&self) -> Lookout {
+        Lookout::new(self.0.clone())
     }
 
     /// The client at an address. Its protocol has no forwarding headers, so whoever connects speaks for itself: a tunnel

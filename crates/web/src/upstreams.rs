@@ -14,6 +14,7 @@ mod glance;
 mod json;
 mod limit;
 mod list;
+mod lookout;
 mod notice;
 mod numbers;
 mod one;
@@ -37,6 +38,7 @@ pub(crate) use self::{
     glance::Glance,
     json::attention,
 };
+pub use self::lookout::Lookout;
 use crate::App;
 
 /// The upstreams of one front, as pages and API see them. Nothing it gives may hold a secret.
@@ -52,6 +54,12 @@ pub trait Upstreams: Send + Sync + 'static {
 
     /// The front's own probe call, if it has one.
     fn probe(&self, upstream: UpstreamId) -> Option<Arc<dyn Call>>;
+
+    /// Whether Weir makes that call by itself when nobody asks the upstream for anything. Otherwise only an operator does,
+    /// because whoever is behind the upstream would notice.
+    fn is_tried_unasked(&self) -> bool {
+        true
+    }
 
     /// The names of the classes by position, for sentences.
     fn classes(&self) -> &'static [&'static str];

@@ -38,6 +38,12 @@ impl AsRef<weir_news::Config> for Config {
     }
 }
 
+impl AsRef<weir_notify::config::Config> for Config {
+    fn as_ref(&self) -> &weir_notify::config::Config {
+        &self.notify
+    }
+}
+
 section! {
     /// Weir's configuration. Every key is listed with its default; remove the # before a key to
     /// change it. null switches a feature off or removes a limit; in TOML and in the environment, write the word null.
@@ -64,6 +70,8 @@ section! {
         search: weir_search::config::Config;
         /// The news front.
         news: weir_news::Config;
+        /// Messages about what goes wrong.
+        notify: weir_notify::config::Config;
         /// How upstreams are called.
         engine: engine::Config;
         /// How state is kept.

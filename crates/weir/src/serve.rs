@@ -10,6 +10,7 @@ mod greeting;
 mod listen;
 mod logs;
 mod news;
+mod notify;
 mod reload;
 mod search;
 mod settings;
@@ -17,6 +18,7 @@ mod signals;
 mod systemd;
 mod tracker;
 
+use std::cell::OnceCell;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,12 +96,14 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let starting = Standing::by(listener, Standby::Starting);
     let stop = CancellationToken::new();
     let engines = engine::Engines::new(config.engine.clone(), config.store.clone(), &state)?;
-    let fronts = Fronts::start(&Base {
+    let base = Base {
         config: &config,
         data: data.path(),
         state: &state,
         engines: &engines,
-    })?;
+        desk: OnceCell::new(),
+    };
+    let fronts = Fronts::start(&base)?;
     let requests = Requests::default();
     let contributions = fronts.contributions(&requests);
     let mut contributions = contributions.map_err(anyhow::Error::from_boxed)?;
@@ -109,7 +113,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         Ok(rows.flush()?)
     });
     contributions.push(watch(
-        backups.contribute(settings::contribution(&running)),
+        backups.contribute(settings::contribution(&running, base.desk.into_inner())),
         &engines.vitals,
         &state,
         &stop,

@@ -19,6 +19,8 @@ mod monitoring;
 mod news;
 #[path = "serve/newsreaders.rs"]
 mod newsreaders;
+#[path = "serve/notify.rs"]
+mod notify;
 #[path = "serve/pages.rs"]
 mod pages;
 #[path = "serve/ready.rs"]

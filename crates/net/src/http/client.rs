@@ -1,7 +1,9 @@
 //! Makes one request: finds or opens a connection, follows redirects, reads the answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method, Uri};
@@ -19,6 +21,9 @@ use crate::{Error, Ground};
 
 /// Maximum bytes from proxy and TLS before the first request; certificates take a few thousand.
 const OPENING: usize = 256 << 10;
+
+/// Time for a body where only the status counts.
+const BODY_MOMENT: Duration = Duration::from_secs(2);
 
 /// The wall clock, for `Retry-After` with a date.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -83,7 +88,7 @@ impl Client {
                     target = next?;
                     left -= 1;
                 }
-                _ => return self.finish(begun, request.body_limit).await,
+                _ => return self.finish(begun, request).await,
             }
         }
     }
@@ -162,18 +167,21 @@ impl Client {
         Line::open(stream, meter, limits.head, to).await
     }
 
-    async fn finish(&self, begun: Begun, limit: usize) -> Result<Response, Error> {
-        let Begun {
-            mut line,
-            key,
-            answer,
-        } = begun;
+    async fn finish(&self, begun: Begun, request: &Request<'_>) -> Result<Response, Error> {
+        let Begun { line, key, answer } = begun;
         let (head, packed) = answer.into_parts();
-        let packed = line.read(packed, limit).await?;
         let from = line.to;
-        self.shared.pool.put(key, line);
         let text = |name| text(&head.headers, name);
-        let body = body::unpack(text(header::CONTENT_ENCODING), packed, limit).await?;
+        let packing = text(header::CONTENT_ENCODING);
+        let body = self.body(line, key, (packed, packing), request.body_limit);
+        let body = match request.by_status {
+            false => body.await?,
+            // Whatever is wrong with the body, the request was received and answered.
+            true => match tokio::time::timeout(BODY_MOMENT, body).await {
+                Ok(Ok(body)) => body,
+                Ok(Err(_)) | Err(_) => Bytes::new(),
+            },
+        };
         let retry_after = text(header::RETRY_AFTER);
         let clock = || (self.shared.clock)();
         Ok(Response {
@@ -184,6 +192,21 @@ impl Client {
             from,
             headers: head.headers,
         })
+    }
+}
+
+impl Client {
+    /// Reads a body and keeps the connection for the next request.
+    async fn body(
+        &self,
+        mut line: Line,
+        key: Key,
+        (packed, packing): (Incoming, Option<&str>),
+        limit: usize,
+    ) -> Result<Bytes, Error> {
+        let packed = line.read(packed, limit).await?;
+        self.shared.pool.put(key, line);
+        body::unpack(packing, packed, limit).await
     }
 }
 

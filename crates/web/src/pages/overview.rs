@@ -84,16 +84,8 @@ fn headline(states: &[(&str, CardState)], overloads: &[(&str, CardOverload)]) ->
         return sentence(&down, "is not answering.", "are not answering.");
     }
     if !overloads.is_empty() {
-        let sentences = overloads.iter().map(|(title, overload)| {
-            let CardOverload { since, clause, .. } = overload;
-            match since.as_secs() {
-                0..60 => format!("{title} is overloaded: {clause}."),
-                _ => format!(
-                    "{title} has been overloaded for {}: {clause}.",
-                    span(*since)
-                ),
-            }
-        });
+        let sentences = overloads.iter();
+        let sentences = sentences.map(|(title, overload)| overloaded(title, overload));
         return sentences.collect::<Vec<_>>().join(" ");
     }
     let limited = named(&[CardState::Limited, CardState::Overloaded]);
@@ -110,6 +102,18 @@ fn headline(states: &[(&str, CardState)], overloads: &[(&str, CardOverload)]) ->
         (3, 3) => "All three fronts are answering.".to_owned(),
         (some, all) if some == all && all > 1 => "All fronts are answering.".to_owned(),
         _ => sentence(&answering, "is answering.", "are answering."),
+    }
+}
+
+/// The sentence about a front that has more to do than it can.
+pub(crate) fn overloaded(title: &str, overload: &CardOverload) -> String {
+    let CardOverload { since, clause, .. } = overload;
+    match since.as_secs() {
+        0..60 => format!("{title} is overloaded: {clause}."),
+        _ => format!(
+            "{title} has been overloaded for {}: {clause}.",
+            span(*since)
+        ),
     }
 }
 

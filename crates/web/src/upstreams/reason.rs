@@ -242,6 +242,18 @@ fn open(sight: &Sight<'_>) -> String {
     }
 }
 
+/// That it works again, and when it did not.
+pub(super) fn back(name: &str, since: Moment, until: Moment) -> String {
+    let (since, until) = (at(since), at(until));
+    format!("{name} is back. It was down from {since} to {until}.")
+}
+
+/// The same of our own network.
+pub(super) fn network_back(since: Moment, until: Moment) -> String {
+    let (since, until) = (at(since), at(until));
+    format!("Our network was down from {since} to {until}. Nobody was disabled for it.")
+}
+
 /// How many calls were skipped or dropped since the state began, in a sentence.
 pub(super) fn meanwhile(sight: &Sight<'_>) -> Option<String> {
     if matches!(sight.standing(), Standing::Open | Standing::Untried) {

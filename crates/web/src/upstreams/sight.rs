@@ -157,12 +157,7 @@ impl<'a> Sight<'a> {
 
     /// The used-up window that keeps an otherwise open upstream from being called: the one that opens last.
     pub(super) fn used_up(&self) -> Option<WindowUse> {
-        let windows = self.view.status.query.iter();
-        windows
-            .filter(|window| window.used >= window.limit && window.next > self.times.moment)
-            .max_by_key(|window| window.next)
-            .copied()
-            .filter(|_| self.standing() == Standing::Open)
+        weir_engine::used_up(&self.view.status, self.times.moment)
     }
 
     /// Whether an operator may want to look at it.

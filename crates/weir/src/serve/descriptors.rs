@@ -69,7 +69,8 @@ pub(super) fn divide(config: &mut Config) {
         tracker: config.tracker.http_connections.get().into(),
     };
     let search = config.search.indexers.len() as u64;
-    let calls = u64::from(config.tracker.max_workers().get()) + search;
+    let hooks = config.notify.hooks.len() as u64;
+    let calls = u64::from(config.tracker.max_workers().get()) + search + hooks;
     let servers = config.news.servers.iter();
     let news: u64 = servers
         .map(|entry| u64::from(entry.connections.get()))

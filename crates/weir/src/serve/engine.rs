@@ -17,7 +17,7 @@ pub(super) struct Engines {
     pub(super) timeline: Timeline,
     /// The tasks that must never end, of all fronts.
     pub(super) vitals: Vitals,
-    weather: Weather,
+    pub(super) weather: Weather,
     state: Arc<dyn State>,
     /// The settings that all fronts share. Each front replaces classes, crew and capacity.
     general: Policy,
@@ -121,6 +121,27 @@ impl Engines {
         rate: Rate,
         never: Duration,
     ) -> anyhow::Result<Outward> {
+        let settings = (rate, never, self.weather.clone());
+        self.build_under(front, policy, settings)
+    }
+
+    /// The same for a front whose upstreams say nothing about the way out to those of the others: its weather is its own.
+    pub(super) fn build_apart(
+        &self,
+        front: &'static str,
+        policy: Policy,
+        never: Duration,
+    ) -> anyhow::Result<Outward> {
+        let settings = (Rate::NONE, never, self.weather.apart());
+        self.build_under(front, policy, settings)
+    }
+
+    fn build_under(
+        &self,
+        front: &'static str,
+        policy: Policy,
+        (rate, never, weather): (Rate, Duration, Weather),
+    ) -> anyhow::Result<Outward> {
         let state = Arc::clone(&self.state);
         let (rows, restored) = Rows::load(front, state, self.timeline, Arc::new(wall))
             .with_context(|| format!("cannot read the stored state of the front {front}"))?;
@@ -134,7 +155,7 @@ impl Engines {
             try_within: self.try_within,
             never,
             vitals: self.vitals.clone(),
-            ..Options::new(self.timeline, self.weather.clone())
+            ..Options::new(self.timeline, weather)
         };
         let engine = Engine::new(front, policy, options);
         if let Some(past) = &restored.past {

@@ -1,5 +1,6 @@
 //! The fronts of this build, all started, reloaded and stopped in the same way.
 
+use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use weir_store::sqlite::File;
 use weir_web::{Contribution, Porter, Refused, Reload, Requests, Staged};
 
 use super::engine::Engines;
-use super::{news, search, tracker};
+use super::{news, notify, search, tracker};
 use crate::config::Config;
 
 /// A front that can reload its part of the configuration.
@@ -20,6 +21,7 @@ const STARTS: &[fn(&Base<'_>) -> anyhow::Result<Front>] = &[
     |base| Ok(Arc::new(tracker::start(base)?)),
     |base| Ok(Arc::new(search::start(base)?)),
     |base| Ok(Arc::new(news::start(base)?)),
+    |base| Ok(Arc::new(notify::start(base)?)),
 ];
 
 /// What a front needs to start.
@@ -29,6 +31,8 @@ pub(super) struct Base<'a> {
     pub(super) data: &'a Path,
     pub(super) state: &'a File,
     pub(super) engines: &'a Engines,
+    /// Where an operator sends test messages; set when the front has started.
+    pub(super) desk: OnceCell<weir_notify::Desk>,
 }
 
 /// All fronts, running.

@@ -9,20 +9,33 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::json;
 use weir_config::{Origin, Resolved};
+use weir_notify::{Desk, HookRow};
 use weir_web::openapi::schema::{list, object, text};
 use weir_web::openapi::{ApiRoutes, Operation};
-use weir_web::{Contribution, Failure, Icon, NavEntry, NavGroup, Visitor};
+use weir_web::{Access, Contribution, Failure, Icon, NavEntry, NavGroup, Visitor};
 
 use super::changes::{Changes, Next, SettingRow, brief, listed};
 use super::reload::Running;
 use crate::config::WithoutEffect;
 
+/// What the pages show.
+#[derive(Clone)]
+struct Shown {
+    running: Running,
+    /// The hooks of notifications, with their tests.
+    desk: Option<Desk>,
+}
+
 /// The pages and routes of the configuration.
-pub(super) fn contribution(running: &Running) -> Contribution {
+pub(super) fn contribution(running: &Running, desk: Option<Desk>) -> Contribution {
+    let shown = Shown {
+        running: running.clone(),
+        desk,
+    };
     let pages = Router::new()
         .route("/settings", get(show))
         .route("/settings/reload", post(reload))
-        .with_state(running.clone());
+        .with_state(shown);
     let reload = Operation::post("/api/v1/reload", "Read the configuration again")
         .about("All of it is taken over or nothing.")
         .answers(
@@ -66,6 +79,8 @@ struct SettingsQuery {
     changed: Option<String>,
     /// Present after a reload.
     reloaded: Option<String>,
+    /// The hook to which a test was sent.
+    tested: Option<String>,
 }
 
 #[derive(Template)]
@@ -82,6 +97,8 @@ struct SettingsPage<'a> {
     /// Keys whose values wait for the next start, as a list; empty if there are none.
     waiting: String,
     without_effect: Vec<WithoutEffect>,
+    /// Where messages about what goes wrong are sent.
+    hooks: Vec<HookRow>,
     /// What the reload just made has changed.
     reloaded: Option<Changes>,
     /// Why nothing was reloaded.
@@ -117,6 +134,14 @@ impl SettingsPage<'_> {
         Some(text)
     }
 
+    /// What came of the test just sent, and whether it arrived.
+    fn tested(&self) -> Option<(bool, String)> {
+        let name = self.view.tested.as_ref()?;
+        let mut hooks = self.hooks.iter().filter(|hook| hook.name == *name);
+        let (_, arrived, sentence) = hooks.next()?.last_test.as_ref()?;
+        Some((*arrived, format!("Test of {name}: {sentence}")))
+    }
+
     /// Why a key has no effect, if that is so.
     fn why_not(&self, path: &str) -> Option<&'static str> {
         let mut all = self.without_effect.iter();
@@ -126,18 +151,18 @@ impl SettingsPage<'_> {
 }
 
 async fn show(
-    State(running): State<Running>,
+    State(shown): State<Shown>,
     Query(view): Query<SettingsQuery>,
     visitor: Visitor,
 ) -> Response {
-    page(&running, view, &visitor, Vec::new())
+    page(&shown, view, &visitor, Vec::new())
 }
 
-async fn reload(State(running): State<Running>, visitor: Visitor) -> Response {
-    match running.reload() {
+async fn reload(State(shown): State<Shown>, visitor: Visitor) -> Response {
+    match shown.running.reload() {
         Ok(_) => Redirect::to("/settings?reloaded=1").into_response(),
         Err(mistakes) => {
-            let page = page(&running, SettingsQuery::default(), &visitor, mistakes);
+            let page = page(&shown, SettingsQuery::default(), &visitor, mistakes);
             (StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
         }
     }
@@ -166,12 +191,8 @@ async fn api_reload(State(running): State<Running>) -> Response {
     }
 }
 
-fn page(
-    running: &Running,
-    view: SettingsQuery,
-    visitor: &Visitor,
-    mistakes: Vec<String>,
-) -> Response {
+fn page(shown: &Shown, view: SettingsQuery, visitor: &Visitor, mistakes: Vec<String>) -> Response {
+    let Shown { running, desk } = shown;
     let mut rows = running.settings();
     let all = rows.len();
     let waiting = rows.iter().filter(|row| row.next.is_some());
@@ -197,6 +218,7 @@ fn page(
         all,
         waiting: brief(&waiting),
         without_effect: running.without_effect(),
+        hooks: desk.as_ref().map_or_else(Vec::new, Desk::hooks),
         mistakes,
     };
     visitor.show("Settings", &page)

@@ -212,6 +212,36 @@ search:
 }
 
 #[test]
+fn hooks() {
+    told!(
+        "hooks",
+        Setup::yaml(
+            r#"
+notify:
+  interval: 0s
+  events_per_message: 1000
+  link: weir.example
+  hooks:
+    - { name: a, kind: pager, url: "https://a.example/hook" }
+    - { name: b, url: "ftp://b.example/hook", secret: short }
+    - { name: c, kind: ntfy, url: "https://ntfy.example/", priority: 9, tags: [two words] }
+    - { name: d, kind: slack, url: "https://d.example/x", secret: "sixteen letters.", token: t, tags: [x] }
+    - { name: d, url: "https://d.example/y", events: [], timeout: 2m }
+    - { name: e, url: "https://e.example/z", events: [down, up] }
+    - { kind: discord }
+"#
+        )
+    );
+    let many: String = (0..33)
+        .map(|number| format!("    - {{ name: n{number}, url: \"https://a.example/{number}\" }}\n"))
+        .collect();
+    told!(
+        "too_many_hooks",
+        Setup::yaml(&format!("notify:\n  hooks:\n{many}"))
+    );
+}
+
+#[test]
 fn duplicate_keys() {
     told!(
         "duplicate_keys_yaml",

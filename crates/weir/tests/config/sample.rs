@@ -64,7 +64,7 @@ fn with_examples(keys: &[&str]) -> String {
 
 #[test]
 fn each_list_of_the_sample_has_an_example_that_works() {
-    let lists = ["forwarders", "indexers", "servers"];
+    let lists = ["forwarders", "indexers", "servers", "hooks"];
     let mut known = Vec::new();
     Config::TABLE.walk(&mut |_, row| {
         if let Row::List(_, table) = row {
@@ -78,12 +78,14 @@ fn each_list_of_the_sample_has_an_example_that_works() {
             config.tracker.forwarders.len(),
             config.search.indexers.len(),
             config.news.servers.len(),
+            config.notify.hooks.len(),
         ]
     };
-    assert_eq!(count(&lists[..1]), [1, 0, 0]);
-    assert_eq!(count(&lists[1..2]), [0, 1, 0]);
-    assert_eq!(count(&lists[2..]), [0, 0, 1]);
-    assert_eq!(count(&lists), [1, 1, 1]);
+    assert_eq!(count(&lists[..1]), [1, 0, 0, 0]);
+    assert_eq!(count(&lists[1..2]), [0, 1, 0, 0]);
+    assert_eq!(count(&lists[2..3]), [0, 0, 1, 0]);
+    assert_eq!(count(&lists[3..]), [0, 0, 0, 1]);
+    assert_eq!(count(&lists), [1, 1, 1, 1]);
 }
 
 #[test]

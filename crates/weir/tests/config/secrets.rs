@@ -16,6 +16,10 @@ search:
 news:
   servers:
     - { name: main, host: c.example, username: me, password: "k3y" }
+notify:
+  hooks:
+    - { name: hook, url: "https://d.example/k3y?token=k3y", secret: "k3y-of-sixteen-letters" }
+    - { name: phone, kind: ntfy, url: "https://e.example/k3y", token: "k3y" }
 "#;
 
 #[test]
