@@ -161,7 +161,7 @@ impl Engine {
             off: side.off.clone(),
             last_error: side.last_error.clone(),
             trouble: side.trouble.clone(),
-            last_call: side.last_call,
+            last_call: side.new.last_call,
             probe_at: (side.probe_at < Moment::NEVER && can_be_tried).then_some(side.probe_at),
             since: side.since(&status),
             at: now,

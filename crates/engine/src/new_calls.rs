@@ -1,12 +1,14 @@
 //! Calls that began lately, before they are told in the records of their upstreams.
 //!
-//! There is one for every job, so this is where records cost most. The rings of all upstreams are some megabytes, and to
-//! write a call into its ring is to wait for far memory, under the engine's lock. So calls are noted here one after the
-//! other, as a log, which the processor fetches ahead of time. A call moves to its ring when somebody looks at that one
-//! ring or adds something else to it, so that records have the order of what happened; most never move, because by then
-//! their upstream has been called more often than a ring holds.
+//! There is one for every job, so this is where records cost most. What costs is not the writing but the waiting, under the
+//! engine's lock, for memory that is far away or that another processor wrote last. The rings of all upstreams are some
+//! megabytes, and a log that all threads write to changes hands with every call. So each thread notes its calls in a log of
+//! its own (under the engine's lock all the same, so that whoever looks sees all of them), and does nothing else for them: a
+//! full log is written over, and what is about to be lost is looked at a few calls at a time. A call moves to its ring when
+//! somebody looks at that one ring or adds something else to it, so that records have the order of what happened; most never
+//! move, because by then their upstream has been called more often than a ring holds.
 
-use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use weir_dispatch::{Moment, Start, UpstreamId};
 
@@ -14,101 +16,163 @@ use crate::record::{About, CallEnd, PackedCall};
 use crate::side::{self, Side};
 use crate::state::State;
 
-/// How many are noted at most: as many as the rings of 160 upstreams hold, in 2.4 MB.
-const MOST: usize = 1 << 15;
+/// How many logs there are. Threads beyond these share them.
+const LOGS: usize = 16;
+/// So many bits of a call's place are the number of its log.
+const LOG_BITS: u32 = LOGS.ilog2();
+/// How many calls all logs have room for: as many as the rings of 180 upstreams hold, in 2.4 MB.
+const MOST: usize = 36_864;
+/// How many a log has room for at first.
+const FIRST_ROOM: usize = 256;
+/// How many calls are looked at together before they are written over, so that the processor can wait for all of their
+/// upstreams at once.
+const AHEAD: usize = 16;
+/// How many upstreams' calls are moved at most for that, so that no single call pays for many.
+const MOVED_AT_ONCE: usize = 2;
 
-/// The number of a call that is not among these: it went to its ring at once.
+/// The place of a call that is in no log: it went to its ring at once.
 const IN_RING: u64 = u64::MAX;
 
-/// Calls that may not be in their ring yet, oldest first.
+/// Calls that may not be in their ring yet.
 #[derive(Debug)]
 pub(crate) struct NewCalls {
-    calls: VecDeque<PackedCall>,
-    /// As many. What it takes to let the oldest go is kept apart, so that nothing fetches that call for it.
-    links: VecDeque<Link>,
-    /// The number of the first one: how many were let go.
-    first: u64,
+    logs: [Log; LOGS],
     most: usize,
+    first_room: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Link {
-    upstream: UpstreamId,
-    /// How far before it the previous call to the same upstream is, if that has not moved either.
-    back: u32,
-}
-
-/// What an upstream has among the new calls.
+/// The calls that one thread began, written over from the oldest on. Each is of another processor, and processors fetch two
+/// lines of cache together.
 #[derive(Debug, Default)]
+#[repr(align(128))]
+struct Log {
+    /// As many places as it has room for: a power of two, or none yet.
+    places: Vec<LogPlace>,
+    /// How many calls were noted.
+    next: u64,
+    /// Up to this one there is room: no call that is written over is needed any more.
+    clear: u64,
+}
+
+/// Aligned, so that it is one line of cache and not parts of two.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct LogPlace(PackedCall);
+
+/// What an upstream has among the new calls. In one line of cache, which every call needs anyway.
+#[derive(Debug, Default)]
+#[repr(align(64))]
 pub(crate) struct NewOf {
-    /// How many were made since its calls last moved, those included that were let go.
+    /// When it was last called for anything.
+    pub(crate) last_call: Option<Moment>,
+    /// How many calls were noted.
     made: u64,
-    /// How many of them are still there.
-    held: usize,
-    /// The number of the newest one, if there is one.
-    newest: u64,
-    /// Those with a smaller number have moved.
+    /// How many of them, the oldest, have moved.
     moved: u64,
+    /// The place of the newest one, if any has not moved.
+    newest: u32,
 }
 
 impl Default for NewCalls {
     fn default() -> Self {
         Self {
-            calls: VecDeque::new(),
-            links: VecDeque::new(),
-            first: 0,
+            logs: Default::default(),
             most: MOST,
+            first_room: FIRST_ROOM,
         }
     }
 }
 
-impl NewCalls {
-    /// Notes a call. Gives its number.
+impl NewOf {
+    /// How many have not moved; the older of them may have been written over.
     #[inline]
-    fn push(&mut self, upstream: UpstreamId, of: &mut NewOf, call: PackedCall) -> u64 {
-        let number = self.next();
-        let back = match of.held {
-            0 => 0,
-            _ => (number - of.newest) as u32,
-        };
-        (of.made, of.held, of.newest) = (of.made + 1, of.held + 1, number);
-        self.calls.push_back(call);
-        self.links.push_back(Link { upstream, back });
-        number
+    fn waiting(&self) -> u64 {
+        self.made - self.moved
     }
 
-    /// The call with this number ended. Says whether it is still here, and has not moved.
+    /// How many calls to the same upstream came after this one. Too few if that is more than two bytes can tell.
     #[inline]
-    pub(crate) fn end(&mut self, of: &NewOf, number: u64, end: CallEnd) -> bool {
-        if number < of.moved {
+    fn after(&self, call: &PackedCall) -> u64 {
+        u64::from((self.made as u16).wrapping_sub(call.count))
+    }
+
+    /// Whether a call still has to be told in a ring that keeps so many.
+    #[inline]
+    fn needs(&self, call: &PackedCall, most: usize) -> bool {
+        self.after(call) < self.waiting().min(most as u64)
+    }
+}
+
+impl Log {
+    #[inline]
+    fn place(&mut self, number: u64) -> Option<&mut PackedCall> {
+        let place = number as usize & self.places.len().wrapping_sub(1);
+        self.places.get_mut(place).map(|place| &mut place.0)
+    }
+
+    /// Makes room for this many in all, more than before.
+    fn grow(&mut self, room: usize) {
+        let mut places = vec![LogPlace(PackedCall::BLANK); room];
+        let before = self.places.len() as u64;
+        for number in self.next.saturating_sub(before)..self.next {
+            places[number as usize & (room - 1)] = self.places[(number % before) as usize];
+        }
+        self.places = places;
+        self.clear = self.next + (room as u64 - before);
+    }
+}
+
+impl NewCalls {
+    /// Notes a call in a log. Gives its place.
+    #[inline]
+    fn push(&mut self, number: usize, rings: &mut Rings<'_>, mut call: PackedCall) -> u64 {
+        if self.logs[number].next == self.logs[number].clear {
+            self.make_room(number, rings);
+        }
+        let log = &mut self.logs[number];
+        let place = log.next << LOG_BITS | number as u64;
+        let of = &mut rings.sides[usize::from(call.upstream)].new;
+        of.made += 1;
+        (call.link, call.count) = (of.newest, of.made as u16);
+        of.newest = place as u32;
+        if let Some(oldest) = log.place(log.next) {
+            *oldest = call;
+        }
+        log.next += 1;
+        place
+    }
+
+    /// The call in this place ended. Says whether that is noted: not if it has moved, or was written over.
+    #[inline]
+    pub(crate) fn end(&mut self, of: &NewOf, place: u64, end: CallEnd) -> bool {
+        let log = &mut self.logs[place as usize % LOGS];
+        let number = place >> LOG_BITS;
+        if number >= log.next || log.next - number > log.places.len() as u64 {
             return false;
         }
-        let place = number.checked_sub(self.first).map(|place| place as usize);
-        let Some(call) = place.and_then(|place| self.calls.get_mut(place)) else {
-            return false;
-        };
-        call.end(end);
-        true
+        let call = log.place(number);
+        call.is_some_and(|call| of.after(call) < of.waiting() && call.end(end))
     }
 
-    fn next(&self) -> u64 {
-        self.first + self.calls.len() as u64
-    }
-
-    fn let_go(&mut self) {
-        self.calls.pop_front();
-        self.links.pop_front();
-        self.first += 1;
-    }
-
-    /// The newest calls of an upstream, at most so many, newest first.
-    fn newest(&self, of: &NewOf, most: usize) -> impl Iterator<Item = &PackedCall> {
-        let mut place = of.newest.saturating_sub(self.first) as usize;
-        (0..of.held.min(most)).map(move |_| {
-            let call = &self.calls[place];
-            place = place.saturating_sub(self.links[place].back as usize);
+    /// The newest calls of an upstream that have not moved, at most so many, newest first.
+    fn newest(&self, of: &NewOf, most: usize) -> Vec<&PackedCall> {
+        let mut place = of.newest;
+        let count = of.waiting().min(most as u64);
+        let back = (0..count).map(|_| {
+            let places = &self.logs[place as usize % LOGS].places;
+            let call = &places[(place >> LOG_BITS) as usize & (places.len() - 1)].0;
+            place = call.link;
             call
-        })
+        });
+        back.collect()
+    }
+}
+
+impl NewCalls {
+    /// How many calls all logs have room for, those included that have yet to get their first room.
+    fn rooms(&self) -> usize {
+        let rooms = self.logs.iter().map(|log| log.places.len());
+        rooms.map(|room| room.max(self.first_room)).sum()
     }
 }
 
@@ -119,7 +183,7 @@ pub(crate) struct Rings<'a> {
 }
 
 impl NewCalls {
-    /// Makes the record of a call that begins. Gives its number, under which its end is told.
+    /// Makes the record of a call that begins. Gives its place, under which its end is told.
     #[inline]
     pub(crate) fn note(
         &mut self,
@@ -128,12 +192,20 @@ impl NewCalls {
         at: Moment,
         about: About,
     ) -> u64 {
+        self.note_in(own_log(), rings, start, at, about)
+    }
+
+    #[inline]
+    fn note_in(
+        &mut self,
+        log: usize,
+        rings: &mut Rings<'_>,
+        start: &Start,
+        at: Moment,
+        about: About,
+    ) -> u64 {
         match PackedCall::new(start, at, about) {
-            Ok(call) => {
-                self.make_room(rings);
-                let of = &mut rings.sides[start.upstream.0 as usize].new;
-                self.push(start.upstream, of, call)
-            }
+            Ok(call) => self.push(log, rings, call),
             Err(about) => {
                 self.settle(rings, start.upstream);
                 let shown = side::heir(rings.sides, start.upstream).0 as usize;
@@ -144,32 +216,51 @@ impl NewCalls {
         }
     }
 
-    /// Lets go what nobody needs, before a call is noted. Two at most, so that no single call pays for many; that is
-    /// faster than they come.
-    #[inline]
-    fn make_room(&mut self, rings: &mut Rings<'_>) {
-        for _ in 0..2 {
-            let Some(&Link { upstream, .. }) = self.links.front() else {
-                return;
-            };
-            let of = &mut rings.sides[upstream.0 as usize].new;
-            let has_moved = self.first < of.moved;
-            if !has_moved && of.held > rings.most {
-                of.held -= 1;
-            } else if !has_moved && self.calls.len() >= self.most {
-                self.settle(rings, upstream);
-            } else if !has_moved {
-                return;
-            }
-            self.let_go();
+    /// Makes room for a few calls in a log that has none: what is written over next is moved if it is needed.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, number: usize, rings: &mut Rings<'_>) {
+        let (log, most) = (&self.logs[number], rings.most);
+        let room = log.places.len();
+        if room == 0 {
+            return self.logs[number].grow(self.first_room);
         }
+        let ahead = AHEAD.min(room);
+        let place = |back: usize| (log.next as usize + back) & (room - 1);
+        let is_needed = |sides: &[Side], call: &PackedCall| {
+            sides[usize::from(call.upstream)].new.needs(call, most)
+        };
+        // All of them, without a branch in between.
+        let needed: usize = (0..ahead)
+            .map(|back| usize::from(is_needed(rings.sides, &log.places[place(back)].0)))
+            .sum();
+        let rooms = self.rooms();
+        // One upstream that is seldom called makes nobody keep more.
+        if needed > ahead / 4 && rooms + room <= self.most {
+            return self.logs[number].grow(room * 2);
+        }
+        let mut left = MOVED_AT_ONCE;
+        let mut clear = ahead;
+        for back in (0..ahead).take_while(|_| needed > 0) {
+            let call = &log.places[place(back)].0;
+            if !is_needed(rings.sides, call) {
+                continue;
+            }
+            if left == 0 {
+                clear = back;
+                break;
+            }
+            self.settle(rings, call.upstream());
+            left -= 1;
+        }
+        self.logs[number].clear += clear as u64;
     }
 
     /// Moves an upstream's new calls to its ring. Whoever looks at a ring, or adds to it, does this first.
     #[inline]
     pub(crate) fn settle(&self, rings: &mut Rings<'_>, upstream: UpstreamId) {
         let side = rings.sides.get(upstream.0 as usize);
-        if side.is_some_and(|side| side.new.made > 0) {
+        if side.is_some_and(|side| side.new.waiting() > 0) {
             self.move_calls(rings, upstream);
         }
     }
@@ -178,22 +269,30 @@ impl NewCalls {
     fn move_calls(&self, rings: &mut Rings<'_>, upstream: UpstreamId) {
         // One that was removed may have come back: its records are there.
         let shown = side::heir(rings.sides, upstream).0 as usize;
-        let moved = NewOf {
-            moved: self.next(),
-            ..NewOf::default()
-        };
-        let of = std::mem::replace(&mut rings.sides[upstream.0 as usize].new, moved);
-        let calls: Vec<_> = self.newest(&of, rings.most).collect();
+        let of = &mut rings.sides[upstream.0 as usize].new;
+        let calls = self.newest(of, rings.most);
+        let passed_over = of.waiting() - calls.len() as u64;
+        of.moved = of.made;
         let records = &mut rings.sides[shown].records;
-        records.pass_over(of.made - calls.len() as u64);
+        records.pass_over(passed_over);
         for call in calls.into_iter().rev() {
             records.take_call(rings.most, call);
         }
     }
 }
 
+/// The number of this thread's log.
+#[inline]
+fn own_log() -> usize {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static LOG: usize = THREADS.fetch_add(1, Ordering::Relaxed) % LOGS;
+    }
+    LOG.with(|&log| log)
+}
+
 impl State {
-    /// Makes the record of a call that begins. Gives its number, under which its end is told.
+    /// Makes the record of a call that begins. Gives its place, under which its end is told.
     #[inline]
     pub(crate) fn note_call(&mut self, start: &Start, at: Moment, about: About) -> u64 {
         let mut rings = Rings {
@@ -237,6 +336,8 @@ mod tests {
         sides: Vec<Side>,
         told: Vec<Vec<(JobId, bool)>>,
         jobs: u64,
+        /// In whose log calls are noted.
+        log: usize,
     }
 
     const KEPT: usize = 5;
@@ -247,15 +348,17 @@ mod tests {
             Self {
                 new: NewCalls {
                     most,
+                    first_room: 4,
                     ..NewCalls::default()
                 },
                 sides: (0..upstreams).map(side).collect(),
                 told: vec![Vec::new(); upstreams as usize],
                 jobs: 0,
+                log: 0,
             }
         }
 
-        /// A call begins. Gives its job and the number of its record.
+        /// A call begins. Gives its job and the place of its record.
         fn begin(&mut self, upstream: usize, about: About) -> (JobId, u64) {
             self.jobs += 1;
             let job = JobId(self.jobs);
@@ -271,7 +374,8 @@ mod tests {
             };
             let (sides, most) = (&mut self.sides[..], KEPT);
             let mut rings = Rings { sides, most };
-            let number = self.new.note(&mut rings, &start, Moment(9), about);
+            let (new, at) = (&mut self.new, Moment(9));
+            let number = new.note_in(self.log, &mut rings, &start, at, about);
             self.told[upstream].push((job, false));
             (job, number)
         }
@@ -309,9 +413,11 @@ mod tests {
     fn whenever_somebody_looks_the_last_calls_are_told_in_their_order() {
         for seed in 0..200 {
             let mut rng = fastrand::Rng::with_seed(seed);
-            let mut desk = Desk::new(4, rng.usize(8..40));
+            let mut desk = Desk::new(4, rng.usize(64..200));
+            let threads = [1, 2, 3, LOGS][rng.usize(0..4)];
             let mut under_way = Vec::new();
-            for _ in 0..300 {
+            for _ in 0..500 {
+                desk.log = rng.usize(0..threads);
                 // Some are called more often than others.
                 let upstream = rng.usize(0..4).min(rng.usize(0..4));
                 match rng.u8(0..20) {
@@ -323,11 +429,22 @@ mod tests {
                     }
                     _ => under_way.push((upstream, desk.begin(upstream, About::Nothing))),
                 }
-                assert_eq!(desk.new.calls.len(), desk.new.links.len());
-                assert!(desk.new.calls.len() <= desk.new.most);
+                assert!(desk.new.rooms() <= desk.new.most);
             }
             (0..4).for_each(|upstream| desk.check(upstream));
         }
+    }
+
+    #[test]
+    fn all_logs_together_have_a_bounded_place() {
+        assert!(MOST * size_of::<LogPlace>() <= 2_400_000);
+        let mut desk = Desk::new(500, 100);
+        for call in 0..20_000 {
+            desk.log = call % 7 % LOGS;
+            desk.begin(call % 500, About::Nothing);
+            assert!(desk.new.rooms() <= 100);
+        }
+        (0..500).for_each(|upstream| desk.check(upstream));
     }
 
     #[test]
@@ -338,7 +455,8 @@ mod tests {
             desk.begin(0, About::Nothing);
             desk.begin(1, About::Nothing);
         }
-        assert!(desk.new.calls.len() <= 2 * (KEPT + 1), "it moved long ago");
+        let moved = desk.sides[2].records.newest().count();
+        assert_eq!((moved, desk.new.logs[0].places.len()), (1, 32));
         desk.end(2, quiet);
         (0..3).for_each(|upstream| desk.check(upstream));
     }
@@ -349,7 +467,11 @@ mod tests {
         for _ in 0..1000 {
             desk.begin(0, About::Nothing);
         }
-        assert!(desk.new.calls.len() <= KEPT + 1, "no more than its ring");
+        assert_eq!(
+            desk.new.logs[0].places.len(),
+            32,
+            "little more than its ring"
+        );
         assert!(desk.sides[0].records.newest().next().is_none());
         desk.check(0);
     }

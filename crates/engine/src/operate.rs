@@ -43,7 +43,7 @@ impl Engine {
             } = kept.memory.clone();
             (side.off, side.own) = (kept.off.clone(), own);
             (side.trouble, side.last_error) = (trouble, last_error);
-            side.last_call = last_call;
+            side.new.last_call = last_call;
             if let Some(restored) = kept.past.as_ref().filter(|_| !is_back) {
                 let askers = (most, &self.shared.askers);
                 let past = past::read(&restored.text, restored.shift, oldest, askers);

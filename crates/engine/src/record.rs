@@ -174,14 +174,18 @@ mod tests {
 
     #[test]
     fn a_packed_call_is_told_like_any_other() {
-        let hours = Duration::from_secs(7 * 3600) + Duration::from_nanos(123);
-        let at = Moment(9) + hours;
-        for about in [
-            About::Nothing,
-            About::Hash([7; 20]),
-            About::Hash([0; 20]),
-            About::Text("linux".into()),
+        for (hours, about) in [
+            (7, About::Nothing),
+            (78, About::Nothing),
+            // More than a packed call has room for.
+            (79, About::Nothing),
+            (7, About::Hash([7; 20])),
+            (200, About::Hash([7; 20])),
+            (7, About::Hash([0; 20])),
+            (7, About::Text("linux".into())),
         ] {
+            let hours = Duration::from_secs(hours * 3600) + Duration::from_nanos(123);
+            let at = Moment(9) + hours;
             let start = Start {
                 job: JobId(1 << 40 | 3),
                 upstream: UpstreamId(0),

@@ -36,12 +36,10 @@ pub(crate) struct Side {
     pub(crate) latest: Option<Arc<str>>,
     /// Why it is cooling down or disabled, and since when. A failed probe brings another reason, not another beginning.
     pub(crate) trouble: Option<UpstreamTrouble>,
-    /// When it was last called for anything.
-    pub(crate) last_call: Option<Moment>,
     /// What its front wants kept of it.
     pub(crate) own: Arc<[u8]>,
     pub(crate) records: Records,
-    /// Calls on their way there.
+    /// When it was last called, and calls on their way there.
     pub(crate) new: NewOf,
     /// When it is tried if nobody has asked it for anything by then.
     pub(crate) probe_at: Moment,
@@ -141,7 +139,6 @@ impl Side {
             said: SmallVec::new(),
             latest: None,
             trouble: None,
-            last_call: None,
             own: Arc::default(),
             records: Records::default(),
             new: NewOf::default(),

@@ -116,7 +116,7 @@ impl State {
             self.counters.asked += u64::from(own);
             self.counters.sent += 1;
         }
-        side.last_call = Some(now);
+        side.new.last_call = Some(now);
         payload.told.start(now);
         effects.moved.extend(side.moved.clone());
         let (call, time_out) = (payload.call.clone(), side.time_out);
@@ -385,7 +385,7 @@ impl Side {
         Memory {
             trouble: self.trouble.clone(),
             last_error: self.last_error.clone(),
-            last_call: self.last_call,
+            last_call: self.new.last_call,
             own: self.own.clone(),
         }
     }

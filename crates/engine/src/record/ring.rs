@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_dispatch::{Asker, Class, Decision, JobId, Moment, Start, Wait, What};
+use weir_dispatch::{Asker, Class, Decision, JobId, Moment, Start, UpstreamId, Wait, What};
 
 use super::{About, CallEnd, Got, Record, Whose};
 use crate::tally::Kind;
@@ -39,13 +39,17 @@ pub(super) enum RingEntry {
 pub(crate) struct PackedCall {
     at: Moment,
     job: JobId,
-    /// When its job was queued.
-    since: Moment,
-    /// In nanoseconds; 0 until it ends.
-    took: u64,
+    /// How long its job was queued.
+    waited: Nanos,
+    /// Zero until it ends.
+    took: Nanos,
     asker: Asker,
-    /// The lower half: rings are far shorter than what that can tell apart. Zero until it is in one.
-    number: u32,
+    /// In a ring the lower half of its number: rings are far shorter than what that can tell apart. Among the new calls
+    /// the place of the one before it to the same upstream.
+    pub(crate) link: u32,
+    /// Among the new calls, to whom it is and how many were made to that one before; the lowest bits of both.
+    pub(crate) upstream: u16,
+    pub(crate) count: u16,
     /// All zero for nothing: what is really about that torrent is not packed.
     hash: [u8; 20],
     class: Class,
@@ -54,13 +58,37 @@ pub(crate) struct PackedCall {
     end: Option<Kind>,
 }
 
+/// A time of up to three days, to the nanosecond: the lower and the upper bits.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, packed(2))]
+struct Nanos(u32, u16);
+
+impl Nanos {
+    const ZERO: Self = Self(0, 0);
+
+    #[inline]
+    fn new(nanos: u64) -> Option<Self> {
+        let upper = u16::try_from(nanos >> 32).ok()?;
+        Some(Self(nanos as u32, upper))
+    }
+
+    fn time(self) -> Duration {
+        let Self(lower, upper) = self;
+        Duration::from_nanos(u64::from(upper) << 32 | u64::from(lower))
+    }
+}
+
 const NO_HASH: [u8; 20] = [0; 20];
 
 impl RingEntry {
-    fn end(&mut self, end: CallEnd) {
-        match self {
+    /// It ended, in a ring that has made so many.
+    fn end(&mut self, end: CallEnd, made: u64) {
+        let is_noted = match self {
             Self::Call(call) => call.end(end),
-            Self::Other(record) => record.end = Some(end),
+            Self::Other(_) => false,
+        };
+        if !is_noted {
+            self.unpacked(made).end = Some(end);
         }
     }
 
@@ -110,7 +138,25 @@ impl RingEntry {
 }
 
 impl PackedCall {
-    /// A call that begins; gives back what it is about if that is no torrent, which only a whole record can tell.
+    /// In places that no call has been written to.
+    pub(crate) const BLANK: Self = Self {
+        at: Moment(0),
+        job: JobId(0),
+        waited: Nanos::ZERO,
+        took: Nanos::ZERO,
+        asker: Asker::NOBODY,
+        link: 0,
+        upstream: 0,
+        count: 0,
+        hash: NO_HASH,
+        class: Class(0),
+        attempt: 0,
+        reason: None,
+        end: None,
+    };
+
+    /// A call that begins; gives back what it is about if only a whole record can tell it: something that is no torrent, or
+    /// after days in a queue.
     #[inline]
     pub(crate) fn new(start: &Start, at: Moment, about: About) -> Result<Self, About> {
         let hash = match about {
@@ -118,13 +164,19 @@ impl PackedCall {
             About::Hash(hash) if hash != NO_HASH => hash,
             about => return Err(about),
         };
+        let waited = Nanos::new(at.0.saturating_sub(start.since.0));
+        let (Some(waited), Ok(upstream)) = (waited, u16::try_from(start.upstream.0)) else {
+            return Err(about);
+        };
         Ok(Self {
             at,
             job: start.job,
-            since: start.since,
-            took: 0,
+            waited,
+            took: Nanos::ZERO,
             asker: start.asker,
-            number: 0,
+            link: 0,
+            upstream,
+            count: 0,
             hash,
             class: start.class,
             attempt: start.attempt,
@@ -133,18 +185,29 @@ impl PackedCall {
         })
     }
 
-    /// It ended, with nothing to say about it.
+    /// Whom it is to.
     #[inline]
-    pub(crate) fn end(&mut self, end: CallEnd) {
-        (self.end, self.took) = (Some(end.kind), nanos(end.took));
+    pub(crate) fn upstream(&self) -> UpstreamId {
+        UpstreamId(u32::from(self.upstream))
+    }
+
+    /// It ended, with nothing to say about it. Says whether that could be noted: not if it took days.
+    #[inline]
+    pub(crate) fn end(&mut self, end: CallEnd) -> bool {
+        let Some(took) = Nanos::new(nanos(end.took)) else {
+            return false;
+        };
+        self.end = Some(end.kind);
+        self.took = took;
+        true
     }
 
     fn number(&self, made: u64) -> u64 {
-        made - u64::from((made as u32).wrapping_sub(self.number))
+        made - u64::from((made as u32).wrapping_sub(self.link))
     }
 
     fn record(&self, made: u64) -> Record {
-        let took = Duration::from_nanos(self.took);
+        let took = self.took.time();
         Record {
             number: self.number(made),
             at: self.at,
@@ -155,7 +218,7 @@ impl PackedCall {
                 hash => About::Hash(hash),
             },
             what: What::Started {
-                waited: self.since.until(self.at),
+                waited: self.waited.time(),
                 reason: self.reason,
                 attempt: self.attempt,
             },
@@ -237,8 +300,8 @@ impl Records {
     pub(crate) fn take_call(&mut self, most: usize, call: &PackedCall) {
         self.made += 1;
         self.changed = true;
-        let number = self.made as u32;
-        let call = RingEntry::Call(PackedCall { number, ..*call });
+        let link = self.made as u32;
+        let call = RingEntry::Call(PackedCall { link, ..*call });
         let place = self.place(most);
         match self.ring.get_mut(place) {
             Some(oldest) => oldest.0 = call,
@@ -284,7 +347,7 @@ impl Records {
         let Some(started) = started.filter(|started| !started.has_ended()) else {
             return;
         };
-        started.end(end);
+        started.end(end, made);
         if cause.is_some() {
             started.unpacked(made).cause = cause;
         }
