@@ -4,7 +4,6 @@
 //! command line would cost the connection. Headers of others are searched for such IDs tolerantly.
 
 use std::borrow::Borrow;
-use std::collections::VecDeque;
 use std::fmt::{self, Debug, Display, Formatter};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -51,20 +50,13 @@ impl MessageId {
 /// Of more than [`MAX_REFERENCES`], the first is kept, since it is the thread's, and the last ones,
 /// since they are the nearest. Text between IDs, comments and invalid IDs are skipped.
 pub fn references(header: &[u8]) -> Vec<MessageId> {
-    let mut found = candidates(header);
-    let Some(first) = found.next() else {
-        return Vec::new();
-    };
-    let mut last = VecDeque::new();
-    for candidate in found {
-        if last.len() == MAX_REFERENCES - 1 {
-            last.pop_front();
-        }
-        last.push_back(candidate);
+    let valid = candidates(header).filter_map(|id| MessageId::from_bytes(id).ok());
+    let mut found: Vec<MessageId> = valid.collect();
+    let more = found.len().saturating_sub(MAX_REFERENCES);
+    if more > 0 {
+        found.drain(1..=more);
     }
-    let kept = std::iter::once(first).chain(last);
-    kept.filter_map(|id| MessageId::from_bytes(id).ok())
-        .collect()
+    found
 }
 
 /// The first ID in an In-Reply-To header, which may hold words and addresses as well.

@@ -15,7 +15,6 @@ use weir_news_proto::Newsgroup;
 use crate::call::{AskDescriptions, AskNewsgroups, AskNumbers, AskWindow};
 use crate::federation::{NoAnswer, patiently};
 use crate::judge::NewsFault;
-use crate::lines;
 use crate::model::Model;
 use crate::newsgroup::{OpenNewsgroup, WindowSize};
 use crate::numbers::{Carried, ServerId};
@@ -343,9 +342,9 @@ impl Model {
         while let Some((window, told)) = asked.next().await {
             match told {
                 Ok(told) => {
-                    let lines = lines::read(&told, self.now().1);
+                    let (lines, now) = (&told.lines, self.now().1);
                     let id = self.server_id(server);
-                    let taken = open.take_in(id, &window, &lines, &self.file);
+                    let taken = open.take_in(id, &window, lines, (&self.file, now));
                     self.keep_lines(open, id, taken);
                     self.note_listed(lines.iter().map(|line| &line.id)).await;
                 }

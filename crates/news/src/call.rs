@@ -12,7 +12,8 @@ use weir_news_proto::block::write_block;
 use weir_news_proto::{Listing, MessageId, Newsgroup};
 
 use crate::judge::NewsFault;
-use crate::outbound::{Link, SelectedNumbers, Window};
+use crate::lines::SentLines;
+use crate::outbound::{Link, SelectedNumbers};
 use crate::policy::{HIGH, LOW, NORMAL};
 use crate::server::Server;
 
@@ -241,12 +242,16 @@ impl Question for AskArticle {
 }
 
 impl Question for AskWindow {
-    type Answer = Window;
+    type Answer = SentLines;
 
     const CLASS: Class = NORMAL;
 
-    fn ask<'a>(&'a self, link: &'a Link) -> BoxFuture<'a, Result<Window, NewsFault>> {
-        Box::pin(link.overview(&self.newsgroup, self.low..=self.high))
+    fn ask<'a>(&'a self, link: &'a Link) -> BoxFuture<'a, Result<SentLines, NewsFault>> {
+        Box::pin(async move {
+            let window = link.overview(&self.newsgroup, self.low..=self.high);
+            // Read here, once for all who wait for it: windows that are asked for together are read at the same time.
+            Ok(SentLines::of(&window.await?))
+        })
     }
 
     fn about(&self) -> About {

@@ -7,7 +7,7 @@ use weir_engine::dispatch::Moment;
 use weir_news_proto::{Newsgroup, OverviewLine};
 
 use crate::call::ListBlock;
-use crate::lines::SentLine;
+use crate::lines::{Dates, SentLine};
 use crate::model::Model;
 use crate::newsgroup::{HeldNewsgroup, OpenNewsgroup, ServerProgress, TakenIn};
 use crate::numbers::{ArticleNumbers, ServerId};
@@ -99,10 +99,6 @@ impl Model {
             self.file.keep_rows(&open.name, rows);
         }
         self.note_marks(open);
-        let lines = taken.lines.into_iter().map(|(number, line)| KeptLine {
-            number,
-            line: line.into(),
-        });
         // Older lines say nothing about what is new: the time of the last check stays what it was.
         let reached = Reached {
             at: self.checked_at(open),
@@ -111,7 +107,7 @@ impl Model {
         self.file.keep(
             &open.name,
             Kept {
-                lines: lines.collect(),
+                lines: taken.lines,
                 changes: taken.changes,
                 checked: vec![(server, reached)],
                 arrived: Some(self.now().1),
@@ -188,15 +184,15 @@ fn shelve(kept: &KeptNewsgroup, lines: &[KeptLine], now: i64) -> HeldNewsgroup {
         trimmed: (lines.len() as u64) < kept.lines,
         ..HeldNewsgroup::default()
     };
-    let mut before = now;
+    let mut dates = Dates::after(now, now);
     for kept in lines {
         // As a server sends it, so that one function reads both.
         let text = [b"0\t", kept.line.as_ref()].concat();
         if let Ok(line) = OverviewLine::parse(&text)
-            && let Some(line) = SentLine::of(&line, before, now)
+            && let Some(line) = SentLine::of(&line)
         {
-            before = line.date;
-            state.table.insert(&line.headline(kept.number));
+            let date = dates.next(&line);
+            state.table.insert(&line.headline(kept.number, date));
         }
     }
     for marks in &kept.rows.servers {

@@ -22,7 +22,8 @@ pub(crate) struct SentLine {
     references: Vec<MessageId>,
     subject: String,
     author: String,
-    pub(crate) date: i64,
+    /// When its author says that it was written, if that makes sense.
+    pub(crate) written: Option<i64>,
     bytes: u64,
     lines: u64,
     /// The line for the store: without a number, which each newsgroup gives itself, and without what only this server
@@ -31,9 +32,8 @@ pub(crate) struct SentLine {
 }
 
 impl SentLine {
-    /// Reads a line. `before` is the date of the line before: an article whose date makes no sense was at least sent
-    /// between its neighbours. No date is later than now, or it would keep its thread on top of the list.
-    pub(crate) fn of(line: &OverviewLine<'_>, before: i64, now: i64) -> Option<Self> {
+    /// Reads a line, if it names an article.
+    pub(crate) fn of(line: &OverviewLine<'_>) -> Option<Self> {
         let id = line.id()?;
         let places = crossposted(line.extra);
         let kept = OverviewLine {
@@ -41,7 +41,10 @@ impl SentLine {
             extra: &places,
             ..*line
         };
-        let mut text = Vec::with_capacity(256);
+        let texts = [line.subject, line.from, line.date, line.references];
+        let length: usize = texts.iter().map(|text| text.len()).sum();
+        // Besides: the ID, two numbers and the tabs.
+        let mut text = Vec::with_capacity(length + line.message_id.len() + places.len() + 32);
         kept.write(&mut text);
         // The number of nobody, and its tab.
         text.drain(..2);
@@ -51,7 +54,7 @@ impl SentLine {
             references: id::references(line.references),
             subject: decode_header(line.subject),
             author: author.shown().to_owned(),
-            date: date::parse(line.date).unwrap_or(before).min(now),
+            written: date::parse(line.date),
             bytes: line.bytes.unwrap_or(0),
             lines: line.lines.unwrap_or(0),
             kept: text,
@@ -60,13 +63,7 @@ impl SentLine {
     }
 
     /// Reads an article that no list has brought.
-    pub(crate) fn of_article(
-        id: &MessageId,
-        head: &Head,
-        bytes: usize,
-        before: i64,
-        now: i64,
-    ) -> Option<Self> {
+    pub(crate) fn of_article(id: &MessageId, head: &Head, bytes: usize) -> Option<Self> {
         let raw = |name: &str| head.header(name).unwrap_or_default().as_bytes().to_vec();
         let (subject, from, date) = (raw("Subject"), raw("From"), raw("Date"));
         let mut references = raw("References");
@@ -85,10 +82,11 @@ impl SentLine {
             bytes: Some(bytes as u64),
             ..OverviewLine::default()
         };
-        Self::of(&line, before, now)
+        Self::of(&line)
     }
 
-    pub(crate) fn headline(&self, number: Option<u64>) -> Headline<'_> {
+    /// What threads are made of, with the date that [`Dates`] gives it.
+    pub(crate) fn headline(&self, number: Option<u64>, date: i64) -> Headline<'_> {
         Headline {
             number,
             id: &self.id,
@@ -96,7 +94,7 @@ impl SentLine {
             in_reply_to: None,
             subject: &self.subject,
             author: &self.author,
-            date: self.date,
+            date,
             bytes: self.bytes,
             lines: self.lines,
         }
@@ -131,17 +129,47 @@ fn crossposted(extra: &[u8]) -> Vec<u8> {
     if names < 2 { Vec::new() } else { written }
 }
 
-/// All lines of a window that name an article, each once.
-pub(crate) fn read(window: &Window, now: i64) -> Vec<SentLine> {
-    let mut before = now;
-    let mut all: Vec<SentLine> = Vec::new();
-    for line in window.lines() {
-        if let Some(line) = SentLine::of(&line, before, now) {
-            before = line.date;
-            all.push(line);
+/// Dates of lines that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dates {
+    before: i64,
+    now: i64,
+}
+
+impl Dates {
+    /// For the first of some lines, which stand after one with this date.
+    pub(crate) fn after(before: i64, now: i64) -> Self {
+        Self { before, now }
+    }
+
+    /// The date of the next line. An article whose date makes no sense was at least sent between its neighbours. No date is
+    /// later than now, or it would keep its thread on top of the list.
+    pub(crate) fn next(&mut self, line: &SentLine) -> i64 {
+        self.before = line.written.unwrap_or(self.before).min(self.now);
+        self.before
+    }
+
+    /// The dates of all lines of a window.
+    pub(crate) fn of(lines: &[SentLine], now: i64) -> Vec<i64> {
+        let mut dates = Self::after(now, now);
+        lines.iter().map(|line| dates.next(line)).collect()
+    }
+}
+
+/// A window as it was read.
+#[derive(Clone, Debug)]
+pub struct SentLines {
+    /// All lines that name an article.
+    pub(crate) lines: Vec<SentLine>,
+}
+
+impl SentLines {
+    pub(crate) fn of(window: &Window) -> Self {
+        let lines = window.lines().filter_map(|line| SentLine::of(&line));
+        Self {
+            lines: lines.collect(),
         }
     }
-    all
 }
 
 #[cfg(test)]

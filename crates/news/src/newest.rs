@@ -11,7 +11,7 @@ use weir_news_proto::Newsgroup;
 use crate::bring::Wish;
 use crate::call::AskWindow;
 use crate::catalogue::MergedList;
-use crate::lines;
+use crate::lines::Dates;
 use crate::model::Model;
 use crate::policy::LOW;
 use crate::reading::{NewsgroupList, NewsgroupRow, Rendered};
@@ -140,8 +140,8 @@ impl Model {
                 continue;
             }
             if let Ok(window) = self.federation.ask(&server, question, (LOW, asker)).await {
-                let lines = lines::read(&window, self.now().1);
-                return Some(lines.iter().map(|line| line.date).max());
+                let dates = Dates::of(&window.lines, self.now().1);
+                return Some(dates.into_iter().max());
             }
         }
         None

@@ -7,16 +7,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use bytes::BytesMut;
 use parking_lot::Mutex;
 use weir_engine::dispatch::Moment;
 use weir_news_proto::{MessageId, Newsgroup};
 
 use crate::coverage::Coverage;
-use crate::lines::SentLine;
+use crate::lines::{Dates, SentLine};
 use crate::numbers::{ArticleNumbers, Carried, Marks, NumberChanges, Numbering, ServerId, Shelf};
 use crate::outbound::SelectedNumbers;
 use crate::reading::{Currency, SilentServer, ThreadPage};
-use crate::store::NewsFile;
+use crate::store::{NewsFile, ReadLine};
 use crate::thread::{Inserted, ThreadTable};
 
 /// Windows that are fetched from the oldest on when a newsgroup is brought up to date. If there is more, the newest is
@@ -73,8 +74,8 @@ pub(crate) struct ServerProgress {
 
 /// What there is to be written down after lines were taken in.
 pub(crate) struct TakenIn {
-    /// Lines that are new, with their numbers.
-    pub(crate) lines: Vec<(Option<u64>, Vec<u8>)>,
+    /// Lines that are new, or have another number.
+    pub(crate) lines: Vec<ReadLine>,
     /// The number of each line that was sent, in their order.
     pub(crate) numbers: Vec<Option<u64>>,
     /// Whether the lines show that the server has begun again.
@@ -203,8 +204,9 @@ impl OpenNewsgroup {
         server: ServerId,
         window: &RangeInclusive<u64>,
         lines: &[SentLine],
-        file: &NewsFile,
+        (file, now): (&NewsFile, i64),
     ) -> TakenIn {
+        let dates = Dates::of(lines, now);
         let named: Vec<(u64, MessageId)> = lines
             .iter()
             .map(|line| (line.theirs, line.id.clone()))
@@ -231,12 +233,13 @@ impl OpenNewsgroup {
             // Numbers above the highest stand for nothing yet.
             let end = progress.carried.high.min(*window.end());
             progress.coverage.add(&(*window.start()..=end));
-            if let Some(date) = middle(lines) {
+            if let Some(date) = middle(&dates) {
                 progress.depth = Some(progress.depth.map_or(date, |depth| depth.min(date)));
             }
-            for (line, &number) in lines.iter().zip(&noted.numbers) {
-                match state.table.insert(&line.headline(number)) {
-                    Inserted::New => taken.lines.push((number, line.kept.clone())),
+            let mut new = NewLines::default();
+            for ((line, &date), &number) in lines.iter().zip(&dates).zip(&noted.numbers) {
+                match state.table.insert(&line.headline(number, date)) {
+                    Inserted::New => new.add(line, number),
                     Inserted::Known => {
                         let before = state
                             .table
@@ -244,16 +247,17 @@ impl OpenNewsgroup {
                             .and_then(|known| known.number());
                         if number.is_some() && before != number {
                             state.table.set_number(&line.id, number);
-                            taken.lines.push((number, line.kept.clone()));
+                            new.add(line, number);
                         }
                     }
                     // The store has to know whom the number belongs to.
                     Inserted::Full => {
                         (state.trimmed, state.beyond) = (true, true);
-                        taken.lines.push((number, line.kept.clone()));
+                        new.add(line, number);
                     }
                 }
             }
+            taken.lines = new.finish();
             taken.covered = progress_of(state, server).coverage.stretches().to_vec();
             if !taken.lines.is_empty() {
                 state.pages.clear();
@@ -404,9 +408,38 @@ impl HeldNewsgroup {
     }
 }
 
+/// Lines for the store: their bytes stand in one piece, which lives as long as any of them waits to be written, so nothing
+/// else is in it.
+#[derive(Default)]
+struct NewLines<'a> {
+    lines: Vec<(&'a SentLine, Option<u64>)>,
+    bytes: usize,
+}
+
+impl<'a> NewLines<'a> {
+    fn add(&mut self, line: &'a SentLine, number: Option<u64>) {
+        self.bytes += line.kept.len();
+        self.lines.push((line, number));
+    }
+
+    fn finish(self) -> Vec<ReadLine> {
+        let mut bytes = BytesMut::with_capacity(self.bytes);
+        let lines = self.lines.into_iter().map(|(line, number)| {
+            bytes.extend_from_slice(&line.kept);
+            ReadLine {
+                id: line.id.clone(),
+                number,
+                date: line.written.unwrap_or(0),
+                line: bytes.split().freeze(),
+            }
+        });
+        lines.collect()
+    }
+}
+
 /// A date that most lines of a window are near to; single ones may be far off.
-fn middle(lines: &[SentLine]) -> Option<i64> {
-    let mut dates: Vec<i64> = lines.iter().map(|line| line.date).collect();
+fn middle(dates: &[i64]) -> Option<i64> {
+    let mut dates = dates.to_vec();
     dates.sort_unstable();
     dates.get(dates.len() / 2).copied()
 }

@@ -11,6 +11,9 @@ use crate::text::{Inquiry, Order};
 
 /// Between two steps of indexing at least; otherwise as long as the step took, so that it never takes more than half a processor.
 const PAUSE: Duration = Duration::from_millis(10);
+/// How long something that was written waits to be indexed. Readers wait for what is being written about, and one step for
+/// all of it costs less than one for each piece.
+const GATHER: Duration = Duration::from_millis(250);
 /// How long the index rests when it is complete and nothing is written, or when it cannot be written.
 const REST: Duration = Duration::from_secs(60);
 /// Seconds after which another try makes sense when too many are looking.
@@ -142,7 +145,7 @@ impl Model {
                             Stepped::Stuck => sleep(REST).await,
                             Stepped::Done => {
                                 tokio::select! {
-                                    () = stirred => {}
+                                    () = stirred => sleep(GATHER).await,
                                     () = sleep(REST) => {}
                                 }
                             }

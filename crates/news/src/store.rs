@@ -35,7 +35,7 @@ use weir_store::sqlite::ExpendableFile;
 use self::backlog::{Backlog, Batch, Keep, ListPart};
 pub(crate) use self::kept::{
     Kept, KeptArticle, KeptLine, KeptList, KeptMarks, KeptNewsgroup, ListKind, NewsSizes,
-    NumberedRow, Reached,
+    NumberedRow, Reached, ReadLine,
 };
 pub use self::text::{Coverage, Hit};
 pub(crate) use self::text::{Looking, MOST as MOST_MATCHES, NotLooked, Stepped, TextIndex};
@@ -210,7 +210,7 @@ impl NewsFile {
         let waiting: Vec<NumberedRow> = {
             let backlog = self.0.backlog.lock();
             let waiting = backlog.numbered(name, &numbers);
-            let row = |(number, line): (u64, &backlog::ReadLine)| NumberedRow {
+            let row = |(number, line): (u64, &ReadLine)| NumberedRow {
                 number,
                 id: line.id.clone(),
                 line: Some(line.line.to_vec()),
@@ -326,7 +326,7 @@ impl NewsFile {
         seen.unwrap_or_default()
     }
 
-    /// Keeps what became known of a newsgroup. Lines without a valid ID are left out.
+    /// Keeps what became known of a newsgroup.
     pub(crate) fn keep(&self, name: &Newsgroup, kept: Kept) {
         if !self.0.file.is_usable() {
             self.0.backlog.lock().lose(name);

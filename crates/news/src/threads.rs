@@ -11,7 +11,7 @@ use weir_news_proto::{MessageId, Newsgroup, Xref};
 use crate::articles::{ArticleRead, NotRead, STOPPING, TIMES};
 use crate::bring::Wish;
 use crate::errand::Errand;
-use crate::lines::SentLine;
+use crate::lines::{Dates, SentLine};
 use crate::model::{Model, ThreadKey, ThreadPlace};
 use crate::newsgroup::{HeldNewsgroup, OpenNewsgroup};
 use crate::policy::{HIGH, LOW, NORMAL};
@@ -322,10 +322,11 @@ impl Model {
         }
         let now = self.now().1;
         let head = &read.article.head;
-        let line = SentLine::of_article(id, head, read.raw.len(), read.fetched, now);
+        let line = SentLine::of_article(id, head, read.raw.len());
         if let Some(line) = line {
+            let date = Dates::after(read.fetched, now).next(&line);
             open.with(|state| {
-                state.table.insert(&line.headline(None));
+                state.table.insert(&line.headline(None, date));
                 state.pages.clear();
             });
         }

@@ -39,11 +39,16 @@ impl Author {
         } else {
             name
         };
-        let name = name.trim_matches(['"', '\'', ' ']).to_owned();
-        Self {
-            name,
-            address: address.replace(' ', ""),
-        }
+        let around = ['"', '\'', ' '];
+        let name = match name.starts_with(around) || name.ends_with(around) {
+            true => name.trim_matches(around).to_owned(),
+            false => name,
+        };
+        let address = match address.contains(' ') {
+            true => address.replace(' ', ""),
+            false => address,
+        };
+        Self { name, address }
     }
 
     /// What to call the author: the name, else the address, else nothing.
@@ -78,7 +83,10 @@ struct Mailbox {
 
 impl Mailbox {
     fn read(raw: &[u8]) -> Self {
-        let mut mailbox = Self::default();
+        let mut mailbox = Self {
+            phrase: Vec::with_capacity(raw.len()),
+            ..Self::default()
+        };
         let (mut quoted, mut comments, mut bracket, mut address) = (false, 0_usize, false, false);
         let mut bytes = raw.iter().copied();
         while let Some(byte) = bytes.next() {
@@ -107,7 +115,7 @@ impl Mailbox {
                 }
                 b'<' if !quoted && comments == 0 && mailbox.angle.is_none() => {
                     bracket = true;
-                    mailbox.angle = Some(Vec::new());
+                    mailbox.angle = Some(Vec::with_capacity(bytes.len()));
                     continue;
                 }
                 b'>' if bracket && !quoted => {

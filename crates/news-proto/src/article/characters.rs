@@ -22,6 +22,23 @@ pub(super) fn is_removed(character: char) -> bool {
         || (character as u32) & 0xFFFE == 0xFFFE
 }
 
+/// Bytes that [`one_line`] would leave as they are because nothing in them is special: printable ASCII with single spaces.
+/// Nearly all headers are.
+pub(super) fn plain_line(bytes: &[u8]) -> Option<&str> {
+    let mut after_space = true;
+    let plain = bytes.iter().all(|byte| match byte {
+        b' ' => !std::mem::replace(&mut after_space, true),
+        b'!'..=b'~' => {
+            after_space = false;
+            true
+        }
+        _ => false,
+    });
+    std::str::from_utf8(bytes)
+        .ok()
+        .filter(|_| plain && (bytes.is_empty() || !after_space))
+}
+
 /// Text on one line: runs of white space become one space, and there is no white space at the ends.
 pub(super) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
@@ -129,6 +146,33 @@ mod tests {
         );
         assert_eq!(one_line("א\u{200F}!"), "א\u{200F}!");
         assert_eq!(one_line("a\u{3000}b"), "a\u{3000}b");
+    }
+
+    #[test]
+    fn only_a_line_that_would_stay_as_it_is_is_plain() {
+        for text in [
+            "",
+            " ",
+            "a",
+            "a b",
+            " a",
+            "a ",
+            "a  b",
+            "a\tb",
+            "a\u{7f}",
+            "a\u{1b}(B",
+            "\u{e9}",
+            "~!",
+        ] {
+            let plain = plain_line(text.as_bytes());
+            assert_eq!(
+                plain.is_some(),
+                text.is_ascii() && one_line(text) == text,
+                "{text:?}"
+            );
+            assert!(plain.is_none_or(|plain| plain == text));
+        }
+        assert_eq!(plain_line(b"\xff"), None);
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub fn decode_header(raw: &[u8]) -> String {
 /// who does not label headers has mostly written them in the same one.
 pub(super) fn decode_hinted(raw: &[u8], hint: Option<&str>) -> String {
     let raw = &raw[..raw.len().min(limits::HEADER_BYTES)];
+    if let Some(plain) = characters::plain_line(raw).filter(|plain| !plain.contains("=?")) {
+        return plain.to_owned();
+    }
     let text = charset::unlabelled(raw, hint);
     characters::one_line(&decode_words(&text))
 }

@@ -226,14 +226,14 @@ impl Model {
         };
         let asked = self.federation.ask(&server, question, (NORMAL, asker));
         let told = patiently(asked, NORMAL, sole).await.map(|told| {
-            let lines = crate::lines::read(&told, self.now().1);
-            let mut taken = open.take_in(id, &window, &lines, &self.file);
+            let (lines, now) = (&told.lines, self.now().1);
+            let mut taken = open.take_in(id, &window, lines, (&self.file, now));
             let numbers = std::mem::take(&mut taken.numbers);
             let numbering = taken.numbering;
             self.keep_lines(open, id, taken);
-            let numbered = lines.into_iter().zip(numbers);
-            let numbered =
-                numbered.filter_map(|(line, number)| Some((number?, line.id, line.kept)));
+            let numbered = lines.iter().zip(numbers);
+            let numbered = numbered
+                .filter_map(|(line, number)| Some((number?, line.id.clone(), line.kept.clone())));
             (numbered.collect(), numbering)
         });
         Some(Heard {

@@ -56,7 +56,7 @@ impl ArticleNumbers {
         let mut sheet = Sheet {
             lines,
             numbers: noted.numbers,
-            fresh: HashMap::new(),
+            fresh: HashMap::with_capacity(lines.len()),
             earlier: Vec::new(),
         };
         // By its ID alone, an article has no number on the server (RFC 3977 §6.2.1: 0).

@@ -1,8 +1,10 @@
 //! The connections to one server: opened when there is work for them, closed when there is none, replaced when they break.
 //!
-//! An order goes to a connection that has nothing to do, else to one that can take more, in the same newsgroup first. A
-//! further connection is opened beside that as soon as orders queue up, so nobody waits for its greeting. An order whose
-//! connection breaks goes once to a fresh one; whoever asked does not notice.
+//! An order goes to a connection that has nothing to do, else to one that can take more, in the same newsgroup first. If none
+//! can, it waits for whichever is the first to have room. Opening a connection costs a server far more than most answers do,
+//! so a further one is opened when an order has waited for as long as opening the last one took: then it pays, and nobody
+//! waits for more than twice what was needed. An order whose connection breaks goes once to a fresh one; whoever asked does not
+//! notice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +22,12 @@ use crate::judge::NewsFault;
 
 /// How long a server is not asked for more connections than it had when it refused one.
 const ENOUGH: Duration = Duration::from_secs(10 * 60);
+
+/// An order waits no longer than this before another connection is opened beside those that are busy.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// After a connection beside others could not be opened, none is tried for this time.
+const AGAIN: Duration = Duration::from_secs(5);
 
 /// The connections to one server. A cheap handle: clones share everything.
 #[derive(Clone)]
@@ -43,6 +51,10 @@ struct State {
     connections: Vec<Arc<Connection>>,
     /// Being opened in the background.
     opening: usize,
+    /// How long opening the last one took.
+    opening_took: Duration,
+    /// None is opened beside others before this.
+    not_before: Option<Instant>,
     /// The server refused one more than this.
     enough: Option<(usize, Instant)>,
     /// Whether the newest connection is encrypted.
@@ -52,12 +64,12 @@ struct State {
 
 /// Where an order goes.
 enum Choice {
-    /// To this connection; `more` says that another one is to be opened beside it.
-    Use(Arc<Connection>, bool),
+    /// To this connection.
+    Use(Arc<Connection>),
     /// To one that is opened for it.
     Open,
-    /// Nowhere yet.
-    Wait,
+    /// Nowhere yet. Another connection may be opened after this time, if there may be one.
+    Wait(Option<Duration>),
     /// Nowhere any more.
     Closed,
 }
@@ -126,24 +138,29 @@ impl Pool {
     ) -> Result<super::connection::Delivery, (NewsFault, bool)> {
         let shared = &self.0;
         let depth = order.depth(shared.depths);
+        let waiting = Instant::now();
         loop {
             // Subscribe before looking, or a change in between would be missed.
             let moved = shared.moved.notified();
             let choice = shared.state.lock().choose(&order, depth, shared, fresh);
             let (connection, was_fresh) = match choice {
-                Choice::Use(connection, more) => {
-                    if more {
-                        self.open_beside();
-                    }
-                    (connection, false)
-                }
+                Choice::Use(connection) => (connection, false),
                 Choice::Open => match self.open_one().await {
                     Ok(opened) => (opened, true),
                     Err(fault) if self.is_one_too_many(&fault) => continue,
                     Err(fault) => return Err((fault, true)),
                 },
-                Choice::Wait => {
+                Choice::Wait(None) => {
                     moved.await;
+                    continue;
+                }
+                Choice::Wait(Some(patience)) => {
+                    if tokio::time::timeout_at(waiting + patience, moved)
+                        .await
+                        .is_err()
+                    {
+                        self.open_beside();
+                    }
                     continue;
                 }
                 Choice::Closed => return Err((weir_net::Error::Cut.into(), true)),
@@ -168,14 +185,19 @@ impl Pool {
     async fn open_one(&self) -> Result<Arc<Connection>, NewsFault> {
         // Given back however this ends, also when whoever waits leaves.
         let place = Opening(&self.0);
+        let start = Instant::now();
         let time = self.0.dialer.entry.timeout;
         let dialled = tokio::time::timeout(time, self.0.dialer.dial(&self.0.worked)).await;
         let ready = dialled.unwrap_or(Err(NewsFault::Silent))?;
+        self.0.state.lock().opening_took = start.elapsed();
         Ok(self.take_in(ready, place))
     }
 
-    /// Opens a connection that nobody waits for.
+    /// Opens a connection for whoever is the first to need it, unless somebody does so already.
     fn open_beside(&self) {
+        if !self.0.state.lock().begin_beside(&self.0) {
+            return;
+        }
         let pool = self.clone();
         self.0.tasks.spawn(async move {
             if let Err(fault) = pool.open_one().await
@@ -183,6 +205,7 @@ impl Pool {
             {
                 let name = &pool.0.dialer.entry.name;
                 tracing::debug!(upstream = name, why = %fault, "no further connection");
+                pool.0.state.lock().not_before = Some(Instant::now() + AGAIN);
             }
         });
     }
@@ -273,23 +296,39 @@ impl State {
             (open > 0, elsewhere, open)
         });
         let best = best.filter(|one| one.load.open() < depth).cloned();
-        // One after the other: whoever comes while one is being opened waits for that, since it takes many orders.
-        let may_open = self.opening == 0 && self.connections.len() < self.most(shared);
+        let may_open = self.may_open(shared);
+        // One that wants a connection for itself would never find one without orders while there are many.
+        let alone = fresh || depth == 1 || self.connections.is_empty();
         match best {
-            Some(best) if !fresh => {
-                let busy = best.load.open() + 1 >= shared.depths.usual;
-                let more = busy && may_open;
-                self.opening += usize::from(more);
-                Choice::Use(best, more)
-            }
-            _ if may_open => {
+            Some(best) if !fresh => Choice::Use(best),
+            _ if may_open && alone => {
                 self.opening = 1;
                 Choice::Open
             }
             // All are open, so a fresh one is not to be had.
-            Some(best) => Choice::Use(best, false),
-            None => Choice::Wait,
+            Some(best) => Choice::Use(best),
+            None => {
+                let may_open = may_open && self.may_open_beside();
+                Choice::Wait(may_open.then(|| self.opening_took.min(PATIENCE)))
+            }
         }
+    }
+
+    /// One after the other: whoever comes while one is being opened waits for that, since it takes many orders.
+    fn may_open(&self, shared: &Shared) -> bool {
+        self.opening == 0 && self.connections.len() < self.most(shared)
+    }
+
+    fn may_open_beside(&self) -> bool {
+        self.not_before.is_none_or(|time| Instant::now() >= time)
+    }
+
+    /// Takes the place of a connection that is to be opened beside others, if there is one.
+    fn begin_beside(&mut self, shared: &Shared) -> bool {
+        self.forget_closed();
+        let may = !self.closed && self.may_open(shared) && self.may_open_beside();
+        self.opening += usize::from(may);
+        may
     }
 
     /// How many connections there may be.

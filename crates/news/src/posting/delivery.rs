@@ -19,7 +19,7 @@ use super::{NotPosted, Outgoing, Poster, Taken, listed};
 use crate::call::{AskPost, AskPresence};
 use crate::federation::NoAnswer;
 use crate::judge::NewsFault;
-use crate::lines::SentLine;
+use crate::lines::{Dates, SentLine};
 use crate::model::Model;
 use crate::policy::{HIGH, LOW};
 use crate::reading::{Posting, ReadArticle, Rendered, Unread};
@@ -293,10 +293,11 @@ impl Model {
         };
         let article = Article::parse(raw);
         let now = self.now().1;
-        let line = SentLine::of_article(&post.id, &article.head, raw.len(), post.note.at, now);
+        let line = SentLine::of_article(&post.id, &article.head, raw.len());
         if let Some(line) = line {
+            let date = Dates::after(post.note.at, now).next(&line);
             open.with(|state| {
-                state.table.insert(&line.headline(None));
+                state.table.insert(&line.headline(None, date));
                 state.pages.clear();
             });
         }

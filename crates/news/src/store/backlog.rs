@@ -13,9 +13,9 @@ use std::sync::Arc;
 use weir_news_proto::{MessageId, Newsgroup};
 
 use self::numbers::WaitingNumbers;
-pub(super) use self::work::{Keep, ListPart, ReadLine, Reads, Work};
+pub(super) use self::work::{Keep, ListPart, Reads, Work};
 use super::arrivals;
-use super::kept::{KeptArticle, Reached};
+use super::kept::{KeptArticle, Reached, ReadLine};
 use crate::numbers::{NumberRows, ServerId};
 
 /// Bytes of lines and articles that may wait.
@@ -35,6 +35,7 @@ pub(super) struct Backlog {
     turn: u64,
     next: u64,
     bytes: usize,
+    /// Of newsgroups that somebody has asked about while something of them waits.
     numbers: HashMap<Newsgroup, WaitingNumbers>,
     articles: HashMap<MessageId, (u64, KeptArticle)>,
     reads: Reads,
@@ -268,13 +269,33 @@ impl Backlog {
     }
 
     /// The number that an article is about to have, if that changes.
-    pub(super) fn number_of(&self, name: &Newsgroup, id: &MessageId) -> Option<Option<u64>> {
-        self.numbers.get(name)?.number_of(id)
+    pub(super) fn number_of(&mut self, name: &Newsgroup, id: &MessageId) -> Option<Option<u64>> {
+        self.numbers_of(name)?.number_of(id)
     }
 
     /// The article that is about to have a number.
-    pub(super) fn id_of(&self, name: &Newsgroup, number: u64) -> Option<MessageId> {
-        self.numbers.get(name)?.id_of(number)
+    pub(super) fn id_of(&mut self, name: &Newsgroup, number: u64) -> Option<MessageId> {
+        self.numbers_of(name)?.id_of(number)
+    }
+
+    /// The numbers of a newsgroup that wait. They are looked up seldom, and most are written before anybody does, so they are
+    /// put in order when they are first asked for; from then on they follow until nothing of the newsgroup waits.
+    fn numbers_of(&mut self, name: &Newsgroup) -> Option<&WaitingNumbers> {
+        if !self.numbers.contains_key(name) {
+            let mut numbers = WaitingNumbers::default();
+            for entry in &self.entries {
+                if let Work::Keep(other, keep) = &entry.work
+                    && other == name
+                {
+                    numbers.note(keep, entry.order);
+                }
+            }
+            if numbers.is_empty() {
+                return None;
+            }
+            self.numbers.insert(name.clone(), numbers);
+        }
+        self.numbers.get(name)
     }
 
     /// Lines with numbers in a range that wait.
@@ -368,8 +389,7 @@ impl Backlog {
     }
 
     fn note_numbers(&mut self, name: &Newsgroup, keep: &Keep) {
-        if !keep.lines.is_empty() || !keep.renumbered.is_empty() {
-            let numbers = self.numbers.entry(name.clone()).or_default();
+        if let Some(numbers) = self.numbers.get_mut(name) {
             numbers.note(keep, self.next);
         }
     }

@@ -92,6 +92,33 @@ pub(crate) struct KeptLine {
     pub(crate) line: Bytes,
 }
 
+/// A line that is to be kept, with what of it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadLine {
+    pub(crate) id: MessageId,
+    /// Our own number; 0 is none, too.
+    pub(crate) number: Option<u64>,
+    /// When it was written; 0 if that is not known.
+    pub(crate) date: i64,
+    /// As in [`KeptLine`].
+    pub(crate) line: Bytes,
+}
+
+#[cfg(test)]
+impl ReadLine {
+    /// Reads a line, if it names an article.
+    pub(crate) fn of(kept: KeptLine) -> Option<Self> {
+        let numbered = [b"0\t", &kept.line[..]].concat();
+        let line = weir_news_proto::OverviewLine::parse(&numbered).ok()?;
+        Some(Self {
+            id: line.id()?,
+            number: kept.number,
+            date: weir_news_proto::date::parse(line.date).unwrap_or(0),
+            line: kept.line,
+        })
+    }
+}
+
 /// An article of a newsgroup under its own number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NumberedRow {
@@ -117,7 +144,7 @@ pub(crate) struct KeptMarks {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept {
     /// New lines. Of an article that is known, the line stays as it was; a number that it did not have is noted.
-    pub(crate) lines: Vec<KeptLine>,
+    pub(crate) lines: Vec<ReadLine>,
     /// Articles that got a number, or lost theirs, without a line; before the lines.
     pub(crate) renumbered: Vec<(MessageId, Option<u64>)>,
     /// What changed in the numbers; none at all if its low mark is 0, which no newsgroup has.

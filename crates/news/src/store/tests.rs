@@ -71,9 +71,14 @@ fn changes(high: u64) -> NumberChanges {
     }
 }
 
+/// Lines as they are handed over; those that name no article are not.
+fn read(lines: Vec<KeptLine>) -> Vec<ReadLine> {
+    lines.into_iter().filter_map(ReadLine::of).collect()
+}
+
 fn kept(lines: Vec<KeptLine>, high: u64) -> Kept {
     Kept {
-        lines,
+        lines: read(lines),
         changes: changes(high),
         checked: vec![(ServerId(1), reached(high as i64))],
         ..Kept::default()
@@ -504,7 +509,7 @@ async fn an_article_whose_number_came_before_its_line_stands_by_its_date() {
     let file = open(directory.path(), ROOMY);
     let name = group("late.line");
     let kept = |lines, renumbered| Kept {
-        lines,
+        lines: read(lines),
         renumbered,
         ..kept(Vec::new(), 9)
     };

@@ -4,8 +4,8 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use weir_news_proto::{MessageId, Newsgroup};
 
 use super::arrivals;
-use super::backlog::{Batch, Keep, ListPart, ReadLine, Reads, Work};
-use super::kept::KeptArticle;
+use super::backlog::{Batch, Keep, ListPart, Reads, Work};
+use super::kept::{KeptArticle, ReadLine};
 use super::pack::{hash, key, pack};
 use super::sweep;
 use crate::numbers::{NumberMarks, NumberRows, NumberRun, ServerId, ServerMarks};

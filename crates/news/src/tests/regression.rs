@@ -49,7 +49,7 @@ async fn numbers_above_the_highest_do_not_count_as_fetched() {
     world.settled().await;
     let open = world.model.open(&group("misc.test")).await;
     let server = world.model.server_id(&world.model.federation.in_order()[0]);
-    open.take_in(server, &(551..=1050), &[], &world.model.file);
+    open.take_in(server, &(551..=1050), &[], (&world.model.file, 0));
     let said = SelectedNumbers {
         count: 605,
         numbers: Some((1, 605)),

@@ -38,6 +38,10 @@ impl WaitingNumbers {
                 self.by_number.remove(&number);
             }
         }
+        self.is_empty()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
         self.by_id.is_empty() && self.by_number.is_empty()
     }
 

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
-use weir_news_proto::{MessageId, Newsgroup, OverviewLine, date};
+use weir_news_proto::{MessageId, Newsgroup};
 
-use super::super::kept::{Kept, KeptArticle, ListKind, Reached};
+use super::super::kept::{Kept, KeptArticle, ListKind, Reached, ReadLine};
 use super::super::pack::{ArticleKey, key};
 use crate::numbers::{NumberChanges, NumberRows, ServerId};
 
@@ -20,7 +20,7 @@ pub(in crate::store) enum Work {
     Seen(Vec<Newsgroup>, i64),
 }
 
-/// [`Kept`] with its lines read.
+/// [`Kept`] as it waits.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct Keep {
     pub(in crate::store) lines: Vec<ReadLine>,
@@ -28,14 +28,6 @@ pub(in crate::store) struct Keep {
     pub(in crate::store) changes: Option<NumberChanges>,
     pub(in crate::store) checked: Vec<(ServerId, Reached)>,
     pub(in crate::store) arrived: Option<i64>,
-}
-
-#[derive(Clone, Debug)]
-pub(in crate::store) struct ReadLine {
-    pub(in crate::store) id: MessageId,
-    pub(in crate::store) number: Option<u64>,
-    pub(in crate::store) date: i64,
-    pub(in crate::store) line: Bytes,
 }
 
 /// Lists are long, so that each is written in parts.
@@ -59,20 +51,12 @@ pub(in crate::store) struct Reads {
 
 impl From<Kept> for Keep {
     fn from(kept: Kept) -> Self {
-        let mut numbered = b"0\t".to_vec();
-        let lines = kept.lines.into_iter().filter_map(|kept| {
-            numbered.truncate(2);
-            numbered.extend_from_slice(&kept.line);
-            let line = OverviewLine::parse(&numbered).ok()?;
-            Some(ReadLine {
-                id: line.id()?,
-                number: kept.number.filter(|number| *number > 0),
-                date: date::parse(line.date).unwrap_or(0),
-                line: kept.line,
-            })
-        });
+        let mut lines = kept.lines;
+        for line in &mut lines {
+            line.number = line.number.filter(|number| *number > 0);
+        }
         Self {
-            lines: lines.collect(),
+            lines,
             renumbered: kept.renumbered,
             changes: Some(kept.changes).filter(|changes| changes.marks.low > 0),
             checked: kept.checked,

@@ -55,8 +55,8 @@ fn take(simple: &mut Simple, step: &Step) -> Kept {
                 }
                 let number = simple.numbers.get(article).copied().filter(|_| *number);
                 simple.lines.insert(*article, ());
-                kept.lines
-                    .push(line(&id(*article), number, *article as i64));
+                let line = line(&id(*article), number, *article as i64);
+                kept.lines.extend(ReadLine::of(line));
             }
         }
         Step::Renumber {

@@ -8,7 +8,7 @@ use std::path::Path;
 use weir_news_proto::{MessageId, Newsgroup};
 
 use super::*;
-use crate::store::{Kept, KeptArticle, KeptLine};
+use crate::store::{Kept, KeptArticle, KeptLine, ReadLine};
 use crate::text::{Inquiry, Order};
 
 const ROOMY: u64 = 64 << 20;
@@ -50,7 +50,7 @@ impl World {
             }
         };
         let kept = Kept {
-            lines: lines.iter().map(line).collect(),
+            lines: lines.iter().map(line).filter_map(ReadLine::of).collect(),
             ..Kept::default()
         };
         self.news.keep(&group(newsgroup), kept);

@@ -9,7 +9,7 @@ use crate::lines::SentLine;
 use crate::newsgroup::{HeldNewsgroup, OpenNewsgroup, WindowSize};
 use crate::numbers::{Marks, Numbering, ServerId};
 use crate::outbound::SelectedNumbers;
-use crate::store::{Kept, KeptLine, NewsFile};
+use crate::store::{Kept, KeptLine, NewsFile, ReadLine};
 
 const SERVER: ServerId = ServerId(1);
 
@@ -22,7 +22,7 @@ fn sent(theirs: u64, article: u64) -> SentLine {
         message_id: id.as_bytes(),
         ..OverviewLine::default()
     };
-    SentLine::of(&line, 0, 0).expect("a line")
+    SentLine::of(&line).expect("a line")
 }
 
 #[test]
@@ -35,7 +35,11 @@ fn an_article_that_is_in_the_file_alone_keeps_its_number_and_its_number_keeps_it
         line: sent(0, number).kept.into(),
     };
     let kept = Kept {
-        lines: vec![line(1), line(2)],
+        lines: [1, 2]
+            .into_iter()
+            .map(line)
+            .filter_map(ReadLine::of)
+            .collect(),
         ..Kept::default()
     };
     file.keep(&name, kept);
@@ -55,7 +59,7 @@ fn an_article_that_is_in_the_file_alone_keeps_its_number_and_its_number_keeps_it
     };
     open.seen(SERVER, said, (&[], Marks::default()), size);
     // By its numbers the server means other articles than before: one that nobody has seen, and the first one.
-    let taken = open.take_in(SERVER, &(1..=2), &[sent(1, 9), sent(2, 1)], &file);
+    let taken = open.take_in(SERVER, &(1..=2), &[sent(1, 9), sent(2, 1)], (&file, 0));
     assert_eq!(taken.numbering, Numbering::New);
     assert_eq!(taken.numbers, [Some(3), Some(1)]);
     file.close();

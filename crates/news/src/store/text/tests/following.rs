@@ -90,7 +90,7 @@ async fn what_was_stored_before_there_was_an_index_is_walked_through() {
         .into(),
     };
     let kept = Kept {
-        lines: vec![line],
+        lines: ReadLine::of(line).into_iter().collect(),
         ..Kept::default()
     };
     news.keep(&group("a.b"), kept);
