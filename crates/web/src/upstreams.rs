@@ -19,7 +19,9 @@ mod one;
 mod query;
 mod reason;
 mod sight;
+mod tidings;
 mod times;
+mod voice;
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,8 +33,11 @@ use percent_encoding::utf8_percent_encode;
 use weir_config::ENCODED;
 use weir_engine::{Call, Engine, dispatch::UpstreamId};
 
-pub(crate) use self::glance::Glance;
-use crate::App;
+pub(crate) use self::{glance::Glance, tidings::Tidings, times::Times};
+use crate::{
+    App, LivePart,
+    live::{NewRows, Whom},
+};
 
 /// The upstreams of one front, as pages and API see them. Nothing it gives may hold a secret.
 pub trait Upstreams: Send + Sync + 'static {
@@ -84,6 +89,21 @@ pub(crate) fn api() -> Router<App> {
         .route("/api/v1/upstreams/{front}/{name}", get(json::one))
         .route("/api/v1/upstreams/{front}/{name}/{action}", post(act::api))
         .route("/api/v1/decisions", get(json::decisions))
+}
+
+/// The live parts of one row of the list.
+pub(crate) fn row_parts(_app: &App, _whom: &Whom) -> Vec<LivePart> {
+    Vec::new()
+}
+
+/// The live parts of the page of one upstream.
+pub(crate) fn one_parts(_app: &App, _whom: &Whom) -> Vec<LivePart> {
+    Vec::new()
+}
+
+/// The decisions about one upstream after this number, as rows of its page; without a number the newest.
+pub(crate) fn one_rows(_app: &App, _whom: &Whom, _after: Option<u64>) -> NewRows {
+    NewRows::default()
 }
 
 /// The address of an upstream's page.
