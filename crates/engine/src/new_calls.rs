@@ -86,7 +86,7 @@ impl Default for NewCalls {
 impl NewOf {
     /// How many have not moved; the older of them may have been written over.
     #[inline]
-    fn waiting(&self) -> u64 {
+    pub(crate) fn waiting(&self) -> u64 {
         self.made - self.moved
     }
 

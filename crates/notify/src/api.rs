@@ -1,20 +1,36 @@
 //! `POST /api/v1/notify/test`.
 
+use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::post;
-use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use weir_web::Failure;
+use weir_web::openapi::schema::{flag, list, object, text};
+use weir_web::openapi::{ApiRoutes, Operation};
 
 use crate::test_message::Desk;
 
 /// The routes of the API that belong to this front.
-pub(crate) fn router(desk: &Desk) -> Router {
-    Router::new()
-        .route("/api/v1/notify/test", post(test))
+pub(crate) fn routes(desk: &Desk) -> ApiRoutes {
+    let results = list(object([
+        ("hook", text()),
+        ("arrived", flag()),
+        ("sentence", text().about("What the hook answered.")),
+    ]));
+    let test = Operation::post("/api/v1/notify/test", "Send a test notification")
+        .optional_body(object([(
+            "hook",
+            text().optional().about("Its name; all hooks without it."),
+        )]))
+        .answers("What each hook answered.", object([("results", results)]))
+        .fails(
+            StatusCode::NOT_FOUND,
+            "There is no such hook, or none at all.",
+        );
+    ApiRoutes::new()
+        .route(test, self::test)
         .with_state(desk.clone())
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_web::{Access, Contribution, Icon};
+use weir_web::{Contribution, Icon};
 
 use crate::hook::FRONT;
 use crate::model::Model;
@@ -18,5 +18,5 @@ pub(crate) fn contribution(model: &Arc<Model>) -> Contribution {
         .stats(Arc::new(NotifyStats(model.clone())))
         .upstreams(Arc::new(HookViews(model.clone())))
         .router(pages::router(&desk))
-        .router_for(Access::Api, api::router(&desk))
+        .api(api::routes(&desk))
 }

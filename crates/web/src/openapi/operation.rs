@@ -56,6 +56,7 @@ pub(super) enum AnswerContent {
     Text,
     OpenMetrics,
     Events,
+    Bytes,
 }
 
 impl AnswerContent {
@@ -65,6 +66,7 @@ impl AnswerContent {
             Self::Text => "text/plain",
             Self::OpenMetrics => "application/openmetrics-text",
             Self::Events => "text/event-stream",
+            Self::Bytes => "application/octet-stream",
         }
     }
 }
@@ -144,6 +146,17 @@ impl Operation {
         self
     }
 
+    /// JSON that may be sent; what does not fit never reaches the handler.
+    #[must_use]
+    pub fn optional_body(mut self, schema: Schema) -> Self {
+        self.body = Some(SentBody {
+            schema,
+            required: false,
+            form: false,
+        });
+        self
+    }
+
     /// JSON that may be sent, or an HTML form with the same fields.
     #[must_use]
     pub fn optional_body_or_form(mut self, schema: Schema) -> Self {
@@ -177,6 +190,12 @@ impl Operation {
     #[must_use]
     pub fn answers_events(self, about: &'static str) -> Self {
         self.answer(StatusCode::OK, about, Some(AnswerContent::Events))
+    }
+
+    /// Bytes of a file.
+    #[must_use]
+    pub fn answers_bytes(self, about: &'static str) -> Self {
+        self.answer(StatusCode::OK, about, Some(AnswerContent::Bytes))
     }
 
     /// Plain text, perhaps beside JSON of the same status.

@@ -68,7 +68,7 @@ async fn one(
     let mut sum = Checksum::default();
     let mut from = 0;
     while from < *size {
-        let piece = format!("{path}/files/{name}?from={from}");
+        let piece = format!("{path}/file?name={name}&from={from}");
         let piece = remote.bytes(&piece).await?;
         from += piece.len() as u64;
         if piece.is_empty() || from > *size {

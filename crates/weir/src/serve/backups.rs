@@ -4,6 +4,8 @@
 //! place to write to. There is at most one backup at a time; one that nobody asks for any more is removed, and so is what a
 //! kill left behind.
 
+mod described;
+
 use std::io::SeekFrom;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -11,12 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path as At, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use parking_lot::Mutex;
 use rustix::fs::statvfs;
 use serde::Deserialize;
@@ -24,7 +25,8 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::time::Instant;
 use weir_engine::words;
-use weir_web::{Access, Clock, Contribution, Failure, System};
+use weir_web::openapi::ApiRoutes;
+use weir_web::{Clock, Contribution, Failure, System};
 
 use crate::backup::contents::{self, Way};
 use crate::backup::manifest::Manifest;
@@ -91,13 +93,13 @@ impl Backups {
 
     /// Adds the routes.
     pub(super) fn contribute(&self, contribution: Contribution) -> Contribution {
-        let routes = Router::new()
-            .route("/api/v1/backups", post(begin))
-            .route("/api/v1/backups/{id}", get(look))
-            .route("/api/v1/backups/{id}/files/{*name}", get(piece))
-            .route("/api/v1/backups/{id}/done", post(done))
+        let routes = ApiRoutes::new()
+            .route(described::begin(), begin)
+            .route(described::look(), look)
+            .route(described::piece(), piece)
+            .route(described::done(), done)
             .with_state(self.clone());
-        contribution.router_for(Access::Api, routes)
+        contribution.api(routes)
     }
 
     /// Removes a backup that nobody asks for any more.
@@ -315,15 +317,16 @@ async fn look(State(backups): State<Backups>, At(id): At<String>) -> Result<Resp
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct From {
+struct WantedPiece {
+    name: String,
     from: u64,
 }
 
-/// `GET /api/v1/backups/{id}/files/{name}?from=…`: at most [`PIECE`] bytes.
+/// `GET /api/v1/backups/{id}/file?name=…&from=…`: at most [`PIECE`] bytes.
 async fn piece(
     State(backups): State<Backups>,
-    At((id, name)): At<(String, String)>,
-    Query(From { from }): Query<From>,
+    At(id): At<String>,
+    Query(WantedPiece { name, from }): Query<WantedPiece>,
 ) -> Result<Response, Failure> {
     let path = backups.with(&id, |taken| {
         let Making::Ready(manifest) = &taken.progress else {

@@ -12,7 +12,7 @@ use weir_config::{Origin, Resolved};
 use weir_notify::{Desk, HookRow};
 use weir_web::openapi::schema::{list, object, text};
 use weir_web::openapi::{ApiRoutes, Operation};
-use weir_web::{Access, Contribution, Failure, Icon, NavEntry, NavGroup, Visitor};
+use weir_web::{Contribution, Failure, Icon, NavEntry, NavGroup, Visitor};
 
 use super::changes::{Changes, Next, SettingRow, brief, listed};
 use super::reload::Running;
