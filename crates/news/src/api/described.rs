@@ -24,6 +24,7 @@ pub(super) fn newsgroups() -> Operation {
             text().about("Whole names, separated by commas, in place of words."),
         )
         .query("page", page())
+        .fails(StatusCode::NOT_FOUND, "No news server is configured.")
         .answers(
             "A page of them.",
             object([

@@ -25,7 +25,7 @@ impl MarkView {
             "" => Ok(0),
             text => text.parse().map_err(|_| {
                 Failure::new(
-                    StatusCode::BAD_REQUEST,
+                    StatusCode::UNPROCESSABLE_ENTITY,
                     "since is a number.",
                     "Send the version of the last answer, or leave it out.",
                 )

@@ -20,7 +20,7 @@ fn router(world: &NewsWorld, directory: &TempDir) -> Router {
     let state = File::open(directory.path().join("state.db")).expect("a file");
     let marks = Marks::open(state).expect("tables");
     let reader = Reader::new(world.model.clone(), marks, Arc::new(weir_web::System));
-    api::router(&reader)
+    api::router(&reader).bare()
 }
 
 /// Asks for the same so many times at once; everybody gets it.

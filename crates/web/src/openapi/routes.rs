@@ -96,6 +96,11 @@ impl<S: Clone + Send + Sync + 'static> ApiRoutes<S> {
 }
 
 impl ApiRoutes {
+    /// The routes alone, without rules and not in the document: for tests of their handlers.
+    pub fn bare(&self) -> Router {
+        self.router.clone()
+    }
+
     /// The routes, and the proof that they are described.
     pub(crate) fn router(&self) -> (Described, Router) {
         (Described(()), self.router.clone())

@@ -18,7 +18,7 @@ const SEED: &str = "20261117";
 /// an indexer that there is none of.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
                       response_headers_conformance,response_schema_conformance,negative_data_rejection,\
-                      unsupported_method,allow_header_conformance,ignored_auth";
+                      unsupported_method,allow_header_conformance";
 
 /// Names that exist, so that not all answers are 404.
 fn names(search: &str) -> String {
