@@ -85,8 +85,8 @@ const NEEDS: &[Need] = &[
     },
     Need {
         package: PROMETHEUS,
-        program: Some("promtool"),
-        reason: "reads /metrics as Prometheus does",
+        program: Some("prometheus"),
+        reason: "reads /metrics, and evaluates the alert rules and the dashboard",
     },
     Need {
         package: OPENTRACKER,

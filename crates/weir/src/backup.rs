@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use tokio::signal::unix::{SignalKind, signal};
 use weir_engine::words;
 use weir_web::{Clock, System};
 
@@ -42,11 +43,8 @@ pub fn run(args: Backup, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         None => {
             let remote = Remote::running(remote)?;
             match fetched(&remote, &place, text_index)? {
-                Some(manifest) => manifest,
-                None => {
-                    drop(place);
-                    return Ok(ExitCode::from(130));
-                }
+                Ok(manifest) => manifest,
+                Err(signal) => return Ok(ExitCode::from(signal)),
             }
         }
     };
@@ -77,20 +75,23 @@ fn copied(data: &Data, place: &NewBackup, text_index: bool) -> anyhow::Result<Ma
     Manifest::of(to, names, System.now().to_string()).context("cannot read the copies")
 }
 
-/// Fetches the state of a Weir that is running; `None` after a signal.
+/// Fetches the state of a Weir that is running. A signal ends it early; its exit code is that of shells, and what was fetched
+/// is removed.
 fn fetched(
     remote: &Remote,
     place: &NewBackup,
     text_index: bool,
-) -> anyhow::Result<Option<Manifest>> {
+) -> anyhow::Result<Result<Manifest, u8>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start")?;
     runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
         tokio::select! {
-            manifest = fetch::fetch(remote, place, text_index) => manifest.map(Some),
-            _ = tokio::signal::ctrl_c() => Ok(None),
+            manifest = fetch::fetch(remote, place, text_index) => manifest.map(Ok),
+            _ = tokio::signal::ctrl_c() => Ok(Err(130)),
+            _ = terminate.recv() => Ok(Err(143)),
         }
     })
 }

@@ -178,9 +178,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn number(value: &Value) -> String {
-    value
-        .as_u64()
-        .map_or("–".to_owned(), |number| words::grouped(number))
+    value.as_u64().map_or("–".to_owned(), words::grouped)
 }
 
 /// A text with a full stop.

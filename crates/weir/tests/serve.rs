@@ -7,6 +7,8 @@
 
 #[path = "serve/backup.rs"]
 mod backup;
+#[path = "serve/backup_trouble.rs"]
+mod backup_trouble;
 #[path = "serve/damage.rs"]
 mod damage;
 #[path = "serve/forwarder.rs"]

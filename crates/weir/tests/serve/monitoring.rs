@@ -80,7 +80,8 @@ fn families(rig: &Rig) -> BTreeMap<String, MetricFamily> {
     let mut meaning = String::new();
     for line in text.lines() {
         if let Some(help) = line.strip_prefix("# HELP ") {
-            meaning = help.split_once(' ').unwrap().1.to_owned();
+            let (_, help) = help.split_once(' ').unwrap();
+            meaning = help.trim_end_matches('.').to_owned();
         } else if let Some(line) = line.strip_prefix("# TYPE ") {
             let (name, kind) = line.split_once(' ').unwrap();
             let family = MetricFamily {
