@@ -119,7 +119,7 @@ fn health(condition: &UpstreamCondition) -> Seen {
         standing if standing.is_down() => bad,
         Standing::Open => Seen::Fine,
         // One that has never answered, and was asked, is down.
-        Standing::Untried if condition.has_failed => bad,
+        Standing::Untried if condition.was_called => bad,
         _ => Seen::Unclear,
     }
 }
@@ -140,13 +140,13 @@ mod tests {
 
     use super::*;
 
-    fn condition(standing: Standing, has_failed: bool, free_in: Option<u64>) -> UpstreamCondition {
+    fn condition(standing: Standing, was_called: bool, free_in: Option<u64>) -> UpstreamCondition {
         UpstreamCondition {
             upstream: UpstreamId(0),
             name: "harbor".into(),
             standing,
             since: Moment(5),
-            has_failed,
+            was_called,
             used_up: free_in.map(|seconds| WindowUse {
                 window: Window::HOUR,
                 used: 9,
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn down_is_what_cannot_be_called_or_never_answered() {
         let bad = Seen::Bad { since: Moment(5) };
-        for (standing, has_failed, seen) in [
+        for (standing, was_called, seen) in [
             (Standing::Open, true, Seen::Fine),
             (Standing::Cooldown, true, bad),
             (Standing::Probing, true, bad),
@@ -170,7 +170,7 @@ mod tests {
             (Standing::Manual, true, Seen::Unclear),
         ] {
             assert_eq!(
-                health(&condition(standing, has_failed, None)),
+                health(&condition(standing, was_called, None)),
                 seen,
                 "{standing:?}"
             );

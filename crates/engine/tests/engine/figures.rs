@@ -169,8 +169,8 @@ async fn one_look_tells_how_all_upstreams_are() {
         ]
     );
     assert_eq!((all[0].upstream, all[1].upstream), (a, b));
-    assert_eq!((all[0].since, all[0].has_failed), (failed, true));
-    assert!(!all[1].has_failed && all[1].used_up.is_none());
+    assert_eq!((all[0].since, all[0].was_called), (failed, true));
+    assert!(!all[1].was_called && all[1].used_up.is_none());
     let window = all[2].used_up.expect("its hour is used up");
     assert_eq!((window.used, window.limit), (1, 1));
     pass(secs(3600)).await;
