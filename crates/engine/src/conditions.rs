@@ -21,8 +21,8 @@ pub struct UpstreamCondition {
     /// Since when it has not been called as usual: over failed probes, and over a restart. Of one that is called, since
     /// when it has been in its state.
     pub since: Moment,
-    /// Whether a call to it has ever failed.
-    pub has_failed: bool,
+    /// Whether it was ever called.
+    pub was_called: bool,
     /// The used-up window that keeps it from being called although it is open.
     pub used_up: Option<WindowUse>,
 }
@@ -55,7 +55,7 @@ impl Engine {
                     name: side.name.clone(),
                     standing,
                     since: trouble.map_or_else(|| side.since(&status), |trouble| trouble.since),
-                    has_failed: side.last_error.is_some(),
+                    was_called: side.last_call.is_some(),
                     used_up: used_up(&status, now),
                 })
             })

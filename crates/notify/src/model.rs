@@ -36,6 +36,8 @@ pub(crate) struct Model {
     desks: Mutex<HashMap<String, Arc<HookDesk>>>,
     /// Written by each look.
     network_down: AtomicBool,
+    /// The last write failed: said once, not each second.
+    unwritten: AtomicBool,
 }
 
 /// What surrounds the front.
@@ -71,6 +73,7 @@ impl Model {
             keep,
             desks,
             network_down: AtomicBool::new(false),
+            unwritten: AtomicBool::new(false),
             rules: ArcSwap::from_pointee(rules),
         };
         let rules = model.rules.load_full();
@@ -136,8 +139,12 @@ impl Model {
             return;
         }
         let (desks, changes): (Vec<_>, Vec<_>) = changed.into_iter().unzip();
-        if let Err(error) = self.keep.write(&changes).await {
-            tracing::warn!(%error, "cannot write what hooks were told; trying again");
+        let written = self.keep.write(&changes).await;
+        let failed_before = self.unwritten.swap(written.is_err(), Ordering::Relaxed);
+        if let Err(error) = written {
+            if !failed_before {
+                tracing::warn!(%error, "cannot write what hooks were told; trying again");
+            }
             for (desk, (_, unwritten)) in desks.iter().zip(changes) {
                 desk.put_back(unwritten);
             }

@@ -119,7 +119,7 @@ fn health(condition: &UpstreamCondition) -> Seen {
         standing if standing.is_down() => bad,
         Standing::Open => Seen::Fine,
         // One that has never answered, and was asked, is down.
-        Standing::Untried if condition.has_failed => bad,
+        Standing::Untried if condition.was_called => bad,
         _ => Seen::Unclear,
     }
 }
@@ -131,5 +131,61 @@ fn quota(condition: &UpstreamCondition, now: Moment) -> Seen {
         }
         (Standing::Open, _) => Seen::Fine,
         _ => Seen::Unclear,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_engine::dispatch::{UpstreamId, Window, WindowUse};
+
+    use super::*;
+
+    fn condition(standing: Standing, was_called: bool, free_in: Option<u64>) -> UpstreamCondition {
+        UpstreamCondition {
+            upstream: UpstreamId(0),
+            name: "harbor".into(),
+            standing,
+            since: Moment(5),
+            was_called,
+            used_up: free_in.map(|seconds| WindowUse {
+                window: Window::HOUR,
+                used: 9,
+                limit: 9,
+                learned: false,
+                next: Moment(0) + Duration::from_secs(seconds),
+            }),
+        }
+    }
+
+    #[test]
+    fn down_is_what_cannot_be_called_or_never_answered() {
+        let bad = Seen::Bad { since: Moment(5) };
+        for (standing, was_called, seen) in [
+            (Standing::Open, true, Seen::Fine),
+            (Standing::Cooldown, true, bad),
+            (Standing::Probing, true, bad),
+            (Standing::Disabled, true, bad),
+            (Standing::Untried, true, bad),
+            (Standing::Untried, false, Seen::Unclear),
+            (Standing::Manual, true, Seen::Unclear),
+        ] {
+            assert_eq!(
+                health(&condition(standing, was_called, None)),
+                seen,
+                "{standing:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_quota_that_is_free_again_within_a_minute_is_not_worth_telling() {
+        let seen = |standing, free_in| quota(&condition(standing, false, free_in), Moment(0));
+        assert_eq!(
+            seen(Standing::Open, Some(60)),
+            Seen::Bad { since: Moment(0) }
+        );
+        assert_eq!(seen(Standing::Open, Some(59)), Seen::Fine);
+        assert_eq!(seen(Standing::Open, None), Seen::Fine);
+        assert_eq!(seen(Standing::Cooldown, None), Seen::Unclear);
     }
 }

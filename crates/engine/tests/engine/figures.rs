@@ -135,3 +135,54 @@ async fn a_series_shows_how_much_of_the_quota_was_used() {
     let points = desk.engine.upstream_series(one, Span::Hour);
     assert_eq!(points[0].used, [3, 0]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_look_tells_how_all_upstreams_are() {
+    let desk = Desk::new(policy());
+    let (a, b) = (
+        desk.upstream("a", secs(0), 1),
+        desk.upstream("b", secs(0), 1),
+    );
+    let mut one_an_hour = quota(secs(0), 1);
+    one_an_hour.query = Windows::from([(Window::HOUR, 1)]);
+    let c = desk.engine.add_upstream("c", one_an_hour, secs(30));
+    let broken = || desk.ready("broken", Step::Outcome(Outcome::Unavailable));
+    desk.engine
+        .submit(job(a, INTERACTIVE), desk.done("a"))
+        .await;
+    desk.engine
+        .submit(job(c, INTERACTIVE), desk.done("c"))
+        .await;
+    pass(secs(10)).await;
+    let failed = desk.engine.timeline().now();
+    desk.engine.submit(job(a, INTERACTIVE), broken()).await;
+    // A failed try after the cooldown is the same outage.
+    desk.engine.submit(job(a, INTERACTIVE), broken()).await;
+    let all = desk.engine.conditions();
+    let names: Vec<_> = all.iter().map(|one| (&*one.name, one.standing)).collect();
+    assert_eq!(
+        names,
+        [
+            ("a", Standing::Cooldown),
+            ("b", Standing::Untried),
+            ("c", Standing::Open)
+        ]
+    );
+    assert_eq!((all[0].upstream, all[1].upstream), (a, b));
+    assert_eq!((all[0].since, all[0].was_called), (failed, true));
+    assert!(!all[1].was_called && all[1].used_up.is_none());
+    let window = all[2].used_up.expect("its hour is used up");
+    assert_eq!((window.used, window.limit), (1, 1));
+    pass(secs(3600)).await;
+    let all = desk.engine.conditions();
+    assert_eq!(all[2].used_up, None, "it has room again");
+    assert_eq!(all[0].standing, Standing::Probing);
+    assert_eq!(all[0].since, failed, "it has not answered since");
+    desk.engine
+        .submit(job(a, INTERACTIVE), desk.done("a"))
+        .await;
+    desk.engine.remove_upstream(b);
+    let all = desk.engine.conditions();
+    assert_eq!((all.len(), all[0].standing), (2, Standing::Open));
+    assert!(all[0].since > failed);
+}

@@ -8,13 +8,15 @@ const TROUBLE: Step = Step::Trouble(Trouble::NoRoute);
 
 #[tokio::test(start_paused = true)]
 async fn nobody_climbs_while_our_network_is_down_and_calls_pause() {
-    let desk = Desk::new(policy());
+    let weather = Weather::default();
+    let desk = Desk::with(policy(), |options| options.weather = weather.clone());
     let (a, b) = (
         desk.upstream("a", secs(0), 1),
         desk.upstream("b", secs(0), 1),
     );
     desk.engine.submit(job(a, RSS), desk.done("fine")).await;
     pass(secs(31)).await;
+    assert_eq!(weather.down_for(), None);
     for upstream in [a, b] {
         let call = desk.ready("down", TROUBLE);
         let ended = desk.engine.submit(job(upstream, RSS), call).await;
@@ -22,6 +24,8 @@ async fn nobody_climbs_while_our_network_is_down_and_calls_pause() {
     }
     let status = desk.engine.status();
     assert!(status.network_down && status.counts.paused_until.is_some());
+    assert_eq!(weather.down_for(), Some(secs(31)), "since the last answer");
+    assert!(!weather.apart().is_down(), "others may have another sky");
     for (upstream, state) in [(a, Availability::Open), (b, Availability::Untried)] {
         let view = desk.engine.upstream(upstream).expect("it is there");
         assert_eq!((view.status.state, view.status.rung), (state, 0));
@@ -30,6 +34,7 @@ async fn nobody_climbs_while_our_network_is_down_and_calls_pause() {
     assert_eq!(again.await, Ended::Finished(Outcome::Done));
     assert_eq!(desk.starts("again"), [secs(61)]);
     assert!(!desk.engine.status().network_down);
+    assert_eq!(weather.down_for(), None);
 }
 
 #[tokio::test(start_paused = true)]
