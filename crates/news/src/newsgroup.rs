@@ -76,6 +76,8 @@ pub(crate) struct ServerProgress {
 pub(crate) struct TakenIn {
     /// Lines that are new, or have another number.
     pub(crate) lines: Vec<ReadLine>,
+    /// How many articles were not known before.
+    pub(crate) new: usize,
     /// The number of each line that was sent, in their order.
     pub(crate) numbers: Vec<Option<u64>>,
     /// Whether the lines show that the server has begun again.
@@ -214,6 +216,7 @@ impl OpenNewsgroup {
         self.with(|state| {
             let mut taken = TakenIn {
                 lines: Vec::new(),
+                new: 0,
                 numbers: Vec::new(),
                 numbering: Numbering::Same,
                 changes: NumberChanges::default(),
@@ -239,7 +242,10 @@ impl OpenNewsgroup {
             let mut new = NewLines::default();
             for ((line, &date), &number) in lines.iter().zip(&dates).zip(&noted.numbers) {
                 match state.table.insert(&line.headline(number, date)) {
-                    Inserted::New => new.add(line, number),
+                    Inserted::New => {
+                        taken.new += 1;
+                        new.add(line, number);
+                    }
                     Inserted::Known => {
                         let before = state
                             .table

@@ -57,7 +57,7 @@ pub use failure::{Failure, FieldMistake};
 pub use forms::field;
 pub use front::{Front, Refused, Reload, Staged};
 pub use household::Household;
-pub use live::LivePart;
+pub use live::{Announcer, LivePart};
 pub use metrics::Requests;
 pub use pages::time::Shown;
 pub use porter::{KeyMark, Porter};

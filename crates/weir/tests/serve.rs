@@ -13,6 +13,8 @@ mod backup_trouble;
 mod damage;
 #[path = "serve/forwarder.rs"]
 mod forwarder;
+#[path = "serve/live.rs"]
+mod live;
 #[path = "serve/metrics.rs"]
 mod metrics;
 #[path = "serve/monitoring.rs"]
