@@ -193,3 +193,7 @@ fn glance(app: &App) -> (LeadPart, AttentionPart) {
 pub(crate) fn opening(app: &App) -> String {
     Opening::of(app).plain()
 }
+
+#[cfg(test)]
+#[path = "overview/tests.rs"]
+mod tests;

@@ -4,4 +4,5 @@ mod acting;
 mod api;
 mod figures;
 mod front;
+mod overview;
 mod pages;
