@@ -174,7 +174,7 @@ async fn a_card_shows_what_was_asked_in_the_window() {
         hour.contains("<dd data-figure=\"workers\">10 of 20</dd>"),
         "{hour}"
     );
-    assert!(hour.contains("p50 112 ms · p95"), "{hour}");
+    assert!(hour.contains("p50 128 ms · p95 192 ms"), "{hour}");
     assert!(
         hour.contains("<dt>Swarms</dt>") && !hour.contains("<dt>Calls made</dt>"),
         "{hour}"
