@@ -19,7 +19,9 @@ mod one;
 mod query;
 mod reason;
 mod sight;
+mod tidings;
 mod times;
+mod voice;
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,9 +38,14 @@ pub(crate) use self::{
     notice::Notice,
     numbers::{answer_time, escape},
     sight::no_scene,
+    tidings::Tidings,
     times::Times,
 };
-use crate::{App, Failure, contribution::Contributed};
+use crate::{
+    App, Failure, LivePart,
+    contribution::Contributed,
+    live::{NewRows, Whom},
+};
 
 /// The upstreams of one front, as pages and API see them. Nothing it gives may hold a secret.
 pub trait Upstreams: Send + Sync + 'static {
@@ -104,6 +111,21 @@ pub(crate) fn find<'a>(
     let sight = sight::Sight::find(app, front, name)?;
     let id = sight.id();
     Ok((sight.front, sight.upstreams.engine(), id))
+}
+
+/// The live parts of one row of the list.
+pub(crate) fn row_parts(_app: &App, _whom: &Whom) -> Vec<LivePart> {
+    Vec::new()
+}
+
+/// The live parts of the page of one upstream.
+pub(crate) fn one_parts(_app: &App, _whom: &Whom) -> Vec<LivePart> {
+    Vec::new()
+}
+
+/// The decisions about one upstream after this number, as rows of its page; without a number the newest.
+pub(crate) fn one_rows(_app: &App, _whom: &Whom, _after: Option<u64>) -> NewRows {
+    NewRows::default()
 }
 
 /// The address of an upstream's page.
