@@ -55,7 +55,7 @@ impl Engine {
                     name: side.name.clone(),
                     standing,
                     since: trouble.map_or_else(|| side.since(&status), |trouble| trouble.since),
-                    was_called: side.last_call.is_some(),
+                    was_called: side.new.last_call.is_some(),
                     used_up: used_up(&status, now),
                 })
             })

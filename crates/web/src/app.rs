@@ -40,6 +40,7 @@ use crate::{
     ready::{self, TriedFiles},
     rules::{self, ListenerRules},
     seats::{self, Seating, Seats},
+    series,
     server::GUESTS,
     shell::{Furniture, Shell},
     stats, status,
@@ -290,6 +291,7 @@ impl App {
             .merge(status::routes())
             .route(document, openapi::show)
             .route(live::operation(), live::events)
+            .route(series::operation(), series::show)
     }
 
     fn own_operations() -> Vec<(Arc<Operation>, Access)> {

@@ -38,13 +38,17 @@ use weir_engine::{Call, Engine, dispatch::UpstreamId};
 pub use self::lookout::Lookout;
 pub(crate) use self::{
     described::{api, attention_schema, counts_schema},
-    glance::Glance,
+    glance::{Attention, Decided, Glance, last_decisions},
     json::attention,
+    notice::Notice,
+    numbers::{answer_time, escape},
+    sight::no_scene,
     tidings::Tidings,
     times::Times,
 };
 use crate::{
-    App, LivePart,
+    App, Failure, LivePart,
+    contribution::Contributed,
     live::{NewRows, Whom},
 };
 
@@ -95,6 +99,20 @@ pub(crate) fn pages() -> Router<App> {
             get(one::confirm).post(act::disable),
         )
         .route("/upstreams/{front}/{name}/{action}", post(act::form))
+}
+
+/// The upstream with this name: its front, what calls it, and its number there.
+///
+/// # Errors
+/// If there is none; similar names are suggested.
+pub(crate) fn find<'a>(
+    app: &'a App,
+    front: &str,
+    name: &str,
+) -> Result<(&'a Contributed, &'a Engine, UpstreamId), Failure> {
+    let sight = sight::Sight::find(app, front, name)?;
+    let id = sight.id();
+    Ok((sight.front, sight.upstreams.engine(), id))
 }
 
 /// The live parts of one row of the list.

@@ -6,4 +6,5 @@ mod figures;
 mod front;
 mod live;
 mod lookout;
+mod overview;
 mod pages;
