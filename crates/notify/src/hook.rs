@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -27,7 +28,7 @@ pub(crate) struct Hook {
     name: String,
     pub(crate) kind: HookKind,
     events: Vec<EventKind>,
-    down_after: Option<std::time::Duration>,
+    down_after: Option<Duration>,
     pub(crate) address: HookAddress,
     /// Stays with the name, whatever else of the entry changes.
     pub(crate) desk: Arc<HookDesk>,

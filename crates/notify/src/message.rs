@@ -87,7 +87,7 @@ impl Message {
     /// Everything below the title, in at most so many bytes: lines that do not fit are counted. `escape` makes text harmless
     /// for whoever shows it.
     pub(crate) fn text(&self, limit: usize, escape: impl Fn(&str) -> String) -> String {
-        let mut end = format!("{} on {}", "Weir", escape(&self.host));
+        let mut end = format!("Weir on {}", escape(&self.host));
         if let Some(link) = &self.link {
             end = format!("{end}\n{link}");
         }
