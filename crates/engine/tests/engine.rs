@@ -35,3 +35,5 @@ mod roster;
 mod rows;
 #[path = "engine/tickets.rs"]
 mod tickets;
+#[path = "engine/upcoming.rs"]
+mod upcoming;
