@@ -158,7 +158,7 @@ test('upstreams', async (t) => {
     await page.getByRole('button', { name: 'Clear cooldown' }).click();
     await page.getByText('harbor.example: cooldown cleared. It is open.').waitFor();
     await page.goto('/upstreams/search/harbor.example');
-    await page.getByText('an operator cleared its cooldown').waitFor();
+    await page.getByText('Called again: an operator cleared its cooldown.').waitFor();
     await page.goto('/upstreams');
     await page.getByRole('button', { name: 'Probe all failing' }).click();
     await page.getByText(/upstreams? (is|are) being probed/).waitFor();

@@ -1,4 +1,4 @@
-//! Calls that are to be made later, for the page of one upstream.
+//! One upstream by its name, and the calls that are to be made to it later.
 
 use weir_dispatch::{Class, Moment, UpstreamId};
 
@@ -19,6 +19,16 @@ pub struct ScheduledCall {
 }
 
 impl Engine {
+    /// The upstream of this name, if there is one.
+    pub fn named(&self, name: &str) -> Option<UpstreamId> {
+        let state = self.shared.state.lock();
+        let ids = (0..).map(UpstreamId).zip(&state.sides);
+        let mut there = ids.filter(|(_, side)| !side.gone);
+        there
+            .find(|(_, side)| *side.name == *name)
+            .map(|(upstream, _)| upstream)
+    }
+
     /// How many calls to an upstream are scheduled, and the next of them, at most so many; soonest first. It costs no more
     /// where many are.
     pub fn scheduled(&self, upstream: UpstreamId, most: usize) -> (usize, Vec<ScheduledCall>) {

@@ -15,6 +15,7 @@ use weir_tracker_proto::{Announce, Event};
 use crate::clock::minute;
 use crate::exchange::Exchange;
 use crate::judge::{self, Judged};
+use crate::last_words::LastWord;
 use crate::ledger::sheet::{News, Slot};
 use crate::outbound::{NoUsableAnswer, Outbound, Said};
 use crate::swarm::PeerEndpoint;
@@ -195,6 +196,7 @@ impl Announcing {
         if let Some(current) = &current {
             self.hear_never(said, &mut judged, current.slot);
         }
+        self.note_word(said, peers, &judged);
         if let Some(words) = judged.words {
             permit.explain(words);
         }
@@ -225,6 +227,33 @@ impl Announcing {
             ledger.set_due(hash, slot, exchange.seconds_in(due));
         }
         judged.outcome
+    }
+
+    /// Keeps for pages what the tracker said.
+    fn note_word(
+        &self,
+        said: &Result<Said, NoUsableAnswer>,
+        peers: &[PeerEndpoint],
+        judged: &Judged,
+    ) {
+        if self.announce.event == Event::Stopped {
+            return; // nothing was asked
+        }
+        let exchange = &*self.exchange;
+        let at = exchange.engine.timeline().now();
+        let word = match (said, &judged.words) {
+            (Ok(Said::Given(given)), _) => LastWord {
+                at,
+                seeders: given.seeders,
+                leechers: given.leechers,
+                peers: peers.len(),
+                interval: Some(exchange.judge().interval(given)),
+                trouble: None,
+            },
+            (_, words) => LastWord::trouble(at, words.as_deref().unwrap_or_default()),
+        };
+        let tracker = self.forwarder.upstream;
+        exchange.words.put(self.hash(), tracker, word);
     }
 
     /// A tracker that never wants to be asked about one torrent is well. One that says so about several, with no other
@@ -258,11 +287,17 @@ impl Call for Announcing {
         About::Hash(*self.hash())
     }
 
-    fn ended(&self, _: Ended) {
+    fn ended(&self, ended: Ended) {
         if self.announce.event == Event::Stopped {
             return self.exchange.farewells.end();
         }
         let hash = self.hash();
+        if ended == Ended::TimedOut {
+            let at = self.exchange.engine.timeline().now();
+            let word = LastWord::trouble(at, "it did not answer in time");
+            let tracker = self.forwarder.upstream;
+            self.exchange.words.put(hash, tracker, word);
+        }
         let was_told = self.made.load(Ordering::Relaxed) || !self.news.load(Ordering::Relaxed);
         if self.announce.event == Event::Completed && !was_told {
             let slot = self.forwarder.slot;

@@ -1,5 +1,6 @@
 //! `/swarms`, one swarm, and the same as JSON: which torrents are here, and who has them.
 
+mod forwarders;
 mod json;
 mod list;
 mod one;

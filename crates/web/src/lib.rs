@@ -57,5 +57,5 @@ pub use pages::time::Shown;
 pub use porter::{KeyMark, Porter};
 pub use server::{Guest, ListenerEnd, run, run_guests};
 pub use throttle::{Pace, Throttle};
-pub use upstreams::Upstreams;
+pub use upstreams::{Upstreams, path as upstream_path};
 pub use visitor::{Identity, RequestId, Visitor};

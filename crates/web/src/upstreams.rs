@@ -16,8 +16,11 @@ mod list;
 mod notice;
 mod numbers;
 mod one;
+mod parts;
 mod query;
 mod reason;
+mod row;
+mod runs;
 mod sight;
 mod times;
 
@@ -87,7 +90,7 @@ pub(crate) fn api() -> Router<App> {
 }
 
 /// The address of an upstream's page.
-fn path(front: &str, name: &str) -> String {
+pub fn path(front: &str, name: &str) -> String {
     format!(
         "/upstreams/{}/{}",
         utf8_percent_encode(front, ENCODED),

@@ -76,7 +76,9 @@ async fn the_last_errors_are_told_as_before_a_restart() {
         assert!(apart < secs(1), "{before:?}, then {after:?}");
     }
     // Removed and back in the same run, it still has them.
+    assert_eq!(desk.engine.named("one"), Some(one));
     desk.engine.remove_upstream(one);
+    assert_eq!(desk.engine.named("one"), None);
     let again = add(&desk, &restored, "one", quota(secs(0), 1));
     assert_eq!(words(&desk, again), told);
 }

@@ -1,50 +1,25 @@
-//! Answer times of one upstream, drawn on the server: a figure with its sentence and its table.
+//! Charts of one upstream, drawn on the server: answer times, calls by outcome, quota used. Each is a figure with its
+//! sentence and its table.
 
-use std::{fmt::Write, time::Duration};
+mod calls;
+mod quota;
+mod times;
+
+use std::time::Duration;
 
 use weir_engine::{Point, Span, dispatch::Moment};
 
-use super::{day::answer_times, numbers::answer_time, sight::Sight, times::Times};
-use crate::pages::time::Shown;
+use self::{calls::CallsChart, quota::QuotaChart, times::TimesChart};
+use super::{sight::Sight, times::Times};
+use crate::{kit, pages::time::Shown};
 
-/// The box in which lines are drawn.
+/// The box in which values are drawn.
 const LEFT: f64 = 44.0;
 const RIGHT: f64 = 312.0;
 const TOP: f64 = 12.0;
 const FOOT: f64 = 150.0;
-/// Rows of the table: the newest.
+/// Rows of a table: the newest.
 const ROWS: usize = 20;
-
-pub(super) struct Chart {
-    pub(super) spans: Vec<(&'static str, &'static str, bool)>,
-    /// `last hour`.
-    pub(super) words: &'static str,
-    pub(super) lines: Option<Lines>,
-    pub(super) rows: Vec<ChartRow>,
-}
-
-/// What is drawn, once there are two points.
-pub(super) struct Lines {
-    pub(super) caption: String,
-    pub(super) p50: String,
-    pub(super) p95: String,
-    /// Isolated steps of both lines.
-    pub(super) dots: String,
-    /// The height of each line's name.
-    pub(super) ends: [f64; 2],
-    pub(super) grid: Vec<(f64, String)>,
-    /// Stretches without a call: start and width.
-    pub(super) gaps: Vec<(f64, f64)>,
-    pub(super) axis: Vec<(f64, Shown)>,
-}
-
-/// A point as numbers.
-pub(super) struct ChartRow {
-    pub(super) at: Shown,
-    pub(super) p50: String,
-    pub(super) p95: String,
-    pub(super) calls: u32,
-}
 
 /// Each span in addresses, as a link and in words.
 const SPANS: [(Span, &str, &str, &str); 4] = [
@@ -54,141 +29,149 @@ const SPANS: [(Span, &str, &str, &str); 4] = [
     (Span::Week, "7d", "7 d", "last 7 days"),
 ];
 
-impl Chart {
+/// The charts of one upstream over a span.
+pub(super) struct UpstreamCharts {
+    pub(super) spans: Vec<(&'static str, &'static str, bool)>,
+    /// Each with the id of its element.
+    pub(super) charts: Vec<(String, String)>,
+}
+
+impl UpstreamCharts {
+    /// Over the span that an address names, else over the last hour.
     pub(super) fn of(sight: &Sight<'_>, asked: &str) -> Self {
         let found = SPANS.iter().find(|(_, name, _, _)| *name == asked);
         let (span, name, _, words) = *found.unwrap_or(&SPANS[0]);
         let points = sight.engine().upstream_series(sight.id(), span);
-        let points: Vec<Point> = points
-            .into_iter()
-            .filter(|point| answer_times(point).is_some())
-            .collect();
-        let rows = points.iter().rev().take(ROWS).map(|point| ChartRow {
-            at: match span {
-                Span::Hour => sight.times.shown_exactly(point.at),
-                _ => sight.times.shown(point.at),
-            },
-            p50: answer_time(point.p50),
-            p95: answer_time(point.p95),
-            calls: point.calls.iter().sum(),
-        });
+        let frame = ChartFrame::new(span, &sight.times);
+        let head = |kind: &str| ChartHead {
+            id: format!("up-{kind}-{name}"),
+            front: sight.front.name,
+            words,
+        };
+        let mut charts = vec![
+            (
+                head("times").id,
+                kit::written(&TimesChart::new(head("times"), &points, &frame)),
+            ),
+            (
+                head("calls").id,
+                kit::written(&CallsChart::new(head("calls"), &points, &frame)),
+            ),
+        ];
+        let limits = QuotaChart::all(sight, &points, &frame, &head);
+        charts.extend(limits.map(|(id, chart)| (id, kit::written(&chart))));
         Self {
             spans: SPANS
                 .iter()
                 .map(|(_, value, label, _)| (*value, *label, *value == name))
                 .collect(),
-            words,
-            rows: rows.collect(),
-            lines: (points.len() > 1).then(|| Lines::of(&points, span, &sight.times)),
+            charts,
         }
     }
 }
 
-impl Lines {
-    fn of(points: &[Point], span: Span, times: &Times) -> Self {
+/// What every chart says of itself.
+struct ChartHead {
+    id: String,
+    front: &'static str,
+    /// `last hour`.
+    words: &'static str,
+}
+
+/// The time that a chart shows.
+struct ChartFrame<'a> {
+    span: Span,
+    begin: Moment,
+    end: Moment,
+    times: &'a Times,
+}
+
+impl<'a> ChartFrame<'a> {
+    fn new(span: Span, times: &'a Times) -> Self {
+        // A chart changes when a step is over, and not with every look at it.
+        let step = u64::try_from(span.step().as_nanos()).unwrap_or(u64::MAX);
+        let end = Moment(times.moment.0 - times.moment.0 % step);
         let length = span.step() * u32::try_from(span.points()).unwrap_or(u32::MAX);
-        let begin = times.moment - length;
-        let x = |moment: Moment| {
-            let part = begin.until(moment).as_secs_f64() / length.as_secs_f64();
-            tenth(LEFT + (RIGHT - LEFT) * part.min(1.0))
-        };
-        let highest = points.iter().filter_map(|point| point.p95).max();
-        let top = ceiling(highest.unwrap_or_default());
-        let y = |time: Duration| {
-            let part = time.as_secs_f64() / top.as_secs_f64();
-            tenth(FOOT - (FOOT - TOP) * part.min(1.0))
-        };
-        let runs = || points.chunk_by(|one, other| other.at <= one.at + span.step());
-        let line = |of: fn(&Point) -> Option<Duration>| {
-            let mut line = String::new();
-            for run in runs().filter(|run| run.len() > 1) {
-                for (index, point) in run.iter().enumerate() {
-                    let letter = if index == 0 { 'M' } else { 'L' };
-                    let (x, y) = (x(point.at), y(of(point).unwrap_or_default()));
-                    let _ = write!(line, "{letter}{x} {y}");
-                }
-            }
-            line
-        };
-        let mut dots = String::new();
-        for point in runs().filter(|run| run.len() == 1).flatten() {
-            for time in [point.p50, point.p95].into_iter().flatten() {
-                let _ = write!(dots, "M{} {}h.1", x(point.at), y(time));
-            }
-        }
-        let last = points.last();
-        let end = |time: Option<Duration>| y(time.unwrap_or_default());
-        let mut ends = [
-            end(last.and_then(|point| point.p50)),
-            end(last.and_then(|point| point.p95)),
-        ];
-        // The two names must not overlap.
-        if ends[0] - ends[1] < 12.0 {
-            ends[0] = ends[1] + 12.0;
-        }
-        let shown = |part: u32| times.shown(begin + length / 2 * part);
         Self {
-            caption: caption(points),
-            p50: line(|point| point.p50),
-            p95: line(|point| point.p95),
-            dots,
-            ends,
-            grid: vec![
-                (y(top), answer_time(Some(top))),
-                (y(top / 2), answer_time(Some(top / 2))),
-                (FOOT, "0".to_owned()),
-            ],
-            gaps: gaps(points, span, begin, times.moment)
-                .into_iter()
-                .map(|(from, to)| (x(from), tenth(x(to) - x(from))))
-                .collect(),
-            axis: vec![
-                (LEFT, shown(0)),
-                ((LEFT + RIGHT) / 2.0, shown(1)),
-                (RIGHT, shown(2)),
-            ],
+            span,
+            begin: end - length,
+            end,
+            times,
         }
+    }
+
+    fn length(&self) -> Duration {
+        self.begin.until(self.end)
+    }
+
+    fn x(&self, moment: Moment) -> f64 {
+        let part = self.begin.until(moment).as_secs_f64() / self.length().as_secs_f64();
+        tenth(LEFT + (RIGHT - LEFT) * part.min(1.0))
+    }
+
+    /// Times under the chart, each with its place.
+    fn axis(&self) -> Vec<(f64, Shown)> {
+        let shown = |part: u32| self.times.shown(self.begin + self.length() / 2 * part);
+        vec![
+            (LEFT, shown(0)),
+            ((LEFT + RIGHT) / 2.0, shown(1)),
+            (RIGHT, shown(2)),
+        ]
+    }
+
+    /// A moment in the table.
+    fn shown(&self, moment: Moment) -> Shown {
+        match self.span {
+            Span::Hour => self.times.shown_exactly(moment),
+            _ => self.times.shown(moment),
+        }
+    }
+
+    /// Stretches without a point of a twelfth of the chart or more: start and width.
+    fn gaps(&self, points: impl Iterator<Item = Moment> + Clone) -> Vec<(f64, f64)> {
+        let step = self.span.step();
+        let least = step * u32::try_from(self.span.points() / 12).unwrap_or(1);
+        let starts = [self.begin]
+            .into_iter()
+            .chain(points.clone().map(|at| at + step));
+        let ends = points.chain([self.end]);
+        starts
+            .zip(ends)
+            .filter(|(from, to)| from.until(*to) >= least)
+            .map(|(from, to)| (self.x(from), tenth(self.x(to) - self.x(from))))
+            .collect()
+    }
+
+    /// A line through points that follow each other step by step, and dots for those that stand alone.
+    fn line(&self, points: &[(Moment, f64)]) -> (String, String) {
+        use std::fmt::Write;
+        let (mut line, mut dots) = (String::new(), String::new());
+        for run in points.chunk_by(|one, other| other.0 <= one.0 + self.span.step()) {
+            if let [(at, y)] = run {
+                let _ = write!(dots, "M{} {y}h.1", self.x(*at));
+                continue;
+            }
+            for (index, (at, y)) in run.iter().enumerate() {
+                let letter = if index == 0 { 'M' } else { 'L' };
+                let _ = write!(line, "{letter}{} {y}", self.x(*at));
+            }
+        }
+        (line, dots)
     }
 }
 
-/// Stretches without a call of a twelfth of the chart or more.
-fn gaps(points: &[Point], span: Span, begin: Moment, now: Moment) -> Vec<(Moment, Moment)> {
-    let least = span.step() * u32::try_from(span.points() / 12).unwrap_or(1);
-    let starts = [begin]
-        .into_iter()
-        .chain(points.iter().map(|point| point.at + span.step()));
-    let ends = points.iter().map(|point| point.at).chain([now]);
-    starts
-        .zip(ends)
-        .filter(|(from, to)| from.until(*to) >= least)
-        .collect()
+/// Where a value is drawn, of which `top` is the highest.
+fn height(value: f64, top: f64) -> f64 {
+    tenth(FOOT - (FOOT - TOP) * (value / top).min(1.0))
 }
 
-/// `p50: latest 0.7 s, range 0.5 s to 1.0 s; p95: latest 2.9 s, range 1.9 s to 3.0 s.`
-fn caption(points: &[Point]) -> String {
-    let words = |name: &str, of: fn(&Point) -> Option<Duration>| {
-        let times = || points.iter().filter_map(of);
-        format!(
-            "{name}: latest {}, range {} to {}",
-            answer_time(times().next_back()),
-            answer_time(times().min()),
-            answer_time(times().max())
-        )
-    };
-    format!(
-        "{}; {}.",
-        words("p50", |point| point.p50),
-        words("p95", |point| point.p95)
-    )
-}
-
-/// The smallest of 1, 2, 5, 10, … milliseconds that is not below this.
-fn ceiling(time: Duration) -> Duration {
-    let mut unit = Duration::from_millis(1);
+/// The smallest of 1, 2, 5, 10, … that is not below this.
+fn ceiling(value: u64) -> u64 {
+    let mut unit = 1_u64;
     loop {
         for factor in [1, 2, 5] {
-            if unit * factor >= time {
-                return unit * factor;
+            if unit.saturating_mul(factor) >= value {
+                return unit.saturating_mul(factor);
             }
         }
         unit = unit.saturating_mul(10);
@@ -199,52 +182,32 @@ fn tenth(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }
 
+/// All calls of a step.
+fn all_calls(point: &Point) -> u32 {
+    point.calls.iter().sum()
+}
+
+#[cfg(test)]
+fn frame_of_an_hour(times: &Times) -> ChartFrame<'_> {
+    ChartFrame::new(Span::Hour, times)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn point(at: Moment) -> Point {
-        Point {
-            at,
-            calls: [1, 0, 0, 0],
-            p50: Some(Duration::from_millis(700)),
-            p95: Some(Duration::from_millis(2900)),
-            fill: 0,
-            used: [0; 2],
-        }
-    }
-
-    #[test]
-    fn lines_break_where_nothing_was_asked() {
-        let now = Moment(0) + Duration::from_secs(7200);
-        let times = Times::fixed(now);
-        let ago = |seconds| point(now - Duration::from_secs(seconds));
-        let points = [ago(3000), ago(2990), ago(1200), ago(10)];
-        let lines = Lines::of(&points, Span::Hour, &times);
-        assert_eq!(
-            lines.p50.matches(['M', 'L']).count(),
-            2,
-            "two stand together"
-        );
-        assert_eq!(
-            lines.dots.matches('M').count(),
-            4,
-            "two stand alone, with two times each"
-        );
-        assert_eq!(lines.gaps.len(), 3);
-        assert_eq!(lines.grid[0], (TOP, "5.0 s".to_owned()));
-        assert_eq!(
-            lines.caption,
-            "p50: latest 0.7 s, range 0.7 s to 0.7 s; p95: latest 2.9 s, range 2.9 s to 2.9 s."
-        );
-    }
-
     #[test]
     fn the_scale_is_a_round_number() {
-        let of = |millis| ceiling(Duration::from_millis(millis)).as_millis();
-        assert_eq!(
-            [of(0), of(3), of(58), of(140), of(2900)],
-            [1, 5, 100, 200, 5000]
-        );
+        assert_eq!([0, 3, 58, 140, 2900].map(ceiling), [1, 5, 100, 200, 5000]);
+        assert!(ceiling(u64::MAX) > u64::MAX / 2);
+    }
+
+    #[test]
+    fn a_chart_stays_as_it_is_until_its_step_is_over() {
+        let at = |millis: u64| Moment(0) + Duration::from_millis(7_200_000 + millis);
+        let [one, same, next] = [0, 9_999, 10_000].map(|millis| Times::fixed(at(millis)));
+        let end = |times| ChartFrame::new(Span::Hour, times).end;
+        assert_eq!(end(&one), end(&same));
+        assert_eq!(end(&next), end(&one) + Duration::from_secs(10));
     }
 }

@@ -1,7 +1,5 @@
 //! `/upstreams`: which are open, which are cooling down, why, until when, and what is left?
 
-use std::time::Duration;
-
 use askama::Template;
 use axum::{
     extract::{Query, State},
@@ -12,12 +10,10 @@ use weir_engine::{Standing, our_network};
 
 use super::{
     act,
-    day::{Day, SPARK},
-    limit::UpstreamLimit,
     notice::Notice,
-    numbers::{answer_time, capital, grouped, percent},
+    numbers::{capital, grouped},
     query::{UpstreamColumn, UpstreamsQuery},
-    reason,
+    row::UpstreamLine,
     sight::Sight,
 };
 use crate::{
@@ -65,40 +61,6 @@ struct FilterChoice {
     chosen: bool,
 }
 
-struct UpstreamLine {
-    href: String,
-    name: String,
-    front: &'static str,
-    icon: &'static str,
-    what: String,
-    look: &'static str,
-    chip: String,
-    reason: String,
-    meters: Vec<LimitMeter>,
-    p50: String,
-    p95: String,
-    spark: Option<Spark>,
-    success: String,
-    action: Option<(&'static str, &'static str)>,
-}
-
-/// What is used of one limit.
-pub(super) struct LimitMeter {
-    pub(super) label: String,
-    pub(super) words: String,
-    pub(super) said: String,
-    pub(super) width: u32,
-    pub(super) high: bool,
-    /// The only one that a phone shows.
-    pub(super) tightest: bool,
-}
-
-/// Answer times of 24 hours as a line; hours without a call are dots at the bottom.
-struct Spark {
-    line: String,
-    missing: String,
-}
-
 /// `GET /upstreams`.
 pub(super) async fn show(
     State(app): State<App>,
@@ -125,7 +87,7 @@ impl<'a> UpstreamsPage<'a> {
         let refresh = view.refresh.parse().ok();
         let refresh = refresh.filter(|after| REFRESH.contains(after));
         let rows: Vec<UpstreamLine> = page.rows.iter().map(UpstreamLine::new).collect();
-        let limits = rows.iter().any(|row| !row.meters.is_empty());
+        let limits = rows.iter().any(|row| row.limited);
         let link = |page: usize| view.link(&[("page", &page.to_string())]);
         let range = kit::range(page.before, rows.len(), page.matching);
         let head = |label, column| {
@@ -167,89 +129,6 @@ impl<'a> UpstreamsPage<'a> {
             refresh_link: view.link(&[("refresh", if refresh.is_some() { "" } else { "10" })]),
             now: app.now().as_millisecond(),
         }
-    }
-}
-
-impl UpstreamLine {
-    fn new(sight: &Sight<'_>) -> Self {
-        let (day, times) = (&sight.day, &sight.times);
-        Self {
-            href: sight.path(),
-            name: sight.name().to_owned(),
-            front: sight.front.name,
-            icon: sight.front.icon.symbol(),
-            what: what(sight),
-            look: sight.look(),
-            chip: times.html(&reason::chip(sight)),
-            reason: times.html(&reason::short(sight)),
-            meters: meters(&UpstreamLimit::all(&sight.view)),
-            p50: answer_time(day.p50),
-            p95: answer_time(day.p95),
-            spark: Spark::new(day),
-            success: percent(day.answered(), day.total()),
-            action: act::fitting(sight).map(|action| (action.name(), action.label())),
-        }
-    }
-}
-
-/// What it is and where: `Tracker, udp://tracker.example:1337`.
-pub(super) fn what(sight: &Sight<'_>) -> String {
-    let kind = capital(sight.upstreams.kind());
-    match sight.place.as_str() {
-        "" => kind,
-        place => format!("{kind}, {place}"),
-    }
-}
-
-pub(super) fn meters(limits: &[UpstreamLimit]) -> Vec<LimitMeter> {
-    let used = |limit: &UpstreamLimit| {
-        let (used, limit) = (limit.window.used, limit.window.limit.max(1));
-        u64::from(used) * 100 / u64::from(limit)
-    };
-    let queries = limits.iter().enumerate().filter(|(_, limit)| !limit.grabs);
-    let tightest = queries.max_by_key(|(_, limit)| used(limit));
-    let tightest = tightest.map_or(0, |(index, _)| index);
-    limits
-        .iter()
-        .enumerate()
-        .map(|(index, limit)| LimitMeter {
-            label: limit.label(),
-            said: limit.said(),
-            words: limit.used(),
-            width: u32::try_from(used(limit)).unwrap_or(100).min(100),
-            high: used(limit) >= 80,
-            tightest: index == tightest,
-        })
-        .collect()
-}
-
-impl Spark {
-    /// In a box of 70 by 16; `None` if there was no call all day.
-    fn new(day: &Day) -> Option<Self> {
-        let known = day.hours.iter().flatten();
-        let most = known.clone().max()?.as_secs_f64().max(0.001);
-        let least = known.min()?.as_secs_f64();
-        let x = |hour: usize| (hour as f64 * 70.0 / (SPARK - 1) as f64).round();
-        let y = |time: &Duration| {
-            let part = (time.as_secs_f64() - least) / (most - least).max(most * 0.1);
-            (14.0 - part * 12.0).round()
-        };
-        let (mut line, mut missing, mut hour) = (String::new(), String::new(), 0);
-        for run in day
-            .hours
-            .chunk_by(|one, other| one.is_some() == other.is_some())
-        {
-            for (index, time) in run.iter().enumerate() {
-                let x = x(hour + index);
-                match time {
-                    Some(time) if index == 0 => line.push_str(&format!("M{x} {}h1", y(time))),
-                    Some(time) => line.push_str(&format!("L{x} {}", y(time))),
-                    None => missing.push_str(&format!("M{x} 15h1")),
-                }
-            }
-            hour += run.len();
-        }
-        Some(Self { line, missing })
     }
 }
 

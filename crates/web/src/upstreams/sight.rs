@@ -64,11 +64,19 @@ impl<'a> Sight<'a> {
             .with_upstreams()
             .find(|(known, _)| known.name == front)
             .ok_or_else(|| none(app, front, name))?;
-        let rows = known.1.engine().upstreams(0, usize::MAX);
-        rows.iter()
-            .find(|row| *row.name == *name)
-            .and_then(|row| Self::of(app, known.0, known.1, row.upstream))
+        let upstream = known.1.engine().named(name);
+        upstream
+            .and_then(|upstream| Self::of(app, known.0, known.1, upstream))
             .ok_or_else(|| none(app, front, name))
+    }
+
+    /// The same as lists show it: without records, and nothing is suggested.
+    pub(super) fn row(app: &'a App, front: &str, name: &str) -> Option<Self> {
+        let mut fronts = app.with_upstreams();
+        let (front, upstreams) = fronts.find(|(known, _)| known.name == front)?;
+        let engine = upstreams.engine();
+        let view = engine.upstream(engine.named(name)?)?;
+        Some(Self::new(app, front, upstreams, (view, Vec::new())))
     }
 
     fn of(

@@ -78,6 +78,12 @@ impl Times {
             .unwrap_or(self.now)
     }
 
+    /// The moment at which the minute of a moment began, by the wall clock.
+    pub(crate) fn minute(&self, moment: Moment) -> Moment {
+        let nanos = self.at(moment).as_nanosecond().rem_euclid(60_000_000_000);
+        moment - Duration::from_nanos(u64::try_from(nanos).unwrap_or_default())
+    }
+
     /// For `datetime` and for the API, to the millisecond.
     pub(crate) fn exact(&self, moment: Moment) -> String {
         let at = self.at(moment);
