@@ -7,12 +7,14 @@
 //! this crate makes the calls, reports how they ended and counts.
 
 mod askers;
+mod brief;
 mod call;
 mod driver;
 mod engine;
 mod errors;
 mod fault;
 mod flight;
+mod flow;
 mod gate;
 // Not in `gate.rs`, which tests/shuttle.rs compiles once more.
 #[cfg(test)]
@@ -45,9 +47,11 @@ mod timeline;
 mod upcoming;
 mod vital;
 mod weather;
+mod window;
 pub mod words;
 mod worker;
 
+pub use brief::Brief;
 pub use call::{Call, Ended, KEPT_BYTES, Outcome, Permit, Reason};
 pub use engine::{Engine, Options};
 pub use errors::PastError;
@@ -74,3 +78,4 @@ pub use upcoming::ScheduledCall;
 pub use vital::{Vital, Vitals};
 pub use weather::{Trouble, Weather};
 pub use weir_dispatch as dispatch;
+pub use window::Window;

@@ -37,3 +37,5 @@ mod rows;
 mod tickets;
 #[path = "engine/upcoming.rs"]
 mod upcoming;
+#[path = "engine/windows.rs"]
+mod windows;

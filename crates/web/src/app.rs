@@ -33,6 +33,7 @@ use crate::{
     pages,
     rules::{self, ListenerRules},
     seats::{self, Seating, Seats},
+    series,
     server::GUESTS,
     shell::{Furniture, Shell},
     stats, status,
@@ -263,7 +264,9 @@ impl App {
             .route("/theme", post(pages::theme::choose))
             .route("/sign-out", post(pages::sign_in::sign_out))
             .merge(upstreams::pages());
-        let status = routes().route("/api/v1/status", get(status::status));
+        let status = routes()
+            .route("/api/v1/status", get(status::status))
+            .route("/api/v1/series", get(series::show));
         let unknown = self.rule(Access::Open, "web", "none");
         own(Access::Open, "health", health)
             .merge(own(Access::Open, "asset", files))

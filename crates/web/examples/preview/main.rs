@@ -40,6 +40,7 @@ fn sample(
             .map(|(label, value)| Figure {
                 label: (*label).into(),
                 value: (*value).into(),
+                flow: false,
             })
             .collect(),
         lines: lines.map(ToOwned::to_owned),

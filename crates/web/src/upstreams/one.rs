@@ -181,7 +181,7 @@ impl<'a> UpstreamPage<'a> {
                 oldest.map(|last| link(&[("before", &last.number.to_string())])),
             ),
             span_links: charts
-                .spans
+                .windows
                 .iter()
                 .map(|(value, label, chosen)| ChoiceLink {
                     href: link(&[("span", value)]),

@@ -36,6 +36,17 @@ impl<'a> Sight<'a> {
             .collect()
     }
 
+    /// One of those that were seen in brief, without records.
+    pub(super) fn closely(
+        app: &App,
+        front: &'a Contributed,
+        upstreams: &'a Arc<dyn Upstreams>,
+        upstream: UpstreamId,
+    ) -> Option<Self> {
+        let view = upstreams.engine().upstream(upstream)?;
+        Some(Self::new(app, front, upstreams, (view, Vec::new())))
+    }
+
     /// How many of them are in this state.
     pub(super) fn count(all: &[Self], standing: Standing) -> usize {
         let wanted = all.iter().filter(|sight| sight.standing() == standing);
@@ -70,13 +81,19 @@ impl<'a> Sight<'a> {
             .ok_or_else(|| none(app, front, name))
     }
 
-    /// The same as lists show it: without records, and nothing is suggested.
-    pub(super) fn row(app: &'a App, front: &str, name: &str) -> Option<Self> {
+    /// The same for whoever watches it, with or without records; nothing is suggested if there is none.
+    pub(super) fn watched(
+        app: &'a App,
+        (front, name): (&str, &str),
+        with_records: bool,
+    ) -> Option<Self> {
         let mut fronts = app.with_upstreams();
         let (front, upstreams) = fronts.find(|(known, _)| known.name == front)?;
-        let engine = upstreams.engine();
-        let view = engine.upstream(engine.named(name)?)?;
-        Some(Self::new(app, front, upstreams, (view, Vec::new())))
+        let upstream = upstreams.engine().named(name)?;
+        match with_records {
+            true => Self::of(app, front, upstreams, upstream),
+            false => Self::closely(app, front, upstreams, upstream),
+        }
     }
 
     fn of(
@@ -227,6 +244,19 @@ impl<'a> Sight<'a> {
                 }
             },
         })
+    }
+}
+
+/// A scene for sentences that are about no upstream; times become marks.
+pub(crate) fn no_scene() -> Scene<'static> {
+    Scene {
+        upstream: "",
+        class: &|_| "",
+        asker: &|_| None,
+        clock: &|moment, seconds| match seconds {
+            true => super::times::exactly(moment),
+            false => super::times::at(moment),
+        },
     }
 }
 

@@ -60,7 +60,7 @@ impl Times {
 
     /// A fixed time.
     #[cfg(test)]
-    pub(super) fn fixed(moment: Moment) -> Self {
+    pub(crate) fn fixed(moment: Moment) -> Self {
         Self {
             now: Timestamp::UNIX_EPOCH,
             moment,
@@ -76,6 +76,17 @@ impl Times {
             .saturating_add(signed(later))
             .and_then(|at| at.saturating_sub(signed(earlier)))
             .unwrap_or(self.now)
+    }
+
+    /// The same at the last beginning of a step of this length: what is written of it stays as it is for so long.
+    pub(crate) fn step(&self, step: Duration) -> Self {
+        let step = u64::try_from(step.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let moment = Moment(self.moment.0 - self.moment.0 % step);
+        Self {
+            now: self.at(moment),
+            moment,
+            zone: self.zone.clone(),
+        }
     }
 
     /// The moment at which the minute of a moment began, by the wall clock.
@@ -109,6 +120,16 @@ impl Times {
         Shown {
             exact: self.exact(moment),
             text,
+        }
+    }
+
+    /// A moment below a chart, in one of the forms of `times.ts`: `m` is the date, and everything else the time of day.
+    pub(crate) fn shown_as(&self, moment: Moment, form: &str) -> Shown {
+        let at = self.at(moment).to_zoned(self.zone.clone());
+        let format = if form == "m" { "%-d %b" } else { "%H:%M" };
+        Shown {
+            exact: self.exact(moment),
+            text: at.strftime(format).to_string(),
         }
     }
 
