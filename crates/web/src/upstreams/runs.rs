@@ -19,17 +19,39 @@ use crate::{kit, pages::time::Shown};
 /// Decisions that the opened runs of one page list at most: the page stays light, and a link leads to all of them.
 const LISTED: usize = 100;
 
+/// Rows that whoever watches is sent at once.
+const WATCHED: usize = 20;
+
 /// One row: a decision, or several equal ones without another between.
 #[derive(Template)]
 #[template(path = "upstreams/decision.html")]
 pub(super) struct DecisionRow {
+    /// Of the oldest: a run that grows stays the same row.
     number: u64,
+    /// Of the newest, whose words the row has.
+    newest: u64,
     at: Shown,
+    /// HTML.
+    word: String,
+    asker: String,
+    /// HTML.
+    why: String,
+    run: Option<DecisionRun>,
+}
+
+#[derive(Template)]
+#[template(path = "upstreams/decision_word.html")]
+struct DecisionWord {
+    newest: u64,
     word: &'static str,
     look: &'static str,
-    asker: String,
+}
+
+#[derive(Template)]
+#[template(path = "upstreams/decision_why.html")]
+struct DecisionWhy {
+    newest: u64,
     sentence: String,
-    run: Option<DecisionRun>,
 }
 
 /// What a row of several opens to.
@@ -37,7 +59,7 @@ struct DecisionRun {
     count: String,
     first: Shown,
     last: Shown,
-    /// All but the newest, which is the row itself; newest first.
+    /// All but the oldest, whose number the row has; newest first.
     rest: Vec<RunLine>,
     /// Where all of them are listed one by one, if not all are here.
     all: Option<String>,
@@ -104,11 +126,11 @@ pub(super) fn rows(
     let mut room = LISTED;
     runs.iter()
         .filter_map(|run| {
-            let (newest, rest) = run.split_first()?;
+            let newest = run.first()?;
+            let (oldest, rest) = run.split_last()?;
             let listed = rest.len().min(room);
             room -= listed;
-            let mut row = DecisionRow::new(sight, tell_one(sight, newest));
-            row.run = rest.last().map(|oldest| DecisionRun {
+            let run = (!rest.is_empty()).then(|| DecisionRun {
                 count: grouped(run.len() as u64),
                 first: sight.times.shown_exactly(oldest.at),
                 last: sight.times.shown_exactly(newest.at),
@@ -118,7 +140,11 @@ pub(super) fn rows(
                     .collect(),
                 all: (listed < rest.len()).then(|| all(newest.number + 1)),
             });
-            Some(row)
+            Some(DecisionRow {
+                number: oldest.number,
+                run,
+                ..DecisionRow::new(sight, tell_one(sight, newest))
+            })
         })
         .collect()
 }
@@ -127,10 +153,17 @@ impl DecisionRow {
     fn new(sight: &Sight<'_>, told: ToldDecision) -> Self {
         Self {
             number: told.number,
+            newest: told.number,
             at: sight.times.shown_exactly(told.at),
-            word: told.word,
-            look: told.look,
-            sentence: brief(&sight.times, sight.name(), &told.sentence),
+            word: kit::written(&DecisionWord {
+                newest: told.number,
+                word: told.word,
+                look: told.look,
+            }),
+            why: kit::written(&DecisionWhy {
+                newest: told.number,
+                sentence: brief(&sight.times, sight.name(), &told.sentence),
+            }),
             asker: match (told.asker, told.class) {
                 (Some(asker), Some(class)) => format!("{asker}, {class}"),
                 (Some(asker), None) => asker,
@@ -141,10 +174,55 @@ impl DecisionRow {
         }
     }
 
-    /// The row as it is sent to whoever watches.
-    pub(super) fn html(&self) -> String {
-        kit::written(self)
+    /// The id of its element, and the element.
+    fn live(&self) -> (String, String) {
+        (format!("d-{}", self.number), kit::written(self))
     }
+
+    /// What becomes known later of a call that is under way: how it ended.
+    fn ending(self) -> [(String, String); 2] {
+        [
+            (format!("k-{}", self.newest), self.word),
+            (format!("w-{}", self.newest), self.why),
+        ]
+    }
+}
+
+/// Rows for whoever watches, newest last: decisions after a number, or the newest if there is none; also how many more there
+/// were, and the number of the newest.
+pub(super) fn new_rows(
+    sight: &Sight<'_>,
+    after: Option<u64>,
+) -> (Vec<(String, String)>, u64, Option<u64>) {
+    let records = &sight.records;
+    let newest = records.first().map(|record| record.number);
+    let new = records.iter();
+    let new: Vec<&Record> = match after {
+        Some(after) => new.take_while(|record| record.number > after).collect(),
+        None => new.collect(),
+    };
+    let mut runs = runs(&new, true);
+    if after.is_none() && records.len() > 1 {
+        // The oldest of these leave the records while somebody watches: then it would be another row each time.
+        runs.pop();
+    }
+    let left_out = runs.iter().skip(WATCHED).map(|run| run.len() as u64).sum();
+    runs.truncate(WATCHED);
+    runs.reverse();
+    let rows = rows(sight, &runs, |before| {
+        format!("{}?before={before}&each=1", sight.path())
+    });
+    let more = if after.is_some() { left_out } else { 0 };
+    (rows.iter().map(DecisionRow::live).collect(), more, newest)
+}
+
+/// How the last calls ended, in the rows that they have.
+pub(super) fn endings(sight: &Sight<'_>) -> Vec<(String, String)> {
+    let called = |record: &&Record| matches!(record.what, What::Started { .. });
+    let calls = sight.records.iter().filter(called).take(WATCHED);
+    calls
+        .flat_map(|record| DecisionRow::new(sight, tell_one(sight, record)).ending())
+        .collect()
 }
 
 impl RunLine {

@@ -234,7 +234,7 @@ async fn each_state_has_its_answer() {
     }
     let page = visitor.get("/upstreams/search/harbor").await.body;
     assert!(page.contains("<title>harbor · Upstreams · Weir</title>"));
-    assert!(page.contains("<td>Called at once for Sonarr and answered in "));
+    assert!(page.contains(">Called at once for Sonarr and answered in "));
     assert!(page.contains("<li aria-current=\"step\">") || page.contains("<li>1 min</li>"));
     assert!(page.contains("<pre class=\"said\">it answered 429</pre>"));
     assert!(
@@ -298,7 +298,7 @@ async fn equal_decisions_are_one_row_that_opens_and_each_can_be_linked_to() {
     let (_, rows) = page.split_once("<tbody id=\"decision-rows\">").unwrap();
     let (rows, _) = rows.split_once("</tbody>").unwrap();
     assert_eq!(rows.matches("<tr id=\"d-").count(), 3, "{rows}");
-    assert!(rows.contains("<span class=\"open\">Called</span> <span class=\"times\">×30</span>"));
+    assert!(rows.contains("class=\"open\">Called</span> <span class=\"times\">×30</span>"));
     let (_, run) = rows.split_once("<summary data-open>×30, <time").unwrap();
     let (span, list) = run.split_once("</summary>").unwrap();
     assert!(span.contains("</time> to <time"), "{span}");
