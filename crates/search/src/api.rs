@@ -28,7 +28,6 @@ pub(crate) fn router(views: &Arc<Views>) -> Router {
             get(searches::one).delete(searches::stop),
         )
         .route("/api/v1/searches/{id}/events", get(events::of_search))
-        .route("/api/v1/events", get(events::asked_for))
         .route("/api/v1/history", get(history::list))
         .with_state(views.clone())
 }

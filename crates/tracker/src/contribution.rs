@@ -76,10 +76,12 @@ impl Look {
     ) -> Contribution {
         metrics::count_requests(self, requests);
         let shown = Arc::new(self.clone());
+        let watched = self.clone();
         Contribution::new("tracker", "Tracker", Icon::Tracker)
             .upstreams(forwarders)
             .card(shown.clone())
             .stats(shown)
+            .live("swarms", move || pages::live_parts(&watched))
             .router(pages::router(self.clone()))
             .router_for(Access::Api, pages::api(self.clone()))
     }

@@ -12,8 +12,8 @@ use axum::routing::get;
 
 use crate::look::Look;
 
-pub(crate) use self::urls::announce_addresses;
 pub use self::urls::announce_urls;
+pub(crate) use self::{list::live_parts, urls::announce_addresses};
 
 /// Pages for people.
 pub(crate) fn router(look: Look) -> Router {

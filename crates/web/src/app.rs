@@ -4,7 +4,7 @@
 use std::{
     net::SocketAddr,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -29,6 +29,7 @@ use crate::{
     auth::Doorkeeper,
     contribution::{Contributed, Guests, Missing},
     guard,
+    live::{self, Live, LivePart},
     metrics::{self, CacheFigures, Connections},
     pages,
     rules::{self, ListenerRules},
@@ -41,9 +42,16 @@ use crate::{
     upstreams,
 };
 
+/// The topic of the page of all upstreams, which no front contributes.
+const UPSTREAMS: &str = "upstreams";
+
 /// A handle on the web part; clones share it.
 #[derive(Clone)]
 pub struct App(Arc<Inner>);
+
+/// The same for a task that must not keep it alive.
+#[derive(Clone)]
+pub(crate) struct WeakApp(Weak<Inner>);
 
 struct Inner {
     keeper: Doorkeeper,
@@ -57,6 +65,7 @@ struct Inner {
     /// For connections that a front's listener accepted.
     guest_seats: Seats,
     streams: Streams,
+    live: Live,
     listener: Arc<ListenerRules>,
     started: Timestamp,
     next_id: AtomicU64,
@@ -127,6 +136,9 @@ impl App {
             .iter()
             .filter_map(|front| Some(front.upstreams.as_ref()?.engine().clone()))
             .collect();
+        // Where everything else is watched that must not end.
+        let vitals = engines.first().map(|engine| engine.vitals().clone());
+        let live = Live::new(vitals.unwrap_or_default().add("web", "live"), started);
         if !engines.is_empty() {
             let all = weir_engine::Metrics::new(engines);
             metrics::weir(&mut registry).register_collector(Box::new(all));
@@ -157,6 +169,7 @@ impl App {
             seats,
             guest_seats,
             streams: Streams::new(listener.connections.div_ceil(2)),
+            live,
             listener: Arc::new(listener),
             next_id: AtomicU64::new(started.as_millisecond().unsigned_abs() << 12),
             started,
@@ -266,7 +279,8 @@ impl App {
             .merge(upstreams::pages());
         let status = routes()
             .route("/api/v1/status", get(status::status))
-            .route("/api/v1/series", get(series::show));
+            .route("/api/v1/series", get(series::show))
+            .route("/api/v1/events", get(live::events));
         let unknown = self.rule(Access::Open, "web", "none");
         own(Access::Open, "health", health)
             .merge(own(Access::Open, "asset", files))
@@ -367,6 +381,30 @@ impl App {
         &self.0.streams
     }
 
+    pub(crate) fn live(&self) -> &Live {
+        &self.0.live
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakApp {
+        WeakApp(Arc::downgrade(&self.0))
+    }
+
+    /// The names under which fronts contribute live parts of their pages.
+    pub(crate) fn contributed_topics(&self) -> Vec<&'static str> {
+        let live = self.0.fronts.iter().flat_map(|front| &front.live);
+        live.map(|(name, _)| *name).chain([UPSTREAMS]).collect()
+    }
+
+    /// The live parts of that name.
+    pub(crate) fn contributed_parts(&self, name: &str) -> Vec<LivePart> {
+        if name == UPSTREAMS {
+            return upstreams::summary_parts(self);
+        }
+        let mut live = self.0.fronts.iter().flat_map(|front| &front.live);
+        let parts = live.find(|(known, _)| *known == name);
+        parts.map_or_else(Vec::new, |(_, parts)| parts())
+    }
+
     pub(crate) fn not_ready(&self) -> Vec<String> {
         self.0
             .missing
@@ -404,5 +442,12 @@ impl App {
             format!("Wait {seconds} s, then send the right key."),
         )
         .retry_after(seconds)
+    }
+}
+
+impl WeakApp {
+    /// The app, if it is still there.
+    pub(crate) fn upgrade(&self) -> Option<App> {
+        self.0.upgrade().map(App)
     }
 }

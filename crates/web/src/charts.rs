@@ -17,7 +17,7 @@ pub(crate) use self::{
     scale::Scale,
     span::{WINDOWS, Window, window},
 };
-use crate::{kit, pages::time::Shown, upstreams::Times};
+use crate::{LivePart, kit, pages::time::Shown, upstreams::Times};
 
 /// Rows of the table: the newest.
 const ROWS: usize = 20;
@@ -111,15 +111,11 @@ impl Plot<'_> {
     }
 
     /// What changes on a live page besides the picture, which script draws: id and element.
-    pub(crate) fn parts(&self) -> Vec<(String, String)> {
+    pub(crate) fn parts(&self) -> Vec<LivePart> {
         let steps = self.steps();
-        let caption = kit::render(&self.caption(&steps));
-        let table = kit::render(&self.table(&steps));
-        // One that cannot be written stays as it is on the page.
-        let parts = [("caption", caption), ("table", table)].into_iter();
-        let parts =
-            parts.filter_map(|(name, html)| Some((format!("{}-{name}", self.id), html.ok()?)));
-        parts.collect()
+        let caption = kit::part(format!("{}-caption", self.id), &self.caption(&steps));
+        let table = kit::part(format!("{}-table", self.id), &self.table(&steps));
+        caption.into_iter().chain(table).collect()
     }
 
     /// The steps for which there is a value, oldest first.

@@ -7,7 +7,10 @@ use axum::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use weir_engine::{Engine, Point, Span, dispatch::UpstreamId};
+use weir_engine::{
+    Engine, Point, Span,
+    dispatch::{Moment, UpstreamId},
+};
 
 use crate::{
     App, Failure,
@@ -78,7 +81,7 @@ fn series(
         Some((upstream, _)) => engine.upstream_series(upstream, window.span),
         None => engine.series(window.span),
     };
-    let seconds = |moment| times.at(moment).as_second();
+    let seconds = |moment| whole_seconds(&times, moment);
     let ran = engine.ran(window.span).into_iter();
     let ran: Vec<Value> = ran
         .map(|(from, to)| json!([seconds(from), seconds(to)]))
@@ -102,7 +105,7 @@ pub(crate) fn newest(app: &App) -> Value {
         let engine = upstreams.engine();
         let times = Times::new(engine, app.now(), app.shell().zone.clone());
         let last = engine.latest_point()?;
-        let mut columns = columns(&[last], false, |point| times.at(point.at).as_second());
+        let mut columns = columns(&[last], false, |point| whole_seconds(&times, point.at));
         // A single point has no need of columns.
         for value in columns.values_mut() {
             if let Some(only) = value.get_mut(0) {
@@ -147,6 +150,11 @@ fn columns(points: &[Point], of_upstream: bool, at: impl Fn(&Point) -> i64) -> M
     columns
         .map(|(name, values)| (name.to_owned(), values))
         .collect()
+}
+
+/// Seconds since 1970. Steps begin at whole ones; two looks at the clocks may differ by a moment.
+fn whole_seconds(times: &Times, moment: Moment) -> i64 {
+    (times.at(moment).as_millisecond() + 500).div_euclid(1000)
 }
 
 fn no_window() -> Failure {

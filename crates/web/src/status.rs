@@ -8,16 +8,20 @@ use crate::{App, CardState, contribution::Contributed, pages};
 
 /// `GET /api/v1/status`.
 pub(crate) async fn status(State(app): State<App>) -> Json<Value> {
-    // Without a card it brings pages alone, as the settings do.
-    let fronts = app.fronts().iter().filter(|one| one.card.is_some());
-    let fronts: Vec<Value> = fronts.map(|one| front(&app, one)).collect();
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "started": app.started().to_string(),
         "uptime_seconds": app.uptime(),
         "sentence": pages::overview::opening(&app),
-        "fronts": fronts,
+        "fronts": fronts(&app),
     }))
+}
+
+/// How each front is doing.
+pub(crate) fn fronts(app: &App) -> Vec<Value> {
+    // Without a card it brings pages alone, as the settings do.
+    let fronts = app.fronts().iter().filter(|one| one.card.is_some());
+    fronts.map(|one| front(app, one)).collect()
 }
 
 fn front(app: &App, front: &Contributed) -> Value {

@@ -22,7 +22,10 @@ mod reason;
 mod row;
 mod runs;
 mod sight;
+mod tidings;
 mod times;
+mod voice;
+mod watch;
 
 use std::{sync::Arc, time::Duration};
 
@@ -39,7 +42,9 @@ pub(crate) use self::{
     notice::Notice,
     numbers::{answer_time, escape},
     sight::no_scene,
+    tidings::Tidings,
     times::Times,
+    watch::{one_parts, one_rows, row_parts, summary_parts},
 };
 use crate::{App, Failure, contribution::Contributed};
 

@@ -10,7 +10,7 @@ const PADDING: [number, number, number, number] = [18, 62, 0, 0];
 /** The least distance between two names. */
 const APART = 12;
 /** A gap that is narrower has no room for its name. */
-const NAMED = 44;
+const NAMED = 40;
 /** As the server draws it. */
 const RATIO = 200 / 352;
 

@@ -9,7 +9,7 @@ const current = (): HTMLElement | null => document.querySelector<HTMLElement>("m
 const inNews = (): boolean => document.querySelector("[data-news]") !== null;
 
 /** Unread, or needing attention. */
-const matters = (row: HTMLElement): boolean => row.matches(".new") || row.querySelector("[data-attention]") !== null;
+const matters = (row: HTMLElement): boolean => row.matches(".new, [data-attention]") || row.querySelector("[data-attention]") !== null;
 
 /** Makes a row the current one and brings it and its focus into sight. */
 export function goTo(row: HTMLElement | undefined): void {

@@ -18,7 +18,7 @@ const FOOT: f64 = 172.0;
 /// The least distance between the names of two lines.
 const APART: f64 = 12.0;
 /// A gap that is narrower has no room for its name.
-const NAMED: f64 = 44.0;
+const NAMED: f64 = 40.0;
 
 pub(super) struct Drawing {
     /// Heights and labels.

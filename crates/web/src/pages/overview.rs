@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use self::{card::FrontCard, sentence::Opening};
 use crate::{
-    App, Visitor,
+    App, LivePart, Visitor,
     charts::{Chart, WINDOWS, Window, window},
     kit,
     pages::time::Shown,
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The id of the list of decisions, which grows by itself.
-pub(crate) const DECISIONS: &str = "decisions-list";
+const DECISIONS: &str = "decided";
 
 /// What the address holds.
 #[derive(Debug, Default, Deserialize)]
@@ -151,20 +151,16 @@ impl<'a> OverviewPage<'a> {
 
 /// The live parts of the overview with this window, as on the page: id and element. The decisions are not among them, for
 /// their list grows.
-pub(crate) fn parts(app: &App, window_name: &str) -> Vec<(String, String)> {
+pub(crate) fn parts(app: &App, window_name: &str) -> Vec<LivePart> {
     let window = window(window_name).unwrap_or(WINDOWS[0]);
     let (lead, attention) = glance(app);
-    let mut parts = Vec::new();
-    let mut add = |id: &str, html: Result<String, crate::Failure>| {
-        // One that cannot be written stays as it is on the page.
-        parts.extend(html.ok().map(|html| (id.to_owned(), html)));
-    };
-    add("headline", kit::render(&headline(app)));
-    add("lead", kit::render(&lead));
+    let mut parts: Vec<LivePart> = Vec::new();
+    parts.extend(kit::part("headline", &headline(app)));
+    parts.extend(kit::part("lead", &lead));
     for card in FrontCard::all(app, window) {
-        add(&card.id(), kit::render(&card));
+        parts.extend(kit::part(card.id(), &card));
     }
-    add("attention-list", kit::render(&attention));
+    parts.extend(kit::part("attention-list", &attention));
     parts.extend(plots::parts(app, window));
     parts
 }
@@ -193,3 +189,7 @@ fn glance(app: &App) -> (LeadPart, AttentionPart) {
 pub(crate) fn opening(app: &App) -> String {
     Opening::of(app).plain()
 }
+
+#[cfg(test)]
+#[path = "overview/tests.rs"]
+mod tests;

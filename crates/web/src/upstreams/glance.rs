@@ -5,7 +5,7 @@
 use std::{cmp::Reverse, sync::Arc};
 
 use askama::Template;
-use weir_engine::{Brief, OwnDecision, Record, Standing};
+use weir_engine::{Brief, OwnDecision, Record, Standing, dispatch::UpstreamId};
 
 use super::{
     Upstreams, act,
@@ -14,8 +14,9 @@ use super::{
     reason,
     sight::Sight,
     times::Times,
+    voice::Voice,
 };
-use crate::{App, contribution::Contributed, kit, pages::time::Shown};
+use crate::{App, contribution::Contributed, pages::time::Shown};
 
 /// Rows of each list.
 pub(crate) const ROWS: usize = 10;
@@ -49,7 +50,7 @@ pub(crate) struct Attention {
 #[template(path = "parts/decided.html")]
 pub(crate) struct Decided {
     /// The element's id: a decision has its number from its upstream.
-    id: String,
+    pub(crate) id: String,
     href: String,
     at: Shown,
     front: &'static str,
@@ -128,25 +129,28 @@ pub(crate) fn last_decisions(app: &App) -> Vec<Decided> {
     let fronts: Vec<Itself<'_>> = Itself::all(app).collect();
     let (last, _) = newest(app, (&sights, &fronts), None, ROWS);
     let decisions = last.iter().map(|(_, found)| match found {
-        FoundDecision::About(index, decision) => Decided::about(&sights[*index], decision),
+        FoundDecision::About(index, decision) => {
+            let sight = &sights[*index];
+            Decided::about((sight.voice(), sight.id()), decision)
+        }
         FoundDecision::Own(index, decision) => Decided::own(&fronts[*index], decision),
     });
     decisions.collect()
 }
 
 impl Decided {
-    pub(super) fn about(sight: &Sight<'_>, decision: &Record) -> Self {
-        let told = tell_one(sight, decision);
-        let rest = told.sentence.strip_prefix(sight.name());
-        let front = sight.front;
+    pub(super) fn about((voice, id): (Voice<'_>, UpstreamId), decision: &Record) -> Self {
+        let told = tell_one(voice, decision);
+        let rest = told.sentence.strip_prefix(voice.name);
+        let front = voice.front;
         Self {
-            id: format!("d-{}-{}-{}", front.name, sight.id().0, told.number),
-            href: format!("{}#d-{}", sight.path(), told.number),
-            at: sight.times.shown_exactly(told.at),
+            id: format!("d-{}-{}-{}", front.name, id.0, told.number),
+            href: format!("{}#d-{}", voice.path(), told.number),
+            at: voice.times.shown_exactly(told.at),
             front: front.name,
             icon: front.icon.symbol(),
-            name: sight.name().to_owned(),
-            rest: sight.times.html(rest.unwrap_or(&told.sentence)),
+            name: voice.name.to_owned(),
+            rest: voice.times.html(rest.unwrap_or(&told.sentence)),
         }
     }
 
@@ -161,11 +165,6 @@ impl Decided {
             name: front.title.to_owned(),
             rest: itself.times.html(&format!(": {}", decision.sentence())),
         }
-    }
-
-    /// Its id and its element, for a list that grows.
-    pub(crate) fn row(&self) -> (String, String) {
-        (self.id.clone(), kit::render(self).unwrap_or_default())
     }
 }
 

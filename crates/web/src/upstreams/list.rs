@@ -29,6 +29,7 @@ const REFRESH: [u64; 3] = [10, 30, 60];
 struct UpstreamsPage<'a> {
     view: &'a UpstreamsQuery,
     form_token: &'a str,
+    /// HTML.
     summary: String,
     /// Our own network, in a sentence with times.
     network: Vec<String>,
@@ -79,7 +80,8 @@ pub(super) async fn show(
 impl<'a> UpstreamsPage<'a> {
     fn new(app: &App, view: &'a UpstreamsQuery, visitor: &'a Visitor) -> Self {
         let all = Sight::all(app);
-        let (summary, network) = (summary(&all), network(app, &all));
+        let (_, summary) = summary_part(&StateCounts::of(&all));
+        let network = network(app, &all);
         let (fronts, states) = (fronts(app, &all, view), states(&all, view));
         let failing = all.iter().any(act::may_be_probed);
         let none_at_all = all.is_empty();
@@ -132,33 +134,85 @@ impl<'a> UpstreamsPage<'a> {
     }
 }
 
-/// `13 of 17 open. 1 cooling down, 1 probing, 1 disabled, 1 off by operator.`
-pub(super) fn summary(sights: &[Sight<'_>]) -> String {
-    let count = |wanted| Sight::count(sights, wanted);
-    let open = count(Standing::Open);
-    match sights.len() {
-        0 => "No upstream is set up.".to_owned(),
-        1 if open == 1 => "The only one is open.".to_owned(),
-        all if open == all => format!("All {} are open.", grouped(all as u64)),
-        all => {
-            let [unasked, unanswered] = Sight::untried(sights);
-            let others = [
-                (unasked, "not tried yet"),
-                (unanswered, "without an answer yet"),
-                (count(Standing::Cooldown), "cooling down"),
-                (count(Standing::Probing), "probing"),
-                (count(Standing::Disabled), "disabled"),
-                (count(Standing::Manual), "off by operator"),
-            ];
-            let others: Vec<String> = others
-                .into_iter()
-                .filter(|(count, _)| *count > 0)
-                .map(|(count, words)| format!("{} {words}", grouped(count as u64)))
-                .collect();
-            let (open, all) = (grouped(open as u64), grouped(all as u64));
-            format!("{open} of {all} open. {}.", others.join(", "))
+/// How many upstreams are in which state.
+#[derive(Debug, Default)]
+pub(super) struct StateCounts {
+    all: usize,
+    open: usize,
+    /// Never called, and called without an answer so far.
+    untried: [usize; 2],
+    cooldown: usize,
+    probing: usize,
+    disabled: usize,
+    manual: usize,
+}
+
+impl StateCounts {
+    /// One more, which was called before or not.
+    pub(super) fn add(&mut self, standing: Standing, is_called: bool) {
+        self.all += 1;
+        *match standing {
+            Standing::Open => &mut self.open,
+            Standing::Untried => &mut self.untried[usize::from(is_called)],
+            Standing::Cooldown => &mut self.cooldown,
+            Standing::Probing => &mut self.probing,
+            Standing::Disabled => &mut self.disabled,
+            Standing::Manual => &mut self.manual,
+        } += 1;
+    }
+
+    fn of(sights: &[Sight<'_>]) -> Self {
+        let mut counts = Self::default();
+        for sight in sights {
+            counts.add(sight.standing(), sight.is_called());
+        }
+        counts
+    }
+
+    /// `13 of 17 open. 1 cooling down, 1 probing, 1 disabled, 1 off by operator.`
+    fn words(&self) -> String {
+        let number = |count: usize| grouped(count as u64);
+        match (self.all, self.open) {
+            (0, _) => "No upstream is set up.".to_owned(),
+            (1, 1) => "The only one is open.".to_owned(),
+            (all, open) if open == all => format!("All {} are open.", number(all)),
+            (all, open) => {
+                let others = [
+                    (self.untried[0], "not tried yet"),
+                    (self.untried[1], "without an answer yet"),
+                    (self.cooldown, "cooling down"),
+                    (self.probing, "probing"),
+                    (self.disabled, "disabled"),
+                    (self.manual, "off by operator"),
+                ];
+                let others: Vec<String> = others
+                    .into_iter()
+                    .filter(|(count, _)| *count > 0)
+                    .map(|(count, words)| format!("{} {words}", number(count)))
+                    .collect();
+                let (open, all) = (number(open), number(all));
+                format!("{open} of {all} open. {}.", others.join(", "))
+            }
         }
     }
+}
+
+#[derive(Template)]
+#[template(path = "upstreams/summary.html")]
+struct SummaryPart {
+    says: String,
+}
+
+/// The sentence about all of them, as a part of the page.
+pub(super) fn summary_part(counts: &StateCounts) -> (String, String) {
+    let says = counts.words();
+    let html = kit::written(&SummaryPart { says });
+    ("upstreams-summary".to_owned(), html)
+}
+
+/// The same as text.
+pub(super) fn summary(sights: &[Sight<'_>]) -> String {
+    StateCounts::of(sights).words()
 }
 
 /// A sentence for each front whose calls pause because of our own network.

@@ -21,6 +21,7 @@ use super::{
 use crate::{
     App, Failure, Visitor,
     kit::{self, Pager},
+    live::Topic,
 };
 
 /// Rows of decisions on a page.
@@ -48,6 +49,8 @@ pub(super) struct UpstreamQuery {
 #[template(path = "upstream.html")]
 struct UpstreamPage<'a> {
     form_token: &'a str,
+    /// What brings its parts; decisions only where the newest are.
+    topics: Vec<Topic>,
     name: &'a str,
     path: String,
     front: &'static str,
@@ -159,6 +162,7 @@ impl<'a> UpstreamPage<'a> {
         let refresh = asked.refresh == "10";
         Self {
             form_token: &visitor.form_token,
+            topics: asked.topics(sight),
             name: sight.name(),
             front: sight.front.name,
             icon: sight.front.icon.symbol(),
@@ -206,6 +210,14 @@ impl UpstreamQuery {
             .filter(|decision| decision.number < before)
             .filter(|decision| group.is_none_or(|group| group.holds(decision)))
             .collect()
+    }
+
+    fn topics(&self, sight: &Sight<'_>) -> Vec<Topic> {
+        let newest = [&self.what, &self.before, &self.each];
+        let newest = newest.iter().all(|chosen| chosen.is_empty());
+        let decided = newest.then(|| Topic::DecidedAbout(sight.whom()));
+        let all = [Topic::Upstream(sight.whom())].into_iter();
+        all.chain(decided).collect()
     }
 
     fn link(&self, path: &str, changes: &[(&str, &str)]) -> String {

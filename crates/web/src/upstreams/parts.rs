@@ -203,7 +203,7 @@ impl NextPart {
         let mut calls: Vec<(_, String)> = scheduled
             .into_iter()
             .map(|call| {
-                let class = sight.class(call.class);
+                let class = sight.voice().class(call.class);
                 let attempt = match call.attempt {
                     1 => String::new(),
                     attempt => format!(", attempt {attempt}"),

@@ -13,11 +13,13 @@ use super::{
     sight::Sight,
     times::{Times, at},
 };
-use crate::kit;
+use crate::{kit, live::Topic};
 
 /// A row of the list. Everything that changes is rendered already, as it is sent to whoever watches.
 pub(super) struct UpstreamLine {
     pub(super) href: String,
+    /// What brings its parts.
+    pub(super) topic: Topic,
     pub(super) name: String,
     pub(super) front: &'static str,
     pub(super) icon: &'static str,
@@ -100,6 +102,7 @@ impl UpstreamLine {
         let action = act::fitting(sight).map(|action| (action.name(), action.label()));
         let id = |part| part_id(sight, part);
         Self {
+            topic: Topic::Row(sight.whom()),
             name: sight.name().to_owned(),
             front: sight.front.name,
             icon: sight.front.icon.symbol(),

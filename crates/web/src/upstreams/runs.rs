@@ -143,7 +143,7 @@ pub(super) fn rows(
             Some(DecisionRow {
                 number: oldest.number,
                 run,
-                ..DecisionRow::new(sight, tell_one(sight, newest))
+                ..DecisionRow::new(sight, tell_one(sight.voice(), newest))
             })
         })
         .collect()
@@ -221,7 +221,7 @@ pub(super) fn endings(sight: &Sight<'_>) -> Vec<(String, String)> {
     let called = |record: &&Record| matches!(record.what, What::Started { .. });
     let calls = sight.records.iter().filter(called).take(WATCHED);
     calls
-        .flat_map(|record| DecisionRow::new(sight, tell_one(sight, record)).ending())
+        .flat_map(|record| DecisionRow::new(sight, tell_one(sight.voice(), record)).ending())
         .collect()
 }
 

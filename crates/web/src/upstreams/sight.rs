@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use weir_engine::{
     Engine, Record, Scene, Standing, UpstreamView,
-    dispatch::{Asker, Availability, Class, Moment, UpstreamId, WindowUse},
+    dispatch::{Availability, Moment, UpstreamId, WindowUse},
 };
 
-use super::{Upstreams, day::Day, path, times::Times};
-use crate::{App, Failure, contribution::Contributed, kit};
+use super::{Upstreams, day::Day, path, times::Times, voice::Voice};
+use crate::{App, Failure, contribution::Contributed, kit, live::Whom};
 
 /// One upstream, looked at once: all that is shown of it is of the same moment.
 pub(crate) struct Sight<'a> {
@@ -51,17 +51,6 @@ impl<'a> Sight<'a> {
     pub(super) fn count(all: &[Self], standing: Standing) -> usize {
         let wanted = all.iter().filter(|sight| sight.standing() == standing);
         wanted.count()
-    }
-
-    /// How many were never called, and how many were without an answer so far.
-    pub(super) fn untried(all: &[Self]) -> [usize; 2] {
-        let untried = |is_called: bool| {
-            let all = all.iter();
-            all.filter(move |sight| {
-                sight.standing() == Standing::Untried && sight.is_called() == is_called
-            })
-        };
-        [false, true].map(|is_called| untried(is_called).count())
     }
 
     /// Whether it was ever called.
@@ -141,6 +130,14 @@ impl<'a> Sight<'a> {
         &self.view.figures.name
     }
 
+    /// What topics call it.
+    pub(super) fn whom(&self) -> Whom {
+        Whom {
+            front: self.front.name.to_owned(),
+            name: self.name().to_owned(),
+        }
+    }
+
     pub(super) fn path(&self) -> String {
         path(self.front.name, self.name())
     }
@@ -209,41 +206,19 @@ impl<'a> Sight<'a> {
         }
     }
 
-    pub(super) fn class(&self, class: Class) -> &'static str {
-        let classes = self.upstreams.classes();
-        classes
-            .get(usize::from(class.0))
-            .copied()
-            .unwrap_or("the job")
-    }
-
-    /// Who an asker is, as a name.
-    pub(super) fn asker(&self, asker: Asker) -> Option<String> {
-        match asker {
-            Asker::OPERATOR => Some("operator".to_owned()),
-            Asker::WEIR => Some("Weir".to_owned()),
-            asker => self.engine().asker_name(asker).map(|name| name.to_string()),
+    /// Tells of it.
+    pub(super) fn voice(&self) -> Voice<'_> {
+        Voice {
+            front: self.front,
+            upstreams: self.upstreams,
+            name: self.name(),
+            times: &self.times,
         }
     }
 
     /// Provides what sentences about it need.
     pub(super) fn scene<T>(&self, tell: impl FnOnce(&Scene<'_>) -> T) -> T {
-        tell(&Scene {
-            upstream: self.name(),
-            class: &|class| self.class(class),
-            asker: &|asker| match asker {
-                Asker::OPERATOR => Some("an operator".to_owned()),
-                Asker::WEIR => Some("Weir\u{2019}s own test".to_owned()),
-                asker => self.asker(asker),
-            },
-            clock: &|moment, seconds| {
-                if seconds {
-                    super::times::exactly(moment)
-                } else {
-                    super::times::at(moment)
-                }
-            },
-        })
+        self.voice().scene(tell)
     }
 }
 

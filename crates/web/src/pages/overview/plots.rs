@@ -3,7 +3,7 @@
 use weir_engine::{Engine, Point, dispatch::Moment};
 
 use crate::{
-    App,
+    App, LivePart,
     charts::{Chart, Plot, Scale, Series, Window},
     contribution::Contributed,
     upstreams::Times,
@@ -36,7 +36,7 @@ pub(super) fn charts(app: &App, window: Window) -> Vec<Chart> {
 }
 
 /// What is said about them, for a live page.
-pub(super) fn parts(app: &App, window: Window) -> Vec<(String, String)> {
+pub(super) fn parts(app: &App, window: Window) -> Vec<LivePart> {
     let Some(drawn) = Drawn::look(app, window) else {
         return Vec::new();
     };

@@ -295,7 +295,7 @@ async fn equal_decisions_are_one_row_that_opens_and_each_can_be_linked_to() {
     let mut visitor = rig.visitor();
     visitor.sign_in(KEY).await;
     let page = visitor.get("/upstreams/tracker/one").await.body;
-    let (_, rows) = page.split_once("<tbody id=\"decision-rows\">").unwrap();
+    let (_, rows) = page.split_once("<tbody id=\"decision-rows\"").unwrap();
     let (rows, _) = rows.split_once("</tbody>").unwrap();
     assert_eq!(rows.matches("<tr id=\"d-").count(), 3, "{rows}");
     assert!(rows.contains("class=\"open\">Called</span> <span class=\"times\">×30</span>"));
