@@ -142,6 +142,7 @@ impl Announcing {
             exchange.ledger().set_due(hash, slot, due);
         }
         let announce = self.outward(news);
+        let waiting = Waiting(Some(self));
         let said = exchange
             .outbound
             .announce(
@@ -151,6 +152,7 @@ impl Announcing {
                 permit.time_out(),
             )
             .await;
+        waiting.over();
         let peers = match &said {
             Ok(Said::Given(given)) => exchange.foreign(&self.forwarder, hash, given).await,
             _ => Vec::new(),
@@ -274,6 +276,27 @@ impl Announcing {
     }
 }
 
+/// An attempt that waits for its answer. The engine drops one that takes too long.
+struct Waiting<'a>(Option<&'a Announcing>);
+
+impl Waiting<'_> {
+    fn over(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(call) = self.0.filter(|call| call.announce.event != Event::Stopped) else {
+            return;
+        };
+        let at = call.exchange.engine.timeline().now();
+        let word = LastWord::trouble(at, "it did not answer in time");
+        let tracker = call.forwarder.upstream;
+        call.exchange.words.put(call.hash(), tracker, word);
+    }
+}
+
 impl Call for Announcing {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(self.call(permit))
@@ -287,17 +310,11 @@ impl Call for Announcing {
         About::Hash(*self.hash())
     }
 
-    fn ended(&self, ended: Ended) {
+    fn ended(&self, _: Ended) {
         if self.announce.event == Event::Stopped {
             return self.exchange.farewells.end();
         }
         let hash = self.hash();
-        if ended == Ended::TimedOut {
-            let at = self.exchange.engine.timeline().now();
-            let word = LastWord::trouble(at, "it did not answer in time");
-            let tracker = self.forwarder.upstream;
-            self.exchange.words.put(hash, tracker, word);
-        }
         let was_told = self.made.load(Ordering::Relaxed) || !self.news.load(Ordering::Relaxed);
         if self.announce.event == Event::Completed && !was_told {
             let slot = self.forwarder.slot;

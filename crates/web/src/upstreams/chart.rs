@@ -2,7 +2,7 @@
 
 use weir_engine::{Point, dispatch::Window};
 
-use super::{day::answer_times, numbers::grouped, sight::Sight};
+use super::{day::answer_times, sight::Sight};
 use crate::charts::{Plot, Scale, Series, WINDOWS, window};
 
 /// The charts of one upstream over one of the four windows.
@@ -71,10 +71,7 @@ impl UpstreamCharts {
             let mut limits = sight.view.status.query.iter();
             if let Some(limit) = limits.find(|limit| limit.window == of) {
                 plots.push(Plot {
-                    marks: vec![(
-                        f64::from(limit.limit),
-                        format!("limit {}", grouped(limit.limit)),
-                    )],
+                    marks: vec![(f64::from(limit.limit), "limit".to_owned())],
                     ..plot(id, title, "calls", Scale::Count, vec![used(&points, index)])
                 });
             }

@@ -9,7 +9,7 @@ use super::{
     day::{Day, SPARK},
     limit::UpstreamLimit,
     numbers::{answer_time, capital, percent},
-    path, reason,
+    reason,
     sight::Sight,
     times::{Times, at},
 };
@@ -153,10 +153,10 @@ impl UpstreamLine {
     }
 }
 
-/// The id of the element that shows a part of an upstream's row.
+/// The id of the element that shows a part of an upstream's row. The names are written as in its address, where no letter
+/// has to be escaped.
 fn part_id(sight: &Sight<'_>, part: &str) -> String {
-    // Its path has no letter that would have to be escaped.
-    format!("{}-{part}", &path(sight.front.name, sight.name())[1..])
+    format!("{}-{part}", sight.whom())
 }
 
 /// What it is and where: `Tracker, udp://tracker.example:1337`.

@@ -22,12 +22,15 @@ const LISTED: usize = 100;
 /// Rows that whoever watches is sent at once.
 const WATCHED: usize = 20;
 
+/// The row of the run whose oldest decisions are no longer recorded.
+const EARLIER: &str = "d-earlier";
+
 /// One row: a decision, or several equal ones without another between.
 #[derive(Template)]
 #[template(path = "upstreams/decision.html")]
 pub(super) struct DecisionRow {
-    /// Of the oldest: a run that grows stays the same row.
-    number: u64,
+    /// By the oldest: a run that grows stays the same row.
+    id: String,
     /// Of the newest, whose words the row has.
     newest: u64,
     at: Shown,
@@ -59,7 +62,7 @@ struct DecisionRun {
     count: String,
     first: Shown,
     last: Shown,
-    /// All but the oldest, whose number the row has; newest first.
+    /// All but the one whose number the row has; newest first.
     rest: Vec<RunLine>,
     /// Where all of them are listed one by one, if not all are here.
     all: Option<String>,
@@ -127,7 +130,13 @@ pub(super) fn rows(
     runs.iter()
         .filter_map(|run| {
             let newest = run.first()?;
-            let (oldest, rest) = run.split_last()?;
+            let (oldest, mut rest) = run.split_last()?;
+            let mut id = format!("d-{}", oldest.number);
+            // The oldest of these are about to leave the records, and it stays the same row nevertheless.
+            let fades = |last: &Record| last.number == oldest.number && last.number > 1;
+            if run.len() > 1 && sight.records.last().is_some_and(fades) {
+                (id, rest) = (EARLIER.to_owned(), run);
+            }
             let listed = rest.len().min(room);
             room -= listed;
             let run = (!rest.is_empty()).then(|| DecisionRun {
@@ -141,7 +150,7 @@ pub(super) fn rows(
                 all: (listed < rest.len()).then(|| all(newest.number + 1)),
             });
             Some(DecisionRow {
-                number: oldest.number,
+                id,
                 run,
                 ..DecisionRow::new(sight, tell_one(sight.voice(), newest))
             })
@@ -152,7 +161,7 @@ pub(super) fn rows(
 impl DecisionRow {
     fn new(sight: &Sight<'_>, told: ToldDecision) -> Self {
         Self {
-            number: told.number,
+            id: format!("d-{}", told.number),
             newest: told.number,
             at: sight.times.shown_exactly(told.at),
             word: kit::written(&DecisionWord {
@@ -176,7 +185,7 @@ impl DecisionRow {
 
     /// The id of its element, and the element.
     fn live(&self) -> (String, String) {
-        (format!("d-{}", self.number), kit::written(self))
+        (self.id.clone(), kit::written(self))
     }
 
     /// What becomes known later of a call that is under way: how it ended.
@@ -202,10 +211,6 @@ pub(super) fn new_rows(
         None => new.collect(),
     };
     let mut runs = runs(&new, true);
-    if after.is_none() && records.len() > 1 {
-        // The oldest of these leave the records while somebody watches: then it would be another row each time.
-        runs.pop();
-    }
     let left_out = runs.iter().skip(WATCHED).map(|run| run.len() as u64).sum();
     runs.truncate(WATCHED);
     runs.reverse();

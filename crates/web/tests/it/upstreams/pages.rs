@@ -180,7 +180,7 @@ async fn each_state_has_its_answer() {
         (
             "search/harbor",
             "Why is it not being asked?",
-            "harbor is left alone for 15 min, until <time",
+            "Left alone for 15 min, until <time",
         ),
         (
             "search/lantern",
