@@ -8,7 +8,6 @@ import { start } from './support/preview.js';
 import * as rules from './support/rules.js';
 
 const PAGES = [
-  ['overview-upstreams', '/'],
   ['upstreams', '/upstreams'],
   ['upstreams-none', '/upstreams?q=nobody'],
   ['upstream-cooldown', '/upstreams/search/harbor.example'],
@@ -211,6 +210,7 @@ test('upstreams', async (t) => {
     const text = await colour('#decision-rows td:nth-child(4)');
     assert.equal(await colour('#decision-rows .times'), text);
     assert.notEqual(await colour('#decision-rows .open'), text, 'the word has the state’s colour');
+    assert.equal(await colour('#up-facts dd'), text);
     assert.equal(await page.locator('main figure').count(), 2);
     await page.goto('/upstreams/search/harbor.example');
     assert.equal(await page.locator('main figure').count(), 4, 'and two for its limits');

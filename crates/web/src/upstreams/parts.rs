@@ -18,7 +18,7 @@ use super::{
 use crate::{kit, pages::time::Shown};
 
 /// Scheduled calls that are listed.
-const NEXT: usize = 5;
+pub(super) const NEXT: usize = 5;
 
 /// The parts, as HTML.
 pub(super) struct UpstreamParts {

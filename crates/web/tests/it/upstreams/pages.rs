@@ -372,6 +372,12 @@ async fn what_is_next_and_what_went_wrong_is_on_its_page() {
     let (host, answered) = errors.split_once("no such host").unwrap();
     assert!(!host.contains('×'), "{errors}");
     assert!(answered.contains("×2, <time") && answered.contains("it answered &#60;503&#62;"));
+    let api = visitor.get("/api/v1/upstreams/tracker/one").await.body;
+    let api: serde_json::Value = serde_json::from_str(&api).unwrap();
+    assert_eq!(api["scheduled"]["count"], 7);
+    assert_eq!(api["scheduled"]["next"][4]["class"], "RSS");
+    assert_eq!(api["errors"][1]["count"], 2);
+    assert_eq!(api["errors"][1]["text"], "it answered <503>");
     let ladder = part("up-ladder");
     assert!(ladder.contains("<li aria-current=\"step\">"), "{ladder}");
     let idle = Sample::new("tracker", "tracker");
