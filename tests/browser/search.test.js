@@ -111,7 +111,7 @@ test('search', async (t) => {
     await ask(page, 'example linux 13');
     await page.getByText(/^Finished /).waitFor();
     const row = page.locator('tbody tr').filter({ hasText: 'netinst' });
-    await row.getByText('2 sources').click();
+    await row.getByText('meadow.example and 1 more').click();
     const sources = row.locator('.sources li');
     assert.equal(await sources.count(), 2);
     assert.match(await sources.first().innerText(), /meadow\.example[\s\S]*seeds 412[\s\S]*from cache[\s\S]*Download/);

@@ -83,6 +83,12 @@ test('swarms', async (t) => {
       await page.getByRole('link', { name: 'Previous' }).click();
       await page.getByText('1–50 of 55, largest first').waitFor();
 
+      await page.getByRole('searchbox').fill('4b'.repeat(19));
+      await page.getByRole('button', { name: 'Find' }).click();
+      await page.getByText('1–1 of 1').waitFor();
+      await page.getByRole('searchbox').fill('5c'.repeat(19));
+      await page.getByRole('button', { name: 'Find' }).click();
+      await page.getByText('A hash is 40 hex digits; this has 38.').waitFor();
       await page.getByRole('searchbox').fill('4b4');
       await page.getByRole('button', { name: 'Find' }).click();
       await page.getByText('1–1 of 1').waitFor();
@@ -111,6 +117,29 @@ test('swarms', async (t) => {
     await rules.picture(page, 'swarms-mistake-390');
     await rules.fits(page);
     await rules.accessible(page);
+    await page.context().close();
+  });
+
+  await t.test('totals are live, rows wait for a reload', async () => {
+    const page = await at();
+    await page.goto('/swarms');
+    await page.getByText('55 swarms with 63 peers here').waitFor();
+    await page.locator('#live').getByText('Live', { exact: true }).waitFor();
+    const first = await page.locator('tbody tr').first().innerText();
+    await weir.announce({ hash: BUSY, ip: '10.0.9.9', port: 9, left: 0 });
+    await page.getByText('55 swarms with 64 peers here').waitFor();
+    assert.equal(await page.locator('tbody tr').first().innerText(), first);
+    rules.quiet(page);
+    await page.context().close();
+  });
+
+  await t.test('j k o u go through swarms', async () => {
+    const page = await at();
+    await page.goto('/swarms');
+    for (const key of ['j', 'j', 'k', 'o']) await page.keyboard.press(key);
+    await page.getByRole('heading', { level: 1, name: BUSY }).waitFor();
+    await page.keyboard.press('u');
+    await page.waitForURL('**/swarms');
     await page.context().close();
   });
 

@@ -8,7 +8,6 @@ import { start } from './support/preview.js';
 import * as rules from './support/rules.js';
 
 const PAGES = [
-  ['overview-upstreams', '/'],
   ['upstreams', '/upstreams'],
   ['upstreams-none', '/upstreams?q=nobody'],
   ['upstream-cooldown', '/upstreams/search/harbor.example'],
@@ -158,13 +157,63 @@ test('upstreams', async (t) => {
     await page.getByRole('button', { name: 'Clear cooldown' }).click();
     await page.getByText('harbor.example: cooldown cleared. It is open.').waitFor();
     await page.goto('/upstreams/search/harbor.example');
-    await page.getByText('an operator cleared its cooldown').waitFor();
+    await page.getByText('Called again: an operator cleared its cooldown.').waitFor();
     await page.goto('/upstreams');
     await page.getByRole('button', { name: 'Probe all failing' }).click();
     await page.getByText(/upstreams? (is|are) being probed/).waitFor();
     await page.goto('/upstreams/tracker/tracker-two.example');
     await page.getByText('for an operator').first().waitFor();
     rules.quiet(page);
+    await page.context().close();
+  });
+
+  await t.test('changes arrive in place, without a reload', async () => {
+    const list = await at();
+    const one = await at({ viewport: PHONE });
+    await list.goto('/upstreams?sort=name');
+    await one.goto('/upstreams/tracker/idle');
+    await list.locator('#live').getByText('Live', { exact: true }).waitFor();
+    const names = () => list.locator('td.who bdi').allInnerTexts();
+    const order = await names();
+    const row = list.locator('tr', { has: list.locator('a[href="/upstreams/tracker/idle"][data-open]') });
+    const acting = await at();
+    await acting.goto('/upstreams/tracker/idle/disable');
+    await acting.getByLabel('Reason (required; shown to other operators)').fill('seen elsewhere');
+    await acting.getByRole('button', { name: 'Switch off' }).click();
+    await acting.getByText('idle is off until it is switched on.').waitFor();
+    await row.getByText('Off by operator').waitFor();
+    await list.getByText(/1 off by operator|2 off by operator/).waitFor();
+    assert.deepEqual(await names(), order, 'the order stays');
+    await one.locator('#up-chip').getByText('Off by operator').waitFor();
+    await one.locator('#up-answer').getByText('“seen elsewhere”').waitFor();
+    const first = one.locator('#decision-rows tr').first();
+    await first.getByText('Switched off by an operator: “seen elsewhere”.').waitFor();
+    assert.doesNotMatch(await one.locator('#decision-rows').innerText(), /\bidle\b/, 'its name is not repeated');
+    // What was put in place works: the form around the button has this visitor's token.
+    await row.getByRole('button', { name: 'Switch on: idle' }).click();
+    await list.getByText('idle is switched on.').waitFor();
+    const off = one.getByRole('link', { name: 'Switch off' });
+    await off.waitFor();
+    await off.click();
+    await one.getByRole('dialog').waitFor();
+    await one.getByRole('button', { name: 'Keep it on' }).click();
+    for (const page of [list, one, acting]) {
+      rules.quiet(page);
+      await page.context().close();
+    }
+  });
+
+  await t.test('figures are of the colour of text', async () => {
+    const page = await at();
+    await page.goto('/upstreams/tracker/tracker-one.example');
+    const colour = (selector) => page.locator(selector).first().evaluate((element) => getComputedStyle(element).color);
+    const text = await colour('#decision-rows td:nth-child(4)');
+    assert.equal(await colour('#decision-rows .times'), text);
+    assert.notEqual(await colour('#decision-rows .open'), text, 'the word has the state’s colour');
+    assert.equal(await colour('#up-facts dd'), text);
+    assert.equal(await page.locator('main figure').count(), 2);
+    await page.goto('/upstreams/search/harbor.example');
+    assert.equal(await page.locator('main figure').count(), 4, 'and two for its limits');
     await page.context().close();
   });
 

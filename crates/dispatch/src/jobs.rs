@@ -57,7 +57,7 @@ pub(crate) struct JobRecord {
     pub(crate) asker: Asker,
     /// How often its slot has been used before.
     generation: u32,
-    /// In its queue, on its upstream's agenda or among the busy calls: a job is in one of them at most.
+    /// In its queue or among the busy calls: a job is in one of them at most.
     queue: JobLink,
     /// Among the jobs of its queue with the same max-wait.
     patience: JobLink,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::cooldown::Health;
 use crate::job::Wait;
-use crate::jobs::{JobList, JobSlot, Jobs};
+use crate::jobs::{JobSlot, Jobs};
 use crate::moment::Moment;
 use crate::policy::{Budget, Class, MAX_CLASSES, Quota};
 use crate::queue::{self, QUEUES, Queue, QueueHead};
@@ -49,8 +49,8 @@ pub(crate) struct Upstream {
     pub(crate) queues: [Queue; QUEUES],
     /// Jobs that stand aside, by submit number.
     pub(crate) aside: BTreeMap<u64, JobSlot>,
-    /// Jobs on the agenda, so that all of them can be ended with their upstream.
-    pub(crate) scheduled: JobList,
+    /// Its jobs on the agenda, by their places there: all of them end with their upstream, and pages show the next few.
+    pub(crate) scheduled: BTreeMap<(Moment, u64), JobSlot>,
     quota: Box<Quota>,
 }
 
@@ -87,7 +87,7 @@ impl Upstream {
             filled: 0,
             probes: None,
             aside: BTreeMap::new(),
-            scheduled: JobList::default(),
+            scheduled: BTreeMap::new(),
             queued: 0,
             offer: None,
             waits_for: None,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use weir_dispatch::{Availability, Budget, Class, Moment, Quota, UpstreamId, UpstreamStatus, Wait};
 
 use crate::engine::Engine;
+use crate::errors::PastError;
 use crate::keeper::Off;
 use crate::record::Record;
 use crate::series::{Point, Span};
@@ -72,6 +73,8 @@ pub struct UpstreamView {
     pub off: Option<Off>,
     /// What last went wrong, and when.
     pub last_error: Option<(Moment, Arc<str>)>,
+    /// The last few things that went wrong, newest first.
+    pub errors: Vec<PastError>,
     /// Why it is not called, and since when, while it cools down, is disabled or being probed.
     pub trouble: Option<UpstreamTrouble>,
     /// When it was last called for anything.
@@ -166,6 +169,7 @@ impl Engine {
             time_out: side.time_out,
             off: side.off.clone(),
             last_error: side.last_error.clone(),
+            errors: side.errors.newest(),
             trouble: side.trouble.clone(),
             last_call: side.new.last_call,
             probe_at: (side.probe_at < Moment::NEVER && can_be_tried).then_some(side.probe_at),

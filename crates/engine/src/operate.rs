@@ -7,6 +7,7 @@ use weir_dispatch::{Asker, Budget, Class, Job, Moment, Quota, UpstreamId, Usage}
 
 use crate::call::{Call, KEPT_BYTES};
 use crate::engine::Engine;
+use crate::errors::PastErrors;
 use crate::keeper::{Memory, Off};
 use crate::past;
 use crate::rows::RestoredUpstream;
@@ -53,6 +54,10 @@ impl Engine {
                     side.series.read(*span, text, restored.shift, now);
                 }
                 side.restore_history(past.states, now);
+            }
+            if !is_back {
+                let records = side.records.newest();
+                side.errors = PastErrors::restored(records, side.last_error.as_ref());
             }
             state.note_state(upstream, now);
             state.plan_probe(upstream, now, effects);

@@ -41,6 +41,24 @@ pub struct Record {
     pub(crate) job: Option<JobId>,
 }
 
+impl Record {
+    /// One about the upstream itself, with nothing said or filled in yet.
+    pub fn new(number: u64, at: Moment, what: What) -> Self {
+        Self {
+            number,
+            at,
+            class: None,
+            asker: Asker::default(),
+            about: About::Nothing,
+            what,
+            cause: None,
+            end: None,
+            got: None,
+            job: None,
+        }
+    }
+}
+
 /// What a job is about, in its front's terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum About {

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use weir_dispatch::{Availability, JobId, Moment, UpstreamId};
 
 use crate::call::{Ended, Outcome};
+use crate::errors::PastErrors;
 use crate::keeper::Off;
 use crate::new_calls::NewOf;
 use crate::record::Records;
@@ -30,6 +31,8 @@ pub(crate) struct Side {
     pub(crate) off: Option<Off>,
     /// How a call last explained what went wrong.
     pub(crate) last_error: Option<(Moment, Arc<str>)>,
+    /// The same of the last few.
+    pub(crate) errors: PastErrors,
     /// What calls under way have explained so far, by job.
     said: SmallVec<[(JobId, Arc<str>); 1]>,
     /// What the attempt explained whose end is being judged.
@@ -136,6 +139,7 @@ impl Side {
             heir: None,
             off: None,
             last_error: None,
+            errors: PastErrors::default(),
             said: SmallVec::new(),
             latest: None,
             trouble: None,
@@ -170,6 +174,7 @@ impl Side {
             _ => None,
         })?;
         self.last_error = Some((now, words.clone()));
+        self.errors.push(now, &words);
         Some(words)
     }
 
@@ -237,6 +242,7 @@ impl state::State {
             side.records = std::mem::take(&mut before.records);
             side.series = std::mem::take(&mut before.series);
             side.history = std::mem::take(&mut before.history);
+            side.errors = std::mem::take(&mut before.errors);
         }
         self.sides.push(side);
     }

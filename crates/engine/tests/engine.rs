@@ -37,5 +37,7 @@ mod roster;
 mod rows;
 #[path = "engine/tickets.rs"]
 mod tickets;
+#[path = "engine/upcoming.rs"]
+mod upcoming;
 #[path = "engine/windows.rs"]
 mod windows;

@@ -15,6 +15,7 @@ use weir_tracker_proto::{Announce, Event};
 use crate::clock::minute;
 use crate::exchange::Exchange;
 use crate::judge::{self, Judged};
+use crate::last_words::LastWord;
 use crate::ledger::sheet::{News, Slot};
 use crate::outbound::{NoUsableAnswer, Outbound, Said};
 use crate::swarm::PeerEndpoint;
@@ -141,6 +142,7 @@ impl Announcing {
             exchange.ledger().set_due(hash, slot, due);
         }
         let announce = self.outward(news);
+        let waiting = Waiting(Some(self));
         let said = exchange
             .outbound
             .announce(
@@ -150,6 +152,7 @@ impl Announcing {
                 permit.time_out(),
             )
             .await;
+        waiting.over();
         let peers = match &said {
             Ok(Said::Given(given)) => exchange.foreign(&self.forwarder, hash, given).await,
             _ => Vec::new(),
@@ -195,6 +198,7 @@ impl Announcing {
         if let Some(current) = &current {
             self.hear_never(said, &mut judged, current.slot);
         }
+        self.note_word(said, peers, &judged);
         if let Some(words) = judged.words {
             permit.explain(words);
         }
@@ -227,6 +231,33 @@ impl Announcing {
         judged.outcome
     }
 
+    /// Keeps for pages what the tracker said.
+    fn note_word(
+        &self,
+        said: &Result<Said, NoUsableAnswer>,
+        peers: &[PeerEndpoint],
+        judged: &Judged,
+    ) {
+        if self.announce.event == Event::Stopped {
+            return; // nothing was asked
+        }
+        let exchange = &*self.exchange;
+        let at = exchange.engine.timeline().now();
+        let word = match (said, &judged.words) {
+            (Ok(Said::Given(given)), _) => LastWord {
+                at,
+                seeders: given.seeders,
+                leechers: given.leechers,
+                peers: peers.len(),
+                interval: Some(exchange.judge().interval(given)),
+                trouble: None,
+            },
+            (_, words) => LastWord::trouble(at, words.as_deref().unwrap_or_default()),
+        };
+        let tracker = self.forwarder.upstream;
+        exchange.words.put(self.hash(), tracker, word);
+    }
+
     /// A tracker that never wants to be asked about one torrent is well. One that says so about several, with no other
     /// answer between, does not want us.
     fn hear_never(&self, said: &Result<Said, NoUsableAnswer>, judged: &mut Judged, slot: Slot) {
@@ -242,6 +273,27 @@ impl Announcing {
             let reason = Reason::Never;
             judged.outcome = Outcome::Rejected { reason };
         }
+    }
+}
+
+/// An attempt that waits for its answer. The engine drops one that takes too long.
+struct Waiting<'a>(Option<&'a Announcing>);
+
+impl Waiting<'_> {
+    fn over(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(call) = self.0.filter(|call| call.announce.event != Event::Stopped) else {
+            return;
+        };
+        let at = call.exchange.engine.timeline().now();
+        let word = LastWord::trouble(at, "it did not answer in time");
+        let tracker = call.forwarder.upstream;
+        call.exchange.words.put(call.hash(), tracker, word);
     }
 }
 

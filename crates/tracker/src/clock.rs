@@ -72,6 +72,16 @@ impl TrackerClock {
         }
     }
 
+    /// The moment of a second since the clock began.
+    pub(crate) fn moment_of(&self, seconds: u32) -> Moment {
+        self.began + Duration::from_secs(seconds.into())
+    }
+
+    /// The wall time of a moment.
+    pub(crate) fn wall(&self, moment: Moment) -> SystemTime {
+        self.timeline.wall(moment)
+    }
+
     /// Seconds since the clock began, of a moment that lies after it.
     pub(crate) fn seconds_at(&self, moment: Moment) -> u32 {
         let seconds = self.began.until(moment).as_secs();

@@ -82,10 +82,12 @@ impl Look {
     ) -> Contribution {
         metrics::count_requests(self, requests);
         let shown = Arc::new(self.clone());
+        let watched = self.clone();
         Contribution::new("tracker", "Tracker", Icon::Tracker)
             .upstreams(forwarders)
             .card(shown.clone())
             .stats(shown)
+            .live("swarms", move || pages::live_parts(&watched))
             .router(pages::router(self.clone()))
             .api(pages::api(self.clone()))
     }

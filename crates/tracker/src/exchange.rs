@@ -18,6 +18,7 @@ use crate::clock::TrackerClock;
 use crate::config::forwarder::ForwarderEntry;
 use crate::forwarding::Forwarding;
 use crate::judge::Judge;
+use crate::last_words::LastWords;
 use crate::ledger::Ledger;
 use crate::outbound::Outbound;
 use crate::policy;
@@ -40,6 +41,7 @@ pub(crate) struct Exchange {
     judge: ArcSwap<Judge>,
     pub(crate) farewells: Farewells,
     pub(crate) programs: Programs,
+    pub(crate) words: LastWords,
     externals: Externals,
 }
 
@@ -94,6 +96,7 @@ impl Exchange {
             judge: ArcSwap::from_pointee(judge),
             farewells: Farewells::default(),
             programs: Programs::default(),
+            words: LastWords::default(),
             externals: Externals::default(),
         }
     }

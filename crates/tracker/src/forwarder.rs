@@ -95,6 +95,11 @@ impl Forwarders {
         self.max_workers.load(Ordering::Relaxed)
     }
 
+    /// What they exchange with other trackers, for pages.
+    pub(crate) fn exchange(&self) -> &Exchange {
+        &self.exchange
+    }
+
     pub(crate) fn all(&self) -> Arc<Vec<Arc<Forwarder>>> {
         self.exchange.roster.all()
     }

@@ -9,6 +9,7 @@ pub(crate) mod sheet;
 pub(crate) mod snapshot;
 mod table;
 pub(crate) mod told;
+pub(crate) mod view;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

@@ -4,6 +4,7 @@
 #[cfg(test)]
 extern crate self as weir_tracker;
 
+mod asked;
 #[cfg(feature = "bench")]
 pub mod bench;
 mod call;
@@ -24,6 +25,7 @@ mod forwarding;
 mod front;
 mod inbound;
 mod judge;
+mod last_words;
 mod ledger;
 mod lists;
 mod look;

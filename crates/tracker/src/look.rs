@@ -54,6 +54,7 @@ impl Look {
             peers: seen.peers,
             others: 0,
             counts: seen.counts,
+            elsewhere: 0,
         })
     }
 

@@ -59,6 +59,10 @@ pub(crate) struct GivenAnswer {
     /// Seconds.
     pub(crate) interval: Option<u32>,
     pub(crate) min_interval: Option<u32>,
+    /// Seeders it counts.
+    pub(crate) seeders: Option<u32>,
+    /// Leechers it counts.
+    pub(crate) leechers: Option<u32>,
     pub(crate) peers: Vec<PeerEndpoint>,
     pub(crate) tracker_id: Option<Box<[u8]>>,
     /// Where it sees us.

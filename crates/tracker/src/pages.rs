@@ -1,6 +1,7 @@
 //! `/swarms`, one swarm, and the same as JSON: which torrents are here, and who has them.
 
 mod described;
+mod forwarders;
 mod json;
 mod list;
 mod one;
@@ -13,8 +14,8 @@ use axum::routing::get;
 use crate::look::Look;
 
 pub(crate) use self::described::api;
-pub(crate) use self::urls::announce_addresses;
 pub use self::urls::announce_urls;
+pub(crate) use self::{list::live_parts, urls::announce_addresses};
 
 /// Pages for people.
 pub(crate) fn router(look: Look) -> Router {

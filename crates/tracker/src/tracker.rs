@@ -43,6 +43,8 @@ pub(crate) struct ToldSwarm {
     pub(crate) others: u32,
     /// Both, as they are counted.
     pub(crate) counts: SwarmCounts,
+    /// How many seeders of these are not here.
+    pub(crate) elsewhere: u32,
 }
 
 impl Tracker {
@@ -220,14 +222,16 @@ impl Tracker {
     /// What clients are told of a swarm, and pages show; `None` if there is no such swarm.
     pub(crate) fn told(&self, hash: &[u8; 20]) -> Option<ToldSwarm> {
         let local = self.swarms.local(hash)?;
-        let (counts, others) = match local.flags.has(ForwardFlags::PEERS) {
+        let ((mut counts, elsewhere), others) = match local.flags.has(ForwardFlags::PEERS) {
             true => self.forwarding.ledger().count(hash, &local),
-            false => (local.with(OtherPeers::default()), 0),
+            false => (local.split(OtherPeers::default()), 0),
         };
+        counts.seeders = counts.seeders.saturating_add(elsewhere);
         Some(ToldSwarm {
             peers: local.peers(),
             others: u32::try_from(others).unwrap_or(u32::MAX),
             counts,
+            elsewhere,
         })
     }
 }

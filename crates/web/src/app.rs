@@ -48,6 +48,9 @@ use crate::{
     upstreams,
 };
 
+/// The topic of the page of all upstreams, which no front contributes.
+const UPSTREAMS: &str = "upstreams";
+
 /// A handle on the web part; clones share it.
 #[derive(Clone)]
 pub struct App(Arc<Inner>);
@@ -440,11 +443,14 @@ impl App {
     /// The names under which fronts contribute live parts of their pages.
     pub(crate) fn contributed_topics(&self) -> Vec<&'static str> {
         let live = self.0.fronts.iter().flat_map(|front| &front.live);
-        live.map(|(name, _)| *name).collect()
+        live.map(|(name, _)| *name).chain([UPSTREAMS]).collect()
     }
 
     /// The live parts of that name.
     pub(crate) fn contributed_parts(&self, name: &str) -> Vec<LivePart> {
+        if name == UPSTREAMS {
+            return upstreams::summary_parts(self);
+        }
         let mut live = self.0.fronts.iter().flat_map(|front| &front.live);
         let parts = live.find(|(known, _)| *known == name);
         parts.map_or_else(Vec::new, |(_, parts)| parts())

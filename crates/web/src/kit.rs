@@ -38,6 +38,14 @@ pub(crate) fn render_within(template: &impl Template, room: usize) -> Result<Str
     Ok(text)
 }
 
+/// Writes a part of a page that changes while somebody looks; nothing if the template fails, which is logged.
+pub fn written(template: &impl Template) -> String {
+    template.render().unwrap_or_else(|error| {
+        tracing::error!(%error, "cannot render a part of a page");
+        String::new()
+    })
+}
+
 fn failed(error: askama::Error) -> Failure {
     tracing::error!(%error, "cannot render a page");
     Failure::internal()

@@ -23,7 +23,7 @@ pub use self::announcer::Announcer;
 use self::{desk::Desk, hub::Hub};
 pub(crate) use self::{
     events::{events, operation},
-    topic::Whom,
+    topic::{Topic, Whom},
 };
 use crate::{App, app::WeakApp};
 

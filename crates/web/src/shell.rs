@@ -164,6 +164,14 @@ impl Shell {
         entries.filter(|entry| self.public.contains(&entry.href))
     }
 
+    /// The pages that this visitor may open.
+    fn listed(&self, visitor: &Option<&Visitor>) -> Vec<&NavEntry> {
+        match visitor {
+            Some(_) => self.nav.iter().collect(),
+            None => self.for_readers().collect(),
+        }
+    }
+
     /// The page with what does not fit into the bar on a phone.
     pub(crate) fn more(&self, visitor: &Visitor) -> Response {
         let entries = self.nav.iter().filter(|entry| !entry.phone).collect();

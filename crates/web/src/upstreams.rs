@@ -18,12 +18,16 @@ mod lookout;
 mod notice;
 mod numbers;
 mod one;
+mod parts;
 mod query;
 mod reason;
+mod row;
+mod runs;
 mod sight;
 mod tidings;
 mod times;
 mod voice;
+mod watch;
 
 use std::{sync::Arc, time::Duration};
 
@@ -45,12 +49,9 @@ pub(crate) use self::{
     sight::no_scene,
     tidings::Tidings,
     times::Times,
+    watch::{one_parts, one_rows, row_parts, summary_parts},
 };
-use crate::{
-    App, Failure, LivePart,
-    contribution::Contributed,
-    live::{NewRows, Whom},
-};
+use crate::{App, Failure, contribution::Contributed};
 
 /// The upstreams of one front, as pages and API see them. Nothing it gives may hold a secret.
 pub trait Upstreams: Send + Sync + 'static {
@@ -115,23 +116,8 @@ pub(crate) fn find<'a>(
     Ok((sight.front, sight.upstreams.engine(), id))
 }
 
-/// The live parts of one row of the list.
-pub(crate) fn row_parts(_app: &App, _whom: &Whom) -> Vec<LivePart> {
-    Vec::new()
-}
-
-/// The live parts of the page of one upstream.
-pub(crate) fn one_parts(_app: &App, _whom: &Whom) -> Vec<LivePart> {
-    Vec::new()
-}
-
-/// The decisions about one upstream after this number, as rows of its page; without a number the newest.
-pub(crate) fn one_rows(_app: &App, _whom: &Whom, _after: Option<u64>) -> NewRows {
-    NewRows::default()
-}
-
 /// The address of an upstream's page.
-fn path(front: &str, name: &str) -> String {
+pub fn path(front: &str, name: &str) -> String {
     format!(
         "/upstreams/{}/{}",
         utf8_percent_encode(front, ENCODED),

@@ -2,6 +2,7 @@
 // without it.
 
 import { followHeard } from "./connect";
+import { followDecisionLinks } from "./decisions";
 import { followLive } from "./live";
 import { readNews } from "./news";
 import { explainRowKeys, rowKey } from "./rows";
@@ -21,18 +22,16 @@ function nameZone(): void {
 
 // Asks in a dialog what has a page of its own without script.
 function askInPlace(): void {
-  for (const link of document.querySelectorAll<HTMLAnchorElement>("a[data-dialog]")) {
-    const dialog = document.querySelector<HTMLDialogElement>(`dialog#${link.dataset["dialog"]}`);
-    if (!dialog) continue;
-    link.addEventListener("click", (event) => {
-      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-      event.preventDefault();
-      dialog.showModal();
-    });
-    for (const close of dialog.querySelectorAll<HTMLButtonElement>("[data-close]")) {
-      close.addEventListener("click", () => dialog.close());
-    }
-  }
+  // The link may be replaced by a later state of the page.
+  document.addEventListener("click", (event) => {
+    const target = event.target instanceof Element ? event.target : null;
+    target?.closest<HTMLElement>("[data-close]")?.closest("dialog")?.close();
+    const link = target?.closest<HTMLAnchorElement>("a[data-dialog]");
+    const dialog = link && document.querySelector<HTMLDialogElement>(`dialog#${link.dataset["dialog"]}`);
+    if (!dialog || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    dialog.showModal();
+  });
 }
 
 // The clipboard is available only on https and on this machine; elsewhere the text is selected, to be copied by hand.
@@ -78,6 +77,11 @@ function setKeysAct(act: boolean): void {
   }
 }
 
+function help(dialog: HTMLDialogElement): void {
+  explainRowKeys();
+  dialog.showModal();
+}
+
 function keysDialog(): HTMLDialogElement | null {
   const dialog = document.querySelector<HTMLDialogElement>("dialog#keys");
   const open = document.getElementById("keys-open");
@@ -85,7 +89,7 @@ function keysDialog(): HTMLDialogElement | null {
   if (!dialog || !open || !act) return null;
   open.hidden = false;
   act.checked = keysAct();
-  open.addEventListener("click", () => dialog.showModal());
+  open.addEventListener("click", () => help(dialog));
   act.addEventListener("change", () => setKeysAct(act.checked));
   return dialog;
 }
@@ -142,7 +146,7 @@ function listenForKeys(dialog: HTMLDialogElement | null): void {
     switch (event.key) {
       case "?":
         event.preventDefault();
-        dialog?.showModal();
+        if (dialog) help(dialog);
         break;
       case "g":
         going = event.timeStamp;
@@ -174,5 +178,5 @@ offerCopies();
 countDown();
 askInPlace();
 readNews();
-explainRowKeys();
+followDecisionLinks();
 listenForKeys(keysDialog());

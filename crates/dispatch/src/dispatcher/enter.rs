@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::job::{Admission, DropReason, End, Job, JobKey, Skip, UpstreamId, Wait};
-use crate::jobs::{JobPlace, JobSlot, Thread};
+use crate::jobs::{JobPlace, JobSlot};
 use crate::moment::Moment;
 use crate::policy::{Budget, Class, Overflow};
 use crate::queue;
@@ -284,9 +284,7 @@ impl Dispatcher {
         let (place, upstream) = ((due, record.serial), record.upstream as usize);
         self.agenda
             .insert(place, self.jobs.extras(slot).scheduled, slot);
-        self.upstreams[upstream]
-            .scheduled
-            .push(&mut self.jobs, Thread::Queue, slot);
+        self.upstreams[upstream].scheduled.insert(place, slot);
         self.agenda_changes.push(self.jobs.id(slot));
     }
 
@@ -295,9 +293,7 @@ impl Dispatcher {
         let record = &self.jobs[slot];
         let (place, upstream) = ((record.at, record.serial), record.upstream as usize);
         self.agenda.remove(place, self.jobs.extras(slot).scheduled);
-        self.upstreams[upstream]
-            .scheduled
-            .unlink(&mut self.jobs, Thread::Queue, slot);
+        self.upstreams[upstream].scheduled.remove(&place);
         self.jobs[slot].place = JobPlace::Nowhere;
         self.agenda_changes.push(self.jobs.id(slot));
     }

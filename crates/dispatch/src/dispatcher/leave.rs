@@ -230,7 +230,11 @@ impl Dispatcher {
 
     /// Ends all jobs of an upstream that are on the agenda.
     pub(super) fn end_scheduled(&mut self, upstream: u32, end: End) {
-        while let Some(slot) = self.upstreams[upstream as usize].scheduled.first() {
+        let scheduled = |it: &Self| {
+            let next = it.upstreams[upstream as usize].scheduled.first_key_value();
+            next.map(|(_, slot)| *slot)
+        };
+        while let Some(slot) = scheduled(self) {
             self.unschedule(slot);
             self.end(slot, end);
         }

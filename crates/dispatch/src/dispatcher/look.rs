@@ -215,6 +215,23 @@ impl Dispatcher {
         self.agenda.iter().map(|(_, slot)| self.row_of(slot))
     }
 
+    /// How many jobs of an upstream are on the agenda, and the soonest of them, at most so many: O(log jobs + `most`).
+    pub fn agenda_of(
+        &mut self,
+        now: Moment,
+        upstream: UpstreamId,
+        most: usize,
+    ) -> (usize, Vec<SavedJob>) {
+        // What is due by now is not on it any more.
+        self.advance(now);
+        let Some(up) = self.seen(upstream) else {
+            return (0, Vec::new());
+        };
+        let next = up.scheduled.values().take(most);
+        let rows = next.map(|slot| self.row_of(*slot)).collect();
+        (up.scheduled.len(), rows)
+    }
+
     /// Takes a stored row in for an upstream that was just added (rules 52 and 53).
     pub fn restore(&mut self, now: Moment, upstream: UpstreamId, row: &SavedUpstream) {
         let now = self.advance(now);

@@ -325,6 +325,12 @@ impl Both {
                     assert_eq!(model.seen(now, id), None);
                     continue;
                 };
+                // The look at one upstream says what the whole agenda says of it.
+                let (count, next) = self.real.agenda_of(now, id, 3);
+                let rows = self.real.agenda_rows();
+                let its: Vec<SavedJob> = rows.filter(|row| row.upstream == id).collect();
+                assert_eq!(count, its.len(), "on the agenda of {id:?} at {now:?}");
+                assert!(next.iter().eq(its.iter().take(3)), "{next:?}, not {its:?}");
                 let real = Some((up.state, up.rung, up.failures, up.slow));
                 assert_eq!(real, model.seen(now, id), "{id:?} at {now:?}");
                 for (budget, uses) in [(Budget::Query, up.query), (Budget::Grab, up.grab)] {

@@ -151,3 +151,34 @@ fn every_change_of_the_agenda_is_told() {
     assert_eq!(front.both.real.take_agenda_changes(), [id]);
     assert_eq!(front.both.real.agenda_row(id), None);
 }
+
+#[test]
+fn the_next_jobs_of_one_upstream_are_seen_without_those_of_others() {
+    let (mut front, up) = Front::with(tracker(), in_flight(1));
+    let other = front.add(in_flight(1));
+    let at_time = |up, seconds| Job {
+        not_before: at(seconds),
+        ..job(up, RETRY)
+    };
+    let ids = [40, 10, 30, 20].map(|seconds| front.schedule(at_time(up, seconds)));
+    for seconds in 1..50 {
+        front.schedule(at_time(other, seconds));
+    }
+    let seen = |front: &mut Front, most| {
+        let now = front.now;
+        let (count, next) = front.both.real.agenda_of(now, up, most);
+        let next: Vec<_> = next.iter().map(|row| (row.job, row.due)).collect();
+        (count, next)
+    };
+    assert_eq!(seen(&mut front, 0), (4, vec![]));
+    let first = vec![(ids[1], at(10)), (ids[3], at(20))];
+    assert_eq!(seen(&mut front, 2), (4, first));
+    front.now = at(20);
+    assert_eq!(
+        seen(&mut front, 9),
+        (2, vec![(ids[2], at(30)), (ids[0], at(40))]),
+        "what is due is not on the agenda any more"
+    );
+    front.remove(up);
+    assert_eq!(seen(&mut front, 9), (0, vec![]));
+}

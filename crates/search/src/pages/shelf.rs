@@ -49,7 +49,10 @@ struct ReleaseRow {
     leechers: String,
     download: Option<String>,
     magnet: Option<String>,
-    count: String,
+    /// Whose release it is: that of the best source.
+    indexer: String,
+    /// ` and 2 more`, where others have it too.
+    more: String,
     sources: Vec<SourceRow>,
 }
 
@@ -211,7 +214,14 @@ impl ReleaseRow {
             leechers: known(releases::leechers(list, merged)),
             download: (!download.starts_with("magnet:")).then_some(download),
             magnet,
-            count: counted(merged.sources.len(), "source", "sources"),
+            indexer: list.contributions[usize::from(first.of)]
+                .indexer
+                .name()
+                .to_owned(),
+            more: match merged.sources.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {} more", grouped(more)),
+            },
             sources: merged
                 .sources
                 .iter()

@@ -28,7 +28,9 @@ async fn a_search_is_shown_and_a_reload_asks_nobody() {
             "Example &#60;B&#62;",
             "Finished ",
             "PC / ISO",
-            "2 sources",
+            // Each row names its indexer, and says where there are more.
+            "<span class=\"opens\"><bdi>one</bdi></span>",
+            "</bdi> and 1 more</span>",
             "href=\"/dl/",
             "href=\"magnet:?xt=urn:btih:",
             "value=\"example\"",

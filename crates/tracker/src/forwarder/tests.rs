@@ -2,6 +2,7 @@
 
 mod agree;
 mod animals;
+mod asked;
 mod events;
 mod faults;
 mod flood;

@@ -43,10 +43,10 @@ impl Ledger {
         local.with(sheet.others())
     }
 
-    /// Who takes part in a swarm, with `local` of ours, and how many peers of other trackers are known there.
-    pub(crate) fn count(&self, hash: &[u8; 20], local: &LocalPeers) -> (SwarmCounts, usize) {
-        let counts = self.look(hash, |sheet| (local.with(sheet.others()), sheet.peers()));
-        counts.unwrap_or_else(|| (local.with(OtherPeers::default()), 0))
+    /// Who of ours takes part in a swarm, how many those of other trackers add to that, and how many they are.
+    pub(crate) fn count(&self, hash: &[u8; 20], local: &LocalPeers) -> ((SwarmCounts, u32), usize) {
+        let counts = self.look(hash, |sheet| (local.split(sheet.others()), sheet.peers()));
+        counts.unwrap_or_else(|| (local.split(OtherPeers::default()), 0))
     }
 }
 

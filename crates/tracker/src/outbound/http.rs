@@ -31,6 +31,8 @@ impl Outbound {
             Answer::Given(answer) => Ok(Said::Given(GivenAnswer {
                 interval: answer.interval,
                 min_interval: answer.min_interval,
+                seeders: answer.complete,
+                leechers: answer.incomplete,
                 peers: endpoints(answer.peers.addresses()),
                 tracker_id: answer.tracker_id.map(Into::into),
                 external: answer.external_ip,

@@ -96,9 +96,15 @@ impl UdpCaller {
         attempt.answered();
         match attempt.read(&answer)? {
             Reply::Announce {
-                interval, peers, ..
+                interval,
+                seeders,
+                leechers,
+                peers,
+                ..
             } => Ok(Said::Given(GivenAnswer {
                 interval: Some(interval),
+                seeders: Some(seeders),
+                leechers: Some(leechers),
                 peers: endpoints(peers.addresses()),
                 from: Some(attempt.to.ip()),
                 ..GivenAnswer::default()

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use weir_tracker_proto::InfoHash;
 use weir_web::Failure;
 
+use super::forwarders::{self, SwarmTimes};
 use super::list::busy;
 use super::one::{family, find};
 use super::wanted::{SwarmsQuery, SwarmsWanted, write_place};
@@ -71,6 +72,10 @@ pub(super) async fn one(
 ) -> Result<Json<Value>, Failure> {
     let (_, close) = find(&look, &hash)?;
     let mut body = swarm(&look, &close.seen);
+    let exchange = look.forwarders().exchange();
+    let asked = exchange.asked(&close.seen.hash, &exchange.lineup());
+    let times = SwarmTimes::new(&look);
+    body["forwarders"] = forwarders::json(&look, &close.seen.hash, &asked, &times);
     body["peers_v4"] = close.v4.into();
     body["peers_v6"] = close.v6.into();
     body["peer_list"] = close
@@ -94,12 +99,14 @@ fn swarm(look: &Look, seen: &SeenSwarm) -> Value {
         peers,
         others,
         counts,
+        elsewhere,
     } = look.told(seen);
     json!({
         "info_hash": InfoHash(seen.hash).to_string(),
         "peers": peers,
         "forwarder_peers": others,
         "seeders": counts.seeders,
+        "seeders_elsewhere": elsewhere,
         "leechers": counts.leechers,
         "completed": counts.completed,
         "age_minutes": seen.age,

@@ -10,19 +10,24 @@ use weir_tracker_proto::InfoHash;
 use weir_web::kit::{self, ColumnHead, Pager, Paste, Sorted};
 use weir_web::{Failure, Visitor};
 
+use super::forwarders::{ForwarderTable, SwarmTimes};
 use super::span;
 use super::urls::announce_addresses;
 use super::wanted::{SwarmsQuery, SwarmsWanted, write_place};
 use crate::catalogue::{self, Busy, CataloguePage, SwarmRank};
+use crate::exchange::Lineup;
 use crate::look::Look;
 use crate::swarm::SeenSwarm;
 use crate::tracker::ToldSwarm;
 use weir_engine::words::{counted, grouped};
 
+/// Digits from which on something was meant to be a whole hash.
+const NEARLY: usize = 33;
+
 #[derive(Template)]
 #[template(path = "swarms.html")]
 struct SwarmsPage {
-    /// What is here, in a sentence.
+    /// What is here; HTML.
     opening: String,
     q: String,
     mistake: Option<String>,
@@ -40,11 +45,36 @@ struct SwarmsPage {
 struct SwarmRow {
     hash: InfoHash,
     peers: String,
-    others: String,
-    seeders: String,
+    /// Here and elsewhere.
+    seeders: [String; 2],
     leechers: String,
+    /// How many forwarders were asked, of how many; `None` where there are none.
+    asked: Option<String>,
+    /// HTML.
+    next: String,
     completed: String,
     age: String,
+    /// Where this row is open, or closed if it is.
+    fold: String,
+    opened: Option<ForwarderTable>,
+}
+
+/// What is here, in a sentence, which changes while somebody looks.
+#[derive(Template)]
+#[template(path = "swarms_opening.html")]
+struct SwarmsOpening {
+    says: String,
+}
+
+/// What changes on the page while somebody looks: id and HTML of each part.
+pub(crate) fn live_parts(look: &Look) -> Vec<(String, String)> {
+    vec![("swarms-opening".to_owned(), opening_part(look))]
+}
+
+fn opening_part(look: &Look) -> String {
+    kit::written(&SwarmsOpening {
+        says: opening(look),
+    })
 }
 
 /// `GET /swarms`.
@@ -65,7 +95,7 @@ pub(super) async fn show(
         Ok(SwarmsWanted::Many(question)) => {
             if !shown.empty {
                 let found = look.catalogue().page(question).await;
-                shown.fill(&look, &found.map_err(busy)?, &view.q);
+                shown.fill(&look, &found.map_err(busy)?, &view);
             }
         }
         Err(mistake) => {
@@ -93,7 +123,7 @@ impl SwarmsPage {
         let addresses = announce_addresses(look.listening(), &origin);
         let empty = look.totals().swarms == 0;
         Self {
-            opening: opening(look),
+            opening: opening_part(look),
             q: view.q.clone(),
             mistake: None,
             rows: Vec::new(),
@@ -105,20 +135,31 @@ impl SwarmsPage {
         }
     }
 
-    fn fill(&mut self, look: &Look, page: &Arc<CataloguePage>, q: &str) {
+    fn fill(&mut self, look: &Look, page: &Arc<CataloguePage>, view: &SwarmsQuery) {
+        let q = view.q.trim();
         let Some((first, last)) = page.swarms.first().zip(page.swarms.last()) else {
-            self.nothing = Some(match (q.trim(), page.all) {
+            self.nothing = Some(match (q, page.all) {
                 ("", _) | (_, 1..) => "There are no swarms on this page any more.".into(),
+                // Whoever wrote nearly all of it meant all of it.
+                (q, 0) if q.len() >= NEARLY => format!(
+                    "No hash here begins with {q}. A hash is 40 hex digits; this has {}.",
+                    q.len()
+                ),
                 (q, 0) => format!("No hash here begins with {q}."),
             });
             return;
         };
+        let lineup = look.forwarders().exchange().lineup();
+        let times = SwarmTimes::new(look);
+        let opened = view.opened();
         let rows = page.swarms.iter();
-        self.rows = rows.map(|seen| SwarmRow::new(look, seen)).collect();
+        self.rows = rows
+            .map(|seen| SwarmRow::new(look, seen, (&lineup, &times), (view, opened)))
+            .collect();
         let range = kit::range(page.before, page.swarms.len(), page.all);
         let link = |which: &str, seen: &SeenSwarm| {
             let place = write_place(SwarmRank::of(seen));
-            kit::address("/swarms", &[("q", q.trim()), (which, &place)], &[])
+            kit::address("/swarms", &[("q", q), (which, &place)], &[])
         };
         self.pager = Some(Pager::new(
             "swarms",
@@ -129,14 +170,15 @@ impl SwarmsPage {
     }
 
     /// The catalogue knows one order, so no head leads anywhere.
-    fn heads() -> [ColumnHead; 7] {
+    fn heads() -> [ColumnHead; 8] {
         let number = |label| ColumnHead::new(label).number(true);
         [
             ColumnHead::new("Hash"),
             number("Peers here").sorted(Some(Sorted::Descending)),
-            number("From forwarders"),
-            number("Seeders"),
-            number("Leechers"),
+            number("Seeders here / elsewhere"),
+            number("Leechers here"),
+            number("Forwarders asked"),
+            number("Next ask"),
             number("Finished"),
             number("Here for"),
         ]
@@ -148,20 +190,39 @@ impl SwarmsPage {
 }
 
 impl SwarmRow {
-    fn new(look: &Look, seen: &SeenSwarm) -> Self {
+    fn new(
+        look: &Look,
+        seen: &SeenSwarm,
+        (lineup, times): (&Lineup, &SwarmTimes),
+        (view, opened): (&SwarmsQuery, Option<InfoHash>),
+    ) -> Self {
         let ToldSwarm {
             peers,
-            others,
             counts,
+            elsewhere,
+            ..
         } = look.told(seen);
+        let hash = InfoHash(seen.hash);
+        let asked = look.forwarders().exchange().asked(&seen.hash, lineup);
+        let is_open = opened == Some(hash);
         Self {
-            hash: InfoHash(seen.hash),
             peers: grouped(peers),
-            others: grouped(others),
-            seeders: grouped(counts.seeders),
+            seeders: [counts.seeders - elsewhere, elsewhere].map(grouped),
             leechers: grouped(counts.leechers),
+            asked: (!asked.is_empty()).then(|| {
+                let count = asked.iter().filter(|one| one.asked.was_asked()).count();
+                format!(
+                    "{} of {}",
+                    grouped(count as u64),
+                    grouped(asked.len() as u64)
+                )
+            }),
+            next: times.next(asked.iter().map(|one| one.next).min()),
             completed: grouped(counts.completed),
             age: span(seen.age),
+            fold: view.with_open((!is_open).then_some(&hash)),
+            opened: is_open.then(|| ForwarderTable::new(look, &seen.hash, asked, times)),
+            hash,
         }
     }
 }
@@ -174,7 +235,7 @@ fn opening(look: &Look) -> String {
     let others = match look.tracker().forwarding.ledger().totals() {
         (_, 0) => "",
         _ => {
-            " Seeders and leechers below are what clients are told: peers from forwarders count as seeders."
+            " Clients are told the seeders here and elsewhere together: peers that other trackers named count as seeders."
         }
     };
     format!(

@@ -6,6 +6,7 @@ use axum::response::Response;
 use weir_tracker_proto::InfoHash;
 use weir_web::{Failure, Visitor};
 
+use super::forwarders::{ForwarderTable, SwarmTimes};
 use super::span;
 use crate::look::Look;
 use crate::swarm::{Close, Peer, PeerEndpoint};
@@ -22,7 +23,8 @@ struct SwarmPage {
     opening: String,
     /// What clients are told, where that differs.
     told: Option<String>,
-    figures: [(&'static str, String); 6],
+    figures: [(&'static str, String); 7],
+    forwarders: ForwarderTable,
     rows: Vec<PeerRow>,
     shown: String,
 }
@@ -43,7 +45,11 @@ pub(super) async fn show(
     let (hash, close) = find(&look, &hash)?;
     let title = format!("{}… · Swarms", &hash.to_string()[..8]);
     let told = look.told(&close.seen);
-    Ok(visitor.show(&title, &SwarmPage::new(hash, &close, told)))
+    let exchange = look.forwarders().exchange();
+    let asked = exchange.asked(&hash.0, &exchange.lineup());
+    let forwarders = ForwarderTable::new(&look, &hash.0, asked, &SwarmTimes::new(&look));
+    let page = SwarmPage::new(hash, &close, told, forwarders);
+    Ok(visitor.show(&title, &page))
 }
 
 /// The swarm that an address names.
@@ -71,9 +77,9 @@ pub(super) fn find(look: &Look, text: &str) -> Result<(InfoHash, Close), Failure
 }
 
 impl SwarmPage {
-    fn new(hash: InfoHash, close: &Close, told: ToldSwarm) -> Self {
+    fn new(hash: InfoHash, close: &Close, told: ToldSwarm, forwarders: ForwarderTable) -> Self {
         let Close { seen, v4, v6, .. } = close;
-        let counts = told.counts;
+        let (counts, elsewhere) = (told.counts, told.elsewhere);
         let others = match told.others {
             0 => String::new(),
             others => format!(", and {} more from forwarders", grouped(others)),
@@ -105,6 +111,7 @@ impl SwarmPage {
             told,
             figures: [
                 ("Seeders", grouped(counts.seeders)),
+                ("Of these elsewhere", grouped(elsewhere)),
                 ("Leechers", grouped(counts.leechers)),
                 ("Finished downloads", grouped(counts.completed)),
                 ("Peers in IPv4", grouped(*v4)),
@@ -117,6 +124,7 @@ impl SwarmPage {
                 }
                 _ => counted(seen.peers, "peer", "peers"),
             },
+            forwarders,
             rows: close.peers.iter().map(PeerRow::new).collect(),
         }
     }

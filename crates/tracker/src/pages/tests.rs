@@ -17,6 +17,7 @@ use weir_web::{App, Front as _, Requests, System};
 use crate::Front;
 use crate::config::{Config, CountBy};
 use crate::forwarding::overload::Overload;
+use crate::last_words::LastWord;
 use crate::ledger::sheet::News;
 use crate::policy::policy;
 use crate::swarm::{Doing, Minute, Mirrored, PeerEndpoint, SwarmAnnounce, Want};
@@ -354,12 +355,99 @@ async fn pages_show_what_clients_are_told() {
             let list = rig.page("/swarms").await;
             let (_, row) = list.split_once(&format!("href=\"{path}\"")).unwrap();
             let (row, _) = row.split_once("</tr>").unwrap();
-            let cell = |label, value| format!("data-label=\"{label}\">{value}</td>");
-            assert!(row.contains(&cell("Seeders", expected.0)), "{row}");
-            assert!(row.contains(&cell("Leechers", expected.1)), "{row}");
+            // Here and elsewhere are, together, what an announce and a scrape are told.
+            let seeders = cell(row, "Seeders");
+            let (here, elsewhere) = seeders.split_once(" / ").unwrap();
+            let [here, elsewhere] = [here, elsewhere].map(|text| text.parse::<u32>().unwrap());
+            assert_eq!(here + elsewhere, expected.0, "{row}");
+            assert_eq!(elsewhere > 0, swarm > 1, "{row}");
+            assert_eq!(cell(row, "Leechers"), expected.1.to_string(), "{row}");
+            let number = |field: &str| one[field].as_u64().unwrap() as u32;
+            assert_eq!(number("seeders_elsewhere"), elsewhere);
         }
         rig.end().await;
     }
+}
+
+/// The text of a cell by its label.
+fn cell<'a>(row: &'a str, label: &str) -> &'a str {
+    let (_, cell) = row.split_once(&format!("data-label=\"{label}\">")).unwrap();
+    cell.split_once("</td>").unwrap().0
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_says_who_was_asked_and_opens_to_what_each_said() {
+    let forwarder = |name: &str| crate::config::forwarder::ForwarderEntry {
+        uri: weir_config::SecretUrl::parse("http://192.0.2.1:1/secret/announce").unwrap(),
+        name: name.to_owned(),
+        ip: None,
+        host: None,
+        proxy: None,
+        timeout: None,
+        family: crate::config::forwarder::ForwarderFamily::Any,
+    };
+    let rig = Rig::with(Config {
+        forwarders: ["one", "t<wo>", "three"].map(forwarder).into(),
+        ..Config::default()
+    })
+    .await;
+    rig.announce(hash(1), "10.0.0.1:1", true);
+    rig.others(hash(1), &["198.51.100.7:1".to_owned()]);
+    let exchange = rig.front.forwarders.exchange();
+    let second = exchange.roster.all()[1].clone();
+    let ledger = exchange.ledger();
+    assert!(ledger.begin(&hash(1), None));
+    ledger.set_due(&hash(1), second.slot, 7200);
+    ledger.end(&hash(1), None);
+    let now = rig.front.answering.clock.now().moment;
+    let said = LastWord::trouble(now, "it said: <unregistered>");
+    exchange.words.put(&hash(1), second.upstream, said);
+    let name = InfoHash(hash(1)).to_string();
+    let list = rig.page("/swarms").await;
+    let (_, row) = list.split_once(&format!("id=\"s-{name}\"")).unwrap();
+    let (row, _) = row.split_once("</tr>").unwrap();
+    assert_eq!(cell(row, "Seeders"), "1 / 1");
+    assert!(row.contains(">2 of 3</a>"), "{row}");
+    assert!(
+        cell(row, "Next ask").contains("at the next announce"),
+        "{row}"
+    );
+    assert!(!list.contains("unregistered"), "closed");
+    let open = format!("/swarms?open={name}#s-{name}");
+    assert!(row.contains(&format!(
+        "href=\"{open}\" data-fold aria-expanded=\"false\""
+    )));
+    let list = rig.page(&format!("/swarms?open={name}")).await;
+    assert!(list.contains("href=\"/swarms\" data-fold aria-expanded=\"true\""));
+    let one = rig.page(&format!("/swarms/{name}")).await;
+    for page in [&list, &one] {
+        let (_, table) = page
+            .split_once("<table class=\"rows forwarders\">")
+            .unwrap();
+        let (table, _) = table.split_once("</table>").unwrap();
+        assert!(table.contains("It said: &#60;unregistered&#62;"), "{table}");
+        assert!(
+            table.contains("href=\"/upstreams/tracker/t%3Cwo%3E\""),
+            "{table}"
+        );
+        assert!(table.contains("Not asked yet"), "{table}");
+        assert_eq!(table.matches("<td data-label=\"Forwarder\">").count(), 3);
+        assert!(!page.contains("secret"), "nothing secret is shown");
+    }
+    let body = rig.json(&format!("/api/v1/swarms/{name}")).await;
+    let forwarders = body["forwarders"].as_array().unwrap();
+    assert_eq!(forwarders[1]["last_word"], "it said: <unregistered>");
+    assert_eq!(forwarders[1]["next_ask"], "1970-01-01T02:00:00Z");
+    assert_eq!(
+        (&forwarders[0]["peers"], &forwarders[2]["was_asked"]),
+        (&1.into(), &false.into())
+    );
+    let page = rig.page(&format!("/swarms?q={}", "5".repeat(38))).await;
+    assert!(
+        page.contains("A hash is 40 hex digits; this has 38."),
+        "{page}"
+    );
+    rig.end().await;
 }
 
 /// Asks the tracker over HTTP, and gives the answer as text.

@@ -15,6 +15,8 @@ pub(super) struct SwarmsQuery {
     after: Option<String>,
     /// The first swarm of the page behind.
     before: Option<String>,
+    /// The info hash of the swarm whose row is open.
+    open: String,
 }
 
 /// What is looked for.
@@ -56,6 +58,29 @@ impl SwarmsQuery {
             (Err(_), _) => "q",
             (Ok(_), Some(_)) => "after",
             (Ok(_), None) => "before",
+        }
+    }
+
+    /// The swarm whose row is open.
+    pub(super) fn opened(&self) -> Option<InfoHash> {
+        self.open.parse().ok()
+    }
+
+    /// The same page with another row open, or none.
+    pub(super) fn with_open(&self, hash: Option<&InfoHash>) -> String {
+        let place = |place: &Option<String>| place.clone().unwrap_or_default();
+        let (after, before) = (place(&self.after), place(&self.before));
+        let open = hash.map(InfoHash::to_string).unwrap_or_default();
+        let parts = [
+            ("q", self.q.trim()),
+            ("after", &after),
+            ("before", &before),
+            ("open", &open),
+        ];
+        let page = weir_web::kit::address("/swarms", &parts, &[]);
+        match hash {
+            Some(hash) => format!("{page}#s-{hash}"),
+            None => page,
         }
     }
 

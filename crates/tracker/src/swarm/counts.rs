@@ -60,13 +60,18 @@ impl LocalPeers {
 
     /// Who takes part, with the peers of others.
     pub fn with(&self, others: OtherPeers<'_>) -> SwarmCounts {
-        let all = self.peers() as usize + others.len();
-        let (mut counts, beside) = match &self.few {
-            Some(few) if all <= few.most => (few.counts, few.beside(others)),
-            _ => (self.endpoints, others.len() as u32),
-        };
+        let (mut counts, beside) = self.split(others);
         counts.seeders = counts.seeders.saturating_add(beside);
         counts
+    }
+
+    /// The same apart: ours, and how many those of others add.
+    pub fn split(&self, others: OtherPeers<'_>) -> (SwarmCounts, u32) {
+        let all = self.peers() as usize + others.len();
+        match &self.few {
+            Some(few) if all <= few.most => (few.counts, few.beside(others)),
+            _ => (self.endpoints, others.len() as u32),
+        }
     }
 }
 

@@ -80,6 +80,8 @@ impl Scale {
     fn label(self, value: f64) -> String {
         match value {
             0.0 => "0".to_owned(),
+            // `200 ms` would not fit beside the picture.
+            value if self == Self::Seconds && value >= 0.1 => format!("{value} s"),
             value => self.write(Some(value)),
         }
     }

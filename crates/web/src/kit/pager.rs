@@ -39,7 +39,7 @@ impl Pager {
     /// A list that grows at its head, so a link to the previous page would not stay right.
     pub fn newest_first(of: &'static str, newest: Option<String>, older: Option<String>) -> Self {
         let steps = [
-            PageStep::new("Newest", newest, None),
+            PageStep::new("Newest", newest, Some("first")),
             PageStep::new("Older", older, Some("next")),
         ];
         let says = "Newest first".to_owned();

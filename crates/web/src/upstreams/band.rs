@@ -46,8 +46,10 @@ impl Band {
     pub(super) fn of(sight: &Sight<'_>) -> Self {
         let history = &sight.view.history;
         let (now, times) = (sight.times.moment, &sight.times);
+        // To the minute, or whoever watches would be sent it anew each second.
+        let minute = times.minute(now);
         let axis =
-            [24, 18, 12, 6].map(|hours| times.shown(now - Duration::from_secs(hours * 3600)));
+            [24, 18, 12, 6].map(|hours| times.shown(minute - Duration::from_secs(hours * 3600)));
         Self {
             parts: parts(history, now),
             caption: caption(history, now),

@@ -37,6 +37,23 @@ pub(super) fn ladder(sight: &Sight<'_>) -> Vec<LadderStep> {
         .collect()
 }
 
+/// Where it is on the ladder.
+pub(super) fn ladder_in_words(sight: &Sight<'_>) -> String {
+    let status = &sight.view.status;
+    let failures = counted(status.failures, "failure", "failures");
+    match (status.rung, status.failures) {
+        (0, 0) => "It has not failed since its last answer.".to_owned(),
+        (0, _) => format!("{failures} in a row; no cooldown has begun for that."),
+        _ => match sight.view.next_cooldown {
+            Some(next) => format!(
+                "{failures} in a row. Another would begin a cooldown of {}.",
+                span(next)
+            ),
+            None => format!("{failures} in a row."),
+        },
+    }
+}
+
 /// Labels and values; values are HTML.
 pub(super) fn of(sight: &Sight<'_>) -> Vec<(String, String)> {
     let (view, times, day) = (&sight.view, &sight.times, &sight.day);

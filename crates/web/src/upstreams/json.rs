@@ -13,6 +13,7 @@ use super::{
     decisions::{DecisionPlace, FoundDecision, Itself, newest, tell_one},
     limit::UpstreamLimit,
     list,
+    parts::NEXT,
     query::UpstreamsQuery,
     reason,
     sight::Sight,
@@ -110,6 +111,27 @@ pub(super) async fn one(
         .collect();
     let ladder = engine.ladder();
     body["ladder_seconds"] = ladder.iter().map(|cooldown| cooldown.as_secs()).collect();
+    let errors = sight.view.errors.iter();
+    body["errors"] = errors
+        .map(|error| {
+            json!({
+                "first": times.exact(error.first),
+                "last": times.exact(error.last),
+                "count": error.count,
+                "text": &*error.words,
+            })
+        })
+        .collect();
+    let (count, next) = engine.scheduled(id, NEXT);
+    let next = next.into_iter().map(|call| {
+        json!({
+            "due": times.exact(call.due),
+            "class": sight.voice().class(call.class),
+            "attempt": call.attempt,
+            "about": call.about.words(),
+        })
+    });
+    body["scheduled"] = json!({ "count": count, "next": next.collect::<Vec<_>>() });
     let facts = sight.upstreams.facts(id).into_iter();
     body["facts"] = facts
         .map(|(label, value)| json!({ "label": label, "value": value }))

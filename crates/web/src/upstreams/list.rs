@@ -1,7 +1,5 @@
 //! `/upstreams`: which are open, which are cooling down, why, until when, and what is left?
 
-use std::time::Duration;
-
 use askama::Template;
 use axum::{
     extract::{Query, State},
@@ -12,12 +10,10 @@ use weir_engine::{Standing, our_network};
 
 use super::{
     act,
-    day::{Day, SPARK},
-    limit::UpstreamLimit,
     notice::Notice,
-    numbers::{answer_time, capital, grouped, percent},
+    numbers::{capital, grouped},
     query::{UpstreamColumn, UpstreamsQuery},
-    reason,
+    row::UpstreamLine,
     sight::Sight,
 };
 use crate::{
@@ -33,6 +29,7 @@ const REFRESH: [u64; 3] = [10, 30, 60];
 struct UpstreamsPage<'a> {
     view: &'a UpstreamsQuery,
     form_token: &'a str,
+    /// HTML.
     summary: String,
     /// Our own network, in a sentence with times.
     network: Vec<String>,
@@ -65,40 +62,6 @@ struct FilterChoice {
     chosen: bool,
 }
 
-struct UpstreamLine {
-    href: String,
-    name: String,
-    front: &'static str,
-    icon: &'static str,
-    what: String,
-    look: &'static str,
-    chip: String,
-    reason: String,
-    meters: Vec<LimitMeter>,
-    p50: String,
-    p95: String,
-    spark: Option<Spark>,
-    success: String,
-    action: Option<(&'static str, &'static str)>,
-}
-
-/// What is used of one limit.
-pub(super) struct LimitMeter {
-    pub(super) label: String,
-    pub(super) words: String,
-    pub(super) said: String,
-    pub(super) width: u32,
-    pub(super) high: bool,
-    /// The only one that a phone shows.
-    pub(super) tightest: bool,
-}
-
-/// Answer times of 24 hours as a line; hours without a call are dots at the bottom.
-struct Spark {
-    line: String,
-    missing: String,
-}
-
 /// `GET /upstreams`.
 pub(super) async fn show(
     State(app): State<App>,
@@ -117,7 +80,8 @@ pub(super) async fn show(
 impl<'a> UpstreamsPage<'a> {
     fn new(app: &App, view: &'a UpstreamsQuery, visitor: &'a Visitor) -> Self {
         let all = Sight::all(app);
-        let (summary, network) = (summary(&all), network(app, &all));
+        let (_, summary) = summary_part(&StateCounts::of(&all));
+        let network = network(app, &all);
         let (fronts, states) = (fronts(app, &all, view), states(&all, view));
         let failing = all.iter().any(act::may_be_probed);
         let none_at_all = all.is_empty();
@@ -125,7 +89,7 @@ impl<'a> UpstreamsPage<'a> {
         let refresh = view.refresh.parse().ok();
         let refresh = refresh.filter(|after| REFRESH.contains(after));
         let rows: Vec<UpstreamLine> = page.rows.iter().map(UpstreamLine::new).collect();
-        let limits = rows.iter().any(|row| !row.meters.is_empty());
+        let limits = rows.iter().any(|row| row.limited);
         let link = |page: usize| view.link(&[("page", &page.to_string())]);
         let range = kit::range(page.before, rows.len(), page.matching);
         let head = |label, column| {
@@ -170,116 +134,85 @@ impl<'a> UpstreamsPage<'a> {
     }
 }
 
-impl UpstreamLine {
-    fn new(sight: &Sight<'_>) -> Self {
-        let (day, times) = (&sight.day, &sight.times);
-        Self {
-            href: sight.path(),
-            name: sight.name().to_owned(),
-            front: sight.front.name,
-            icon: sight.front.icon.symbol(),
-            what: what(sight),
-            look: sight.look(),
-            chip: times.html(&reason::chip(sight)),
-            reason: times.html(&reason::short(sight)),
-            meters: meters(&UpstreamLimit::all(&sight.view)),
-            p50: answer_time(day.p50),
-            p95: answer_time(day.p95),
-            spark: Spark::new(day),
-            success: percent(day.answered(), day.total()),
-            action: act::fitting(sight).map(|action| (action.name(), action.label())),
+/// How many upstreams are in which state.
+#[derive(Debug, Default)]
+pub(super) struct StateCounts {
+    all: usize,
+    open: usize,
+    /// Never called, and called without an answer so far.
+    untried: [usize; 2],
+    cooldown: usize,
+    probing: usize,
+    disabled: usize,
+    manual: usize,
+}
+
+impl StateCounts {
+    /// One more, which was called before or not.
+    pub(super) fn add(&mut self, standing: Standing, is_called: bool) {
+        self.all += 1;
+        *match standing {
+            Standing::Open => &mut self.open,
+            Standing::Untried => &mut self.untried[usize::from(is_called)],
+            Standing::Cooldown => &mut self.cooldown,
+            Standing::Probing => &mut self.probing,
+            Standing::Disabled => &mut self.disabled,
+            Standing::Manual => &mut self.manual,
+        } += 1;
+    }
+
+    fn of(sights: &[Sight<'_>]) -> Self {
+        let mut counts = Self::default();
+        for sight in sights {
+            counts.add(sight.standing(), sight.is_called());
         }
+        counts
     }
-}
 
-/// What it is and where: `Tracker, udp://tracker.example:1337`.
-pub(super) fn what(sight: &Sight<'_>) -> String {
-    let kind = capital(sight.upstreams.kind());
-    match sight.place.as_str() {
-        "" => kind,
-        place => format!("{kind}, {place}"),
-    }
-}
-
-pub(super) fn meters(limits: &[UpstreamLimit]) -> Vec<LimitMeter> {
-    let used = |limit: &UpstreamLimit| {
-        let (used, limit) = (limit.window.used, limit.window.limit.max(1));
-        u64::from(used) * 100 / u64::from(limit)
-    };
-    let queries = limits.iter().enumerate().filter(|(_, limit)| !limit.grabs);
-    let tightest = queries.max_by_key(|(_, limit)| used(limit));
-    let tightest = tightest.map_or(0, |(index, _)| index);
-    limits
-        .iter()
-        .enumerate()
-        .map(|(index, limit)| LimitMeter {
-            label: limit.label(),
-            said: limit.said(),
-            words: limit.used(),
-            width: u32::try_from(used(limit)).unwrap_or(100).min(100),
-            high: used(limit) >= 80,
-            tightest: index == tightest,
-        })
-        .collect()
-}
-
-impl Spark {
-    /// In a box of 70 by 16; `None` if there was no call all day.
-    fn new(day: &Day) -> Option<Self> {
-        let known = day.hours.iter().flatten();
-        let most = known.clone().max()?.as_secs_f64().max(0.001);
-        let least = known.min()?.as_secs_f64();
-        let x = |hour: usize| (hour as f64 * 70.0 / (SPARK - 1) as f64).round();
-        let y = |time: &Duration| {
-            let part = (time.as_secs_f64() - least) / (most - least).max(most * 0.1);
-            (14.0 - part * 12.0).round()
-        };
-        let (mut line, mut missing, mut hour) = (String::new(), String::new(), 0);
-        for run in day
-            .hours
-            .chunk_by(|one, other| one.is_some() == other.is_some())
-        {
-            for (index, time) in run.iter().enumerate() {
-                let x = x(hour + index);
-                match time {
-                    Some(time) if index == 0 => line.push_str(&format!("M{x} {}h1", y(time))),
-                    Some(time) => line.push_str(&format!("L{x} {}", y(time))),
-                    None => missing.push_str(&format!("M{x} 15h1")),
-                }
+    /// `13 of 17 open. 1 cooling down, 1 probing, 1 disabled, 1 off by operator.`
+    fn words(&self) -> String {
+        let number = |count: usize| grouped(count as u64);
+        match (self.all, self.open) {
+            (0, _) => "No upstream is set up.".to_owned(),
+            (1, 1) => "The only one is open.".to_owned(),
+            (all, open) if open == all => format!("All {} are open.", number(all)),
+            (all, open) => {
+                let others = [
+                    (self.untried[0], "not tried yet"),
+                    (self.untried[1], "without an answer yet"),
+                    (self.cooldown, "cooling down"),
+                    (self.probing, "probing"),
+                    (self.disabled, "disabled"),
+                    (self.manual, "off by operator"),
+                ];
+                let others: Vec<String> = others
+                    .into_iter()
+                    .filter(|(count, _)| *count > 0)
+                    .map(|(count, words)| format!("{} {words}", number(count)))
+                    .collect();
+                let (open, all) = (number(open), number(all));
+                format!("{open} of {all} open. {}.", others.join(", "))
             }
-            hour += run.len();
         }
-        Some(Self { line, missing })
     }
 }
 
-/// `13 of 17 open. 1 cooling down, 1 probing, 1 disabled, 1 off by operator.`
+#[derive(Template)]
+#[template(path = "upstreams/summary.html")]
+struct SummaryPart {
+    says: String,
+}
+
+/// The sentence about all of them, as a part of the page.
+pub(super) fn summary_part(counts: &StateCounts) -> (String, String) {
+    let says = counts.words();
+    let html = kit::written(&SummaryPart { says });
+    ("upstreams-summary".to_owned(), html)
+}
+
+/// The same as text.
 pub(super) fn summary(sights: &[Sight<'_>]) -> String {
-    let count = |wanted| Sight::count(sights, wanted);
-    let open = count(Standing::Open);
-    match sights.len() {
-        0 => "No upstream is set up.".to_owned(),
-        1 if open == 1 => "The only one is open.".to_owned(),
-        all if open == all => format!("All {} are open.", grouped(all as u64)),
-        all => {
-            let [unasked, unanswered] = Sight::untried(sights);
-            let others = [
-                (unasked, "not tried yet"),
-                (unanswered, "without an answer yet"),
-                (count(Standing::Cooldown), "cooling down"),
-                (count(Standing::Probing), "probing"),
-                (count(Standing::Disabled), "disabled"),
-                (count(Standing::Manual), "off by operator"),
-            ];
-            let others: Vec<String> = others
-                .into_iter()
-                .filter(|(count, _)| *count > 0)
-                .map(|(count, words)| format!("{} {words}", grouped(count as u64)))
-                .collect();
-            let (open, all) = (grouped(open as u64), grouped(all as u64));
-            format!("{open} of {all} open. {}.", others.join(", "))
-        }
-    }
+    StateCounts::of(sights).words()
 }
 
 /// A sentence for each front whose calls pause because of our own network.

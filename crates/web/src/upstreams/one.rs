@@ -7,28 +7,24 @@ use axum::{
     response::Response,
 };
 use serde::Deserialize;
-use weir_engine::{Record, Standing};
+use weir_engine::Record;
 
 use super::{
-    act,
-    band::Band,
-    chart::Chart,
-    decisions::{DecisionGroup, tell},
-    facts,
-    limit::UpstreamLimit,
-    list::{LimitMeter, meters},
+    chart::UpstreamCharts,
+    decisions::DecisionGroup,
     notice::Notice,
     numbers::{capital, grouped},
-    reason,
+    parts::UpstreamParts,
+    runs::{self, DecisionRow},
     sight::Sight,
 };
 use crate::{
     App, Failure, Visitor,
     kit::{self, Pager},
-    pages::time::Shown,
+    live::Topic,
 };
 
-/// Decisions on a page.
+/// Rows of decisions on a page.
 const PAGE: usize = 25;
 
 /// What the address holds.
@@ -39,6 +35,8 @@ pub(super) struct UpstreamQuery {
     what: String,
     /// Only decisions before the one with this number.
     before: String,
+    /// `1` lists equal decisions one by one.
+    each: String,
     /// How far the chart looks back.
     span: String,
     refresh: String,
@@ -51,33 +49,24 @@ pub(super) struct UpstreamQuery {
 #[template(path = "upstream.html")]
 struct UpstreamPage<'a> {
     form_token: &'a str,
+    /// What brings its parts; decisions only where the newest are.
+    topics: Vec<Topic>,
     name: &'a str,
     path: String,
     front: &'static str,
     icon: &'static str,
     kind: String,
     what: String,
-    look: &'static str,
-    chip: String,
     notice: Option<Notice>,
-    probe: bool,
-    clear: bool,
-    off: bool,
-    question: &'static str,
-    why: String,
-    further: Option<String>,
-    band: Band,
-    band_caption: String,
-    facts: Vec<(String, String)>,
-    ladder: Vec<facts::LadderStep>,
-    error: Option<(Shown, String)>,
-    meters: Vec<LimitMeter>,
+    parts: UpstreamParts,
     groups: Vec<ChoiceLink>,
     decisions: Vec<DecisionRow>,
+    /// Where equal ones are one row, if they are not here.
+    folded: Option<String>,
     /// The sentence in place of an empty list.
     nothing: String,
     pager: Pager,
-    chart: Chart,
+    charts: UpstreamCharts,
     span_links: Vec<ChoiceLink>,
     refresh: bool,
     refresh_link: String,
@@ -88,15 +77,6 @@ struct ChoiceLink {
     href: String,
     label: String,
     chosen: bool,
-}
-
-struct DecisionRow {
-    number: u64,
-    at: Shown,
-    word: &'static str,
-    look: &'static str,
-    asker: String,
-    sentence: String,
 }
 
 #[derive(Template)]
@@ -170,57 +150,42 @@ fn queued(sight: &Sight<'_>) -> String {
 
 impl<'a> UpstreamPage<'a> {
     fn new(app: &App, sight: &'a Sight<'_>, asked: &UpstreamQuery, visitor: &'a Visitor) -> Self {
-        let (times, standing) = (&sight.times, sight.standing());
         let (all, path) = (&sight.records, sight.path());
-        let band = Band::of(sight);
-        let chart = Chart::of(sight, &asked.span);
+        let charts = UpstreamCharts::of(sight, &asked.span);
         let link = |changes: &[(&str, &str)]| asked.link(&path, changes);
         let group = DecisionGroup::read(&asked.what);
-        let shown = asked.page(all, group);
-        let older = shown.last().filter(|last| {
-            let mut before = all.iter().filter(|one| one.number < last.number);
-            before.any(|one| group.is_none_or(|group| group.holds(one)))
-        });
+        let wanted = asked.wanted(all, group);
+        let runs = runs::runs(&wanted, asked.each != "1");
+        let (shown, older) = runs.split_at(runs.len().min(PAGE));
+        let oldest = shown.last().and_then(|run| run.last());
+        let oldest = oldest.filter(|_| !older.is_empty());
         let refresh = asked.refresh == "10";
-        let error = sight.view.last_error.as_ref();
         Self {
             form_token: &visitor.form_token,
+            topics: asked.topics(sight),
             name: sight.name(),
             front: sight.front.name,
             icon: sight.front.icon.symbol(),
             kind: format!("{}s", capital(sight.upstreams.kind())),
-            what: super::list::what(sight),
-            look: sight.look(),
-            chip: times.html(&reason::chip(sight)),
+            what: super::row::what(sight),
             notice: Notice::read(app, &asked.did, &asked.whom, &asked.how),
-            probe: sight.upstreams.probe(sight.id()).is_some(),
-            clear: act::can_be_cleared(sight),
-            off: standing == Standing::Manual,
-            question: if matches!(standing, Standing::Open | Standing::Untried)
-                && sight.used_up().is_none()
-            {
-                "How is it doing?"
-            } else {
-                "Why is it not being asked?"
-            },
-            why: times.html(&reason::full(sight)),
-            further: further(sight),
-            band_caption: times.html(&band.caption),
-            band,
-            facts: facts::of(sight),
-            ladder: facts::ladder(sight),
-            error: error.map(|(when, words)| (times.shown_exactly(*when), words.to_string())),
-            meters: meters(&UpstreamLimit::all(&sight.view)),
+            parts: UpstreamParts::of(sight),
             groups: groups(all, group, asked, &path),
-            decisions: rows(sight, &shown),
+            decisions: runs::rows(sight, shown, |before| {
+                link(&[("before", &before.to_string()), ("each", "1")])
+            }),
+            folded: match asked.each.as_str() {
+                "1" => Some(link(&[("each", "")])),
+                _ => None,
+            },
             nothing: nothing(app, sight, all.is_empty()),
             pager: Pager::newest_first(
                 "decisions",
                 (!asked.before.is_empty()).then(|| link(&[("before", "")])),
-                older.map(|last| link(&[("before", &last.number.to_string())])),
+                oldest.map(|last| link(&[("before", &last.number.to_string())])),
             ),
-            span_links: chart
-                .spans
+            span_links: charts
+                .windows
                 .iter()
                 .map(|(value, label, chosen)| ChoiceLink {
                     href: link(&[("span", value)]),
@@ -228,7 +193,7 @@ impl<'a> UpstreamPage<'a> {
                     chosen: *chosen,
                 })
                 .collect(),
-            chart,
+            charts,
             refresh,
             refresh_link: link(&[("refresh", if refresh { "" } else { "10" })]),
             now: app.now().as_millisecond(),
@@ -239,35 +204,32 @@ impl<'a> UpstreamPage<'a> {
 
 impl UpstreamQuery {
     /// The decisions that are wanted, newest first.
-    fn page<'a>(&self, all: &'a [Record], group: Option<DecisionGroup>) -> Vec<&'a Record> {
+    fn wanted<'a>(&self, all: &'a [Record], group: Option<DecisionGroup>) -> Vec<&'a Record> {
         let before = self.before.parse().unwrap_or(u64::MAX);
         all.iter()
             .filter(|decision| decision.number < before)
             .filter(|decision| group.is_none_or(|group| group.holds(decision)))
-            .take(PAGE)
             .collect()
+    }
+
+    fn topics(&self, sight: &Sight<'_>) -> Vec<Topic> {
+        let newest = [&self.what, &self.before, &self.each];
+        let newest = newest.iter().all(|chosen| chosen.is_empty());
+        let decided = newest.then(|| Topic::DecidedAbout(sight.whom()));
+        let all = [Topic::Upstream(sight.whom())].into_iter();
+        all.chain(decided).collect()
     }
 
     fn link(&self, path: &str, changes: &[(&str, &str)]) -> String {
         let kept = [
             ("what", self.what.as_str()),
             ("before", self.before.as_str()),
+            ("each", self.each.as_str()),
             ("span", self.span.as_str()),
             ("refresh", self.refresh.as_str()),
         ];
         kit::address(path, &kept, changes)
     }
-}
-
-/// What has happened since the state began, and what clearing a cooldown would mean.
-fn further(sight: &Sight<'_>) -> Option<String> {
-    let words = reason::meanwhile(sight)?;
-    Some(match sight.standing() {
-        Standing::Cooldown => format!(
-            "{words} If you clear the cooldown now, the next call may fail again, and the upstream may ask for a longer pause."
-        ),
-        _ => words,
-    })
 }
 
 fn nothing(app: &App, sight: &Sight<'_>, none_at_all: bool) -> String {
@@ -301,22 +263,4 @@ fn groups(
         }
     });
     [every].into_iter().chain(groups).collect()
-}
-
-fn rows(sight: &Sight<'_>, shown: &[&Record]) -> Vec<DecisionRow> {
-    let told = tell(sight, shown).into_iter();
-    told.map(|told| DecisionRow {
-        number: told.number,
-        at: sight.times.shown_exactly(told.at),
-        word: told.word,
-        look: told.look,
-        asker: match (told.asker, told.class) {
-            (Some(asker), Some(class)) => format!("{asker}, {class}"),
-            (Some(asker), None) => asker,
-            (None, Some(class)) => class.to_owned(),
-            (None, None) => String::new(),
-        },
-        sentence: sight.times.html(&told.sentence),
-    })
-    .collect()
 }

@@ -8,7 +8,7 @@ use weir_engine::{
 };
 
 use super::{Upstreams, day::Day, path, times::Times, voice::Voice};
-use crate::{App, Failure, contribution::Contributed, kit};
+use crate::{App, Failure, contribution::Contributed, kit, live::Whom};
 
 /// One upstream, looked at once: all that is shown of it is of the same moment.
 pub(crate) struct Sight<'a> {
@@ -53,17 +53,6 @@ impl<'a> Sight<'a> {
         wanted.count()
     }
 
-    /// How many were never called, and how many were without an answer so far.
-    pub(super) fn untried(all: &[Self]) -> [usize; 2] {
-        let untried = |is_called: bool| {
-            let all = all.iter();
-            all.filter(move |sight| {
-                sight.standing() == Standing::Untried && sight.is_called() == is_called
-            })
-        };
-        [false, true].map(|is_called| untried(is_called).count())
-    }
-
     /// Whether it was ever called.
     pub(super) fn is_called(&self) -> bool {
         self.view.last_call.is_some()
@@ -75,22 +64,25 @@ impl<'a> Sight<'a> {
             .with_upstreams()
             .find(|(known, _)| known.name == front)
             .ok_or_else(|| none(app, front, name))?;
-        let rows = known.1.engine().upstreams(0, usize::MAX);
-        rows.iter()
-            .find(|row| *row.name == *name)
-            .and_then(|row| Self::of(app, known.0, known.1, row.upstream))
+        let upstream = known.1.engine().named(name);
+        upstream
+            .and_then(|upstream| Self::of(app, known.0, known.1, upstream))
             .ok_or_else(|| none(app, front, name))
     }
 
-    /// One that is known by its number, without records.
-    pub(super) fn brief(
-        app: &App,
-        front: &'a Contributed,
-        upstreams: &'a Arc<dyn Upstreams>,
-        upstream: UpstreamId,
+    /// The same for whoever watches it, with or without records; nothing is suggested if there is none.
+    pub(super) fn watched(
+        app: &'a App,
+        (front, name): (&str, &str),
+        with_records: bool,
     ) -> Option<Self> {
-        let view = upstreams.engine().upstream(upstream)?;
-        Some(Self::new(app, front, upstreams, (view, Vec::new())))
+        let mut fronts = app.with_upstreams();
+        let (front, upstreams) = fronts.find(|(known, _)| known.name == front)?;
+        let upstream = upstreams.engine().named(name)?;
+        match with_records {
+            true => Self::of(app, front, upstreams, upstream),
+            false => Self::closely(app, front, upstreams, upstream),
+        }
     }
 
     fn of(
@@ -136,6 +128,14 @@ impl<'a> Sight<'a> {
 
     pub(super) fn name(&self) -> &str {
         &self.view.figures.name
+    }
+
+    /// What topics call it.
+    pub(super) fn whom(&self) -> Whom {
+        Whom {
+            front: self.front.name.to_owned(),
+            name: self.name().to_owned(),
+        }
     }
 
     pub(super) fn path(&self) -> String {

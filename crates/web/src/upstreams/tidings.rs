@@ -184,6 +184,6 @@ impl<'a> OfFront<'a> {
     }
 
     fn sight(&self, app: &App, upstream: UpstreamId) -> Option<Sight<'_>> {
-        Sight::brief(app, self.itself.front, self.upstreams, upstream)
+        Sight::closely(app, self.itself.front, self.upstreams, upstream)
     }
 }

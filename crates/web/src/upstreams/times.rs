@@ -78,6 +78,23 @@ impl Times {
             .unwrap_or(self.now)
     }
 
+    /// The same at the last beginning of a step of this length: what is written of it stays as it is for so long.
+    pub(crate) fn step(&self, step: Duration) -> Self {
+        let step = u64::try_from(step.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let moment = Moment(self.moment.0 - self.moment.0 % step);
+        Self {
+            now: self.at(moment),
+            moment,
+            zone: self.zone.clone(),
+        }
+    }
+
+    /// The moment at which the minute of a moment began, by the wall clock.
+    pub(crate) fn minute(&self, moment: Moment) -> Moment {
+        let nanos = self.at(moment).as_nanosecond().rem_euclid(60_000_000_000);
+        moment - Duration::from_nanos(u64::try_from(nanos).unwrap_or_default())
+    }
+
     /// For `datetime` and for the API, to the millisecond.
     pub(crate) fn exact(&self, moment: Moment) -> String {
         let at = self.at(moment);

@@ -76,9 +76,7 @@ async fn a_lookout_sees_all_upstreams_and_says_what_their_pages_say() {
 async fn overload_and_our_own_outage_are_told_as_on_the_pages() {
     let weather = Weather::new(2, secs(0), secs(30));
     let sample = Sample::under(weather, "search", "indexer");
-    for upstream in ["one", "two"].map(|name| sample.add(name)) {
-        sample.call(upstream, NoRoute).await;
-    }
+    let all = ["one", "two"].map(|name| sample.add(name));
     let busy = Contribution::new("tracker", "Tracker", Icon::Tracker).card(Arc::new(Busy));
     let rig = support::rig_of(support::config(), vec![busy, sample.contribution()]);
     let lookout = rig.app.porter().lookout();
@@ -93,6 +91,10 @@ async fn overload_and_our_own_outage_are_told_as_on_the_pages() {
     );
     assert!(page.contains(&overload), "{page}");
     assert_eq!(lookout.overload("search"), None);
+    // Our own network explains everything else, so pages tell of that alone.
+    for upstream in all {
+        sample.call(upstream, NoRoute).await;
+    }
     let network = lookout.network().unwrap();
     let (words, time) = network.split_once("Next try ").unwrap();
     let page = visitor.get("/upstreams").await.body;

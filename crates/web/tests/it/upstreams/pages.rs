@@ -1,5 +1,7 @@
 //! What the pages show.
 
+use std::sync::Arc;
+
 use axum::http::{Method, StatusCode};
 use weir_engine::{Outcome, Weather};
 
@@ -178,7 +180,7 @@ async fn each_state_has_its_answer() {
         (
             "search/harbor",
             "Why is it not being asked?",
-            "harbor is left alone for 15 min, until <time",
+            "Left alone for 15 min, until <time",
         ),
         (
             "search/lantern",
@@ -232,19 +234,17 @@ async fn each_state_has_its_answer() {
     }
     let page = visitor.get("/upstreams/search/harbor").await.body;
     assert!(page.contains("<title>harbor · Upstreams · Weir</title>"));
-    assert!(page.contains("harbor was called at once for Sonarr and answered in "));
+    assert!(page.contains(">Called at once for Sonarr and answered in "));
     assert!(page.contains("<li aria-current=\"step\">") || page.contains("<li>1 min</li>"));
-    assert!(page.contains(
-        "<pre class=\"said\" tabindex=\"0\" aria-label=\"Last error\">it answered 429</pre>"
-    ));
+    assert!(page.contains("<pre class=\"said\">it answered 429</pre>"));
     assert!(
         page.contains("class=\"cooldown\" x="),
         "the band shows the cooldown"
     );
 }
 
-#[tokio::test]
-async fn decisions_are_paged_and_chosen() {
+/// Thirty equal calls, then one that is refused.
+async fn refused_after_thirty() -> Arc<Sample> {
     let sample = Sample::new("tracker", "tracker");
     let one = sample.add("one");
     for _ in 0..30 {
@@ -254,16 +254,29 @@ async fn decisions_are_paged_and_chosen() {
     sample
         .call(one, Says(Outcome::Throttled { retry_after: after }, ""))
         .await;
+    sample
+}
+
+#[tokio::test]
+async fn decisions_are_paged_and_chosen() {
+    let sample = refused_after_thirty().await;
     let rig = support::rig_of(support::config(), vec![sample.contribution()]);
     let mut visitor = rig.visitor();
     visitor.sign_in(KEY).await;
-    let first = visitor.get("/upstreams/tracker/one").await.body;
+    let first = visitor.get("/upstreams/tracker/one?each=1").await.body;
     assert_eq!(first.matches("<tr id=\"d-").count(), 25);
     assert!(first.contains("id=\"d-32\"") && first.contains("href=\"#d-32\""));
-    assert!(first.contains("<a href=\"/upstreams/tracker/one?before=8\" rel=\"next\">Older</a>"));
-    let second = visitor.get("/upstreams/tracker/one?before=8").await.body;
+    let older = "<a href=\"/upstreams/tracker/one?before=8&#38;each=1\" rel=\"next\">Older</a>";
+    assert!(first.contains(older), "{first}");
+    let second = visitor
+        .get("/upstreams/tracker/one?before=8&each=1")
+        .await
+        .body;
     assert_eq!(second.matches("<tr id=\"d-").count(), 7);
-    assert!(second.contains("<a href=\"/upstreams/tracker/one\">Newest</a><span>Older</span>"));
+    assert!(second.contains(
+        "<a href=\"/upstreams/tracker/one?each=1\" rel=\"first\">Newest</a><span>Older</span>"
+    ));
+    assert!(second.contains("<a href=\"/upstreams/tracker/one?before=8\">Fold equal ones</a>"));
     let failed = visitor.get("/upstreams/tracker/one?what=failed").await.body;
     let words = "the call that failed, and the cooldown";
     assert_eq!(failed.matches("<tr id=\"d-").count(), 2, "{words}");
@@ -273,6 +286,108 @@ async fn decisions_are_paged_and_chosen() {
         .await
         .body;
     assert!(skipped.contains("No decision of this kind is recorded."));
+}
+
+#[tokio::test]
+async fn equal_decisions_are_one_row_that_opens_and_each_can_be_linked_to() {
+    let sample = refused_after_thirty().await;
+    let rig = support::rig_of(support::config(), vec![sample.contribution()]);
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let page = visitor.get("/upstreams/tracker/one").await.body;
+    let (_, rows) = page.split_once("<tbody id=\"decision-rows\"").unwrap();
+    let (rows, _) = rows.split_once("</tbody>").unwrap();
+    assert_eq!(rows.matches("<tr id=\"d-").count(), 3, "{rows}");
+    assert!(rows.contains("class=\"open\">Called</span> <span class=\"times\">×30</span>"));
+    let (_, run) = rows.split_once("<summary data-open>×30, <time").unwrap();
+    let (span, list) = run.split_once("</summary>").unwrap();
+    assert!(span.contains("</time> to <time"), "{span}");
+    assert_eq!(list.matches("<li id=\"d-").count(), 29);
+    for number in 1..=32 {
+        assert_eq!(
+            rows.matches(&format!(" id=\"d-{number}\"")).count(),
+            1,
+            "each decision is in the page once: {number}"
+        );
+    }
+    assert!(!rows.contains("one was called"), "its name is not repeated");
+    assert!(!page.contains(">Older</a>"));
+    let later = visitor.get("/upstreams/tracker/one?before=13").await.body;
+    assert!(later.contains("×12, <time"), "a link may cut a run");
+    let api = visitor.get("/api/v1/decisions?upstream=one").await.body;
+    assert_eq!(api.matches("\"number\":").count(), 32, "the API lists each");
+}
+
+#[tokio::test]
+async fn long_runs_keep_the_page_light_and_lead_to_all_of_it() {
+    let sample = Sample::new("tracker", "tracker");
+    let (one, two) = (sample.add("one"), Outcome::No);
+    for round in 0..3 {
+        for _ in 0..60 {
+            sample.call(one, Says(Outcome::Done, "")).await;
+        }
+        if round < 2 {
+            sample.call(one, Says(two, "it said no")).await;
+        }
+    }
+    let rig = support::rig_of(support::config(), vec![sample.contribution()]);
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let page = visitor.get("/upstreams/tracker/one").await.body;
+    // The sample keeps 64 decisions.
+    assert!(page.contains("×60, <time"), "{page}");
+    assert!(page.matches("<li id=\"d-").count() <= 100);
+}
+
+#[tokio::test]
+async fn what_is_next_and_what_went_wrong_is_on_its_page() {
+    let sample = Sample::new("tracker", "tracker");
+    let one = sample.add("one");
+    let later = |seconds| weir_engine::dispatch::Job {
+        not_before: sample.engine.timeline().now() + secs(seconds),
+        attempts_made: 1,
+        ..weir_engine::dispatch::Job::new(one, weir_engine::dispatch::Class(1))
+    };
+    for seconds in [700, 100, 200, 300, 400, 500, 8000] {
+        let call = Arc::new(Says(Outcome::Done, ""));
+        sample.engine.submit_detached(later(seconds), call);
+    }
+    for said in ["it answered <503>", "it answered <503>", "no such host"] {
+        sample.engine.clear(one);
+        sample.call(one, Says(Outcome::Broken, said)).await;
+    }
+    let rig = support::rig_of(support::config(), vec![sample.contribution()]);
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let page = visitor.get("/upstreams/tracker/one").await.body;
+    let part = |id: &str| {
+        let (_, part) = page.split_once(&format!("id=\"{id}\"")).unwrap();
+        part.split_once("</section>").unwrap().0.to_owned()
+    };
+    let next = part("up-next");
+    assert!(next.contains("the next 5 of 7"), "{next}");
+    assert_eq!(next.matches("RSS, attempt 2</li>").count(), 5, "{next}");
+    assert!(next.contains(">in 2 min</span>"), "{next}");
+    let errors = part("up-errors");
+    let (host, answered) = errors.split_once("no such host").unwrap();
+    assert!(!host.contains('×'), "{errors}");
+    assert!(answered.contains("×2, <time") && answered.contains("it answered &#60;503&#62;"));
+    let api = visitor.get("/api/v1/upstreams/tracker/one").await.body;
+    let api: serde_json::Value = serde_json::from_str(&api).unwrap();
+    assert_eq!(api["scheduled"]["count"], 7);
+    assert_eq!(api["scheduled"]["next"][4]["class"], "RSS");
+    assert_eq!(api["errors"][1]["count"], 2);
+    assert_eq!(api["errors"][1]["text"], "it answered <503>");
+    let ladder = part("up-ladder");
+    assert!(ladder.contains("<li aria-current=\"step\">"), "{ladder}");
+    let idle = Sample::new("tracker", "tracker");
+    idle.add("idle");
+    let rig = support::rig_of(support::config(), vec![idle.contribution()]);
+    let mut visitor = rig.visitor();
+    visitor.sign_in(KEY).await;
+    let page = visitor.get("/upstreams/tracker/idle").await.body;
+    assert!(page.contains("No calls since Weir started at"), "{page}");
+    assert!(page.contains("id=\"up-errors\" data-live aria-labelledby=\"errors\" hidden"));
 }
 
 #[tokio::test]
