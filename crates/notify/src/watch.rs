@@ -158,7 +158,8 @@ impl Watch {
         let ours = matches!(seen.get(&Subject::Network), Some(Seen::Bad { .. }));
         for (subject, since) in bad {
             let is_known = self.courses.contains_key(subject) || is_own(subject);
-            if !is_known && !(ours && subject.needs_network()) {
+            let is_hidden = ours && subject.needs_network();
+            if !is_known && !is_hidden {
                 let course = Course {
                     stage: Stage::Suspected {
                         since,
