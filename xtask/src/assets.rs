@@ -7,10 +7,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use flate2::{Compression, write::GzEncoder};
 
 use crate::graph;
 use crate::shell::{self, Project};
@@ -20,9 +22,13 @@ pub(crate) const SOURCE: &str = "crates/web/ui";
 
 const BUILT: &str = "crates/web/assets";
 
+/// What all files of a kind may weigh together, in bytes as they are sent: by the end of their names.
+const BUDGET: [(&str, usize); 2] = [(".js", 60_000), (".css", 12_000)];
+
 /// Builds the assets, or with `check` only compares what a build gives with what is there.
 pub(crate) fn run(project: &Project, check: bool) -> Result<()> {
     let wanted = build(project)?;
+    weigh(&wanted)?;
     let present = contents(&project.path(BUILT))?;
     let differences = differences(&wanted, &present);
     for difference in &differences {
@@ -87,6 +93,29 @@ fn contents(directory: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
     Ok(contents)
 }
 
+/// Refuses files that a first visit would have to wait for.
+fn weigh(files: &BTreeMap<String, Vec<u8>>) -> Result<()> {
+    for (end, most) in BUDGET {
+        let of_kind = files.iter().filter(|(name, _)| name.ends_with(end));
+        let mut weight = 0;
+        for (_, bytes) in of_kind {
+            weight += packed(bytes)?;
+        }
+        ensure!(
+            weight <= most,
+            "all {end} files together are {weight} bytes compressed, more than {most}"
+        );
+    }
+    Ok(())
+}
+
+/// How many bytes are sent, compressed as the web part does it.
+fn packed(bytes: &[u8]) -> Result<usize> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?.len())
+}
+
 /// How what is there differs from what a build gives, one line each: `name what`.
 fn differences(
     wanted: &BTreeMap<String, Vec<u8>>,
@@ -142,6 +171,27 @@ mod tests {
         files
             .map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()))
             .collect()
+    }
+
+    #[test]
+    fn what_weighs_too_much_is_refused() {
+        // Nothing that repeats, so that it does not become smaller.
+        let mut state = 7u64;
+        let mut noise = |bytes: usize| -> String {
+            let mut letter = || {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                char::from(33 + (state >> 33) as u8 % 90)
+            };
+            (0..bytes).map(|_| letter()).collect()
+        };
+        let (half, style) = (noise(40_000), noise(9_000));
+        assert!(weigh(&made(&[("app.js", &half), ("app.css", &style)])).is_ok());
+        let both = made(&[("app.js", &half), ("charts.js", &half)]);
+        let refused = weigh(&both).unwrap_err().to_string();
+        assert!(refused.starts_with("all .js files together"), "{refused}");
+        assert!(weigh(&made(&[("app.css", &half)])).is_err());
     }
 
     #[test]

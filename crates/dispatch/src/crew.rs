@@ -41,6 +41,10 @@ impl Crew {
         self.size
     }
 
+    pub(crate) fn limits(&self) -> (u32, u32) {
+        (self.policy.max, self.policy.grow_at)
+    }
+
     pub(crate) fn waiting(&self) -> u32 {
         self.waiting
     }

@@ -8,6 +8,7 @@ use weir_dispatch::{Budget, Moment, UpstreamId, Window};
 use crate::series::{STEP, Sample};
 use crate::shared::Shared;
 use crate::state::State;
+use crate::tally::ListenerCounts;
 
 /// Wakes the dispatcher when the passing of time makes something due, and takes samples for the charts.
 pub(crate) async fn run(shared: Arc<Shared>) {
@@ -26,18 +27,19 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             () = tokio::time::sleep_until(shared.timeline.instant(until)) => {}
         }
         let now_step = step_number(shared.timeline.now());
+        let listeners = shared.listened();
         shared.with(|state, now, effects| {
             if state.wakes_at <= now {
                 state.wakes_at = Moment::NEVER;
             }
             effects.handover = state.flush_at <= now;
             if state.past_at <= now {
-                state.gather_pasts(now, &shared.askers, &shared.own);
+                state.gather_pasts(now, &shared, listeners);
                 effects.handover = true;
             }
             state.find_trials(now, effects);
             if now_step != step {
-                state.sample(step, now_step, now);
+                state.sample(step, now_step, now, listeners);
             }
         });
         step = now_step;
@@ -50,13 +52,18 @@ fn step_number(now: Moment) -> u64 {
 
 impl State {
     /// Records the state of every upstream, and closes the step of its series that is over.
-    fn sample(&mut self, before: u64, step: u64, now: Moment) {
+    fn sample(&mut self, before: u64, step: u64, now: Moment, listeners: ListenerCounts) {
         let fill = self.dispatcher.status(now).fill_percent();
         let whole = Sample {
             fill: Some(u8::try_from(fill).unwrap_or(u8::MAX)),
             ..Sample::default()
         };
         self.series.close(before, step, whole);
+        let counters = self.counters.with(listeners);
+        // Even an idle step changes the front's series: it says that Weir ran. That can wait.
+        if self.flows.close(before, step, &counters) || self.series_at <= now {
+            self.keep_past(now);
+        }
         for index in 0..self.sides.len() {
             let upstream = UpstreamId(u32::try_from(index).expect("ids are u32"));
             self.note_state(upstream, now);
@@ -101,9 +108,10 @@ impl Shared {
             self.tasks.wait().await;
         }
         if self.keeper.is_some() {
+            let listeners = self.listened();
             let mut state = self.state.lock();
             state.gather();
-            state.gather_pasts(self.timeline.now(), &self.askers, &self.own);
+            state.gather_pasts(self.timeline.now(), self, listeners);
             drop(state);
             self.hand_over();
         }

@@ -17,6 +17,7 @@ use weir_dispatch::{
 use crate::askers::Askers;
 use crate::call::{Call, Ended, Outcome, Permit};
 use crate::driver;
+use crate::flow::Flows;
 use crate::gate::{Gate, Rate};
 use crate::keeper::Keeper;
 use crate::new_calls::NewCalls;
@@ -105,6 +106,8 @@ impl Engine {
             sides: Vec::new(),
             counters: Counters::default(),
             series: Series::default(),
+            flows: Flows::default(),
+            series_at: now,
             rng: options
                 .seed
                 .map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),

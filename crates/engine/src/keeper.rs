@@ -30,7 +30,7 @@ pub struct Changes {
 /// What happened lately, written down: of one upstream, or of the front itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptPast {
-    /// The upstream's name; empty for the front itself.
+    /// The upstream's name; empty for the front itself, and [`SERIES`](weir_store::state::SERIES) for its series.
     pub name: Arc<str>,
     /// States and records as text.
     pub text: String,

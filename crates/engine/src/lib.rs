@@ -7,11 +7,13 @@
 //! this crate makes the calls, reports how they ended and counts.
 
 mod askers;
+mod brief;
 mod call;
 mod driver;
 mod engine;
 mod fault;
 mod flight;
+mod flow;
 mod gate;
 // Not in `gate.rs`, which tests/shuttle.rs compiles once more.
 #[cfg(test)]
@@ -44,9 +46,11 @@ mod ticket;
 mod timeline;
 mod vital;
 mod weather;
+mod window;
 pub mod words;
 mod worker;
 
+pub use brief::Brief;
 pub use call::{Call, Ended, KEPT_BYTES, Outcome, Permit, Reason};
 pub use engine::{Engine, Options};
 pub use fault::Fault;
@@ -72,3 +76,4 @@ pub use timeline::Timeline;
 pub use vital::{Vital, Vitals};
 pub use weather::{Trouble, Weather};
 pub use weir_dispatch as dispatch;
+pub use window::Window;

@@ -24,6 +24,10 @@ pub struct Figures {
     pub counts: weir_dispatch::Status,
     /// Queued jobs in whole percent of the capacity.
     pub fill_percent: u32,
+    /// The most workers there may be.
+    pub max_workers: u32,
+    /// The fill in percent at which there are more of them.
+    pub grows_at: u32,
     /// How often a listener found no place in the queue.
     pub refused_full: u64,
     /// How often a listener found no token.
@@ -95,14 +99,16 @@ impl Engine {
     pub fn status(&self) -> Figures {
         let at = self.shared.timeline.now();
         let [refused_full, rate_limited, throttled] = self.shared.gate.refusals();
-        let listeners = self.shared.listeners.get();
-        let listeners = listeners.map_or_else(Default::default, |read| read());
+        let listeners = self.shared.listened();
         let mut state = self.shared.state.lock();
         let counts = state.dispatcher.status(at);
+        let (max_workers, grows_at) = state.dispatcher.crew_limits();
         Figures {
             front: self.shared.front,
             at,
             fill_percent: counts.fill_percent(),
+            max_workers,
+            grows_at,
             counts,
             refused_full,
             rate_limited,

@@ -49,6 +49,9 @@ impl Engine {
                 let past = past::read(&restored.text, restored.shift, oldest, askers);
                 side.records = past.records;
                 side.series.restore(&past.calls);
+                for (span, text) in &past.series {
+                    side.series.read(*span, text, restored.shift, now);
+                }
                 side.restore_history(past.states, now);
             }
             state.note_state(upstream, now);
@@ -70,8 +73,9 @@ impl Engine {
 
     /// Hands everything that changed to the keeper now.
     pub(crate) fn hand_over(&self) {
+        let listeners = self.shared.listened();
         self.shared.with(|state, now, effects| {
-            state.gather_pasts(now, &self.shared.askers, &self.shared.own);
+            state.gather_pasts(now, &self.shared, listeners);
             effects.handover = state.keeps;
         });
     }
@@ -80,13 +84,14 @@ impl Engine {
     pub fn remove_upstream(&self, upstream: UpstreamId) {
         // Its row must be with the keeper first: the upstream may come back and read it.
         self.hand_over();
+        let listeners = self.shared.listened();
         let there = self.shared.with(|state, now, effects| {
             let there = state.dispatcher.state(now, upstream).is_some();
             state.dispatcher.remove_upstream(now, upstream);
             if there {
                 // So must its records, with what became of its jobs.
                 state.take_decisions(None);
-                state.gather_pasts(now, &self.shared.askers, &self.shared.own);
+                state.gather_pasts(now, &self.shared, listeners);
                 effects.handover = state.keeps;
                 let side = &mut state.sides[upstream.0 as usize];
                 (side.gone, side.probe_at) = (true, Moment::NEVER);

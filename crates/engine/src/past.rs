@@ -12,7 +12,7 @@ use weir_dispatch::{Asker, Class, Cooldown, Moment, What};
 
 use crate::askers::Askers;
 use crate::record::{About, CallEnd, Got, Record, Records};
-use crate::series::Point;
+use crate::series::{Point, Series, Span};
 use crate::side::Standing;
 
 /// One line of the text.
@@ -20,7 +20,10 @@ use crate::side::Standing;
 enum Line {
     /// A state and when it began.
     State(Moment, Standing),
-    /// Calls that ended within five minutes or less: since when, how many of each group, and two of their times.
+    /// The points of one span, by its place among all: calls, answer times, quota.
+    Series(u8, String),
+    /// Calls that ended within five minutes or less: since when, how many of each group, and two of their times. Written
+    /// before there was `Series`.
     Calls(Moment, [u32; 4], Option<Duration>, Option<Duration>),
     /// A record.
     Record(Box<Kept>),
@@ -31,6 +34,7 @@ enum Line {
 pub(crate) struct ReadPast {
     pub(crate) states: Vec<(Moment, Standing)>,
     pub(crate) calls: Vec<Point>,
+    pub(crate) series: Vec<(Span, String)>,
     pub(crate) records: Records,
 }
 
@@ -95,10 +99,10 @@ impl Asked {
     }
 }
 
-/// Writes states, calls and records, each oldest first.
+/// Writes states, series and records, each oldest first.
 pub(crate) fn write(
     history: &VecDeque<(Moment, Standing)>,
-    calls: &[Point],
+    (series, now): (&Series, Moment),
     records: &Records,
     askers: &Askers,
 ) -> String {
@@ -121,11 +125,9 @@ pub(crate) fn write(
             got: record.got,
         }))
     });
-    let calls = calls
-        .iter()
-        .map(|point| Line::Calls(point.at, point.calls, point.p50, point.p95));
+    let series = Span::ALL.map(|span| Line::Series(span as u8, series.write(span, now, false)));
     let lines = states
-        .chain(calls)
+        .chain(series)
         .chain(records)
         .filter_map(|line| serde_json::to_string(&line).ok());
     lines.collect::<Vec<_>>().join("\n")
@@ -151,6 +153,10 @@ pub(crate) fn read(
                 fill: 0,
                 used: [0; 2],
             }),
+            Ok(Line::Series(span, text)) => {
+                let span = Span::ALL.get(usize::from(span)).copied();
+                past.series.extend(span.map(|span| (span, text)));
+            }
             Ok(Line::Record(kept)) if moved(kept.at) >= oldest => {
                 let what = match shifted(kept.what, moved) {
                     What::Shared { after, .. } => What::Shared {
@@ -218,23 +224,26 @@ mod tests {
     use weir_dispatch::{Decision, UpstreamId};
 
     use super::*;
+    use crate::series::Sample;
     use crate::tally::Kind;
 
-    /// A past as full as it gets: states, calls of every five minutes, and records with words of 100 letters.
+    /// A past as full as it gets: states, calls in every step of all spans, and records with words of 100 letters.
     #[test]
     fn the_past_of_an_upstream_takes_a_bounded_place_on_disk() {
         let late = |number: u64| Moment(1_800_000_000_000_000_000 + number);
         let history = (0..512).map(|number| (late(number), Standing::Disabled));
-        let calls: Vec<Point> = (0..290)
-            .map(|number| Point {
-                at: late(number),
-                calls: [9_999; 4],
-                p50: Some(Duration::from_millis(1500)),
-                p95: Some(Duration::from_millis(1500)),
-                fill: 0,
-                used: [0; 2],
-            })
-            .collect();
+        let mut series = Series::default();
+        let steps = Span::Week.length().as_secs() / 10;
+        for step in 0..steps {
+            // No two steps are alike, so none is written short.
+            for _ in 0..step % 3 + 1 {
+                series.count(Kind::Done, Duration::from_millis(900 + step % 7 * 200));
+                series.count(Kind::TimedOut, Duration::from_secs(30));
+            }
+            let used = [9_000 + step as u32 % 9, 90_000 + step as u32 % 9];
+            series.close(step, step + 1, Sample { fill: None, used });
+        }
+        let now = Moment(0) + Span::Week.length();
         let (mut records, askers) = (Records::default(), Askers::default());
         let asker = askers.number("qBittorrent 4.6.5");
         for number in 0..200 {
@@ -258,11 +267,20 @@ mod tests {
                 took: Duration::from_millis(1500),
             });
         }
-        let text = write(&history.collect(), &calls, &records, &askers);
+        let text = write(&history.collect(), (&series, now), &records, &askers);
         assert!(text.len() <= 180_000, "{}", text.len());
         let most = (200, &askers);
         let read = read(&text, 0, Moment(0), most);
-        let lines = (read.states.len(), read.calls, read.records.newest().count());
-        assert_eq!(lines, (512, calls, 200), "all of it is read again");
+        let lines = (read.states.len(), read.records.newest().count());
+        assert_eq!(lines, (512, 200), "all of it is read again");
+        let mut again = Series::default();
+        for (span, text) in read.series {
+            again.read(span, &text, 0, now);
+        }
+        for span in Span::ALL {
+            let points = series.points(span, now);
+            assert!(points.len() >= span.points() - 1);
+            assert_eq!(again.points(span, now), points, "{span:?}");
+        }
     }
 }

@@ -96,6 +96,8 @@ pub struct Restored {
     pub agenda: Vec<RestoredJob>,
     /// The front's own decisions, for [`Engine::restore_own`].
     pub past: Option<RestoredPast>,
+    /// The front's series, for [`Engine::restore_series`].
+    pub series: Option<RestoredPast>,
 }
 
 impl Rows {
@@ -135,6 +137,7 @@ impl Rows {
             .collect();
         restored.agenda.sort_by_key(|job| job.due);
         restored.past = kept.past.as_ref().map(|past| translate::past(past, skew));
+        restored.series = kept.series.as_ref().map(|past| translate::past(past, skew));
         let rows = Self {
             front,
             state,

@@ -8,20 +8,23 @@ use weir_dispatch::{
     Admission, Asker, Budget, Cause, Cooldown, Decision, Dispatcher, End, JobId, Moment, SavedJob,
     Start, UpstreamId, Wait, What,
 };
+use weir_store::state::SERIES;
 
-use crate::askers::Askers;
 use crate::call::{Call, Ended, KEPT_BYTES};
+use crate::flow::Flows;
 use crate::keeper::{AgendaChange, Changes, KeptPast, KeptUpstream, Memory};
 use crate::new_calls::NewCalls;
-use crate::own::OwnRing;
 use crate::past;
 use crate::payload::{Payload, Payloads, Told};
 use crate::probes::Probes;
 use crate::record::{About, Got, Record};
 use crate::series::Series;
-use crate::shared::{Effects, Started};
+use crate::shared::{Effects, Shared, Started};
 use crate::side::{Side, UpstreamTrouble};
-use crate::tally::Counters;
+use crate::tally::{Counters, ListenerCounts};
+
+/// How often an idle front writes that it ran. A crash in such a time shows as a gap that is longer by so much.
+const IDLE: Duration = Duration::from_secs(600);
 
 /// One front's jobs and figures.
 pub(crate) struct State {
@@ -31,6 +34,9 @@ pub(crate) struct State {
     pub(crate) sides: Vec<Side>,
     pub(crate) counters: Counters,
     pub(crate) series: Series,
+    pub(crate) flows: Flows,
+    /// When the series are handed over although nothing was asked.
+    pub(crate) series_at: Moment,
     pub(crate) rng: fastrand::Rng,
     /// What the driver sleeps until.
     pub(crate) wakes_at: Moment,
@@ -296,8 +302,9 @@ impl State {
         }
     }
 
-    /// Gathers the records and states that changed, for the keeper.
-    pub(crate) fn gather_pasts(&mut self, now: Moment, askers: &Askers, own: &OwnRing) {
+    /// Gathers the records and states that changed, and the front's series, for the keeper.
+    pub(crate) fn gather_pasts(&mut self, now: Moment, shared: &Shared, listeners: ListenerCounts) {
+        let (askers, own) = (&shared.askers, &shared.own);
         self.past_at = Moment::NEVER;
         if !self.keeps {
             return;
@@ -309,7 +316,7 @@ impl State {
             .filter_map(|side| {
                 std::mem::take(&mut side.records.changed).then(|| KeptPast {
                     name: side.name.clone(),
-                    text: past::write(&side.history, &side.series.day(now), &side.records, askers),
+                    text: past::write(&side.history, (&side.series, now), &side.records, askers),
                 })
             })
             .collect();
@@ -317,12 +324,15 @@ impl State {
             name: "".into(),
             text,
         }));
-        if !pasts.is_empty() {
-            self.outbox.push(Changes {
-                pasts,
-                ..Changes::default()
-            });
-        }
+        self.series_at = now + IDLE;
+        pasts.push(KeptPast {
+            name: SERIES.into(),
+            text: self.write_series(now, listeners),
+        });
+        self.outbox.push(Changes {
+            pasts,
+            ..Changes::default()
+        });
     }
 
     fn kept(&mut self, row: SavedJob) -> Option<AgendaChange> {

@@ -37,3 +37,5 @@ mod roster;
 mod rows;
 #[path = "engine/tickets.rs"]
 mod tickets;
+#[path = "engine/windows.rs"]
+mod windows;

@@ -28,7 +28,9 @@ mod write;
 
 pub use self::{
     memory::MemoryState,
-    row::{AgendaRow, Change, Kept, KeptUpstream, Limit, Off, Past, Rest, Start, UpstreamRow},
+    row::{
+        AgendaRow, Change, Kept, KeptUpstream, Limit, Off, Past, Rest, SERIES, Start, UpstreamRow,
+    },
     sqlite::{MIGRATIONS, SqliteState},
     value::{Budget, Cause, Ledger, Payload, Wall, Window},
 };

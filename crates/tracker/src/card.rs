@@ -26,9 +26,9 @@ impl Card for Look {
         let mut figures = vec![
             Figure::count("Swarms", totals.swarms.into()),
             Figure::count("Peers", totals.peers().into()),
-            Figure::count("Requests", counters.asked),
-            Figure::count("From memory", counters.from_memory),
-            Figure::count("Calls made", counters.sent),
+            Figure::flow("Requests", counters.asked),
+            Figure::flow("From memory", counters.from_memory),
+            Figure::flow("Calls made", counters.sent),
         ];
         // They add up; what is usually nothing is shown when it is something.
         for (label, count) in [
@@ -40,7 +40,7 @@ impl Card for Look {
             ("Waiting", counters.waiting()),
         ] {
             if count > 0 {
-                figures.push(Figure::count(label, count));
+                figures.push(Figure::flow(label, count));
             }
         }
         let (state, overloaded) = match self.overload() {
@@ -59,6 +59,13 @@ impl Card for Look {
 
     fn overload(&self) -> Option<CardOverload> {
         overload(&self.lately())
+    }
+
+    fn thresholds(&self) -> Vec<(u32, &'static str)> {
+        let rules = self.tracker().terms().forwarding;
+        let fewer = (rules.throttle_to > 0).then_some((rules.throttle_at, "top-N"));
+        let all = fewer.into_iter().chain([(rules.limit_at, "tokens")]);
+        all.filter(|(at, _)| *at > 0).collect()
     }
 }
 

@@ -34,6 +34,7 @@ use crate::{
     pages,
     rules::{self, ListenerRules},
     seats::{self, Seating, Seats},
+    series,
     server::GUESTS,
     shell::{Furniture, Shell},
     stats, status,
@@ -275,6 +276,7 @@ impl App {
             .merge(upstreams::pages());
         let status = routes()
             .route("/api/v1/status", get(status::status))
+            .route("/api/v1/series", get(series::show))
             .route("/api/v1/events", get(live::events));
         let unknown = self.rule(Access::Open, "web", "none");
         own(Access::Open, "health", health)

@@ -292,6 +292,12 @@ pub trait Card: Send + Sync + 'static {
     fn overload(&self) -> Option<CardOverload> {
         None
     }
+
+    /// How full the queue must be, in percent, for the front to do less than it is asked to, and what that is called on the
+    /// chart: `80, "tokens"`.
+    fn thresholds(&self) -> Vec<(u32, &'static str)> {
+        Vec::new()
+    }
 }
 
 /// An overloaded front.
@@ -337,6 +343,8 @@ pub struct Figure {
     pub label: String,
     /// The number as people read it; `–` if unknown.
     pub value: String,
+    /// It counts requests since the start. The overview shows those of a window, all in one bar.
+    pub flow: bool,
 }
 
 impl Figure {
@@ -345,16 +353,25 @@ impl Figure {
         Self {
             label: label.into(),
             value: weir_engine::words::grouped(count),
+            flow: false,
+        }
+    }
+
+    /// A number of requests since the start, by what became of them.
+    pub fn flow(label: impl Into<String>, count: u64) -> Self {
+        Self {
+            flow: true,
+            ..Self::count(label, count)
         }
     }
 
     /// What became of requests, for a front that answers from a cache and shares calls.
     pub fn of_calls(counters: &Counters) -> Vec<Self> {
         vec![
-            Self::count("Requests", counters.asked),
-            Self::count("Calls made", counters.sent),
-            Self::count("From cache", counters.from_memory),
-            Self::count("Joined", counters.shared),
+            Self::flow("Requests", counters.asked),
+            Self::flow("Calls made", counters.sent),
+            Self::flow("From cache", counters.from_memory),
+            Self::flow("Joined", counters.shared),
         ]
     }
 }

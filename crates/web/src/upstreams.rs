@@ -33,9 +33,17 @@ use percent_encoding::utf8_percent_encode;
 use weir_config::ENCODED;
 use weir_engine::{Call, Engine, dispatch::UpstreamId};
 
-pub(crate) use self::{glance::Glance, tidings::Tidings, times::Times};
+pub(crate) use self::{
+    glance::{Attention, Decided, Glance, last_decisions},
+    notice::Notice,
+    numbers::{answer_time, escape},
+    sight::no_scene,
+    tidings::Tidings,
+    times::Times,
+};
 use crate::{
-    App, LivePart,
+    App, Failure, LivePart,
+    contribution::Contributed,
     live::{NewRows, Whom},
 };
 
@@ -89,6 +97,20 @@ pub(crate) fn api() -> Router<App> {
         .route("/api/v1/upstreams/{front}/{name}", get(json::one))
         .route("/api/v1/upstreams/{front}/{name}/{action}", post(act::api))
         .route("/api/v1/decisions", get(json::decisions))
+}
+
+/// The upstream with this name: its front, what calls it, and its number there.
+///
+/// # Errors
+/// If there is none; similar names are suggested.
+pub(crate) fn find<'a>(
+    app: &'a App,
+    front: &str,
+    name: &str,
+) -> Result<(&'a Contributed, &'a Engine, UpstreamId), Failure> {
+    let sight = sight::Sight::find(app, front, name)?;
+    let id = sight.id();
+    Ok((sight.front, sight.upstreams.engine(), id))
 }
 
 /// The live parts of one row of the list.

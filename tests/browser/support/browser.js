@@ -74,9 +74,12 @@ export async function session(browser, weir) {
   return state;
 }
 
-/** The page's main text as lines, without figures, which move between two looks. */
+/** The page's main text as lines, without figures, which move between two looks, and without what needs script to act. */
 export async function mainLines(page) {
-  const text = await page.locator('main').innerText();
+  const text = await page.locator('main').evaluate((main) => {
+    for (const button of main.querySelectorAll('button[data-pause], .arrived')) button.hidden = true;
+    return main.innerText;
+  });
   const lines = text.split('\n').map((line) => line.replaceAll(/\d+/g, '0').trim());
   return lines.filter((line) => line !== '');
 }

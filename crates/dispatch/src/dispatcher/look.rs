@@ -112,6 +112,11 @@ impl Dispatcher {
         }
     }
 
+    /// The most workers there may be, and the fill in percent at which they become more.
+    pub fn crew_limits(&self) -> (u32, u32) {
+        self.crew.limits()
+    }
+
     /// All that a page shows of one upstream, unless it is gone.
     pub fn upstream(&mut self, now: Moment, upstream: UpstreamId) -> Option<UpstreamStatus> {
         let now = self.advance(now);

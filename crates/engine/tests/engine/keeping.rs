@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use weir_engine::dispatch::{UpstreamId, Window, Windows};
 use weir_engine::{AgendaChange, Changes, Keeper, Outcome};
+use weir_store::state::SERIES;
 
 use crate::kit::*;
 
@@ -36,9 +37,21 @@ impl Shelf {
             .count()
     }
 
+    /// How often the past of an upstream was written.
     fn pasts(&self) -> usize {
+        self.texts(|name| name != SERIES).len()
+    }
+
+    /// What was written of the front's series.
+    fn series(&self) -> Vec<String> {
+        self.texts(|name| name == SERIES)
+    }
+
+    fn texts(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
         let kept = self.kept.lock();
-        kept.iter().filter(|kept| !kept.pasts.is_empty()).count()
+        let pasts = kept.iter().flat_map(|kept| &kept.pasts);
+        let wanted = pasts.filter(|past| is_wanted(&past.name));
+        wanted.map(|past| past.text.clone()).collect()
     }
 }
 
@@ -97,6 +110,10 @@ async fn what_happened_is_kept_within_a_minute_and_at_a_stop() {
     assert_eq!(shelf.pasts(), 1);
     pass(secs(3600)).await;
     assert_eq!(shelf.pasts(), 1, "nothing has changed");
+    // That Weir ran is noted now and then, in few bytes.
+    let series = shelf.series();
+    assert!((5..=7).contains(&series.len()), "{}", series.len());
+    assert!(series.iter().all(|text| text.len() < 600), "{series:?}");
     call().await;
     desk.engine.shutdown(secs(1)).await;
     assert_eq!(shelf.pasts(), 2);

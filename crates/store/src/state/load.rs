@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use rusqlite::{Connection, Error, Result, Row, types::Type};
 
 use super::{
-    row::{AgendaRow, Kept, KeptUpstream, Limit, Off, Past, Rest, Start, UpstreamRow},
+    row::{AgendaRow, Kept, KeptUpstream, Limit, Off, Past, Rest, SERIES, Start, UpstreamRow},
     value::{Budget, Cause, Ledger, Payload, Wall, Window},
 };
 
@@ -26,6 +26,7 @@ pub(super) fn kept(connection: &Connection, front: &str, now: Wall) -> Result<Ke
         upstreams,
         agenda,
         past: pasts.remove(""),
+        series: pasts.remove(SERIES),
         unreadable: reader.unreadable,
     })
 }

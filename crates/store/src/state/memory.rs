@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::{
     State,
-    row::{AgendaRow, Change, Kept, KeptUpstream, Limit, Past, Start, UpstreamRow},
+    row::{AgendaRow, Change, Kept, KeptUpstream, Limit, Past, SERIES, Start, UpstreamRow},
     value::{Ledger, Wall, Window},
 };
 use crate::Error;
@@ -57,6 +57,7 @@ impl State for MemoryState {
                 .collect(),
             agenda,
             past: front.pasts.get("").cloned(),
+            series: front.pasts.get(SERIES).cloned(),
             unreadable: 0,
         })
     }

@@ -171,7 +171,7 @@ pub enum Change {
     },
     /// Replaces what is written about the latest past.
     Past {
-        /// The upstream's name; empty for the front itself.
+        /// The upstream's name; empty for the front itself, and [`SERIES`] for its series.
         name: Arc<str>,
         /// What is written.
         past: Past,
@@ -182,6 +182,9 @@ pub enum Change {
     Taken(u64),
 }
 
+/// In place of an upstream's name: the series of the front itself. No upstream's name holds a control character.
+pub const SERIES: &str = "\u{1}series";
+
 /// Everything stored for a front.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
@@ -191,6 +194,8 @@ pub struct Kept {
     pub agenda: Vec<AgendaRow>,
     /// What is written about the front itself.
     pub past: Option<Past>,
+    /// What is written of its series.
+    pub series: Option<Past>,
     /// How many rows could not be read and are missing here.
     pub unreadable: u64,
 }

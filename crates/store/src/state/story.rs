@@ -86,6 +86,7 @@ fn story<S: State>(reopen: impl Fn() -> Arc<S>) {
     fronts_are_apart(&reopen);
     upstreams_long_gone_are_forgotten(&reopen);
     a_clock_set_back_moves_the_past_to_now(&reopen);
+    what_is_written_about_the_past_comes_back(&reopen);
     payloads_are_bounded();
 }
 
@@ -264,6 +265,32 @@ fn limits_are_learned_and_unlearned<S: State>(reopen: &impl Fn() -> Arc<S>) {
         limit(Ledger::Grab, DAY, 5),
     ];
     assert_eq!(kept.upstreams[0].limits, left);
+}
+
+fn what_is_written_about_the_past_comes_back<S: State>(reopen: &impl Fn() -> Arc<S>) {
+    let written = |name: &str, text: &str| Change::Past {
+        name: name.into(),
+        past: Past {
+            skew: 7,
+            text: text.into(),
+        },
+    };
+    let state = reopen();
+    let changes = vec![
+        up("told", failures(0)),
+        written("told", "first"),
+        written("", "the front"),
+        written(SERIES, "its series"),
+        written("told", "then"),
+    ];
+    state.save("told", changes).unwrap();
+    drop(state);
+    let kept = reopen().load("told", NOW).unwrap();
+    let text = |past: &Option<Past>| past.as_ref().map(|past| (past.skew, past.text.clone()));
+    assert_eq!(text(&kept.past), Some((7, "the front".to_owned())));
+    assert_eq!(text(&kept.series), Some((7, "its series".to_owned())));
+    assert_eq!(names(&kept), ["told"], "a series is no upstream");
+    assert_eq!(text(&kept.upstreams[0].past), Some((7, "then".to_owned())));
 }
 
 fn a_clock_set_back_moves_the_past_to_now<S: State>(reopen: &impl Fn() -> Arc<S>) {

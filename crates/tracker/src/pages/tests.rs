@@ -452,15 +452,8 @@ async fn counters_add_up_and_are_the_same_everywhere() {
     let requests = "weir_requests_total{front=\"tracker\",kind=\"http_announce\"} 3";
     assert!(metrics.contains(requests), "{metrics}");
     let overview = rig.page("/").await;
-    for (label, count) in [
-        ("Requests", 5),
-        ("From memory", 4),
-        ("Calls made", 0),
-        ("Refused", 1),
-    ] {
-        let figure = format!("<dt>{label}</dt><dd>{count}</dd>");
-        assert!(overview.contains(&figure), "{figure} in {overview}");
-    }
+    let flow = "aria-label=\"5 asked: 4 memory, 1 refused\"";
+    assert!(overview.contains(flow), "{overview}");
     rig.end().await;
 }
 
@@ -476,7 +469,7 @@ async fn an_overloaded_tracker_does_not_look_healthy() {
     overloads.take(rig.front.answering.clock.now().seconds);
     let sentence = "Tracker is overloaded: 1,204 first announces refused in the last minute.";
     let page = rig.page("/").await;
-    assert!(page.contains(&format!("<h1>{sentence}</h1>")), "{page}");
+    assert!(page.contains(&format!(">{sentence}</h1>")), "{page}");
     assert!(page.contains("</svg>Overloaded</span>"), "{page}");
     assert!(
         page.contains(

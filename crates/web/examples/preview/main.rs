@@ -24,6 +24,13 @@ impl Card for Sample {
     fn view(&self) -> CardView {
         self.0.clone()
     }
+
+    fn thresholds(&self) -> Vec<(u32, &'static str)> {
+        match self.0.figures.is_empty() {
+            true => Vec::new(),
+            false => vec![(60, "top-N"), (80, "tokens")],
+        }
+    }
 }
 
 fn sample(
@@ -40,6 +47,7 @@ fn sample(
             .map(|(label, value)| Figure {
                 label: (*label).into(),
                 value: (*value).into(),
+                flow: false,
             })
             .collect(),
         lines: lines.map(ToOwned::to_owned),
@@ -50,21 +58,10 @@ fn contributions(trackers: Arc<Samples>, indexers: Arc<Samples>) -> Vec<Contribu
     let tracker = sample(
         CardState::Answering,
         "Answers announces on port 6969, over HTTP and UDP.",
-        &[
-            ("Queue", "0 of 10,000"),
-            ("Workers", "10 of 20"),
-            ("Forwarders", "none"),
-        ],
+        &[("Swarms", "1,204"), ("Peers", "8,810")],
         None,
     );
-    let search = sample(
-        CardState::Unconfigured,
-        "No indexer is set up, so programs that search get nothing.",
-        &[],
-        Some(
-            "search:\n  indexers:\n    - name: one\n      url: http://127.0.0.1:9117/api\n      api_key: KEY",
-        ),
-    );
+    let search = sample(CardState::Answering, "3 of 5 indexers are open.", &[], None);
     let news = sample(
         CardState::Unconfigured,
         "No news server is set up, so there are no newsgroups.",

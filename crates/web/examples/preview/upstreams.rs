@@ -255,6 +255,8 @@ pub(crate) async fn live(started: std::time::SystemTime) -> (Arc<Samples>, Arc<S
             };
             search.call(meadow, 3, 200, outcome, says);
         }
+        tracker.engine.count_from_memory(20 + jitter(30));
+        search.engine.count_from_memory(3 + jitter(4));
         tracker.call(one, 0, 40 + jitter(100), Outcome::Done, "");
         tracker.call(six, 0, 20 + jitter(40), Outcome::Done, "");
         if minute > 700 {

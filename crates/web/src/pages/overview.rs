@@ -1,192 +1,195 @@
 //! `/`: is everything fine, and if not, what and until when?
 
-use askama::Template;
-use axum::{extract::State, response::Response};
-use weir_engine::span;
+mod card;
+mod plots;
+mod sentence;
 
-use crate::{
-    App, CardOverload, CardState, CardView, Icon, LivePart, Visitor, kit, pages::time::Shown,
-    upstreams::Glance,
+use askama::Template;
+use axum::{
+    extract::{Query, State},
+    http::{HeaderValue, header},
+    response::Response,
 };
+use serde::Deserialize;
+
+use self::{card::FrontCard, sentence::Opening};
+use crate::{
+    App, LivePart, Visitor,
+    charts::{Chart, WINDOWS, Window, window},
+    kit,
+    pages::time::Shown,
+    upstreams::{Attention, Decided, Glance, Notice, last_decisions},
+};
+
+/// The id of the list of decisions, which grows by itself.
+const DECISIONS: &str = "decided";
+
+/// What the address holds.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct OverviewQuery {
+    /// How far back it looks.
+    window: String,
+    /// Whether it reloads by itself.
+    refresh: String,
+    /// What was just done through a form.
+    did: String,
+    whom: String,
+    how: String,
+}
 
 #[derive(Template)]
 #[template(path = "overview.html")]
-struct OverviewPage {
-    headline: String,
-    started: Shown,
-    cards: Vec<OfFront>,
-    upstreams: Glance,
-    /// The full path of the file to edit.
-    file: String,
+struct OverviewPage<'a> {
+    form_token: &'a str,
+    window: Window,
+    windows: Vec<WindowLink>,
+    notice: Option<Notice>,
+    /// Where the forms lead back to.
+    here: String,
+    headline: HeadlinePart,
+    lead: LeadPart,
+    cards: Vec<FrontCard>,
+    attention: AttentionPart,
+    decisions: Vec<Decided>,
+    list: &'static str,
+    charts: Vec<Chart>,
+    refresh: bool,
+    refresh_link: String,
     /// The server's clock, for countdowns.
     now: i64,
+    script: String,
 }
 
-/// The opening sentence, on the page and live.
+struct WindowLink {
+    href: String,
+    label: &'static str,
+    chosen: bool,
+}
+
+/// The opening sentence.
 #[derive(Template)]
 #[template(path = "parts/headline.html")]
 struct HeadlinePart {
     headline: String,
 }
 
-/// A card with the front it belongs to.
-struct OfFront {
-    name: &'static str,
-    title: &'static str,
-    icon: Icon,
-    view: CardView,
+/// How many upstreams are open, and since when Weir runs.
+#[derive(Template)]
+#[template(path = "parts/lead.html")]
+struct LeadPart {
+    sentence: Option<String>,
+    started: Shown,
+}
+
+/// Upstreams that an operator may want to look at.
+#[derive(Template)]
+#[template(path = "parts/attention.html")]
+struct AttentionPart {
+    none_at_all: bool,
+    rows: Vec<Attention>,
+    more: usize,
 }
 
 /// `GET /`.
-pub(crate) async fn show(State(app): State<App>, visitor: Visitor) -> Response {
-    let cards: Vec<OfFront> = app
-        .fronts()
-        .iter()
-        .filter_map(|front| {
-            let view = front.card.as_ref()?.view();
-            Some(OfFront {
-                name: front.name,
-                title: front.title,
-                icon: front.icon,
-                view,
-            })
-        })
-        .collect();
-    let page = OverviewPage {
-        headline: opening(&app),
+pub(crate) async fn show(
+    State(app): State<App>,
+    Query(asked): Query<OverviewQuery>,
+    visitor: Visitor,
+) -> Response {
+    let page = OverviewPage::new(&app, &asked, &visitor);
+    let refresh = page.refresh;
+    let mut response = visitor.show("Overview", &page);
+    if refresh {
+        let headers = response.headers_mut();
+        headers.insert(header::REFRESH, HeaderValue::from_static("10"));
+    }
+    response
+}
+
+impl<'a> OverviewPage<'a> {
+    fn new(app: &App, asked: &OverviewQuery, visitor: &'a Visitor) -> Self {
+        let window = window(&asked.window).unwrap_or(WINDOWS[0]);
+        let refresh = asked.refresh == "10";
+        let (window_name, again) = (asked.window.as_str(), if refresh { "10" } else { "" });
+        let link = |changes: &[(&str, &str)]| {
+            let known = if window.name == window_name {
+                window_name
+            } else {
+                ""
+            };
+            kit::address("/", &[("window", known), ("refresh", again)], changes)
+        };
+        let (lead, attention) = glance(app);
+        Self {
+            form_token: &visitor.form_token,
+            window,
+            windows: WINDOWS
+                .into_iter()
+                .map(|one| WindowLink {
+                    href: link(&[("window", one.name)]),
+                    label: one.label,
+                    chosen: one == window,
+                })
+                .collect(),
+            notice: Notice::read(app, &asked.did, &asked.whom, &asked.how),
+            here: link(&[]),
+            headline: headline(app),
+            lead,
+            cards: FrontCard::all(app, window),
+            attention,
+            decisions: last_decisions(app),
+            list: DECISIONS,
+            charts: plots::charts(app, window),
+            refresh,
+            refresh_link: link(&[("refresh", if refresh { "" } else { "10" })]),
+            now: app.now().as_millisecond(),
+            script: app.shell().assets.path("charts.js").to_owned(),
+        }
+    }
+}
+
+/// The live parts of the overview with this window, as on the page: id and element. The decisions are not among them, for
+/// their list grows.
+pub(crate) fn parts(app: &App, window_name: &str) -> Vec<LivePart> {
+    let window = window(window_name).unwrap_or(WINDOWS[0]);
+    let (lead, attention) = glance(app);
+    let mut parts: Vec<LivePart> = Vec::new();
+    parts.extend(kit::part("headline", &headline(app)));
+    parts.extend(kit::part("lead", &lead));
+    for card in FrontCard::all(app, window) {
+        parts.extend(kit::part(card.id(), &card));
+    }
+    parts.extend(kit::part("attention-list", &attention));
+    parts.extend(plots::parts(app, window));
+    parts
+}
+
+fn headline(app: &App) -> HeadlinePart {
+    HeadlinePart {
+        headline: Opening::of(app).html(),
+    }
+}
+
+fn glance(app: &App) -> (LeadPart, AttentionPart) {
+    let glance = Glance::look(app);
+    let attention = AttentionPart {
+        none_at_all: glance.sentence.is_none(),
+        rows: glance.attention,
+        more: glance.more,
+    };
+    let lead = LeadPart {
+        sentence: glance.sentence,
         started: Shown::new(app.started(), app.now(), &app.shell().zone),
-        cards,
-        upstreams: Glance::look(&app),
-        file: visitor.config_file(),
-        now: app.now().as_millisecond(),
     };
-    visitor.show("Overview", &page)
+    (lead, attention)
 }
 
-/// The live parts of the overview with this window, as on the page.
-pub(crate) fn parts(app: &App, _window: &str) -> Vec<LivePart> {
-    let headline = HeadlinePart {
-        headline: opening(app),
-    };
-    kit::part("headline", &headline).into_iter().collect()
-}
-
-/// The opening sentence.
+/// The opening sentence as plain text.
 pub(crate) fn opening(app: &App) -> String {
-    let fronts = app.fronts().iter();
-    let cards = fronts.filter_map(|front| Some((front.title, front.card.as_ref()?)));
-    let cards: Vec<_> = cards.collect();
-    let overloads = cards.iter().map(|(title, card)| (*title, card.overload()));
-    let overloads: Vec<_> = overloads
-        .filter_map(|(title, overload)| Some((title, overload?)))
-        .collect();
-    let states = cards
-        .iter()
-        .map(|(title, card)| (*title, card.view().state));
-    headline(&states.collect::<Vec<_>>(), &overloads)
-}
-
-/// The answer in words: fronts in trouble first, by name; then those that answer; then what is not set up.
-fn headline(states: &[(&str, CardState)], overloads: &[(&str, CardOverload)]) -> String {
-    let named = |wanted: &[CardState]| -> Vec<&str> {
-        states
-            .iter()
-            .filter(|(_, state)| wanted.contains(state))
-            .map(|(title, _)| *title)
-            .collect()
-    };
-    let down = named(&[CardState::Down]);
-    if !down.is_empty() {
-        return sentence(&down, "is not answering.", "are not answering.");
-    }
-    if !overloads.is_empty() {
-        let sentences = overloads.iter().map(|(title, overload)| {
-            let CardOverload { since, clause, .. } = overload;
-            match since.as_secs() {
-                0..60 => format!("{title} is overloaded: {clause}."),
-                _ => format!(
-                    "{title} has been overloaded for {}: {clause}.",
-                    span(*since)
-                ),
-            }
-        });
-        return sentences.collect::<Vec<_>>().join(" ");
-    }
-    let limited = named(&[CardState::Limited, CardState::Overloaded]);
-    if !limited.is_empty() {
-        return sentence(&limited, "is limited.", "are limited.");
-    }
-    let starting = named(&[CardState::Starting]);
-    if !starting.is_empty() {
-        return sentence(&starting, "is starting.", "are starting.");
-    }
-    let answering = named(&[CardState::Answering]);
-    match (answering.len(), states.len()) {
-        (0, _) => "Weir is running. No front is set up yet.".to_owned(),
-        (3, 3) => "All three fronts are answering.".to_owned(),
-        (some, all) if some == all && all > 1 => "All fronts are answering.".to_owned(),
-        _ => sentence(&answering, "is answering.", "are answering."),
-    }
-}
-
-fn sentence(names: &[&str], one: &str, more: &str) -> String {
-    match names {
-        [] => String::new(),
-        [only] => format!("{only} {one}"),
-        [first, second] => format!("{first} and {second} {more}"),
-        [most @ .., last] => format!("{} and {last} {more}", most.join(", ")),
-    }
+    Opening::of(app).plain()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_headline_names_trouble_first() {
-        use CardState::{Answering, Down, Limited, Off, Unconfigured};
-        let named = |states: [CardState; 3]| {
-            [
-                ("Tracker", states[0]),
-                ("Search", states[1]),
-                ("News", states[2]),
-            ]
-        };
-        let say = |states| headline(&named(states), &[]);
-        assert_eq!(
-            say([Answering, Answering, Answering]),
-            "All three fronts are answering."
-        );
-        assert_eq!(say([Answering, Limited, Off]), "Search is limited.");
-        assert_eq!(
-            say([Down, Limited, Down]),
-            "Tracker and News are not answering."
-        );
-        assert_eq!(say([Answering, Unconfigured, Off]), "Tracker is answering.");
-        assert_eq!(
-            say([Unconfigured, Unconfigured, Off]),
-            "Weir is running. No front is set up yet."
-        );
-        let nothing = headline(&[], &[]);
-        assert_eq!(nothing, "Weir is running. No front is set up yet.");
-        let overload = |seconds| CardOverload {
-            since: std::time::Duration::from_secs(seconds),
-            clause: "1,204 first announces refused in the last minute".to_owned(),
-            counts: Vec::new(),
-        };
-        let say = |seconds, states| headline(&named(states), &[("Tracker", overload(seconds))]);
-        let overloaded = CardState::Overloaded;
-        assert_eq!(
-            say(5, [overloaded, Limited, Off]),
-            "Tracker is overloaded: 1,204 first announces refused in the last minute."
-        );
-        assert_eq!(
-            say(180, [overloaded, Answering, Off]),
-            "Tracker has been overloaded for 3 min: 1,204 first announces refused in the last minute."
-        );
-        assert_eq!(
-            say(180, [overloaded, Down, Off]),
-            "Search is not answering."
-        );
-    }
-}
+#[path = "overview/tests.rs"]
+mod tests;

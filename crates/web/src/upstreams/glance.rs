@@ -1,19 +1,25 @@
 //! Upstreams at a glance, for the overview: how many are open, which need attention, what was decided last.
+//!
+//! All of them are seen in brief; only those that are shown are looked at closely, however many there are.
+
+use std::{cmp::Reverse, sync::Arc};
 
 use askama::Template;
-use weir_engine::{OwnDecision, Record, Standing, dispatch::UpstreamId};
+use weir_engine::{Brief, OwnDecision, Record, Standing, dispatch::UpstreamId};
 
 use super::{
+    Upstreams, act,
     decisions::{FoundDecision, Itself, newest, tell_one},
     numbers::{counted, grouped},
     reason,
     sight::Sight,
+    times::Times,
     voice::Voice,
 };
-use crate::{App, pages::time::Shown};
+use crate::{App, contribution::Contributed, pages::time::Shown};
 
 /// Rows of each list.
-const ROWS: usize = 10;
+pub(crate) const ROWS: usize = 10;
 
 /// What the overview shows of upstreams.
 pub(crate) struct Glance {
@@ -22,7 +28,6 @@ pub(crate) struct Glance {
     pub(crate) attention: Vec<Attention>,
     /// How many more need it.
     pub(crate) more: usize,
-    pub(crate) decisions: Vec<Decided>,
 }
 
 /// An upstream that needs attention.
@@ -36,48 +41,101 @@ pub(crate) struct Attention {
     pub(crate) chip: String,
     /// HTML.
     pub(crate) reason: String,
+    /// What can be done about it: where the form goes, and what the button says.
+    pub(crate) action: Option<(String, &'static str)>,
 }
 
 /// A row of the last decisions, on the page and live.
 #[derive(Template)]
 #[template(path = "parts/decided.html")]
 pub(crate) struct Decided {
-    /// Of its element.
+    /// The element's id: a decision has its number from its upstream.
     pub(crate) id: String,
-    pub(crate) href: String,
-    pub(crate) at: Shown,
-    pub(crate) front: &'static str,
-    pub(crate) icon: &'static str,
-    pub(crate) name: String,
+    href: String,
+    at: Shown,
+    front: &'static str,
+    icon: &'static str,
+    name: String,
     /// What follows the name; HTML.
-    pub(crate) rest: String,
+    rest: String,
+}
+
+/// An upstream in brief, with its front.
+struct BriefOf<'a> {
+    front: &'a Contributed,
+    upstreams: &'a Arc<dyn Upstreams>,
+    brief: Brief,
+}
+
+impl<'a> BriefOf<'a> {
+    fn all(app: &'a App) -> Vec<Self> {
+        app.with_upstreams()
+            .flat_map(|(front, upstreams)| {
+                let briefs = upstreams.engine().briefs().into_iter();
+                briefs.map(move |brief| Self {
+                    front,
+                    upstreams,
+                    brief,
+                })
+            })
+            .collect()
+    }
+
+    /// Its place among those that need attention; as [`Sight::rank`].
+    fn rank(&self) -> Option<u8> {
+        match self.brief.standing {
+            Standing::Disabled => Some(0),
+            Standing::Cooldown => Some(1),
+            Standing::Probing => Some(2),
+            Standing::Open | Standing::Untried if self.brief.silent => Some(3),
+            Standing::Open if self.brief.used_up => Some(3),
+            Standing::Open | Standing::Untried | Standing::Manual => None,
+        }
+    }
+
+    fn sight(&self, app: &App) -> Option<Sight<'a>> {
+        Sight::closely(app, self.front, self.upstreams, self.brief.upstream)
+    }
 }
 
 impl Glance {
     pub(crate) fn look(app: &App) -> Self {
-        let mut all = Sight::all(app);
-        all.sort_by(|one, other| {
-            one.rank()
-                .cmp(&other.rank())
-                .then(one.name().cmp(other.name()))
+        let all = BriefOf::all(app);
+        let mut attention: Vec<(u8, &BriefOf<'_>)> = all
+            .iter()
+            .filter_map(|one| Some((one.rank()?, one)))
+            .collect();
+        attention.sort_by(|(rank, one), (other_rank, other)| {
+            rank.cmp(other_rank)
+                .then(one.brief.name.cmp(&other.brief.name))
         });
-        let attention = all.iter().filter(|sight| sight.needs_attention());
-        let fronts: Vec<Itself<'_>> = Itself::all(app).collect();
-        let (last, _) = newest(app, (&all, &fronts), None, ROWS);
-        let decisions = last.iter().map(|(_, found)| match found {
-            FoundDecision::About(index, decision) => {
-                let sight = &all[*index];
-                Decided::about((sight.voice(), sight.id()), decision)
-            }
-            FoundDecision::Own(index, decision) => Decided::own(&fronts[*index], decision),
-        });
+        let shown = attention.iter().take(ROWS);
+        let shown = shown.filter_map(|(_, one)| one.sight(app));
         Self {
-            sentence: sentence(&all),
-            more: attention.clone().count().saturating_sub(ROWS),
-            decisions: decisions.collect(),
-            attention: attention.take(ROWS).map(Attention::new).collect(),
+            sentence: sentence(app, &all),
+            more: attention.len().saturating_sub(ROWS),
+            attention: shown.map(|sight| Attention::new(&sight)).collect(),
         }
     }
+}
+
+/// The newest decisions of all fronts, newest first.
+pub(crate) fn last_decisions(app: &App) -> Vec<Decided> {
+    let mut all = BriefOf::all(app);
+    // The newest ones are about those about whom something was decided last: no others need be looked at.
+    all.sort_by_key(|one| Reverse(one.brief.decided));
+    all.truncate(ROWS);
+    let sights: Vec<Sight<'_>> = all.iter().filter_map(|one| one.sight(app)).collect();
+    let fronts: Vec<Itself<'_>> = Itself::all(app).collect();
+    let (last, _) = newest(app, (&sights, &fronts), None, ROWS);
+    let decisions = last.iter().map(|(_, found)| match found {
+        FoundDecision::About(index, decision) => {
+            let sight = &sights[*index];
+            Decided::about((sight.voice(), sight.id()), decision)
+        }
+        FoundDecision::Own(index, decision) => Decided::own(&fronts[*index], decision),
+    });
+    decisions.collect()
 }
 
 impl Decided {
@@ -112,36 +170,43 @@ impl Decided {
 
 impl Attention {
     fn new(sight: &Sight<'_>) -> Self {
+        let path = sight.path();
+        let action = act::fitting(sight);
         Self {
-            href: sight.path(),
             name: sight.name().to_owned(),
             front: sight.front.name,
             icon: sight.front.icon.symbol(),
             look: sight.look(),
             chip: sight.times.html(&reason::chip(sight)),
             reason: sight.times.html(&reason::short(sight)),
+            action: action.map(|action| (format!("{path}/{}", action.name()), action.label())),
+            href: path,
         }
     }
 }
 
 /// `13 of 17 upstreams are open. Next one back: harbor at 14:32, in 6 min.`
-fn sentence(all: &[Sight<'_>]) -> Option<String> {
-    let open = match (Sight::count(all, Standing::Open), all.len()) {
+fn sentence(app: &App, all: &[BriefOf<'_>]) -> Option<String> {
+    let count = |is: &dyn Fn(&Brief) -> bool| all.iter().filter(|one| is(&one.brief)).count();
+    let open = count(&|brief| brief.standing == Standing::Open);
+    let untried = |called: bool| {
+        count(&|brief| brief.standing == Standing::Untried && brief.called == called)
+    };
+    let open = match (open, all.len()) {
         (_, 0) => return None,
         (1, 1) => "The only upstream is open.".to_owned(),
         (open, all) if open == all => format!("All {} upstreams are open.", grouped(all as u64)),
         (open, total) => {
             let are = if open == 1 { "is" } else { "are" };
             let (open, total) = (grouped(open as u64), grouped(total as u64));
-            let [unasked, unanswered] = Sight::untried(all);
             let untried = [
                 (
-                    unasked,
+                    untried(false),
                     "has not been tried yet.",
                     "have not been tried yet.",
                 ),
                 (
-                    unanswered,
+                    untried(true),
                     "has not answered yet.",
                     "have not answered yet.",
                 ),
@@ -154,14 +219,11 @@ fn sentence(all: &[Sight<'_>]) -> Option<String> {
             format!("{open} of {total} upstreams {are} open.{untried}")
         }
     };
-    let in_cooldown = all.iter().filter_map(|sight| Some((sight.until()?, sight)));
-    let next = in_cooldown
-        .min_by_key(|(until, _)| *until)
-        .map(|(until, sight)| {
-            let back = sight.times.until(until);
-            sight
-                .times
-                .html(&format!(" Next one back: {} at {back}.", sight.name()))
-        });
+    let next = all.iter().filter_map(|one| Some((one.brief.until?, one)));
+    let next = next.min_by_key(|(until, _)| *until).map(|(until, one)| {
+        let times = Times::new(one.upstreams.engine(), app.now(), app.shell().zone.clone());
+        let (name, back) = (&one.brief.name, times.until(until));
+        times.html(&format!(" Next one back: {name} at {back}."))
+    });
     Some(open + &next.unwrap_or_default())
 }

@@ -11,14 +11,14 @@ use super::{
 use crate::App;
 
 /// What was done, shown after the form was sent.
-pub(super) struct Notice {
-    pub(super) html: String,
-    pub(super) bad: bool,
+pub(crate) struct Notice {
+    pub(crate) html: String,
+    pub(crate) bad: bool,
 }
 
 impl Notice {
     /// Reads it from the address. The address holds no text of its own, so that nobody can put words into our mouth.
-    pub(super) fn read(app: &App, did: &str, whom: &str, how: &str) -> Option<Self> {
+    pub(crate) fn read(app: &App, did: &str, whom: &str, how: &str) -> Option<Self> {
         if did == "probe-all" {
             let count: u64 = how.parse().ok()?;
             let (one, more) = ("upstream is being probed.", "upstreams are being probed.");

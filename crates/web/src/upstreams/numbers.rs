@@ -9,7 +9,7 @@ pub(super) use weir_engine::words::{capital, counted, grouped};
 pub(super) const UNKNOWN: &str = "–";
 
 /// An answer time, finer than [`span`] below a second: `340 ms`.
-pub(super) fn answer_time(time: Option<Duration>) -> String {
+pub(crate) fn answer_time(time: Option<Duration>) -> String {
     match time {
         None => UNKNOWN.to_owned(),
         Some(time) if time < Duration::from_millis(400) => format!("{} ms", time.as_millis()),
@@ -31,7 +31,7 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
 }
 
 /// As text in HTML, also between quotes.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -36,6 +36,17 @@ impl<'a> Sight<'a> {
             .collect()
     }
 
+    /// One of those that were seen in brief, without records.
+    pub(super) fn closely(
+        app: &App,
+        front: &'a Contributed,
+        upstreams: &'a Arc<dyn Upstreams>,
+        upstream: UpstreamId,
+    ) -> Option<Self> {
+        let view = upstreams.engine().upstream(upstream)?;
+        Some(Self::new(app, front, upstreams, (view, Vec::new())))
+    }
+
     /// How many of them are in this state.
     pub(super) fn count(all: &[Self], standing: Standing) -> usize {
         let wanted = all.iter().filter(|sight| sight.standing() == standing);
@@ -208,6 +219,19 @@ impl<'a> Sight<'a> {
     /// Provides what sentences about it need.
     pub(super) fn scene<T>(&self, tell: impl FnOnce(&Scene<'_>) -> T) -> T {
         self.voice().scene(tell)
+    }
+}
+
+/// A scene for sentences that are about no upstream; times become marks.
+pub(crate) fn no_scene() -> Scene<'static> {
+    Scene {
+        upstream: "",
+        class: &|_| "",
+        asker: &|_| None,
+        clock: &|moment, seconds| match seconds {
+            true => super::times::exactly(moment),
+            false => super::times::at(moment),
+        },
     }
 }
 

@@ -60,7 +60,7 @@ impl Times {
 
     /// A fixed time.
     #[cfg(test)]
-    pub(super) fn fixed(moment: Moment) -> Self {
+    pub(crate) fn fixed(moment: Moment) -> Self {
         Self {
             now: Timestamp::UNIX_EPOCH,
             moment,
@@ -103,6 +103,16 @@ impl Times {
         Shown {
             exact: self.exact(moment),
             text,
+        }
+    }
+
+    /// A moment below a chart, in one of the forms of `times.ts`: `m` is the date, and everything else the time of day.
+    pub(crate) fn shown_as(&self, moment: Moment, form: &str) -> Shown {
+        let at = self.at(moment).to_zoned(self.zone.clone());
+        let format = if form == "m" { "%-d %b" } else { "%H:%M" };
+        Shown {
+            exact: self.exact(moment),
+            text: at.strftime(format).to_string(),
         }
     }
 

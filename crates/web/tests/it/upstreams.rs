@@ -5,4 +5,5 @@ mod api;
 mod figures;
 mod front;
 mod live;
+mod overview;
 mod pages;

@@ -135,6 +135,9 @@ impl Engines {
         if let Some(past) = &restored.past {
             engine.restore_own(past);
         }
+        if let Some(series) = &restored.series {
+            engine.restore_series(series);
+        }
         Ok(Outward {
             engine,
             rows: Some(rows),

@@ -1,0 +1,134 @@
+// The overview: is everything fine, and if not, what and until when?
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { DESKTOP, PHONE, open, session, visit } from './support/browser.js';
+import { indexer, section } from './support/indexer.js';
+import * as preview from './support/preview.js';
+import * as rules from './support/rules.js';
+import { directory, start } from './support/weir.js';
+
+// Where each box is, so that a later look shows whether anything has moved.
+const boxes = (page) =>
+  page.locator('.box').evaluateAll((all) => all.map((box) => box.getBoundingClientRect().toJSON()));
+
+test('the overview of upstreams in every state', async (t) => {
+  const weir = await preview.start(t);
+  const browser = await open(t);
+  const storageState = await session(browser, weir);
+  const at = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
+
+  for (const viewport of [DESKTOP, PHONE]) {
+    for (const colorScheme of ['light', 'dark']) {
+      const which = `overview-full-${viewport.width}-${colorScheme}`;
+      await t.test(`${which} keeps the rules`, async () => {
+        const page = await at({ viewport, colorScheme });
+        const response = await page.goto('/?window=24h');
+        assert.equal(response.status(), 200);
+        await page.locator('.box canvas').nth(2).waitFor();
+        await rules.picture(page, which);
+        await rules.light(page);
+        await rules.named(page);
+        await rules.looks(page, colorScheme);
+        await rules.fits(page);
+        await rules.focusShows(page);
+        await rules.accessible(page);
+        rules.quiet(page);
+        await page.context().close();
+      });
+    }
+  }
+
+  await t.test('charts are pictures without script, in the same boxes', async () => {
+    const still = await at({ javaScriptEnabled: false });
+    await still.goto('/?window=24h');
+    assert.equal(await still.locator('.box svg').count(), 3);
+    await rules.picture(still, 'overview-full-1280-no-script');
+    const live = await at();
+    await live.goto('/?window=24h');
+    await live.locator('.box canvas').nth(2).waitFor();
+    assert.equal(await live.locator('.box svg').count(), 0);
+    assert.deepEqual(await boxes(live), await boxes(still));
+    rules.quiet(live);
+    await still.context().close();
+    await live.context().close();
+  });
+
+  await t.test('a chart is drawn in the colours of the theme, also of another one', async () => {
+    const page = await at({ colorScheme: 'light' });
+    await page.goto('/?window=24h');
+    await page.locator('.box canvas').nth(2).waitFor();
+    const picture = () => page.locator('.box canvas').first().evaluate((canvas) => canvas.toDataURL());
+    const before = await picture();
+    await page.keyboard.press('t');
+    await page.waitForFunction(
+      (old) => document.querySelector('.box canvas').toDataURL() !== old,
+      before,
+    );
+    await page.context().close();
+  });
+
+  await t.test('windows are links, and the table opens', async () => {
+    const page = await at({ javaScriptEnabled: false });
+    await page.goto('/');
+    await page.getByRole('link', { name: '7 d', exact: true }).click();
+    assert.equal(new URL(page.url()).search, '?window=7d');
+    assert.match(await page.locator('#front-search .asked').innerText(), /last 7 days/);
+    await page.getByText('Queue fill as a table').click();
+    assert.ok((await page.locator('#fill-table tbody tr').count()) > 1);
+    await page.getByRole('link', { name: 'Refresh every 10 s' }).click();
+    assert.equal(new URL(page.url()).search, '?window=7d&refresh=10');
+    await page.context().close();
+  });
+});
+
+test('the overview of a Weir at work', async (t) => {
+  const harbor = await indexer(t, 'harbor', { releases: [{ title: 'example one' }] });
+  const data = await directory(t);
+  const config = section([harbor]);
+  let weir = await start(t, { data, config });
+  const browser = await open(t);
+  const storageState = await session(browser, weir);
+  const page = await visit(browser, weir.origin, { storageState });
+
+  await t.test('figures are those of /stats', async () => {
+    await page.goto('/search?q=example');
+    await page.getByText('example one').first().waitFor();
+    await page.goto('/');
+    const stats = await (await page.request.get('/stats?format=json')).json();
+    const { asked, sent } = stats.fronts.search.counters;
+    assert.equal(await page.locator('#front-search [data-figure=asked]').innerText(), String(asked));
+    assert.equal(await page.locator('#front-search [data-figure=sent]').innerText(), String(sent));
+    assert.match(await page.locator('h1').innerText(), /answering/);
+    assert.equal(await page.getByText('Nothing needs attention.').count(), 1);
+  });
+
+  await t.test('a failing upstream is named, and gone again when it is healed', async () => {
+    Object.assign(harbor, { status: 429, retryAfter: '900' });
+    await page.goto('/search?q=another');
+    await page.getByText(/answered 429|cooling down/).first().waitFor();
+    await page.goto('/');
+    const attention = page.locator('#attention-list');
+    assert.match(await attention.innerText(), /harbor\s+Cooldown until \d\d:\d\d/);
+    assert.match(await page.locator('h1').innerText(), /Search is answering from cache only: its only indexer is cooling down\. It is back at \d\d:\d\d/);
+    Object.assign(harbor, { status: 200, retryAfter: undefined });
+    await attention.getByRole('button', { name: 'Clear cooldown' }).click();
+    await page.getByText('harbor: cooldown cleared.').waitFor();
+    assert.equal(await page.getByText('Nothing needs attention.').count(), 1);
+  });
+
+  await t.test('the series are there after a restart', async () => {
+    const before = await (await page.request.get('/api/v1/series?window=6h')).json();
+    await weir.stop();
+    weir = await start(t, { data, config, port: Number(new URL(weir.origin).port) });
+    await page.goto('/?window=6h');
+    const asked = await page.locator('#front-search [data-figure=asked]').innerText();
+    assert.ok(Number(asked) >= 2, `${asked} asked before and after`);
+    const after = await (await page.request.get('/api/v1/series?window=6h')).json();
+    assert.ok(after.series.length >= before.series.length);
+    const sum = (all) => all.series.find((one) => one.front === 'search').answered.reduce((a, b) => a + b, 0);
+    assert.ok(sum(after) >= 1, 'the calls of the earlier run');
+    rules.quiet(page);
+  });
+});
