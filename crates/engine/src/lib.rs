@@ -22,6 +22,7 @@ mod lifetime;
 mod look;
 mod metrics;
 mod new_calls;
+mod onlooker;
 mod operate;
 mod outward;
 mod own;
@@ -55,6 +56,7 @@ pub use keeper::{AgendaChange, Changes, Keeper, KeptPast, KeptUpstream, Memory, 
 pub use lifetime::Lifetime;
 pub use look::{Figures, UpstreamFigures, UpstreamView};
 pub use metrics::Metrics;
+pub use onlooker::{NewRecord, Onlooker, SinceLast, StateChange};
 pub use outward::Outward;
 pub use own::{Own, OwnDecision, OwnKind, OwnReason, about};
 pub use recent::Recent;

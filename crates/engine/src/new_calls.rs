@@ -51,6 +51,13 @@ pub(crate) struct NewOf {
     moved: u64,
 }
 
+impl NewOf {
+    /// How many were made since its calls last moved.
+    pub(crate) fn made(&self) -> u64 {
+        self.made
+    }
+}
+
 impl Default for NewCalls {
     fn default() -> Self {
         Self {

@@ -291,6 +291,13 @@ impl Engine {
         shared.note_past(now);
     }
 
+    /// The number of the newest own decision, and when one was last made again.
+    pub(crate) fn own_newest(&self) -> Option<(u64, Moment)> {
+        let kept = self.shared.own.0.lock();
+        let last = kept.ring.iter().map(|decision| decision.last).max();
+        last.map(|last| (kept.made, last))
+    }
+
     /// The front's own decisions, newest first.
     pub fn own_decisions(&self) -> Vec<OwnDecision> {
         let kept = self.shared.own.0.lock();

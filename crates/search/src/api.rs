@@ -24,7 +24,6 @@ pub(crate) fn router(views: &Arc<Views>) -> ApiRoutes {
         .route(described::one(), searches::one)
         .route(described::stop(), searches::stop)
         .route(described::events(), events::of_search)
-        .route(described::asked_for(), events::asked_for)
         .route(described::history(), history::list)
         .with_state(views.clone())
 }

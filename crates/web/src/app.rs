@@ -4,7 +4,7 @@
 use std::{
     net::SocketAddr,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -30,6 +30,7 @@ use crate::{
     auth::Doorkeeper,
     contribution::{Contributed, Guests, Missing},
     guard,
+    live::{self, Live, LivePart},
     metrics::{self, CacheFigures, Connections},
     openapi::{
         self, ApiDocument, ApiRoutes, Described, Operation,
@@ -50,6 +51,10 @@ use crate::{
 #[derive(Clone)]
 pub struct App(Arc<Inner>);
 
+/// The same for a task that must not keep it alive.
+#[derive(Clone)]
+pub(crate) struct WeakApp(Weak<Inner>);
+
 struct Inner {
     keeper: Doorkeeper,
     key_made: Option<Secret>,
@@ -62,6 +67,7 @@ struct Inner {
     /// For connections that a front's listener accepted.
     guest_seats: Seats,
     streams: Streams,
+    live: Live,
     listener: Arc<ListenerRules>,
     started: Timestamp,
     next_id: AtomicU64,
@@ -144,6 +150,9 @@ impl App {
             .iter()
             .filter_map(|front| Some(front.upstreams.as_ref()?.engine().clone()))
             .collect();
+        // Where everything else is watched that must not end.
+        let vitals = engines.first().map(|engine| engine.vitals().clone());
+        let live = Live::new(vitals.unwrap_or_default().add("web", "live"), started);
         if !engines.is_empty() {
             let all = weir_engine::Metrics::new(engines);
             metrics::weir(&mut registry).register_collector(Box::new(all));
@@ -174,6 +183,7 @@ impl App {
             seats,
             guest_seats,
             streams: Streams::new(listener.connections.div_ceil(2)),
+            live,
             listener: Arc::new(listener),
             next_id: AtomicU64::new(started.as_millisecond().unsigned_abs() << 12),
             started,
@@ -273,6 +283,7 @@ impl App {
             .with_header("ETag", "Changes with the document.");
         upstreams::api()
             .merge(status::routes())
+            .merge(live::routes())
             .route(document, openapi::show)
     }
 
@@ -411,6 +422,27 @@ impl App {
         &self.0.streams
     }
 
+    pub(crate) fn live(&self) -> &Live {
+        &self.0.live
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakApp {
+        WeakApp(Arc::downgrade(&self.0))
+    }
+
+    /// The names under which fronts contribute live parts of their pages.
+    pub(crate) fn contributed_topics(&self) -> Vec<&'static str> {
+        let live = self.0.fronts.iter().flat_map(|front| &front.live);
+        live.map(|(name, _)| *name).collect()
+    }
+
+    /// The live parts of that name.
+    pub(crate) fn contributed_parts(&self, name: &str) -> Vec<LivePart> {
+        let mut live = self.0.fronts.iter().flat_map(|front| &front.live);
+        let parts = live.find(|(known, _)| *known == name);
+        parts.map_or_else(Vec::new, |(_, parts)| parts())
+    }
+
     pub(crate) fn not_ready(&self) -> Vec<String> {
         self.0
             .missing
@@ -461,6 +493,13 @@ impl App {
             format!("Wait {seconds} s, then send the right key."),
         )
         .retry_after(seconds)
+    }
+}
+
+impl WeakApp {
+    /// The app, if it is still there.
+    pub(crate) fn upgrade(&self) -> Option<App> {
+        self.0.upgrade().map(App)
     }
 }
 

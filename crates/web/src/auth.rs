@@ -20,13 +20,25 @@ use self::{
     session::{Session, Sessions},
     site::Site,
 };
-use crate::{Auth, Client, Clock, Error, Throttle, rules::RequestRules};
+use crate::{
+    Auth, Client, Clock, Error, Identity, Throttle, rules::RequestRules, visitor::SessionId,
+};
 
 /// Why a key was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotTaken {
     Wrong,
     Throttled { until: Timestamp },
+}
+
+/// By what somebody came in, to be looked at again later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pass {
+    /// Nobody needed a key.
+    Open,
+    /// The key of this print.
+    Key(Hash),
+    Session(Hash),
 }
 
 /// What came of a sign-in link.
@@ -235,6 +247,26 @@ impl Doorkeeper {
         let token = cookie::read(headers, cookie::SESSION)?;
         let print = self.settings.load().print;
         self.sessions.find(token, &print, self.clock.now())
+    }
+
+    /// By what a visitor came in; `None` if they did not.
+    pub(crate) fn pass(&self, identity: Identity) -> Option<Pass> {
+        match identity {
+            Identity::Nobody => None,
+            Identity::Anyone => Some(Pass::Open),
+            Identity::Key => Some(Pass::Key(self.settings.load().print)),
+            Identity::Session(SessionId(id)) => Some(Pass::Session(id)),
+        }
+    }
+
+    /// Whether they would still be let in.
+    pub(crate) fn lets_pass(&self, pass: &Pass) -> bool {
+        let settings = self.settings.load();
+        match pass {
+            Pass::Open => settings.rules.auth == Auth::None,
+            Pass::Key(print) => settings.print == *print,
+            Pass::Session(id) => self.sessions.holds(id, &settings.print, self.clock.now()),
+        }
     }
 
     /// Records that a session was used, and extends its life. Nobody waits for the row: if it is lost, the session ends

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use weir_engine::Counters;
 use weir_store::sqlite::File;
 
-use crate::{Access, Guest, Upstreams, kit::PasteAddress, openapi::ApiRoutes};
+use crate::{Access, Guest, LivePart, Upstreams, kit::PasteAddress, openapi::ApiRoutes};
 
 /// Puts a front's metrics into the registry.
 type Register = Box<dyn FnOnce(&mut Registry) + Send>;
@@ -19,6 +19,9 @@ pub(crate) type Missing = Box<dyn Fn() -> Vec<String> + Send + Sync>;
 
 /// Returns hits and misses of a front's cache.
 pub(crate) type CacheCounts = Box<dyn Fn() -> (u64, u64) + Send + Sync>;
+
+/// Writes the live parts of a front's page.
+pub(crate) type WriteParts = Box<dyn Fn() -> Vec<LivePart> + Send + Sync>;
 
 /// Connections from another listener, and the router that serves them.
 pub(crate) type Guests = (mpsc::Receiver<Guest>, Router);
@@ -46,6 +49,8 @@ pub(crate) struct Contributed {
     pub(crate) card: Option<Arc<dyn Card>>,
     pub(crate) stats: Option<Arc<dyn Stats>>,
     pub(crate) upstreams: Option<Arc<dyn Upstreams>>,
+    /// By the name of their topic.
+    pub(crate) live: Vec<(&'static str, WriteParts)>,
 }
 
 impl Contribution {
@@ -58,6 +63,7 @@ impl Contribution {
             card: None,
             stats: None,
             upstreams: None,
+            live: Vec::new(),
         };
         Self {
             front,
@@ -156,6 +162,18 @@ impl Contribution {
     #[must_use]
     pub fn public(mut self, path: &'static str) -> Self {
         self.public = Some(path);
+        self
+    }
+
+    /// Keeps parts of a page live: whoever listens to the topic `page:{name}` gets what `write` returns, once a second if it
+    /// has changed. The page itself must be written by the same templates, and nothing in a part may be for one visitor alone.
+    #[must_use]
+    pub fn live(
+        mut self,
+        name: &'static str,
+        write: impl Fn() -> Vec<LivePart> + Send + Sync + 'static,
+    ) -> Self {
+        self.front.live.push((name, Box::new(write)));
         self
     }
 

@@ -16,7 +16,7 @@ pub use self::{
     paste::{Paste, PasteAddress, host_of, is_local},
 };
 
-use crate::Failure;
+use crate::{Failure, LivePart};
 
 /// Renders the body of a page, or a part of one that script asks for.
 ///
@@ -24,6 +24,11 @@ use crate::Failure;
 /// When the template fails. The cause is logged; the reader is only told that something went wrong.
 pub fn render(template: &impl Template) -> Result<String, Failure> {
     template.render().map_err(failed)
+}
+
+/// A live part of a page: the element with this `id`. One that cannot be written stays as it is on the page.
+pub fn part(id: impl Into<String>, template: &impl Template) -> Option<LivePart> {
+    Some((id.into(), render(template).ok()?))
 }
 
 /// The same into memory for this many bytes; more is taken if it does not suffice.

@@ -33,6 +33,11 @@ pub async fn run(
     shutdown: CancellationToken,
     drain: Duration,
 ) -> ListenerEnd {
+    // Streams never end by themselves.
+    let live = async {
+        shutdown.cancelled().await;
+        app.live().close();
+    };
     let guests = app.take_guests().into_iter().map(|(front, guests)| {
         let (waiting, router) = guests;
         let (app, shutdown) = (app.clone(), shutdown.clone());
@@ -44,7 +49,8 @@ pub async fn run(
     let guests = futures_util::future::join_all(guests);
     tokio::join!(
         listen(listener, app.clone(), shutdown.clone(), drain),
-        guests
+        guests,
+        live
     )
     .0
 }

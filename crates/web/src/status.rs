@@ -89,9 +89,6 @@ fn described() -> Schema {
 /// `GET /api/v1/status`.
 pub(crate) async fn status(State(app): State<App>) -> Json<Value> {
     let missing = ready::missing(&app).await;
-    // Without a card it brings pages alone, as the settings do.
-    let fronts = app.fronts().iter().filter(|one| one.card.is_some());
-    let fronts: Vec<Value> = fronts.map(|one| front(&app, one)).collect();
     let (counts, attention, total) = upstreams::attention(&app, ATTENTION);
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -100,12 +97,19 @@ pub(crate) async fn status(State(app): State<App>) -> Json<Value> {
         "sentence": pages::overview::opening(&app),
         "ready": missing.is_empty(),
         "missing": missing,
-        "fronts": fronts,
+        "fronts": fronts(&app),
         "upstreams": counts,
         "attention": attention,
         "attention_total": total,
         "files": files(&app),
     }))
+}
+
+/// How each front is doing.
+pub(crate) fn fronts(app: &App) -> Vec<Value> {
+    // Without a card it brings pages alone, as the settings do.
+    let fronts = app.fronts().iter().filter(|one| one.card.is_some());
+    fronts.map(|one| front(app, one)).collect()
 }
 
 fn front(app: &App, front: &Contributed) -> Value {

@@ -20,7 +20,9 @@ mod one;
 mod query;
 mod reason;
 mod sight;
+mod tidings;
 mod times;
+mod voice;
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,8 +38,13 @@ pub(crate) use self::{
     described::{api, attention_schema, counts_schema},
     glance::Glance,
     json::attention,
+    tidings::Tidings,
+    times::Times,
 };
-use crate::App;
+use crate::{
+    App, LivePart,
+    live::{NewRows, Whom},
+};
 
 /// The upstreams of one front, as pages and API see them. Nothing it gives may hold a secret.
 pub trait Upstreams: Send + Sync + 'static {
@@ -80,6 +87,21 @@ pub(crate) fn pages() -> Router<App> {
             get(one::confirm).post(act::disable),
         )
         .route("/upstreams/{front}/{name}/{action}", post(act::form))
+}
+
+/// The live parts of one row of the list.
+pub(crate) fn row_parts(_app: &App, _whom: &Whom) -> Vec<LivePart> {
+    Vec::new()
+}
+
+/// The live parts of the page of one upstream.
+pub(crate) fn one_parts(_app: &App, _whom: &Whom) -> Vec<LivePart> {
+    Vec::new()
+}
+
+/// The decisions about one upstream after this number, as rows of its page; without a number the newest.
+pub(crate) fn one_rows(_app: &App, _whom: &Whom, _after: Option<u64>) -> NewRows {
+    NewRows::default()
 }
 
 /// The address of an upstream's page.

@@ -2,10 +2,11 @@
 // without it.
 
 import { followHeard } from "./connect";
+import { followLive } from "./live";
 import { readNews } from "./news";
 import { explainRowKeys, rowKey } from "./rows";
 import { followSearch, saySearchIsLive } from "./search";
-import { localiseTimes } from "./times";
+import { countDown, localiseTimes } from "./times";
 
 const KEYS_OFF = "weir-keys-off";
 /** How long `g` waits for the second key. */
@@ -16,32 +17,6 @@ const COPIED_MS = 2000;
 function nameZone(): void {
   const zone = document.getElementById("zone");
   if (zone) zone.textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
-}
-
-// `6 min`, as the server writes it.
-function span(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  if (seconds < 90) return `${seconds} s`;
-  if (seconds < 7200) return `${Math.ceil(seconds / 60)} min`;
-  return `${Math.ceil(seconds / 3600)} h`;
-}
-
-// Counts down by the server's clock: the browser's may be wrong, but it runs at the same speed.
-function countDown(): void {
-  const now = Number(document.querySelector<HTMLElement>("[data-now]")?.dataset["now"]);
-  const ends = [...document.querySelectorAll<HTMLElement>("[data-until]")];
-  if (!now || ends.length === 0) return;
-  const loaded = performance.now();
-  const tell = (): void => {
-    const server = now + performance.now() - loaded;
-    for (const end of ends) {
-      const left = Date.parse(end.dataset["until"] ?? "") - server;
-      const text = left > 0 ? `in ${span(left)}` : "in a moment";
-      if (end.textContent !== text) end.textContent = text;
-    }
-  };
-  tell();
-  setInterval(tell, 1000);
 }
 
 // Asks in a dialog what has a page of its own without script.
@@ -194,6 +169,7 @@ localiseTimes(document);
 saySearchIsLive();
 followSearch();
 followHeard();
+followLive();
 offerCopies();
 countDown();
 askInPlace();

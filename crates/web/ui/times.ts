@@ -1,4 +1,4 @@
-// Times in the browser's zone.
+// Times in the browser's zone, and how long until they come.
 
 const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
 const DAY = { weekday: "short", day: "numeric", month: "short" } as const;
@@ -29,10 +29,41 @@ function formed(at: Date, form: string): string | undefined {
   return parts.filter((part) => part !== "").join(", ") || undefined;
 }
 
+const loaded = performance.now();
+
+/** The server's clock: the browser's may be wrong, but it runs at the same speed. */
+export function serverNow(): number {
+  const now = Number(document.querySelector<HTMLElement>("[data-now]")?.dataset["now"]);
+  return now ? now + performance.now() - loaded : Date.now();
+}
+
+// `6 min`, as the server writes it.
+function span(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 90) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.ceil(seconds / 60)} min`;
+  return `${Math.ceil(seconds / 3600)} h`;
+}
+
+function tellLeft(root: ParentNode): void {
+  const server = serverNow();
+  for (const end of root.querySelectorAll<HTMLElement>("[data-until]")) {
+    const left = Date.parse(end.dataset["until"] ?? "") - server;
+    const text = left > 0 ? `in ${span(left)}` : "in a moment";
+    if (end.textContent !== text) end.textContent = text;
+  }
+}
+
+/** Counts down what the page shows, also what comes later. */
+export function countDown(): void {
+  if (!document.querySelector("[data-now]")) return;
+  tellLeft(document);
+  setInterval(() => tellLeft(document), 1000);
+}
+
 /** Shows the times below `root` in the browser's zone; the server decides which day is today. */
 export function localiseTimes(root: ParentNode): void {
-  const server = Number(document.querySelector<HTMLElement>("[data-now]")?.dataset["now"]);
-  const today = new Date(server || Date.now()).toDateString();
+  const today = new Date(serverNow()).toDateString();
   // Text in a picture cannot be a `time`.
   for (const time of root.querySelectorAll<HTMLElement | SVGElement>("time[datetime], [data-time]")) {
     const at = new Date(time.getAttribute("datetime") ?? time.dataset["time"] ?? "");
@@ -48,4 +79,5 @@ export function localiseTimes(root: ParentNode): void {
     time.textContent = date + at.toLocaleTimeString("en-GB", { ...CLOCK, ...second });
     if (time instanceof HTMLElement) time.title = at.toLocaleString();
   }
+  tellLeft(root);
 }

@@ -263,6 +263,11 @@ impl Records {
         oldest
     }
 
+    /// How many were made so far.
+    pub(crate) fn made(&self) -> u64 {
+        self.made
+    }
+
     /// Newest first.
     pub(crate) fn newest(&self) -> impl DoubleEndedIterator<Item = Record> {
         let (later, earlier) = self.ring.split_at(self.first);

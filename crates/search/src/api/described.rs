@@ -124,19 +124,6 @@ pub(super) fn events() -> Operation {
         .answers_events("The events.")
 }
 
-/// `GET /api/v1/events`.
-pub(super) fn asked_for() -> Operation {
-    Operation::get("/api/v1/events", "What goes on")
-        .about("The events of one search, as at its own address.")
-        .query("search", text().about(ID))
-        .header(
-            "Last-Event-ID",
-            text().about("Browsers send it; the first event is the whole in any case."),
-        )
-        .fails(StatusCode::NOT_FOUND, "There is no such search.")
-        .answers_events("The events.")
-}
-
 /// `GET /api/v1/history`.
 pub(super) fn history() -> Operation {
     let answer = object([

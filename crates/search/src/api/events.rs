@@ -4,16 +4,15 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::HeaderName;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, stream};
-use serde::Deserialize;
 use tokio::sync::watch;
 use weir_web::Failure;
 
-use super::{find, wrong};
+use super::find;
 use crate::search::Search;
 use crate::views::Views;
 
@@ -24,34 +23,12 @@ const PING: Duration = Duration::from_secs(15);
 /// A browser that lost the connection comes back after this time.
 const RETRY: Duration = Duration::from_secs(3);
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Topics {
-    search: String,
-}
-
 /// `GET /api/v1/searches/{id}/events`.
 pub(super) async fn of_search(
     State(views): State<Arc<Views>>,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
     let search = find(&views, &id)?;
-    Ok(answer(views, search))
-}
-
-/// `GET /api/v1/events?search={id}`.
-pub(super) async fn asked_for(
-    State(views): State<Arc<Views>>,
-    Query(topics): Query<Topics>,
-) -> Result<Response, Failure> {
-    if topics.search.is_empty() {
-        return Err(wrong(
-            "This needs a topic.",
-            "Send search= with the id of a search.",
-        )
-        .at("search"));
-    }
-    let search = find(&views, &topics.search)?;
     Ok(answer(views, search))
 }
 

@@ -116,7 +116,6 @@ async fn mistakes_are_said_and_nobody_is_asked() {
         ("/api/v1/searches/12", 404),
         ("/api/v1/searches/00000000000000ab", 404),
         ("/api/v1/searches/00000000000000ab/events", 404),
-        ("/api/v1/events", 422),
         ("/api/v1/history?day=today", 422),
     ] {
         assert_eq!(world.text(Method::GET, path, "").await.0, status, "{path}");
@@ -167,7 +166,7 @@ async fn events_tell_what_changes_and_end() {
         .collect();
     assert!(counts.is_sorted() && counts.contains(&1), "{counts:?}");
     assert_eq!(counts.last(), Some(&2));
-    let again = world.page(&format!("/api/v1/events?search={id}")).await;
+    let again = world.page(&format!("/api/v1/searches/{id}/events")).await;
     assert_eq!(again.matches("event: state").count(), 1, "{again}");
     world.stop().await;
 }

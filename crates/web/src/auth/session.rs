@@ -75,6 +75,12 @@ impl Sessions {
         })
     }
 
+    /// Whether a session is still valid.
+    pub(crate) fn holds(&self, id: &Hash, key: &Hash, now: Timestamp) -> bool {
+        let row = self.0.lock().get(id).copied();
+        row.is_some_and(|row| row.key == *key && row.expires > now.as_second())
+    }
+
     /// Extends the life of a session at once; the row follows with [`write_seen`].
     pub(crate) fn seen(&self, id: &Hash, now: Timestamp, lifetime: Duration) {
         if let Some(row) = self.0.lock().get_mut(id) {

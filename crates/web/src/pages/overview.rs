@@ -5,7 +5,8 @@ use axum::{extract::State, response::Response};
 use weir_engine::span;
 
 use crate::{
-    App, CardOverload, CardState, CardView, Icon, Visitor, pages::time::Shown, upstreams::Glance,
+    App, CardOverload, CardState, CardView, Icon, LivePart, Visitor, kit, pages::time::Shown,
+    upstreams::Glance,
 };
 
 #[derive(Template)]
@@ -19,6 +20,13 @@ struct OverviewPage {
     file: String,
     /// The server's clock, for countdowns.
     now: i64,
+}
+
+/// The opening sentence, on the page and live.
+#[derive(Template)]
+#[template(path = "parts/headline.html")]
+struct HeadlinePart {
+    headline: String,
 }
 
 /// A card with the front it belongs to.
@@ -53,6 +61,14 @@ pub(crate) async fn show(State(app): State<App>, visitor: Visitor) -> Response {
         now: app.now().as_millisecond(),
     };
     visitor.show("Overview", &page)
+}
+
+/// The live parts of the overview with this window, as on the page.
+pub(crate) fn parts(app: &App, _window: &str) -> Vec<LivePart> {
+    let headline = HeadlinePart {
+        headline: opening(app),
+    };
+    kit::part("headline", &headline).into_iter().collect()
 }
 
 /// The opening sentence.

@@ -6,7 +6,7 @@ use weir_engine::{
     sentence,
 };
 
-use super::{sight::Sight, times::Times};
+use super::{sight::Sight, times::Times, voice::Voice};
 use crate::{App, contribution::Contributed};
 
 pub(super) struct ToldDecision {
@@ -111,6 +111,17 @@ impl<'a> Itself<'a> {
     }
 }
 
+impl<'a> Itself<'a> {
+    /// One front, whose decisions come from elsewhere.
+    pub(super) fn without_decisions(front: &'a Contributed, times: Times) -> Self {
+        Self {
+            front,
+            times,
+            decisions: Vec::new(),
+        }
+    }
+}
+
 /// The newest decisions before a place, each with its place; and whether there are more. A burst is placed where it
 /// began, so that pages do not change while it lasts.
 pub(super) fn newest(
@@ -152,18 +163,18 @@ pub(super) fn tell(sight: &Sight<'_>, records: &[&Record]) -> Vec<ToldDecision> 
     sight.scene(|scene| {
         let records = records.iter();
         records
-            .map(|record| ToldDecision::new(sight, record, scene))
+            .map(|record| ToldDecision::new(sight.voice(), record, scene))
             .collect()
     })
 }
 
 /// Puts a single decision into words.
-pub(super) fn tell_one(sight: &Sight<'_>, record: &Record) -> ToldDecision {
-    sight.scene(|scene| ToldDecision::new(sight, record, scene))
+pub(super) fn tell_one(voice: Voice<'_>, record: &Record) -> ToldDecision {
+    voice.scene(|scene| ToldDecision::new(voice, record, scene))
 }
 
 impl ToldDecision {
-    fn new(sight: &Sight<'_>, decision: &Record, scene: &Scene<'_>) -> Self {
+    fn new(voice: Voice<'_>, decision: &Record, scene: &Scene<'_>) -> Self {
         let (kind, word, look) = names(decision);
         Self {
             number: decision.number,
@@ -171,8 +182,8 @@ impl ToldDecision {
             kind,
             word,
             look,
-            class: decision.class.map(|class| sight.class(class)),
-            asker: sight.asker(decision.asker),
+            class: decision.class.map(|class| voice.class(class)),
+            asker: voice.asker(decision.asker),
             about: decision.about.words(),
             sentence: sentence(decision, scene),
         }

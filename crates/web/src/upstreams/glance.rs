@@ -1,12 +1,14 @@
 //! Upstreams at a glance, for the overview: how many are open, which need attention, what was decided last.
 
-use weir_engine::{OwnDecision, Record, Standing};
+use askama::Template;
+use weir_engine::{OwnDecision, Record, Standing, dispatch::UpstreamId};
 
 use super::{
     decisions::{FoundDecision, Itself, newest, tell_one},
     numbers::{counted, grouped},
     reason,
     sight::Sight,
+    voice::Voice,
 };
 use crate::{App, pages::time::Shown};
 
@@ -36,7 +38,12 @@ pub(crate) struct Attention {
     pub(crate) reason: String,
 }
 
+/// A row of the last decisions, on the page and live.
+#[derive(Template)]
+#[template(path = "parts/decided.html")]
 pub(crate) struct Decided {
+    /// Of its element.
+    pub(crate) id: String,
     pub(crate) href: String,
     pub(crate) at: Shown,
     pub(crate) front: &'static str,
@@ -58,7 +65,10 @@ impl Glance {
         let fronts: Vec<Itself<'_>> = Itself::all(app).collect();
         let (last, _) = newest(app, (&all, &fronts), None, ROWS);
         let decisions = last.iter().map(|(_, found)| match found {
-            FoundDecision::About(index, decision) => Decided::about(&all[*index], decision),
+            FoundDecision::About(index, decision) => {
+                let sight = &all[*index];
+                Decided::about((sight.voice(), sight.id()), decision)
+            }
             FoundDecision::Own(index, decision) => Decided::own(&fronts[*index], decision),
         });
         Self {
@@ -71,22 +81,25 @@ impl Glance {
 }
 
 impl Decided {
-    fn about(sight: &Sight<'_>, decision: &Record) -> Self {
-        let told = tell_one(sight, decision);
-        let rest = told.sentence.strip_prefix(sight.name());
+    pub(super) fn about((voice, id): (Voice<'_>, UpstreamId), decision: &Record) -> Self {
+        let told = tell_one(voice, decision);
+        let rest = told.sentence.strip_prefix(voice.name);
+        let front = voice.front;
         Self {
-            href: format!("{}#d-{}", sight.path(), told.number),
-            at: sight.times.shown_exactly(told.at),
-            front: sight.front.name,
-            icon: sight.front.icon.symbol(),
-            name: sight.name().to_owned(),
-            rest: sight.times.html(rest.unwrap_or(&told.sentence)),
+            id: format!("d-{}-{}-{}", front.name, id.0, told.number),
+            href: format!("{}#d-{}", voice.path(), told.number),
+            at: voice.times.shown_exactly(told.at),
+            front: front.name,
+            icon: front.icon.symbol(),
+            name: voice.name.to_owned(),
+            rest: voice.times.html(rest.unwrap_or(&told.sentence)),
         }
     }
 
-    fn own(itself: &Itself<'_>, decision: &OwnDecision) -> Self {
+    pub(super) fn own(itself: &Itself<'_>, decision: &OwnDecision) -> Self {
         let front = itself.front;
         Self {
+            id: format!("d-{}-{}", front.name, decision.number),
             href: format!("/upstreams?front={}", front.name),
             at: itself.times.shown_exactly(decision.at),
             front: front.name,

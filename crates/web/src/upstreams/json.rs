@@ -16,6 +16,7 @@ use super::{
     query::UpstreamsQuery,
     reason,
     sight::Sight,
+    voice::Voice,
 };
 use crate::{App, Failure};
 
@@ -210,7 +211,7 @@ pub(super) async fn decisions(
     let rows: Vec<Value> = found
         .iter()
         .map(|(_, found)| match found {
-            FoundDecision::About(index, decision) => row(&sights[*index], decision),
+            FoundDecision::About(index, decision) => row(sights[*index].voice(), decision),
             FoundDecision::Own(index, decision) => own_row(&fronts[*index], decision),
         })
         .collect();
@@ -219,23 +220,23 @@ pub(super) async fn decisions(
     ))
 }
 
-fn row(sight: &Sight<'_>, decision: &Record) -> Value {
-    let told = tell_one(sight, decision);
+pub(super) fn row(voice: Voice<'_>, decision: &Record) -> Value {
+    let told = tell_one(voice, decision);
     json!({
-        "front": sight.front.name,
-        "upstream": sight.name(),
+        "front": voice.front.name,
+        "upstream": voice.name,
         "number": told.number,
-        "at": sight.times.exact(told.at),
+        "at": voice.times.exact(told.at),
         "kind": told.kind,
         "class": told.class,
         "asker": told.asker,
         "about": told.about,
-        "sentence": sight.times.plain(&told.sentence),
+        "sentence": voice.times.plain(&told.sentence),
     })
 }
 
 /// A decision of the front itself: without an upstream, but with how often it was made, and when last.
-fn own_row(itself: &Itself<'_>, decision: &OwnDecision) -> Value {
+pub(super) fn own_row(itself: &Itself<'_>, decision: &OwnDecision) -> Value {
     let own = &decision.own;
     json!({
         "front": itself.front.name,

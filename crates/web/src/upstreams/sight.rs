@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use weir_engine::{
     Engine, Record, Scene, Standing, UpstreamView,
-    dispatch::{Asker, Availability, Class, Moment, UpstreamId, WindowUse},
+    dispatch::{Availability, Moment, UpstreamId, WindowUse},
 };
 
-use super::{Upstreams, day::Day, path, times::Times};
+use super::{Upstreams, day::Day, path, times::Times, voice::Voice};
 use crate::{App, Failure, contribution::Contributed, kit};
 
 /// One upstream, looked at once: all that is shown of it is of the same moment.
@@ -69,6 +69,17 @@ impl<'a> Sight<'a> {
             .find(|row| *row.name == *name)
             .and_then(|row| Self::of(app, known.0, known.1, row.upstream))
             .ok_or_else(|| none(app, front, name))
+    }
+
+    /// One that is known by its number, without records.
+    pub(super) fn brief(
+        app: &App,
+        front: &'a Contributed,
+        upstreams: &'a Arc<dyn Upstreams>,
+        upstream: UpstreamId,
+    ) -> Option<Self> {
+        let view = upstreams.engine().upstream(upstream)?;
+        Some(Self::new(app, front, upstreams, (view, Vec::new())))
     }
 
     fn of(
@@ -184,41 +195,19 @@ impl<'a> Sight<'a> {
         }
     }
 
-    pub(super) fn class(&self, class: Class) -> &'static str {
-        let classes = self.upstreams.classes();
-        classes
-            .get(usize::from(class.0))
-            .copied()
-            .unwrap_or("the job")
-    }
-
-    /// Who an asker is, as a name.
-    pub(super) fn asker(&self, asker: Asker) -> Option<String> {
-        match asker {
-            Asker::OPERATOR => Some("operator".to_owned()),
-            Asker::WEIR => Some("Weir".to_owned()),
-            asker => self.engine().asker_name(asker).map(|name| name.to_string()),
+    /// Tells of it.
+    pub(super) fn voice(&self) -> Voice<'_> {
+        Voice {
+            front: self.front,
+            upstreams: self.upstreams,
+            name: self.name(),
+            times: &self.times,
         }
     }
 
     /// Provides what sentences about it need.
     pub(super) fn scene<T>(&self, tell: impl FnOnce(&Scene<'_>) -> T) -> T {
-        tell(&Scene {
-            upstream: self.name(),
-            class: &|class| self.class(class),
-            asker: &|asker| match asker {
-                Asker::OPERATOR => Some("an operator".to_owned()),
-                Asker::WEIR => Some("Weir\u{2019}s own test".to_owned()),
-                asker => self.asker(asker),
-            },
-            clock: &|moment, seconds| {
-                if seconds {
-                    super::times::exactly(moment)
-                } else {
-                    super::times::at(moment)
-                }
-            },
-        })
+        self.voice().scene(tell)
     }
 }
 
