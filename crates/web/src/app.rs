@@ -292,8 +292,8 @@ impl App {
             .with_header("ETag", "Changes with the document.");
         upstreams::api()
             .merge(status::routes())
+            .merge(live::routes())
             .route(document, openapi::show)
-            .route(live::operation(), live::events)
             .route(series::operation(), series::show)
     }
 

@@ -5,6 +5,7 @@
 //! have; `desk` makes the events; pages write their own parts with the templates of their first paint.
 
 mod announcer;
+mod described;
 mod desk;
 mod events;
 mod frame;
@@ -20,11 +21,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use weir_engine::Vital;
 
 pub use self::announcer::Announcer;
-use self::{desk::Desk, hub::Hub};
 pub(crate) use self::{
-    events::{events, operation},
+    described::routes,
     topic::{Topic, Whom},
 };
+use self::{desk::Desk, hub::Hub};
 use crate::{App, app::WeakApp};
 
 /// One part of a page: the `id` of an element, and the whole element as HTML.

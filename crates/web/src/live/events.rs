@@ -21,10 +21,7 @@ use super::{
     mailbox::Reading,
     topic::Topic,
 };
-use crate::{
-    App, Failure, Visitor,
-    openapi::{Operation, schema::text},
-};
+use crate::{App, Failure, Visitor};
 
 /// Topics of one listener at most.
 const TOPICS: usize = 64;
@@ -34,26 +31,6 @@ const TOPICS: usize = 64;
 pub(crate) struct EventsQuery {
     /// With commas between them; none for all that is for programs.
     topics: String,
-}
-
-/// The route, described.
-pub(crate) fn operation() -> Operation {
-    Operation::get("/api/v1/events", "What happens, as it happens")
-        .about(
-            "Server-sent events. `figures` come each second, `states` when an upstream's state changes, `decisions` at most 20 \
-             a second with the number of those left out in `more`, `points` each 10 seconds, `searches` and `news` as they \
-             come. Topics that begin with `page:` are parts of pages. After a cut, `Last-Event-ID` brings what was missed, or \
-             an event `missed` says that the whole must be read again.",
-        )
-        .query(
-            "topics",
-            text().about("Topics with commas between them, at most 64; all that are for programs by default."),
-        )
-        .header(
-            "Last-Event-ID",
-            text().about("The ID of the last event that was read."),
-        )
-        .answers_events("The events.")
 }
 
 /// Streams what happens until the client leaves, its rights end or Weir stops.
@@ -101,7 +78,8 @@ fn read(topics: &str, contributed: &[&'static str]) -> Result<Vec<Topic>, Failur
             StatusCode::BAD_REQUEST,
             format!("`topics` names more than {TOPICS} topics."),
             "Send fewer, or open a second stream.",
-        ));
+        )
+        .at("topics"));
     }
     let topic =
         |text: &&str| Topic::parse(text, contributed).ok_or_else(|| unknown(text, contributed));
@@ -125,6 +103,7 @@ fn unknown(text: &str, contributed: &[&'static str]) -> Failure {
         format!("`topics`: there is no topic “{shown}”."),
         advice,
     )
+    .at("topics")
 }
 
 fn respond(subscription: Subscription) -> Response {
