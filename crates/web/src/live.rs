@@ -4,6 +4,7 @@
 //! same bytes to all who listen. While nobody listens it sleeps and costs nothing. `hub` knows who listens and what they
 //! have; `desk` makes the events; pages write their own parts with the templates of their first paint.
 
+mod announcer;
 mod desk;
 mod events;
 mod frame;
@@ -18,6 +19,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use weir_engine::Vital;
 
+pub use self::announcer::Announcer;
 use self::{desk::Desk, hub::Hub};
 pub(crate) use self::{events::events, topic::Whom};
 use crate::{App, app::WeakApp};
@@ -71,7 +73,11 @@ impl Live {
             return;
         }
         let (app, hub, vital) = (app.downgrade(), Arc::clone(&self.hub), self.vital.clone());
-        let task = self.vital.clone().drive((), move |()| {
+        let task = self.vital.clone().drive(false, move |is_again| {
+            // After a panic nobody knows who heard what.
+            if std::mem::replace(is_again, true) {
+                hub.lose_track();
+            }
             Box::pin(follow(app.clone(), Arc::clone(&hub), vital.clone()))
         });
         let closing = self.closing.clone();
@@ -83,8 +89,6 @@ impl Live {
 
 /// Tells listeners what happens, once a second while there are any.
 async fn follow(app: WeakApp, hub: Arc<Hub>, vital: Vital) {
-    // After a panic nobody knows who heard what.
-    hub.lose_track();
     loop {
         hub.somebody().await;
         let mut desk = Desk::default();
@@ -94,6 +98,7 @@ async fn follow(app: WeakApp, hub: Arc<Hub>, vital: Vital) {
             ticks.tick().await;
             let Some(app) = app.upgrade() else { return };
             let Some(wanted) = hub.wanted(|pass| app.keeper().lets_pass(pass)) else {
+                app.announcers().for_each(|one| one.set_heard(false));
                 break;
             };
             let made = desk.make(&app, &wanted, &vital);

@@ -4,5 +4,6 @@ mod acting;
 mod api;
 mod figures;
 mod front;
+mod live;
 mod overview;
 mod pages;
