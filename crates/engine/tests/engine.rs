@@ -25,6 +25,8 @@ mod memory;
 mod metrics;
 #[path = "engine/network.rs"]
 mod network;
+#[path = "engine/onlooker.rs"]
+mod onlooker;
 #[path = "engine/order.rs"]
 mod order;
 #[path = "engine/race.rs"]

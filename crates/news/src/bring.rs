@@ -346,6 +346,7 @@ impl Model {
                     let lines = lines::read(&told, self.now().1);
                     let id = self.server_id(server);
                     let taken = open.take_in(id, &window, &lines, &self.file);
+                    self.announce_new(open, taken.new);
                     self.keep_lines(open, id, taken);
                     self.note_listed(lines.iter().map(|line| &line.id)).await;
                 }
@@ -357,6 +358,15 @@ impl Model {
         }
         self.hear(open, server, None);
         Ok(())
+    }
+
+    /// Tells those who listen of articles that were not known before.
+    fn announce_new(&self, open: &OpenNewsgroup, new: usize) {
+        if new > 0 {
+            let name = open.name.as_str();
+            self.announcer
+                .announce(|| serde_json::json!({ "newsgroup": name, "new": new }));
+        }
     }
 
     /// Notes whether a server answered. One that does not carry the newsgroup is not silent.

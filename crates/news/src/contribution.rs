@@ -30,6 +30,7 @@ pub(crate) fn contribution(
         )))
         .stats(Arc::new(NewsStats(model.clone(), nntp.figures().clone())))
         .upstreams(Arc::new(ServerViews(model.clone())))
+        .announcements(model.announcer.clone())
         .cached(move || cached.cache_counts())
         .metrics(move |registry| {
             metrics::register(counted, registry);

@@ -95,6 +95,8 @@ pub struct Model {
     pub(crate) stats_version: AtomicU64,
     pub(crate) dated: Mutex<Option<DatedList>>,
     pub(crate) told: ToldMarks,
+    /// Tells of newsgroups with something new in them.
+    pub(crate) announcer: weir_web::Announcer,
     /// What our own server calls itself.
     pub(crate) host: ArcSwap<String>,
 }
@@ -176,6 +178,7 @@ impl Model {
             stats_version: AtomicU64::new(0),
             dated: Mutex::default(),
             told: ToldMarks::default(),
+            announcer: weir_web::Announcer::of_news(),
             host: ArcSwap::from_pointee(HOST.to_owned()),
         });
         model.recall_lists();

@@ -75,6 +75,8 @@ pub(crate) struct ServerProgress {
 pub(crate) struct TakenIn {
     /// Lines that are new, with their numbers.
     pub(crate) lines: Vec<(Option<u64>, Vec<u8>)>,
+    /// How many articles were not known before.
+    pub(crate) new: usize,
     /// The number of each line that was sent, in their order.
     pub(crate) numbers: Vec<Option<u64>>,
     /// Whether the lines show that the server has begun again.
@@ -212,6 +214,7 @@ impl OpenNewsgroup {
         self.with(|state| {
             let mut taken = TakenIn {
                 lines: Vec::new(),
+                new: 0,
                 numbers: Vec::new(),
                 numbering: Numbering::Same,
                 changes: NumberChanges::default(),
@@ -236,7 +239,10 @@ impl OpenNewsgroup {
             }
             for (line, &number) in lines.iter().zip(&noted.numbers) {
                 match state.table.insert(&line.headline(number)) {
-                    Inserted::New => taken.lines.push((number, line.kept.clone())),
+                    Inserted::New => {
+                        taken.new += 1;
+                        taken.lines.push((number, line.kept.clone()));
+                    }
                     Inserted::Known => {
                         let before = state
                             .table

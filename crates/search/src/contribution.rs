@@ -20,6 +20,7 @@ pub(crate) fn contribution(views: &Arc<Views>) -> Contribution {
         .card(Arc::new(SearchCard(model.engine.clone())))
         .stats(Arc::new(SearchStats(model.clone())))
         .upstreams(Arc::new(IndexerViews(model.clone())))
+        .announcements(model.announcer.clone())
         .router(pages::router(views))
         .router_for(access, feeds)
         .router_for(key, lists)

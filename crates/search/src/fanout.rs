@@ -19,7 +19,7 @@ use crate::search::{PartState, Search, SearchId, SearchQuestion};
 use crate::unanswered::PANICKED;
 
 use self::asking::Asking;
-use self::record::searched;
+use self::record::{began, ended, searched};
 
 /// The searches under way.
 pub(crate) struct Fanout {
@@ -64,6 +64,7 @@ impl Fanout {
         let id = SearchId(self.random());
         let (search, bills) = Search::new(id, question, self.model.now());
         let search = Arc::new(search);
+        self.model.announcer.announce(|| began(&search));
         for (at, bill) in bills.into_iter().enumerate() {
             let (fanout, search) = (self.clone(), search.clone());
             self.lifetime.spawn(async move {
@@ -100,10 +101,9 @@ impl Fanout {
             let (list, mut costs) = (fanout.list(&search), search.costs());
             let before = costs.borrow().clone();
             let history = &fanout.model.history;
-            history.note_search(Searched {
-                id: row,
-                ..searched(&search, &before, scope, &list)
-            });
+            let told = searched(&search, &before, scope, &list);
+            fanout.model.announcer.announce(|| ended(&search, &told));
+            history.note_search(Searched { id: row, ..told });
             let names = search.question.scope.iter();
             let names: Vec<String> = names.map(|indexer| indexer.name().to_owned()).collect();
             // What it found is not needed for its cost.

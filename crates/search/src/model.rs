@@ -10,6 +10,7 @@ use weir_engine::dispatch::Moment;
 use weir_engine::{Engine, Outward, Roster};
 use weir_search_proto::Protocol;
 use weir_store::sqlite::File;
+use weir_web::Announcer;
 
 use crate::cache::Cache;
 use crate::config::Config;
@@ -44,6 +45,8 @@ pub(crate) struct Model {
     pub(crate) history: History,
     pub(crate) programs: Programs,
     pub(crate) links: Links,
+    /// Tells of searches that begin and end.
+    pub(crate) announcer: Announcer,
 }
 
 /// The numbers of a configuration's indexers by their names. Giving new ones may fail, so they are had before anything
@@ -74,6 +77,7 @@ impl Model {
                 numbers.asker(name)
             }),
             history,
+            announcer: Announcer::of_searches(),
         };
         let numbers = model.numbers(&rules)?;
         model.reconcile(&rules, &numbers);

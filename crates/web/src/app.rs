@@ -22,8 +22,8 @@ use weir_engine::Engine;
 use weir_store::sqlite::File;
 
 use crate::{
-    Access, Clock, Config, Contribution, Error, Failure, Icon, NavEntry, NavGroup, Porter,
-    Requests, Stats, Throttle, Upstreams,
+    Access, Announcer, Clock, Config, Contribution, Error, Failure, Icon, NavEntry, NavGroup,
+    Porter, Requests, Stats, Throttle, Upstreams,
     access::{self, AccessRule},
     assets::{self, Assets},
     auth::Doorkeeper,
@@ -403,6 +403,12 @@ impl App {
         let mut live = self.0.fronts.iter().flat_map(|front| &front.live);
         let parts = live.find(|(known, _)| *known == name);
         parts.map_or_else(Vec::new, |(_, parts)| parts())
+    }
+
+    /// Fronts that announce something.
+    pub(crate) fn announcers(&self) -> impl Iterator<Item = &Announcer> {
+        let fronts = self.0.fronts.iter();
+        fronts.filter_map(|front| front.announcer.as_ref())
     }
 
     pub(crate) fn not_ready(&self) -> Vec<String> {

@@ -8,7 +8,7 @@ use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
 use weir_engine::Counters;
 
-use crate::{Access, Guest, LivePart, Upstreams, kit::PasteAddress};
+use crate::{Access, Announcer, Guest, LivePart, Upstreams, kit::PasteAddress};
 
 /// Puts a front's metrics into the registry.
 type Register = Box<dyn FnOnce(&mut Registry) + Send>;
@@ -48,6 +48,7 @@ pub(crate) struct Contributed {
     pub(crate) upstreams: Option<Arc<dyn Upstreams>>,
     /// By the name of their topic.
     pub(crate) live: Vec<(&'static str, WriteParts)>,
+    pub(crate) announcer: Option<Announcer>,
 }
 
 impl Contribution {
@@ -61,6 +62,7 @@ impl Contribution {
             stats: None,
             upstreams: None,
             live: Vec::new(),
+            announcer: None,
         };
         Self {
             front,
@@ -155,6 +157,13 @@ impl Contribution {
         write: impl Fn() -> Vec<LivePart> + Send + Sync + 'static,
     ) -> Self {
         self.front.live.push((name, Box::new(write)));
+        self
+    }
+
+    /// Lets whoever listens hear what the front announces.
+    #[must_use]
+    pub fn announcements(mut self, announcer: Announcer) -> Self {
+        self.front.announcer = Some(announcer);
         self
     }
 

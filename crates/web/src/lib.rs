@@ -55,7 +55,7 @@ pub use error::Error;
 pub use failure::Failure;
 pub use front::{Front, Refused, Reload, Staged};
 pub use household::Household;
-pub use live::LivePart;
+pub use live::{Announcer, LivePart};
 pub use metrics::Requests;
 pub use pages::time::Shown;
 pub use porter::{KeyMark, Porter};

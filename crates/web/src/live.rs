@@ -4,6 +4,7 @@
 //! same bytes to all who listen. While nobody listens it sleeps and costs nothing. `hub` knows who listens and what they
 //! have; `desk` makes the events; pages write their own parts with the templates of their first paint.
 
+mod announcer;
 mod desk;
 mod events;
 mod frame;
@@ -18,6 +19,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use weir_engine::Vital;
 
+pub use self::announcer::Announcer;
 use self::{desk::Desk, hub::Hub};
 pub(crate) use self::{
     events::events,
@@ -97,6 +99,7 @@ async fn follow(app: WeakApp, hub: Arc<Hub>, vital: Vital) {
             ticks.tick().await;
             let Some(app) = app.upgrade() else { return };
             let Some(wanted) = hub.wanted(|pass| app.keeper().lets_pass(pass)) else {
+                app.announcers().for_each(|one| one.set_heard(false));
                 break;
             };
             let made = desk.make(&app, &wanted, &vital);

@@ -9,6 +9,8 @@
 mod damage;
 #[path = "serve/forwarder.rs"]
 mod forwarder;
+#[path = "serve/live.rs"]
+mod live;
 #[path = "serve/metrics.rs"]
 mod metrics;
 #[path = "serve/news.rs"]

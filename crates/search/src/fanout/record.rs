@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use crate::bill::Cost;
 use crate::form;
 use crate::history::{PartOutcome, Searched};
@@ -40,6 +42,33 @@ pub(super) fn searched(
             .collect(),
         ..Searched::default()
     }
+}
+
+/// What is announced of a search that begins.
+pub(super) fn began(search: &Search) -> Value {
+    let question = &search.question;
+    json!({
+        "what": "began",
+        "id": search.id.to_string(),
+        "program": &*question.program.name,
+        "query": question.query.words(),
+        "asked": question.scope.len(),
+    })
+}
+
+/// What is announced when whoever asked was told. Calls that are made later are in the history.
+pub(super) fn ended(search: &Search, told: &Searched) -> Value {
+    json!({
+        "what": "ended",
+        "id": search.id.to_string(),
+        "program": told.program,
+        "query": told.query,
+        "asked": told.asked,
+        "answered": told.answered,
+        "results": told.results,
+        "calls": told.calls,
+        "took_ms": told.took_ms,
+    })
 }
 
 /// What an indexer had to do with a search.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use weir_engine::{Onlooker, Vital};
 
 use super::{
-    LivePart, NewRows,
+    Announcer, LivePart, NewRows,
     hub::{Made, MadeEvent, WantedTopic},
     topic::{Topic, Whom},
 };
@@ -53,6 +53,9 @@ impl Desk {
         self.told.retain(|topic, _| is_wanted(topic));
         self.shown.retain(|topic, _| is_wanted(topic));
         self.listed.retain(|topic, _| is_wanted(topic));
+        for announcer in app.announcers() {
+            announcer.set_heard(is_wanted(announcer.topic()));
+        }
         let tidings = self.gather(app, wanted, vital);
         let changed = tidings.as_ref().map(Tidings::changed).unwrap_or_default();
         let made = wanted.iter().filter_map(|wanted| {
@@ -92,8 +95,11 @@ impl Desk {
             Topic::Points => self.state(wanted, points::points(app).to_string()),
             Topic::States => happened(tidings.and_then(Tidings::states)),
             Topic::Decisions => happened(tidings.and_then(Tidings::decisions)),
-            // Fronts bring these.
-            Topic::Searches | Topic::News => Made::Happened(None),
+            Topic::Searches | Topic::News => {
+                let mut all = app.announcers();
+                let announcer = all.find(|one| *one.topic() == wanted.topic);
+                happened(announcer.and_then(Announcer::take))
+            }
             Topic::Overview(window) => self.parts(wanted, pages::overview::parts(app, window)),
             Topic::Contributed(name) => self.parts(wanted, app.contributed_parts(name)),
             Topic::Row(whom) if is_due(whom) => self.parts(wanted, upstreams::row_parts(app, whom)),

@@ -7,3 +7,4 @@ mod front;
 mod live;
 mod overview;
 mod pages;
+mod watching;
