@@ -5,7 +5,7 @@ mod api;
 mod figures;
 mod front;
 mod live;
-mod live_parts;
 mod lookout;
 mod overview;
 mod pages;
+mod watching;
