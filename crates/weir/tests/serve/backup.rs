@@ -1,10 +1,9 @@
 //! `weir backup`: under load, and without a running Weir.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use weir_store::rusqlite::Connection;
@@ -22,7 +21,7 @@ use weir_testkit::zoo::{Place, http};
 
 use super::status::command;
 use super::tracker::Rig;
-use super::{PATIENCE, Weir, ask, config};
+use super::{PATIENCE, ask, config};
 
 /// Between two requests of the load, so that the machine has time for the rest.
 const PACE: Duration = Duration::from_millis(4);
