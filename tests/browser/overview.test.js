@@ -118,6 +118,43 @@ test('the overview of a Weir at work', async (t) => {
     assert.equal(await page.getByText('Nothing needs attention.').count(), 1);
   });
 
+  await t.test('figures, decisions and attention arrive by themselves, and Pause holds the rows back', async () => {
+    await page.goto('/');
+    const pill = page.locator('#live');
+    await page.waitForFunction(() => document.getElementById('live')?.textContent === 'Live');
+    const figure = page.locator('#front-search [data-figure=asked]');
+    const before = Number(await figure.innerText());
+    await page.request.get('/search?q=third');
+    await page.waitForFunction(
+      (old) => Number(document.querySelector('#front-search [data-figure=asked]').textContent) > old,
+      before,
+    );
+    const first = () => page.locator('#decided li').first().getAttribute('id');
+    await page.getByRole('button', { name: 'Pause' }).click();
+    assert.equal(await pill.innerText(), 'Paused');
+    const held = await first();
+    Object.assign(harbor, { status: 429, retryAfter: '900' });
+    await page.request.get('/search?q=fourth');
+    await page.locator('#attention-list').getByText('Cooldown until').waitFor();
+    await page.waitForFunction(() => document.querySelector('h1').textContent.includes('from cache only'));
+    assert.equal(await first(), held, 'no row was added');
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.waitForFunction((old) => document.querySelector('#decided li').id !== old, held);
+    assert.equal(await pill.innerText(), 'Live');
+    assert.ok((await page.locator('#decided li').count()) <= 10);
+    rules.quiet(page);
+  });
+
+  await t.test('a stop shows, and the page comes back by itself', async () => {
+    const port = Number(new URL(weir.origin).port);
+    await weir.stop();
+    await page.locator('#live.lost').waitFor();
+    assert.match(await page.locator('#live').innerText(), /^Reconnecting, data from \d\d:\d\d:\d\d$/);
+    weir = await start(t, { data, config, port });
+    await page.locator('#live.on').waitFor({ timeout: 30_000 });
+    page.complaints.length = 0; // the browser complains about the server that was away
+  });
+
   await t.test('the series are there after a restart', async () => {
     const before = await (await page.request.get('/api/v1/series?window=6h')).json();
     await weir.stop();

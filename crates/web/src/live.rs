@@ -76,7 +76,11 @@ impl Live {
             return;
         }
         let (app, hub, vital) = (app.downgrade(), Arc::clone(&self.hub), self.vital.clone());
-        let task = self.vital.clone().drive((), move |()| {
+        let task = self.vital.clone().drive(false, move |is_again| {
+            // After a panic nobody knows who heard what.
+            if std::mem::replace(is_again, true) {
+                hub.lose_track();
+            }
             Box::pin(follow(app.clone(), Arc::clone(&hub), vital.clone()))
         });
         let closing = self.closing.clone();
@@ -88,8 +92,6 @@ impl Live {
 
 /// Tells listeners what happens, once a second while there are any.
 async fn follow(app: WeakApp, hub: Arc<Hub>, vital: Vital) {
-    // After a panic nobody knows who heard what.
-    hub.lose_track();
     loop {
         hub.somebody().await;
         let mut desk = Desk::default();

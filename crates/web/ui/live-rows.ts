@@ -10,6 +10,8 @@ export interface Rows {
   list: string;
   rows: { id: string; html: string }[];
   more?: number;
+  /** They are the newest of all, not only what is new: those before one that the page has are older than the page. */
+  whole?: boolean;
 }
 
 export class LiveRows {
@@ -44,9 +46,10 @@ export class LiveRows {
     return this.#paused.size > 0;
   }
 
-  take({ list, rows, more = 0 }: Rows): void {
+  take({ list, rows, more = 0, whole = false }: Rows): void {
     const waiting = this.#waiting.get(list) ?? new Map<string, string>();
-    for (const { id, html } of rows) {
+    const known = whole ? rows.findLastIndex(({ id }) => document.getElementById(id) !== null) : -1;
+    for (const { id, html } of rows.slice(Math.max(known, 0))) {
       waiting.delete(id);
       waiting.set(id, html);
     }

@@ -108,9 +108,9 @@ impl Desk {
             }
             Topic::Row(_) | Topic::Upstream(_) => Made::Happened(None),
             Topic::Decided => Made::State {
-                changed: tidings.and_then(|tidings| rows_json(&tidings.decided())),
+                changed: tidings.and_then(|tidings| rows_json(&tidings.decided(), false)),
                 whole: (wanted.whole)
-                    .then(|| rows_json(&Tidings::last(app).decided()))
+                    .then(|| rows_json(&Tidings::last(app).decided(), true))
                     .flatten(),
             },
             Topic::DecidedAbout(whom) if is_due(whom) => self.rows(app, wanted, whom),
@@ -154,10 +154,10 @@ impl Desk {
         let newest = |rows: &Option<NewRows>| rows.as_ref().and_then(|rows| rows.newest);
         let newest = newest(&new).or(newest(&all)).or(before.flatten());
         self.listed.insert(wanted.topic.clone(), newest);
-        let told = |rows: Option<NewRows>| rows.as_ref().and_then(rows_json);
+        let all = all.filter(|_| wanted.whole);
         Made::State {
-            changed: told(new),
-            whole: told(all.filter(|_| wanted.whole)),
+            changed: new.and_then(|rows| rows_json(&rows, false)),
+            whole: all.and_then(|rows| rows_json(&rows, true)),
         }
     }
 }
@@ -204,12 +204,13 @@ fn parts_json<'a>(parts: impl IntoIterator<Item = &'a LivePart>) -> String {
     json!({ "parts": parts.collect::<Map<_, _>>() }).to_string()
 }
 
-fn rows_json(new: &NewRows) -> Option<String> {
+/// `whole` says that they are the newest of all, and not only what is new.
+fn rows_json(new: &NewRows, whole: bool) -> Option<String> {
     let rows = new
         .rows
         .iter()
         .map(|(id, html)| json!({ "id": id, "html": html }));
     let rows: Vec<Value> = rows.collect();
-    let data = json!({ "list": new.list, "rows": rows, "more": new.more });
+    let data = json!({ "list": new.list, "rows": rows, "more": new.more, "whole": whole });
     (!new.rows.is_empty()).then(|| data.to_string())
 }

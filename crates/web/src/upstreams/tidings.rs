@@ -23,6 +23,8 @@ const STATES: usize = 100;
 /// What is new, by front.
 pub(crate) struct Tidings<'a> {
     app: &'a App,
+    /// They are the last of all, as a page lists them, and not only what is new.
+    whole: bool,
     fronts: Vec<OfFront<'a>>,
 }
 
@@ -48,8 +50,8 @@ impl<'a> Tidings<'a> {
             let new = upstreams.engine().since_last(onlooker, ROWS);
             OfFront::new(app, front, upstreams, new)
         });
-        let fronts = fronts.collect();
-        Self { app, fronts }
+        let (whole, fronts) = (false, fronts.collect());
+        Self { app, whole, fronts }
     }
 
     /// The last decisions, as if they had just been made.
@@ -65,8 +67,8 @@ impl<'a> Tidings<'a> {
             };
             OfFront::new(app, front, upstreams, new)
         });
-        let fronts = fronts.collect();
-        Self { app, fronts }
+        let (whole, fronts) = (true, fronts.collect());
+        Self { app, whole, fronts }
     }
 
     /// Upstreams to which something happened, by front and name.
@@ -118,8 +120,13 @@ impl<'a> Tidings<'a> {
                 (place, (of, Told::About(new)))
             });
             let own = of.new.own.iter().map(|decision| {
-                // A burst that goes on is told again at its last moment.
-                let place = (decision.last, index, decision.number);
+                // A burst that goes on is told again at its last moment; a page lists it where it began.
+                let at = if self.whole {
+                    decision.at
+                } else {
+                    decision.last
+                };
+                let place = (at, index, decision.number);
                 (place, (of, Told::Own(decision)))
             });
             all.extend(records.chain(own));
