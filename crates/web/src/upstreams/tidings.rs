@@ -4,10 +4,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use serde_json::{Value, json};
-use weir_engine::{
-    NewRecord, Onlooker, OwnDecision, SinceLast,
-    dispatch::{Moment, UpstreamId},
-};
+use weir_engine::{NewRecord, Onlooker, OwnDecision, SinceLast, dispatch::UpstreamId};
 
 use super::{
     Upstreams, decisions::Itself, glance::Decided, json, reason, sight::Sight, times::Times,
@@ -113,7 +110,7 @@ impl<'a> Tidings<'a> {
 
     /// The newest decisions of all fronts, oldest first, and how many more there were.
     fn newest(&self) -> (Vec<(&OfFront<'_>, Told<'_>)>, u64) {
-        let mut all: Vec<((Moment, usize, u64), (&OfFront<'_>, Told<'_>))> = Vec::new();
+        let mut all: Vec<(_, (&OfFront<'_>, Told<'_>))> = Vec::new();
         for (index, of) in self.fronts.iter().enumerate() {
             let records = of.new.records.iter().map(|new| {
                 let place = (new.record.at, index, new.record.number);
