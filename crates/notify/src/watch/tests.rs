@@ -347,7 +347,7 @@ proptest! {
             prop_assert_eq!(*began, number % 2 == 0, "{:?}", told);
             prop_assert!(!began || now - since >= 10 * MINUTE);
         }
-        prop_assert!(told.len() % 2 == 0, "it is fine at the end, and that is told: {:?}", told);
+        prop_assert!(told.len().is_multiple_of(2), "it is fine at the end, and that is told: {:?}", told);
         // 2, 4, 8, 16 minutes to mend: whoever never works for longer is told four times.
         prop_assert!(told.len() <= 2 * 5, "{:?}", told);
     }

@@ -240,8 +240,7 @@ impl Operation {
         let bytes = axum::body::to_bytes(body, COMPARED).await;
         let bytes = bytes.unwrap_or_default();
         let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        for mistake in schema.mistakes(&value) {
-            let FieldMistake { field, detail } = mistake;
+        if let Some(FieldMistake { field, detail }) = schema.mistakes(&value).into_iter().next() {
             panic!("{method} {path} answers with {field:?} not as described: {detail} {value:#}");
         }
         Response::from_parts(parts, Body::from(bytes))
