@@ -114,7 +114,7 @@ fn everybody_gets_the_same_bytes_and_newcomers_the_whole() {
     let mut later = Ears::open(&hub, &[topic()], None);
     hub.deliver(vec![state(topic(), Some("c"), None)], NOW);
     assert_eq!(later.heard(), [""; 0], "a change of nothing is not told");
-    assert_eq!(wanted(&hub)[0].2, true, "it still waits for the whole");
+    assert!(wanted(&hub)[0].2, "it still waits for the whole");
     hub.deliver(vec![state(topic(), None, Some("ABC"))], NOW);
     assert_eq!(later.heard(), ["parts ABC"]);
     assert_eq!(old.heard(), ["parts c"]);
@@ -359,7 +359,7 @@ fn after_a_panic_everybody_begins_again() {
     );
     let last = ears.last();
     hub.lose_track();
-    assert_eq!(wanted(&hub)[1].2, true);
+    assert!(wanted(&hub)[1].2);
     hub.deliver(vec![state(topic(), Some("b"), Some("AB"))], NOW);
     assert_eq!(ears.heard(), ["missed", "parts AB"]);
     assert_eq!(
