@@ -22,6 +22,8 @@ use crate::{Failure, RequestId, pages::failure::is_api, ready};
 const AT_ONCE: usize = 64;
 /// How long one may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long those who are being answered have at the end.
+const GRACE: Duration = Duration::from_millis(200);
 /// When to come back, in seconds.
 const AGAIN: u64 = 2;
 
@@ -43,7 +45,7 @@ impl Standby {
     }
 }
 
-/// Answers until `end`; then connections under way are cut, and the listener is given back.
+/// Answers until `end`; then connections under way have a moment left, and the listener is given back.
 pub async fn stand_by(listener: TcpListener, why: Standby, end: CancellationToken) -> TcpListener {
     let mut open = JoinSet::new();
     loop {
@@ -60,6 +62,8 @@ pub async fn stand_by(listener: TcpListener, why: Standby, end: CancellationToke
             }
         }
     }
+    let answered = async { while open.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(GRACE, answered).await;
     open.shutdown().await;
     listener
 }

@@ -125,6 +125,10 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         requests,
         contributions,
     )?;
+    // Before anybody is told where Weir is: who comes then is served.
+    let listener = starting.end().await?;
+    let twice = listen::twice(listener).context("the web listener cannot be kept for the end");
+    let (listener, after) = twice?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, data = %data.path().display(), "started");
     for WithoutEffect { key, why } in config.without_effect() {
         tracing::warn!(key, "{why}");
@@ -135,9 +139,6 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
 
     running.set_parts(web.clone(), fronts.clone());
     fronts.serve(&web.porter());
-    let listener = starting.end().await?;
-    let twice = listen::twice(listener).context("the web listener cannot be kept for the end");
-    let (listener, after) = twice?;
     let mut after = Some(after);
     let mut stopping = None;
     let manager = Manager::of_environment(&ProcessEnvironment);

@@ -1,6 +1,6 @@
 //! The API of swarms, described.
 
-use weir_web::openapi::schema::{self, count, flag, object, text};
+use weir_web::openapi::schema::{self, count, flag, object, text, time};
 use weir_web::openapi::{ApiRoutes, Operation};
 
 use super::json;
@@ -17,6 +17,10 @@ pub(crate) fn api(look: Look) -> ApiRoutes {
                 count().about("Peers that other trackers named."),
             ),
             ("seeders", count().about("As clients are told.")),
+            (
+                "seeders_elsewhere",
+                count().about("Those of them that only other trackers know."),
+            ),
             ("leechers", count().about("As clients are told.")),
             ("completed", count()),
             ("age_minutes", count()),
@@ -58,12 +62,28 @@ pub(crate) fn api(look: Look) -> ApiRoutes {
         ("seeder", flag()),
         ("silent_minutes", count()),
     ]);
+    let forwarder = object([
+        ("name", text()),
+        ("was_asked", flag()),
+        ("is_asked", flag().about("Right now.")),
+        ("peers", count().about("Peers that it named.")),
+        ("next_ask", time().or_null()),
+        ("seeders", count().or_null()),
+        ("leechers", count().or_null()),
+        ("interval_seconds", count().or_null()),
+        (
+            "last_word",
+            text().or_null().about("What it answered, if not with peers."),
+        ),
+        ("last_word_at", time().or_null()),
+    ]);
     let one = Operation::get("/api/v1/swarms/{info_hash}", "One swarm with its peers")
         .path("info_hash", text().about("40 hex digits."))
         .answers(
             "The swarm.",
             object(swarm())
                 .with([
+                    ("forwarders", schema::list(forwarder)),
                     ("peers_v4", count()),
                     ("peers_v6", count()),
                     (

@@ -217,6 +217,18 @@ fn upstream() -> Schema {
 /// An upstream with all that is known.
 fn whole() -> Schema {
     let fact = object([("label", text()), ("value", text())]);
+    let error = object([
+        ("first", time()),
+        ("last", time()),
+        ("count", count()),
+        ("text", text()),
+    ]);
+    let call = object([
+        ("due", time()),
+        ("class", text()),
+        ("attempt", count()),
+        ("about", text().or_null()),
+    ]);
     object(fields())
         .with([
             (
@@ -228,6 +240,15 @@ fn whole() -> Schema {
                 "ladder_seconds",
                 list(count())
                     .about("How long it is left alone after the first failure, the second, …"),
+            ),
+            (
+                "errors",
+                list(error).about("Its last errors word for word; equal ones in a row are one."),
+            ),
+            (
+                "scheduled",
+                object([("count", count()), ("next", list(call))])
+                    .about("Calls for a later time: how many, and the first of them."),
             ),
             ("facts", list(fact)),
         ])
