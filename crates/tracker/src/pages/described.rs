@@ -73,7 +73,9 @@ pub(crate) fn api(look: Look) -> ApiRoutes {
         ("interval_seconds", count().or_null()),
         (
             "last_word",
-            text().or_null().about("What it answered, if not with peers."),
+            text()
+                .or_null()
+                .about("What it answered, if not with peers."),
         ),
         ("last_word_at", time().or_null()),
     ]);

@@ -42,7 +42,9 @@ impl Week {
         let page = text(&page.body);
         let rest = sentence.strip_prefix(name).unwrap_or(sentence);
         let rest = rest.trim_start_matches(':').trim_start();
-        let verb = rest.split_once(' ').filter(|(verb, _)| ["was", "is"].contains(verb));
+        let verb = rest
+            .split_once(' ')
+            .filter(|(verb, _)| ["was", "is"].contains(verb));
         let rest = verb.map_or(rest, |(_, rest)| rest);
         // Its first letter is a capital there.
         let rest = &rest[1..];
