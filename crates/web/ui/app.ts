@@ -1,6 +1,7 @@
 // Makes complete pages nicer: times in the browser's zone, keyboard shortcuts, theme without a reload. Every page works
 // without it.
 
+import { drawCharts } from "./charts";
 import { followHeard } from "./connect";
 import { followDecisionLinks } from "./decisions";
 import { followLive } from "./live";
@@ -169,6 +170,7 @@ function listenForKeys(dialog: HTMLDialogElement | null): void {
 }
 
 nameZone();
+drawCharts();
 localiseTimes(document);
 saySearchIsLive();
 followSearch();

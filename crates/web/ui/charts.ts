@@ -1,5 +1,5 @@
-// Draws the charts of the overview again, in the boxes in which the server drew them, and lets them grow. Loaded only on
-// pages that have charts; without it the server's pictures stay.
+// Draws the charts of the overview again, in the boxes in which the server drew them, and lets them grow. Without script
+// the pictures that the server drew stay.
 
 import uPlot from "uplot";
 
@@ -337,4 +337,7 @@ function nameLines(plot: uPlot, fronts: Front[], font: string): void {
   ctx.restore();
 }
 
-for (const root of document.querySelectorAll<HTMLElement>("[data-series]")) void new Charts(root).start();
+/** Draws the charts of this page, if it has any, over those that the server drew. */
+export function drawCharts(): void {
+  for (const root of document.querySelectorAll<HTMLElement>("[data-series]")) void new Charts(root).start();
+}

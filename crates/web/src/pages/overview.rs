@@ -59,7 +59,6 @@ struct OverviewPage<'a> {
     refresh_link: String,
     /// The server's clock, for countdowns.
     now: i64,
-    script: String,
 }
 
 struct WindowLink {
@@ -145,7 +144,6 @@ impl<'a> OverviewPage<'a> {
             refresh,
             refresh_link: link(&[("refresh", if refresh { "" } else { "10" })]),
             now: app.now().as_millisecond(),
-            script: app.shell().assets.path("charts.js").to_owned(),
         }
     }
 }

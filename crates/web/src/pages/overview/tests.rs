@@ -168,7 +168,6 @@ fn body(app: &App, window: &str) -> String {
         refresh: false,
         refresh_link: String::new(),
         now: 0,
-        script: String::new(),
     };
     kit::render(&page).unwrap()
 }
