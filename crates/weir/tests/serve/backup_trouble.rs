@@ -104,9 +104,14 @@ fn only_who_has_the_key_gets_a_backup_and_only_what_belongs_to_it() {
     let begin = |key: &str, body: &str| ask_json(rig.web, "POST /api/v1/backups", key, body);
     assert!(begin("", "").starts_with("HTTP/1.1 401"));
     assert!(begin("wrong-wrong-wrong", "").starts_with("HTTP/1.1 401"));
-    for body in [r#"{"path":"/etc"}"#, "[", r#"{"text_index":3}"#] {
+    for (body, status) in [
+        (r#"{"path":"/etc"}"#, "422"),
+        ("[", "400"),
+        (r#"{"text_index":3}"#, "422"),
+    ] {
         let answer = begin(key, body);
-        assert!(answer.starts_with("HTTP/1.1 422"), "{answer}");
+        let wanted = format!("HTTP/1.1 {status}");
+        assert!(answer.starts_with(&wanted), "{body}: {answer}");
     }
     let begun = json(&begin(key, ""));
     let path = format!("/api/v1/backups/{}", begun["id"].as_str().unwrap());
@@ -114,7 +119,9 @@ fn only_who_has_the_key_gets_a_backup_and_only_what_belongs_to_it() {
     super::forwarder::until("it is ready", || json(&get(""))["state"] == "ready");
     let manifest = json(&get(""))["manifest"].take();
     assert!(ask(rig.web, &format!("GET {path}"), "").starts_with("HTTP/1.1 401"));
-    assert!(ask(rig.web, &format!("GET {path}/files/state.db"), "").starts_with("HTTP/1.1 401"));
+    assert!(
+        ask(rig.web, &format!("GET {path}/file?name=state.db"), "").starts_with("HTTP/1.1 401")
+    );
     for name in [
         "state.db-wal",
         "../state.db",
@@ -123,11 +130,11 @@ fn only_who_has_the_key_gets_a_backup_and_only_what_belongs_to_it() {
         "weir.lock",
         "",
     ] {
-        let answer = get(&format!("/files/{name}"));
+        let answer = get(&format!("/file?name={name}"));
         assert!(answer.starts_with("HTTP/1.1 404"), "{name}: {answer}");
     }
-    assert!(get("/files/swarm/key?from=x").starts_with("HTTP/1.1 4"));
-    let beyond = get("/files/swarm/key?from=99999999999");
+    assert!(get("/file?name=swarm/key&from=x").starts_with("HTTP/1.1 4"));
+    let beyond = get("/file?name=swarm/key&from=99999999999");
     assert!(
         beyond.starts_with("HTTP/1.1 200") && beyond.ends_with("\r\n\r\n"),
         "{beyond}"

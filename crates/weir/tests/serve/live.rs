@@ -69,7 +69,7 @@ fn a_client_follows_what_happens_comes_back_and_is_let_go_at_the_end() {
     let search = &searches["searches"][0];
     assert_eq!(
         (&search["query"], &search["asked"]),
-        (&"some".into(), &1.into())
+        (&"\"some\"".into(), &1.into())
     );
     drop(ears);
     let mut back = Ears::open(&rig, &format!("{key}Last-Event-ID: {first}\r\n"));

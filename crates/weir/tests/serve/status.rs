@@ -44,10 +44,10 @@ fn status_is_a_page_for_people_and_json_for_programs() {
     let status = ask(rig.web, "GET /api/v1/status", KEY);
     let (_, body) = status.split_once("\r\n\r\n").unwrap();
     let told: Value = serde_json::from_str(body).unwrap();
-    assert!(
-        text.starts_with(told["sentence"].as_str().unwrap()),
-        "{text}"
-    );
+    // Its end counts down, and long ones are wrapped.
+    let sentence = told["sentence"].as_str().unwrap();
+    let begins = sentence.split_inclusive(['.', ':']).next().unwrap();
+    assert!(text.starts_with(begins), "{sentence} in {text}");
     for word in [
         "Tracker",
         "Search",
@@ -64,7 +64,7 @@ fn status_is_a_page_for_people_and_json_for_programs() {
     );
     let output = weir(dir, &["status", "--json", "--data", "data"]);
     let json: Value = serde_json::from_str(&out(&output)).unwrap();
-    assert_eq!(json["sentence"], told["sentence"]);
+    assert!(json["sentence"].as_str().unwrap().starts_with(begins));
     assert_eq!(json["fronts"][1]["name"], told["fronts"][1]["name"]);
     let url = format!("http://{}", rig.web);
     let mut elsewhere = command(Path::new("/"), &["status", "--url", &url]);
