@@ -66,5 +66,5 @@ pub use porter::{KeyMark, Porter};
 pub use server::{Guest, ListenerEnd, run, run_guests};
 pub use standby::{Standby, stand_by};
 pub use throttle::{Pace, Throttle};
-pub use upstreams::{Lookout, Upstreams, path as upstream_path};
+pub use upstreams::{Lookout, Upstreams, path as upstream_path, without_name};
 pub use visitor::{Identity, RequestId, Visitor};

@@ -39,7 +39,6 @@ use percent_encoding::utf8_percent_encode;
 use weir_config::ENCODED;
 use weir_engine::{Call, Engine, dispatch::UpstreamId};
 
-pub use self::lookout::Lookout;
 pub(crate) use self::{
     described::{api, attention_schema, counts_schema},
     glance::{Attention, Decided, Glance, last_decisions},
@@ -51,6 +50,7 @@ pub(crate) use self::{
     times::Times,
     watch::{one_parts, one_rows, row_parts, summary_parts},
 };
+pub use self::{lookout::Lookout, runs::without_name};
 use crate::{App, Failure, contribution::Contributed};
 
 /// The upstreams of one front, as pages and API see them. Nothing it gives may hold a secret.

@@ -240,18 +240,20 @@ impl RunLine {
     }
 }
 
-/// A sentence for the upstream's own page, where its name would be repeated in each line; as HTML.
+/// A sentence for the upstream's own page, as HTML.
 fn brief(times: &Times, name: &str, sentence: &str) -> String {
+    times.html(&without_name(name, sentence))
+}
+
+/// A sentence about an upstream for its own page, where its name would be repeated in each line.
+pub fn without_name(name: &str, sentence: &str) -> String {
     let Some(rest) = sentence.strip_prefix(name) else {
-        return times.html(sentence);
+        return sentence.to_owned();
     };
     let rest = rest.trim_start_matches(':').trim_start();
-    let verb = ["was ", "is "].iter();
-    let rest = verb
-        .filter_map(|verb| rest.strip_prefix(verb))
-        .next()
-        .unwrap_or(rest);
-    times.html(&capital(rest))
+    let mut verbs = ["was ", "is "].iter();
+    let without_verb = verbs.find_map(|verb| rest.strip_prefix(verb));
+    capital(without_verb.unwrap_or(rest))
 }
 
 #[cfg(test)]

@@ -40,15 +40,8 @@ impl Week {
             .get(&format!("/upstreams/search/{name}?what={what}&each=1"))
             .await;
         let page = text(&page.body);
-        let rest = sentence.strip_prefix(name).unwrap_or(sentence);
-        let rest = rest.trim_start_matches(':').trim_start();
-        let verb = rest
-            .split_once(' ')
-            .filter(|(verb, _)| ["was", "is"].contains(verb));
-        let rest = verb.map_or(rest, |(_, rest)| rest);
-        // Its first letter is a capital there.
-        let rest = &rest[1..];
-        assert!(page.contains(rest), "{sentence} in {page}");
+        let rest = weir_web::without_name(name, sentence);
+        assert!(page.contains(&rest), "{sentence} in {page}");
     }
 
     /// Asks about each indexer that had no part in an answer, or had to be waited for.
