@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use weir_engine::{OwnDecision, OwnKind, OwnReason, about};
+use weir_engine::{OwnDecision, OwnKind, OwnReason, Span, about};
 
 use super::super::*;
-use super::desk::{Everything, between, parts, text};
+use super::desk::{Everything, between, text};
 use crate::forwarding::allowance::HeldBack;
 
 /// What clients were told, in this run; and what was refused in all runs, because records outlive a run.
@@ -172,10 +172,13 @@ fn overload(world: &World, everything: &Everything, settled: bool) {
         status, overview, ..
     } = everything;
     let front = &status["fronts"][0];
-    assert_eq!(text(between(overview, "<h1>", "</h1>")), status["sentence"]);
+    assert_eq!(
+        text(between(overview, "<h1 id=\"headline\" data-live>", "</h1>")),
+        status["sentence"]
+    );
     let card = between(
         overview,
-        "<section class=\"panel front-tracker\"",
+        "<section id=\"front-tracker\" data-live",
         "</section>",
     );
     assert_eq!(text(between(card, "<p>", "</p>")), front["sentence"]);
@@ -198,44 +201,25 @@ fn overload(world: &World, everything: &Everything, settled: bool) {
         assert!(decisions.iter().find(lately).is_none(), "{decisions:?}");
     }
     assert_eq!(is_overloaded, front["overload"] != Value::Null);
-    figures(card, &front["counters"]);
+    figures(world, card, &front["counters"]);
 }
 
-/// The card's figures are the counters, and add up.
-fn figures(card: &str, counters: &Value) {
-    let number = |html: &str| {
+/// The card's figures are those of the last hour, the API's those since the start; both add up.
+fn figures(world: &World, card: &str, counters: &Value) {
+    let shown = |name: &str| {
+        let html = between(card, &format!("data-figure=\"{name}\">"), "</b>");
         text(html)
             .replace(',', "")
             .parse::<u64>()
             .expect("a number")
     };
-    let shown: BTreeMap<String, u64> = parts(card, "<dt>")
-        .map(|part| {
-            let (label, rest) = part.split_once("</dt>").expect("a label");
-            (text(label), number(between(rest, "<dd>", "</dd>")))
-        })
-        .collect();
-    let count = |name: &str| counters[name].as_u64().expect("a number");
-    for (label, wanted) in [
-        ("Requests", count("asked")),
-        ("From memory", count("from_memory")),
-        ("Calls made", count("sent")),
-        ("Skipped", count("skipped")),
-        ("Dropped", count("dropped")),
-        ("Refused", count("refused")),
-        ("Already queued", count("duplicates")),
-        ("Cancelled", count("cancelled") + count("shut_down")),
-        ("Waiting", count("waiting")),
-    ] {
-        let seen = shown.get(label).copied().unwrap_or_default();
-        assert_eq!(seen, wanted, "{label}: {shown:?} {counters}");
-    }
-    let others = shown
-        .iter()
-        .filter(|(label, _)| !["Requests", "Swarms", "Peers"].contains(&label.as_str()));
-    assert_eq!(
-        shown["Requests"],
-        others.map(|(_, count)| count).sum::<u64>(),
-        "{shown:?}"
-    );
+    let hour = world.engine.window(Span::Hour).counters;
+    assert_eq!(shown("asked"), hour.asked, "{card}");
+    assert_eq!(shown("sent"), hour.sent, "{card}");
+    let parts: u64 = hour.parts().iter().map(|(_, count)| count).sum();
+    assert_eq!(parts, hour.asked, "{hour:?}");
+    let since = counters.as_object().expect("counters");
+    let parts = since.iter().filter(|(name, _)| *name != "asked");
+    let parts: u64 = parts.filter_map(|(_, count)| count.as_u64()).sum();
+    assert_eq!(counters["asked"], parts, "{counters}");
 }

@@ -36,12 +36,16 @@ pub(super) async fn check(world: &World, desk: &Desk, all: &Everything) {
                 "{name} of {row:?}"
             );
         }
-        let row = parts(&page, "<tr>").find(|row| row.contains(&hash.to_string()));
+        let row = parts(&page, "<tr id=\"s-").find(|row| row.contains(&hash.to_string()));
         if let Some(row) = row {
             let shown =
                 |label: &str| text(between(row, &format!("data-label=\"{label}\">"), "</td>"));
-            let shown = ["Seeders", "Leechers", "Finished", "Here", "From forwarders"].map(shown);
-            assert_eq!(shown, figures.map(|(_, count)| count.to_string()));
+            let seeders = shown("Seeders");
+            let (here, elsewhere) = seeders.split_once(" / ").expect("here and elsewhere");
+            let all = [here, elsewhere].map(|count| count.parse::<u32>().expect("a count"));
+            assert_eq!(all[0] + all[1], scraped.complete);
+            let shown = ["Leechers", "Finished", "Here"].map(shown);
+            assert_eq!(shown, [1, 2, 3].map(|place| figures[place].1.to_string()));
         }
         if number >= ALONE {
             continue;

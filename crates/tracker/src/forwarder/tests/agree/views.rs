@@ -199,7 +199,7 @@ impl Look<'_> {
             }
         }
         assert_eq!(api["last_error"]["text"], stats["last_error"]);
-        let shown = text(between(&self.page, "aria-label=\"Last error\">", "</pre>"));
+        let shown = text(between(&self.page, "<pre class=\"said\">", "</pre>"));
         assert_eq!(
             shown,
             api["last_error"]["text"].as_str().unwrap_or_default()
