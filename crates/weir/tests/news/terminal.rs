@@ -108,6 +108,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
+        // A newsreader that has lost its terminal may go on for ever, and take a processor for it.
+        let shell = self.tmux(&["list-panes", "-F", "#{pane_pid}"]);
+        let shell = String::from_utf8_lossy(&shell.stdout).trim().to_owned();
+        if !shell.is_empty() {
+            let group = format!("-{shell}");
+            let _ = Command::new("kill").args(["-KILL", "--", &group]).output();
+        }
         self.tmux(&["kill-server"]);
     }
 }
