@@ -2,6 +2,8 @@
 
 use futures_util::future::join_all;
 
+use weir_testkit::zoo::news::Greeting;
+
 use super::*;
 
 #[tokio::test(start_paused = true)]
@@ -80,6 +82,66 @@ async fn connections_are_opened_as_orders_queue_up_and_closed_when_nobody_needs_
     assert_eq!(world.server.count("QUIT"), 4);
     link.date().await.expect("an answer");
     assert_eq!(world.connections(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_connection_is_opened_for_what_is_answered_sooner_than_it_would_be() {
+    let world = World::new().await;
+    world.server.set(Behaviour::Far(SECOND / 50));
+    let link = world.link();
+    link.date().await.expect("an answer");
+    let group = newsgroup("misc.test");
+    let windows = (0..8).map(|part: u64| {
+        let (link, group) = (&link, &group);
+        async move { link.overview(group, part * 2 + 1..=part * 2 + 2).await }
+    });
+    for window in join_all(windows).await {
+        window.expect("an overview");
+    }
+    assert_eq!(
+        world.connections(),
+        1,
+        "the second four had room after 20 ms"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_behind_a_long_list_gets_a_connection_of_its_own() {
+    let world = World::new().await;
+    let link = world.link();
+    link.date().await.expect("an answer");
+    world.server.set_for("LIST", Behaviour::Slow(20 * SECOND));
+    let start = tokio::time::Instant::now();
+    let list = link.list(Listing::Active(None));
+    let date = async {
+        link.date().await.expect("an answer");
+        start.elapsed()
+    };
+    let (list, waited) = tokio::join!(list, date);
+    list.expect("a list");
+    assert!(waited < SECOND, "{waited:?}");
+    assert_eq!(world.connections(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_cannot_be_opened_beside_others_is_not_tried_time_and_again() {
+    let world = World::new().await;
+    let link = world.link();
+    link.date().await.expect("an answer");
+    world
+        .server
+        .be(|nature| nature.greeting = Greeting::garbage());
+    world.server.set(Behaviour::Slow(SECOND / 2));
+    let group = newsgroup("misc.test");
+    let windows = (0..8).map(|part: u64| {
+        let (link, group) = (&link, &group);
+        async move { link.overview(group, part * 2 + 1..=part * 2 + 2).await }
+    });
+    for window in join_all(windows).await {
+        window.expect("the one that works serves it");
+    }
+    // It took four seconds.
+    assert_eq!(world.connections(), 2, "one that works, and one try");
 }
 
 #[tokio::test(start_paused = true)]
