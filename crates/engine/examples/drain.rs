@@ -5,7 +5,7 @@
 //! `--backlog N`: N jobs wait for their upstreams' spacing; printed is how long an interactive job for
 //! one of them takes from its submission to its start, and what a status and a page of rows cost.
 //! `--cost ROUNDS`: drains with records that are kept, and without any, by turns; printed is the processor time of
-//! each, and their ratio. `--records N` sets how many are kept per upstream.
+//! each, their ratio, and that of the times by the clock. `--records N` sets how many are kept per upstream.
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
 use std::sync::Arc;
@@ -117,17 +117,20 @@ async fn cost(rounds: u32, jobs: u32, upstreams: u32, workers: u32) {
         (engine, ids)
     });
     let mut times = [Vec::new(), Vec::new()];
+    let mut walls = [Vec::new(), Vec::new()];
     // The first round has to find the memory, and fills the rings.
     for round in 0..=rounds {
         // By turns, and each as often first as second.
         for turn in [round % 2, (round + 1) % 2].map(|turn| turn as usize) {
             let (engine, ids) = &engines[turn];
+            let begun = Instant::now();
             let took = used(drained(engine, ids, jobs)).await;
             times[turn].extend((round > 0).then_some(took));
+            walls[turn].extend((round > 0).then(|| begun.elapsed()));
         }
     }
     // Of two that ran one after the other, so that a load that comes and goes disturbs both alike.
-    let ratio = median_ratio(&times);
+    let (ratio, slower) = (median_ratio(&times), median_ratio(&walls));
     let [without, with] = times.map(median);
     let [(bare, _), (engine, _)] = engines;
     let per_job = |time: Duration| time.as_nanos() as f64 / f64::from(jobs);
@@ -135,10 +138,11 @@ async fn cost(rounds: u32, jobs: u32, upstreams: u32, workers: u32) {
     // A stop writes all records, as is done once a minute.
     let written = used(engine.shutdown(Duration::from_secs(1))).await;
     println!(
-        "jobs={jobs} upstreams={upstreams} workers={workers} rounds={rounds} ns_per_job={:.0} with_records={:.0} ratio={:.3} write_ms={:.1} write_pct={:.2}",
+        "jobs={jobs} upstreams={upstreams} workers={workers} rounds={rounds} ns_per_job={:.0} with_records={:.0} ratio={:.3} time_ratio={:.3} write_ms={:.1} write_pct={:.2}",
         per_job(without),
         per_job(with),
         ratio,
+        slower,
         written.as_secs_f64() * 1e3,
         written.as_secs_f64() / 60.0 * 100.0,
     );
