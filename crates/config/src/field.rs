@@ -29,6 +29,10 @@ pub struct About {
     pub at_start: bool,
     /// What to write, as the type says it.
     pub wanted: fn() -> String,
+    /// Whether messages must not quote what was written.
+    pub secret: bool,
+    /// The words to choose from, if there are no others.
+    pub words: &'static [&'static str],
 }
 
 impl<T: Setting> Field<T> {
@@ -51,6 +55,8 @@ impl<T: Setting> Field<T> {
                 variable: None,
                 at_start: false,
                 wanted: T::wanted,
+                secret: T::SECRET,
+                words: T::WORDS,
             },
             check: None,
             kind: PhantomData,

@@ -130,7 +130,7 @@ impl<'a> Fields<'a> {
         let origin = node
             .as_ref()
             .map_or(Origin::Default, |node| node.origin.clone());
-        let items = match node.map(|node| node.value) {
+        let mut items = match node.map(|node| node.value) {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::List(items)) => items,
             Some(_) => {
@@ -142,6 +142,7 @@ impl<'a> Fields<'a> {
                 return Vec::new();
             }
         };
+        items.extend_from_slice(self.layers.appended(&path));
         let at_start = self.at_start || I::TABLE.at_start;
         if items.is_empty() {
             let none = Resolved::new(path.clone(), "[]".to_owned(), origin, at_start);

@@ -32,18 +32,22 @@ impl Environment for BTreeMap<String, String> {
     }
 }
 
-/// Values by path that override the file.
+/// Values by path that override the file, and entries that are added to its lists.
 #[derive(Debug)]
 pub struct Layers {
     root: &'static Table,
     values: BTreeMap<String, Node>,
+    entries: BTreeMap<String, Vec<Node>>,
 }
 
 impl Layers {
     /// No overrides yet; `root` is the table of the whole configuration.
     pub fn new(root: &'static Table) -> Self {
-        let values = BTreeMap::new();
-        Self { root, values }
+        Self {
+            root,
+            values: BTreeMap::new(),
+            entries: BTreeMap::new(),
+        }
     }
 
     /// Adds the environment. A variable that begins with `WEIR_` must belong to a key or be one of `others`;
@@ -87,8 +91,21 @@ impl Layers {
         self.values.insert(path.to_owned(), node);
     }
 
-    pub(crate) fn value(&self, path: &str) -> Option<&Node> {
+    /// Adds entries to the list at a path, after those that it has already, wherever they come from.
+    pub fn append(&mut self, path: &str, entries: Vec<Node>) {
+        self.entries
+            .entry(path.to_owned())
+            .or_default()
+            .extend(entries);
+    }
+
+    /// What overrides the value at a path.
+    pub fn value(&self, path: &str) -> Option<&Node> {
         self.values.get(path)
+    }
+
+    pub(crate) fn appended(&self, path: &str) -> &[Node] {
+        self.entries.get(path).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn root(&self) -> &'static Table {

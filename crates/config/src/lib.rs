@@ -44,6 +44,6 @@ pub use sample::sample;
 pub use secret::Secret;
 pub use secret_url::SecretUrl;
 pub use secrets::{ENCODED, Secrets};
-pub use section::{Item, Report, Section, defaults, read};
+pub use section::{Item, Report, Section, defaults, read, read_entry};
 pub use setting::{Setting, Wrong, from_text, show_text};
 pub use tree::{Node, TreeEntry, Value};

@@ -216,8 +216,10 @@ macro_rules! choices {
         $vis enum $name { $($(#[$each])* $variant),+ }
 
         impl $crate::Setting for $name {
+            const WORDS: &'static [&'static str] = &[$($word),+];
+
             fn wanted() -> String {
-                format!("one of {}", [$($word),+].join(", "))
+                format!("one of {}", Self::WORDS.join(", "))
             }
 
             fn read(node: &$crate::Node) -> Result<Self, Vec<$crate::Wrong>> {

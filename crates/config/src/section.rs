@@ -41,6 +41,16 @@ pub fn read<S: Section>(file: Option<Node>, layers: &Layers) -> (S, Report) {
     (value, report)
 }
 
+/// Reads one entry of a list by itself, as it is read within the list. Paths in the report begin with its keys.
+pub fn read_entry<I: Item>(entry: Node) -> (Option<I>, Report) {
+    let mut report = Report::default();
+    let layers = Layers::new(I::TABLE);
+    let mut fields = Fields::open(I::TABLE, String::new(), Some(entry), &layers, &mut report);
+    let value = I::read(&mut fields);
+    fields.close();
+    (value, report)
+}
+
 /// A section with every key at its default; `Default` of its struct calls this.
 pub fn defaults<S: Section>() -> S {
     read(None, &Layers::new(S::TABLE)).0

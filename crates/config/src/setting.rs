@@ -9,6 +9,9 @@ pub trait Setting: Sized {
     /// Whether messages must not quote what was written.
     const SECRET: bool = false;
 
+    /// The words to choose from, if there are no others.
+    const WORDS: &'static [&'static str] = &[];
+
     /// What to write, to follow the word "write", such as `a duration such as 30m`.
     fn wanted() -> String;
 
@@ -85,6 +88,7 @@ pub fn show_text(text: &str) -> String {
 /// `null` is `None`, and so is the word `null`, because TOML, the environment and flags have no null.
 impl<T: Setting> Setting for Option<T> {
     const SECRET: bool = T::SECRET;
+    const WORDS: &'static [&'static str] = T::WORDS;
 
     fn wanted() -> String {
         format!("{} or null", T::wanted())
