@@ -31,7 +31,7 @@ const MOVE_ON: Duration = Duration::from_secs(4);
 /// All servers, and the calls to them that are under way.
 pub struct Federation {
     pub(crate) engine: Engine,
-    outbound: Outbound,
+    pub(crate) outbound: Outbound,
     pub(crate) servers: Roster<Server>,
     /// Calls to all servers at the same time; written by [`Self::apply`].
     workers: AtomicU32,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_engine::Outward;
+use weir_engine::{Outward, Tryout};
 use weir_net::{BoxFuture, Roots};
 use weir_store::sqlite::File;
 use weir_web::{Contribution, Porter, Refused, Reload, Requests, Staged};
@@ -19,6 +19,8 @@ use crate::model::Model;
 use crate::posting::outbox::Outbox;
 use crate::reader::Reader;
 use crate::rules::{nntp, split};
+use crate::server::ServedEntry;
+use crate::tryout::try_out;
 
 /// Where the news front keeps what it knows.
 pub struct Storage {
@@ -117,5 +119,13 @@ impl<C: AsRef<Config>> Reload<C> for Front {
             model.apply(&config);
             server.apply(rules, tls);
         }))
+    }
+
+    fn try_out(&self, config: &C, name: &str) -> Option<Tryout> {
+        let (_, rules, _) = split(config.as_ref());
+        let entry = rules.entries.into_iter().find(|entry| entry.name == name)?;
+        let link = rules.link;
+        let federation = self.model.federation.clone();
+        Some(Box::pin(try_out(federation, ServedEntry { entry, link })))
     }
 }

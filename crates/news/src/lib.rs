@@ -46,6 +46,7 @@ mod store;
 pub mod text;
 pub mod thread;
 mod threads;
+mod tryout;
 mod upstreams;
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ impl Server {
 }
 
 /// Whether only what has nothing to do with connections differs.
-fn has_same_way(before: &ServedEntry, now: &ServedEntry) -> bool {
+pub(crate) fn has_same_way(before: &ServedEntry, now: &ServedEntry) -> bool {
     let mut other = before.clone();
     other.entry.priority = now.entry.priority;
     other == *now

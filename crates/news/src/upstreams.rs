@@ -26,6 +26,10 @@ impl Upstreams for ServerViews {
         "news server"
     }
 
+    fn has_form(&self) -> bool {
+        true
+    }
+
     fn place(&self, upstream: UpstreamId) -> String {
         let server = self.0.federation.servers.find(upstream);
         server.map_or_else(String::new, |server| place(&server))

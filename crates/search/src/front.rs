@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_engine::Outward;
+use weir_engine::{Outward, Tryout};
 use weir_net::BoxFuture;
 use weir_web::{Contribution, Refused, Reload, Requests, Staged};
 
@@ -12,6 +12,7 @@ use crate::contribution::contribution;
 use crate::error::Error;
 use crate::model::{Model, Storage};
 use crate::rules::split;
+use crate::tryout::try_out;
 use crate::views::Views;
 
 /// Time that tasks have to end at least, however short the drain is.
@@ -74,5 +75,12 @@ impl<C: AsRef<Config>> Reload<C> for Front {
         let numbers = self.views.model.numbers(&indexers)?;
         let model = self.views.model.clone();
         Ok(Box::new(move || model.apply(&indexers, searches, &numbers)))
+    }
+
+    fn try_out(&self, config: &C, name: &str) -> Option<Tryout> {
+        let (_, rules, _) = split(config.as_ref());
+        let entry = rules.entries.iter().find(|entry| entry.name == name);
+        let entry = entry?.clone();
+        Some(Box::pin(try_out(self.views.model.clone(), rules, entry)))
     }
 }

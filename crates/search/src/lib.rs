@@ -44,6 +44,7 @@ mod session;
 mod stats;
 #[cfg(test)]
 mod tests;
+mod tryout;
 mod unanswered;
 mod upstreams;
 mod views;

@@ -50,6 +50,10 @@ impl Upstreams for IndexerViews {
         "indexer"
     }
 
+    fn has_form(&self) -> bool {
+        true
+    }
+
     fn place(&self, upstream: UpstreamId) -> String {
         let indexer = self.0.indexers.find(upstream);
         indexer.map_or_else(String::new, |indexer| indexer.place())

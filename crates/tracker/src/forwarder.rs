@@ -100,6 +100,11 @@ impl Forwarders {
         &self.exchange
     }
 
+    /// The same, for calls that go on by themselves.
+    pub(crate) fn shared_exchange(&self) -> Arc<Exchange> {
+        self.exchange.clone()
+    }
+
     pub(crate) fn all(&self) -> Arc<Vec<Arc<Forwarder>>> {
         self.exchange.roster.all()
     }
@@ -164,6 +169,10 @@ impl Upstreams for Forwarders {
 
     fn kind(&self) -> &'static str {
         "tracker"
+    }
+
+    fn has_form(&self) -> bool {
+        true
     }
 
     fn place(&self, upstream: UpstreamId) -> String {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_engine::Outward;
+use weir_engine::{Outward, Tryout};
 use weir_net::BoxFuture;
 use weir_web::{Contribution, Refused, Reload, Requests, Staged};
 
@@ -28,6 +28,7 @@ use crate::tally::Tallies;
 use crate::threads::Threads;
 use crate::tracker::{ClientTerms, Tracker};
 use crate::trust::Trust;
+use crate::tryout::try_out;
 
 /// The running tracker.
 pub struct Front {
@@ -170,6 +171,16 @@ impl<C: AsRef<Config> + AsRef<weir_web::Config>> Reload<C> for Front {
             tracker.set_terms(terms);
             forwarders.reload(&rules);
         }))
+    }
+
+    fn try_out(&self, config: &C, name: &str) -> Option<Tryout> {
+        let config: &Config = config.as_ref();
+        let rules = split(config).1.forwarders;
+        let entry = rules.entries.iter().find(|entry| entry.name == name);
+        let entry = entry?.clone();
+        let exchange = self.forwarders.shared_exchange();
+        let time_out = entry.timeout.unwrap_or(rules.timeout);
+        Some(Box::pin(try_out(exchange, entry, rules.calls, time_out)))
     }
 }
 

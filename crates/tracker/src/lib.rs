@@ -43,6 +43,7 @@ mod tally;
 mod threads;
 mod tracker;
 mod trust;
+mod tryout;
 mod upstreams;
 
 pub use error::Error;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use weir_engine::Tryout;
 
 use crate::{Contribution, Porter, Requests};
 
@@ -61,4 +62,10 @@ pub trait Reload<C>: Front {
     /// # Errors
     /// When the configuration cannot be taken over.
     fn stage(&self, config: &C) -> Result<Staged, Refused>;
+
+    /// Tries the upstream of this name as `config` has it, whether that is in use or not: one real call through the engine,
+    /// which changes nothing. `None` if there is none, or if it cannot be tried.
+    fn try_out(&self, _config: &C, _name: &str) -> Option<Tryout> {
+        None
+    }
 }

@@ -73,6 +73,11 @@ pub trait Upstreams: Send + Sync + 'static {
         true
     }
 
+    /// Whether operators add and change them on the pages.
+    fn has_form(&self) -> bool {
+        false
+    }
+
     /// The names of the classes by position, for sentences.
     fn classes(&self) -> &'static [&'static str];
 
