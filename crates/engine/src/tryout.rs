@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow};
-use weir_dispatch::{Asker, Budget, Class, Job, Policy, Quota, UpstreamId};
+use weir_dispatch::{Asker, Policy, Quota, UpstreamId};
 
 use crate::call::{Call, Ended};
 use crate::engine::{Engine, Options};
@@ -30,23 +30,13 @@ impl Engine {
         call: Arc<dyn Call>,
     ) -> Ended {
         if let Some(upstream) = known {
-            return self.submit(job(upstream), call).await;
+            return self.probe(upstream, call, Asker::OPERATOR).await;
         }
         let weather = self.shared.weather.apart();
         let options = Options::new(self.shared.timeline, weather);
         let alone = Alone(Self::new(self.front(), policy(), options));
         let upstream = alone.0.add_upstream("", quota, time_out);
-        alone.0.submit(job(upstream), call).await
-    }
-}
-
-/// An operator's call: it waits for nobody else's.
-fn job(upstream: UpstreamId) -> Job {
-    Job {
-        budget: Budget::Side,
-        probe: true,
-        asker: Asker::OPERATOR,
-        ..Job::new(upstream, Class(0))
+        alone.0.probe(upstream, call, Asker::OPERATOR).await
     }
 }
 

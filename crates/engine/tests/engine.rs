@@ -37,6 +37,8 @@ mod roster;
 mod rows;
 #[path = "engine/tickets.rs"]
 mod tickets;
+#[path = "engine/tryout.rs"]
+mod tryout;
 #[path = "engine/upcoming.rs"]
 mod upcoming;
 #[path = "engine/windows.rs"]

@@ -12,7 +12,8 @@ impl Card for SearchCard {
     fn view(&self) -> CardView {
         let rows = self.0.upstreams(0, usize::MAX);
         if rows.is_empty() {
-            let sentence = "No indexer is configured yet. Add one, or import yours with weir import prowlarr URL KEY.";
+            let sentence =
+                "No indexer is configured yet. Add one, or import yours from Prowlarr or Jackett.";
             return CardView::unconfigured(sentence, example());
         }
         let open = |standing| matches!(standing, Standing::Open | Standing::Probing);

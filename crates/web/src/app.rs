@@ -234,6 +234,11 @@ impl App {
         *self.0.shell.config_file.write() = path;
     }
 
+    /// Says in which file upstreams are kept that are added on the pages, by its full path.
+    pub fn set_upstreams_file(&self, path: String) {
+        *self.0.shell.upstreams_file.write() = path;
+    }
+
     /// Makes a new sign-in link, which replaces the previous one; returns its path and query.
     ///
     /// # Errors

@@ -33,6 +33,8 @@ pub(crate) struct Shell {
     pub(crate) connect: Vec<ConnectPanel>,
     /// The full path of the configuration file; a reload may find another one.
     pub(crate) config_file: RwLock<String>,
+    /// The full path of the file with the upstreams that were added on the pages.
+    pub(crate) upstreams_file: RwLock<String>,
 }
 
 /// What a shell is built from.
@@ -95,6 +97,7 @@ impl Shell {
             kept: Mutex::new(Recent::new(KEPT)),
             connect,
             config_file: RwLock::new("weir.yaml".to_owned()),
+            upstreams_file: RwLock::new("upstreams.yaml".to_owned()),
         }
     }
 

@@ -105,6 +105,11 @@ impl Visitor {
         self.shell.config_file.read().clone()
     }
 
+    /// The full path of the file with the upstreams that are added on the pages.
+    pub fn upstreams_file(&self) -> String {
+        self.shell.upstreams_file.read().clone()
+    }
+
     /// The panels that fronts contribute to the page Connect.
     pub fn connect_panels(&self) -> &[ConnectPanel] {
         &self.shell.connect

@@ -18,6 +18,7 @@ pub fn check(check: Check, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow
         config,
         resolved,
         file,
+        added,
     } = load(&check.settings.sources())?;
     let text = if check.explain {
         to_table(&resolved)
@@ -27,6 +28,13 @@ pub fn check(check: Check, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow
     out.write_all(text.as_bytes())?;
     for WithoutEffect { key, why } in config.without_effect() {
         writeln!(notes, "weir: warning: {key} is {why}")?;
+    }
+    if added.denied {
+        let path = added.path.display();
+        writeln!(
+            notes,
+            "weir: warning: {path} may not be read by this user, so its upstreams were not checked"
+        )?;
     }
     let file = file.map(|file| file.display().to_string());
     let file = file.as_deref().unwrap_or("no file; defaults");

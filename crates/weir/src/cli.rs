@@ -291,6 +291,7 @@ impl Settings {
             places: vec![PathBuf::new(), PathBuf::from("/etc/weir")],
             environment: Box::new(ProcessEnvironment),
             flags: self.flags(),
+            data: None,
         }
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use weir_config::section;
 
-pub use load::{Flag, Loaded, Sources, load};
+pub use load::{AddedUpstreams, Flag, Loaded, Sources, load, load_with};
 
 impl AsRef<weir_web::Config> for Config {
     fn as_ref(&self) -> &weir_web::Config {

@@ -14,15 +14,15 @@ use crate::remote::Remote;
 
 /// One indexer, as it will be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Entry {
-    name: String,
-    url: String,
-    usenet: bool,
-    priority: Option<u64>,
+pub(crate) struct ImportedIndexer {
+    pub(crate) name: String,
+    pub(crate) url: String,
+    pub(crate) usenet: bool,
+    pub(crate) priority: Option<u64>,
     /// The keys and values of its limits.
-    limits: Vec<(&'static str, u64)>,
-    tags: Vec<String>,
-    enabled: bool,
+    pub(crate) limits: Vec<(&'static str, u64)>,
+    pub(crate) tags: Vec<String>,
+    pub(crate) enabled: bool,
 }
 
 /// Asks the program and prints its indexers as configuration.
@@ -41,15 +41,7 @@ pub fn run(
         .build()
         .context("cannot start")?;
     let remote = Remote::new(url, Secret::new(key), from.about_key())?;
-    let entries = runtime.block_on(async {
-        match from {
-            From::Prowlarr => prowlarr(&remote).await,
-            From::Jackett => jackett(&remote, key).await,
-        }
-    })?;
-    if entries.is_empty() {
-        bail!("{url} has no configured indexers");
-    }
+    let entries = runtime.block_on(list(from, &remote, key))?;
     out.write_all(text(&entries, key).as_bytes())?;
     let count = match entries.len() {
         1 => "1 indexer".to_owned(),
@@ -67,7 +59,26 @@ pub fn run(
     Ok(())
 }
 
-async fn prowlarr(remote: &Remote) -> anyhow::Result<Vec<Entry>> {
+/// The indexers that a program has.
+///
+/// # Errors
+/// If it cannot be reached, or has none.
+pub(crate) async fn list(
+    from: From,
+    remote: &Remote,
+    key: &str,
+) -> anyhow::Result<Vec<ImportedIndexer>> {
+    let entries = match from {
+        From::Prowlarr => prowlarr(remote).await?,
+        From::Jackett => jackett(remote, key).await?,
+    };
+    if entries.is_empty() {
+        bail!("{} has no configured indexers", remote.base());
+    }
+    Ok(entries)
+}
+
+async fn prowlarr(remote: &Remote) -> anyhow::Result<Vec<ImportedIndexer>> {
     let list = remote.get("/api/v1/indexer").await?;
     let list = list
         .as_array()
@@ -76,7 +87,7 @@ async fn prowlarr(remote: &Remote) -> anyhow::Result<Vec<Entry>> {
     let tags = remote.get("/api/v1/tag").await.unwrap_or_default();
     let entries = list.iter().filter_map(|indexer| {
         let id = indexer["id"].as_u64()?;
-        Some(Entry {
+        Some(ImportedIndexer {
             name: word(indexer["name"].as_str()?),
             url: format!("{}/{id}/api", remote.base()),
             usenet: indexer["protocol"] == "usenet",
@@ -118,7 +129,7 @@ fn tags_of(ids: &Value, all: &Value) -> Vec<String> {
     ids.iter().filter_map(label).collect()
 }
 
-async fn jackett(remote: &Remote, key: &str) -> anyhow::Result<Vec<Entry>> {
+async fn jackett(remote: &Remote, key: &str) -> anyhow::Result<Vec<ImportedIndexer>> {
     let key: String = url::form_urlencoded::byte_serialize(key.as_bytes()).collect();
     let path = format!(
         "/api/v2.0/indexers/all/results/torznab/api?t=indexers&configured=true&apikey={key}"
@@ -130,21 +141,21 @@ async fn jackett(remote: &Remote, key: &str) -> anyhow::Result<Vec<Entry>> {
         _ => From::Jackett.is_not_at(remote),
     })?;
     let set_up = list.into_iter().filter(|indexer| indexer.configured);
-    let entries = set_up.map(|ListedIndexer { id, title, .. }| Entry {
+    let entries = set_up.map(|ListedIndexer { id, title, .. }| ImportedIndexer {
         url: format!(
             "{}/api/v2.0/indexers/{id}/results/torznab/api",
             remote.base()
         ),
         name: word(if title.is_empty() { &id } else { &title }),
         enabled: true,
-        ..Entry::default()
+        ..ImportedIndexer::default()
     });
     Ok(distinct(entries.collect()))
 }
 
 impl From {
     /// What to do if the key is rejected.
-    fn about_key(self) -> &'static str {
+    pub(crate) fn about_key(self) -> &'static str {
         match self {
             Self::Prowlarr => {
                 "give Prowlarr's own after its address: in Prowlarr, Settings, General, API key"
@@ -185,7 +196,7 @@ fn word(name: &str) -> String {
 }
 
 /// Makes the names distinct.
-fn distinct(mut entries: Vec<Entry>) -> Vec<Entry> {
+fn distinct(mut entries: Vec<ImportedIndexer>) -> Vec<ImportedIndexer> {
     for place in 0..entries.len() {
         let (before, rest) = entries.split_at_mut(place);
         let name = &mut rest[0].name;
@@ -200,7 +211,7 @@ fn distinct(mut entries: Vec<Entry>) -> Vec<Entry> {
 }
 
 /// The lines of configuration.
-fn text(entries: &[Entry], key: &str) -> String {
+fn text(entries: &[ImportedIndexer], key: &str) -> String {
     let mut text = "search:\n  indexers:\n".to_owned();
     for entry in entries {
         let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
@@ -237,9 +248,9 @@ mod tests {
     fn names_become_words_and_stay_apart() {
         assert_eq!(word("My Indexer (API)"), "My-Indexer-API");
         assert_eq!(word("  "), "indexer");
-        let entry = |name: &str| Entry {
+        let entry = |name: &str| ImportedIndexer {
             name: name.into(),
-            ..Entry::default()
+            ..ImportedIndexer::default()
         };
         let entries = distinct(vec![entry("a"), entry("a"), entry("a")]);
         let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
@@ -267,19 +278,19 @@ mod tests {
     #[test]
     fn the_lines_are_good_configuration() {
         let entries = [
-            Entry {
+            ImportedIndexer {
                 name: "one".into(),
                 url: "http://127.0.0.1:9696/1/api".into(),
                 priority: Some(7),
                 limits: vec![("per_day", 3)],
                 tags: vec!["tv".into()],
                 enabled: true,
-                ..Entry::default()
+                ..ImportedIndexer::default()
             },
-            Entry {
+            ImportedIndexer {
                 name: "two".into(),
                 usenet: true,
-                ..Entry::default()
+                ..ImportedIndexer::default()
             },
         ];
         let text = text(&entries, "k\"ey");

@@ -1,5 +1,6 @@
 //! The parts of the `weir` binary: command line, configuration, and what the commands do.
 
+pub mod added;
 pub mod backup;
 pub mod check;
 pub mod cli;

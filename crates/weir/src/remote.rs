@@ -31,7 +31,23 @@ pub struct Remote {
     about_key: &'static str,
     /// What to do if there is nobody.
     hint: String,
+    /// Bytes of an answer.
+    most: usize,
+    /// Whether it may have a private address.
+    private: bool,
 }
+
+/// It rejected the key, and what to do about it.
+#[derive(Debug)]
+pub struct RejectedKey(String);
+
+impl std::fmt::Display for RejectedKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RejectedKey {}
 
 impl Remote {
     /// The API at this address; `about_key` says what to do if the key is rejected.
@@ -46,7 +62,19 @@ impl Remote {
             key,
             about_key,
             hint: String::new(),
+            most: ANSWER,
+            private: true,
         })
+    }
+
+    /// The same with less trust in whoever answers, because the address came over the network.
+    #[must_use]
+    pub(crate) fn bounded(self, most: usize, private: bool) -> Self {
+        Self {
+            most,
+            private,
+            ..self
+        }
     }
 
     /// The running Weir that flags, environment or configuration point to.
@@ -126,8 +154,11 @@ impl Remote {
         let url = SecretUrl::parse(&url).filter(|url| matches!(url.scheme(), "http" | "https"));
         let url = url.with_context(|| format!("{} is not an http or https address", self.base))?;
         let request = Request {
-            body_limit: ANSWER,
-            reach: Reach::Everywhere,
+            body_limit: self.most,
+            reach: match self.private {
+                true => Reach::Everywhere,
+                false => Reach::Public,
+            },
             accept: "application/json, */*;q=0.1",
             headers: &[("X-Api-Key", self.key.expose())],
             post,
@@ -156,7 +187,8 @@ impl Remote {
 
     /// The key was rejected, and what to do about it.
     pub fn rejected_key(&self) -> anyhow::Error {
-        anyhow!("{} rejected the key; {}", self.base, self.about_key)
+        let text = format!("{} rejected the key; {}", self.base, self.about_key);
+        RejectedKey(text).into()
     }
 
     /// What answered is something else. Where in its page the JSON ended helps nobody.

@@ -17,6 +17,7 @@ mod settings;
 mod signals;
 mod systemd;
 mod tracker;
+mod upstreams;
 
 use std::cell::OnceCell;
 use std::process::ExitCode;
@@ -83,6 +84,10 @@ fn watch(
 
 async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::catch()?;
+    if loaded.added.denied {
+        let path = loaded.added.path.display();
+        anyhow::bail!("{path} cannot be read. Give Weir permission to read and write it");
+    }
     let mut config = loaded.config.clone();
     descriptors::divide(&mut config);
     let data = Data::lock(&config.data)?;
@@ -118,6 +123,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         &state,
         &stop,
     ));
+    contributions.push(upstreams::contribution(&running));
     let web = App::open(
         config.web.clone(),
         &state,
@@ -136,6 +142,7 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     let file = running.to_edit();
     greeting::print(&web, address, &fronts.greeting(), &loaded, &file)?;
     web.set_config_file(file);
+    web.set_upstreams_file(loaded.added.path.display().to_string());
 
     running.set_parts(web.clone(), fronts.clone());
     fronts.serve(&web.porter());

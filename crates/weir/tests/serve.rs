@@ -39,6 +39,8 @@ mod status;
 mod systemd;
 #[path = "serve/tracker.rs"]
 mod tracker;
+#[path = "serve/upstreams.rs"]
+mod upstreams;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -40,7 +40,7 @@ struct TroublePage {
     /// When everybody was asked in vain.
     asked: Option<When>,
     /// The lines to add, and the file to add them to.
-    lines: Option<String>,
+    lines: Option<(String, String)>,
     /// The last page that there is.
     last: Option<String>,
 }
@@ -161,7 +161,7 @@ pub(crate) fn show(visitor: &Visitor, unread: &Unread, wanted: Wanted<'_>, now: 
             _ => None,
         },
         lines: match unread {
-            Unread::NoServers => Some(visitor.config_file()),
+            Unread::NoServers => Some((visitor.config_file(), visitor.upstreams_file())),
             _ => None,
         },
         last: match (unread, wanted) {

@@ -55,6 +55,8 @@ struct SearchPage<'a> {
     running: Option<ShownSearch>,
     /// The full path of the file to edit.
     file: String,
+    /// The file that the form writes.
+    upstreams_file: String,
     /// The lines to write there.
     example: String,
 }
@@ -226,6 +228,7 @@ impl<'a> SearchPage<'a> {
             gone: false,
             running: None,
             file: visitor.config_file(),
+            upstreams_file: visitor.upstreams_file(),
             example: example(),
         }
     }

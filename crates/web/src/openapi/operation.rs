@@ -96,6 +96,11 @@ impl Operation {
         Self::new(Method::POST, path, summary)
     }
 
+    /// A request to replace something.
+    pub fn put(path: &'static str, summary: &'static str) -> Self {
+        Self::new(Method::PUT, path, summary)
+    }
+
     /// A request to end or take back something.
     pub fn delete(path: &'static str, summary: &'static str) -> Self {
         Self::new(Method::DELETE, path, summary)

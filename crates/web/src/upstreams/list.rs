@@ -45,6 +45,10 @@ struct UpstreamsPage<'a> {
     none_at_all: bool,
     /// The full path of the file to edit.
     file: String,
+    /// The full path of the file that the form writes.
+    upstreams_file: String,
+    /// Whether there is a form to add some.
+    has_form: bool,
     pager: Pager,
     here: String,
     refresh: Option<u64>,
@@ -118,6 +122,8 @@ impl<'a> UpstreamsPage<'a> {
             failing,
             none_at_all,
             file: visitor.config_file(),
+            upstreams_file: visitor.upstreams_file(),
+            has_form: has_form(app),
             pager: Pager::new(
                 "upstreams",
                 format!("{range}, {}", view.order_in_words()),
@@ -132,6 +138,11 @@ impl<'a> UpstreamsPage<'a> {
             now: app.now().as_millisecond(),
         }
     }
+}
+
+fn has_form(app: &App) -> bool {
+    app.with_upstreams()
+        .any(|(_, upstreams)| upstreams.has_form())
 }
 
 /// How many upstreams are in which state.

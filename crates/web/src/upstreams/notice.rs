@@ -4,7 +4,7 @@ use weir_engine::Standing;
 
 use super::{
     act::{Action, Effect},
-    numbers::counted,
+    numbers::{counted, escape},
     sight::Sight,
     times::at,
 };
@@ -25,6 +25,9 @@ impl Notice {
             let html = counted(count, one, more);
             return Some(Self { html, bad: false });
         }
+        if let Some(html) = saved(app, did, whom, how) {
+            return Some(Self { html, bad: false });
+        }
         let how = Effect::ALL.into_iter().find(|known| known.name() == how)?;
         let action = Action::read(did)?;
         let (front, name) = whom.split_once('/')?;
@@ -34,6 +37,32 @@ impl Notice {
             html: sight.times.html(&words),
             bad: matches!(how, Effect::Failed | Effect::Nothing | Effect::NoProbe),
         })
+    }
+}
+
+/// What was saved in the file of added upstreams.
+fn saved(app: &App, did: &str, whom: &str, how: &str) -> Option<String> {
+    let file = escape(&app.shell().upstreams_file.read());
+    let there = || {
+        let (front, name) = whom.split_once('/')?;
+        let sight = Sight::find(app, front, name).ok()?;
+        Some(escape(sight.name()))
+    };
+    match did {
+        "added" => Some(format!("{} was added to {file} and is in use.", there()?)),
+        "changed" => Some(format!(
+            "{} was changed in {file}. The change is in use.",
+            there()?
+        )),
+        "removed" => Some(format!(
+            "The upstream was removed from {file} and is no longer called."
+        )),
+        "imported" => {
+            let count: u64 = how.parse().ok()?;
+            let (one, more) = ("indexer was added", "indexers were added");
+            Some(format!("{} to {file}.", counted(count, one, more)))
+        }
+        _ => None,
     }
 }
 

@@ -48,6 +48,7 @@ struct ActionsPart {
     probe: bool,
     clear: bool,
     off: bool,
+    edit: bool,
 }
 
 #[derive(Template)]
@@ -128,6 +129,7 @@ impl UpstreamParts {
                 probe: sight.upstreams.probe(sight.id()).is_some(),
                 clear: act::can_be_cleared(sight),
                 off: standing == Standing::Manual,
+                edit: sight.upstreams.has_form(),
             }),
             answer: kit::written(&AnswerPart {
                 look: sight.look(),

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use weir_config::{
-    Environment, Layers, Mistakes, Origin, Report, Resolved, Section, read, read_file,
+    Environment, Layers, Mistakes, Node, Origin, Report, Resolved, Section, Setting, Value, read,
+    read_file,
 };
 
 use super::Config;
+use crate::added::{Added, AddedFile, Kind, path_in};
 
 /// `WEIR_` variables that are not keys: the file, and what commands need to reach a running Weir.
 const OTHER_VARIABLES: [&str; 3] = ["WEIR_CONFIG", "WEIR_KEY", "WEIR_URL"];
@@ -24,6 +26,8 @@ pub struct Sources {
     pub environment: Box<dyn Environment + Send + Sync>,
     /// Flags, which override everything else.
     pub flags: Vec<Flag>,
+    /// The data directory of a Weir that runs, which no reload changes; `None` for the one that is configured.
+    pub data: Option<PathBuf>,
 }
 
 impl Sources {
@@ -88,10 +92,28 @@ pub struct Loaded {
     pub resolved: Vec<Resolved>,
     /// The file it was read from, if there is one.
     pub file: Option<PathBuf>,
+    /// What was added on the pages, which is part of the values too.
+    pub added: AddedUpstreams,
+}
+
+/// The file of upstreams that were added on the pages.
+#[derive(Clone, Debug, Default)]
+pub struct AddedUpstreams {
+    /// Its full path, whether it is there or not.
+    pub path: PathBuf,
+    /// Its entries.
+    pub entries: Added,
+    /// It is another user's, so that its entries are missing here.
+    pub denied: bool,
 }
 
 /// Reads and checks everything; on failure, reports all mistakes at once.
 pub fn load(sources: &Sources) -> Result<Loaded, Mistakes> {
+    load_with(sources, None)
+}
+
+/// The same with another text for the file of added upstreams than the one that is there.
+pub fn load_with(sources: &Sources, added: Option<&str>) -> Result<Loaded, Mistakes> {
     let mut mistakes = Mistakes::default();
     let mut layers = Layers::new(Config::TABLE);
     layers.environment(
@@ -110,19 +132,53 @@ pub fn load(sources: &Sources) -> Result<Loaded, Mistakes> {
             .or(())
             .expect_err("an unreadable file is a mistake"));
     }
+    let tree = tree.flatten();
+    let mut upstreams = AddedUpstreams::default();
+    if let Some(data) = data_directory(sources, &layers, tree.as_ref()) {
+        upstreams.path = path_in(&data);
+        let read = match added {
+            Some(text) => Added::parse(text, &upstreams.path, &mut mistakes)
+                .map_or(AddedFile::Wrong, AddedFile::Read),
+            None => AddedFile::read(&upstreams.path, &mut mistakes),
+        };
+        match read {
+            AddedFile::Read(entries) => upstreams.entries = entries,
+            AddedFile::Denied => upstreams.denied = true,
+            AddedFile::Wrong => {}
+        }
+    }
+    for kind in Kind::ALL {
+        layers.append(&kind.list(), upstreams.entries.entries(kind).to_vec());
+    }
     let (
         config,
         Report {
             mistakes: found,
             resolved,
         },
-    ) = read::<Config>(tree.flatten(), &layers);
+    ) = read::<Config>(tree, &layers);
     mistakes.append(found);
     mistakes.or(Loaded {
         config,
         resolved,
         file,
+        added: upstreams,
     })
+}
+
+/// The data directory; `None` if what is written for it is none, which is reported with the rest.
+fn data_directory(sources: &Sources, layers: &Layers, tree: Option<&Node>) -> Option<PathBuf> {
+    if let Some(data) = &sources.data {
+        return Some(data.clone());
+    }
+    let written = match tree.map(|tree| &tree.value) {
+        Some(Value::Map(entries)) => entries.iter().find(|entry| entry.key == "data"),
+        _ => None,
+    };
+    match layers.value("data").or(written.map(|entry| &entry.node)) {
+        Some(node) => PathBuf::read(node).ok(),
+        None => Some(Config::default().data),
+    }
 }
 
 fn choose(sources: &Sources, mistakes: &mut Mistakes) -> Option<PathBuf> {

@@ -1,5 +1,7 @@
 //! Reloads: either everything is applied, or nothing.
 
+pub(super) mod saving;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -55,7 +57,9 @@ impl Stamp {
 }
 
 impl Running {
-    pub(super) fn new(loaded: Loaded, sources: Sources, logs: Logs) -> Self {
+    pub(super) fn new(loaded: Loaded, mut sources: Sources, logs: Logs) -> Self {
+        // Read at start: a reload finds what was added on the pages where this Weir keeps it.
+        sources.data.get_or_insert(loaded.config.data.clone());
         Self(Arc::new(Mutex::new(Inner {
             started: loaded.resolved.clone(),
             loaded,
@@ -140,30 +144,47 @@ impl Running {
                 return Err(nothing_changed(mistakes));
             }
         };
-        if let (Some(before), None) = (&inner.loaded.file, &new.file) {
+        inner.take_over(new, || Ok(())).map_err(nothing_changed)
+    }
+}
+
+impl Inner {
+    fn to_edit(&self) -> String {
+        let file = self.sources.to_edit(self.loaded.file.as_deref());
+        file.display().to_string()
+    }
+
+    /// Takes a configuration over, all of it or nothing. `commit` writes down what makes it last; it is called when nobody
+    /// else can refuse it any more.
+    fn take_over(
+        &mut self,
+        new: Loaded,
+        commit: impl FnOnce() -> anyhow::Result<()>,
+    ) -> Result<Changes, Vec<String>> {
+        if let (Some(before), None) = (&self.loaded.file, &new.file) {
             // Without it everything would become a default, which nobody wants who is only moving files.
-            let before = inner.sources.to_edit(Some(before));
+            let before = self.sources.to_edit(Some(before));
             let why = format!(
                 "{} is gone. No file was found at {}. To run without a file, restart Weir",
                 before.display(),
-                listed(&inner.sources.looked_for())
+                listed(&self.sources.looked_for())
             );
-            return Err(nothing_changed(vec![why]));
+            return Err(vec![why]);
         }
-        if let Err(error) = inner.take_over(&new) {
-            return Err(nothing_changed(vec![format!("{error:#}")]));
+        if let Err(error) = self.put_in_force(&new, commit) {
+            return Err(vec![format!("{error:#}")]);
         }
-        let mut changes = changes(&inner.started, &inner.loaded.resolved, &new.resolved);
-        inner.loaded = new;
-        if let Some((web, _)) = &inner.parts {
-            web.set_config_file(inner.to_edit());
+        let mut changes = changes(&self.started, &self.loaded.resolved, &new.resolved);
+        self.loaded = new;
+        if let Some((web, _)) = &self.parts {
+            web.set_config_file(self.to_edit());
         }
-        if inner.loaded.file.is_none() {
-            changes.looked_for = inner.sources.looked_for();
+        if self.loaded.file.is_none() {
+            changes.looked_for = self.sources.looked_for();
             let looked_for = listed(&changes.looked_for);
             tracing::warn!(looked_for, "reload: there is no configuration file");
         }
-        for WithoutEffect { key, why } in inner.loaded.config.without_effect() {
+        for WithoutEffect { key, why } in self.loaded.config.without_effect() {
             if changes
                 .changed
                 .iter()
@@ -177,27 +198,26 @@ impl Running {
             tracing::warn!(keys, "reload: takes effect at the next start");
         }
         tracing::info!(changed = brief(&changes.changed), "reload: done");
-        inner.last = Some(changes.clone());
+        self.last = Some(changes.clone());
         Ok(changes)
-    }
-}
-
-impl Inner {
-    fn to_edit(&self) -> String {
-        let file = self.sources.to_edit(self.loaded.file.as_deref());
-        file.display().to_string()
     }
 
     /// Stages everything that may be refused, and only then applies all of it, so that a refusal changes nothing.
-    fn take_over(&self, new: &Loaded) -> anyhow::Result<()> {
+    fn put_in_force(
+        &self,
+        new: &Loaded,
+        commit: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         let filter = logs::filter(&new.config.log.level)?;
         let Some((web, fronts)) = &self.parts else {
+            commit()?;
             return self.logs.reload(filter);
         };
         let staged = fronts.stage(&new.config);
         let staged = staged.map_err(anyhow::Error::from_boxed)?;
         // Last of what may be refused, because it may make a key and store it: a key that is stored must be printed.
         let web = web.stage(new.config.web.clone())?;
+        commit()?;
         staged.into_iter().for_each(|apply| apply());
         if let Some(key) = web() {
             greeting::print_key(&key);
@@ -258,6 +278,7 @@ mod tests {
             places: Vec::new(),
             environment: Box::new(std::collections::BTreeMap::<String, String>::new()),
             flags: Vec::new(),
+            data: Some(directory.path().to_owned()),
         };
         let loaded = load(&sources).unwrap();
         let state = File::open(directory.path().join("state.db")).unwrap();

@@ -1,5 +1,6 @@
 //! The configuration as operators see it: precedence, mistakes, sample, secrets.
 
+mod added;
 mod formats;
 mod mistakes;
 mod precedence;
@@ -70,6 +71,7 @@ impl Setup {
             places: vec![self.dir.path().to_owned()],
             environment: Box::new(self.environment.clone()),
             flags: Cli::parse_from(words).settings.flags(),
+            data: None,
         }
     }
 

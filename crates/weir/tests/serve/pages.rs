@@ -15,9 +15,9 @@ fn full(dir: &Path, name: &str) -> String {
 
 /// All pages that tell the operator to edit the configuration, and a few words of how each does.
 const TELLING: [(&str, &str); 5] = [
-    ("/", "Write in"),
-    ("/upstreams", "Add them to"),
-    ("/search", "Write lines like these in"),
+    ("/", "or write in"),
+    ("/upstreams", "You can also write them in"),
+    ("/search", "You can also write lines like these in"),
     ("/connect", "<code>search.indexers</code> in"),
     ("/connect", "<code>web.api_key</code> in"),
 ];
@@ -54,6 +54,27 @@ fn pages_that_say_what_to_write_name_the_file_in_full() {
         page.contains(&format!("Values come from <code>{found}</code>")),
         "{page}"
     );
+}
+
+#[test]
+fn pages_without_upstreams_lead_to_the_form_and_name_the_file_that_it_writes() {
+    let rig = Rig::start("");
+    let file = full(rig.dir.path(), "data/upstreams.yaml");
+    for (path, form) in [
+        ("/", "/upstreams/add?front=search"),
+        ("/", "/upstreams/add?front=news"),
+        ("/upstreams", "/upstreams/add"),
+        ("/upstreams", "/upstreams/import"),
+        ("/search", "/upstreams/add?front=search"),
+        ("/search", "/upstreams/import"),
+        ("/news", "/upstreams/add?front=news"),
+    ] {
+        let page = ask(rig.web, &format!("GET {path}"), KEY);
+        let link = format!("href=\"{form}\"");
+        assert!(page.contains(&link), "{form} on {path}: {page}");
+        let named = format!("<code>{file}</code>");
+        assert!(page.contains(&named), "{named} on {path}: {page}");
+    }
 }
 
 #[test]

@@ -26,6 +26,10 @@ pub(super) struct FrontCard {
     lines: Option<String>,
     /// The full path of the file to edit.
     file: String,
+    /// The file that the form writes.
+    upstreams_file: String,
+    /// Whether upstreams are added with a form.
+    has_form: bool,
     window: Window,
 }
 
@@ -113,6 +117,8 @@ impl FrontCard {
             figures: view.figures.into_iter().filter(|one| !one.flow).collect(),
             lines: view.lines,
             file: app.shell().config_file.read().clone(),
+            upstreams_file: app.shell().upstreams_file.read().clone(),
+            has_form: front.upstreams.as_ref().is_some_and(|all| all.has_form()),
             window,
         })
     }

@@ -1,0 +1,282 @@
+//! The form of one upstream: its fields in the order and with the words in which people read them.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use weir_config::About;
+use weir_web::FieldMistake;
+
+use super::TriedOut;
+use crate::added::{Draft, Kind, SavedValue, is_password};
+
+/// One field.
+#[derive(Template)]
+#[template(path = "upstream_field.html")]
+pub(super) struct FormField {
+    pub(super) key: &'static str,
+    label: &'static str,
+    hint: String,
+    value: String,
+    password: bool,
+    required: bool,
+    words: Vec<FieldWord>,
+    /// What may be shown of a saved secret.
+    saved: Option<String>,
+    /// Whether the saved secret can be removed, and whether that was ticked.
+    forgettable: bool,
+    forgets: bool,
+    /// What is saved now, if that is not what was typed: somebody else has changed it.
+    now: Option<String>,
+    mistake: Option<String>,
+    /// Filled in by what the upstream told.
+    told: bool,
+    /// Not empty: a secret that was typed and is remembered.
+    remembered: bool,
+}
+
+/// One word of a choice.
+struct FieldWord {
+    value: &'static str,
+    label: String,
+    chosen: bool,
+}
+
+/// What the form is filled with.
+pub(super) struct Filled<'a> {
+    pub(super) draft: &'a Draft,
+    /// What is saved, if this is a change.
+    pub(super) saved: Option<BTreeMap<&'static str, SavedValue>>,
+    /// Whether somebody else has changed it since it was shown.
+    pub(super) changed: bool,
+    pub(super) mistakes: &'a [FieldMistake],
+    pub(super) tried: Option<TriedOut>,
+}
+
+#[derive(Template)]
+#[template(path = "upstream_form.html")]
+pub(super) struct FormPage<'a> {
+    pub(super) form_token: &'a str,
+    pub(super) title: String,
+    pub(super) action: String,
+    /// The page of the upstream, if it is there.
+    pub(super) upstream: Option<(String, String)>,
+    /// The kinds to choose from; none for a change.
+    pub(super) kinds: Vec<KindLink>,
+    pub(super) usual: Vec<FormField>,
+    pub(super) more: Vec<FormField>,
+    pub(super) revision: String,
+    pub(super) kept: String,
+    /// What is wrong besides fields.
+    pub(super) trouble: Option<String>,
+    pub(super) details: Vec<String>,
+    pub(super) tried: Option<(bool, String)>,
+    pub(super) file: String,
+}
+
+/// A kind to choose.
+pub(super) struct KindLink {
+    href: String,
+    label: &'static str,
+    chosen: bool,
+}
+
+impl FormPage<'_> {
+    fn wrong(&self) -> Vec<&FormField> {
+        let fields = self.usual.iter().chain(&self.more);
+        fields.filter(|field| field.mistake.is_some()).collect()
+    }
+
+    /// Whether something below *More settings* needs to be seen.
+    fn open(&self) -> bool {
+        let mut more = self.more.iter();
+        more.any(|field| field.mistake.is_some() || field.now.is_some())
+    }
+}
+
+/// Links to the forms of all kinds.
+pub(super) fn kinds(chosen: Kind) -> Vec<KindLink> {
+    let all = Kind::ALL.into_iter();
+    all.map(|kind| KindLink {
+        href: format!("/upstreams/add?front={}", kind.front()),
+        label: match kind {
+            Kind::Tracker => "Tracker",
+            Kind::Indexer => "Indexer",
+            Kind::NewsServer => "News server",
+        },
+        chosen: kind == chosen,
+    })
+    .collect()
+}
+
+/// The fields that everybody fills in, and the others.
+pub(super) fn fields(filled: &Filled<'_>) -> (Vec<FormField>, Vec<FormField>) {
+    let kind = filled.draft.kind;
+    let usual: &[&str] = match kind {
+        Kind::Tracker => &["name", "uri"],
+        Kind::Indexer => &[
+            "name",
+            "url",
+            "api_key",
+            "kind",
+            "limits",
+            "grab_limits",
+            "priority",
+        ],
+        Kind::NewsServer => &[
+            "name",
+            "host",
+            "port",
+            "tls",
+            "username",
+            "password",
+            "connections",
+        ],
+    };
+    let mut more: Vec<FormField> = kind.keys().map(|about| field(about, filled)).collect();
+    let usual = usual.iter().filter_map(|key| {
+        let at = more.iter().position(|field| field.key == *key)?;
+        Some(more.remove(at))
+    });
+    let usual: Vec<FormField> = usual.collect();
+    (usual, more)
+}
+
+fn field(about: &'static About, filled: &Filled<'_>) -> FormField {
+    let (key, password) = (about.key, is_password(about));
+    let draft = filled.draft;
+    let saved = filled.saved.as_ref().and_then(|saved| saved.get(key));
+    let hidden = match saved {
+        Some(SavedValue::Hidden(left)) => Some(left.clone()),
+        _ => None,
+    };
+    let told = filled.tried.as_ref().and_then(|tried| {
+        let free = draft.value(key).is_empty() && has_no_limits(draft, key);
+        let mut all = tried.told.iter().filter(|_| free);
+        all.find(|(told, _)| *told == key).map(|(_, value)| value)
+    });
+    let default = about.default.unwrap_or_default();
+    let written = told.map_or(draft.value(key), String::as_str);
+    let value = match written == default && !about.words.is_empty() {
+        true => "",
+        false => written,
+    };
+    let words = about.words.iter().map(|word| FieldWord {
+        value: if *word == default { "" } else { word },
+        label: match *word == default {
+            true => format!("{word} (default)"),
+            false => (*word).to_owned(),
+        },
+        chosen: *word == value || value.is_empty() && *word == default,
+    });
+    let now = match saved {
+        _ if !filled.changed => None,
+        Some(SavedValue::Shown(now)) => (now != draft.value(key)).then(|| now.clone()),
+        Some(SavedValue::Unset) | None => {
+            (!draft.value(key).is_empty()).then(|| "nothing".to_owned())
+        }
+        Some(SavedValue::Hidden(_)) => None,
+    };
+    let mut mistakes = filled.mistakes.iter();
+    let mistake = mistakes.find(|mistake| mistake.field == key);
+    let tried = filled.tried.as_ref();
+    let tried = tried.filter(|tried| !tried.answered && tried.field == Some(key));
+    FormField {
+        key,
+        label: label(draft.kind, key),
+        hint: hint(about),
+        password,
+        required: about.default.is_none() && hidden.is_none(),
+        words: words.collect(),
+        forgettable: hidden.is_some() && about.default.is_some(),
+        forgets: draft.forgets(key),
+        saved: hidden,
+        now,
+        mistake: mistake
+            .map(|mistake| mistake.detail.clone())
+            .or_else(|| tried.map(|tried| tried.sentence.clone())),
+        told: told.is_some(),
+        remembered: password && !value.is_empty(),
+        // Never back to the page: it is remembered here until the form is saved.
+        value: if password {
+            String::new()
+        } else {
+            value.to_owned()
+        },
+    }
+}
+
+/// Whether nothing else limits what this key limits.
+fn has_no_limits(draft: &Draft, key: &str) -> bool {
+    let same: &[&str] = match key {
+        "limits" => &["limits", "per_minute", "per_hour", "per_day"],
+        "grab_limits" => &["grab_limits", "grabs_per_hour", "grabs_per_day"],
+        _ => &[],
+    };
+    same.iter().all(|key| draft.value(key).is_empty())
+}
+
+/// What to write, with the default.
+fn hint(about: &About) -> String {
+    match about.default {
+        Some(default) if about.words.is_empty() && !matches!(default, "null" | "[]") => {
+            format!("{} Default: {default}.", about.doc.trim())
+        }
+        _ => about.doc.trim().to_owned(),
+    }
+}
+
+fn label(kind: Kind, key: &'static str) -> &'static str {
+    match (kind, key) {
+        (_, "name") => "Name",
+        (_, "uri") => "Announce URL",
+        (_, "url") => "Address",
+        (Kind::Tracker, "host") => "Host header",
+        (_, "host") => "Host",
+        (_, "api_key") => "API key",
+        (_, "kind") => "Protocol",
+        (_, "priority") => "Priority",
+        (_, "limits") => "Call limits",
+        (_, "grab_limits") => "Download limits",
+        (_, "min_request_interval") => "Time between calls",
+        (_, "per_minute") => "Calls per minute",
+        (_, "per_hour") => "Calls per hour",
+        (_, "per_day") => "Calls per day",
+        (_, "grabs_per_hour") => "Downloads per hour",
+        (_, "grabs_per_day") => "Downloads per day",
+        (_, "reset_hour") => "Reset hour",
+        (_, "categories") => "Categories",
+        (_, "tags") => "Tags",
+        (_, "timeout") => "Timeout",
+        (_, "proxy") => "Proxy",
+        (_, "download") => "Downloads",
+        (_, "ip") => "Address to announce",
+        (_, "family") => "Address family",
+        (_, "port") => "Port",
+        (_, "tls") => "Encryption",
+        (_, "username") => "User name",
+        (_, "password") => "Password",
+        (_, "connections") => "Connections",
+        (_, key) => key,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_a_label_of_its_own() {
+        for kind in Kind::ALL {
+            let mut labels: Vec<&str> = kind.keys().map(|about| label(kind, about.key)).collect();
+            assert!(
+                labels
+                    .iter()
+                    .all(|label| label.starts_with(char::is_uppercase)),
+                "{labels:?}"
+            );
+            labels.sort_unstable();
+            labels.dedup();
+            assert_eq!(labels.len(), kind.keys().count());
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! The pages with the form: add, edit, remove.
+
+use askama::Template;
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::Deserialize;
+use url::form_urlencoded;
+use weir_web::{Failure, FieldMistake, Visitor, upstream_path};
+
+use super::form::{Filled, FormPage, fields, kinds};
+use super::{Editor, NotTried, TriedOut, elsewhere};
+use crate::added::{Draft, Kind, SavedValue, saved};
+use crate::serve::reload::saving::{Edit, EntryPlace, NotSaved};
+
+/// Which kind is added.
+#[derive(Deserialize)]
+#[serde(default)]
+pub(super) struct AddQuery {
+    front: String,
+}
+
+impl Default for AddQuery {
+    fn default() -> Self {
+        Self {
+            front: Kind::Indexer.front().to_owned(),
+        }
+    }
+}
+
+/// A form that was sent.
+struct SentForm {
+    draft: Draft,
+    revision: Option<String>,
+    tries: bool,
+}
+
+/// What the form says above its fields.
+#[derive(Default)]
+struct FormTrouble {
+    status: StatusCode,
+    sentence: Option<String>,
+    details: Vec<String>,
+    fields: Vec<FieldMistake>,
+    changed: bool,
+    tried: Option<TriedOut>,
+}
+
+#[derive(Template)]
+#[template(path = "upstream_own.html")]
+struct OwnPage {
+    name: String,
+    path: String,
+    sentence: String,
+}
+
+#[derive(Template)]
+#[template(path = "upstream_remove.html")]
+struct RemovePage<'a> {
+    form_token: &'a str,
+    name: &'a str,
+    path: String,
+    file: String,
+    revision: String,
+    given: &'a str,
+    mistake: Option<String>,
+}
+
+/// `GET /upstreams/add`.
+pub(super) async fn add(
+    State(editor): State<Editor>,
+    Query(AddQuery { front }): Query<AddQuery>,
+    visitor: Visitor,
+) -> Result<Response, Failure> {
+    let kind = kind(&front)?;
+    let draft = Draft::new(kind);
+    Ok(editor.form_to_add(&visitor, &draft, FormTrouble::default()))
+}
+
+/// `POST /upstreams/add`.
+pub(super) async fn save_new(
+    State(editor): State<Editor>,
+    Query(AddQuery { front }): Query<AddQuery>,
+    visitor: Visitor,
+    body: Bytes,
+) -> Result<Response, Failure> {
+    let kind = kind(&front)?;
+    let SentForm { draft, tries, .. } = editor.sent(kind, &visitor, &body);
+    let edit = Edit::Add(draft.clone());
+    let trouble = match tries {
+        true => editor.tried(&visitor, kind, edit).await,
+        false => match editor.save(edit).await {
+            Ok(names) => return Ok(done(kind, names.first(), "added")),
+            Err(not_saved) => FormTrouble::of(not_saved),
+        },
+    };
+    Ok(editor.form_to_add(&visitor, &draft, trouble))
+}
+
+/// `GET /upstreams/{front}/{name}/edit`.
+pub(super) async fn edit(
+    State(editor): State<Editor>,
+    Path((front, name)): Path<(String, String)>,
+    visitor: Visitor,
+) -> Result<Response, Failure> {
+    let kind = kind(&front)?;
+    match editor.0.running.entry(kind, &name) {
+        None => Err(unknown(kind)),
+        Some(EntryPlace::Own(origin)) => {
+            let page = OwnPage {
+                path: upstream_path(kind.front(), &name),
+                sentence: elsewhere(&origin),
+                name,
+            };
+            Ok(visitor.show(&format!("{} · Upstreams", page.name), &page))
+        }
+        Some(EntryPlace::Added { entry, .. }) => {
+            let mut draft = Draft::new(kind);
+            for (key, value) in saved(kind, &entry) {
+                if let SavedValue::Shown(value) = value {
+                    draft.set(key, &value);
+                }
+            }
+            Ok(editor.form_to_change(&visitor, &name, &draft, FormTrouble::default()))
+        }
+    }
+}
+
+/// `POST /upstreams/{front}/{name}/edit`.
+pub(super) async fn save_changed(
+    State(editor): State<Editor>,
+    Path((front, name)): Path<(String, String)>,
+    visitor: Visitor,
+    body: Bytes,
+) -> Result<Response, Failure> {
+    let kind = kind(&front)?;
+    let SentForm {
+        draft,
+        revision,
+        tries,
+    } = editor.sent(kind, &visitor, &body);
+    let edit = Edit::Replace {
+        name: name.clone(),
+        revision,
+        draft: draft.clone(),
+    };
+    let trouble = match tries {
+        true => editor.tried(&visitor, kind, edit).await,
+        false => match editor.save(edit).await {
+            Ok(names) => return Ok(done(kind, names.first(), "changed")),
+            Err(not_saved) => FormTrouble::of(not_saved),
+        },
+    };
+    Ok(editor.form_to_change(&visitor, &name, &draft, trouble))
+}
+
+/// `GET /upstreams/{front}/{name}/remove`.
+pub(super) async fn ask_to_remove(
+    State(editor): State<Editor>,
+    Path((front, name)): Path<(String, String)>,
+    visitor: Visitor,
+) -> Result<Response, Failure> {
+    editor.removal(&visitor, kind(&front)?, &name, "", None)
+}
+
+/// `POST /upstreams/{front}/{name}/remove`.
+pub(super) async fn remove(
+    State(editor): State<Editor>,
+    Path((front, name)): Path<(String, String)>,
+    visitor: Visitor,
+    body: Bytes,
+) -> Result<Response, Failure> {
+    let kind = kind(&front)?;
+    let sent = pairs(&body);
+    let given = value(&sent, "confirm").trim().to_owned();
+    let again = |mistake: String, status: StatusCode| {
+        let mut page = editor.removal(&visitor, kind, &name, &given, Some(mistake))?;
+        *page.status_mut() = status;
+        Ok(page)
+    };
+    if given != name {
+        let mistake = format!("Type {name} to remove it. Nothing was changed.");
+        return again(mistake, StatusCode::UNPROCESSABLE_ENTITY);
+    }
+    let revision = Some(value(&sent, "_revision").to_owned());
+    let edit = Edit::Remove {
+        kind,
+        name: name.clone(),
+        revision: revision.filter(|revision| !revision.is_empty()),
+    };
+    match editor.save(edit).await {
+        Ok(_) => Ok(Redirect::to("/upstreams?did=removed").into_response()),
+        Err(NotSaved::Gone) => Err(unknown(kind)),
+        Err(NotSaved::Changed) => again(
+            "Somebody has changed this entry since you opened the page. Nothing was removed; look at it, then decide again."
+                .to_owned(),
+            StatusCode::CONFLICT,
+        ),
+        Err(not_saved) => {
+            let trouble = FormTrouble::of(not_saved);
+            let mut sentence = trouble.sentence.unwrap_or_default();
+            for detail in trouble.details {
+                sentence += &format!(" {detail}");
+            }
+            again(sentence, trouble.status)
+        }
+    }
+}
+
+impl Editor {
+    /// Reads a form. Secrets that were typed before and are not sent again are filled in.
+    fn sent(&self, kind: Kind, visitor: &Visitor, body: &[u8]) -> SentForm {
+        let sent = pairs(body);
+        let mut draft = Draft::of_form(kind, &sent);
+        let token = value(&sent, "_kept");
+        if let Some(secrets) = self.0.secrets.find(visitor.identity, token) {
+            draft.fill(&secrets);
+        }
+        let revision = value(&sent, "_revision").to_owned();
+        SentForm {
+            draft,
+            revision: (!revision.is_empty()).then_some(revision),
+            tries: value(&sent, "_do") == "try",
+        }
+    }
+
+    async fn tried(&self, visitor: &Visitor, kind: Kind, edit: Edit) -> FormTrouble {
+        match self.try_out(visitor, kind, edit).await {
+            Ok(tried) => FormTrouble {
+                tried: Some(tried),
+                ..FormTrouble::default()
+            },
+            Err(NotTried::NotSaved(not_saved)) => FormTrouble::of(not_saved),
+            Err(NotTried::Busy(sentence)) => FormTrouble {
+                status: StatusCode::TOO_MANY_REQUESTS,
+                sentence: Some(sentence.to_owned()),
+                ..FormTrouble::default()
+            },
+        }
+    }
+
+    fn form_to_add(&self, visitor: &Visitor, draft: &Draft, trouble: FormTrouble) -> Response {
+        let kind = draft.kind;
+        let (status, filled, top) = trouble.split(draft, None);
+        let (usual, more) = fields(&filled);
+        let page = FormPage {
+            form_token: &visitor.form_token,
+            title: format!("Add {}", kind.a_noun()),
+            action: format!("/upstreams/add?front={}", kind.front()),
+            upstream: None,
+            kinds: kinds(kind),
+            usual,
+            more,
+            revision: String::new(),
+            kept: self.remember(visitor, draft),
+            trouble: top.0,
+            details: top.1,
+            tried: filled.tried.map(|tried| (tried.answered, tried.sentence)),
+            file: self.0.running.added_file(),
+        };
+        let title = format!("{} · Upstreams", page.title);
+        (status, visitor.show(&title, &page)).into_response()
+    }
+
+    fn form_to_change(
+        &self,
+        visitor: &Visitor,
+        name: &str,
+        draft: &Draft,
+        mut trouble: FormTrouble,
+    ) -> Response {
+        let kind = draft.kind;
+        let Some(EntryPlace::Added { entry, revision }) = self.0.running.entry(kind, name) else {
+            // What was typed is not lost with the entry.
+            trouble.status = StatusCode::CONFLICT;
+            trouble.sentence = Some(
+                "This entry was removed after you opened the form. Saving adds it again; saved secrets have to be entered again."
+                    .to_owned(),
+            );
+            return self.form_to_add(visitor, draft, trouble);
+        };
+        let (status, filled, top) = trouble.split(draft, Some(saved(kind, &entry)));
+        let (usual, more) = fields(&filled);
+        let path = upstream_path(kind.front(), name);
+        let page = FormPage {
+            form_token: &visitor.form_token,
+            title: format!("Edit {name}"),
+            action: format!("{path}/edit"),
+            upstream: Some((name.to_owned(), path)),
+            kinds: Vec::new(),
+            usual,
+            more,
+            revision,
+            kept: self.remember(visitor, draft),
+            trouble: top.0,
+            details: top.1,
+            tried: filled.tried.map(|tried| (tried.answered, tried.sentence)),
+            file: self.0.running.added_file(),
+        };
+        let title = format!("{} · Upstreams", page.title);
+        (status, visitor.show(&title, &page)).into_response()
+    }
+
+    /// Keeps the secrets that were typed for the next step of the form.
+    fn remember(&self, visitor: &Visitor, draft: &Draft) -> String {
+        let secrets = draft.secrets();
+        match secrets.is_empty() {
+            true => String::new(),
+            false => self.0.secrets.put(visitor.identity, secrets),
+        }
+    }
+
+    fn removal(
+        &self,
+        visitor: &Visitor,
+        kind: Kind,
+        name: &str,
+        given: &str,
+        mistake: Option<String>,
+    ) -> Result<Response, Failure> {
+        let path = upstream_path(kind.front(), name);
+        match self.0.running.entry(kind, name) {
+            None => Err(unknown(kind)),
+            Some(EntryPlace::Own(origin)) => {
+                let page = OwnPage {
+                    name: name.to_owned(),
+                    path,
+                    sentence: elsewhere(&origin),
+                };
+                Ok(visitor.show(&format!("{name} · Upstreams"), &page))
+            }
+            Some(EntryPlace::Added { revision, .. }) => {
+                let page = RemovePage {
+                    form_token: &visitor.form_token,
+                    name,
+                    path,
+                    file: self.0.running.added_file(),
+                    revision,
+                    given,
+                    mistake,
+                };
+                Ok(visitor.show(&format!("Remove {name} · Upstreams"), &page))
+            }
+        }
+    }
+}
+
+impl FormTrouble {
+    fn of(not_saved: NotSaved) -> Self {
+        let trouble = |status, sentence: &str, details| Self {
+            status,
+            sentence: Some(sentence.to_owned()),
+            details,
+            ..Self::default()
+        };
+        match not_saved {
+            NotSaved::Fields(fields) => Self {
+                status: StatusCode::UNPROCESSABLE_ENTITY,
+                fields,
+                ..Self::default()
+            },
+            NotSaved::Changed => Self {
+                changed: true,
+                ..trouble(
+                    StatusCode::CONFLICT,
+                    "Somebody has changed this entry since you opened the form. What you typed is still here; what is saved now is said below each field that differs. Save again to replace it.",
+                    Vec::new(),
+                )
+            },
+            NotSaved::Gone => Self {
+                status: StatusCode::CONFLICT,
+                ..Self::default()
+            },
+            NotSaved::Own(origin) => trouble(StatusCode::CONFLICT, &elsewhere(&origin), Vec::new()),
+            NotSaved::Mistakes(mistakes) => trouble(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "Nothing was changed: the configuration has mistakes, which have to be corrected first.",
+                mistakes,
+            ),
+            NotSaved::Failed(why) => trouble(
+                StatusCode::SERVICE_UNAVAILABLE,
+                &format!("Nothing was changed: {why}."),
+                Vec::new(),
+            ),
+        }
+    }
+
+    /// The status, what fills the fields, and what is said above them.
+    fn split<'a>(
+        &'a self,
+        draft: &'a Draft,
+        saved: Option<std::collections::BTreeMap<&'static str, SavedValue>>,
+    ) -> (StatusCode, Filled<'a>, (Option<String>, Vec<String>)) {
+        // A mistake of a key that has no field is told above.
+        let mut details = self.details.clone();
+        let known = |mistake: &&FieldMistake| {
+            let mut keys = draft.kind.keys();
+            keys.any(|about| about.key == mistake.field)
+        };
+        let strange = self.fields.iter().filter(|mistake| !known(mistake));
+        details.extend(strange.map(|mistake| mistake.detail.clone()));
+        let filled = Filled {
+            draft,
+            saved,
+            changed: self.changed,
+            mistakes: &self.fields,
+            tried: self.tried.clone(),
+        };
+        (self.status, filled, (self.sentence.clone(), details))
+    }
+}
+
+/// Where to go when it is saved.
+fn done(kind: Kind, name: Option<&String>, did: &str) -> Response {
+    let name = name.map_or("", String::as_str);
+    let whom = format!("{}/{name}", kind.front());
+    let whom: String = form_urlencoded::byte_serialize(whom.as_bytes()).collect();
+    let path = upstream_path(kind.front(), name);
+    Redirect::to(&format!("{path}?did={did}&whom={whom}")).into_response()
+}
+
+fn kind(front: &str) -> Result<Kind, Failure> {
+    Kind::of_front(front).ok_or_else(|| {
+        Failure::unknown(
+            "Upstreams of this front are not added on the pages.",
+            "Choose tracker, search or news.",
+        )
+    })
+}
+
+fn unknown(kind: Kind) -> Failure {
+    Failure::unknown(
+        format!("There is no {} of this name.", kind.noun()),
+        "It may have been renamed or removed. Look it up under Upstreams.",
+    )
+}
+
+/// The fields of a form.
+pub(super) fn pairs(body: &[u8]) -> Vec<(String, String)> {
+    form_urlencoded::parse(body).into_owned().collect()
+}
+
+/// One of them.
+pub(super) fn value<'a>(fields: &'a [(String, String)], name: &str) -> &'a str {
+    let mut all = fields.iter();
+    all.find(|(field, _)| field == name)
+        .map_or("", |(_, value)| value)
+}

@@ -1,0 +1,565 @@
+//! Upstreams that are added, changed, removed, tried and imported in the running program.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use weir_testkit::zoo::Place;
+use weir_testkit::zoo::http::RetryAfter;
+use weir_testkit::zoo::indexer::{Behaviour, Indexer, Setup};
+use weir_testkit::zoo::news::{News, Newsgroup};
+
+use super::tracker::{KEY, Rig};
+use super::{PATIENCE, Weir, ask, config};
+
+/// The status and the JSON of an answer to a request with a body.
+fn send(address: SocketAddr, line: &str, body: &Value) -> (u16, Value) {
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(
+        stream,
+        "{line} HTTP/1.1\r\nHost: weir\r\nX-Api-Key: {KEY}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    read(&answer)
+}
+
+fn read(answer: &str) -> (u16, Value) {
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, serde_json::from_str(body).unwrap_or_default())
+}
+
+fn get(address: SocketAddr, line: &str) -> (u16, Value) {
+    read(&ask(address, line, KEY))
+}
+
+fn add(rig: &Rig, front: &str, entry: &Value) -> (u16, Value) {
+    let body = json!({ "front": front, "entry": entry });
+    send(rig.web, "POST /api/v1/upstreams", &body)
+}
+
+fn try_out(rig: &Rig, front: &str, entry: &Value) -> (u16, Value) {
+    let body = json!({ "front": front, "entry": entry });
+    send(rig.web, "POST /api/v1/upstreams/try", &body)
+}
+
+fn names(rig: &Rig) -> Vec<String> {
+    let (_, list) = get(rig.web, "GET /api/v1/upstreams");
+    let all = list["upstreams"].as_array().unwrap().iter();
+    all.map(|one| one["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn file(rig: &Rig) -> String {
+    std::fs::read_to_string(rig.dir.path().join("data/upstreams.yaml")).unwrap_or_default()
+}
+
+/// What is wrong with which field.
+fn fields(problem: &Value) -> Vec<(&str, &str)> {
+    let all = problem["errors"].as_array().unwrap().iter();
+    all.map(|one| {
+        (
+            one["field"].as_str().unwrap(),
+            one["detail"].as_str().unwrap(),
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn one_is_added_changed_and_removed_and_the_operators_file_is_not_touched() {
+    let rig = Rig::start("");
+    let own = rig.dir.path().join("weir.yaml");
+    let before = std::fs::read(&own).unwrap();
+    let entry = json!({ "name": "harbor", "url": "http://127.0.0.1:9/api", "api_key": "the-k3y", "limits": ["300/5m"], "priority": 7 });
+    let (status, added) = add(&rig, "search", &entry);
+    assert_eq!((status, &added["name"]), (201, &json!("harbor")), "{added}");
+    assert_eq!(names(&rig), ["harbor"], "in use at once");
+    let text = file(&rig);
+    assert!(text.starts_with("# Upstreams that were added"), "{text}");
+    assert!(text.contains("    - name: harbor\n      url: http://127.0.0.1:9/api\n      api_key: the-k3y\n      priority: 7\n      limits: [300/5m]\n"), "{text}");
+    let mode = std::fs::metadata(rig.dir.path().join("data/upstreams.yaml")).unwrap();
+    assert_eq!(mode.permissions().mode() & 0o777, 0o600);
+
+    let (_, shown) = get(rig.web, "GET /api/v1/upstreams/search/harbor/entry");
+    assert_eq!(shown["editable"], true);
+    assert_eq!(shown["secrets"], json!(["api_key"]));
+    assert_eq!(shown["values"]["limits"], "300/5m");
+    assert!(!shown.to_string().contains("the-k3y"), "{shown}");
+
+    let path = "PUT /api/v1/upstreams/search/harbor";
+    let entry = json!({ "name": "haven", "url": "http://127.0.0.1:9/api", "priority": 9 });
+    let seen = added["revision"].clone();
+    let (status, changed) = send(rig.web, path, &json!({ "entry": entry, "revision": seen }));
+    assert_eq!(
+        (status, &changed["name"]),
+        (200, &json!("haven")),
+        "{changed}"
+    );
+    assert_eq!(names(&rig), ["haven"]);
+    assert!(
+        file(&rig).contains("api_key: the-k3y\n      priority: 9\n"),
+        "the secret is kept: {}",
+        file(&rig)
+    );
+
+    let (status, _) = get(rig.web, "DELETE /api/v1/upstreams/search/haven");
+    assert_eq!(status, 200);
+    assert_eq!(names(&rig), [""; 0]);
+    assert!(!file(&rig).contains("the-k3y"));
+    assert_eq!(std::fs::read(&own).unwrap(), before);
+}
+
+#[test]
+fn what_was_added_is_there_after_a_restart_and_in_settings() {
+    let rig = Rig::start("");
+    assert_eq!(
+        add(
+            &rig,
+            "tracker",
+            &json!({ "uri": "udp://127.0.0.1:9/announce" })
+        )
+        .0,
+        201
+    );
+    assert_eq!(
+        add(
+            &rig,
+            "news",
+            &json!({ "name": "n", "host": "127.0.0.1", "port": 9, "tls": "off" })
+        )
+        .0,
+        201
+    );
+    let settings = ask(rig.web, "GET /settings?filter=forwarders", KEY);
+    assert!(settings.contains("data/upstreams.yaml:"), "{settings}");
+    let Rig { weir, dir, .. } = rig;
+    weir.signal("TERM");
+    assert!(weir.end().0.success());
+    let rig = Rig::run(dir);
+    let mut all = names(&rig);
+    all.sort();
+    assert_eq!(all, ["127.0.0.1:9", "n"]);
+}
+
+#[test]
+fn whoever_comes_second_is_told() {
+    let rig = Rig::start("");
+    let entry = |priority: u32| json!({ "name": "a", "url": "http://127.0.0.1:9/api", "priority": priority });
+    let (_, added) = add(&rig, "search", &entry(1));
+    let seen = added["revision"].as_str().unwrap().to_owned();
+    let path = "PUT /api/v1/upstreams/search/a";
+    let change = |priority, seen: &str| {
+        send(
+            rig.web,
+            path,
+            &json!({ "entry": entry(priority), "revision": seen }),
+        )
+    };
+    let (status, changed) = change(2, &seen);
+    assert_eq!(status, 200);
+    let (status, problem) = change(3, &seen);
+    assert_eq!(status, 409, "{problem}");
+    assert!(
+        problem["detail"]
+            .as_str()
+            .unwrap()
+            .contains("Somebody has changed this entry")
+    );
+    assert!(file(&rig).contains("priority: 2"), "{}", file(&rig));
+    let gone = format!("DELETE /api/v1/upstreams/search/a?revision={seen}");
+    assert_eq!(get(rig.web, &gone).0, 409);
+    assert_eq!(change(3, changed["revision"].as_str().unwrap()).0, 200);
+    // Two who add the same at once: one of them is told that the name is taken, and by which line.
+    let (status, problem) = add(&rig, "search", &entry(4));
+    assert_eq!(status, 422);
+    let (field, detail) = fields(&problem)[0];
+    assert_eq!(field, "entry.name");
+    assert!(
+        detail.contains("a is taken by") && detail.contains("data/upstreams.yaml:6:"),
+        "{detail}"
+    );
+}
+
+#[test]
+fn an_entry_of_the_operators_own_file_is_left_to_them() {
+    let rig = Rig::start("search: { indexers: [{ name: own, url: 'http://127.0.0.1:9/api' }] }");
+    let (_, shown) = get(rig.web, "GET /api/v1/upstreams/search/own/entry");
+    assert_eq!(shown["editable"], false);
+    let sentence = shown["sentence"].as_str().unwrap();
+    let path = rig.dir.path().canonicalize().unwrap().join("weir.yaml");
+    let line = std::fs::read_to_string(&path).unwrap();
+    let line = line.lines().position(|line| line.contains("own")).unwrap() + 1;
+    assert_eq!(
+        sentence,
+        format!(
+            "This entry is in {}, line {line}. Edit it there.",
+            path.display()
+        )
+    );
+    let entry = json!({ "name": "own", "url": "http://127.0.0.1:9/api" });
+    let (status, problem) = send(
+        rig.web,
+        "PUT /api/v1/upstreams/search/own",
+        &json!({ "entry": entry }),
+    );
+    assert_eq!((status, problem["detail"].as_str()), (409, Some(sentence)));
+    assert_eq!(get(rig.web, "DELETE /api/v1/upstreams/search/own").0, 409);
+    let page = ask(rig.web, "GET /upstreams/search/own/edit", KEY);
+    assert!(page.contains(sentence), "{page}");
+    let (status, problem) = add(&rig, "search", &entry);
+    assert_eq!(status, 422, "the same name in both: {problem}");
+    assert!(fields(&problem)[0].1.contains("weir.yaml:"), "{problem}");
+    assert_eq!(file(&rig), "", "nothing was written");
+}
+
+#[test]
+fn mistakes_name_their_fields_and_change_nothing() {
+    let rig = Rig::start("");
+    let (status, problem) = add(
+        &rig,
+        "search",
+        &json!({ "name": "a b", "url": "gopher://x", "priority": "high", "colour": "red" }),
+    );
+    assert_eq!(status, 422);
+    assert_eq!(fields(&problem)[0].0, "entry.colour");
+    let (_, problem) = add(
+        &rig,
+        "search",
+        &json!({ "name": "a b", "url": "gopher://x", "priority": "high", "limits": "0/1d" }),
+    );
+    let wrong: Vec<&str> = fields(&problem).iter().map(|(field, _)| *field).collect();
+    assert_eq!(
+        wrong,
+        ["entry.name", "entry.url", "entry.priority", "entry.limits"]
+    );
+    let (_, problem) = add(
+        &rig,
+        "news",
+        &json!({ "host": "n.example", "username": "me" }),
+    );
+    let wrong: Vec<&str> = fields(&problem).iter().map(|(field, _)| *field).collect();
+    assert_eq!(wrong, ["entry.name", "entry.username"]);
+    for hostile in ["a\nb", "\u{0}", "x: y\n- z", &"x".repeat(100_000)] {
+        let (status, _) = add(
+            &rig,
+            "tracker",
+            &json!({ "uri": "udp://127.0.0.1:9", "name": hostile }),
+        );
+        assert_eq!(status, 422, "{hostile:?}");
+    }
+    assert_eq!(names(&rig), [""; 0]);
+    assert_eq!(file(&rig), "");
+    // What looks like YAML is text.
+    let odd = "\"'{}[]#&*!|>%@`: - <b>é\u{202e}";
+    let entry = json!({ "uri": "udp://127.0.0.1:9", "name": odd, "host": "# no" });
+    let (status, added) = add(&rig, "tracker", &entry);
+    assert_eq!(
+        (status, added["name"].as_str()),
+        (201, Some(odd)),
+        "{added}"
+    );
+    let page = ask(rig.web, "GET /upstreams", KEY);
+    assert!(!page.contains("<b>é"), "escaped");
+    assert_eq!(names(&rig), [odd]);
+}
+
+#[test]
+fn a_saved_secret_is_sent_to_no_other_server() {
+    let rig = Rig::start("");
+    let entry = json!({ "name": "a", "url": "http://127.0.0.1:9/api", "api_key": "the-k3y" });
+    assert_eq!(add(&rig, "search", &entry).0, 201);
+    let elsewhere = json!({ "name": "a", "url": "http://127.0.0.1:8/api" });
+    let path = "PUT /api/v1/upstreams/search/a";
+    let (status, problem) = send(rig.web, path, &json!({ "entry": elsewhere }));
+    assert_eq!((status, fields(&problem)[0].0), (422, "entry.api_key"));
+    let tried = json!({ "front": "search", "entry": elsewhere, "name": "a" });
+    let (status, problem) = send(rig.web, "POST /api/v1/upstreams/try", &tried);
+    assert_eq!(
+        (status, fields(&problem)[0].0),
+        (422, "entry.api_key"),
+        "nor to try it"
+    );
+    let without = json!({ "name": "a", "url": "http://127.0.0.1:8/api", "api_key": null });
+    assert_eq!(send(rig.web, path, &json!({ "entry": without })).0, 200);
+    assert!(!file(&rig).contains("the-k3y"));
+}
+
+#[test]
+fn a_file_that_was_edited_by_hand_and_cannot_be_read_is_not_overwritten() {
+    let rig = Rig::start("");
+    let entry = json!({ "name": "a", "url": "http://127.0.0.1:9/api" });
+    assert_eq!(add(&rig, "search", &entry).0, 201);
+    let path = rig.dir.path().join("data/upstreams.yaml");
+    let broken = file(&rig) + "    - [oops\n";
+    std::fs::write(&path, &broken).unwrap();
+    let (status, problem) = add(
+        &rig,
+        "search",
+        &json!({ "name": "b", "url": "http://127.0.0.1:9/b" }),
+    );
+    assert_eq!(status, 422, "{problem}");
+    let told = problem["mistakes"][0].as_str().unwrap();
+    assert!(told.contains("data/upstreams.yaml:8:"), "{told}");
+    assert_eq!(file(&rig), broken);
+    assert_eq!(names(&rig), ["a"]);
+}
+
+#[test]
+fn with_a_full_disk_nothing_is_lost_and_it_says_so() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
+    // A file that may not grow is refused like one on a full disk, without a disk to fill; the signal for it is ignored.
+    let script = format!(
+        "trap '' XFSZ; exec {} --web 127.0.0.1:0 --data data -l 127.0.0.1:0 -u 127.0.0.1:0",
+        env!("CARGO_BIN_EXE_weir")
+    );
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", &script])
+        .current_dir(dir.path())
+        .env_clear()
+        .env("WEIR_NEWS__NNTP_LISTEN", "127.0.0.1:0");
+    let mut weir = Weir::run(&mut command).unwrap();
+    let url = weir.line("http://");
+    let web = url.split("http://").nth(1).unwrap();
+    let web: SocketAddr = web.split('/').next().unwrap().parse().unwrap();
+    let line = weir.line("/announce");
+    let tracker = line.trim().strip_prefix("http://").unwrap();
+    let tracker = tracker.strip_suffix("/announce").unwrap().parse().unwrap();
+    let rig = Rig {
+        weir,
+        web,
+        tracker,
+        dir,
+    };
+    let entry = |name: &str| json!({ "name": name, "url": "http://127.0.0.1:9/api" });
+    assert_eq!(add(&rig, "search", &entry("first")).0, 201);
+    let before = file(&rig);
+    let limit = |bytes: &str| {
+        let pid = rig.weir.child.id().to_string();
+        let limit = format!("--fsize={bytes}:unlimited");
+        let mut prlimit = Command::new("prlimit");
+        let told = prlimit.args(["--pid", &pid, &limit]).stdin(Stdio::null());
+        assert!(told.status().unwrap().success());
+    };
+    limit("64");
+    let (status, problem) = add(&rig, "search", &entry("second"));
+    assert_eq!(status, 503, "{problem}");
+    let told = problem["detail"].as_str().unwrap();
+    assert!(
+        told.contains("upstreams.yaml cannot be written. Is the disk full?"),
+        "{told}"
+    );
+    assert_eq!(get(rig.web, "DELETE /api/v1/upstreams/search/first").0, 503);
+    assert_eq!(file(&rig), before);
+    assert_eq!(names(&rig), ["first"], "and nothing else is in use");
+    let left = std::fs::read_dir(rig.dir.path().join("data")).unwrap();
+    let left = left.map(|one| one.unwrap().file_name().into_string().unwrap());
+    assert!(!left.into_iter().any(|name| name.ends_with(".new")));
+    limit("unlimited");
+    assert_eq!(add(&rig, "search", &entry("second")).0, 201);
+    assert!(file(&rig).contains("second") && file(&rig).contains("first"));
+}
+
+#[test]
+fn an_indexer_is_tried_for_real_and_leaves_no_trace() {
+    let runtime = Runtime::new().unwrap();
+    let indexer = Indexer::start(Place::Loopback, Setup::with(1..=3));
+    let indexer = runtime.block_on(indexer).unwrap();
+    indexer.set(Behaviour::Limits {
+        calls: (1, 1000),
+        grabs: (0, 50),
+    });
+    let rig = Rig::start("");
+    let entry = json!({ "name": "new", "url": indexer.url(), "api_key": "k" });
+    let (status, tried) = try_out(&rig, "search", &entry);
+    assert_eq!((status, &tried["answered"]), (200, &json!(true)), "{tried}");
+    let sentence = tried["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("It answered in ") && sentence.contains("3 recent releases, 1,000 calls a day (told by it), 50 downloads a day (told by it)."), "{sentence}");
+    assert_eq!(
+        tried["told"],
+        json!({ "limits": "1000/1d", "grab_limits": "50/1d" })
+    );
+    assert_eq!(
+        (indexer.introductions(), indexer.searches().len()),
+        (1, 1),
+        "one call"
+    );
+    assert_eq!(names(&rig), [""; 0]);
+    assert_eq!(file(&rig), "");
+    let metrics = ask(rig.web, "GET /metrics", KEY);
+    assert!(
+        !metrics.contains("upstream=\"new\"") && !metrics.contains("upstream=\"\""),
+        "{metrics}"
+    );
+    let (_, decisions) = get(rig.web, "GET /api/v1/decisions");
+    assert_eq!(decisions["decisions"], json!([]), "{decisions}");
+    // Once it is saved, a tryout is a call of that upstream and counts.
+    let limited = json!({ "name": "new", "url": indexer.url(), "api_key": "k", "per_day": 100 });
+    assert_eq!(add(&rig, "search", &limited).0, 201);
+    let body = json!({ "front": "search", "entry": { "name": "new", "url": indexer.url(), "per_day": 100 }, "name": "new" });
+    let (_, tried) = send(rig.web, "POST /api/v1/upstreams/try", &body);
+    assert_eq!(
+        tried["answered"], true,
+        "with the key that is saved: {tried}"
+    );
+    let (_, one) = get(rig.web, "GET /api/v1/upstreams/search/new");
+    assert!(
+        one.to_string().contains("2 of 100") || one.to_string().contains("\"used\":2"),
+        "{one}"
+    );
+}
+
+#[test]
+fn a_tryout_that_fails_says_what_to_change_at_which_field() {
+    let runtime = Runtime::new().unwrap();
+    let indexer = Indexer::start(Place::Loopback, Setup::with(1..=3));
+    let indexer = runtime.block_on(indexer).unwrap();
+    let rig = Rig::start("");
+    let tried = |front: &str, entry: &Value| {
+        let (status, tried) = try_out(&rig, front, entry);
+        assert_eq!(
+            (status, &tried["answered"]),
+            (200, &json!(false)),
+            "{tried}"
+        );
+        let field = tried["field"].as_str().unwrap_or_default().to_owned();
+        (field, tried["sentence"].as_str().unwrap().to_owned())
+    };
+    let at = |behaviour: Behaviour| {
+        indexer.set_all(behaviour);
+        tried(
+            "search",
+            &json!({ "name": "a", "url": indexer.url(), "api_key": "s3cr3t-key" }),
+        )
+    };
+    let (field, sentence) = at(Behaviour::Error(
+        100,
+        "Incorrect user credentials for s3cr3t-key".into(),
+    ));
+    assert_eq!(field, "api_key");
+    assert_eq!(
+        sentence,
+        "It does not accept our key: Incorrect user credentials for …. Check the key."
+    );
+    assert_eq!(
+        at(Behaviour::Status(404, RetryAfter::None)),
+        (
+            "url".into(),
+            "It answered 404. Check the path of the address.".into()
+        )
+    );
+    assert_eq!(at(Behaviour::Status(500, RetryAfter::None)).0, "");
+    assert_eq!(at(Behaviour::Html).0, "url");
+    let (field, sentence) = tried(
+        "search",
+        &json!({ "name": "a", "url": "http://127.0.0.1:1/api" }),
+    );
+    assert_eq!(field, "url");
+    assert!(
+        sentence.contains("connection refused. Check host and port"),
+        "{sentence}"
+    );
+    let (field, sentence) = tried(
+        "search",
+        &json!({ "name": "a", "url": format!("https://{}/api", indexer.address()) }),
+    );
+    assert_eq!(field, "url", "{sentence}");
+    indexer.set_all(Behaviour::Hang);
+    let (field, sentence) = tried(
+        "search",
+        &json!({ "name": "a", "url": indexer.url(), "timeout": "1s" }),
+    );
+    assert_eq!(
+        (
+            field.as_str(),
+            sentence.starts_with("It did not answer within 1")
+        ),
+        ("url", true),
+        "{sentence}"
+    );
+    let (field, _) = tried("tracker", &json!({ "uri": "http://127.0.0.1:1/announce" }));
+    assert_eq!(field, "uri");
+    let (field, _) = tried(
+        "news",
+        &json!({ "name": "n", "host": "127.0.0.1", "port": indexer.address().port(), "tls": "off", "timeout": "3s" }),
+    );
+    assert_eq!(field, "host");
+    let closed = Rig::start("search: { allow_private_upstreams: false }");
+    let (_, tried) = try_out(
+        &closed,
+        "search",
+        &json!({ "name": "a", "url": "http://127.0.0.1:1/api" }),
+    );
+    assert!(
+        tried["sentence"].as_str().unwrap().contains("private"),
+        "{tried}"
+    );
+}
+
+#[test]
+fn trackers_and_news_servers_are_tried_too() {
+    let runtime = Runtime::new().unwrap();
+    let news = News::start(
+        Place::Loopback,
+        vec![Newsgroup::new("misc.test").with(1..=3)],
+    );
+    let news = runtime.block_on(news).unwrap();
+    let rig = Rig::start("");
+    // Another Weir is as good a tracker as any.
+    let other = Rig::start("");
+    let uri = format!("http://{}/announce", other.tracker);
+    let (_, tried) = try_out(&rig, "tracker", &json!({ "uri": uri }));
+    assert_eq!(
+        (&tried["answered"], &tried["facts"]),
+        (&json!(true), &json!(["a tracker over HTTP"])),
+        "{tried}"
+    );
+    let (host, port) = (news.address().ip().to_string(), news.address().port());
+    let (_, tried) = try_out(
+        &rig,
+        "news",
+        &json!({ "name": "n", "host": host, "port": port, "tls": "off" }),
+    );
+    assert_eq!(
+        (&tried["answered"], &tried["facts"]),
+        (&json!(true), &json!(["not encrypted", "no sign-in needed"])),
+        "{tried}"
+    );
+    assert_eq!(names(&rig), [""; 0]);
+}
+
+#[test]
+fn nobody_changes_anything_without_the_key() {
+    let rig = Rig::start("");
+    let answer = ask(rig.web, "DELETE /api/v1/upstreams/search/a", "not-the-key");
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    for line in [
+        "POST /upstreams/add?front=search",
+        "POST /upstreams/import",
+        "GET /upstreams/add",
+    ] {
+        let answer = ask(rig.web, line, "not-the-key");
+        let refused = ["HTTP/1.1 303", "HTTP/1.1 401", "HTTP/1.1 403"];
+        assert!(
+            refused.iter().any(|status| answer.starts_with(status)),
+            "{line}: {answer}"
+        );
+        assert!(
+            !answer.contains("<form class=\"panel entry\""),
+            "{line}: {answer}"
+        );
+    }
+    assert_eq!(file(&rig), "");
+}
