@@ -13,6 +13,8 @@ mod beside;
 mod charsets;
 #[path = "news/failing.rs"]
 mod failing;
+#[path = "news/live.rs"]
+mod live;
 #[path = "news/many.rs"]
 mod many;
 #[path = "news/readers.rs"]

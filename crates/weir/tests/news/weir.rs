@@ -109,6 +109,17 @@ impl Weir {
         }
     }
 
+    /// Follows these topics of the stream of events.
+    pub(crate) fn follow(&self, topics: &str) -> Ears {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let head = format!(
+            "GET /api/v1/events?topics={topics} HTTP/1.1\r\nHost: weir\r\nX-Api-Key: {KEY}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        Ears(BufReader::new(stream))
+    }
+
     /// The body of a successful answer.
     pub(crate) fn page(&self, path: &str) -> String {
         let (status, _, body) = self.ask(&format!("GET {path}"), "");
@@ -129,6 +140,26 @@ impl Weir {
         let body = String::from_utf8(body).unwrap();
         assert_eq!(status, 200, "{line}: {body}");
         serde_json::from_str(&body).unwrap()
+    }
+}
+
+/// Somebody who listens to events.
+pub(crate) struct Ears(BufReader<TcpStream>);
+
+impl Ears {
+    /// The next event, whatever else stands between.
+    pub(crate) fn event(&mut self) -> (String, Value) {
+        let mut name = String::new();
+        loop {
+            let mut line = String::new();
+            let read = self.0.read_line(&mut line).unwrap();
+            assert!(read > 0, "the stream has ended");
+            if let Some(event) = line.strip_prefix("event: ") {
+                name = event.trim_end().to_owned();
+            } else if let Some(data) = line.strip_prefix("data: ") {
+                return (name, serde_json::from_str(data).unwrap());
+            }
+        }
     }
 }
 
