@@ -9,10 +9,10 @@ use super::{ALWAYS_CHECK, Town, articles_of, wait};
 fn hear(ears: &mut Ears, newsgroup: &str, count: u64) {
     let mut heard = 0;
     while heard < count {
-        let (name, told) = ears.event();
-        if name != "news" {
-            continue;
-        }
+        let told = wait("there is news", || {
+            let (name, told) = ears.event();
+            (name == "news").then_some(told)
+        });
         assert_eq!(told["more"], 0, "{told}");
         for one in told["news"].as_array().unwrap() {
             assert_eq!(one["newsgroup"], newsgroup, "{told}");

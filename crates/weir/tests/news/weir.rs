@@ -147,7 +147,7 @@ impl Weir {
 pub(crate) struct Ears(BufReader<TcpStream>);
 
 impl Ears {
-    /// The next event, whatever else stands between.
+    /// The next event, or a comment, which comes when there is none for a while: it has no name.
     pub(crate) fn event(&mut self) -> (String, Value) {
         let mut name = String::new();
         loop {
@@ -158,6 +158,8 @@ impl Ears {
                 name = event.trim_end().to_owned();
             } else if let Some(data) = line.strip_prefix("data: ") {
                 return (name, serde_json::from_str(data).unwrap());
+            } else if line.starts_with(':') {
+                return (String::new(), Value::Null);
             }
         }
     }
