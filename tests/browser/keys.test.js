@@ -16,8 +16,8 @@ const listed = (page) => page.locator('dialog#keys dt:visible').evaluateAll((all
 
 test('keys', async (t) => {
   const weir = await start(t);
-  const browser = await open(t);
-  const storageState = await session(browser, weir);
+  const browser = await open();
+  const storageState = await session(weir);
   const at = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
 
   await t.test('j k go from row to row, n p to those needing attention, o opens, u goes up', async () => {

@@ -76,22 +76,31 @@ const THREAD_PATH = `/news/${GAUGES}/mill-1%40rivers.example`;
 const ARTICLE_PATH = '/news/article/mill-2%40rivers.example';
 
 const PAGES = [
-  ['news', '/news'],
-  ['news-threads', `/news/${GAUGES}`],
-  ['news-thread', THREAD_PATH],
-  ['news-article', ARTICLE_PATH],
-  ['news-unknown', '/news/example.rivers.gauge', 404],
-  ['news-filtered', '/news?q=rivers'],
-  ['news-threads-last', `/news/${MANY}?page=2`],
-  ['news-threads-empty', '/news/example.rivers.empty'],
-  ['news-search', '/news/search'],
+  { name: 'news', path: '/news' },
+  { name: 'news-threads', path: `/news/${GAUGES}` },
+  { name: 'news-thread', path: THREAD_PATH },
+  { name: 'news-article', path: ARTICLE_PATH },
+  { name: 'news-unknown', path: '/news/example.rivers.gauge', status: 404 },
+  { name: 'news-filtered', path: '/news?q=rivers' },
+  { name: 'news-threads-last', path: `/news/${MANY}?page=2` },
+  { name: 'news-threads-empty', path: '/news/example.rivers.empty' },
+  { name: 'news-search', path: '/news/search' },
 ];
+
+// What a reader has done is known to the script alone.
+const OWN_WORDS = /Subscribe|Mark all read|Watch|Ignore|unread|Collapse|next, previous|^Actions$/i;
+
+/** Cells of a row are told apart by tabs; the script says in the first one what is unread. */
+async function cells(page) {
+  const all = (await mainLines(page)).flatMap((line) => line.split('\t'));
+  return all.map((cell) => cell.replace(/^(unread|0 new): */, '').trim()).filter((cell) => cell !== '');
+}
 
 async function begin(t, more = '') {
   const server = await newsServer(t, NEWSGROUPS, stock());
   const weir = await start(t, { data: await directory(t), config: section(server, more) });
   const browser = await open();
-  const storageState = await session(browser, weir);
+  const storageState = await session(weir);
   const look = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
   return { server, weir, look };
 }
@@ -107,16 +116,7 @@ const current = (page) => page.locator('main [data-item].current');
 test('news', async (t) => {
   const { look } = await begin(t);
 
-  await t.test('pages keep the rules', async () => {
-    for (const [name, path, status = 200] of PAGES) {
-      const page = await look();
-      const response = await page.goto(path);
-      assert.equal(response.status(), status, path);
-      page.complaints = page.complaints.filter((words) => !words.includes(`status of ${status}`));
-      await rules.everywhere(page, name);
-      await page.context().close();
-    }
-  });
+  await rules.walk(t, look, PAGES, { lines: cells, own: OWN_WORDS });
 
   await t.test('from newsgroup to thread to article and back by keys alone', async () => {
     const page = await look();
@@ -287,25 +287,6 @@ test('news', async (t) => {
     }
   });
 
-  await t.test('pages say the same without script', async () => {
-    // What a reader has done is known to the script alone.
-    const own = /Subscribe|Mark all read|Watch|Ignore|unread|Collapse|next, previous|^Actions$/i;
-    for (const path of ['/news', `/news/${GAUGES}`, `/news/${MANY}?page=2`, THREAD_PATH, ARTICLE_PATH]) {
-      const [live, still] = [await look(), await look({ javaScriptEnabled: false })];
-      await live.goto(path);
-      await still.goto(path);
-      // Cells of a row are told apart by tabs; the script says in the first one what is unread.
-      const cells = async (page) => (await mainLines(page)).flatMap((line) => line.split('\t')).map((cell) => cell.replace(/^(unread|0 new): */, '').trim()).filter((cell) => cell !== '');
-      const [more, less] = [await cells(live), await cells(still)];
-      assert.ok(less.length > 0);
-      assert.deepEqual(more.filter((line) => !less.includes(line) && !own.test(line)), [], `${path}: with script alone`);
-      assert.deepEqual(less.filter((line) => !more.includes(line)), [], `${path}: without script alone`);
-      rules.quiet(still);
-      await live.context().close();
-      await still.context().close();
-    }
-  });
-
   await t.test('what was read stays read, and all can be marked at once', async () => {
     const page = await look();
     await page.goto(`/news/${OWN}`);
@@ -451,7 +432,7 @@ test('writing', async (t) => {
   const server = await newsServer(t, NEWSGROUPS, [...stock(), article(TALKED)]);
   const weir = await start(t, { data: await directory(t), config: section(server) });
   const browser = await open();
-  const storageState = await session(browser, weir);
+  const storageState = await session(weir);
   const look = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
 
   await t.test('the form keeps the rules', async () => {

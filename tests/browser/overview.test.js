@@ -25,17 +25,12 @@ async function search(page, words) {
 test('the overview of upstreams in every state', async (t) => {
   const weir = await preview.start(t);
   const browser = await open();
-  const storageState = await session(browser, weir);
+  const storageState = await session(weir);
   const at = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
 
-  await t.test('it keeps the rules', async () => {
-    const page = await at();
-    const response = await page.goto('/?window=24h');
-    assert.equal(response.status(), 200);
-    await page.locator('.box canvas').nth(2).waitFor();
-    await rules.everywhere(page, 'overview-full');
-    await page.context().close();
-  });
+  await rules.walk(t, at, [
+    { name: 'overview-full', path: '/?window=24h', prepare: (page) => page.locator('.box canvas').nth(2).waitFor() },
+  ]);
 
   await t.test('charts are pictures without script, in the same boxes', async () => {
     const still = await at({ javaScriptEnabled: false });
@@ -86,7 +81,7 @@ test('the overview of a Weir at work', async (t) => {
   const config = section([harbor]);
   let weir = await start(t, { data, config });
   const browser = await open();
-  const storageState = await session(browser, weir);
+  const storageState = await session(weir);
   const page = await visit(browser, weir.origin, { storageState });
   const other = await visit(browser, weir.origin, { storageState });
 

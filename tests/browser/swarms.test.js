@@ -24,7 +24,7 @@ async function fill(weir) {
 test('swarms', async (t) => {
   const weir = await start(t, { data: await directory(t) });
   const browser = await open();
-  const storageState = await session(browser, weir);
+  const storageState = await session(weir);
   const at = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
 
   await t.test('without swarms the addresses to announce to are there to copy', async () => {
@@ -40,19 +40,11 @@ test('swarms', async (t) => {
   });
 
   await fill(weir);
-  for (const [name, path] of [
-    ['swarms', '/swarms'],
-    ['swarm', `/swarms/${BUSY}`],
-    ['swarms-none', '/swarms?q=ff'],
-  ]) {
-    await t.test(`${name} keeps the rules`, async () => {
-      const page = await at();
-      const response = await page.goto(path);
-      assert.equal(response.status(), 200);
-      await rules.everywhere(page, name);
-      await page.context().close();
-    });
-  }
+  await rules.walk(t, at, [
+    { name: 'swarms', path: '/swarms' },
+    { name: 'swarm', path: `/swarms/${BUSY}` },
+    { name: 'swarms-none', path: '/swarms?q=ff' },
+  ]);
 
   for (const javaScriptEnabled of [true, false]) {
     await t.test(`pages, search and one swarm, script ${javaScriptEnabled ? 'on' : 'off'}`, async () => {

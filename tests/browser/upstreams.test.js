@@ -3,48 +3,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { PHONE, mainLines, open, session, visit } from './support/browser.js';
+import { PHONE, open, session, visit } from './support/browser.js';
 import { start } from './support/preview.js';
 import * as rules from './support/rules.js';
 
 const PAGES = [
-  ['upstreams', '/upstreams'],
-  ['upstreams-none', '/upstreams?q=nobody'],
-  ['upstream-cooldown', '/upstreams/search/harbor.example'],
-  ['upstream-open', '/upstreams/tracker/tracker-one.example?span=24h'],
-  ['upstream-disabled', '/upstreams/tracker/tracker-four.example'],
-  ['upstream-idle', '/upstreams/tracker/idle'],
-  ['upstream-disable', '/upstreams/tracker/idle/disable'],
+  { name: 'upstreams', path: '/upstreams' },
+  { name: 'upstreams-none', path: '/upstreams?q=nobody' },
+  { name: 'upstream-cooldown', path: '/upstreams/search/harbor.example' },
+  { name: 'upstream-open', path: '/upstreams/tracker/tracker-one.example?span=24h' },
+  { name: 'upstream-disabled', path: '/upstreams/tracker/tracker-four.example' },
+  { name: 'upstream-idle', path: '/upstreams/tracker/idle' },
+  { name: 'upstream-disable', path: '/upstreams/tracker/idle/disable' },
 ];
 
 test('upstreams', async (t) => {
   const weir = await start(t);
   const browser = await open();
-  const storageState = await session(browser, weir);
+  const storageState = await session(weir);
   const at = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
 
-  for (const [name, path] of PAGES) {
-    await t.test(`${name} keeps the rules`, async () => {
-      const page = await at();
-      const response = await page.goto(path);
-      assert.equal(response.status(), 200);
-      await rules.everywhere(page, name);
-      await page.context().close();
-    });
-  }
-
-  for (const [name, path] of PAGES) {
-    await t.test(`${name} says the same without script`, async () => {
-      const live = await at();
-      const still = await at({ javaScriptEnabled: false });
-      await live.goto(path);
-      await still.goto(path);
-      const there = new Set(await mainLines(still));
-      assert.deepEqual((await mainLines(live)).filter((line) => !there.has(line)), []);
-      await live.context().close();
-      await still.context().close();
-    });
-  }
+  await rules.walk(t, at, PAGES);
 
   for (const javaScriptEnabled of [true, false]) {
     await t.test(`filter and order by click and by address, script ${javaScriptEnabled ? 'on' : 'off'}`, async () => {

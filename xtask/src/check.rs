@@ -60,7 +60,7 @@ const FULL: &[Step] = &[
     },
     Step {
         name: "browser",
-        run: |project| browser::run(project, None),
+        run: |project| browser::run(project, None, false),
     },
 ];
 

@@ -53,10 +53,19 @@ enum Door {
     Deny,
     /// Look for leftovers: marks of unfinished work, machine paths, over-long files.
     Tidy,
-    /// Build Weir and try its pages in a browser; pictures go to `target/browser`.
+    /// Build Weir and try its pages in a browser.
     Browser {
+        /// Save pictures of the pages in `target/browser`.
+        #[arg(long)]
+        pictures: bool,
         /// Only tests whose name matches this pattern.
         filter: Option<String>,
+    },
+    /// Follow a busy Weir in an open tab, and note each minute what the tab holds; fails if that grows.
+    Tab {
+        /// How long; a third of it decides.
+        #[arg(default_value_t = 30, value_parser = clap::value_parser!(u32).range(3..))]
+        minutes: u32,
     },
     /// Let the fuzzer try every parser, or one of them, for a bounded time.
     Fuzz {
@@ -86,7 +95,8 @@ fn run(cli: &Cli) -> Result<()> {
         Door::Assets { check } => assets::run(&project, *check),
         Door::Deny => policy::run(&project),
         Door::Tidy => tidy::run(&project),
-        Door::Browser { filter } => browser::run(&project, filter.as_deref()),
+        Door::Browser { filter, pictures } => browser::run(&project, filter.as_deref(), *pictures),
+        Door::Tab { minutes } => browser::watch_tab(&project, *minutes),
         Door::Fuzz { seconds, target } => fuzz::run(&project, *seconds, target.as_deref()),
     }
 }

@@ -41,7 +41,12 @@ const NEEDS: &[Need] = &[
     Need {
         package: "chromium",
         program: None,
-        reason: "shows the pages in the browser tests",
+        reason: "shows a page for as long as people leave it open",
+    },
+    Need {
+        package: "chromium-headless-shell",
+        program: None,
+        reason: "shows the pages in the browser tests: the same browser without its windows",
     },
     Need {
         package: "fonts-liberation",
