@@ -212,7 +212,7 @@ test('forms of upstreams', async (t) => {
       // A browser complains of every form that is refused.
       page.complaints.length = 0;
       if (javaScriptEnabled) await rules.everywhere(page, 'import-list', { sent: false });
-      await page.getByLabel(/^second/).uncheck();
+      await page.getByRole('checkbox', { name: /^second/ }).uncheck();
       await button(page, 'Add those ticked').click();
       await page.getByText('1 indexer was added').waitFor();
       await page.goto('/upstreams/import');
@@ -220,8 +220,8 @@ test('forms of upstreams', async (t) => {
       await field(page, 'API key').fill(other.key);
       await button(page, 'List its indexers').click();
       await page.getByText(/Already here as first/).waitFor();
-      assert.equal(await page.getByLabel(/^first/).isChecked(), false);
-      assert.equal(await page.getByLabel(/^second/).isChecked(), true);
+      assert.equal(await page.getByRole('checkbox', { name: /^first/ }).isChecked(), false);
+      assert.equal(await page.getByRole('checkbox', { name: /^second/ }).isChecked(), true);
       await page.context().close();
       await other.kill();
     });

@@ -6,8 +6,8 @@ use super::Setup;
 fn setup(own: &str, added: &str) -> Setup {
     let setup = Setup::yaml(&format!("data: {{dir}}/data\n{own}"));
     let data = setup.dir.path().join("data");
-    std::fs::create_dir(&data).unwrap();
-    std::fs::write(data.join("upstreams.yaml"), added).unwrap();
+    std::fs::create_dir(&data).expect("a new directory");
+    std::fs::write(data.join("upstreams.yaml"), added).expect("a file there");
     setup
 }
 
