@@ -215,13 +215,17 @@ fn has_no_limits(draft: &Draft, key: &str) -> bool {
     same.iter().all(|key| draft.value(key).is_empty())
 }
 
-/// What to write, with the default.
+/// What to write, with the default. What is null in the file is an empty field here.
 fn hint(about: &About) -> String {
+    let doc = about.doc.trim();
+    let doc = doc.replace("null for", "leave empty for");
+    let doc = doc.replace("null counts", "empty counts");
     match about.default {
-        Some(default) if about.words.is_empty() && !matches!(default, "null" | "[]") => {
-            format!("{} Default: {default}.", about.doc.trim())
+        Some("[]") => format!("{doc} Separate several with commas."),
+        Some(default) if about.words.is_empty() && default != "null" => {
+            format!("{doc} Default: {default}.")
         }
-        _ => about.doc.trim().to_owned(),
+        _ => doc,
     }
 }
 
@@ -263,6 +267,13 @@ fn label(kind: Kind, key: &'static str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_hint_speaks_of_null() {
+        for about in Kind::ALL.into_iter().flat_map(Kind::keys) {
+            assert!(!hint(about).contains("null"), "{}", hint(about));
+        }
+    }
 
     #[test]
     fn every_key_has_a_label_of_its_own() {
