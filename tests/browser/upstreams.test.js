@@ -41,8 +41,11 @@ test('upstreams', async (t) => {
       await page.goto('/upstreams');
       await page.getByRole('link', { name: 'Latency p50 / p95' }).click();
       await page.waitForURL('**/upstreams?sort=latency');
-      // Both answer at once; which of them is faster depends on what else the machine does.
-      assert.deepEqual((await names()).slice(0, 2).sort(), ['idle', 'tracker-six.example']);
+      // Which of those that answer at once is the fastest depends on what else the machine does; one takes its time.
+      const order = await names();
+      for (const fast of ['idle', 'tracker-one.example', 'tracker-six.example']) {
+        assert.ok(order.indexOf(fast) < order.indexOf('quarry.example'), `${fast} in ${order}`);
+      }
       await page.getByRole('link', { name: 'Latency p50 / p95' }).click();
       await page.waitForURL('**/upstreams?sort=-latency');
       assert.equal((await names())[0], 'quarry.example');
