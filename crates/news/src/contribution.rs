@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use weir_web::kit::PasteAddress;
-use weir_web::{Access, ConnectPanel, Contribution, Icon};
+use weir_web::{Access, ConnectPanel, ConnectProgram, Contribution, Icon, Right};
 
 use crate::card::NewsCard;
 use crate::inbound::nntp::NntpServer;
@@ -38,33 +38,98 @@ pub(crate) fn contribution(
             weir_web::seats::register(registry, "nntp_connections_ended", [("nntp", seats)]);
         })
         .api(api::own_router(reader))
-        .router(pages::compose::router(reader))
-        .router_for(Access::KeptForm, pages::compose::form_router(reader));
+        .router(Right::Post, pages::compose::router(reader))
+        .router_for(
+            Access::KeptForm,
+            Right::Post,
+            pages::compose::form_router(reader),
+        );
     let contribution = pages::nav()
         .into_iter()
         .fold(contribution, Contribution::nav);
-    let contribution = match nntp.listening() {
-        [] => contribution,
-        listening => contribution.connect(newsreaders(listening.to_vec())),
-    };
+    let contribution = contribution.connect(newsreaders(nntp));
     let (pages, api) = (pages::router(reader), api::router(reader));
     match public {
         true => contribution
             .public("/news")
-            .router_for(Access::Reading, pages)
+            .router_for(Access::Reading, Right::Read, pages)
             .api(api.for_readers()),
-        false => contribution.router(pages).api(api),
+        false => contribution.router(Right::Read, pages).api(api),
     }
 }
 
 /// What to type into a newsreader.
-fn newsreaders(listening: Vec<(&'static str, SocketAddr)>) -> ConnectPanel {
+fn newsreaders(nntp: &NntpServer) -> ConnectPanel {
+    let listening = nntp.listening().to_vec();
+    let program = |name, anchor, place, lines| ConnectProgram {
+        name,
+        anchor,
+        place,
+        lines,
+        note: "User name: any. Password: a key with the right to read, or to post if you want to write.",
+        // Newsreaders do not say who they are: a key of their own does.
+        heard: Box::new(|| None),
+        needs: Some(Right::Post),
+    };
+    let heard = nntp.last_connection();
+    let mut any = program(
+        "Newsreaders",
+        "newsreaders",
+        "Add a news server",
+        host_and_port,
+    );
+    any.heard = Box::new(heard);
     ConnectPanel {
-        title: "Newsreaders",
-        anchor: "newsreaders",
+        title: "Newsreader addresses",
+        anchor: "nntp",
         text: "Add a news server with this address. Where a newsreader asks for a user name and a password, type any name, and an API key as the password.",
         addresses: Box::new(move |origin| addresses(&listening, origin)),
+        off: "The news server listens nowhere. Set news.nntp_listen, then restart Weir.",
+        programs: vec![
+            any,
+            program(
+                "Thunderbird",
+                "thunderbird",
+                "Account Settings, Account Actions, Add Newsgroup Account; then Server Settings for the port",
+                host_and_port,
+            ),
+            program("Pan", "pan", "Edit, Edit News Servers, Add", host_and_port),
+            program("tin", "tin", "In a terminal", tin),
+            program("slrn", "slrn", "In a terminal", slrn),
+        ],
     }
+}
+
+/// Host and port of an address.
+fn parts(address: &PasteAddress) -> (&str, &str) {
+    let rest = address.url.split_once("://").map_or("", |(_, rest)| rest);
+    let (host, port) = rest.rsplit_once(':').unwrap_or((rest, ""));
+    (host.trim_matches(['[', ']']), port)
+}
+
+fn host_and_port(addresses: &[PasteAddress]) -> Vec<(&'static str, String)> {
+    let Some(first) = addresses.first() else {
+        return Vec::new();
+    };
+    let (host, port) = parts(first);
+    let mut lines = vec![("Server", host.to_owned()), ("Port", port.to_owned())];
+    let secure = addresses.iter().find(|one| one.url.starts_with("nntps:"));
+    if let Some(secure) = secure.filter(|secure| *secure != first) {
+        lines.push(("Port, TLS", parts(secure).1.to_owned()));
+    }
+    lines
+}
+
+fn tin(addresses: &[PasteAddress]) -> Vec<(&'static str, String)> {
+    let plain = addresses.first().map(parts);
+    let line = plain.map(|(host, port)| ("Command", format!("tin -r -A -g {host} -p {port}")));
+    line.into_iter().collect()
+}
+
+fn slrn(addresses: &[PasteAddress]) -> Vec<(&'static str, String)> {
+    let plain = addresses.first().map(parts);
+    let line = plain.map(|(host, port)| ("Command", format!("slrn -h {host} -p {port}")));
+    line.into_iter().collect()
 }
 
 /// Where newsreaders connect, as seen by somebody who reaches us at an origin such as `http://weir.example:7070`.

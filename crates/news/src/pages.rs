@@ -34,7 +34,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::get;
 use weir_net::{LONG, aside};
-use weir_web::{Failure, Icon, NavEntry, NavGroup, Visitor};
+use weir_web::{Failure, Icon, NavEntry, NavGroup, Right, Visitor};
 
 use self::address::{NewsView, read_id, read_newsgroup};
 use self::trouble::Wanted;
@@ -72,6 +72,7 @@ pub fn nav() -> [NavEntry; 1] {
         group: NavGroup::Read,
         place: 1,
         phone: true,
+        needs: Right::Read,
     }]
 }
 

@@ -21,6 +21,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use weir_engine::dispatch::Asker;
 use weir_news_proto::{MessageId, Newsgroup};
+use weir_web::{Right, Visitor};
 
 use self::draft::KeptDraft;
 pub(crate) use self::duties::Taken;
@@ -28,14 +29,44 @@ use self::duties::{Means, Outgoing};
 pub use self::outbox::{PostNote, PostState, TakenBack};
 use crate::model::Model;
 
+/// What comes before the name of a key, so that none can be called as a keyholder is.
+const NAMED: &str = "key ";
+
 /// Who posts. Limits are counted for each, and only who posted an article may take it back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Poster(Arc<str>);
 
 impl Poster {
-    /// Whoever has the key: a browser that is signed in, or a program.
+    /// Whoever may do everything: a browser that is signed in, or a program. They may also take back what others posted.
     pub fn keyholder() -> Self {
         Self("key".into())
+    }
+
+    /// Whoever has the key of this name, with what it allows.
+    pub fn of(name: Option<&str>, right: Option<Right>) -> Self {
+        match name.filter(|_| right != Some(Right::Everything)) {
+            Some(name) => Self(format!("{NAMED}{name}").into()),
+            None => Self::keyholder(),
+        }
+    }
+
+    /// A visitor of the pages or the API.
+    pub(crate) fn visitor(visitor: &Visitor) -> Self {
+        let right = Right::ALL
+            .into_iter()
+            .rev()
+            .find(|right| visitor.may(*right));
+        Self::of(visitor.key_name(), right)
+    }
+
+    /// The name of their key; `None` for a keyholder.
+    pub(crate) fn key_name(&self) -> Option<&str> {
+        self.0.strip_prefix(NAMED)
+    }
+
+    /// Whether they may see and take back what this one posted.
+    pub(crate) fn may_handle(&self, other: &Self) -> bool {
+        self == other || *self == Self::keyholder()
     }
 
     /// Somebody who is known by another name.
@@ -127,7 +158,7 @@ impl Model {
         }
         if let Some(taken) = &ready.takes_back {
             let own = self.outbox.find(taken.id());
-            if own.is_none_or(|own| own.poster != poster) {
+            if own.is_none_or(|own| !poster.may_handle(&own.poster)) {
                 return Err(NotPosted::Refused(format!(
                     "{} was not posted here, so it cannot be taken back from here.",
                     taken.id()

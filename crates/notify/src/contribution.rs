@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_web::{Contribution, Icon};
+use weir_web::{Contribution, Icon, Right};
 
 use crate::hook::FRONT;
 use crate::model::Model;
@@ -17,6 +17,6 @@ pub(crate) fn contribution(model: &Arc<Model>) -> Contribution {
     Contribution::new(FRONT, "Notifications", Icon::Notify)
         .stats(Arc::new(NotifyStats(model.clone())))
         .upstreams(Arc::new(HookViews(model.clone())))
-        .router(pages::router(&desk))
+        .router(Right::Everything, pages::router(&desk))
         .api(api::routes(&desk))
 }

@@ -10,6 +10,8 @@ pub mod code {
     pub const BAD_CREDENTIALS: u16 = 100;
     /// The account is suspended.
     pub const SUSPENDED: u16 = 101;
+    /// The key is right, but does not allow this.
+    pub const NOT_ALLOWED: u16 = 102;
     /// A parameter that is needed is missing.
     pub const MISSING_PARAMETER: u16 = 200;
     /// A parameter has a value that cannot be.

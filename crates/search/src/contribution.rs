@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_web::{Access, Contribution, Icon};
+use weir_web::{Access, Contribution, Icon, Right};
 
 use crate::card::SearchCard;
 use crate::stats::SearchStats;
@@ -21,11 +21,12 @@ pub(crate) fn contribution(views: &Arc<Views>) -> Contribution {
         .stats(Arc::new(SearchStats(model.clone())))
         .upstreams(Arc::new(IndexerViews(model.clone())))
         .announcements(model.announcer.clone())
-        .router(pages::router(views))
-        .router_for(access, feeds)
-        .router_for(key, lists)
+        .router(Right::Search, pages::searching(views))
+        .router(Right::Read, pages::reading(views))
+        .router_for(access, Right::Search, feeds)
+        .router_for(key, Right::Search, lists)
         .api(api::router(views))
-        .router_for(Access::Open, inbound::downloads(views))
+        .router_for(Access::Open, Right::Search, inbound::downloads(views))
         .cached(move || cached.cache.counts())
         .metrics(move |registry| metrics::register(counted, registry));
     pages::nav()

@@ -11,16 +11,22 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::{get, post};
 use jiff::tz::TimeZone;
-use weir_web::{Icon, NavEntry, NavGroup, Shown};
+use weir_web::{Icon, NavEntry, NavGroup, Right, Shown};
 
 use crate::views::Views;
 use crate::words::second;
 
-/// The routes of the pages.
-pub(crate) fn router(views: &Arc<Views>) -> Router {
+/// Where people search: what was found has links to download it.
+pub(crate) fn searching(views: &Arc<Views>) -> Router {
     Router::new()
         .route("/search", get(search::show).post(ask::begin))
         .route("/search/stop", post(ask::stop))
+        .with_state(views.clone())
+}
+
+/// Pages that are only read.
+pub(crate) fn reading(views: &Arc<Views>) -> Router {
+    Router::new()
         .route("/history", get(history::show))
         .route("/connect", get(connect::show))
         .with_state(views.clone())
@@ -37,6 +43,7 @@ pub(crate) fn nav() -> [NavEntry; 3] {
             group: NavGroup::Read,
             place: 0,
             phone: true,
+            needs: Right::Search,
         },
         NavEntry {
             label: "History",
@@ -46,6 +53,7 @@ pub(crate) fn nav() -> [NavEntry; 3] {
             group: NavGroup::Watch,
             place: 3,
             phone: false,
+            needs: Right::Read,
         },
         NavEntry {
             label: "Connect",
@@ -55,6 +63,7 @@ pub(crate) fn nav() -> [NavEntry; 3] {
             group: NavGroup::SetUp,
             place: 8,
             phone: false,
+            needs: Right::Read,
         },
     ]
 }

@@ -29,15 +29,24 @@ pub(crate) struct FeedPage {
     pub(crate) limit: u32,
 }
 
-/// Turns someone away whose key is missing or wrong.
+/// Turns someone away whose key is missing or wrong, or does not allow this.
 pub(crate) fn refusal(refusal: &Refusal) -> Response {
+    if let Refusal::TooLittle { needs, has } = refusal {
+        let text = format!(
+            "This needs an API key with the right \"{}\"; this one has \"{}\".",
+            needs.words(),
+            has.words()
+        );
+        let error = ErrorDocument::new(code::NOT_ALLOWED, text);
+        return with_status(StatusCode::FORBIDDEN, &error, Format::Xml);
+    }
     let (text, wait) = match refusal {
-        Refusal::NoKey => (
-            "This needs the API key: send apikey=KEY. The Connect page shows it.".to_owned(),
+        Refusal::NoKey | Refusal::TooLittle { .. } => (
+            "This needs an API key: send apikey=KEY. The Connect page makes one.".to_owned(),
             None,
         ),
         Refusal::WrongKey => (
-            "That is not the API key. web.api_key sets another.".to_owned(),
+            "That is not an API key of this Weir. The Connect page makes one.".to_owned(),
             None,
         ),
         Refusal::Throttled { seconds, .. } => (

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use weir_web::{ConnectPanel, Contribution, Icon, NavEntry, NavGroup, Requests};
+use weir_web::{Contribution, Icon, NavEntry, NavGroup, Requests, Right};
 
 use crate::catalogue::Catalogue;
 use crate::error::Error;
@@ -15,7 +15,7 @@ use crate::forwarder::Forwarders;
 use crate::front::Front;
 use crate::inbound::start::Answering;
 use crate::look::Look;
-use crate::{metrics, pages};
+use crate::{connect, metrics, pages};
 
 impl Front {
     /// Card, pages, figures and metrics. What listeners count goes into `requests`.
@@ -39,12 +39,7 @@ impl Front {
         let forwarders = self.forwarders.clone();
         let look = Look::new(self.answering.clone(), listening, catalogue, forwarders);
         let listening = self.listening().to_vec();
-        let connect = ConnectPanel {
-            title: "BitTorrent clients",
-            anchor: "tracker",
-            text: "To announce to this tracker, add these addresses to a torrent’s list of trackers.",
-            addresses: Box::new(move |origin| pages::announce_addresses(&listening, origin)),
-        };
+        let connect = connect::panel(listening, tracker, *clock);
         let mut contribution = look.contribution(self.forwarders.clone(), requests);
         if let Some(guests) = guests {
             contribution = contribution.guests(guests, elsewhere());
@@ -69,6 +64,7 @@ impl Front {
                 group: NavGroup::Watch,
                 place: 2,
                 phone: false,
+                needs: Right::Read,
             }))
     }
 }
@@ -88,7 +84,7 @@ impl Look {
             .card(shown.clone())
             .stats(shown)
             .live("swarms", move || pages::live_parts(&watched))
-            .router(pages::router(self.clone()))
+            .router(Right::Read, pages::router(self.clone()))
             .api(pages::api(self.clone()))
     }
 }

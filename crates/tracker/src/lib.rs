@@ -12,6 +12,7 @@ mod card;
 mod catalogue;
 mod clock;
 pub mod config;
+mod connect;
 mod contribution;
 #[cfg(any(test, feature = "bench"))]
 pub mod conversation;
@@ -23,6 +24,7 @@ mod files;
 mod forwarder;
 mod forwarding;
 mod front;
+mod heard;
 mod inbound;
 mod judge;
 mod last_words;

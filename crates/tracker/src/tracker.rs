@@ -17,6 +17,7 @@ use self::sending::Sending;
 use crate::clock::Now;
 use crate::forwarding::allowance::HeldBack;
 use crate::forwarding::{Forwarding, HeldReply, Stays};
+use crate::heard::HeardClients;
 use crate::ledger::ForeignWish;
 use crate::reply::{AnnounceReply, TrackerRefusal, Went};
 use crate::swarm::{
@@ -32,6 +33,8 @@ pub(crate) struct Tracker {
     pub(crate) forwarding: Arc<Forwarding>,
     /// Replaced as a whole by a reload.
     terms: ArcSwap<ClientTerms>,
+    /// Which clients have announced.
+    pub(crate) heard: HeardClients,
 }
 
 /// What clients are told of a swarm.
@@ -57,6 +60,7 @@ impl Tracker {
             swarms,
             forwarding,
             terms: ArcSwap::from_pointee(terms),
+            heard: HeardClients::default(),
         }
     }
 
@@ -85,6 +89,7 @@ impl Tracker {
         if !terms.lists.serve(&announce.info_hash) {
             return Err(TrackerRefusal::NotServed);
         }
+        self.heard.note(&announce.peer_id, now);
         let (at, also) = terms.trust.endpoints(announce, source);
         let arrival = SwarmAnnounce {
             hash: announce.info_hash.0,

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use self::arrival::ArrivedVisitor;
 use crate::{
-    App, Auth, Client, Failure, Identity, RequestId, Visitor,
+    App, Auth, Client, Failure, Identity, RequestId, Right, Visitor,
     auth::NotTaken,
     forms::{form_token, stale_form},
     openapi::Described,
@@ -71,6 +71,13 @@ pub enum Refusal {
         /// The same in whole seconds from now, for `Retry-After`.
         seconds: u64,
     },
+    /// Its key is right, but does not allow this.
+    TooLittle {
+        /// What it would have to allow.
+        needs: Right,
+        /// What it allows.
+        has: Right,
+    },
 }
 
 impl Access {
@@ -104,6 +111,8 @@ struct StaleForm;
 pub(crate) struct AccessRule {
     pub(crate) app: App,
     pub(crate) access: Access,
+    /// What whoever is signed in must be allowed.
+    pub(crate) needs: Right,
     pub(crate) front: &'static str,
     pub(crate) kind: &'static str,
 }
@@ -187,10 +196,29 @@ impl AccessRule {
         if !open {
             return Err(Box::new(self.refuse(&request, Refusal::NoKey)));
         }
+        if let Some(has) = arrival.visitor.right
+            && !has.covers(self.needs)
+            && !self.is_open_to_all(&request, &client)
+        {
+            let needs = self.needs;
+            let refusal = Refusal::TooLittle { needs, has };
+            return Err(Box::new(self.refuse(&request, refusal)));
+        }
         if let Err(failure) = arrival.visitor.pay(1) {
             return Err(Box::new(failure.into_response()));
         }
         self.check_form(request, arrival).await
+    }
+
+    /// Whether a stranger would be let in too, so that no right is needed. A kept form is looked at by its handler.
+    fn is_open_to_all(&self, request: &Request, client: &Client) -> bool {
+        match self.access {
+            Access::Open | Access::KeptForm => true,
+            Access::Trusted => client.near(),
+            Access::OpenFeed { open, .. } => open(request.uri()),
+            Access::Reading | Access::ReadingApi(_) => is_safe(request.method()),
+            Access::Page | Access::Api(_) | Access::Feed(_) => false,
+        }
     }
 
     /// A state change needs a key in a header, or the form token of a page of ours. On open routes a stranger has no
@@ -266,13 +294,14 @@ impl AccessRule {
             .into_response(),
             (_, Refusal::WrongKey) => Failure::new(
                 StatusCode::UNAUTHORIZED,
-                "That is not the key.",
-                "`weir sign-in` prints a link to the pages; Connect shows the key.",
+                "That is not a key of this Weir.",
+                "`weir sign-in` prints a link to the pages; Settings has the keys.",
             )
             .into_response(),
             (_, Refusal::Throttled { until, seconds }) => {
                 self.app.throttled(until, seconds).into_response()
             }
+            (_, Refusal::TooLittle { needs, has }) => too_little(needs, has).into_response(),
         }
     }
 
@@ -340,6 +369,19 @@ async fn rewritten(response: Response) -> Failure {
         Some(seconds) => failure.retry_after(seconds),
         None => failure,
     }
+}
+
+/// The answer to whoever has a key that does not allow this.
+pub(crate) fn too_little(needs: Right, has: Right) -> Failure {
+    Failure::new(
+        StatusCode::FORBIDDEN,
+        format!(
+            "This needs a key with the right “{}”; yours has “{}”.",
+            needs.words(),
+            has.words()
+        ),
+        "Sign in with another key. Settings, Keys and sessions is where keys are made.",
+    )
 }
 
 pub(crate) fn refused_as(refused: NotTaken, now: Timestamp) -> Refusal {

@@ -24,7 +24,7 @@ use weir_store::sqlite::File;
 
 use crate::{
     Access, Announcer, Clock, Config, Contribution, Error, Failure, Icon, NavEntry, NavGroup,
-    Porter, Requests, Stats, Throttle, Upstreams,
+    Porter, Requests, Right, Stats, Throttle, Upstreams,
     access::{self, AccessRule},
     assets::{self, Assets},
     auth::Doorkeeper,
@@ -81,7 +81,7 @@ struct Inner {
     /// By front; taken when the listener starts to serve.
     guests: Mutex<Vec<(&'static str, Guests)>>,
     /// Each with the front it came from.
-    routers: Vec<(&'static str, Access, Router)>,
+    routers: Vec<(&'static str, Access, Right, Router)>,
     document: ApiDocument,
     /// Paths of the API that are in the document.
     described: Vec<&'static str>,
@@ -137,13 +137,14 @@ impl App {
                 contribution
                     .routers
                     .into_iter()
-                    .map(|(access, router)| (name, access, router)),
+                    .map(|(access, needs, router)| (name, access, needs, router)),
             );
             for routes in contribution.api {
                 let (access, router) = of_api(&routes);
                 let described = routes.operations.into_iter();
                 operations.extend(described.map(|one| (one, access)));
-                routers.push((name, access, router));
+                // Each operation states its own right.
+                routers.push((name, access, Right::Read, router));
             }
             files.extend(contribution.files);
             fronts.push(contribution.front);
@@ -168,6 +169,7 @@ impl App {
                 group: NavGroup::Watch,
                 place: 1,
                 phone: true,
+                needs: Right::Read,
             });
         }
         Ok(Self(Arc::new(Inner {
@@ -229,6 +231,11 @@ impl App {
         pages::overview::opening(self)
     }
 
+    /// The sizes of what is kept in the data directory, by name.
+    pub fn stores(&self) -> Vec<(String, u64)> {
+        status::files(self)
+    }
+
     /// Says which file the operator edits, by its full path, for pages that tell them to.
     pub fn set_config_file(&self, path: String) {
         *self.0.shell.config_file.write() = path;
@@ -265,8 +272,9 @@ impl App {
     /// All routes, each behind its access rule.
     pub fn router(&self) -> Router {
         let mut router = self.own();
-        for (front, access, contributed) in &self.0.routers {
-            router = router.merge(self.behind(*access, front, access.kind(), contributed.clone()));
+        for (front, access, needs, contributed) in &self.0.routers {
+            let rule = self.rule(*access, *needs, front, access.kind());
+            router = router.merge(behind(rule, contributed.clone()));
         }
         router.layer(from_fn_with_state(self.clone(), guard::guard))
     }
@@ -280,13 +288,18 @@ impl App {
 
     fn stats(&self, front: &'static str) -> Router {
         let (_, figures) = stats::routes().with_state(self.clone()).router();
-        self.behind(Access::Trusted, front, Access::Trusted.kind(), figures)
+        let kind = Access::Trusted.kind();
+        behind(
+            self.rule(Access::Trusted, Right::Read, front, kind),
+            figures,
+        )
     }
 
     /// The API of the web part itself.
     fn own_api() -> ApiRoutes<Self> {
         let tag = "The same tag as before: nothing has changed.";
         let document = Operation::get("/api/openapi.json", "This document")
+            .needs(Right::Read)
             .header(
                 "If-None-Match",
                 text().about("The `ETag` of an earlier answer."),
@@ -297,6 +310,7 @@ impl App {
             .with_header("ETag", "Changes with the document.");
         upstreams::api()
             .merge(status::routes())
+            .merge(pages::keys::api())
             .merge(live::routes())
             .route(document, openapi::show)
             .route(series::operation(), series::show)
@@ -317,8 +331,9 @@ impl App {
 
     fn own(&self) -> Router {
         let routes = || Router::<Self>::new();
-        let own = |access, kind, router: Router<Self>| {
-            self.behind(access, "web", kind, router.with_state(self.clone()))
+        let own = |access, needs, kind, router: Router<Self>| {
+            let rule = self.rule(access, needs, "web", kind);
+            behind(rule, router.with_state(self.clone()))
         };
         let (_, health) = ready::routes().with_state(self.clone()).router();
         let robots = routes().route("/robots.txt", get(pages::robots::show));
@@ -334,16 +349,21 @@ impl App {
             .route("/more", get(pages::more))
             .route("/theme", post(pages::theme::choose))
             .route("/sign-out", post(pages::sign_in::sign_out))
-            .merge(upstreams::pages());
+            .merge(upstreams::reading());
+        let operator = upstreams::pages().merge(pages::keys::pages());
         let (api, api_routes) = of_api(&Self::own_api().with_state(self.clone()));
-        let unknown = self.rule(Access::Open, "web", "none");
-        self.behind(Access::Open, "web", "health", health)
-            .merge(own(Access::Open, "health", robots))
-            .merge(own(Access::Open, "asset", files))
-            .merge(own(Access::Open, "sign-in", sign_in))
+        let unknown = self.rule(Access::Open, Right::Read, "web", "none");
+        let open = |kind, router| own(Access::Open, Right::Read, kind, router);
+        let health_rule = self.rule(Access::Open, Right::Read, "web", "health");
+        let api_rule = self.rule(api, Right::Read, "web", "api");
+        behind(health_rule, health)
+            .merge(open("health", robots))
+            .merge(open("asset", files))
+            .merge(open("sign-in", sign_in))
             .merge(self.stats("web"))
-            .merge(own(Access::Page, "page", pages))
-            .merge(self.behind(api, "web", "api", api_routes))
+            .merge(own(Access::Page, Right::Read, "page", pages))
+            .merge(own(Access::Page, Right::Everything, "page", operator))
+            .merge(behind(api_rule, api_routes))
             .fallback_service(
                 Router::new()
                     .fallback(async || Failure::not_found())
@@ -351,29 +371,20 @@ impl App {
             )
     }
 
-    fn rule(&self, access: Access, front: &'static str, kind: &'static str) -> AccessRule {
+    fn rule(
+        &self,
+        access: Access,
+        needs: Right,
+        front: &'static str,
+        kind: &'static str,
+    ) -> AccessRule {
         let app = self.clone();
         AccessRule {
             app,
             access,
+            needs,
             front,
             kind,
-        }
-    }
-
-    fn behind(
-        &self,
-        access: Access,
-        front: &'static str,
-        kind: &'static str,
-        router: Router,
-    ) -> Router {
-        let gate = self.rule(access, front, kind);
-        // axum does not allow a layer on a router without routes.
-        if router.has_routes() {
-            router.route_layer(from_fn_with_state(gate, access::enforce))
-        } else {
-            router
         }
     }
 
@@ -517,6 +528,16 @@ impl App {
             format!("Wait {seconds} s, then send the right key."),
         )
         .retry_after(seconds)
+    }
+}
+
+/// Routes behind their rule.
+fn behind(rule: AccessRule, router: Router) -> Router {
+    // axum does not allow a layer on a router without routes.
+    if router.has_routes() {
+        router.route_layer(from_fn_with_state(rule, access::enforce))
+    } else {
+        router
     }
 }
 

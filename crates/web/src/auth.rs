@@ -1,27 +1,38 @@
 //! Keys, sign-in links, sessions and form tokens: who someone is. What they may open is `access`.
 
 pub(crate) mod cookie;
+pub(crate) mod keys;
 pub(crate) mod link;
+mod managing;
 pub(crate) mod secrets;
 pub(crate) mod session;
+mod settings;
 pub(crate) mod site;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicI64},
+};
 
 use arc_swap::ArcSwap;
 use axum::http::{HeaderMap, header};
 use jiff::Timestamp;
 use subtle::ConstantTimeEq;
+use tokio::sync::watch;
 use weir_config::Secret;
-use weir_store::{rusqlite, sqlite::File};
+use weir_store::sqlite::File;
 
+pub(crate) use self::settings::SignInSettings;
+pub use self::settings::kept_key;
 use self::{
+    keys::{Bearer, Keys},
     secrets::Hash,
     session::{Session, Sessions},
     site::Site,
 };
 use crate::{
-    Auth, Client, Clock, Error, Identity, Throttle, rules::RequestRules, visitor::SessionId,
+    Auth, Client, Clock, Error, Identity, Throttle, Visitor, rules::RequestRules,
+    visitor::SessionId,
 };
 
 /// Why a key was not accepted.
@@ -56,6 +67,11 @@ pub(crate) struct Doorkeeper {
     pub(crate) file: File,
     pub(crate) clock: Arc<dyn Clock>,
     settings: ArcSwap<SignInSettings>,
+    keys: Keys,
+    /// When the first key was last sent, as [`keys::Key`] has it.
+    first_used: AtomicI64,
+    /// Changes when keys no longer hold that did.
+    ended: watch::Sender<()>,
     sessions: Sessions,
     /// Wrong keys from programs and from our own pages.
     throttle: Throttle,
@@ -64,16 +80,6 @@ pub(crate) struct Doorkeeper {
     foreign: Throttle,
     form: Hash,
     first_start: bool,
-}
-
-/// What a reload replaces.
-pub(crate) struct SignInSettings {
-    pub(crate) rules: RequestRules,
-    key: Secret,
-    /// Weir made the key itself, from 160 random bits.
-    strong: bool,
-    /// Hash of the key, by which sessions remember the key they were made under.
-    print: Hash,
 }
 
 impl Doorkeeper {
@@ -90,9 +96,14 @@ impl Doorkeeper {
         let (settings, made) = SignInSettings::new(rules, &file, now)?;
         let form = *blake3::hash(&form).as_bytes();
         let sessions = file.read(Sessions::load)?;
+        let keys = file.read(Keys::load)?;
+        let first_used = file.read(|connection| secrets::made(connection, secrets::USED))?;
         let keeper = Self {
             file,
             clock,
+            keys,
+            first_used: AtomicI64::new(first_used),
+            ended: watch::Sender::new(()),
             sessions,
             settings: ArcSwap::from_pointee(settings),
             throttle: Throttle::default(),
@@ -114,6 +125,7 @@ impl Doorkeeper {
     /// Puts new settings in force. Sessions made under another key end.
     pub(crate) fn set(&self, settings: SignInSettings) {
         self.settings.store(Arc::new(settings));
+        self.ended.send_replace(());
     }
 
     pub(crate) fn settings(&self) -> Arc<SignInSettings> {
@@ -125,16 +137,34 @@ impl Doorkeeper {
         self.first_start
     }
 
-    /// Checks a key and counts wrong ones by address. While an address is blocked, a key that the operator chose is not
-    /// accepted even if it is right, or guessing could continue at full speed. A key that Weir made is accepted: nobody
-    /// guesses 160 bits, so nobody can lock out the programs that have it.
-    pub(crate) fn key(&self, given: &str, client: &Client, site: Site) -> Result<(), NotTaken> {
+    /// Checks a key and counts wrong ones by address; who has it. While an address is blocked, a key that the operator chose
+    /// is not accepted even if it is right, or guessing could continue at full speed. A key that Weir made is accepted:
+    /// nobody guesses 160 bits, so nobody can lock out the programs that have it.
+    pub(crate) fn key(&self, given: &str, client: &Client, site: Site) -> Result<Bearer, NotTaken> {
         let settings = self.settings.load();
-        let right = settings.is_key(given);
-        if right && settings.strong {
-            return Ok(());
+        let bearer = self.known(given);
+        let is_chosen = |bearer: &Bearer| bearer.name.is_none() && !settings.strong;
+        if let Some(bearer) = &bearer
+            && !is_chosen(bearer)
+        {
+            self.note_use(bearer);
+            return Ok(bearer.clone());
         }
-        self.counted(client, site, right)
+        self.counted(client, site, bearer.is_some())?;
+        let bearer = bearer.ok_or(NotTaken::Wrong)?;
+        self.note_use(&bearer);
+        Ok(bearer)
+    }
+
+    /// Who has this key, for routes where a wrong one makes no difference.
+    pub(crate) fn known(&self, given: &str) -> Option<Bearer> {
+        self.bearer(&secrets::hash(given))
+    }
+
+    /// Who has the key with this hash, if it holds.
+    pub(crate) fn bearer(&self, print: &Hash) -> Option<Bearer> {
+        let (first, other) = (self.settings.load().bearer(print), self.keys.bearer(print));
+        first.or(other)
     }
 
     fn counted(&self, client: &Client, site: Site, right: bool) -> Result<(), NotTaken> {
@@ -156,11 +186,6 @@ impl Doorkeeper {
         Err(NotTaken::Wrong)
     }
 
-    /// Whether the key is right, for routes where a wrong one makes no difference.
-    pub(crate) fn key_is_right(&self, given: &str) -> bool {
-        self.settings.load().is_key(given)
-    }
-
     /// Makes a sign-in link that replaces the previous one; returns its path.
     pub(crate) fn link(&self) -> Result<String, Error> {
         let new = link::NewLink::make()?;
@@ -180,8 +205,13 @@ impl Doorkeeper {
     }
 
     /// Signs in by key: the token for the cookie.
-    pub(crate) async fn sign_in(&self, agent: &str) -> Result<String, Error> {
-        let new = self.new_session(agent)?;
+    pub(crate) async fn sign_in(
+        &self,
+        bearer: &Bearer,
+        agent: &str,
+        client: &Client,
+    ) -> Result<String, Error> {
+        let new = self.new_session(bearer.print, agent, client)?;
         let token = new.token.clone();
         let sessions = self.sessions.clone();
         self.file
@@ -207,7 +237,8 @@ impl Doorkeeper {
         if !link::is_valid(made, self.clock.now().as_second()) {
             return Ok(Followed::Expired);
         }
-        let new = self.new_session(agent)?;
+        let first = self.settings.load().print;
+        let new = self.new_session(first, agent, client)?;
         let token = new.token.clone();
         let sessions = self.sessions.clone();
         let taken = self
@@ -231,41 +262,49 @@ impl Doorkeeper {
         Followed::Not(counted.err().unwrap_or(NotTaken::Wrong))
     }
 
-    fn new_session(&self, agent: &str) -> Result<session::NewSession, Error> {
+    fn new_session(
+        &self,
+        key: Hash,
+        agent: &str,
+        client: &Client,
+    ) -> Result<session::NewSession, Error> {
         let settings = self.settings.load();
         Ok(session::NewSession {
             token: secrets::token()?,
-            key: settings.print,
+            key,
             agent: agent.to_owned(),
+            address: client.address.to_string(),
             now: self.clock.now(),
             lifetime: settings.rules.session_lifetime,
         })
     }
 
-    /// The session of a request, if it has a valid one.
-    pub(crate) fn session(&self, headers: &HeaderMap) -> Option<Session> {
+    /// The session of a request, if it has a valid one, and whose it is.
+    pub(crate) fn session(&self, headers: &HeaderMap) -> Option<(Session, Bearer)> {
         let token = cookie::read(headers, cookie::SESSION)?;
-        let print = self.settings.load().print;
-        self.sessions.find(token, &print, self.clock.now())
+        let session = self.sessions.find(token, self.clock.now())?;
+        Some((session, self.bearer(&session.key)?))
     }
 
     /// By what a visitor came in; `None` if they did not.
-    pub(crate) fn pass(&self, identity: Identity) -> Option<Pass> {
-        match identity {
+    pub(crate) fn pass(&self, visitor: &Visitor) -> Option<Pass> {
+        match visitor.identity {
             Identity::Nobody => None,
             Identity::Anyone => Some(Pass::Open),
-            Identity::Key => Some(Pass::Key(self.settings.load().print)),
+            Identity::Key => Some(Pass::Key(visitor.bearer.as_ref()?.print)),
             Identity::Session(SessionId(id)) => Some(Pass::Session(id)),
         }
     }
 
     /// Whether they would still be let in.
     pub(crate) fn lets_pass(&self, pass: &Pass) -> bool {
-        let settings = self.settings.load();
         match pass {
-            Pass::Open => settings.rules.auth == Auth::None,
-            Pass::Key(print) => settings.print == *print,
-            Pass::Session(id) => self.sessions.holds(id, &settings.print, self.clock.now()),
+            Pass::Open => self.settings.load().rules.auth == Auth::None,
+            Pass::Key(print) => self.bearer(print).is_some(),
+            Pass::Session(id) => {
+                let key = self.sessions.key_of(id, self.clock.now());
+                key.is_some_and(|key| self.bearer(&key).is_some())
+            }
         }
     }
 
@@ -304,63 +343,6 @@ impl Doorkeeper {
             .ct_eq(given.as_bytes())
             .into()
     }
-}
-
-impl SignInSettings {
-    /// The key in force.
-    pub(crate) fn key(&self) -> &Secret {
-        &self.key
-    }
-
-    /// The hash of the key in force.
-    pub(crate) fn print(&self) -> Hash {
-        self.print
-    }
-
-    /// Compares in a time that reveals neither where the two differ nor how long the right one is.
-    fn is_key(&self, given: &str) -> bool {
-        secrets::hash(given).ct_eq(&self.print).into()
-    }
-
-    fn new(rules: RequestRules, file: &File, now: i64) -> Result<(Self, Option<Secret>), Error> {
-        if rules.auth == Auth::None {
-            tracing::warn!(
-                "web.auth is none: anyone who can reach the web listener can do everything"
-            );
-        }
-        let (key, made) = match &rules.api_key {
-            Some(key) => (key.clone(), false),
-            None => {
-                let (key, made) = secrets::kept(file, "key", secrets::token()?.into_bytes(), now)?;
-                let key = String::from_utf8(key).map_err(|_| unreadable())?;
-                (Secret::new(key), made)
-            }
-        };
-        let print = secrets::hash(key.expose());
-        let fresh = made.then(|| key.clone());
-        let settings = Self {
-            strong: rules.api_key.is_none(),
-            rules,
-            key,
-            print,
-        };
-        Ok((settings, fresh))
-    }
-}
-
-/// The key that a running Weir with this `state.db` made for itself; `None` before its first start.
-///
-/// # Errors
-/// When the file cannot be read.
-pub fn kept_key(state: &std::path::Path) -> Result<Option<Secret>, weir_store::Error> {
-    let key = File::peek(state, |connection| secrets::read(connection, "key"))?;
-    Ok(key
-        .and_then(|key| String::from_utf8(key).ok())
-        .map(Secret::new))
-}
-
-fn unreadable() -> weir_store::Error {
-    rusqlite::Error::InvalidQuery.into()
 }
 
 /// The key in a request's headers: `Authorization: Bearer KEY` or `X-Api-Key: KEY`.

@@ -9,7 +9,9 @@ use tokio::sync::mpsc;
 use weir_engine::Counters;
 use weir_store::sqlite::File;
 
-use crate::{Access, Announcer, Guest, LivePart, Upstreams, kit::PasteAddress, openapi::ApiRoutes};
+use crate::{
+    Access, Announcer, Guest, LivePart, Right, Upstreams, kit::PasteAddress, openapi::ApiRoutes,
+};
 
 /// Puts a front's metrics into the registry.
 type Register = Box<dyn FnOnce(&mut Registry) + Send>;
@@ -29,7 +31,7 @@ pub(crate) type Guests = (mpsc::Receiver<Guest>, Router);
 /// One front's part of the web listener.
 pub struct Contribution {
     pub(crate) front: Contributed,
-    pub(crate) routers: Vec<(Access, Router)>,
+    pub(crate) routers: Vec<(Access, Right, Router)>,
     pub(crate) api: Vec<ApiRoutes>,
     pub(crate) files: Vec<File>,
     pub(crate) nav: Vec<NavEntry>,
@@ -82,16 +84,18 @@ impl Contribution {
         }
     }
 
-    /// Adds pages, which only visitors who are signed in may open. The router must not have a fallback of its own.
+    /// Adds pages, which only visitors who are signed in with this right may open. The router must not have a fallback of
+    /// its own.
     #[must_use]
-    pub fn router(self, router: Router) -> Self {
-        self.router_for(Access::Page, router)
+    pub fn router(self, needs: Right, router: Router) -> Self {
+        self.router_for(Access::Page, needs, router)
     }
 
-    /// Adds routes with another access rule. The router must not have a fallback of its own.
+    /// Adds routes with another access rule; whoever is signed in needs the right. The router must not have a fallback of its
+    /// own.
     #[must_use]
-    pub fn router_for(mut self, access: Access, router: Router) -> Self {
-        self.routers.push((access, router));
+    pub fn router_for(mut self, access: Access, needs: Right, router: Router) -> Self {
+        self.routers.push((access, needs, router));
         self
     }
 
@@ -219,7 +223,32 @@ pub struct ConnectPanel {
     pub text: &'static str,
     /// Returns them for somebody who reaches us at an origin such as `http://weir.example:7070`.
     pub addresses: ConnectAddresses,
+    /// What to set for addresses, while there are none.
+    pub off: &'static str,
+    /// Programs that use them, each with its own steps.
+    pub programs: Vec<ConnectProgram>,
 }
+
+/// A program, and what to type into it.
+pub struct ConnectProgram {
+    /// As its makers write it.
+    pub name: &'static str,
+    /// Marks it in the page's address; a word.
+    pub anchor: &'static str,
+    /// Where in the program.
+    pub place: &'static str,
+    /// What to paste there: labels and values, for these addresses.
+    pub lines: fn(&[PasteAddress]) -> Vec<(&'static str, String)>,
+    /// What else to know; may be empty.
+    pub note: &'static str,
+    /// How long ago it was last heard.
+    pub heard: ConnectHeard,
+    /// What a key of its own must allow, if it needs one.
+    pub needs: Option<Right>,
+}
+
+/// Returns how long ago a program was heard.
+pub type ConnectHeard = Box<dyn Fn() -> Option<std::time::Duration> + Send + Sync>;
 
 /// Returns addresses as they look from an origin.
 pub type ConnectAddresses = Box<dyn Fn(&str) -> Vec<PasteAddress> + Send + Sync>;
@@ -241,6 +270,8 @@ pub struct NavEntry {
     pub place: u8,
     /// Whether a phone shows it in its bar rather than on the page *More*.
     pub phone: bool,
+    /// What a visitor must be allowed to see it; the right of the route itself.
+    pub needs: Right,
 }
 
 /// The groups of the navigation, in order.

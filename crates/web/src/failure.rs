@@ -117,6 +117,11 @@ impl Failure {
         )
     }
 
+    /// Says more about what can be done.
+    pub fn add_advice(&mut self, sentence: &str) {
+        self.advice = format!("{sentence} {}", self.advice);
+    }
+
     /// Says after how many seconds another try makes sense.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {

@@ -28,6 +28,7 @@ pub mod openapi;
 mod pages;
 mod porter;
 mod ready;
+mod right;
 mod rules;
 pub mod seats;
 mod series;
@@ -51,8 +52,8 @@ pub use client::Client;
 pub use clock::{Clock, System};
 pub use config::{Auth, Config, WebLimits};
 pub use contribution::{
-    Card, CardOverload, CardState, CardView, ConnectAddresses, ConnectPanel, Contribution, Figure,
-    Icon, NavEntry, NavGroup, Section, Stats,
+    Card, CardOverload, CardState, CardView, ConnectAddresses, ConnectHeard, ConnectPanel,
+    ConnectProgram, Contribution, Figure, Icon, NavEntry, NavGroup, Section, Stats,
 };
 pub use error::Error;
 pub use failure::{Failure, FieldMistake};
@@ -63,8 +64,9 @@ pub use live::{Announcer, LivePart};
 pub use metrics::Requests;
 pub use pages::time::Shown;
 pub use porter::{KeyMark, Porter};
+pub use right::Right;
 pub use server::{Guest, ListenerEnd, run, run_guests};
 pub use standby::{Standby, stand_by};
 pub use throttle::{Pace, Throttle};
 pub use upstreams::{Lookout, Upstreams, path as upstream_path, without_name};
-pub use visitor::{Identity, RequestId, Visitor};
+pub use visitor::{Identity, ProgramKey, RequestId, Visitor};

@@ -1,15 +1,16 @@
 //! Who a client of another listener is, by the rules of this one: the same addresses are near, the same keys are right, and
 //! wrong ones count together, wherever they are sent.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 use axum::http::HeaderMap;
+use tokio::sync::watch;
 
 use crate::access::refused_as;
 use crate::auth::secrets::Hash;
 use crate::auth::site::Site;
 use crate::seats::Holder;
-use crate::{App, Auth, Client, Lookout, Refusal};
+use crate::{App, Auth, Client, Lookout, Refusal, Right};
 
 /// Judges clients of a front's own listener. A cheap handle, which follows reloads.
 #[derive(Clone)]
@@ -53,12 +54,27 @@ impl Porter {
     pub fn key(&self, given: &str, client: &Client) -> Result<KeyMark, Refusal> {
         let (keeper, now) = (self.0.keeper(), self.0.now());
         let checked = keeper.key(given, client, Site::Ours);
-        checked.map_err(|refused| refused_as(refused, now))?;
-        Ok(KeyMark(keeper.settings().print()))
+        let bearer = checked.map_err(|refused| refused_as(refused, now))?;
+        Ok(KeyMark(bearer.print))
     }
 
-    /// Whether a key that was right still is: another one may be in force.
+    /// Whether a key that was right still is: it may have been revoked, or another first one may be in force.
     pub fn holds(&self, mark: &KeyMark) -> bool {
-        self.0.keeper().settings().print() == mark.0
+        self.0.keeper().bearer(&mark.0).is_some()
+    }
+
+    /// What a key allows; nothing if it no longer holds.
+    pub fn right(&self, mark: &KeyMark) -> Option<Right> {
+        Some(self.0.keeper().bearer(&mark.0)?.right)
+    }
+
+    /// The name of a key; `None` for the first one.
+    pub fn key_name(&self, mark: &KeyMark) -> Option<Arc<str>> {
+        self.0.keeper().bearer(&mark.0)?.name
+    }
+
+    /// Changes each time that keys no longer hold which did.
+    pub fn key_ends(&self) -> watch::Receiver<()> {
+        self.0.keeper().key_ends()
     }
 }

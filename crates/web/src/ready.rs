@@ -14,7 +14,7 @@ use tokio::{sync::Mutex, time::Instant};
 use weir_store::sqlite::File;
 
 use crate::{
-    App,
+    App, Right,
     openapi::{
         ApiRoutes, Operation,
         schema::{flag, list, object, text},
@@ -89,9 +89,10 @@ pub(crate) fn routes() -> ApiRoutes<App> {
         ])
     };
     let alive = Operation::get("/healthz", "Whether the process is alive")
+        .needs(Right::Read)
         .answers_text(StatusCode::OK, "It is.")
         .lenient();
-    let ready = Operation::get("/readyz", "Whether Weir can serve")
+    let ready = Operation::get("/readyz", "Whether Weir can serve").needs(Right::Read)
         .about("JSON where `Accept` names `application/json`, else text. While Weir starts and while it stops it is not ready either, and every other address answers 503.")
         .answers("It can.", state())
         .answers_text(StatusCode::OK, "")

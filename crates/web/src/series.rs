@@ -13,7 +13,7 @@ use weir_engine::{
 };
 
 use crate::{
-    App, Failure,
+    App, Failure, Right,
     charts::{WINDOWS, Window, window},
     contribution::Contributed,
     kit,
@@ -77,6 +77,7 @@ pub(crate) fn operation() -> Operation {
     ])
     .named("Series");
     Operation::get("/api/v1/series", "The points of charts")
+        .needs(Right::Read)
         .about("Of all fronts, of one, or of one upstream; columns of the same length.")
         .query("front", text())
         .query("upstream", text().about("One of that front's."))

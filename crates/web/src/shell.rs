@@ -13,7 +13,7 @@ use weir_engine::Recent;
 
 use self::kept::{KEPT, KeptPages};
 use crate::{
-    ConnectPanel, Failure, Icon, Identity, NavEntry, NavGroup, Visitor, assets::Assets, kit,
+    ConnectPanel, Failure, Icon, Identity, NavEntry, NavGroup, Right, Visitor, assets::Assets, kit,
 };
 
 /// What all pages share.
@@ -84,6 +84,7 @@ impl Shell {
             group: NavGroup::Watch,
             place: 0,
             phone: true,
+            needs: Right::Read,
         });
         nav.sort_by_key(|entry| (entry.group, entry.place));
         let build = tag::of_build(&nav, &public, &assets, &zone);
@@ -170,14 +171,31 @@ impl Shell {
     /// The pages that this visitor may open.
     fn listed(&self, visitor: &Option<&Visitor>) -> Vec<&NavEntry> {
         match visitor {
-            Some(_) => self.nav.iter().collect(),
+            Some(visitor) => self.open_to(visitor).collect(),
             None => self.for_readers().collect(),
         }
     }
 
+    fn open_to(&self, visitor: &Visitor) -> impl Iterator<Item = &NavEntry> {
+        let entries = self.nav.iter();
+        entries.filter(|entry| visitor.may(entry.needs))
+    }
+
+    /// The same with whether a group begins with it.
+    fn bar(&self, visitor: &Visitor) -> Vec<(&NavEntry, bool)> {
+        let mut before = None;
+        let entries = self.open_to(visitor);
+        entries
+            .map(|entry| {
+                let group = before.replace(entry.group);
+                (entry, group.is_some_and(|group| group != entry.group))
+            })
+            .collect()
+    }
+
     /// The page with what does not fit into the bar on a phone.
     pub(crate) fn more(&self, visitor: &Visitor) -> Response {
-        let entries = self.nav.iter().filter(|entry| !entry.phone).collect();
+        let entries = self.open_to(visitor).filter(|entry| !entry.phone).collect();
         let account = matches!(visitor.identity, Identity::Session(_));
         visitor.show(
             "More",
@@ -194,12 +212,8 @@ impl Shell {
         self.zone.iana_name().unwrap_or("UTC")
     }
 
-    fn group_begins(&self, index: &usize) -> bool {
-        *index > 0 && self.nav[*index].group != self.nav[*index - 1].group
-    }
-
-    fn phone(&self) -> impl Iterator<Item = &NavEntry> {
-        self.nav.iter().filter(|entry| entry.phone)
+    fn phone(&self, visitor: &Visitor) -> Vec<&NavEntry> {
+        self.open_to(visitor).filter(|entry| entry.phone).collect()
     }
 }
 

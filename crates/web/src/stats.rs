@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    App, Failure,
+    App, Failure, Right,
     metrics::MetricsFormat,
     openapi::{
         ApiRoutes, Operation,
@@ -22,11 +22,13 @@ use crate::{
 pub(crate) fn routes() -> ApiRoutes<App> {
     let figures = map(any()).about("Version, start, uptime, the figures of each front under `fronts`, and those of the tracker also on top.");
     let stats = Operation::get("/stats", "Figures")
+        .needs(Right::Read)
         .query("format", choice(["text", "json"]))
         .answers("The figures as JSON.", figures)
         .answers_text(StatusCode::OK, "")
         .lenient();
     let metrics = Operation::get("/metrics", "Metrics for Prometheus")
+        .needs(Right::Read)
         .answers_text(StatusCode::OK, "The Prometheus text format.")
         .answers_openmetrics()
         .lenient();

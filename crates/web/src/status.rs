@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use weir_engine::{Counters, Figures};
 
 use crate::{
-    App, CardState,
+    App, CardState, Right,
     contribution::Contributed,
     openapi::{
         ApiRoutes, Operation, Schema,
@@ -23,6 +23,7 @@ const ATTENTION: usize = 50;
 /// The route.
 pub(crate) fn routes() -> ApiRoutes<App> {
     let status = Operation::get("/api/v1/status", "How Weir is doing")
+        .needs(Right::Read)
         .about("What the overview says. `attention` has the first 50 upstreams that need it.")
         .answers("The state of all fronts.", described());
     ApiRoutes::new().route(status, self::status)
@@ -101,7 +102,7 @@ pub(crate) async fn status(State(app): State<App>) -> Json<Value> {
         "upstreams": counts,
         "attention": attention,
         "attention_total": total,
-        "files": files(&app),
+        "files": app.stores().iter().map(|(name, bytes)| json!({ "name": name, "bytes": bytes })).collect::<Vec<_>>(),
     }))
 }
 
@@ -160,7 +161,7 @@ pub(crate) fn counters(counters: &Counters) -> Value {
 }
 
 /// The sizes of what is kept: databases with their logs, and directories such as the swarms'.
-fn files(app: &App) -> Vec<Value> {
+pub(crate) fn files(app: &App) -> Vec<(String, u64)> {
     let directory = app.tried_files().files().first();
     let Some(directory) = directory.and_then(|file| file.path().parent()) else {
         return Vec::new();
@@ -172,9 +173,7 @@ fn files(app: &App) -> Vec<Value> {
             *all.entry(name.to_owned()).or_default() += bytes;
         }
     }
-    let all = all.into_iter();
-    all.map(|(name, bytes)| json!({ "name": name, "bytes": bytes }))
-        .collect()
+    all.into_iter().collect()
 }
 
 /// What a directory holds, with the sum of each directory in it.

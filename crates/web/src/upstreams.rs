@@ -94,12 +94,17 @@ pub trait Upstreams: Send + Sync + 'static {
     }
 }
 
-/// Pages for people.
-pub(crate) fn pages() -> Router<App> {
+/// Pages for whoever may read.
+pub(crate) fn reading() -> Router<App> {
     Router::new()
         .route("/upstreams", get(list::show))
-        .route("/upstreams/probe", post(act::probe_all_failing))
         .route("/upstreams/{front}/{name}", get(one::show))
+}
+
+/// Pages and forms for operators.
+pub(crate) fn pages() -> Router<App> {
+    Router::new()
+        .route("/upstreams/probe", post(act::probe_all_failing))
         .route(
             "/upstreams/{front}/{name}/disable",
             get(one::confirm).post(act::disable),

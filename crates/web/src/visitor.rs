@@ -12,7 +12,13 @@ use axum::{
 use weir_config::Secret;
 
 use crate::{
-    App, Client, ConnectPanel, Failure, access::seconds_until, auth::secrets::Hash, kit,
+    App, Client, ConnectPanel, Failure, Right,
+    access::{seconds_until, too_little},
+    auth::{
+        keys::{Bearer, Keys},
+        secrets::Hash,
+    },
+    kit,
     shell::Shell,
 };
 
@@ -27,13 +33,28 @@ pub struct Visitor {
     pub id: RequestId,
     /// What every form on a page must carry in the field `csrf`.
     pub form_token: String,
-    /// The key that programs send, for pages that show it to visitors who are signed in.
+    /// What they may do; `None` for strangers.
+    pub(crate) right: Option<Right>,
+    /// Whose key it is, if there is one.
+    pub(crate) bearer: Option<Bearer>,
+    /// All keys but the first, for pages that tell of them.
+    pub(crate) keys: Keys,
+    /// The first key, for pages that show it to whoever may do everything.
     pub(crate) key: Option<Secret>,
     /// Where it is counted how much strangers read; `None` for whoever may read as much as they like.
     pub(crate) counted: Option<App>,
     pub(crate) path: String,
     pub(crate) theme: Option<&'static str>,
     pub(crate) shell: Arc<Shell>,
+}
+
+/// A key that is called after a program.
+#[derive(Debug, Clone)]
+pub struct ProgramKey {
+    /// Its name.
+    pub name: String,
+    /// When it was last sent, to the minute.
+    pub used: Option<jiff::Timestamp>,
 }
 
 /// Who is asking.
@@ -43,7 +64,7 @@ pub enum Identity {
     Nobody,
     /// Anybody, because `web.auth` is `none`.
     Anyone,
-    /// A program that sent the key.
+    /// A program that sent a key.
     Key,
     /// A browser that signed in.
     Session(SessionId),
@@ -61,7 +82,47 @@ impl Identity {
 }
 
 impl Visitor {
-    /// The key that programs send, if this visitor may see it.
+    /// Whether they may do what needs this right.
+    pub fn may(&self, needed: Right) -> bool {
+        self.right.is_some_and(|right| right.covers(needed))
+    }
+
+    /// The name of the key they came with; `None` for the first one, and where no key is needed.
+    pub fn key_name(&self) -> Option<&str> {
+        self.bearer.as_ref()?.name.as_deref()
+    }
+
+    /// Who they are, for their own eyes.
+    pub(crate) fn account(&self) -> String {
+        match (self.identity, self.key_name(), self.right) {
+            (Identity::Anyone, ..) => "No sign-in".to_owned(),
+            (_, Some(name), Some(right)) => format!("{name} ({})", right.words()),
+            _ => "operator".to_owned(),
+        }
+    }
+
+    /// What to answer to somebody whose key does not allow this.
+    pub fn too_little(&self, needed: Right) -> Failure {
+        too_little(needed, self.right.unwrap_or(Right::Read))
+    }
+
+    /// The key that is called after a program: `Sonarr` or `Sonarr, attic`. Of several, the one used last.
+    pub fn key_for(&self, program: &str) -> Option<ProgramKey> {
+        let program = program.to_lowercase();
+        let all = self.keys.all();
+        let named = all.iter().filter(|key| {
+            let name = key.name.to_lowercase();
+            let rest = name.strip_prefix(&program);
+            rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        });
+        let last = named.max_by_key(|key| key.used())?;
+        Some(ProgramKey {
+            name: last.name.to_string(),
+            used: last.used(),
+        })
+    }
+
+    /// The first key, if this visitor may see it.
     pub fn key(&self) -> Option<&Secret> {
         self.key.as_ref()
     }

@@ -67,7 +67,7 @@ async fn a_body_is_copied_for_its_first_reader_alone() {
     };
     let routes = Router::new().route("/news", get(page));
     let news = Contribution::new("news", "News", Icon::News)
-        .router_for(Access::Reading, routes)
+        .router_for(Access::Reading, weir_web::Right::Read, routes)
         .public("/news");
     let directory = tempfile::tempdir().unwrap();
     let state = File::open(directory.path().join("state.db")).unwrap();

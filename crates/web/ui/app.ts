@@ -38,7 +38,7 @@ function askInPlace(): void {
 // The clipboard is available only on https and on this machine; elsewhere the text is selected, to be copied by hand.
 function offerCopies(): void {
   for (const button of document.querySelectorAll<HTMLButtonElement>("button[data-copy]")) {
-    const field = document.querySelector<HTMLInputElement>(`#${button.dataset["copy"]}`);
+    const field = document.querySelector<HTMLInputElement | HTMLTextAreaElement>(`#${button.dataset["copy"]}`);
     if (!field) continue;
     field.addEventListener("focus", () => field.select());
     button.hidden = false;

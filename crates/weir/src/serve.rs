@@ -117,8 +117,13 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         saved.save().map_err(anyhow::Error::from_boxed)?;
         Ok(rows.flush()?)
     });
+    let backups = backups.noting(&state)?;
     contributions.push(watch(
-        backups.contribute(settings::contribution(&running, base.desk.into_inner())),
+        backups.contribute(settings::contribution(
+            &running,
+            base.desk.into_inner(),
+            backups.clone(),
+        )),
         &engines.vitals,
         &state,
         &stop,

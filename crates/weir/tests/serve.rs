@@ -13,6 +13,8 @@ mod backup_trouble;
 mod damage;
 #[path = "serve/forwarder.rs"]
 mod forwarder;
+#[path = "serve/keys.rs"]
+mod keys;
 #[path = "serve/live.rs"]
 mod live;
 #[path = "serve/metrics.rs"]
@@ -346,6 +348,31 @@ fn the_settings_page_says_what_a_reload_changed_and_when_it_holds() {
     );
     assert!(!page.contains("elsewhere"), "{page}");
     assert!(!ask(address, "GET /settings", key).contains("Now in use"));
+    // What would change is shown before, and changes nothing.
+    file("sign_in_tries: 9");
+    let preview = ask(address, "GET /settings/reload", key);
+    assert!(preview.starts_with("HTTP/1.1 200"), "{preview}");
+    for text in [
+        "web.sign_in_tries",
+        "<code>7</code>",
+        "<code>9</code>",
+        "at once",
+    ] {
+        assert!(preview.contains(text), "{text}: {preview}");
+    }
+    let page = ask(address, "GET /settings?filter=sign_in_tries", key);
+    assert!(
+        page.contains("<code>7</code>") && !page.contains("<code>9</code>"),
+        "{page}"
+    );
+    for text in [
+        "weir backup --data ",
+        "state.db",
+        "SQLite",
+        "Built with Rust",
+    ] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
 }
 
 #[test]

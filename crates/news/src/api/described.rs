@@ -1,6 +1,7 @@
 //! The API of news, described.
 
 use axum::http::StatusCode;
+use weir_web::Right;
 use weir_web::openapi::schema::{
     choice, count, either, flag, integer, list, map, object, pattern, text, time,
 };
@@ -15,6 +16,7 @@ const ID: &str = "A Message-ID without its angle brackets, percent-encoded.";
 /// `GET /api/v1/news/groups`.
 pub(super) fn newsgroups() -> Operation {
     Operation::get("/api/v1/news/groups", "Newsgroups by name")
+        .needs(Right::Read)
         .query(
             "q",
             text().about("Words that names or descriptions must have."),
@@ -51,6 +53,7 @@ pub(super) fn threads() -> Operation {
     ])
     .named("NewsThread");
     Operation::get("/api/v1/news/groups/{newsgroup}", "Threads of a newsgroup")
+        .needs(Right::Read)
         .path("newsgroup", text())
         .query("page", page())
         .answers(
@@ -87,6 +90,7 @@ pub(super) fn thread() -> Operation {
     ]);
     let path = "/api/v1/news/groups/{newsgroup}/threads/{root}";
     Operation::get(path, "One thread")
+        .needs(Right::Read)
         .path("newsgroup", text())
         .path("root", text().about(ID))
         .query("page", page())
@@ -133,6 +137,7 @@ pub(super) fn search() -> Operation {
         ("since", time().or_null()),
     ]);
     Operation::get("/api/v1/news/search", "Search stored articles")
+        .needs(Right::Read)
         .query(
             "q",
             text().about("Words, and what narrows them down, such as `group:comp.*`."),
@@ -168,6 +173,7 @@ pub(super) fn search() -> Operation {
 pub(super) fn article() -> Operation {
     let header = object([("name", text()), ("value", text())]);
     Operation::get("/api/v1/news/articles/{id}", "One article")
+        .needs(Right::Read)
         .path("id", text().about(ID))
         .answers(
             "The article.",
@@ -180,6 +186,7 @@ pub(super) fn article() -> Operation {
 /// `GET /api/v1/news/marks`.
 pub(super) fn marks() -> Operation {
     Operation::get("/api/v1/news/marks", "What was read, watched and ignored")
+        .needs(Right::Read)
         .query("since", since())
         .answers("What changed since then.", changes())
 }
@@ -188,6 +195,7 @@ pub(super) fn marks() -> Operation {
 pub(super) fn mark() -> Operation {
     let most = MOST_AT_ONCE as i64;
     Operation::post("/api/v1/news/marks", "Change marks")
+        .needs(Right::Read)
         .about("Merges what changed here with what is known, and answers as GET does.")
         .query("since", since())
         .body(object([
@@ -213,7 +221,7 @@ pub(super) fn mark() -> Operation {
 pub(super) fn post() -> Operation {
     let field = |about| text().optional().about(about);
     let names = |about| list(text()).optional().about(about);
-    Operation::post("/api/v1/news/articles", "Post an article")
+    Operation::post("/api/v1/news/articles", "Post an article").needs(Right::Post)
         .body(object([
             ("name", field("The author's name.")),
             ("address", field("The author's address; it may be one that does not exist.")),
@@ -232,15 +240,18 @@ pub(super) fn post() -> Operation {
 
 /// `GET /api/v1/news/posts`.
 pub(super) fn posts() -> Operation {
-    Operation::get("/api/v1/news/posts", "Articles that were posted here").answers(
-        "The last 500.",
-        object([("total", count()), ("posts", list(own_post()))]),
-    )
+    Operation::get("/api/v1/news/posts", "Articles that were posted here")
+        .needs(Right::Post)
+        .answers(
+            "The last 500.",
+            object([("total", count()), ("posts", list(own_post()))]),
+        )
 }
 
 /// `GET /api/v1/news/posts/{id}`.
 pub(super) fn one_post() -> Operation {
     Operation::get("/api/v1/news/posts/{id}", "What became of a post")
+        .needs(Right::Post)
         .path("id", text().about(ID))
         .answers("The post.", own_post())
 }
@@ -248,6 +259,7 @@ pub(super) fn one_post() -> Operation {
 /// `DELETE /api/v1/news/posts/{id}`.
 pub(super) fn cancel() -> Operation {
     Operation::delete("/api/v1/news/posts/{id}", "Cancel an article")
+        .needs(Right::Post)
         .path("id", text().about(ID))
         .fails(StatusCode::FORBIDDEN, "No server takes the cancellation.")
         .fails(StatusCode::UNPROCESSABLE_ENTITY, "A server refuses it.")

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use weir_engine::dispatch::Asker;
 use weir_news_proto::Newsgroup;
-use weir_web::{Failure, FieldMistake};
+use weir_web::{Failure, FieldMistake, Visitor};
 
 use super::time;
 use crate::pages::address::{self, read_id};
@@ -46,6 +46,7 @@ pub(super) struct NewArticle {
 /// `POST /api/v1/news/articles`.
 pub(super) async fn create(
     State(reader): State<Arc<Reader>>,
+    visitor: Visitor,
     Json(new): Json<NewArticle>,
 ) -> Result<(StatusCode, Json<Value>), Failure> {
     let model = desk(&reader)?;
@@ -101,7 +102,7 @@ pub(super) async fn create(
             return Err(Failure::at_fields(status, sentence, fields.collect()));
         }
     };
-    let posted = model.post(raw.into(), Poster::keyholder(), Asker::NOBODY);
+    let posted = model.post(raw.into(), Poster::visitor(&visitor), Asker::NOBODY);
     let id = posted.await.map_err(|not| failure(&not))?;
     let post = model.outbox.find(&id).ok_or_else(Failure::internal)?;
     Ok((StatusCode::CREATED, Json(one_post(&post))))
@@ -133,8 +134,13 @@ fn own_id(given: &str, field: &str) -> Result<String, Failure> {
 }
 
 /// `GET /api/v1/news/posts`.
-pub(super) async fn list(State(reader): State<Arc<Reader>>) -> Result<Json<Value>, Failure> {
-    let posts = desk(&reader)?.outbox.all();
+pub(super) async fn list(
+    State(reader): State<Arc<Reader>>,
+    visitor: Visitor,
+) -> Result<Json<Value>, Failure> {
+    let poster = Poster::visitor(&visitor);
+    let mut posts = desk(&reader)?.outbox.all();
+    posts.retain(|post| poster.may_handle(&post.poster));
     let shown = posts.iter().take(LISTED).map(|post| one_post(post));
     Ok(Json(json!({
         "total": posts.len(),
@@ -145,22 +151,24 @@ pub(super) async fn list(State(reader): State<Arc<Reader>>) -> Result<Json<Value
 /// `GET /api/v1/news/posts/{id}`.
 pub(super) async fn one(
     State(reader): State<Arc<Reader>>,
+    visitor: Visitor,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Failure> {
-    let post = desk_posts::own(desk(&reader)?, &read_id(&id)?)?;
+    let post = desk_posts::own(desk(&reader)?, &read_id(&id)?, &visitor)?;
     Ok(Json(one_post(&post)))
 }
 
 /// `DELETE /api/v1/news/posts/{id}`: cancels the article.
 pub(super) async fn cancel(
     State(reader): State<Arc<Reader>>,
+    visitor: Visitor,
     Path(id): Path<String>,
 ) -> Result<(StatusCode, Json<Value>), Failure> {
     let model = desk(&reader)?;
-    let post = desk_posts::own(model, &read_id(&id)?)?;
+    let post = desk_posts::own(model, &read_id(&id)?, &visitor)?;
     let cancelled = desk_posts::take_back(&reader, model, &post).await;
     cancelled.map_err(|not| failure(&not))?;
-    let post = desk_posts::own(model, &post.id)?;
+    let post = desk_posts::own(model, &post.id, &visitor)?;
     Ok((StatusCode::ACCEPTED, Json(one_post(&post))))
 }
 

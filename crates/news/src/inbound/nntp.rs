@@ -150,6 +150,17 @@ impl NntpServer {
         &self.addresses
     }
 
+    /// How long ago somebody connected, for as long as the process runs.
+    pub(crate) fn last_connection(
+        &self,
+    ) -> impl Fn() -> Option<Duration> + Send + Sync + 'static + use<> {
+        let parts = self.parts.clone();
+        move || {
+            let at = parts.figures.last_accepted()?;
+            Some(parts.began.elapsed().saturating_sub(at))
+        }
+    }
+
     pub(crate) fn figures(&self) -> &NntpFigures {
         &self.parts.figures
     }
@@ -293,6 +304,7 @@ impl NntpService {
         let holder = self.porter.holder(&client);
         let began = self.parts.began;
         let now = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.parts.figures.note_accepted(now);
         let mut stream = Some(stream);
         self.parts.seats.take(holder, now, |seat| {
             let place = (seat, began);

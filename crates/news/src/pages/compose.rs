@@ -18,7 +18,7 @@ use serde::Deserialize;
 use weir_config::ENCODED;
 use weir_engine::dispatch::Asker;
 use weir_news_proto::Newsgroup;
-use weir_web::{Failure, Visitor};
+use weir_web::{Failure, Right, Visitor};
 
 use self::write::{ComposePage, Purpose};
 use super::address::{self, read_id, read_newsgroup};
@@ -136,7 +136,7 @@ async fn compose(
         (fresh()?, Purpose::Reply, reply.draft)
     } else if !view.replace.is_empty() {
         let id = read_id(&view.replace)?;
-        posts::own(model, &id)?;
+        posts::own(model, &id, &visitor)?;
         let found = reader.library.article(&id).await;
         let read = found.map_err(|unread| unread.failure(Wanted::Article, reader.now()))?;
         (fresh()?, Purpose::Replace, reply::instead_of(&read))
@@ -255,6 +255,11 @@ async fn submit(
         let back = utf8_percent_encode(&back, ENCODED);
         return Ok(Redirect::to(&format!("/sign-in?next={back}")).into_response());
     }
+    if !visitor.may(Right::Post) {
+        let mut failure = visitor.too_little(Right::Post);
+        failure.add_advice("What you wrote is kept as a draft.");
+        return Err(failure);
+    }
     if form.act == "keep" {
         return Ok(Redirect::to("/news/posts").into_response());
     }
@@ -294,7 +299,7 @@ async fn submit(
     }
     drafts.remember_author(&draft).await.map_err(failed)?;
     let id = ready.id.clone();
-    let sent = model.post_ready(ready, Poster::keyholder(), Asker::NOBODY);
+    let sent = model.post_ready(ready, Poster::visitor(&visitor), Asker::NOBODY);
     // It goes on by itself; the page that follows says how far it has come.
     let sent = model.in_time(sent, model.deadline()).await;
     if matches!(sent, Some(Ok(_))) {

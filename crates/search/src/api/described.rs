@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use weir_search_proto::Function;
+use weir_web::Right;
 use weir_web::openapi::schema::{
     choice, count, day, either, flag, integer, list, map, number, object, text, time,
 };
@@ -57,6 +58,7 @@ pub(super) fn begin() -> Operation {
         ),
     ]);
     Operation::post("/api/v1/searches", "Begin a search")
+        .needs(Right::Search)
         .about(
             "Returns at once. The search goes on by itself: read it at `url`, or follow `events`.",
         )
@@ -73,6 +75,7 @@ pub(super) fn begin() -> Operation {
 pub(super) fn list_all() -> Operation {
     let answer = object([("searches", list(progress().named("Search")))]);
     Operation::get("/api/v1/searches", "The last searches, newest first")
+        .needs(Right::Search)
         .answers("At most 50, without their releases.", answer)
 }
 
@@ -90,6 +93,7 @@ pub(super) fn one() -> Operation {
         "/api/v1/searches/{id}",
         "One search, and what it found so far",
     )
+    .needs(Right::Search)
     .path("id", text().about(ID))
     .query("limit", count().about("Releases at most; 100 by default."))
     .query(
@@ -110,6 +114,7 @@ pub(super) fn one() -> Operation {
 /// `DELETE /api/v1/searches/{id}`.
 pub(super) fn stop() -> Operation {
     Operation::delete("/api/v1/searches/{id}", "Stop a search")
+        .needs(Right::Search)
         .about("Indexers that have not answered are no longer waited for; what was found stays.")
         .path("id", text().about(ID))
         .answers_nothing(StatusCode::NO_CONTENT, "It is stopped.")
@@ -117,7 +122,7 @@ pub(super) fn stop() -> Operation {
 
 /// `GET /api/v1/searches/{id}/events`.
 pub(super) fn events() -> Operation {
-    Operation::get("/api/v1/searches/{id}/events", "A search as it goes on")
+    Operation::get("/api/v1/searches/{id}/events", "A search as it goes on").needs(Right::Search)
         .about("Server-sent events: `state` when something changes, with the search as in the list of searches; then `done`.")
         .path("id", text().about(ID))
         .header("Last-Event-ID", text().about("Browsers send it; the first event is the whole in any case."))
@@ -137,6 +142,7 @@ pub(super) fn history() -> Operation {
         ),
     ]);
     Operation::get("/api/v1/history", "What programs asked and fetched")
+        .needs(Right::Read)
         .query(
             "kind",
             choice(["searches", "grabs"]).about("Searches by default."),

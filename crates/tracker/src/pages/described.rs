@@ -1,5 +1,6 @@
 //! The API of swarms, described.
 
+use weir_web::Right;
 use weir_web::openapi::schema::{self, count, flag, object, text, time};
 use weir_web::openapi::{ApiRoutes, Operation};
 
@@ -33,6 +34,7 @@ pub(crate) fn api(look: Look) -> ApiRoutes {
         ("leechers", count()),
     ]);
     let list = Operation::get("/api/v1/swarms", "Swarms, largest first")
+        .needs(Right::Read)
         .query("q", text().about("An info hash, or its first hex digits."))
         .query(
             "after",
@@ -80,6 +82,7 @@ pub(crate) fn api(look: Look) -> ApiRoutes {
         ("last_word_at", time().or_null()),
     ]);
     let one = Operation::get("/api/v1/swarms/{info_hash}", "One swarm with its peers")
+        .needs(Right::Read)
         .path("info_hash", text().about("40 hex digits."))
         .answers(
             "The swarm.",

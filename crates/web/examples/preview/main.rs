@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use weir_store::sqlite::File;
 use weir_web::{
     App, Card, CardState, CardView, Config, Contribution, Figure, Icon, NavEntry, NavGroup,
-    Requests, System, Visitor,
+    Requests, Right, System, Visitor,
 };
 
 use self::upstreams::Samples;
@@ -81,13 +81,14 @@ fn contributions(trackers: Arc<Samples>, indexers: Arc<Samples>) -> Vec<Contribu
         group,
         place: 2,
         phone,
+        needs: Right::Read,
     };
     vec![
         Contribution::new("tracker", "Tracker", Icon::Tracker)
             .card(tracker)
             .stats(trackers.clone())
             .upstreams(trackers)
-            .router(Router::new().route("/swarms", page("Swarms")))
+            .router(Right::Read, Router::new().route("/swarms", page("Swarms")))
             .nav(entry(
                 "Swarms",
                 "/swarms",
@@ -100,7 +101,7 @@ fn contributions(trackers: Arc<Samples>, indexers: Arc<Samples>) -> Vec<Contribu
             .card(search)
             .stats(indexers.clone())
             .upstreams(indexers)
-            .router(Router::new().route("/search", page("Search")))
+            .router(Right::Read, Router::new().route("/search", page("Search")))
             .nav(entry(
                 "Search",
                 "/search",
@@ -111,7 +112,7 @@ fn contributions(trackers: Arc<Samples>, indexers: Arc<Samples>) -> Vec<Contribu
             )),
         Contribution::new("news", "News", Icon::News)
             .card(news)
-            .router(Router::new().route("/news", page("News")))
+            .router(Right::Read, Router::new().route("/news", page("News")))
             .nav(entry(
                 "News",
                 "/news",

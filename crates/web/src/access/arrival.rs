@@ -8,8 +8,8 @@ use axum::{
 
 use super::{Access, AccessRule};
 use crate::{
-    Auth, Client, Failure, Identity, RequestId, Visitor,
-    auth::{self, NotTaken, cookie, secrets::Hash, site::Site},
+    Auth, Client, Failure, Identity, RequestId, Right, Visitor,
+    auth::{self, NotTaken, cookie, keys::Bearer, secrets::Hash, site::Site},
     forms::field,
     pages,
     visitor::SessionId,
@@ -35,20 +35,26 @@ impl AccessRule {
         let keeper = self.app.keeper();
         let headers = request.headers();
         let session = keeper.session(headers);
-        let renewed = session.filter(|session| session.stale).and_then(|session| {
+        let stale = session.as_ref().filter(|(session, _)| session.stale);
+        let renewed = stale.and_then(|(session, _)| {
             let token = cookie::read(headers, cookie::SESSION)?;
             Some((session.id, token.to_owned()))
         });
-        let (identity, refused) = match self.identify(request, &client) {
-            Ok(Some(identity)) => (identity, None),
-            Ok(None) => (
-                session.map_or(self.stranger(&client), |one| {
-                    Identity::Session(SessionId(one.id))
-                }),
-                None,
-            ),
-            Err(refused) => (Identity::Nobody, Some(refused)),
+        let (identity, bearer, refused) = match (self.identify(request, &client), session) {
+            (Ok(Some(bearer)), _) => (Identity::Key, Some(bearer), None),
+            (Ok(None), Some((session, bearer))) => {
+                let id = SessionId(session.id);
+                (Identity::Session(id), Some(bearer), None)
+            }
+            (Ok(None), None) => (self.stranger(&client), None, None),
+            (Err(refused), _) => (Identity::Nobody, None, Some(refused)),
         };
+        // Where nobody needs a key, one that allows less takes nothing away.
+        let right = match self.stranger(&client) {
+            Identity::Anyone => Some(Right::Everything),
+            _ => bearer.as_ref().map(|bearer| bearer.right),
+        };
+        let right = right.filter(|_| identity.signed_in());
         let mut new_form = None;
         // Strangers who only read get no form, so no cookie either: their pages may be kept by caches for everybody.
         let reads_only = self.access.is_for_readers() && identity == Identity::Nobody;
@@ -71,9 +77,10 @@ impl AccessRule {
                 true => String::new(),
                 false => keeper.form_token(&bound_to),
             },
-            key: identity
-                .signed_in()
-                .then(|| keeper.settings().key().clone()),
+            key: (right == Some(Right::Everything)).then(|| keeper.settings().key().clone()),
+            right,
+            bearer,
+            keys: keeper.all_keys().clone(),
             path: request.uri().path().to_owned(),
             theme: pages::theme::chosen(headers),
             shell: self.app.shell(),
@@ -87,8 +94,8 @@ impl AccessRule {
         })
     }
 
-    /// The identity that the key in the request proves; `None` without a key.
-    fn identify(&self, request: &Request, client: &Client) -> Result<Option<Identity>, NotTaken> {
+    /// Whose the key in the request is; `None` without a key.
+    fn identify(&self, request: &Request, client: &Client) -> Result<Option<Bearer>, NotTaken> {
         let near = matches!(self.access, Access::Trusted) && client.near();
         if matches!(self.access, Access::Open) || near {
             return Ok(None);
@@ -103,12 +110,10 @@ impl AccessRule {
         };
         let keeper = self.app.keeper();
         if keeper.settings().rules.auth == Auth::None {
-            return Ok(keeper.key_is_right(&given).then_some(Identity::Key));
+            return Ok(keeper.known(&given));
         }
         let site = Site::of(request.headers(), client);
-        keeper
-            .key(&given, client, site)
-            .map(|()| Some(Identity::Key))
+        keeper.key(&given, client, site).map(Some)
     }
 
     fn stranger(&self, client: &Client) -> Identity {

@@ -11,7 +11,8 @@ use crate::Error;
 pub(crate) const MIGRATIONS: Migrations = Migrations {
     owner: "web",
     steps: &["
-    -- name: 'key' (text, made on the first start), 'form' (bytes, binds form tokens), 'link' (hash of a link token)
+    -- name: 'key' (text, made on the first start), 'form' (bytes, binds form tokens), 'link' (hash of a link token), 'used' (when
+    -- the first key was last sent)
     CREATE TABLE web_secret (name TEXT PRIMARY KEY, value BLOB NOT NULL, made INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE web_session (
         id      BLOB PRIMARY KEY,   -- hash of what the cookie holds
@@ -22,11 +23,24 @@ pub(crate) const MIGRATIONS: Migrations = Migrations {
         agent   TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX web_session_expires ON web_session (expires);
+    ", "
+    -- Keys beside the first one.
+    CREATE TABLE web_key (
+        id     INTEGER PRIMARY KEY AUTOINCREMENT,
+        name   TEXT NOT NULL,
+        allows TEXT NOT NULL,         -- its right
+        print  BLOB NOT NULL UNIQUE,  -- hash of the key
+        made   INTEGER NOT NULL,
+        used   INTEGER NOT NULL       -- when it was last sent, to the minute; 0 for never
+    );
+    ALTER TABLE web_session ADD COLUMN address TEXT NOT NULL DEFAULT '';  -- from where somebody signed in
     "],
 };
 
 /// The row of the table that holds where Weir last listened, as text.
 pub(crate) const ADDRESS: &str = "address";
+/// The row whose time is when the first key was last sent.
+pub(crate) const USED: &str = "used";
 
 /// A blake3 hash, as stored in tables.
 pub(crate) type Hash = [u8; 32];
@@ -75,6 +89,13 @@ pub(crate) fn read(connection: &Connection, name: &str) -> rusqlite::Result<Opti
             |row| row.get(0),
         )
         .optional()
+}
+
+/// When a row was written; 0 if there is none.
+pub(crate) fn made(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+    let sql = "SELECT made FROM web_secret WHERE name = ?1";
+    let made = connection.query_row(sql, [name], |row| row.get(0));
+    Ok(made.optional()?.unwrap_or(0))
 }
 
 /// Stores a secret in place of the previous one.

@@ -12,6 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use weir_store::rusqlite::{self, Connection, Transaction};
+use weir_store::sqlite::File;
 
 use super::secrets::{Hash, hash};
 
@@ -26,6 +27,8 @@ const AGENT: usize = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Session {
     pub(crate) id: Hash,
+    /// Hash of the key it was made under, which must still hold.
+    pub(crate) key: Hash,
     /// Its use was not recorded for a while: record it and extend its life.
     pub(crate) stale: bool,
 }
@@ -34,13 +37,31 @@ pub(crate) struct Session {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sessions(Arc<Mutex<HashMap<Hash, Row>>>);
 
-/// What decides whether a session is valid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What is known of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Row {
-    /// Print of the key it was made under.
+    /// Hash of the key it was made under.
     key: Hash,
+    created: i64,
     seen: i64,
     expires: i64,
+    agent: Arc<str>,
+    address: Arc<str>,
+    /// When it was last used. Only `seen` is in the table.
+    used: i64,
+}
+
+/// A session as its owner and operators see it.
+#[derive(Debug, Clone)]
+pub(crate) struct ListedSession {
+    pub(crate) id: Hash,
+    pub(crate) key: Hash,
+    pub(crate) created: i64,
+    pub(crate) used: i64,
+    /// What the browser calls itself.
+    pub(crate) agent: Arc<str>,
+    /// From where somebody signed in; empty if an earlier Weir did not note it.
+    pub(crate) address: Arc<str>,
 }
 
 /// What a new session is made of.
@@ -48,6 +69,7 @@ pub(crate) struct NewSession {
     pub(crate) token: String,
     pub(crate) key: Hash,
     pub(crate) agent: String,
+    pub(crate) address: String,
     pub(crate) now: Timestamp,
     pub(crate) lifetime: Duration,
 }
@@ -55,30 +77,64 @@ pub(crate) struct NewSession {
 impl Sessions {
     /// As the table has them.
     pub(crate) fn load(connection: &Connection) -> rusqlite::Result<Self> {
-        let mut rows = connection.prepare("SELECT id, key, seen, expires FROM web_session")?;
+        let sql = "SELECT id, key, seen, expires, created, agent, address FROM web_session";
+        let mut rows = connection.prepare(sql)?;
         let rows = rows.query_map([], |row| {
-            let (key, seen, expires) = (row.get(1)?, row.get(2)?, row.get(3)?);
-            Ok((row.get(0)?, Row { key, seen, expires }))
+            let seen = row.get(2)?;
+            let (agent, address): (String, String) = (row.get(5)?, row.get(6)?);
+            let read = Row {
+                key: row.get(1)?,
+                created: row.get(4)?,
+                seen,
+                expires: row.get(3)?,
+                agent: agent.into(),
+                address: address.into(),
+                used: seen,
+            };
+            Ok((row.get(0)?, read))
         })?;
         let rows: rusqlite::Result<_> = rows.collect();
         Ok(Self(Arc::new(Mutex::new(rows?))))
     }
 
-    /// The session of a cookie, if it is valid.
-    pub(crate) fn find(&self, token: &str, key: &Hash, now: Timestamp) -> Option<Session> {
+    /// The session of a cookie, if it has not expired. Whether its key still holds is for the caller to find out.
+    pub(crate) fn find(&self, token: &str, now: Timestamp) -> Option<Session> {
         let id = hash(token);
-        let row = self.0.lock().get(&id).copied()?;
+        let mut rows = self.0.lock();
+        let row = rows.get_mut(&id)?;
         let now = now.as_second();
-        (row.key == *key && row.expires > now).then_some(Session {
-            id,
-            stale: now - row.seen >= SEEN_EVERY,
-        })
+        if row.expires <= now {
+            return None;
+        }
+        row.used = now;
+        let (key, stale) = (row.key, now - row.seen >= SEEN_EVERY);
+        Some(Session { id, key, stale })
     }
 
-    /// Whether a session is still valid.
-    pub(crate) fn holds(&self, id: &Hash, key: &Hash, now: Timestamp) -> bool {
-        let row = self.0.lock().get(id).copied();
-        row.is_some_and(|row| row.key == *key && row.expires > now.as_second())
+    /// The key of a session that has not expired.
+    pub(crate) fn key_of(&self, id: &Hash, now: Timestamp) -> Option<Hash> {
+        let rows = self.0.lock();
+        let row = rows.get(id)?;
+        (row.expires > now.as_second()).then_some(row.key)
+    }
+
+    /// All that have not expired, the one used last first.
+    pub(crate) fn all(&self, now: Timestamp) -> Vec<ListedSession> {
+        let rows = self.0.lock();
+        let valid = rows.iter().filter(|(_, row)| row.expires > now.as_second());
+        let mut all: Vec<ListedSession> = valid
+            .map(|(id, row)| ListedSession {
+                id: *id,
+                key: row.key,
+                created: row.created,
+                used: row.used,
+                agent: Arc::clone(&row.agent),
+                address: Arc::clone(&row.address),
+            })
+            .collect();
+        drop(rows);
+        all.sort_by_key(|one| (std::cmp::Reverse(one.used), one.id));
+        all
     }
 
     /// Extends the life of a session at once; the row follows with [`write_seen`].
@@ -107,8 +163,9 @@ impl Sessions {
         let agent: String = new.agent.chars().take(AGENT).collect();
         let id = hash(&new.token);
         tx.execute(
-            "INSERT INTO web_session (id, key, created, seen, expires, agent) VALUES (?1, ?2, ?3, ?3, ?4, ?5)",
-            (id, new.key, now, expires, agent),
+            "INSERT INTO web_session (id, key, created, seen, expires, agent, address)
+             VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6)",
+            (id, new.key, now, expires, &agent, &new.address),
         )?;
         let mut rows = self.0.lock();
         for id in expired.iter().chain(&unused) {
@@ -116,8 +173,12 @@ impl Sessions {
         }
         let row = Row {
             key: new.key,
+            created: now,
             seen: now,
             expires,
+            agent: agent.into(),
+            address: new.address.as_str().into(),
+            used: now,
         };
         rows.insert(id, row);
         Ok(())
@@ -129,6 +190,43 @@ impl Sessions {
         self.0.lock().remove(id);
         tx.execute("DELETE FROM web_session WHERE id = ?1", [id])?;
         Ok(())
+    }
+
+    /// Ends all sessions but perhaps one; how many there were.
+    pub(crate) fn end_all(
+        &self,
+        tx: &Transaction<'_>,
+        but: Option<&Hash>,
+    ) -> rusqlite::Result<usize> {
+        let mut rows = self.0.lock();
+        let before = rows.len();
+        rows.retain(|id, _| Some(id) == but);
+        let ended = before - rows.len();
+        drop(rows);
+        match but {
+            Some(id) => tx.execute("DELETE FROM web_session WHERE id <> ?1", [id])?,
+            None => tx.execute("DELETE FROM web_session", [])?,
+        };
+        Ok(ended)
+    }
+
+    /// Ends all sessions of a key; how many there were.
+    pub(crate) fn end_of_key(&self, tx: &Transaction<'_>, key: &Hash) -> rusqlite::Result<usize> {
+        let mut rows = self.0.lock();
+        let before = rows.len();
+        rows.retain(|_, row| row.key != *key);
+        let ended = before - rows.len();
+        drop(rows);
+        tx.execute("DELETE FROM web_session WHERE key = ?1", [key])?;
+        Ok(ended)
+    }
+
+    /// Takes over what the table has, after a write that failed. When sessions were last used is known to the hour then.
+    pub(crate) fn reload(&self, file: &File) {
+        match file.read(Self::load) {
+            Ok(read) => *self.0.lock() = std::mem::take(&mut read.0.lock()),
+            Err(error) => tracing::warn!(%error, "cannot read the sessions again"),
+        }
     }
 }
 
@@ -160,8 +258,6 @@ fn until(now: Timestamp, lifetime: Duration) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use weir_store::sqlite::File;
-
     use super::super::secrets::MIGRATIONS;
     use super::*;
 
@@ -176,6 +272,7 @@ mod tests {
             token: token.to_string(),
             key: KEY,
             agent: String::new(),
+            address: "192.0.2.1".to_owned(),
             now: at(second),
             lifetime: Duration::from_secs(lifetime),
         }
@@ -194,7 +291,12 @@ mod tests {
         };
         file.write_blocking(work).unwrap();
         let table = file.read(Sessions::load).unwrap();
-        assert_eq!(*sessions.0.lock(), *table.0.lock());
+        let kept = |sessions: &Sessions| {
+            let mut rows = sessions.0.lock().clone();
+            rows.values_mut().for_each(|row| row.used = 0);
+            rows
+        };
+        assert_eq!(kept(sessions), kept(&table));
     }
 
     #[test]
@@ -214,7 +316,7 @@ mod tests {
         });
         assert_eq!(count(), most, "the table is full");
         let is_valid = |token: usize, second| {
-            let found = sessions.find(&token.to_string(), &KEY, at(second));
+            let found = sessions.find(&token.to_string(), at(second));
             found.is_some()
         };
         assert!(
@@ -240,10 +342,19 @@ mod tests {
             sessions.insert(tx, &new(9_001, 5_010, 10)).unwrap();
         });
         assert_eq!(count(), before, "one went, one came");
-        assert!(
-            sessions.find("9001", &[8; 32], at(5_011)).is_none(),
-            "another key"
-        );
+        assert_eq!(sessions.find("9001", at(5_011)).unwrap().key, KEY);
+        // All of a key, then all but one.
+        change(&file, &sessions, move |sessions, tx| {
+            let other = NewSession {
+                key: [8; 32],
+                ..new(9_002, 5_011, 10)
+            };
+            sessions.insert(tx, &other).unwrap();
+            assert_eq!(sessions.end_of_key(tx, &[8; 32]).unwrap(), 1);
+            let ended = sessions.end_all(tx, Some(&hash("9001"))).unwrap();
+            assert_eq!(ended, before - 1);
+        });
+        assert!(is_valid(9_001, 5_011) && count() == 1);
         file.close();
     }
 
@@ -256,13 +367,13 @@ mod tests {
         change(&file, &sessions, |sessions, tx| {
             sessions.insert(tx, &new(1, 0, 100_000)).unwrap();
         });
-        let is_stale = |second| sessions.find("1", &KEY, at(second)).unwrap().stale;
+        let is_stale = |second| sessions.find("1", at(second)).unwrap().stale;
         assert!(!is_stale(SEEN_EVERY - 1) && is_stale(SEEN_EVERY));
         sessions.seen(&hash("1"), at(SEEN_EVERY), Duration::from_secs(100_000));
         assert!(!is_stale(2 * SEEN_EVERY - 1), "before the row is written");
         sessions.seen(&hash("2"), at(0), Duration::from_secs(1));
         assert!(
-            sessions.find("2", &KEY, at(0)).is_none(),
+            sessions.find("2", at(0)).is_none(),
             "nobody is brought back"
         );
         file.close();

@@ -2,7 +2,7 @@
 
 use super::{events, topic::Topic};
 use crate::{
-    App,
+    App, Right,
     openapi::{ApiRoutes, Operation, schema::text},
 };
 
@@ -25,7 +25,7 @@ pub(crate) fn routes() -> ApiRoutes<App> {
             .iter()
             .all(|word| ABOUT.contains(&format!("`{word}`")))
     );
-    let events = Operation::get("/api/v1/events", "What happens, as it happens")
+    let events = Operation::get("/api/v1/events", "What happens, as it happens").needs(Right::Read)
         .about(ABOUT)
         .query(
             "topics",

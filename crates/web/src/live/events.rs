@@ -41,10 +41,7 @@ pub(crate) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let topics = read(&asked.topics, &app.contributed_topics())?;
-    let pass = app
-        .keeper()
-        .pass(visitor.identity)
-        .ok_or_else(Failure::internal)?;
+    let pass = app.keeper().pass(&visitor).ok_or_else(Failure::internal)?;
     let last = headers.get("last-event-id");
     let last = last.and_then(|last| last.to_str().ok());
     let live = app.live();

@@ -17,7 +17,8 @@ const ABOUT: &str = "\
 Everything that Weir's pages show, for programs.
 
 **Keys.** Send the key as `Authorization: Bearer KEY` or `X-Api-Key: KEY`. A browser that is signed in may use its session; \
-to change something it also sends the form token of a page as `X-Csrf-Token`.
+to change something it also sends the form token of a page as `X-Csrf-Token`. A key has one of four rights: *read*; *search and \
+download* and *post*, which include *read*; *everything*. Each operation says which one it needs; with less it answers 403.
 
 **Errors** are `application/problem+json` (RFC 9457) on every path below `/api`: `detail` says what is wrong, `advice` what to \
 do, `instance` is the request's ID as in the log, and `errors` names each wrong field. A request that is refused changes nothing. \
@@ -182,8 +183,13 @@ fn one(
         "security": security(access, &operation.method),
         "responses": answers(operation, access, problem, schemas),
     });
-    if !operation.about.is_empty() {
-        written["description"] = operation.about.into();
+    let mut about = operation.about.to_owned();
+    if !matches!(access, Access::Open) {
+        let space = if about.is_empty() { "" } else { "\n\n" };
+        about += &format!("{space}Needs the right *{}*.", operation.needs.words());
+    }
+    if !about.is_empty() {
+        written["description"] = about.into();
     }
     let parameters = operation.parameters.iter().map(|one| {
         let place = match one.place {

@@ -3,6 +3,7 @@
 use axum::http::{Method, StatusCode};
 
 use super::schema::Schema;
+use crate::Right;
 
 /// Method and path of the API, with all that clients may send and get there.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub struct Operation {
     pub(super) failures: Vec<(StatusCode, &'static str)>,
     /// Whether unknown parameters are ignored.
     pub(super) lenient: bool,
+    /// What a key must allow.
+    pub(super) needs: Right,
 }
 
 #[derive(Clone, Debug)]
@@ -83,6 +86,7 @@ impl Operation {
             answers: Vec::new(),
             failures: Vec::new(),
             lenient: false,
+            needs: Right::Everything,
         }
     }
 
@@ -110,6 +114,13 @@ impl Operation {
     #[must_use]
     pub fn about(mut self, text: &'static str) -> Self {
         self.about = text;
+        self
+    }
+
+    /// Says which right of a key suffices. Without it, a key must allow everything.
+    #[must_use]
+    pub fn needs(mut self, right: Right) -> Self {
+        self.needs = right;
         self
     }
 
@@ -285,14 +296,16 @@ impl Operation {
             (
                 StatusCode::UNAUTHORIZED,
                 true,
-                "There is no key, or not the right one.",
+                "There is no key, or it is not a key of this Weir.",
             ),
             (
                 StatusCode::FORBIDDEN,
                 true,
                 match changes {
-                    true => "A session without its `X-Csrf-Token`, or an unrecognised host name.",
-                    false => "Unrecognised host name.",
+                    true => {
+                        "The key does not allow this, a session comes without its `X-Csrf-Token`, or the host name is unrecognised."
+                    }
+                    false => "The key does not allow this, or the host name is unrecognised.",
                 },
             ),
             (

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::check::unknown;
 use super::operation::{AnswerContent, Operation, SentBody};
-use crate::{Failure, failure::FieldMistake, forms};
+use crate::{Failure, Right, Visitor, failure::FieldMistake, forms};
 
 /// The largest answer that is compared with its description.
 const COMPARED: usize = 64 << 20;
@@ -120,6 +120,13 @@ async fn checked(
     next: Next,
 ) -> Response {
     let bare = request.method() == Method::HEAD;
+    // Without a visitor it is a test of the handler; a visitor without a right may do what everybody may.
+    let visitor = request.extensions().get::<Visitor>();
+    if let Some(visitor) = visitor
+        && !visitor.right.unwrap_or(Right::Read).covers(operation.needs)
+    {
+        return visitor.too_little(operation.needs).into_response();
+    }
     let request = match operation.admit(request).await {
         Ok(request) => request,
         Err(response) => return response,

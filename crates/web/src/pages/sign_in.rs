@@ -149,12 +149,13 @@ pub(crate) async fn submit(
     let key = field(&form, "key").unwrap_or_default();
     // The form's token proves that the page was ours.
     match keeper.key(key.trim(), &visitor.client, Site::Ours) {
-        Ok(()) => {
+        Ok(bearer) => {
             let token = keeper
-                .sign_in(agent(&headers))
+                .sign_in(&bearer, agent(&headers), &visitor.client)
                 .await
                 .map_err(|error| Failure::from(error).into_response())?;
-            tracing::info!(client = %visitor.client.address, "signed in by key");
+            let name = bearer.name.as_deref().unwrap_or("the first one");
+            tracing::info!(client = %visitor.client.address, key = name, "signed in by key");
             Ok(signed_in(&app, &visitor, &token, next))
         }
         Err(NotTaken::Wrong) => Ok(page(&app, &visitor, next, Some(WhyAgain::WrongKey))),

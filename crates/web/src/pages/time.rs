@@ -36,6 +36,12 @@ impl Shown {
         }
     }
 
+    /// The same for seconds since 1970, in the system's zone; `None` for a time that cannot be.
+    pub fn of_second(at: i64, now: Timestamp) -> Option<Self> {
+        let at = Timestamp::from_second(at).ok()?;
+        Some(Self::new(at, now, &TimeZone::system()))
+    }
+
     /// To the second.
     pub fn exactly(at: Timestamp, zone: &TimeZone) -> Self {
         Self {

@@ -69,6 +69,8 @@ impl Shell {
     fn around_it(&self, visitor: &Visitor, title: &str) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.build, title, &visitor.path, visitor.theme).hash(&mut hasher);
+        // What is in the navigation, and the name in the corner.
+        (visitor.right, visitor.key_name()).hash(&mut hasher);
         match visitor.identity {
             Identity::Nobody => 0_u8.hash(&mut hasher),
             // A program sends no forms, and its token is another one each time.

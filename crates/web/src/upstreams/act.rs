@@ -302,10 +302,11 @@ fn job(sight: &Sight<'_>) -> Job {
 /// Who does it, as other operators will read it.
 fn who(visitor: &Visitor) -> String {
     let address = visitor.client.address;
-    match visitor.identity {
-        Identity::Session(_) => format!("operator ({address})"),
-        Identity::Key => format!("a program with the key ({address})"),
-        Identity::Anyone | Identity::Nobody => format!("someone at {address}"),
+    match (visitor.identity, visitor.key_name()) {
+        (Identity::Anyone | Identity::Nobody, _) => format!("someone at {address}"),
+        (_, Some(name)) => format!("{name} ({address})"),
+        (Identity::Session(_), None) => format!("operator ({address})"),
+        (Identity::Key, None) => format!("a program with the key ({address})"),
     }
 }
 

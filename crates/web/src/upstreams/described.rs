@@ -6,7 +6,7 @@ use super::act::{self, Action, Effect};
 use super::json;
 use super::query::{self, UpstreamColumn};
 use crate::{
-    App,
+    App, Right,
     openapi::{
         ApiRoutes, Operation, Schema,
         schema::{choice, count, flag, integer, list, map, number, object, text, time},
@@ -18,10 +18,10 @@ pub(crate) fn api() -> ApiRoutes<App> {
     ApiRoutes::new()
         .route(listing(), json::list)
         .route(
-            at_upstream(Operation::get(
-                "/api/v1/upstreams/{front}/{name}",
-                "One upstream",
-            ))
+            at_upstream(
+                Operation::get("/api/v1/upstreams/{front}/{name}", "One upstream")
+                    .needs(Right::Read),
+            )
             .answers("All that is known of it.", whole()),
             json::one,
         )
@@ -33,6 +33,7 @@ fn listing() -> Operation {
     let mut states = states();
     states.push("attention");
     Operation::get("/api/v1/upstreams", "Upstreams of all fronts")
+        .needs(Right::Read)
         .query("q", text().about("Part of a name or address."))
         .query(
             "front",
@@ -103,6 +104,7 @@ fn action() -> Operation {
 
 fn decisions() -> Operation {
     Operation::get("/api/v1/decisions", "What was decided, newest first")
+        .needs(Right::Read)
         .query("front", text().about("Decisions of this front alone."))
         .query(
             "upstream",

@@ -304,7 +304,8 @@ async fn an_answer_that_is_not_described_fails_here() {
 #[should_panic(expected = "is not in /api/openapi.json")]
 async fn a_route_below_api_that_is_not_described_fails_here() {
     let router = axum::Router::new().route("/api/v1/secret", axum::routing::get(async || "x"));
-    let front = Contribution::new("secret", "Secret", Icon::Search).router(router);
+    let front =
+        Contribution::new("secret", "Secret", Icon::Search).router(weir_web::Right::Read, router);
     rig_of(config(), vec![front])
         .visitor()
         .get("/api/v1/secret")

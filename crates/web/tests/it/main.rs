@@ -10,6 +10,7 @@ mod answers;
 mod api;
 mod forms;
 mod guests;
+mod keys;
 mod lock_out;
 mod proxies;
 mod reading;

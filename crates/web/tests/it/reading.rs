@@ -10,7 +10,7 @@ use axum::{
 use weir_web::openapi::schema::{object, text};
 use weir_web::openapi::{ApiRoutes, Operation};
 use weir_web::{
-    Access, Auth, Config, Contribution, Icon, Identity, NavEntry, NavGroup, Visitor as Asked,
+    Access, Auth, Config, Contribution, Icon, Identity, NavEntry, NavGroup, Right, Visitor as Asked,
 };
 
 use crate::support::{FAR, KEY, Reply, Rig, Visitor, config, rig, rig_of};
@@ -38,11 +38,12 @@ fn public() -> Contribution {
         .route("/news/other", get(other))
         .route("/news/who", get(who));
     Contribution::new("news", "News", Icon::News)
-        .router_for(Access::Reading, pages)
+        .router_for(Access::Reading, Right::Read, pages)
         .api(
             ApiRoutes::new()
                 .route(
                     Operation::get("/api/v1/news", "Who reads")
+                        .needs(Right::Read)
                         .answers("It.", object([("who", text())])),
                     api,
                 )
@@ -52,7 +53,10 @@ fn public() -> Contribution {
                 )
                 .for_readers(),
         )
-        .router(Router::new().route("/private", get(async || "private")))
+        .router(
+            Right::Read,
+            Router::new().route("/private", get(async || "private")),
+        )
         .public("/news")
         .nav(NavEntry {
             label: "News",
@@ -62,6 +66,7 @@ fn public() -> Contribution {
             group: NavGroup::Read,
             place: 1,
             phone: true,
+            needs: Right::Read,
         })
 }
 

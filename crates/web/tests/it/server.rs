@@ -90,7 +90,7 @@ async fn serve_with(config: Config, drain: Duration) -> Served {
         .route("/large", large)
         .route("/who", who);
     let sample = Contribution::new("sample", "Sample", Icon::News)
-        .router_for(Access::Open, routes)
+        .router_for(Access::Open, weir_web::Right::Read, routes)
         .api(ApiRoutes::new().route(
             Operation::post("/known", "A sample").answers_text(StatusCode::OK, "What was sent."),
             known,

@@ -20,7 +20,9 @@ use tower::ServiceExt;
 use weir_config::Secret;
 use weir_store::sqlite::File;
 use weir_web::openapi::{ApiRoutes, Operation};
-use weir_web::{Access, App, Clock, Config, Contribution, Icon, Refusal, Requests, Section, Stats};
+use weir_web::{
+    Access, App, Clock, Config, Contribution, Icon, Refusal, Requests, Right, Section, Stats,
+};
 
 pub(crate) const KEY: &str = "the-right-key";
 pub(crate) const FAR: &str = "198.51.100.7";
@@ -162,6 +164,10 @@ fn refuse(refusal: &Refusal) -> Response {
             "feed",
         )
             .into_response(),
+        Refusal::TooLittle { needs, has } => {
+            let text = format!("needs {}, has {}", needs.words(), has.words());
+            (StatusCode::FORBIDDEN, text).into_response()
+        }
         _ => (StatusCode::UNAUTHORIZED, "<error code=\"100\"/>").into_response(),
     }
 }
@@ -172,8 +178,9 @@ fn sample() -> Contribution {
         Router::new().route(path, get(async move || text).post(async move || text))
     };
     Contribution::new("sample", "Sample", Icon::Tracker)
-        .router(both("/page", "page"))
+        .router(Right::Read, both("/page", "page"))
         .router(
+            Right::Read,
             Router::new()
                 .route(
                     "/panics",
@@ -185,9 +192,10 @@ fn sample() -> Contribution {
                 )
                 .route("/takes", post(async |body: String| body)),
         )
+        .router(Right::Post, both("/writes", "writes"))
         .api(sample_api())
-        .router_for(Access::Feed(refuse), both("/feed", "feed"))
-        .router_for(Access::Open, both("/open", "open"))
+        .router_for(Access::Feed(refuse), Right::Search, both("/feed", "feed"))
+        .router_for(Access::Open, Right::Everything, both("/open", "open"))
         .stats(Arc::new(Figures))
         .metrics(|registry| {
             registry.register(
@@ -199,7 +207,9 @@ fn sample() -> Contribution {
 }
 
 fn sample_api() -> ApiRoutes {
-    let get = Operation::get("/api/v1/sample", "A sample").answers_text(StatusCode::OK, "api");
+    let get = Operation::get("/api/v1/sample", "A sample")
+        .needs(Right::Read)
+        .answers_text(StatusCode::OK, "api");
     let post = Operation::post("/api/v1/sample", "A sample").answers_text(StatusCode::OK, "api");
     ApiRoutes::new()
         .route(get, async || "api")

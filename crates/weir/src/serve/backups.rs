@@ -25,6 +25,8 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::time::Instant;
 use weir_engine::words;
+use weir_store::rusqlite::OptionalExtension;
+use weir_store::sqlite::{File, Migrations};
 use weir_web::openapi::ApiRoutes;
 use weir_web::{Clock, Contribution, Failure, System};
 
@@ -53,6 +55,24 @@ struct Inner {
     data: PathBuf,
     save: Save,
     now: Mutex<Now>,
+    /// Where it is noted when the last one was fetched.
+    kept: Option<File>,
+}
+
+/// The tables of backups.
+const MIGRATIONS: Migrations = Migrations {
+    owner: "backup",
+    steps: &[
+        "CREATE TABLE backup_fetched (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, bytes INTEGER NOT NULL);",
+    ],
+};
+
+/// A backup that was fetched whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FetchedBackup {
+    /// In seconds since 1970.
+    pub(super) at: i64,
+    pub(super) bytes: u64,
 }
 
 #[derive(Default)]
@@ -88,7 +108,53 @@ impl Backups {
             data: data.to_owned(),
             save: Box::new(save),
             now: Mutex::default(),
+            kept: None,
         }))
+    }
+
+    /// Notes in this file when the last one was fetched.
+    pub(super) fn noting(mut self, file: &File) -> Result<Self, weir_store::Error> {
+        file.migrate(MIGRATIONS)?;
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.kept = Some(file.clone());
+        }
+        Ok(self)
+    }
+
+    /// The directory of which copies are made.
+    pub(super) fn data(&self) -> &Path {
+        &self.0.data
+    }
+
+    /// The last one that was fetched whole, also by an earlier run.
+    pub(super) fn last_fetched(&self) -> Option<FetchedBackup> {
+        let read = self.0.kept.as_ref()?.read(|connection| {
+            let sql = "SELECT at, bytes FROM backup_fetched WHERE id = 1";
+            let row = connection.query_row(sql, [], |row| {
+                let bytes: i64 = row.get(1)?;
+                Ok(FetchedBackup {
+                    at: row.get(0)?,
+                    bytes: u64::try_from(bytes).unwrap_or(0),
+                })
+            });
+            row.optional()
+        });
+        read.ok().flatten()
+    }
+
+    fn note(&self, bytes: u64) {
+        let Some(file) = &self.0.kept else { return };
+        let (at, bytes) = (
+            System.now().as_second(),
+            i64::try_from(bytes).unwrap_or(i64::MAX),
+        );
+        let noted = file.write_later(move |tx| {
+            let sql = "INSERT OR REPLACE INTO backup_fetched (id, at, bytes) VALUES (1, ?1, ?2)";
+            tx.execute(sql, (at, bytes)).map(|_| ())
+        });
+        if let Err(error) = noted {
+            tracing::warn!(%error, "it is not noted that a backup was fetched");
+        }
     }
 
     /// Adds the routes.
@@ -249,6 +315,9 @@ impl Backups {
         drop(now);
         if let Some(taken) = taken {
             tracing::info!(id, "a backup is done");
+            if let Making::Ready(manifest) = &taken.progress {
+                self.note(manifest.size());
+            }
             taken.remove();
         }
     }

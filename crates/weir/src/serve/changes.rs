@@ -99,6 +99,49 @@ pub(super) fn changes(started: &[Resolved], old: &[Resolved], new: &[Resolved]) 
     changes
 }
 
+/// One value that a reload would change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Difference {
+    pub(super) key: String,
+    /// What was read before; `None` for a new key.
+    pub(super) before: Option<String>,
+    /// What would be read now; `None` if the key goes.
+    pub(super) after: Option<String>,
+    /// Where the new value comes from.
+    pub(super) source: Option<String>,
+    /// When it would take effect.
+    pub(super) when: &'static str,
+}
+
+/// What a reload from `old` to `new` would change, in the order of [`changes`].
+pub(super) fn differences(
+    started: &[Resolved],
+    old: &[Resolved],
+    new: &[Resolved],
+) -> Vec<Difference> {
+    let told = changes(started, old, new);
+    let one = |row: &Resolved| {
+        let (before, after) = (find(old, &row.path), find(new, &row.path));
+        // Behind the mask both look alike.
+        let masked = before.zip(after).is_some_and(|(a, b)| a.shown == b.shown);
+        Difference {
+            key: row.path.clone(),
+            before: before.map(|row| row.shown.clone()),
+            after: after.map(|row| match masked {
+                true => format!("{}, another one", row.shown),
+                false => row.shown.clone(),
+            }),
+            source: after.map(|row| row.origin.to_string()),
+            when: match () {
+                () if told.now.contains(&row.path) => "at once",
+                () if told.back.contains(&row.path) => "in use already",
+                () => "at the next start",
+            },
+        }
+    };
+    differing(old, new).map(one).collect()
+}
+
 /// Each value in use and what waits for the next start, in the order of the configuration that was read last.
 pub(super) fn settings(started: &[Resolved], read: &[Resolved]) -> Vec<SettingRow> {
     let mut all: Vec<SettingRow> = read
@@ -162,6 +205,40 @@ mod tests {
         assert_eq!(changes.changed, ["start.b", "d", "start.c"]);
         assert_eq!(changes.now, ["d"]);
         assert_eq!(changes.at_next_start, ["start.b", "start.c"]);
+    }
+
+    #[test]
+    fn each_difference_is_told_before_it_is_applied() {
+        let started = [row("a", "1"), row("start.b", "2"), row("c", "3")];
+        let new = [row("a", "9"), row("start.b", "5"), row("d", "4")];
+        let told = differences(&started, &started, &new);
+        let told: Vec<_> = told
+            .iter()
+            .map(|one| {
+                (
+                    &*one.key,
+                    one.before.as_deref(),
+                    one.after.as_deref(),
+                    one.when,
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("a", Some("1"), Some("9"), "at once"),
+                ("start.b", Some("2"), Some("5"), "at the next start"),
+                ("d", None, Some("4"), "at once"),
+                ("c", Some("3"), None, "at once"),
+            ]
+        );
+        // A secret that changes looks the same.
+        let secret = |text: &str| Resolved {
+            secret: Some(weir_config::Secret::new(text)),
+            ..row("key", "(secret)")
+        };
+        let told = differences(&[secret("x")], &[secret("x")], &[secret("y")]);
+        assert_eq!(told[0].after.as_deref(), Some("(secret), another one"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub(super) mod saving;
 
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,7 +13,9 @@ use weir_web::App;
 
 use crate::config::{Loaded, Sources, WithoutEffect, load};
 
-use super::changes::{Changes, SettingRow, brief, changes, listed, settings};
+use super::changes::{
+    Changes, Difference, SettingRow, brief, changes, differences, listed, settings,
+};
 use super::fronts::Fronts;
 use super::greeting;
 use super::logs::{self, Logs};
@@ -35,6 +38,24 @@ struct Inner {
     manager: Manager,
     /// What the last successful reload changed.
     last: Option<Changes>,
+    /// Makes marks of what was read; another one in each process, for the values may be secret.
+    marker: RandomState,
+}
+
+/// What a reload would change.
+pub(super) struct Preview {
+    pub(super) differences: Vec<Difference>,
+    /// Stands for what was read, so that nothing else is applied.
+    pub(super) mark: String,
+}
+
+/// Why nothing was reloaded.
+#[derive(Debug)]
+pub(super) enum NotReloaded {
+    /// The configuration has these mistakes.
+    Mistakes(Vec<String>),
+    /// It is not what the operator looked at.
+    Changed,
 }
 
 /// Identifies a version of a file.
@@ -68,6 +89,7 @@ impl Running {
             parts: None,
             manager: Manager::default(),
             last: None,
+            marker: RandomState::new(),
         })))
     }
 
@@ -114,23 +136,51 @@ impl Running {
         let before = seen.replace(stamp.clone());
         if before.is_some_and(|before| before != stamp) {
             tracing::info!("the file of forwarders changed");
-            drop(self.read_again()); // the log has the result
+            drop(self.read_again(None)); // the log has the result
         }
     }
 
     /// A reload requested by the operator: [`Running::read_again`], after which the names of upstreams may resolve to
     /// new private addresses.
     pub(super) fn reload(&self) -> Result<Changes, Vec<String>> {
-        let changes = self.read_again()?;
+        self.reload_seen(None).map_err(|not| match not {
+            NotReloaded::Mistakes(mistakes) => mistakes,
+            NotReloaded::Changed => Vec::new(),
+        })
+    }
+
+    /// The same, if the configuration is still the one with this mark.
+    pub(super) fn reload_seen(&self, mark: Option<&str>) -> Result<Changes, NotReloaded> {
+        let changes = self.read_again(mark)?;
         if let Some((_, fronts)) = &self.0.lock().parts {
             fronts.look_up_anew();
         }
         Ok(changes)
     }
 
+    /// What a reload would change now; changes nothing.
+    pub(super) fn preview(&self) -> Result<Preview, Vec<String>> {
+        let inner = self.0.lock();
+        let new = load(&inner.sources);
+        let new =
+            new.map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        Ok(Preview {
+            differences: differences(&inner.started, &inner.loaded.resolved, &new.resolved),
+            mark: inner.mark(&new),
+        })
+    }
+
+    /// The sizes of what is kept in the data directory.
+    pub(super) fn stores(&self) -> Vec<(String, u64)> {
+        let inner = self.0.lock();
+        let web = inner.parts.as_ref().map(|(web, _)| web.clone());
+        drop(inner);
+        web.map_or_else(Vec::new, |web| web.stores())
+    }
+
     /// Reads everything again and applies it. After any mistake everything stays as it is, and all
     /// mistakes are returned; either way they are logged too.
-    fn read_again(&self) -> Result<Changes, Vec<String>> {
+    fn read_again(&self, seen: Option<&str>) -> Result<Changes, NotReloaded> {
         // Held to the end: two reloads at once (a signal and a page) must not mix.
         let mut inner = self.0.lock();
         let _told = inner.manager.reloading();
@@ -144,6 +194,9 @@ impl Running {
                 return Err(nothing_changed(mistakes));
             }
         };
+        if seen.is_some_and(|seen| seen != inner.mark(&new)) {
+            return Err(NotReloaded::Changed);
+        }
         inner.take_over(new, || Ok(())).map_err(nothing_changed)
     }
 }
@@ -152,6 +205,16 @@ impl Inner {
     fn to_edit(&self) -> String {
         let file = self.sources.to_edit(self.loaded.file.as_deref());
         file.display().to_string()
+    }
+
+    /// Stands for the values that were read.
+    fn mark(&self, read: &Loaded) -> String {
+        let mut hasher = self.marker.build_hasher();
+        for row in &read.resolved {
+            let secret = row.secret.as_ref().map(weir_config::Secret::expose);
+            (&row.path, &row.shown, secret).hash(&mut hasher);
+        }
+        format!("{:016x}", hasher.finish())
     }
 
     /// Takes a configuration over, all of it or nothing. `commit` writes down what makes it last; it is called when nobody
@@ -227,9 +290,9 @@ impl Inner {
     }
 }
 
-fn nothing_changed(why: Vec<String>) -> Vec<String> {
+fn nothing_changed(why: Vec<String>) -> NotReloaded {
     tracing::error!(why = why.join("; "), "reload: nothing was changed");
-    why
+    NotReloaded::Mistakes(why)
 }
 
 #[cfg(test)]

@@ -1,21 +1,26 @@
 //! `/settings` and `/api/v1/reload`: the values in use, their sources, and reloading them.
 
 use askama::Template;
+use axum::body::Bytes;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::json;
 use weir_config::{Origin, Resolved};
+use weir_engine::words;
 use weir_notify::{Desk, HookRow};
 use weir_web::openapi::schema::{list, object, text};
 use weir_web::openapi::{ApiRoutes, Operation};
-use weir_web::{Contribution, Failure, Icon, NavEntry, NavGroup, Visitor};
+use weir_web::{
+    Clock, Contribution, Failure, Icon, NavEntry, NavGroup, Right, System, Visitor, field,
+};
 
+use super::backups::Backups;
 use super::changes::{Changes, Next, SettingRow, brief, listed};
-use super::reload::Running;
+use super::reload::{NotReloaded, Preview, Running};
 use crate::config::WithoutEffect;
 
 /// What the pages show.
@@ -24,17 +29,25 @@ struct Shown {
     running: Running,
     /// The hooks of notifications, with their tests.
     desk: Option<Desk>,
+    backups: Backups,
 }
 
 /// The pages and routes of the configuration.
-pub(super) fn contribution(running: &Running, desk: Option<Desk>) -> Contribution {
+pub(super) fn contribution(
+    running: &Running,
+    desk: Option<Desk>,
+    backups: Backups,
+) -> Contribution {
     let shown = Shown {
         running: running.clone(),
         desk,
+        backups,
     };
     let pages = Router::new()
         .route("/settings", get(show))
-        .route("/settings/reload", post(reload))
+        .with_state(shown.clone());
+    let forms = Router::new()
+        .route("/settings/reload", get(ask_reload).post(reload))
         .with_state(shown);
     let reload = Operation::post("/api/v1/reload", "Read the configuration again")
         .about("All of it is taken over or nothing.")
@@ -57,7 +70,8 @@ pub(super) fn contribution(running: &Running, desk: Option<Desk>) -> Contributio
         .route(reload, api_reload)
         .with_state(running.clone());
     Contribution::new("settings", "Settings", Icon::Settings)
-        .router(pages)
+        .router(Right::Read, pages)
+        .router(Right::Everything, forms)
         .api(api)
         .nav(NavEntry {
             label: "Settings",
@@ -67,6 +81,7 @@ pub(super) fn contribution(running: &Running, desk: Option<Desk>) -> Contributio
             group: NavGroup::SetUp,
             place: 9,
             phone: false,
+            needs: Right::Read,
         })
 }
 
@@ -103,6 +118,28 @@ struct SettingsPage<'a> {
     reloaded: Option<Changes>,
     /// Why nothing was reloaded.
     mistakes: Vec<String>,
+    /// Whether the visitor may do everything.
+    is_operator: bool,
+    backup: BackupPanel,
+    /// What is kept in the data directory, with sizes in words and in bytes.
+    stores: Vec<(String, String, u64)>,
+    versions: Vec<(&'static str, String)>,
+}
+
+/// How a backup is made, and when the last one was.
+struct BackupPanel {
+    command: String,
+    last: Option<(weir_web::Shown, String)>,
+}
+
+#[derive(Template)]
+#[template(path = "settings_reload.html")]
+struct ReloadPage<'a> {
+    form_token: &'a str,
+    file: String,
+    /// The configuration is not the one that was shown before.
+    is_another: bool,
+    preview: Result<Preview, Vec<String>>,
 }
 
 impl SettingsPage<'_> {
@@ -158,10 +195,33 @@ async fn show(
     page(&shown, view, &visitor, Vec::new())
 }
 
-async fn reload(State(shown): State<Shown>, visitor: Visitor) -> Response {
-    match shown.running.reload() {
+/// `GET /settings/reload`: what would change, before it does.
+async fn ask_reload(State(shown): State<Shown>, visitor: Visitor) -> Response {
+    preview(&shown.running, &visitor, false)
+}
+
+fn preview(running: &Running, visitor: &Visitor, is_another: bool) -> Response {
+    let page = ReloadPage {
+        form_token: &visitor.form_token,
+        file: running.to_edit(),
+        is_another,
+        preview: running.preview(),
+    };
+    let status = match (&page.preview, is_another) {
+        (Err(_), _) => StatusCode::UNPROCESSABLE_ENTITY,
+        (Ok(_), true) => StatusCode::CONFLICT,
+        (Ok(_), false) => StatusCode::OK,
+    };
+    (status, visitor.show("Reload · Settings", &page)).into_response()
+}
+
+/// `POST /settings/reload`. The page says what it showed; a program that says nothing wants whatever there is.
+async fn reload(State(shown): State<Shown>, visitor: Visitor, body: Bytes) -> Response {
+    let seen = field(&body, "seen").filter(|seen| !seen.is_empty());
+    match shown.running.reload_seen(seen.as_deref()) {
         Ok(_) => Redirect::to("/settings?reloaded=1").into_response(),
-        Err(mistakes) => {
+        Err(NotReloaded::Changed) => preview(&shown.running, &visitor, true),
+        Err(NotReloaded::Mistakes(mistakes)) => {
             let page = page(&shown, SettingsQuery::default(), &visitor, mistakes);
             (StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
         }
@@ -192,7 +252,11 @@ async fn api_reload(State(running): State<Running>) -> Response {
 }
 
 fn page(shown: &Shown, view: SettingsQuery, visitor: &Visitor, mistakes: Vec<String>) -> Response {
-    let Shown { running, desk } = shown;
+    let Shown {
+        running,
+        desk,
+        backups,
+    } = shown;
     let mut rows = running.settings();
     let all = rows.len();
     let waiting = rows.iter().filter(|row| row.next.is_some());
@@ -220,6 +284,68 @@ fn page(shown: &Shown, view: SettingsQuery, visitor: &Visitor, mistakes: Vec<Str
         without_effect: running.without_effect(),
         hooks: desk.as_ref().map_or_else(Vec::new, Desk::hooks),
         mistakes,
+        is_operator: visitor.may(Right::Everything),
+        backup: backup_panel(backups),
+        stores: running
+            .stores()
+            .into_iter()
+            .map(|(name, bytes)| (name, words::size(bytes), bytes))
+            .collect(),
+        versions: versions(),
     };
     visitor.show("Settings", &page)
+}
+
+fn backup_panel(backups: &Backups) -> BackupPanel {
+    let data = std::path::absolute(backups.data()).unwrap_or_else(|_| backups.data().to_owned());
+    let last = backups.last_fetched().and_then(|last| {
+        let shown = weir_web::Shown::of_second(last.at, System.now())?;
+        Some((shown, words::size(last.bytes)))
+    });
+    BackupPanel {
+        command: format!("weir backup --data {} weir-backup", quoted(&data)),
+        last,
+    }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &std::path::Path) -> String {
+    let text = path.display().to_string();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
+    match text.chars().all(plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+/// What runs here.
+fn versions() -> Vec<(&'static str, String)> {
+    let toolchain = include_str!("../../../../rust-toolchain.toml").lines();
+    let mut rust = toolchain.filter_map(|line| line.strip_prefix("channel = "));
+    let rust = rust.next().unwrap_or("unknown").trim_matches('"');
+    vec![
+        ("Weir", env!("CARGO_PKG_VERSION").to_owned()),
+        ("SQLite", weir_store::rusqlite::version().to_owned()),
+        ("Built with Rust", rust.to_owned()),
+        (
+            "System",
+            format!("{}, {}", std::env::consts::OS, std::env::consts::ARCH),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_path_is_pasted_as_one_word() {
+        for (path, pasted) in [
+            ("/var/lib/weir", "/var/lib/weir"),
+            ("/srv/my data", "'/srv/my data'"),
+            ("/srv/it's; rm", "'/srv/it'\\''s; rm'"),
+        ] {
+            assert_eq!(quoted(path.as_ref()), pasted);
+        }
+    }
 }

@@ -83,6 +83,8 @@ struct Counted {
     accepted: AtomicU64,
     wrong_keys: AtomicU64,
     slow: AtomicU64,
+    /// When somebody connected last, in milliseconds since the listener began, plus one.
+    last: AtomicU64,
 }
 
 /// A kind of connection of which it is counted how many are open.
@@ -129,6 +131,17 @@ impl NntpFigures {
             figures: self.clone(),
             kind,
         }
+    }
+
+    /// Notes that somebody connected, in milliseconds since the listener began.
+    pub(crate) fn note_accepted(&self, at: u64) {
+        self.0.last.store(at.saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// When somebody connected last, since the listener began.
+    pub(crate) fn last_accepted(&self) -> Option<std::time::Duration> {
+        let at = self.0.last.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(std::time::Duration::from_millis(at))
     }
 
     /// The same unless there are `most` already.

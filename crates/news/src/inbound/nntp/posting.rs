@@ -2,16 +2,27 @@
 
 use bytes::Bytes;
 use weir_news_proto::reply::code;
+use weir_web::Right;
 
 use super::session::{READER, Session};
 use super::wire::Gone;
-use crate::posting::Poster;
 
 impl Session {
     pub(super) async fn post(&mut self) -> Result<(), Gone> {
-        if !self.standing.may_post(&self.service.porter) {
-            self.say(code::AUTHENTICATION_NEEDED, "Sign in to post here");
-            return Ok(());
+        match self.standing.may_post(&self.service.porter) {
+            Ok(()) => {}
+            Err(None) => {
+                self.say(code::AUTHENTICATION_NEEDED, "Sign in to post here");
+                return Ok(());
+            }
+            // Another key would do, but not on this connection: nobody signs in twice (RFC 4643, section 2.2).
+            Err(Some(has)) => {
+                let (needs, has) = (Right::Post.words(), has.words());
+                let text =
+                    format!("Posting needs a key with the right \"{needs}\"; yours has \"{has}\"");
+                self.say(code::NO_POSTING, &text);
+                return Ok(());
+            }
         }
         let model = self.service.parts.model.clone();
         if model.federation.servers.all().is_empty() {
@@ -34,8 +45,7 @@ impl Session {
             self.say(code::POSTING_FAILED, &text);
             return Ok(());
         };
-        // Whoever posts here has the key: names say nothing.
-        let poster = Poster::keyholder();
+        let poster = self.standing.poster(&self.service.porter);
         match model.post(Bytes::from(article), poster, READER).await {
             Ok(id) => self.say(code::POSTED, &format!("Article posted as {id}")),
             Err(why) => self.say(code::POSTING_FAILED, &why.to_string()),

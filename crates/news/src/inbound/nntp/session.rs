@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::Instant;
 use weir_engine::dispatch::Asker;
 use weir_net::Stream;
@@ -42,6 +43,8 @@ pub(super) struct Session {
     pub(super) share: Arc<ClientShare>,
     /// The newsgroup it is in.
     pub(super) place: Option<Place>,
+    /// Tells that a key has been revoked, which may be this one's.
+    key_ends: watch::Receiver<()>,
 }
 
 /// Where a newsreader is.
@@ -66,6 +69,7 @@ impl Session {
             wire: Wire::new(stream, patience, place),
             standing: Standing::new(address),
             place: None,
+            key_ends: service.porter.key_ends(),
             service,
         }
     }
@@ -124,6 +128,7 @@ impl Session {
     /// Waits for a line. Says why there will be none, if that is so.
     async fn next_line(&mut self, first: bool) -> Result<Option<&'static str>, Gone> {
         const STOPPING: &str = "This server is stopping; connect again soon";
+        const REVOKED: &str = "The key that you signed in with is no longer valid";
         let leaving = self.service.parts.leaving.clone();
         let there = match self.wire.has_line() {
             Err(Gone::Endless) => return Ok(Some("No command is as long as that line")),
@@ -131,6 +136,9 @@ impl Session {
         };
         if leaving.is_cancelled() {
             return Ok(Some(STOPPING));
+        }
+        if self.standing.has_lost_its_key(&self.service.porter) {
+            return Ok(Some(REVOKED));
         }
         if there {
             return Ok(None);
@@ -144,6 +152,16 @@ impl Session {
                 false => (rules.idle, rules.command),
             }
         };
+        let (standing, porter) = (&self.standing, &self.service.porter);
+        let key_ends = &mut self.key_ends;
+        let revoked = async {
+            while !standing.has_lost_its_key(porter) {
+                if key_ends.changed().await.is_err() {
+                    // Nobody can revoke keys any more.
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
         tokio::select! {
             heard = self.wire.wait_for_line(silence, rest) => match heard {
                 Ok(Heard::Line) => Ok(None),
@@ -152,6 +170,7 @@ impl Session {
                 Err(gone) => Err(gone),
             },
             () = leaving.cancelled() => Ok(Some(STOPPING)),
+            () = revoked => Ok(Some(REVOKED)),
         }
     }
 

@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 
 use weir_news_proto::reply::code;
-use weir_web::{Client, KeyMark, Porter, Refusal};
+use weir_web::{Client, KeyMark, Porter, Refusal, Right};
 
 use super::figures::{CountedOpen, OpenKind};
 use super::session::{Flow, Session};
 use super::wire::Gone;
+use crate::posting::Poster;
 
 /// What is known of a client.
 pub(super) struct Standing {
@@ -38,20 +39,38 @@ impl Standing {
         porter.client(self.address)
     }
 
-    /// Whether it has sent a key that still holds.
-    fn is_signed_in(&self, porter: &Porter) -> bool {
+    /// What the key that it has sent allows, if it still holds.
+    fn right(&self, porter: &Porter) -> Option<Right> {
+        porter.right(self.signed_in.as_ref()?)
+    }
+
+    /// Whether it has sent a key that no longer holds.
+    pub(super) fn has_lost_its_key(&self, porter: &Porter) -> bool {
         let key = self.signed_in.as_ref();
-        key.is_some_and(|key| porter.holds(key))
+        key.is_some_and(|key| !porter.holds(key))
     }
 
     /// Whether it may read without more ado.
     pub(super) fn may_read(&self, porter: &Porter, public: bool) -> bool {
-        public || self.may_post(porter) || self.client(porter).near()
+        let has_key = self
+            .right(porter)
+            .is_some_and(|has| has.covers(Right::Read));
+        public || has_key || porter.is_open() || self.client(porter).near()
     }
 
-    /// Whether it may post without more ado.
-    pub(super) fn may_post(&self, porter: &Porter) -> bool {
-        porter.is_open() || self.is_signed_in(porter)
+    /// Whether it may post without more ado; else what its key allows, if it has sent one.
+    pub(super) fn may_post(&self, porter: &Porter) -> Result<(), Option<Right>> {
+        match self.right(porter) {
+            _ if porter.is_open() => Ok(()),
+            Some(right) if right.covers(Right::Post) => Ok(()),
+            other => Err(other),
+        }
+    }
+
+    /// Who posts: by the key, for names say nothing.
+    pub(super) fn poster(&self, porter: &Porter) -> Poster {
+        let name = self.signed_in.as_ref().and_then(|key| porter.key_name(key));
+        Poster::of(name.as_deref(), self.right(porter))
     }
 
     /// Whether a key may be sent over this connection: nobody on the way can read it.
@@ -64,7 +83,7 @@ impl Session {
     /// Whether AUTHINFO makes sense now, apart from encryption.
     pub(super) fn can_sign_in(&self) -> bool {
         let standing = &self.standing;
-        standing.compressed.is_none() && !standing.is_signed_in(&self.service.porter)
+        standing.compressed.is_none() && standing.right(&self.service.porter).is_none()
     }
 
     /// Whether STARTTLS makes sense now.
@@ -105,8 +124,8 @@ impl Session {
                     Refusal::Throttled { seconds, .. } => {
                         format!("Too many wrong keys from your address: wait {seconds} s")
                     }
-                    Refusal::NoKey | Refusal::WrongKey => {
-                        "That is not a key of this server; its page Connect shows one".to_owned()
+                    Refusal::NoKey | Refusal::WrongKey | Refusal::TooLittle { .. } => {
+                        "That is not a key of this server; its page Connect makes one".to_owned()
                     }
                 };
                 self.say(code::AUTHENTICATION_FAILED, &text);

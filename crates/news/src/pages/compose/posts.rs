@@ -95,10 +95,11 @@ pub(super) struct DiscardForm {
     draft: String,
 }
 
-/// A post that may be taken back from here.
-pub(crate) fn own(model: &Model, id: &MessageId) -> Result<Arc<Post>, Failure> {
+/// A post that this visitor may take back.
+pub(crate) fn own(model: &Model, id: &MessageId, visitor: &Visitor) -> Result<Arc<Post>, Failure> {
+    let poster = Poster::visitor(visitor);
     let post = model.outbox.find(id);
-    let post = post.filter(|post| post.poster == Poster::keyholder());
+    let post = post.filter(|post| poster.may_handle(&post.poster));
     post.ok_or_else(|| {
         Failure::unknown(
             "This article was not posted here.",
@@ -130,8 +131,10 @@ pub(super) async fn all(
         });
     }
     let posts = model.outbox.all();
+    let poster = Poster::visitor(&visitor);
     let articles: Vec<&Arc<Post>> = posts
         .iter()
+        .filter(|post| poster.may_handle(&post.poster))
         .filter(|post| !matches!(post.takes_back, Some(Taken::Cancelled(_))))
         .collect();
     let body = PostsBody {
@@ -146,7 +149,10 @@ pub(super) async fn all(
                 subject: titled(&post.subject),
                 newsgroups: crate::posting::listed(&post.newsgroups),
                 when: times.full(post.note.at),
-                says: says(post),
+                says: match post.poster.key_name() {
+                    Some(name) => format!("Posted by {name}. {}", says(post)),
+                    None => says(post),
+                },
             })
             .collect(),
     };
@@ -174,7 +180,7 @@ pub(super) async fn one(
     visitor: Visitor,
 ) -> Result<Response, Failure> {
     let model = desk(&reader)?;
-    let post = own(model, &read_id(&id)?)?;
+    let post = own(model, &read_id(&id)?, &visitor)?;
     let times = Times::new(Some(reader.now()));
     let cancels = matches!(post.takes_back, Some(Taken::Cancelled(_)));
     let back = &post.note.taken_back;
@@ -210,7 +216,7 @@ pub(super) async fn ask_cancel(
     Path(id): Path<String>,
     visitor: Visitor,
 ) -> Result<Response, Failure> {
-    let post = own(desk(&reader)?, &read_id(&id)?)?;
+    let post = own(desk(&reader)?, &read_id(&id)?, &visitor)?;
     confirm(&visitor, &post, None)
 }
 
@@ -221,7 +227,7 @@ pub(super) async fn cancel(
     visitor: Visitor,
 ) -> Result<Response, Failure> {
     let model = desk(&reader)?;
-    let post = own(model, &read_id(&id)?)?;
+    let post = own(model, &read_id(&id)?, &visitor)?;
     match take_back(&reader, model, &post).await {
         Ok(_) => Ok(Redirect::to(&post_address(&post.id)).into_response()),
         Err(not) => confirm(&visitor, &post, Some(&not)),

@@ -16,7 +16,7 @@ use weir_store::sqlite::File;
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::Place;
 use weir_testkit::zoo::news::{self, Behaviour, News};
-use weir_web::{Access, App, Contribution, Icon};
+use weir_web::{Access, App, Contribution, Icon, Right};
 
 use crate::config::Config;
 use crate::marks::Marks;
@@ -73,9 +73,13 @@ impl Desk {
         let marks = Marks::open(state.clone()).expect("marks");
         let reader = Reader::with_desk(model.clone(), marks, Arc::new(weir_web::System));
         let contribution = Contribution::new("news", "News", Icon::News)
-            .router(pages::router(&reader))
-            .router(pages::compose::router(&reader))
-            .router_for(Access::KeptForm, pages::compose::form_router(&reader))
+            .router(Right::Read, pages::router(&reader))
+            .router(Right::Post, pages::compose::router(&reader))
+            .router_for(
+                Access::KeptForm,
+                Right::Post,
+                pages::compose::form_router(&reader),
+            )
             .api(api::router(&reader))
             .api(api::own_router(&reader));
         let config = weir_web::Config {

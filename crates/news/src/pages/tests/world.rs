@@ -12,7 +12,7 @@ use tower::ServiceExt;
 use weir_config::Secret;
 use weir_news_proto::{MessageId, Newsgroup};
 use weir_store::sqlite::File;
-use weir_web::{Access, App, Contribution, Icon};
+use weir_web::{Access, App, Contribution, Icon, Right};
 
 use crate::marks::Marks;
 use crate::model::ThreadPlace;
@@ -169,7 +169,7 @@ impl World {
         let marks = Marks::open(state.clone()).expect("tables");
         let reader = Reader::new(Arc::new(library), marks, Arc::new(Still));
         let contribution = Contribution::new("news", "News", Icon::News)
-            .router_for(access, pages::router(&reader))
+            .router_for(access, Right::Read, pages::router(&reader))
             .api(api::router(&reader))
             .api(api::own_router(&reader));
         let contribution = pages::nav()

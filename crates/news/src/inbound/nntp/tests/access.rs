@@ -172,16 +172,57 @@ async fn a_handshake_that_never_comes_ends_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_that_may_only_read_does_not_post() {
+    let mut rig = Rig::wishing(SECURE).await;
+    let (_, reads) = rig.make_key("reader", "read").await;
+    let (_, posts) = rig.make_key("writer", "post").await;
+    let mut secure = rig.secure(STRANGER).await;
+    assert_eq!(secure.code("AUTHINFO USER me").await, 381);
+    assert_eq!(secure.code(&format!("AUTHINFO PASS {reads}")).await, 281);
+    assert_eq!(secure.code("GROUP misc.test").await, 211);
+    let refused = secure.ask("POST").await;
+    assert_eq!(
+        refused,
+        "440 Posting needs a key with the right \"post\"; yours has \"read\""
+    );
+    let mut secure = rig.secure(STRANGER).await;
+    assert_eq!(secure.code("AUTHINFO USER me").await, 381);
+    assert_eq!(secure.code(&format!("AUTHINFO PASS {posts}")).await, 281);
+    assert_eq!(secure.code("POST").await, 340);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_revoked_key_ends_connections_that_wait() {
+    let mut rig = Rig::wishing(SECURE).await;
+    let (theirs, key) = rig.make_key("reader", "read").await;
+    let (other, _) = rig.make_key("somebody else", "read").await;
+    let mut secure = rig.secure(STRANGER).await;
+    assert_eq!(secure.code("AUTHINFO USER me").await, 381);
+    assert_eq!(secure.code(&format!("AUTHINFO PASS {key}")).await, 281);
+    rig.api("DELETE", &other, String::new()).await;
+    assert_eq!(secure.code("DATE").await, 111, "another one's");
+    let began = tokio::time::Instant::now();
+    rig.api("DELETE", &theirs, String::new()).await;
+    let rest = secure.rest().await;
+    let rest = String::from_utf8_lossy(&rest);
+    assert!(
+        rest.starts_with("400 The key that you signed in with"),
+        "{rest}"
+    );
+    assert!(began.elapsed() < std::time::Duration::from_secs(5));
+}
+
+#[tokio::test(start_paused = true)]
 async fn another_key_in_force_ends_what_the_old_one_opened() {
     let mut rig = Rig::wishing(SECURE).await;
     let mut secure = rig.secure(STRANGER).await;
     secure.sign_in().await;
     assert_eq!(secure.code("GROUP misc.test").await, 211);
     rig.replace_key("another key of sixteen letters");
-    assert_eq!(secure.code("GROUP misc.test").await, 480);
-    assert_eq!(
-        secure.code("AUTHINFO USER me").await,
-        381,
-        "it may sign in anew"
+    let rest = secure.rest().await;
+    let rest = String::from_utf8_lossy(&rest);
+    assert!(
+        rest.starts_with("400 The key that you signed in with"),
+        "{rest}"
     );
 }

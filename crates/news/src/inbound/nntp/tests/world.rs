@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinSet;
+use tower::ServiceExt;
 use weir_config::Secret;
 use weir_engine::Vitals;
 use weir_net::{Stream, Tls};
@@ -129,6 +130,32 @@ impl Rig {
         };
         let apply = self.app.stage(web).expect("settings");
         apply();
+    }
+
+    /// Makes a key, by the API: its address there and itself.
+    pub(super) async fn make_key(&self, name: &str, right: &str) -> (String, String) {
+        let body = serde_json::json!({ "name": name, "right": right });
+        let made = self.api("POST", "/api/v1/keys", body.to_string()).await;
+        let key = made["key"].as_str().expect("a key").to_owned();
+        (format!("/api/v1/keys/{}", made["id"]), key)
+    }
+
+    /// Asks the API with the first key. The file behind it keeps its own time, so the clock goes on meanwhile.
+    pub(super) async fn api(&self, method: &str, path: &str, body: String) -> serde_json::Value {
+        let request = axum::http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("x-api-key", KEY)
+            .header("content-type", "application/json")
+            .body(axum::body::Body::from(body));
+        tokio::time::resume();
+        let answer = self.app.router().oneshot(request.expect("a request")).await;
+        tokio::time::pause();
+        let body = answer.expect("an answer").into_body();
+        let bytes = axum::body::to_bytes(body, usize::MAX)
+            .await
+            .expect("a body");
+        serde_json::from_slice(&bytes).expect("JSON")
     }
 
     /// A newsreader on this machine that has read its greeting.

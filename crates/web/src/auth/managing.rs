@@ -1,0 +1,121 @@
+//! What an operator does about keys and sessions: makes and revokes, lists and ends. A write that fails changes nothing.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::{
+    Doorkeeper,
+    keys::{self, Bearer, Key, NotMade},
+    secrets::{self, Hash},
+    session::ListedSession,
+};
+use crate::{Error, Right};
+
+/// A key that was made just now: the only time that it is known.
+pub(crate) struct MadeKey {
+    pub(crate) secret: String,
+    pub(crate) key: Arc<Key>,
+}
+
+impl Doorkeeper {
+    /// A handle on all keys beside the first.
+    pub(crate) fn all_keys(&self) -> &keys::Keys {
+        &self.keys
+    }
+
+    /// All keys beside the first, by name.
+    pub(crate) fn keys(&self) -> Arc<Vec<Arc<Key>>> {
+        self.keys.all()
+    }
+
+    /// When the first key was last sent.
+    pub(crate) fn first_used(&self) -> Option<Timestamp> {
+        keys::moment(self.first_used.load(std::sync::atomic::Ordering::Relaxed))
+    }
+
+    /// Makes a key. The name has been looked at by [`keys::name`].
+    pub(crate) async fn make_key(
+        &self,
+        name: &str,
+        right: Right,
+    ) -> Result<Result<MadeKey, NotMade>, Error> {
+        let (secret, print) = keys::fresh()?;
+        let (keys, name) = (self.keys.clone(), name.to_owned());
+        let now = self.clock.now().as_second();
+        let written = self
+            .file
+            .write_durable(move |tx| keys.insert(tx, &name, right, print, now))
+            .await;
+        let made = written.inspect_err(|_| self.keys.reload(&self.file))?;
+        Ok(made.map(|key| MadeKey { secret, key }))
+    }
+
+    /// Revokes a key and ends its sessions; how many there were. `None` if it is gone already.
+    pub(crate) async fn revoke_key(&self, id: i64) -> Result<Option<usize>, Error> {
+        let (keys, sessions) = (self.keys.clone(), self.sessions.clone());
+        let written = self
+            .file
+            .write_durable(move |tx| match keys.remove(tx, id)? {
+                Some(print) => sessions.end_of_key(tx, &print).map(Some),
+                None => Ok(None),
+            })
+            .await;
+        let ended = written.inspect_err(|_| self.as_stored())?;
+        self.ended.send_replace(());
+        Ok(ended)
+    }
+
+    /// All sessions whose keys hold, each with whose it is, the one used last first.
+    pub(crate) fn sessions(&self) -> Vec<(ListedSession, Bearer)> {
+        let all = self.sessions.all(self.clock.now()).into_iter();
+        all.filter_map(|one| {
+            let bearer = self.bearer(&one.key)?;
+            Some((one, bearer))
+        })
+        .collect()
+    }
+
+    /// Ends one session.
+    pub(crate) async fn end_session(&self, id: Hash) -> Result<(), Error> {
+        let ended = self.sign_out(id).await;
+        ended.inspect_err(|_| self.sessions.reload(&self.file))
+    }
+
+    /// Ends all sessions but perhaps one; how many there were.
+    pub(crate) async fn end_sessions(&self, but: Option<Hash>) -> Result<usize, Error> {
+        let sessions = self.sessions.clone();
+        let written = self
+            .file
+            .write_durable(move |tx| sessions.end_all(tx, but.as_ref()))
+            .await;
+        Ok(written.inspect_err(|_| self.sessions.reload(&self.file))?)
+    }
+
+    /// Changes each time that keys no longer hold which did.
+    pub(crate) fn key_ends(&self) -> watch::Receiver<()> {
+        self.ended.subscribe()
+    }
+
+    /// Notes that a key was sent. If the row cannot be written, the page shows an older time after a restart.
+    pub(super) fn note_use(&self, bearer: &Bearer) {
+        let now = self.clock.now().as_second();
+        let noted = match self.keys.find(&bearer.print) {
+            Some(key) => self.keys.note_use(&key, &self.file, now),
+            None if keys::is_due(&self.first_used, now) => self
+                .file
+                .write_later(move |tx| secrets::put(tx, secrets::USED, &[], now))
+                .map_err(Error::from),
+            None => Ok(()),
+        };
+        if let Err(error) = noted {
+            tracing::debug!(%error, "the use of a key was not recorded");
+        }
+    }
+
+    fn as_stored(&self) {
+        self.keys.reload(&self.file);
+        self.sessions.reload(&self.file);
+    }
+}

@@ -1,0 +1,447 @@
+//! `/settings/access`: which keys and sessions there are, and what an operator does about them. `api` is the same for
+//! programs.
+
+mod api;
+mod browser;
+
+use askama::Template;
+use axum::{
+    Router,
+    body::Bytes,
+    extract::{Path, Query, State},
+    http::StatusCode,
+    response::{IntoResponse, Redirect, Response},
+    routing::{get, post},
+};
+use data_encoding::HEXLOWER;
+use jiff::Timestamp;
+use serde::Deserialize;
+
+pub(crate) use self::api::api;
+use self::browser::browser;
+use crate::{
+    App, Failure, Identity, Right, Shown, Visitor,
+    auth::{
+        keys::{self, KEYS, Key, NotMade},
+        secrets::Hash,
+    },
+    forms::field,
+    pages::local,
+    visitor::SessionId,
+};
+
+/// The address of the page.
+const PAGE: &str = "/settings/access";
+/// Characters of a wrong name that are shown again.
+const SHOWN: usize = 200;
+
+/// Pages and forms, for operators.
+pub(crate) fn pages() -> Router<App> {
+    Router::new()
+        .route("/settings/access", get(show))
+        .route("/settings/access/keys", post(make))
+        .route(
+            "/settings/access/keys/{id}/revoke",
+            get(ask_revoke).post(revoke),
+        )
+        .route("/settings/access/sessions/end", post(end_all))
+        .route("/settings/access/sessions/{id}/end", post(end_one))
+}
+
+/// What was done, for the notice after a form.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct AccessQuery {
+    did: String,
+    /// How many sessions ended.
+    ended: Option<u32>,
+}
+
+impl AccessQuery {
+    fn notice(&self) -> Option<String> {
+        let sessions = |ended| weir_engine::words::counted(ended, "session", "sessions");
+        match (self.did.as_str(), self.ended) {
+            ("revoked", None | Some(0)) => Some("The key was revoked.".to_owned()),
+            ("revoked", Some(ended)) => Some(format!(
+                "The key was revoked, and its {} ended.",
+                sessions(ended)
+            )),
+            ("gone", _) => Some("That key was revoked before, by somebody else.".to_owned()),
+            ("ended", ended) => Some(match ended.unwrap_or(1) {
+                0 => "That session had ended before.".to_owned(),
+                ended => format!("{} ended.", sessions(ended)),
+            }),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "access.html")]
+struct AccessPage<'a> {
+    form_token: &'a str,
+    notice: Option<String>,
+    made: Option<MadeView>,
+    opening: String,
+    /// Where the first key comes from.
+    source: String,
+    first_used: Option<Shown>,
+    keys: Vec<KeyRow>,
+    full: bool,
+    typed: &'a TypedKey,
+    rights: Vec<RightChoice>,
+    sessions: Vec<SessionRow>,
+    /// Whether one of them is the visitor's.
+    own: bool,
+}
+
+/// The key just made, and where to go on.
+struct MadeView {
+    name: String,
+    right: &'static str,
+    secret: String,
+    next: String,
+}
+
+struct KeyRow {
+    id: i64,
+    name: String,
+    right: &'static str,
+    made: Option<Shown>,
+    used: Option<Shown>,
+}
+
+struct RightChoice {
+    name: &'static str,
+    words: &'static str,
+    about: &'static str,
+    chosen: bool,
+}
+
+/// A session in the list.
+struct SessionRow {
+    id: String,
+    who: String,
+    since: Option<Shown>,
+    used: Option<Shown>,
+    address: String,
+    browser: String,
+    is_own: bool,
+}
+
+/// What somebody typed, and what is wrong with it.
+#[derive(Debug, Default)]
+struct TypedKey {
+    name: String,
+    right: String,
+    next: String,
+    name_mistake: Option<String>,
+    right_mistake: Option<String>,
+    /// Why it could not be stored.
+    trouble: Option<String>,
+}
+
+impl TypedKey {
+    fn read(form: &[u8]) -> Self {
+        let text = |name| field(form, name).unwrap_or_default();
+        Self {
+            name: text("name"),
+            right: text("right"),
+            next: text("next"),
+            ..Self::default()
+        }
+    }
+
+    /// What it means, or all that is wrong with it.
+    fn check(&mut self) -> Option<(String, Right)> {
+        let name = keys::name(&self.name);
+        let right = Right::parse(&self.right);
+        if right.is_none() {
+            self.right_mistake = Some("Choose one of the four rights.".to_owned());
+        }
+        match name {
+            Ok(name) => Some((name, right?)),
+            Err(mistake) => {
+                self.name_mistake = Some(mistake.to_owned());
+                self.name = self.name.chars().take(SHOWN).collect();
+                None
+            }
+        }
+    }
+}
+
+/// Why a key was not made, for people.
+fn not_made(why: NotMade, name: &str) -> String {
+    match why {
+        NotMade::Taken => {
+            format!("There is a key called “{name}” already. Give this one another name.")
+        }
+        NotMade::Full => {
+            format!("There are {KEYS} keys, which is as many as there may be. Revoke one first.")
+        }
+    }
+}
+
+/// What to say when something could not be stored.
+fn unstored(error: &crate::Error) -> Failure {
+    tracing::error!(%error, "keys and sessions cannot be stored");
+    Failure::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "Nothing was changed: state.db cannot be written. Is the disk full?",
+        "Free some space on the disk with the data directory, then try again.",
+    )
+}
+
+/// `GET /settings/access`.
+async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(asked): Query<AccessQuery>,
+) -> Response {
+    let typed = TypedKey {
+        right: Right::Search.name().to_owned(),
+        ..TypedKey::default()
+    };
+    page(&app, &visitor, asked.notice(), &typed, None)
+}
+
+/// `POST /settings/access/keys`. The answer is the only page that ever shows the key.
+async fn make(State(app): State<App>, visitor: Visitor, body: Bytes) -> Response {
+    let mut typed = TypedKey::read(&body);
+    let Some((name, right)) = typed.check() else {
+        return refused(&app, &visitor, &typed, StatusCode::UNPROCESSABLE_ENTITY);
+    };
+    match app.keeper().make_key(&name, right).await {
+        Ok(Ok(made)) => {
+            tracing::info!(who = %visitor.account(), key = name, right = right.name(), "a key was made");
+            let view = MadeView {
+                right: right.words(),
+                secret: made.secret,
+                next: local(&typed.next).unwrap_or(PAGE).to_owned(),
+                name,
+            };
+            let blank = TypedKey {
+                right: typed.right,
+                ..TypedKey::default()
+            };
+            page(&app, &visitor, None, &blank, Some(view))
+        }
+        Ok(Err(why)) => {
+            typed.name_mistake = Some(not_made(why, &name));
+            refused(&app, &visitor, &typed, StatusCode::CONFLICT)
+        }
+        Err(error) => {
+            let failure = unstored(&error);
+            typed.trouble = Some(format!("{} {}", failure.sentence, failure.advice));
+            refused(&app, &visitor, &typed, failure.status)
+        }
+    }
+}
+
+fn refused(app: &App, visitor: &Visitor, typed: &TypedKey, status: StatusCode) -> Response {
+    let mut response = page(app, visitor, None, typed, None);
+    *response.status_mut() = status;
+    response
+}
+
+#[derive(Template)]
+#[template(path = "key_revoke.html")]
+struct RevokePage<'a> {
+    form_token: &'a str,
+    id: i64,
+    name: &'a str,
+    right: &'static str,
+    used: Option<Shown>,
+    sessions: usize,
+}
+
+/// `GET /settings/access/keys/{id}/revoke`.
+async fn ask_revoke(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    let all = app.keeper().keys();
+    let key = id.parse().ok().and_then(|id| find(&all, id));
+    let key = key.ok_or_else(no_such_key)?;
+    let sessions = app.keeper().sessions().into_iter();
+    let sessions = sessions.filter(|(_, bearer)| bearer.name.as_deref() == Some(&*key.name));
+    let page = RevokePage {
+        form_token: &visitor.form_token,
+        id: key.id,
+        name: &key.name,
+        right: key.right.words(),
+        used: key.used().map(|at| shown(&app, at)),
+        sessions: sessions.count(),
+    };
+    Ok(visitor.show(&format!("Revoke {}", key.name), &page))
+}
+
+/// `POST /settings/access/keys/{id}/revoke`.
+async fn revoke(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    let id = id.parse().map_err(|_| no_such_key())?;
+    let ended = app.keeper().revoke_key(id).await;
+    let ended = ended.map_err(|error| unstored(&error))?;
+    tracing::info!(who = %visitor.account(), id, ended, "a key was revoked");
+    Ok(back(&match ended {
+        Some(ended) => format!("did=revoked&ended={ended}"),
+        None => "did=gone".to_owned(),
+    }))
+}
+
+/// `POST /settings/access/sessions/{id}/end`.
+async fn end_one(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    let ended = end_session(&app, &id).await?;
+    tracing::info!(who = %visitor.account(), ended, "a session was ended");
+    Ok(back(&format!("did=ended&ended={}", u8::from(ended))))
+}
+
+/// `POST /settings/access/sessions/end`: all, or all but the visitor's own.
+async fn end_all(
+    State(app): State<App>,
+    visitor: Visitor,
+    body: Bytes,
+) -> Result<Response, Failure> {
+    let keep = field(&body, "keep").as_deref() == Some("this");
+    let ended = end_sessions(&app, &visitor, keep).await?;
+    Ok(back(&format!("did=ended&ended={ended}")))
+}
+
+async fn end_session(app: &App, id: &str) -> Result<bool, Failure> {
+    let sessions = app.keeper().sessions();
+    let found = sessions.iter().find(|(one, _)| public_id(&one.id) == id);
+    let Some((session, _)) = found else {
+        return Ok(false);
+    };
+    let ended = app.keeper().end_session(session.id).await;
+    ended.map_err(|error| unstored(&error))?;
+    Ok(true)
+}
+
+async fn end_sessions(app: &App, visitor: &Visitor, keep: bool) -> Result<usize, Failure> {
+    let but = own_session(visitor).filter(|_| keep);
+    let ended = app.keeper().end_sessions(but).await;
+    let ended = ended.map_err(|error| unstored(&error))?;
+    tracing::info!(who = %visitor.account(), ended, "sessions were ended");
+    Ok(ended)
+}
+
+fn back(word: &str) -> Response {
+    Redirect::to(&format!("{PAGE}?{word}")).into_response()
+}
+
+fn no_such_key() -> Failure {
+    Failure::unknown(
+        "There is no such key, or no longer.",
+        "Settings, Keys and sessions lists those that there are.",
+    )
+}
+
+fn find(all: &[std::sync::Arc<Key>], id: i64) -> Option<&Key> {
+    all.iter().find(|key| key.id == id).map(|key| &**key)
+}
+
+fn own_session(visitor: &Visitor) -> Option<Hash> {
+    match visitor.identity {
+        Identity::Session(SessionId(id)) => Some(id),
+        _ => None,
+    }
+}
+
+/// What a session is called in addresses. It says nothing of what the cookie holds.
+fn public_id(id: &Hash) -> String {
+    HEXLOWER.encode(&id[..8])
+}
+
+fn shown(app: &App, at: Timestamp) -> Shown {
+    Shown::new(at, app.now(), &app.shell().zone)
+}
+
+/// By what name somebody is known to operators.
+fn who(name: Option<&str>) -> String {
+    name.unwrap_or("The first key").to_owned()
+}
+
+fn page(
+    app: &App,
+    visitor: &Visitor,
+    notice: Option<String>,
+    typed: &TypedKey,
+    made: Option<MadeView>,
+) -> Response {
+    let keeper = app.keeper();
+    let second = |second: i64| Timestamp::from_second(second).ok().map(|at| shown(app, at));
+    let keys = keeper.keys();
+    let rows = keys.iter().map(|key| KeyRow {
+        id: key.id,
+        name: key.name.to_string(),
+        right: key.right.words(),
+        made: second(key.made),
+        used: key.used().map(|at| shown(app, at)),
+    });
+    let own = own_session(visitor);
+    let sessions = keeper.sessions();
+    let sessions: Vec<SessionRow> = sessions
+        .iter()
+        .map(|(one, bearer)| SessionRow {
+            id: public_id(&one.id),
+            who: who(bearer.name.as_deref()),
+            since: second(one.created),
+            used: second(one.used),
+            address: match &*one.address {
+                "" => "not noted".to_owned(),
+                address => address.to_owned(),
+            },
+            browser: browser(&one.agent),
+            is_own: own == Some(one.id),
+        })
+        .collect();
+    let page = AccessPage {
+        form_token: &visitor.form_token,
+        notice,
+        made,
+        opening: opening(keys.len(), sessions.len()),
+        source: match keeper.settings().is_made_by_weir() {
+            true => "Weir made it at the first start and keeps it in state.db. To use your own, set web.api_key".to_owned(),
+            false => "It is set by web.api_key".to_owned(),
+        } + &format!(" in {}.", visitor.config_file()),
+        first_used: keeper.first_used().map(|at| shown(app, at)),
+        keys: rows.collect(),
+        full: keys.len() >= KEYS,
+        rights: Right::ALL
+            .into_iter()
+            .map(|right| RightChoice {
+                name: right.name(),
+                words: right.words(),
+                about: right.about(),
+                chosen: right.name() == typed.right,
+            })
+            .collect(),
+        typed,
+        own: sessions.iter().any(|one| one.is_own),
+        sessions,
+    };
+    visitor.show("Keys and sessions", &page)
+}
+
+fn opening(keys: usize, sessions: usize) -> String {
+    let keys = match keys {
+        0 => "Only the first key opens Weir".to_owned(),
+        1 => "One key opens Weir beside the first".to_owned(),
+        keys => format!("{keys} keys open Weir beside the first"),
+    };
+    let sessions = match sessions {
+        0 => "nobody is signed in".to_owned(),
+        1 => "one browser is signed in".to_owned(),
+        sessions => format!("{sessions} browsers are signed in"),
+    };
+    format!("{keys}; {sessions}.")
+}

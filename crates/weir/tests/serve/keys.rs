@@ -1,0 +1,141 @@
+//! Keys with rights in the whole program: what each protocol says to too little, and a full disk.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::{Weir, ask, ask_with, config};
+
+const KEY: &str = "the-first-key-of-all";
+
+fn send(address: SocketAddr, line: &str, key: &str, kind: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "{line} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {key}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn make(address: SocketAddr, name: &str, right: &str) -> String {
+    let body = format!("{{\"name\":\"{name}\",\"right\":\"{right}\"}}");
+    let made = send(address, "POST /api/v1/keys", KEY, "application/json", &body);
+    let (_, rest) = made.split_once("\"key\":\"").expect("a key");
+    rest.split_once('"').unwrap().0.to_owned()
+}
+
+#[test]
+fn each_protocol_refuses_too_little_in_its_own_words() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
+    let (_weir, address) = Weir::start(dir.path(), &[]);
+    let (read, search) = (
+        make(address, "reader", "read"),
+        make(address, "Sonarr", "search"),
+    );
+    let feed = ask(address, "GET /torznab/api?t=search", &read);
+    assert!(feed.starts_with("HTTP/1.1 403"), "{feed}");
+    assert!(feed.contains("<error code=\"102\""), "{feed}");
+    assert!(feed.contains("search and download"), "{feed}");
+    for line in [
+        "POST /api/v1/backups",
+        "POST /api/v1/reload",
+        "POST /settings/reload",
+    ] {
+        let refused = ask(address, line, &search);
+        assert!(refused.starts_with("HTTP/1.1 403"), "{line}: {refused}");
+        assert!(refused.contains("right “everything”"), "{line}: {refused}");
+    }
+    assert!(ask(address, "GET /search", &read).starts_with("HTTP/1.1 403"));
+    for path in [
+        "/",
+        "/upstreams",
+        "/swarms",
+        "/news",
+        "/history",
+        "/connect",
+        "/settings",
+    ] {
+        let page = ask(address, &format!("GET {path}"), &read);
+        assert!(page.starts_with("HTTP/1.1 200"), "{path}: {page}");
+        assert!(!page.contains(KEY), "{path} shows the first key");
+    }
+    let searching = ask(address, "GET /search", &search);
+    assert!(searching.starts_with("HTTP/1.1 200"), "{searching}");
+    let posting = ask(address, "GET /news/compose", &search);
+    assert!(posting.contains("right “post”"), "{posting}");
+    // Where it was made says which program: it turns up on the page Connect by its key alone.
+    let before = ask(address, "GET /connect", KEY);
+    assert!(before.contains("Weir heard from Sonarr"), "{before}");
+    let agent = ask_with(
+        address,
+        "GET /torznab/api?t=search",
+        &search,
+        "User-Agent: curl/8\r\n",
+    );
+    assert!(!agent.starts_with("HTTP/1.1 40"), "{agent}");
+}
+
+#[test]
+fn on_a_full_disk_nothing_is_made_or_revoked_and_it_says_so() {
+    let dir = TempDir::new().unwrap();
+    config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
+    // A file that may not grow is refused like one on a full disk, without a disk to fill; the signal for it is ignored.
+    let script = format!(
+        "trap '' XFSZ; exec {} --web 127.0.0.1:0 --data data -l 127.0.0.1:0 -u 127.0.0.1:0",
+        env!("CARGO_BIN_EXE_weir")
+    );
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", &script])
+        .current_dir(dir.path())
+        .env_clear()
+        .env("WEIR_NEWS__NNTP_LISTEN", "127.0.0.1:0");
+    let mut weir = Weir::run(&mut command).unwrap();
+    let url = weir.line("http://");
+    let rest = url.split("http://").nth(1).unwrap();
+    let address: SocketAddr = rest.split('/').next().unwrap().parse().unwrap();
+    let old = make(address, "old", "read");
+    let limit = |bytes: &str| {
+        let pid = weir.child.id().to_string();
+        let limit = format!("--fsize={bytes}:unlimited");
+        let mut prlimit = Command::new("prlimit");
+        let told = prlimit
+            .args(["--pid", &pid, &limit])
+            .stdin(Stdio::null())
+            .status();
+        assert!(told.unwrap().success());
+    };
+    limit("1024");
+    let form = "application/x-www-form-urlencoded";
+    let body = "name=A+new+one&right=post";
+    let refused = send(address, "POST /settings/access/keys", KEY, form, body);
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(refused.contains("Nothing was changed: state.db cannot be written. Is the disk full?"));
+    assert!(
+        refused.contains("value=\"A new one\""),
+        "what was typed is kept"
+    );
+    let refused = send(address, "DELETE /api/v1/keys/1", KEY, form, "");
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(
+        ask(address, "GET /api/v1/status", &old).starts_with("HTTP/1.1 200"),
+        "it still holds"
+    );
+    limit("unlimited");
+    let list = ask(address, "GET /api/v1/keys", KEY);
+    assert!(
+        list.contains("\"old\"") && !list.contains("A new one"),
+        "{list}"
+    );
+    make(address, "A new one", "post");
+    let revoked = send(address, "DELETE /api/v1/keys/1", KEY, form, "");
+    assert!(revoked.starts_with("HTTP/1.1 200"), "{revoked}");
+    assert!(ask(address, "GET /api/v1/status", &old).starts_with("HTTP/1.1 401"));
+}
