@@ -1,29 +1,39 @@
 //! `/connect`: what do I paste where?
 
+mod programs;
+
 use std::sync::Arc;
+use std::time::Duration;
 
 use askama::Template;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use weir_engine::words;
 use weir_search_proto::Protocol;
 use weir_web::kit::{Paste, is_local};
-use weir_web::{ConnectPanel, Visitor};
+use weir_web::{ConnectPanel, Right, Visitor};
 
+use self::programs::{KNOWN, KnownProgram};
 use crate::form::PAGE;
 use crate::views::Views;
-use crate::words::{age, counted, seconds};
+use crate::words::counted;
 
 #[derive(Template)]
 #[template(path = "connect.html")]
 struct ConnectPage<'a> {
     opening: String,
+    form_token: &'a str,
     programs: Vec<ProgramCard>,
     /// This machine alone reaches the address.
     local: bool,
     origin: String,
-    /// What programs send.
+    /// The first key, for whoever may see it.
     key: Option<String>,
+    /// Whether the visitor may make keys.
+    is_operator: bool,
+    /// Nobody needs a key here.
+    is_open: bool,
     /// No indexer answers behind the addresses.
     empty: bool,
     /// Addresses of other fronts.
@@ -42,103 +52,32 @@ struct ProgramCard {
     /// What else to know.
     note: &'static str,
     heard: Option<String>,
+    /// What a key for it must allow.
+    needs: Option<Right>,
+    /// The name of the key that is called after it.
+    key: Option<String>,
+    /// What to set for addresses, while there are none.
+    off: &'static str,
 }
 
 struct PasteField {
     id: String,
     label: &'static str,
     value: String,
+    /// Lines of the value, if there are several.
+    rows: usize,
 }
 
-/// A program as it stands in the table below.
-struct KnownProgram {
-    name: &'static str,
-    anchor: &'static str,
-    path: &'static str,
-    /// Labels and paths after our address; without a slash the text itself.
-    fields: &'static [(&'static str, &'static str)],
-    note: &'static str,
+impl PasteField {
+    fn new(anchor: &str, place: usize, label: &'static str, value: String) -> Self {
+        Self {
+            id: format!("{anchor}-{place}"),
+            label,
+            rows: value.lines().count(),
+            value,
+        }
+    }
 }
-
-/// What Sonarr and its relatives ask for.
-const URLS: &[(&str, &str)] = &[
-    ("URL", "/torznab"),
-    ("URL, Usenet", "/newznab"),
-    ("API path", "=/api"),
-];
-
-const KNOWN: [KnownProgram; 9] = [
-    KnownProgram {
-        name: "Sonarr",
-        anchor: "sonarr",
-        path: "Settings, Indexers, +, Torznab (or Newznab for Usenet)",
-        fields: URLS,
-        note: "",
-    },
-    KnownProgram {
-        name: "Radarr",
-        anchor: "radarr",
-        path: "Settings, Indexers, +, Torznab (or Newznab for Usenet)",
-        fields: URLS,
-        note: "",
-    },
-    KnownProgram {
-        name: "Lidarr",
-        anchor: "lidarr",
-        path: "Settings, Indexers, +, Torznab (or Newznab for Usenet)",
-        fields: URLS,
-        note: "",
-    },
-    KnownProgram {
-        name: "Prowlarr",
-        anchor: "prowlarr",
-        path: "Indexers, Add indexer, Generic Torznab (or Generic Newznab)",
-        fields: URLS,
-        note: "To put Weir in Prowlarr’s own place, give programs that know Prowlarr the address with /prowlarr.",
-    },
-    KnownProgram {
-        name: "cross-seed",
-        anchor: "cross-seed",
-        path: "config.js, torznab: put the key in place of KEY",
-        fields: &[("torznab", "/torznab/api?apikey=KEY")],
-        note: "",
-    },
-    KnownProgram {
-        name: "FlexGet",
-        anchor: "flexget",
-        path: "config.yml, discover, from, torznab: url and apikey",
-        fields: &[
-            ("url", "/torznab"),
-            ("RSS", "/torznab/api?t=search&apikey=KEY"),
-        ],
-        note: "",
-    },
-    KnownProgram {
-        name: "autobrr",
-        anchor: "autobrr",
-        path: "Settings, Feeds or Indexers, Add new, Torznab (or Newznab)",
-        fields: &[("URL", "/torznab/api"), ("URL, Usenet", "/newznab/api")],
-        note: "",
-    },
-    KnownProgram {
-        name: "qui",
-        anchor: "qui",
-        path: "Settings, Indexers, discover from Prowlarr or Jackett, or add one",
-        fields: &[
-            ("Prowlarr URL", "/prowlarr"),
-            ("Jackett URL", "/jackett"),
-            ("Torznab URL", "/torznab/api"),
-        ],
-        note: "",
-    },
-    KnownProgram {
-        name: "qBittorrent",
-        anchor: "qbittorrent",
-        path: "RSS, New subscription: put the key in place of KEY",
-        fields: &[("RSS", "/torznab/api?t=search&apikey=KEY")],
-        note: "",
-    },
-];
 
 /// `GET /connect`.
 pub(super) async fn show(
@@ -149,11 +88,10 @@ pub(super) async fn show(
     let origin = visitor.client.origin(&headers);
     let now = views.model.now();
     let heard = views.model.programs.all();
-    let heard = |name: &str| {
-        let found = heard
-            .iter()
-            .find(|(other, _)| other.eq_ignore_ascii_case(name));
-        found.map(|(_, at)| format!("{} ago", age(seconds(at.until(now)))))
+    let by_agent = |name: &str| {
+        let mut found = heard.iter();
+        let (_, at) = found.find(|(other, _)| other.eq_ignore_ascii_case(name))?;
+        Some(at.until(now))
     };
     let (torrents, usenet) = (
         views.model.all_of(Protocol::Torrent).is_empty(),
@@ -167,54 +105,130 @@ pub(super) async fn show(
         path if path.starts_with("/newznab") => !usenet,
         _ => true,
     };
-    let programs = KNOWN.iter().map(|known| ProgramCard {
-        name: known.name,
-        anchor: known.anchor,
-        path: known.path,
-        fields: fields(known, &origin, &offered),
-        note: known.note,
-        heard: heard(known.name),
-    });
     let panels = visitor.connect_panels().iter();
-    let panels = panels.map(|panel| {
-        let addresses = (panel.addresses)(&origin);
-        (panel, Paste::new(panel.anchor, addresses))
+    let panels: Vec<_> = panels
+        .map(|panel| (panel, (panel.addresses)(&origin)))
+        .collect();
+    let searching = KNOWN.iter().map(|known| {
+        let key = visitor.key_for(known.name);
+        let used = key.as_ref().and_then(|key| key.used).and_then(since);
+        ProgramCard {
+            name: known.name,
+            anchor: known.anchor,
+            path: known.path,
+            fields: fields(known, &origin, &offered),
+            note: known.note,
+            heard: latest(by_agent(known.name), used),
+            needs: Some(Right::Search),
+            key: key.map(|key| key.name),
+            off: "",
+        }
     });
-    let panels = panels.filter(|(_, addresses)| !addresses.is_empty());
+    let others = panels.iter().flat_map(|(panel, addresses)| {
+        panel.programs.iter().map(|program| {
+            let key = program.needs.and_then(|_| visitor.key_for(program.name));
+            let used = key.as_ref().and_then(|key| key.used).and_then(since);
+            let lines = match addresses.is_empty() {
+                true => Vec::new(),
+                false => (program.lines)(addresses),
+            };
+            let lines = lines.into_iter().enumerate();
+            ProgramCard {
+                name: program.name,
+                anchor: program.anchor,
+                path: program.place,
+                fields: lines
+                    .map(|(place, (label, value))| {
+                        PasteField::new(program.anchor, place, label, value)
+                    })
+                    .collect(),
+                note: program.note,
+                heard: latest((program.heard)(), used),
+                needs: program.needs,
+                key: key.map(|key| key.name),
+                off: if addresses.is_empty() { panel.off } else { "" },
+            }
+        })
+    });
+    // A client that announces and reads feeds has one section for both.
+    let mut programs: Vec<ProgramCard> = Vec::new();
+    for card in others.chain(searching) {
+        match programs.iter_mut().find(|known| known.name == card.name) {
+            Some(known) => known.join(card),
+            None => programs.push(card),
+        }
+    }
+    let is_operator = visitor.may(Right::Everything);
     let template = ConnectPage {
-        panels: panels.collect(),
+        opening: opening(&views, &programs),
+        form_token: &visitor.form_token,
         file: visitor.config_file(),
-        opening: opening(&views),
-        programs: programs.collect(),
+        programs,
+        panels: panels
+            .into_iter()
+            .filter(|(_, addresses)| !addresses.is_empty())
+            .map(|(panel, addresses)| (panel, Paste::new(panel.anchor, addresses)))
+            .collect(),
         local: is_local(&origin),
         empty,
         origin,
         key: visitor.key().map(|key| key.expose().to_owned()),
+        is_operator,
+        is_open: visitor.identity == weir_web::Identity::Anyone,
     };
     visitor.show("Connect", &template)
+}
+
+impl ProgramCard {
+    /// Takes over what the same program may do besides.
+    fn join(&mut self, other: Self) {
+        let begin = self.fields.len();
+        let more = other.fields.into_iter().enumerate();
+        self.fields.extend(more.map(|(place, field)| {
+            PasteField::new(self.anchor, begin + place, field.label, field.value)
+        }));
+        self.heard = self.heard.take().or(other.heard);
+        self.needs = self.needs.or(other.needs);
+        self.key = self.key.take().or(other.key);
+    }
+}
+
+/// How long ago, in words, whichever was later.
+fn latest(one: Option<Duration>, other: Option<Duration>) -> Option<String> {
+    let ago = one.into_iter().chain(other).min()?;
+    Some(format!("{} ago", words::age(ago)))
+}
+
+/// The time since then; the clock may have been set back.
+fn since(at: jiff::Timestamp) -> Option<Duration> {
+    let now = weir_web::Clock::now(&weir_web::System);
+    Some(Duration::try_from(now.duration_since(at)).unwrap_or_default())
 }
 
 fn fields(known: &KnownProgram, origin: &str, offered: &impl Fn(&str) -> bool) -> Vec<PasteField> {
     let fields = known.fields.iter().enumerate();
     fields
         .filter(|(_, (_, text))| offered(text))
-        .map(|(place, (label, text))| PasteField {
-            id: format!("{}-{place}", known.anchor),
-            label,
-            value: match text.strip_prefix('=') {
-                Some(text) => text.to_owned(),
+        .map(|(place, (label, text))| {
+            let value = match text.strip_prefix('=') {
+                Some(text) => text.replace("ORIGIN", origin),
                 None => format!("{origin}{text}"),
-            },
+            };
+            PasteField::new(known.anchor, place, label, value)
         })
         .collect()
 }
 
-fn opening(views: &Views) -> String {
+fn opening(views: &Views, programs: &[ProgramCard]) -> String {
     let heard = views.model.programs.all();
-    let heard = heard
-        .iter()
-        .filter(|(name, _)| ![PAGE, "a browser", "unnamed"].contains(&&**name));
-    match heard.count() {
+    let others = heard.iter().filter(|(name, _)| {
+        let is_listed = programs
+            .iter()
+            .any(|card| card.name.eq_ignore_ascii_case(name));
+        !is_listed && ![PAGE, "a browser", "unnamed"].contains(&&**name)
+    });
+    let listed = programs.iter().filter(|card| card.heard.is_some());
+    match others.count() + listed.count() {
         0 => "No program has connected yet. Paste an address into one; it appears here after its first request."
             .to_owned(),
         some => format!(
