@@ -35,7 +35,7 @@ impl SignInSettings {
     /// long the right one is.
     pub(super) fn bearer(&self, print: &Hash) -> Option<Bearer> {
         let is_first: bool = print.ct_eq(&self.print).into();
-        is_first.then(|| Bearer {
+        is_first.then_some(Bearer {
             print: self.print,
             name: None,
             right: Right::Everything,
