@@ -25,6 +25,9 @@ pub(crate) struct Package {
     pub(crate) license: Option<String>,
     /// Where it comes from; nothing for a crate that lies in a directory.
     pub(crate) source: Option<String>,
+    /// Its `Cargo.toml`, beside which its licence is.
+    #[serde(default)]
+    pub(crate) manifest_path: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -62,6 +65,19 @@ pub(crate) fn target_directory(project: &Project) -> Result<PathBuf> {
     Ok(metadata.target_directory)
 }
 
+/// The version of one of the workspace's packages.
+pub(crate) fn version_of(project: &Project, name: &str) -> Result<String> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        packages: Vec<Package>,
+    }
+    let arguments = ["metadata", "--format-version", "1", "--no-deps"];
+    let metadata: Metadata = serde_json::from_str(&shell::read(&mut project.cargo(&arguments))?)?;
+    let mut packages = metadata.packages.into_iter();
+    let package = packages.find(|package| package.name == name);
+    Ok(package.context("no such package here")?.version)
+}
+
 impl Graph {
     /// Reads what `cargo metadata --format-version 1` printed.
     pub(crate) fn parse(json: &str) -> Result<Self> {
@@ -88,6 +104,11 @@ impl Graph {
     pub(crate) fn needed(&self) -> Vec<&Package> {
         let members: Vec<&str> = self.workspace_members.iter().map(String::as_str).collect();
         self.reach(&members, |_| true)
+    }
+
+    /// All packages that were not forgotten.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter()
     }
 
     /// The workspace's own packages.

@@ -9,6 +9,7 @@
 mod assets;
 mod browser;
 mod check;
+mod dist;
 mod fuzz;
 mod graph;
 mod layers;
@@ -67,6 +68,10 @@ enum Door {
         #[arg(default_value_t = 30, value_parser = clap::value_parser!(u32).range(3..))]
         minutes: u32,
     },
+    /// Build the packages that people install, `tar.gz` and `.deb`, into `target/dist`.
+    Dist,
+    /// Build the packages and try the `.deb` in an empty Debian with its own systemd: install, start, upgrade, remove.
+    DistTest,
     /// Let the fuzzer try every parser, or one of them, for a bounded time.
     Fuzz {
         /// How long each is tried.
@@ -97,6 +102,8 @@ fn run(cli: &Cli) -> Result<()> {
         Door::Tidy => tidy::run(&project),
         Door::Browser { filter, pictures } => browser::run(&project, filter.as_deref(), *pictures),
         Door::Tab { minutes } => browser::watch_tab(&project, *minutes),
+        Door::Dist => dist::run(&project),
+        Door::DistTest => dist::trial::run(&project),
         Door::Fuzz { seconds, target } => fuzz::run(&project, *seconds, target.as_deref()),
     }
 }

@@ -131,6 +131,26 @@ const NEEDS: &[Need] = &[
         reason: "the terminals that newsreaders run in",
     },
     Need {
+        package: CADDY,
+        program: Some("caddy"),
+        reason: "a proxy before us, as in contrib/caddy",
+    },
+    Need {
+        package: NGINX,
+        program: Some("nginx"),
+        reason: "a proxy before us, as in contrib/nginx",
+    },
+    Need {
+        package: "debootstrap",
+        program: Some("debootstrap"),
+        reason: "makes the empty Debian that the package is tried in",
+    },
+    Need {
+        package: "systemd-container",
+        program: Some("systemd-nspawn"),
+        reason: "boots that Debian",
+    },
+    Need {
         package: "wrk",
         program: Some("wrk"),
         reason: "asks for pages as fast as it can, to measure",
@@ -146,6 +166,8 @@ const TRACKERS: &str = "tests/trackers";
 const TRANSMISSION: &str = "transmission-daemon";
 const OPENTRACKER: &str = "opentracker";
 const PROMETHEUS: &str = "prometheus";
+const CADDY: &str = "caddy";
+const NGINX: &str = "nginx-light";
 const CRON: &str = "cron";
 const INN: &str = "inn2";
 
@@ -156,7 +178,12 @@ const SERVICES: &[(&str, &str)] = &[
     (CRON, "update-rc.d cron disable"),
     // Its nightly work on a server that nobody runs would only write letters about it.
     (INN, "update-rc.d inn2 disable && rm -f /etc/cron.d/inn2"),
-    // It is known to systemd alone.
+    (NGINX, "update-rc.d nginx disable"),
+    // These are known to systemd alone.
+    (
+        CADDY,
+        "if command -v systemctl > /dev/null; then systemctl disable caddy; fi",
+    ),
     (
         OPENTRACKER,
         "if command -v systemctl > /dev/null; then systemctl disable opentracker; fi",
