@@ -158,10 +158,11 @@ pub fn nntp(config: &Config) -> (NntpStart, NntpRules) {
 
 /// The machine's name, if it can be used.
 fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let name = name.trim();
-    match can_be_in_path(name) {
-        true => name.to_owned(),
+    // Not from /proc, of which a service may see only its own processes.
+    let system = rustix::system::uname();
+    let name = system.nodename().to_string_lossy();
+    match can_be_in_path(&name) {
+        true => name.into_owned(),
         false => "weir".to_owned(),
     }
 }

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod dns;
+#[cfg(feature = "inn")]
 pub mod inn;
 #[cfg(feature = "log")]
 pub mod log;

@@ -17,6 +17,7 @@ use super::serve::{Acts, Plays, accept};
 use super::{Book, Door, Place, Seen};
 
 pub use super::http::RetryAfter;
+pub use document::date;
 
 /// How the indexer answers every search from now on; with [`Indexer::set_all`] also what it can do.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -123,7 +123,10 @@ fn write_item(text: &mut String, shelf: &Shelf, item: &Item) {
 fn wanted(item: &Item, target: &str) -> bool {
     let title = item.title.to_lowercase().replace('.', " ");
     let words = value(target, "q").unwrap_or_default().to_lowercase();
-    let mut words = words.split(['+', ' ']).flat_map(|word| word.split("%20"));
+    // A dot separates words in the title too, so "13.3" is found there as well.
+    let mut words = words
+        .split(['+', ' ', '.'])
+        .flat_map(|word| word.split("%20"));
     if !words.all(|word| title.contains(word)) {
         return false;
     }
@@ -169,8 +172,8 @@ pub(super) fn external_entity(base: &str) -> String {
     )
 }
 
-/// A time as in RFC 1123.
-fn date(seconds: i64) -> String {
+/// A time as in RFC 1123; `seconds` since 1970.
+pub fn date(seconds: i64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
