@@ -36,7 +36,7 @@ use crate::{
         self, ApiDocument, ApiRoutes, Described, Operation,
         schema::{any, map, text},
     },
-    pages,
+    pages::{self, first_run::FirstRun},
     ready::{self, TriedFiles},
     rules::{self, ListenerRules},
     seats::{self, Seating, Seats},
@@ -86,6 +86,7 @@ struct Inner {
     /// Paths of the API that are in the document.
     described: Vec<&'static str>,
     tried: TriedFiles,
+    first_run: FirstRun,
 }
 
 impl App {
@@ -200,6 +201,7 @@ impl App {
             document: ApiDocument::new(operations.iter().map(|(one, access)| (&**one, *access))),
             described: operations.iter().map(|(one, _)| one.address()).collect(),
             tried: TriedFiles::new(files),
+            first_run: FirstRun::open(state.clone())?,
         })))
     }
 
@@ -244,6 +246,16 @@ impl App {
     /// Says in which file upstreams are kept that are added on the pages, by its full path.
     pub fn set_upstreams_file(&self, path: String) {
         *self.0.shell.upstreams_file.write() = path;
+    }
+
+    /// Says on every page, and to programs, that upstreams and clients are made up.
+    pub fn mark_as_demo(&self) {
+        self.0.shell.demo.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether upstreams and clients are made up.
+    pub fn is_demo(&self) -> bool {
+        self.0.shell.is_demo()
     }
 
     /// Makes a new sign-in link, which replaces the previous one; returns its path and query.
@@ -350,7 +362,9 @@ impl App {
             .route("/theme", post(pages::theme::choose))
             .route("/sign-out", post(pages::sign_in::sign_out))
             .merge(upstreams::reading());
-        let operator = upstreams::pages().merge(pages::keys::pages());
+        let operator = upstreams::pages()
+            .merge(pages::keys::pages())
+            .route("/first-run/close", post(pages::first_run::close));
         let (api, api_routes) = of_api(&Self::own_api().with_state(self.clone()));
         let unknown = self.rule(Access::Open, Right::Read, "web", "none");
         let open = |kind, router| own(Access::Open, Right::Read, kind, router);
@@ -488,6 +502,10 @@ impl App {
 
     pub(crate) fn tried_files(&self) -> &TriedFiles {
         &self.0.tried
+    }
+
+    pub(crate) fn first_run(&self) -> &FirstRun {
+        &self.0.first_run
     }
 
     pub(crate) fn document(&self) -> &ApiDocument {

@@ -66,6 +66,7 @@ pub use pages::time::Shown;
 pub use porter::{KeyMark, Porter};
 pub use right::Right;
 pub use server::{Guest, ListenerEnd, run, run_guests};
+pub use shell::DEMO;
 pub use standby::{Standby, stand_by};
 pub use throttle::{Pace, Throttle};
 pub use upstreams::{Lookout, Upstreams, path as upstream_path, without_name};

@@ -66,6 +66,13 @@ impl Requests {
         self.counter(front, kind).inc();
     }
 
+    /// Whether anything of another kind than these was counted.
+    pub(crate) fn any_but(&self, kinds: &[&str]) -> bool {
+        let totals = self.totals();
+        let mut others = totals.iter().filter(|(of, _)| !kinds.contains(&of.kind));
+        others.any(|(_, count)| *count > 0)
+    }
+
     /// All counts, wherever they were made.
     fn totals(&self) -> BTreeMap<RequestLabels, u64> {
         let counters = self.0.counters.read();

@@ -1,6 +1,7 @@
 //! The pages of the shell itself. Fronts contribute their own.
 
 pub(crate) mod failure;
+pub(crate) mod first_run;
 pub(crate) mod keys;
 pub(crate) mod overview;
 pub(crate) mod robots;

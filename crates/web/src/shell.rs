@@ -3,7 +3,7 @@
 mod kept;
 mod tag;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
@@ -35,7 +35,13 @@ pub(crate) struct Shell {
     pub(crate) config_file: RwLock<String>,
     /// The full path of the file with the upstreams that were added on the pages.
     pub(crate) upstreams_file: RwLock<String>,
+    /// Upstreams and clients are made up; set before anybody is served.
+    pub(crate) demo: AtomicBool,
 }
+
+/// What every page of a demo says.
+pub const DEMO: &str =
+    "Demo: upstreams and clients are made up. Nothing leaves this machine, and nothing is kept.";
 
 /// What a shell is built from.
 pub(crate) struct Furniture {
@@ -99,6 +105,7 @@ impl Shell {
             connect,
             config_file: RwLock::new("weir.yaml".to_owned()),
             upstreams_file: RwLock::new("upstreams.yaml".to_owned()),
+            demo: AtomicBool::new(false),
         }
     }
 
@@ -205,6 +212,10 @@ impl Shell {
                 account,
             },
         )
+    }
+
+    pub(crate) fn is_demo(&self) -> bool {
+        self.demo.load(Ordering::Relaxed)
     }
 
     /// The name of the time zone in which times are shown.

@@ -67,6 +67,10 @@ fn described() -> Schema {
     .named("FrontStatus");
     object([
         ("version", text()),
+        (
+            "demo",
+            flag().about("Upstreams and clients are made up (`weir demo`)."),
+        ),
         ("started", time()),
         ("uptime_seconds", count()),
         (
@@ -93,6 +97,7 @@ pub(crate) async fn status(State(app): State<App>) -> Json<Value> {
     let (counts, attention, total) = upstreams::attention(&app, ATTENTION);
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
+        "demo": app.is_demo(),
         "started": app.started().to_string(),
         "uptime_seconds": app.uptime(),
         "sentence": pages::overview::opening(&app),

@@ -41,7 +41,7 @@ use weir_engine::{Call, Engine, dispatch::UpstreamId};
 
 pub(crate) use self::{
     described::{api, attention_schema, counts_schema},
-    glance::{Attention, Decided, Glance, last_decisions},
+    glance::{Attention, Decided, Glance, last_decisions, present},
     json::attention,
     notice::Notice,
     numbers::{answer_time, escape},

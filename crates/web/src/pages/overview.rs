@@ -7,7 +7,7 @@ mod sentence;
 use askama::Template;
 use axum::{
     extract::{Query, State},
-    http::{HeaderValue, header},
+    http::{HeaderMap, HeaderValue, header},
     response::Response,
 };
 use serde::Deserialize;
@@ -18,7 +18,10 @@ use crate::{
     App, LivePart, Visitor,
     charts::{Chart, WINDOWS, Window, window},
     kit,
-    pages::time::Shown,
+    pages::{
+        first_run::{self, FirstRunPart},
+        time::Shown,
+    },
     upstreams::{Attention, Decided, Glance, Notice, last_decisions},
 };
 
@@ -46,6 +49,7 @@ struct OverviewPage<'a> {
     window: Window,
     windows: Vec<WindowLink>,
     notice: Option<Notice>,
+    first_run: Option<FirstRunPart>,
     /// Where the forms lead back to.
     here: String,
     headline: HeadlinePart,
@@ -96,8 +100,10 @@ pub(crate) async fn show(
     State(app): State<App>,
     Query(asked): Query<OverviewQuery>,
     visitor: Visitor,
+    headers: HeaderMap,
 ) -> Response {
-    let page = OverviewPage::new(&app, &asked, &visitor);
+    let first_run = first_run::shown(&app, &visitor, &headers);
+    let page = OverviewPage::new(&app, &asked, &visitor, first_run);
     let refresh = page.refresh;
     let mut response = visitor.show("Overview", &page);
     if refresh {
@@ -108,7 +114,12 @@ pub(crate) async fn show(
 }
 
 impl<'a> OverviewPage<'a> {
-    fn new(app: &App, asked: &OverviewQuery, visitor: &'a Visitor) -> Self {
+    fn new(
+        app: &App,
+        asked: &OverviewQuery,
+        visitor: &'a Visitor,
+        first_run: Option<FirstRunPart>,
+    ) -> Self {
         let window = window(&asked.window).unwrap_or(WINDOWS[0]);
         let refresh = asked.refresh == "10";
         let (window_name, again) = (asked.window.as_str(), if refresh { "10" } else { "" });
@@ -133,6 +144,7 @@ impl<'a> OverviewPage<'a> {
                 })
                 .collect(),
             notice: Notice::read(app, &asked.did, &asked.whom, &asked.how),
+            first_run,
             here: link(&[]),
             headline: headline(app),
             lead,
@@ -161,6 +173,7 @@ pub(crate) fn parts(app: &App, window_name: &str) -> Vec<LivePart> {
     }
     parts.extend(kit::part("attention-list", &attention));
     parts.extend(plots::parts(app, window));
+    parts.extend(first_run::parts(app));
     parts
 }
 

@@ -119,6 +119,16 @@ impl Glance {
     }
 }
 
+/// Whether there is an upstream that serves clients, and whether anything was decided about one.
+pub(crate) fn present(app: &App) -> (bool, bool) {
+    let all = BriefOf::all(app);
+    let mut served = all.iter().filter(|one| one.front.card.is_some()).peekable();
+    (
+        served.peek().is_some(),
+        served.any(|one| one.brief.decided.is_some()),
+    )
+}
+
 /// The newest decisions of all fronts, newest first.
 pub(crate) fn last_decisions(app: &App) -> Vec<Decided> {
     let mut all = BriefOf::all(app);
