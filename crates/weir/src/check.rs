@@ -1,7 +1,9 @@
 //! `weir check`, `weir completions` and `weir man`: commands that only print.
 
 use std::io::{self, Write};
+use std::path::Path;
 
+use anyhow::Context;
 use clap::CommandFactory;
 use weir_config::{Section, sample, to_table, to_yaml};
 
@@ -54,4 +56,13 @@ pub fn man(out: &mut dyn Write) -> io::Result<()> {
     let mut page = Vec::new();
     clap_mangen::Man::new(Cli::command()).render(&mut page)?;
     out.write_all(&page)
+}
+
+/// Writes a manual page for each command into an existing directory.
+pub fn manual(directory: &Path) -> anyhow::Result<()> {
+    let mut cli = Cli::command().disable_help_subcommand(true);
+    // Names become whole, `weir-search`, and what commands have in common is passed down.
+    cli.build();
+    clap_mangen::generate_to(cli, directory)
+        .with_context(|| format!("cannot write manual pages into {}", directory.display()))
 }

@@ -62,6 +62,8 @@ impl Cli {
 pub enum Command {
     /// Run Weir (the default)
     Serve(Settings),
+    /// Show Weir at work: made-up upstreams and clients, no network, nothing kept
+    Demo,
     /// Check the configuration and print the values in use
     Check(Check),
     /// Search the indexers of the running Weir
@@ -87,7 +89,11 @@ pub enum Command {
         shell: clap_complete::Shell,
     },
     /// Print the manual page
-    Man,
+    Man {
+        /// Write the pages of all commands into this directory instead
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
 }
 
 impl Command {
@@ -105,7 +111,7 @@ impl Command {
             Self::Status(status) => Some(&mut status.remote.place),
             Self::Backup(backup) => Some(&mut backup.remote.place),
             Self::SignIn(place) => Some(place),
-            Self::Import { .. } | Self::Completions { .. } | Self::Man => None,
+            Self::Demo | Self::Import { .. } | Self::Completions { .. } | Self::Man { .. } => None,
         }
     }
 }

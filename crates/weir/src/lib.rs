@@ -5,6 +5,7 @@ pub mod backup;
 pub mod check;
 pub mod cli;
 pub mod config;
+pub mod demo;
 pub mod import;
 pub mod remote;
 pub mod search;

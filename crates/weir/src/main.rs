@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use weir::cli::{Cli, Command, Usage};
-use weir::{backup, check, config, import, search, serve, sign_in, status};
+use weir::serve::Manner;
+use weir::{backup, check, config, demo, import, search, serve, sign_in, status};
 use weir_config::Mistakes;
 
 fn main() -> ExitCode {
@@ -22,7 +23,11 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(settings) => {
             drop(out);
             let sources = settings.sources();
-            return serve::run(config::load(&sources)?, sources);
+            return serve::run(config::load(&sources)?, sources, Manner::Service);
+        }
+        Command::Demo => {
+            drop(out);
+            return demo::run();
         }
         Command::Search(args) => {
             drop(out);
@@ -34,7 +39,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Import { from, url, key } => import::run(from, &url, &key, &mut out, &mut notes)?,
         Command::Check(args) => check::check(args, &mut out, &mut notes)?,
         Command::Completions { shell } => check::completions(shell, &mut out)?,
-        Command::Man => check::man(&mut out)?,
+        Command::Man { dir: None } => check::man(&mut out)?,
+        Command::Man { dir: Some(dir) } => check::manual(&dir)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -20,11 +20,13 @@ mod tracker;
 mod upstreams;
 
 use std::cell::OnceCell;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use weir_config::ProcessEnvironment;
 use weir_engine::Vitals;
@@ -45,18 +47,36 @@ use self::systemd::{Heartbeat, Manager};
 /// How often the file of forwarders is checked for changes.
 const WATCH: Duration = Duration::from_secs(2);
 
+/// As what Weir runs.
+#[derive(Debug)]
+pub enum Manner {
+    /// For whoever configured it.
+    Service,
+    /// In front of upstreams that are made up; the clients among them are told when it serves.
+    Demo(oneshot::Sender<Begun>),
+}
+
+/// A Weir that serves.
+#[derive(Debug)]
+pub struct Begun {
+    /// Where its pages are.
+    pub web: SocketAddr,
+    /// What programs send.
+    pub key: String,
+}
+
 /// Runs until stopped. `sources` is kept for reloads.
 ///
 /// # Errors
 /// If something that Weir needs (its directory, a port) is not available; the error says what to do.
-pub fn run(loaded: Loaded, sources: Sources) -> anyhow::Result<ExitCode> {
+pub fn run(loaded: Loaded, sources: Sources, manner: Manner) -> anyhow::Result<ExitCode> {
     let logs = Logs::start(&loaded.config.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("weir")
         .build()
         .context("cannot start the worker threads")?;
-    let outcome = runtime.block_on(serve(loaded, sources, logs));
+    let outcome = runtime.block_on(serve(loaded, sources, logs, manner));
     // Blocking threads that still wait for something must not keep the process alive.
     runtime.shutdown_background();
     outcome
@@ -82,7 +102,12 @@ fn watch(
         .metrics(move |registry| registry.register_collector(Box::new(counted)))
 }
 
-async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<ExitCode> {
+async fn serve(
+    loaded: Loaded,
+    sources: Sources,
+    logs: Logs,
+    manner: Manner,
+) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::catch()?;
     if loaded.added.denied {
         let path = loaded.added.path.display();
@@ -145,6 +170,10 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
         tracing::warn!(key, "{why}");
     }
     let file = running.to_edit();
+    if let Manner::Demo(_) = manner {
+        tracing::warn!("{}", weir_web::DEMO);
+        web.mark_as_demo();
+    }
     greeting::print(&web, address, &fronts.greeting(), &loaded, &file)?;
     web.set_config_file(file);
     web.set_upstreams_file(loaded.added.path.display().to_string());
@@ -161,6 +190,11 @@ async fn serve(loaded: Loaded, sources: Sources, logs: Logs) -> anyhow::Result<E
     });
     running.set_manager(manager.clone());
     manager.ready(&web.sentence());
+    if let (Manner::Demo(begin), Some(key)) = (manner, web.key_was_made()) {
+        let key = key.expose().to_owned();
+        // If nobody waits for it, there are no clients to tell.
+        let _ = begin.send(Begun { web: address, key });
+    }
     let server = weir_web::run(listener, web, stop.clone(), config.drain);
     tokio::pin!(server);
     let mut look = tokio::time::interval(WATCH);

@@ -44,7 +44,11 @@ pub fn run(args: Status, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
 fn page(status: &Value, upstreams: &Value, base: &str) -> String {
     let uptime = Duration::from_secs(status["uptime_seconds"].as_u64().unwrap_or(0));
     let version = text(&status["version"]);
-    let mut page = wrapped(&text(&status["sentence"]), "");
+    let mut page = match status["demo"].as_bool() {
+        Some(true) => wrapped(weir_web::DEMO, ""),
+        _ => String::new(),
+    };
+    page += &wrapped(&text(&status["sentence"]), "");
     page += &wrapped(
         &format!(
             "Weir {version} at {base}, running for {}.",

@@ -265,3 +265,40 @@ fn completions_and_manual_page() {
     insta::assert_snapshot!("man", out(&weir(dir.path(), &["man"])));
     insta::assert_snapshot!("help", out(&weir(dir.path(), &["--help"])));
 }
+
+#[test]
+fn every_command_has_a_manual_page_of_its_own() {
+    let dir = TempDir::new().expect("a temporary directory");
+    let output = weir(dir.path(), &["man", "--dir", "."]);
+    assert!(output.status.success(), "{}", notes(&output));
+    let help = out(&weir(dir.path(), &["--help"]));
+    let commands = help
+        .split("Commands:\n")
+        .nth(1)
+        .expect("a list of commands");
+    let commands = commands.lines().take_while(|line| line.starts_with("  "));
+    let mut expected = vec!["weir.1".to_owned()];
+    for line in commands.filter(|line| !line.starts_with("   ")) {
+        let name = line.split_whitespace().next().expect("a name");
+        if name != "help" {
+            expected.push(format!("weir-{name}.1"));
+        }
+    }
+    assert!(expected.len() > 8, "{help}");
+    for name in &expected {
+        let page = std::fs::read_to_string(dir.path().join(name));
+        let page = page.unwrap_or_else(|error| panic!("{name}: {error}"));
+        for heading in [".SH NAME", ".SH SYNOPSIS"] {
+            assert!(page.contains(heading), "{name}: {page}");
+        }
+    }
+    let written = std::fs::read_dir(dir.path()).expect("a directory").count();
+    assert_eq!(written, expected.len());
+    let output = weir(dir.path(), &["man", "--dir", "no-such-directory"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        notes(&output).contains("cannot write manual pages into no-such-directory"),
+        "{}",
+        notes(&output)
+    );
+}

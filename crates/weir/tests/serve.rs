@@ -11,6 +11,10 @@ mod backup;
 mod backup_trouble;
 #[path = "serve/damage.rs"]
 mod damage;
+#[path = "serve/demo.rs"]
+mod demo;
+#[path = "serve/first_run.rs"]
+mod first_run;
 #[path = "serve/forwarder.rs"]
 mod forwarder;
 #[path = "serve/keys.rs"]

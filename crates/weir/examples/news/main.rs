@@ -88,7 +88,7 @@ fn serve(words: Vec<String>) -> ExitCode {
         Command::Serve(settings) => {
             let sources = settings.sources();
             let config = weir::config::load(&sources).unwrap();
-            weir::serve::run(config, sources).unwrap()
+            weir::serve::run(config, sources, weir::serve::Manner::Service).unwrap()
         }
         _ => ExitCode::FAILURE,
     }

@@ -26,6 +26,11 @@ pub(super) fn print(
     let origin = format!("http://{}", reachable(address));
     let is_read = io::stdout().is_terminal() || web.is_first_start();
     let mut text = match loaded.config.web.auth {
+        _ if web.is_demo() => format!(
+            "{}\nThis link signs you in; it works once, within an hour:\n  {origin}{}\n",
+            weir_web::DEMO,
+            web.sign_in_link()?
+        ),
         Auth::Required if is_read => format!(
             "Weir is running. This link signs you in; it works once, within an hour (`weir sign-in` prints another):\n  {origin}{}\n",
             web.sign_in_link()?
@@ -41,7 +46,10 @@ pub(super) fn print(
         text += &about_key(key);
     }
     text += fronts;
-    text += &next_step(loaded, file);
+    text += &match web.is_demo() {
+        true => "Ctrl+C ends the demo.\n".to_owned(),
+        false => next_step(loaded, file),
+    };
     write(&text);
     Ok(())
 }

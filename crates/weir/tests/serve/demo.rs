@@ -1,0 +1,190 @@
+//! `weir demo`: within a moment a live page, a search that works and newsgroups to read, and nothing left behind.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{PATIENCE, Weir, ask};
+
+struct Demo {
+    weir: Weir,
+    web: SocketAddr,
+    link: String,
+    key: String,
+    /// Where it was started.
+    home: TempDir,
+}
+
+impl Demo {
+    fn start() -> Self {
+        let home = TempDir::new().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.arg("demo").current_dir(home.path()).env_clear();
+        // What is set for a real one is not for this one.
+        command.env("WEIR_WEB__LISTEN", "nonsense");
+        let mut weir = Weir::run(&mut command).unwrap();
+        weir.line("Demo: upstreams and clients are made up.");
+        let url = weir.line("http://");
+        let (_, url) = url.split_once("http://").unwrap();
+        let (address, link) = url.split_at(url.find('/').unwrap());
+        let key = weir.line("key: ").trim_start_matches("  key: ").to_owned();
+        Self {
+            web: address.parse().unwrap(),
+            link: link.to_owned(),
+            key,
+            weir,
+            home,
+        }
+    }
+
+    /// A page, as a browser gets it.
+    fn page(&self, path: &str, cookie: &str) -> String {
+        let mut stream = TcpStream::connect(self.web).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n",
+            self.web
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut page = String::new();
+        stream.read_to_string(&mut page).unwrap();
+        page
+    }
+
+    fn json(&self, path: &str) -> Value {
+        let answer = ask(self.web, &format!("GET {path}"), &self.key);
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+        serde_json::from_str(body).unwrap()
+    }
+
+    /// Waits until the answer is as it should be.
+    #[expect(clippy::disallowed_methods, reason = "the demo keeps its own time")]
+    fn until(&self, what: &str, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let start = Instant::now();
+        loop {
+            let answer = self.json(path);
+            if is_so(&answer) {
+                return answer;
+            }
+            assert!(start.elapsed() < PATIENCE, "never {what}: {answer:#}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// Where demos of a process keep their state.
+fn places(pid: u32) -> [PathBuf; 2] {
+    let name = format!("weir-demo-{pid}");
+    [
+        Path::new("/dev/shm").join(&name),
+        std::env::temp_dir().join(name),
+    ]
+}
+
+#[test]
+fn a_demo_shows_live_and_true_pages_and_leaves_nothing_behind() {
+    let demo = Demo::start();
+    let pid = demo.weir.child.id();
+    assert!(places(pid).iter().any(|place| place.join("data").exists()));
+
+    // The page says what it is, before and after signing in.
+    let answer = ask(demo.web, &format!("GET {}", demo.link), "");
+    assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
+    let (_, cookie) = answer.split_once("set-cookie: ").unwrap();
+    let cookie = cookie.split(';').next().unwrap();
+    for (path, cookie) in [("/sign-in", ""), ("/", cookie), ("/news", cookie)] {
+        let page = demo.page(path, cookie);
+        assert!(page.starts_with("HTTP/1.1 200"), "{path}: {page}");
+        assert!(
+            page.contains("Demo: upstreams and clients are made up."),
+            "{page}"
+        );
+        assert!(page.contains("<title>Demo: "), "{page}");
+        assert!(!page.contains("First steps"), "{page}");
+    }
+
+    // One of each kind that fails, one that asked for a pause, one whose quota is used up.
+    let needs = |status: &Value, names: &[&str]| {
+        let attention = status["attention"].as_array().unwrap();
+        let has = |name: &&str| attention.iter().any(|one| one["name"] == **name);
+        names.iter().all(|name| has(name))
+    };
+    let wanted = [
+        "dry-bed",
+        "floodgate",
+        "lantern",
+        "harbor",
+        "orchard",
+        "marsh",
+    ];
+    let status = demo.until(
+        "is everything as it should be",
+        "/api/v1/status",
+        |status| needs(status, &wanted),
+    );
+    assert_eq!(status["demo"], true);
+    for good in [
+        "brook",
+        "canal",
+        "slow-bend",
+        "meadow",
+        "beacon",
+        "quarry",
+        "springs",
+        "estuary",
+    ] {
+        assert!(!needs(&status, &[good]), "{good}: {status:#}");
+    }
+    demo.until("has every front made calls", "/api/v1/status", |status| {
+        let fronts = status["fronts"].as_array().unwrap().iter();
+        let mut serving = fronts.filter(|front| front["name"] != "notify");
+        serving.all(|front| front["counters"]["sent"].as_u64() > Some(0))
+    });
+
+    // A search that works.
+    let feed = ask(
+        demo.web,
+        "GET /torznab/api?t=search&q=example+linux+13.3",
+        &demo.key,
+    );
+    assert!(
+        feed.contains("<title>Example Linux 13.3 amd64 netinst</title>"),
+        "{feed}"
+    );
+
+    // Newsgroups to read.
+    demo.until("are there newsgroups", "/api/v1/news/groups", |groups| {
+        groups.to_string().contains("rivers.weirs")
+    });
+    demo.until(
+        "is there a thread",
+        "/api/v1/news/groups/rivers.weirs",
+        |group| {
+            group
+                .to_string()
+                .contains("Broad-crested or sharp-crested?")
+        },
+    );
+    let article = demo.json("/api/v1/news/articles/sill-1@demo.example");
+    assert!(article.to_string().contains("the old mill"), "{article}");
+    let swarms = demo.json("/api/v1/swarms");
+    assert!(swarms.to_string().contains("\"info_hash\""), "{swarms}");
+
+    demo.weir.signal("TERM");
+    let (status, text) = demo.weir.end();
+    assert!(status.success(), "{text}");
+    assert!(
+        text.contains("WARN") && text.contains("clients are made up"),
+        "the log says it too: {text}"
+    );
+    for place in places(pid) {
+        assert!(!place.exists(), "{} is still there", place.display());
+    }
+    assert_eq!(demo.home.path().read_dir().unwrap().count(), 0);
+}
