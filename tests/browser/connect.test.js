@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { enterKey, open, visit } from './support/browser.js';
+import { enterKey, open, session, visit } from './support/browser.js';
 import * as rules from './support/rules.js';
 import { directory, start } from './support/weir.js';
 
@@ -14,10 +14,8 @@ const PROGRAMS = [
 
 async function begin(t, options) {
   const weir = await start(t, { data: await directory(t) });
-  const page = await visit(await open(), weir.origin, options);
-  await page.goto('/sign-in');
-  await enterKey(page, weir.key);
-  await page.waitForURL((url) => url.pathname === '/');
+  const storageState = await session(await open(), weir);
+  const page = await visit(await open(), weir.origin, { storageState, ...options });
   await page.goto('/connect');
   return { weir, page };
 }
@@ -31,6 +29,9 @@ test('every program has its steps, by the name that the visitor used', async (t)
   assert.ok(tracker.includes(`${weir.tracker}/announce`), tracker);
   assert.equal(await page.locator('#sonarr-0').inputValue(), `${weir.origin}/torznab`);
   await rules.everywhere(page, 'connect');
+  // A link to a program opens its steps.
+  await page.getByRole('navigation', { name: 'Programs' }).getByRole('link', { name: 'Transmission' }).click();
+  await page.getByLabel('settings.json', { exact: true }).waitFor();
 });
 
 for (const javaScriptEnabled of [true, false]) {
@@ -39,6 +40,7 @@ for (const javaScriptEnabled of [true, false]) {
   test(`a key is made for Sonarr, and Sonarr is heard, ${how}`, async (t) => {
     const { weir, page } = await begin(t, { javaScriptEnabled });
     await page.getByText('Not heard from Sonarr yet.').waitFor();
+    await page.getByRole('heading', { name: 'Sonarr', exact: true }).click();
     await page.getByRole('button', { name: 'Make a key for Sonarr' }).click();
     const key = await page.getByLabel('Key', { exact: true }).inputValue();
     await page.getByRole('link', { name: 'I have copied it' }).click();
@@ -70,6 +72,7 @@ for (const javaScriptEnabled of [true, false]) {
 
 test('somebody with a lesser key sees neither the first key nor a way to make one', async (t) => {
   const { weir, page } = await begin(t);
+  await page.getByRole('heading', { name: 'tin', exact: true }).click();
   await page.getByRole('button', { name: 'Make a key for tin', exact: true }).click();
   const key = await page.getByLabel('Key', { exact: true }).inputValue();
   const other = await visit(await open(), weir.origin);

@@ -203,6 +203,7 @@ test('history and connect', async (t) => {
     await page.goto('/connect');
     await page.getByText('Show the first key').click();
     assert.equal(await page.getByRole('textbox', { name: 'API key', exact: true }).inputValue(), weir.key);
+    await page.locator('details.program').evaluateAll((all) => all.forEach((one) => (one.open = true)));
     const buttons = page.locator('button[data-copy]');
     const count = await buttons.count();
     assert.ok(count > 9);
