@@ -271,6 +271,17 @@ mod tests {
     }
 
     #[test]
+    fn a_reason_goes_to_the_record_it_is_for_and_to_no_other() {
+        let mut records = Records::default();
+        records.push(3, &start(1), About::Nothing, None);
+        records.push(3, &start(2), About::Nothing, None);
+        records.explain(1, "too late".into());
+        records.explain(2, "in time".into());
+        let causes: Vec<_> = records.newest().map(|record| record.cause).collect();
+        assert_eq!(causes, [Some("in time".into()), None]);
+    }
+
+    #[test]
     fn a_call_ends_once_and_its_reason_stays() {
         let mut records = Records::default();
         records.push(3, &start(1), About::Nothing, None);

@@ -268,3 +268,35 @@ impl Listed for Hook {
         self.address.look_up_anew();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn course(repeats: u8) -> Option<KeptCourse> {
+        let kept = json!({ "since": 1, "from": null, "over": null, "repeats": repeats });
+        Some(serde_json::from_value(kept).unwrap())
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_written_later_unless_something_newer_is() {
+        let desk = HookDesk::new("a", KeptHook::default());
+        let [one, other] =
+            ["one", "other"].map(|name| Subject::Upstream(Whom::new("search", name)));
+        {
+            let mut state = desk.0.lock();
+            state.told = HashMap::from([(one.clone(), course(1)), (other.clone(), course(1))]);
+            state.is_outbox_unwritten = true;
+        }
+        let unwritten = desk.unwritten().unwrap();
+        assert!(desk.unwritten().is_none(), "it was taken");
+        desk.0.lock().told.insert(one.clone(), course(2));
+        desk.put_back(unwritten);
+        let again = desk.unwritten().unwrap();
+        let told = HashMap::from([(one, course(2)), (other, course(1))]);
+        assert_eq!(again.told, told);
+        assert!(again.outbox.is_some());
+    }
+}

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use weir_config::{Secret, SecretUrl};
 use weir_engine::dispatch::{Moment, UpstreamId};
-use weir_engine::{Engine, Options, Outward, Standing, Timeline, Weather};
+use weir_engine::{Engine, Kind, Options, Outward, Standing, Timeline, Weather};
 use weir_net::Ground;
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::Place;
@@ -444,6 +444,11 @@ async fn what_happened_while_our_network_was_down_is_told_when_it_is_back() {
         world.standing(),
         Standing::Untried,
         "and the hook is not blamed"
+    );
+    assert_eq!(
+        world.engine.status().counters.asked,
+        0,
+        "nothing is even queued: its records would tell of calls that were not made"
     );
     network.set_down(false);
     world.scenery.set_network_down(false, world.now());

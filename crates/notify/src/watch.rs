@@ -158,8 +158,7 @@ impl Watch {
         let ours = matches!(seen.get(&Subject::Network), Some(Seen::Bad { .. }));
         for (subject, since) in bad {
             let is_known = self.courses.contains_key(subject) || is_own(subject);
-            let is_hidden = ours && subject.needs_network();
-            if !is_known && !is_hidden {
+            if !is_known {
                 let course = Course {
                     stage: Stage::Suspected {
                         since,

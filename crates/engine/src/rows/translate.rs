@@ -191,13 +191,16 @@ impl Translated {
         }
         let shift = |wall: &mut Wall| *wall = new.wall(old.moment(*wall));
         if let Some(rest) = &mut self.row.rest {
-            shift(&mut rest.since);
-            shift(&mut rest.until);
+            [&mut rest.since, &mut rest.began, &mut rest.until].map(shift);
         }
         if let Some(off) = &mut self.row.off {
             shift(&mut off.since);
         }
         self.row.last_start.iter_mut().for_each(shift);
+        self.row.last_call.iter_mut().for_each(shift);
+        if let Some((at, _)) = &mut self.row.last_error {
+            shift(at);
+        }
     }
 }
 

@@ -204,6 +204,106 @@ async fn cooldowns_rungs_switches_and_learned_limits_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_limit_that_was_forgotten_does_not_come_back() {
+    let machine = Machine::new();
+    let (desk, _, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", quota(secs(0), 1));
+    let usage = Usage {
+        budget: Budget::Query,
+        window: Window::DAY,
+        limit: 100,
+        used: Some(40),
+    };
+    desk.engine.observe(one, usage);
+    // Written once, then forgotten with the cooldown.
+    desk.engine
+        .submit(job(one, INTERACTIVE), desk.done("a"))
+        .await;
+    desk.engine.clear(one);
+    stop(desk).await;
+    let (desk, _, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", quota(secs(0), 1));
+    let status = desk.engine.upstream(one).unwrap().status;
+    assert!(status.query.iter().all(|window| !window.learned));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_agenda_comes_back_soonest_first() {
+    let machine = Machine::new();
+    let (desk, rows, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", quota(secs(0), 1));
+    rows.settle(&desk.engine, &["one"]);
+    for (name, seconds) in [("third", 900), ("first", 300), ("second", 600)] {
+        let mut later = job(one, BACKGROUND);
+        later.not_before = desk.engine.timeline().now() + secs(seconds);
+        desk.engine.submit_detached(later, desk.done(name));
+    }
+    stop(desk).await;
+    let agenda = machine.start(policy()).2.agenda;
+    let kept: Vec<_> = agenda.iter().map(|job| &job.kept[..]).collect();
+    assert_eq!(kept, [&b"first"[..], b"second", b"third"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_forward_makes_no_start_forgotten() {
+    let machine = Machine::new();
+    let (desk, _, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", limited());
+    for _ in 0..2 {
+        desk.engine
+            .submit(job(one, INTERACTIVE), desk.done("before"))
+            .await;
+        pass(secs(60)).await;
+    }
+    machine.set_clock(|now| now + secs(3 * 3600));
+    desk.engine
+        .submit(job(one, INTERACTIVE), desk.done("after"))
+        .await;
+    stop(desk).await;
+    let (desk, _, restored) = machine.start(policy());
+    let one = add(&desk, &restored, "one", limited());
+    let hour = desk.engine.upstream(one).unwrap().status.query[0];
+    assert!(hour.used >= 3, "all were made within the hour: {hour:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_of_an_upstream_follows_the_clock_too() {
+    for hours in [-3i64, 3] {
+        let machine = Machine::new();
+        let (desk, _, restored) = machine.start(policy());
+        let one = add(&desk, &restored, "one", quota(secs(0), 1));
+        let two = add(&desk, &restored, "two", quota(secs(0), 1));
+        let failing = Step::Said(Outcome::Unavailable, "it answered 503");
+        desk.engine
+            .submit(job(one, INTERACTIVE), desk.ready("one", failing))
+            .await;
+        let before = desk.engine.upstream(one).unwrap();
+        pass(secs(60)).await;
+        let span = secs(3600 * hours.unsigned_abs());
+        machine.set_clock(|now| if hours < 0 { now - span } else { now + span });
+        desk.engine
+            .submit(job(two, INTERACTIVE), desk.done("two"))
+            .await;
+        pass(secs(60)).await;
+        // Cut off: nothing is written for `one` again.
+        drop(desk);
+        let (desk, _, restored) = machine.start(policy());
+        let one = add(&desk, &restored, "one", quota(secs(0), 1));
+        let after = desk.engine.upstream(one).unwrap();
+        let moved = |moment: weir_engine::dispatch::Moment| match hours < 0 {
+            true => moment - span,
+            false => moment + span,
+        };
+        assert_eq!(after.last_call, before.last_call.map(moved), "{hours} h");
+        let error = before.last_error.map(|(at, words)| (moved(at), words));
+        assert_eq!(after.last_error, error, "{hours} h");
+        let (before, after) = (before.trouble.unwrap(), after.trouble.unwrap());
+        assert_eq!(after.since, moved(before.since), "{hours} h");
+        assert_eq!(after.began, moved(before.began), "{hours} h");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_agenda_comes_back_once_and_is_not_early() {
     let machine = Machine::new();
     let (desk, rows, restored) = machine.start(policy());

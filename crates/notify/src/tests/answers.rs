@@ -64,6 +64,12 @@ async fn a_dead_hook_cools_down_longer_and_longer_and_is_told_once_it_lives() {
         let gaps: Vec<u64> = times.windows(2).map(|two| (two[1] - two[0]) / 60).collect();
         assert_eq!(gaps, [1, 5, 15], "{behaviour:?}");
         assert_ne!(world.standing(), Standing::Open);
+        // Whoever sends us elsewhere answers, but not as a hook does.
+        let is_moved = matches!(behaviour, Behaviour::Redirect(_));
+        let last = world.engine.decisions(UpstreamId(0), None, 99);
+        let ends = last.iter().filter_map(|record| record.end);
+        let ends: Vec<_> = ends.map(|end| end.kind == Kind::Broken).collect();
+        assert!(!is_moved || ends == [true; 4], "{last:?}");
         assert!(
             !world.last_error().contains("s3cr3t"),
             "{}",

@@ -141,17 +141,9 @@ impl Flow {
             name => name,
         };
         let asked = counters.asked;
+        // In their order the bar goes from what cost nothing to what was sent, then to what nobody got.
         let there = counters.parts().into_iter().filter(|(_, count)| *count > 0);
-        // In this order the bar goes from what cost nothing to what was sent, then to what nobody got.
-        let order = |name: &str| {
-            let order = ["from_memory", "shared", "duplicates", "sent"];
-            order
-                .iter()
-                .position(|known| *known == name)
-                .unwrap_or(order.len())
-        };
-        let mut there: Vec<(&'static str, u64)> = there.collect();
-        there.sort_by_key(|(name, _)| order(name));
+        let there: Vec<(&'static str, u64)> = there.collect();
         let of = |part: u64, whole: u64| (part * whole + asked / 2) / asked.max(1);
         let mut before = 0;
         let parts = there.iter().map(|&(name, count)| {
@@ -240,6 +232,20 @@ mod tests {
             assert_eq!(part.x, end, "one begins where the other ends");
             end += part.width;
         }
+    }
+
+    #[test]
+    fn shares_add_up_to_a_hundred_percent() {
+        let counters = Counters {
+            asked: 3,
+            from_memory: 1,
+            shared: 1,
+            sent: 1,
+            ..Counters::default()
+        };
+        let flow = Flow::of(&counters, "cache");
+        let labels: Vec<&str> = flow.parts.iter().map(|part| part.label.as_str()).collect();
+        assert_eq!(labels, ["33 % cache", "34 % shared", "33 % sent"]);
     }
 
     #[test]

@@ -247,10 +247,15 @@ mod tests {
 
     #[test]
     fn the_headline_names_trouble_first() {
-        use CardState::{Answering, Down, Limited, Off, Overloaded, Unconfigured};
+        use CardState::{Answering, Down, Limited, Off, Overloaded, Starting, Unconfigured};
         for (states, overload, words) in [
             ([Answering; 3], None, "All three fronts are answering."),
             ([Answering, Limited, Off], None, "Search is limited."),
+            (
+                [Starting, Answering, Starting],
+                None,
+                "Tracker and News are starting.",
+            ),
             (
                 [Down, Limited, Down],
                 None,

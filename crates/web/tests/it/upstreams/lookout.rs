@@ -102,4 +102,9 @@ async fn overload_and_our_own_outage_are_told_as_on_the_pages() {
         page.contains(words) && page.contains(time.trim_end_matches('.')),
         "{network}"
     );
+    let overview = visitor.get("/").await.body;
+    let (_, opening) = overview.split_once("<h1 id=\"headline\"").unwrap();
+    let (opening, _) = opening.split_once("</h1>").unwrap();
+    assert!(opening.contains(words), "{opening}");
+    assert!(!opening.contains("overloaded"), "{opening}");
 }

@@ -79,8 +79,8 @@ async fn read(rig: &Rig, path: &str) -> (StatusCode, Value) {
 #[tokio::test]
 async fn a_front_in_trouble_is_named_with_the_reason_and_the_time() {
     let search = Sample::new("search", "indexer");
-    for name in ["harbor", "quarry"] {
-        let retry_after = Some(secs(900));
+    for (name, seconds) in [("harbor", 900), ("quarry", 1800)] {
+        let retry_after = Some(secs(seconds));
         let id = search.add(name);
         search
             .call(
@@ -235,6 +235,62 @@ async fn charts_tell_what_is_missing_and_why() {
         page.contains("<summary>Queue fill as a table</summary><table"),
         "{page}"
     );
+}
+
+/// A card with nothing to add.
+struct PlainCard(CardState);
+
+impl Card for PlainCard {
+    fn view(&self) -> CardView {
+        CardView {
+            state: self.0,
+            sentence: "How it is doing.".into(),
+            figures: Vec::new(),
+            lines: None,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_front_that_is_off_has_no_figures_and_one_that_is_on_says_when_workers_are_added() {
+    for (state, has_figures) in [
+        (CardState::Off, false),
+        (CardState::Unconfigured, false),
+        (CardState::Answering, true),
+    ] {
+        let search = Sample::new("search", "indexer");
+        let card = Arc::new(PlainCard(state));
+        let rig = support::rig_of(support::config(), vec![search.contribution().card(card)]);
+        let page = page(&rig, "/").await;
+        for words in [
+            "data-figure=\"asked\"",
+            "Queue: 0 of 10,000; more workers at 60 %",
+        ] {
+            assert_eq!(page.contains(words), has_figures, "{words} in {page}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_front_that_is_not_set_up_has_no_line_and_a_refusal_no_answer_time() {
+    let (tracker, search) = (
+        Sample::new("tracker", "tracker"),
+        Sample::new("search", "indexer"),
+    );
+    search.add("harbor");
+    let rig = rig(&[&tracker, &search]);
+    // Three refused calls of about 0.1 s in each of 30 steps.
+    let now = Moment(0).until(search.engine.timeline().now()).as_secs();
+    let first = now / 10 - 40;
+    let text = format!("calls 0 {first};0,,3,,,28,30,12;1,,3,,,28,30,12*29");
+    let past = RestoredPast { text, shift: 0 };
+    search.engine.restore_series(&past);
+    let page = page(&rig, "/").await;
+    assert!(page.contains("Search: now 18, low 18, high 18."), "{page}");
+    assert!(!page.contains("Tracker: now"), "{page}");
+    let (_, times) = page.split_once("id=\"times-caption\"").unwrap();
+    let caption = times.split("</").next().unwrap_or_default();
+    assert!(!caption.contains("Search: now"), "{caption}");
 }
 
 #[tokio::test]
