@@ -83,6 +83,34 @@ fn each_protocol_refuses_too_little_in_its_own_words() {
 }
 
 #[test]
+fn a_reload_applies_what_was_looked_at_or_nothing() {
+    let dir = TempDir::new().unwrap();
+    let file = |tries: u8| {
+        let text = format!("web: {{ api_key: {KEY}, sign_in_tries: {tries} }}\n");
+        config(dir.path(), &text);
+    };
+    file(6);
+    let (_weir, address) = Weir::start(dir.path(), &[]);
+    file(7);
+    let preview = ask(address, "GET /settings/reload", KEY);
+    let (_, rest) = preview.split_once("name=\"seen\" value=\"").unwrap();
+    let seen = format!("seen={}", rest.split_once('"').unwrap().0);
+    let form = "application/x-www-form-urlencoded";
+    file(8);
+    let refused = send(address, "POST /settings/reload", KEY, form, &seen);
+    assert!(refused.starts_with("HTTP/1.1 409"), "{refused}");
+    assert!(
+        refused.contains("<code>8</code>"),
+        "what there is now is shown: {refused}"
+    );
+    let page = ask(address, "GET /settings?filter=sign_in_tries", KEY);
+    assert!(page.contains("<code>6</code>"), "{page}");
+    file(7);
+    let applied = send(address, "POST /settings/reload", KEY, form, &seen);
+    assert!(applied.starts_with("HTTP/1.1 303"), "{applied}");
+}
+
+#[test]
 fn on_a_full_disk_nothing_is_made_or_revoked_and_it_says_so() {
     let dir = TempDir::new().unwrap();
     config(dir.path(), &format!("web: {{ api_key: {KEY} }}\n"));
