@@ -46,6 +46,7 @@ pub fn run() -> anyhow::Result<ExitCode> {
         // What is set for a real Weir does not concern this one.
         environment: Box::new(BTreeMap::new()),
         flags: Vec::new(),
+        data: None,
     };
     let (begin, began) = oneshot::channel();
     let mut tasks = JoinSet::new();

@@ -16,7 +16,7 @@ use weir_config::Origin;
 use weir_engine::words::capital;
 use weir_engine::{TryoutFault, TryoutFound, span};
 use weir_net::aside;
-use weir_web::{Contribution, Icon, Visitor};
+use weir_web::{Contribution, Icon, Right, Visitor};
 
 use self::import::ImportList;
 use self::kept::Kept;
@@ -81,7 +81,7 @@ pub(super) fn contribution(running: &Running) -> Contribution {
         .route("/upstreams/import/add", axum::routing::post(import::add))
         .with_state(editor.clone());
     Contribution::new("editor", "Upstreams", Icon::Upstreams)
-        .router(pages)
+        .router(Right::Everything, pages)
         .api(api::routes(editor))
 }
 
