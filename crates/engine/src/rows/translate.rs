@@ -191,7 +191,9 @@ impl Translated {
         }
         let shift = |wall: &mut Wall| *wall = new.wall(old.moment(*wall));
         if let Some(rest) = &mut self.row.rest {
-            [&mut rest.since, &mut rest.began, &mut rest.until].map(shift);
+            for time in [&mut rest.since, &mut rest.began, &mut rest.until] {
+                shift(time);
+            }
         }
         if let Some(off) = &mut self.row.off {
             shift(&mut off.since);

@@ -113,7 +113,7 @@ fn a_demo_shows_live_and_true_pages_and_leaves_nothing_behind() {
     let needs = |status: &Value, names: &[&str]| {
         let attention = status["attention"].as_array().unwrap();
         let has = |name: &&str| attention.iter().any(|one| one["name"] == **name);
-        names.iter().all(|name| has(name))
+        names.iter().all(has)
     };
     let wanted = [
         "dry-bed",
