@@ -275,8 +275,8 @@ mod tests {
         let mut records = Records::default();
         records.push(3, &start(1), About::Nothing, None);
         records.push(3, &start(2), About::Nothing, None);
-        records.explain(1, "too late".into());
         records.explain(2, "in time".into());
+        records.explain(1, "too late".into());
         let causes: Vec<_> = records.newest().map(|record| record.cause).collect();
         assert_eq!(causes, [Some("in time".into()), None]);
     }

@@ -216,9 +216,9 @@ async fn live_parts_are_the_same_bytes_as_the_first_paint() {
             assert!(!part.contains("csrf") && !part.contains("token"), "{part}");
         }
     }
-    let row = kit::render(&last_decisions(&app).remove(0)).unwrap();
-    assert!(row.starts_with("<li id=\"d-search-"), "{row}");
-    assert!(body(&app, "1h").contains(&row));
+    let row = || kit::render(&last_decisions(&app).remove(0)).unwrap();
+    assert!(row().starts_with("<li id=\"d-search-"), "{}", row());
+    assert!((0..50).any(|_| body(&app, "1h").contains(&row())));
 }
 
 #[tokio::test]
