@@ -18,7 +18,7 @@ test('forms of upstreams', async (t) => {
   const weir = await start(t, { data, config });
   const good = await indexer(t, 'good', { releases: [{ title: 'A release' }] });
   const browser = await open();
-  const storageState = await session(browser, weir);
+  const storageState = await session(weir);
   const at = (options = {}) => visit(browser, weir.origin, { storageState, ...options });
   const file = () => readFile(join(data, 'upstreams.yaml'), 'utf8').catch(() => '');
   const button = (page, name) => page.getByRole('button', { name, exact: true });
