@@ -102,7 +102,7 @@ impl Clients {
         };
         // From an address that is kept for examples (RFC 5737), as a proxy would say.
         format!(
-            "GET /announce?info_hash={hash}&peer_id=-DE0001-{peer:012}&port={}&uploaded=0&downloaded=0&left={left}\
+            "GET /announce?info_hash={hash}&peer_id=-WD0001-{peer:012}&port={}&uploaded=0&downloaded=0&left={left}\
              &compact=1 HTTP/1.1\r\nHost: demo\r\nX-Forwarded-For: 198.51.100.{}\r\nConnection: close\r\n\r\n",
             50_000 + peer,
             peer + 1
