@@ -81,6 +81,7 @@ fn newsreaders(nntp: &NntpServer) -> ConnectPanel {
     any.heard = Box::new(heard);
     ConnectPanel {
         title: "Newsreader addresses",
+        users: "Newsreaders",
         anchor: "nntp",
         text: "Add a news server with this address. Where a newsreader asks for a user name and a password, type any name, and an API key as the password.",
         addresses: Box::new(move |origin| addresses(&listening, origin)),

@@ -32,6 +32,7 @@ pub(crate) fn panel(
     };
     ConnectPanel {
         title: "Other BitTorrent clients",
+        users: "BitTorrent clients",
         anchor: "tracker",
         text: "To announce to this tracker, add these addresses to a torrent’s list of trackers.",
         addresses: Box::new(move |origin| pages::announce_addresses(&listening, origin)),

@@ -217,6 +217,8 @@ impl Contribution {
 pub struct ConnectPanel {
     /// Its heading.
     pub title: &'static str,
+    /// Who uses the addresses: *Newsreaders*.
+    pub users: &'static str,
     /// Marks it in the page's address; a word.
     pub anchor: &'static str,
     /// What to do with the addresses.

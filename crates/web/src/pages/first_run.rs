@@ -105,7 +105,7 @@ pub(crate) fn shown(app: &App, visitor: &Visitor, headers: &HeaderMap) -> Option
     let panels = shell.connect.iter();
     let addresses = panels.filter_map(|panel| {
         let first = (panel.addresses)(&origin).into_iter().next()?;
-        Some((panel.title, first.url))
+        Some((panel.users, first.url))
     });
     let key = visitor.key().map(|key| format!("?apikey={}", key.expose()));
     Some(FirstRunPart {

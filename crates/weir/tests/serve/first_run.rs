@@ -42,7 +42,7 @@ fn first_steps_name_addresses_and_file_and_are_ticked_as_they_happen() {
         file.display().to_string(),
         "href=\"/upstreams/add\"".to_owned(),
         "href=\"/upstreams/import\"".to_owned(),
-        "Newsreaders".to_owned(),
+        ". Newsreaders: ".to_owned(),
     ];
     for text in wanted {
         assert!(before.contains(&text), "no {text} in {before}");
