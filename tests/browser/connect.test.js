@@ -14,7 +14,7 @@ const PROGRAMS = [
 
 async function begin(t, options) {
   const weir = await start(t, { data: await directory(t) });
-  const storageState = await session(await open(), weir);
+  const storageState = await session(weir);
   const page = await visit(await open(), weir.origin, { storageState, ...options });
   await page.goto('/connect');
   return { weir, page };

@@ -129,7 +129,12 @@ fn tin(addresses: &[PasteAddress]) -> Vec<(&'static str, String)> {
 
 fn slrn(addresses: &[PasteAddress]) -> Vec<(&'static str, String)> {
     let plain = addresses.first().map(parts);
-    let line = plain.map(|(host, port)| ("Command", format!("slrn -h {host} -p {port}")));
+    let line = plain.map(|(host, port)| {
+        (
+            "Command",
+            format!("slrn -h {host} -p {port} -f ~/.jnewsrc-weir --create"),
+        )
+    });
     line.into_iter().collect()
 }
 

@@ -40,12 +40,11 @@ pub(crate) fn lists(views: &Arc<Views>) -> (Access, Router) {
 
 /// All indexers of a protocol, one of them, those with a tag.
 fn of(protocol: Protocol) -> Router<Arc<Views>> {
-    let [all, one, tagged] = addresses_of(protocol);
+    let [all, shorter, one, tagged] = addresses_of(protocol);
+    let of_all = get(move |arrival: FeedRequest| torznab::all(arrival, protocol));
     Router::new()
-        .route(
-            &all,
-            get(move |arrival: FeedRequest| torznab::all(arrival, protocol)),
-        )
+        .route(&all, of_all.clone())
+        .route(&shorter, of_all)
         .route(
             &one,
             get(
@@ -62,9 +61,10 @@ fn of(protocol: Protocol) -> Router<Arc<Views>> {
         )
 }
 
-fn addresses_of(protocol: Protocol) -> [String; 3] {
+/// Most programs are told the address without `/api` and add it; some ask at what they were told.
+fn addresses_of(protocol: Protocol) -> [String; 4] {
     let base = scope::path(protocol);
-    ["api", "{indexer}/api", "tag/{tag}/api"].map(|end| format!("/{base}/{end}"))
+    ["/api", "", "/{indexer}/api", "/tag/{tag}/api"].map(|end| format!("/{base}{end}"))
 }
 
 /// All addresses that stand for indexers, with braces around what says for which.

@@ -126,9 +126,12 @@ impl weir_web::Front for Front {
             return "The tracker is off: neither `tracker.http_listen` nor `tracker.udp_listen` is set.\n".to_owned();
         }
         let lines: String = urls.iter().map(|(_, url)| format!("  {url}\n")).collect();
-        format!(
-            "The tracker answers; announce to it at this machine's name or address, here:\n{lines}"
-        )
+        let mut addresses = self.listening().iter().map(|(_, address)| address.ip());
+        let place = match addresses.all(|ip| ip.is_loopback()) {
+            true => "from this machine",
+            false => "at this machine's name or address",
+        };
+        format!("The tracker answers; announce to it {place}, here:\n{lines}")
     }
 
     fn look_up_anew(&self) {

@@ -53,7 +53,11 @@ pub fn run(args: Backup, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let files = words::counted(files, "file", "files");
     let shown = directory.display();
     writeln!(out, "Backed up {files} ({size}) to {shown}.")?;
-    writeln!(out, "To go back to it: weir serve --data {shown}")?;
+    // Not the command: Weir would go on writing in the backup.
+    writeln!(
+        out,
+        "To go back to it, stop Weir, put a copy of it in the place of the data directory, and start Weir as ever."
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 

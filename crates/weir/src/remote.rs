@@ -233,7 +233,7 @@ fn configured(config: &Config) -> anyhow::Result<Secret> {
     let kept = weir_web::kept_key(&state).ok().flatten();
     kept.with_context(|| {
         format!(
-            "there is no key in {}. If Weir does not run on this machine, give --url and --key (or WEIR_KEY)",
+            "there is no key in {}. If Weir keeps its data elsewhere, give --data; if it runs on another machine, give --url and --key (or WEIR_KEY)",
             state.display()
         )
     })

@@ -42,6 +42,23 @@ impl World {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_address_that_programs_are_told_answers_like_the_one_with_api() {
+    let network = Network::new();
+    let indexers = library(&network).await;
+    let world = World::new(network.ground(), &named(&indexers));
+    for query in ["t=caps", "t=search&q=some"] {
+        let [told, whole] = ["/torznab", "/torznab/api"].map(|place| format!("{place}?{query}"));
+        let [told, whole] = [
+            world.program("curl/8.0", &told).await,
+            world.program("curl/8.0", &whole).await,
+        ];
+        assert_eq!(told.status, 200, "{}", told.body);
+        let items = |reply: &Reply| reply.body.matches("<item>").count();
+        assert_eq!(items(&told), items(&whole), "{query}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn sonarrs_and_radarrs_test_passes_on_a_fresh_start_within_ten_seconds() {
     for place in PLACES {
         for (agent, query, element) in [

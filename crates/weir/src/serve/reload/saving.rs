@@ -278,9 +278,14 @@ fn told(mistakes: &Mistakes) -> Vec<String> {
 }
 
 fn at_field(mistake: &Mistake) -> FieldMistake {
+    // What to write stands beside the field.
+    let detail = match mistake.text.starts_with("this key is required") {
+        true => "Fill this in.".to_owned(),
+        false => sentence(&mistake.text),
+    };
     FieldMistake {
         field: mistake.path.clone(),
-        detail: sentence(&mistake.text),
+        detail,
     }
 }
 
