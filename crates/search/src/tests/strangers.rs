@@ -73,7 +73,7 @@ async fn without_a_key_every_address_answers_the_same_whoever_it_stands_for() {
     }
     assert_eq!(
         open,
-        2 * 11,
+        2 * 13,
         "caps, in two forms, of all addresses that have them"
     );
 }
