@@ -194,7 +194,7 @@ async fn an_empty_tracker_says_where_to_announce() {
         let url = format!("value=\"{protocol}://{address}/announce\"");
         assert!(page.contains(&url), "{url} in {page}");
     }
-    assert!(page.contains("These work on this machine only"), "{page}");
+    assert!(page.contains("these work on this machine only"), "{page}");
     let body = rig.json("/api/v1/swarms").await;
     assert_eq!(body["totals"]["swarms"], 0);
     rig.end().await;
