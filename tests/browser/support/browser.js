@@ -96,6 +96,10 @@ export async function mainLines(page) {
     for (const one of acting) one.hidden = false;
     return shown;
   });
-  const lines = text.split('\n').map((line) => line.replaceAll(/\d+/g, '0').trim());
+  const lines = text.split('\n').map((line) => {
+    const plain = line.replaceAll(/\d+/g, '0').trim();
+    // Between two looks a countdown may pass from minutes to seconds.
+    return plain.replaceAll(/\bin (?:0 (?:min|h)|a moment)(?=$|\W)/g, 'in 0 s');
+  });
   return lines.filter((line) => line !== '');
 }
