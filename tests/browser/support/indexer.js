@@ -22,21 +22,26 @@ function item({ title, size = 658e6, hours = 2, category = 4020, seeders = 10, p
 <category>${category}</category>${written.join('')}</item>`;
 }
 
-/** Starts one; it has `releases` and answers after `delay` ms, or with `status` and `retryAfter`. */
+/**
+ * Starts one; it has `releases` and answers after `delay` ms, or with `status` and `retryAfter`. It may tell its `limits`.
+ * After `hold()` searches wait until the function it returned is called, so that no machine's speed decides who is first.
+ */
 export async function indexer(t, name, options = {}) {
-  const state = { releases: [], delay: 0, status: 200, retryAfter: undefined, ...options, searched: 0 };
+  const state = { releases: [], delay: 0, status: 200, retryAfter: undefined, limits: undefined, ...options, searched: 0 };
   const server = createServer(async (request, response) => {
     const asked = new URL(request.url, 'http://indexer').searchParams;
     if (asked.get('t') === 'caps') return response.end(CAPS);
     state.searched += 1;
     await wait(state.delay);
+    await state.held;
     if (state.status !== 200) {
       response.writeHead(state.status, state.retryAfter ? { 'retry-after': state.retryAfter } : {});
       return response.end();
     }
     response.setHeader('content-type', 'application/rss+xml');
-    response.end(`<?xml version="1.0"?><rss version="2.0" xmlns:torznab="http://torznab.com/schemas/2015/feed">
-<channel>${state.releases.map((release) => item(release, name)).join('')}</channel></rss>`);
+    const told = state.limits && `<newznab:apilimits apicurrent="1" apimax="${state.limits.calls}" grabcurrent="0" grabmax="${state.limits.grabs}"/>`;
+    response.end(`<?xml version="1.0"?><rss version="2.0" xmlns:torznab="http://torznab.com/schemas/2015/feed" xmlns:newznab="http://www.newznab.com/DTD/2010/feeds/attributes/">
+<channel>${told ?? ''}${state.releases.map((release) => item(release, name)).join('')}</channel></rss>`);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -45,7 +50,14 @@ export async function indexer(t, name, options = {}) {
     server.close();
   });
   const url = `http://127.0.0.1:${server.address().port}/api`;
-  return Object.assign(state, { name, url });
+  const hold = () => {
+    let release;
+    state.held = new Promise((resolve) => {
+      release = resolve;
+    });
+    return release;
+  };
+  return Object.assign(state, { name, url, hold });
 }
 
 /** The section `search` of a configuration with these indexers. */
