@@ -201,6 +201,32 @@ pub mod check {
         )
     }
 
+    /// A host name or an address, as they can be looked up: an address of version 6 may stand in brackets.
+    pub fn is_host(text: &str) -> bool {
+        let bare = text
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        if let Some(bare) = bare {
+            return bare.parse::<std::net::Ipv6Addr>().is_ok();
+        }
+        if text.parse::<std::net::IpAddr>().is_ok() {
+            return true;
+        }
+        let name = text.strip_suffix('.').unwrap_or(text);
+        let fits = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        let is_label = |label: &str| {
+            !label.is_empty()
+                && label.len() <= 63
+                && label.chars().all(fits)
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+        };
+        // What ends with a number would be an address.
+        let last = name.rsplit('.').next().unwrap_or_default();
+        let number = last.bytes().all(|byte| byte.is_ascii_digit());
+        name.len() <= 253 && !number && name.split('.').all(is_label)
+    }
+
     /// An http or https URL.
     pub fn web_url(url: &SecretUrl) -> Result<(), &'static str> {
         let web = matches!(url.scheme(), "http" | "https");

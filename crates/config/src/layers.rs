@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::nearest::nearest;
+use crate::nearest::{near_or_longer, nearest};
 use crate::{Mistakes, Node, Origin, Row, Table};
 
 /// A source of environment variables; tests pass a map.
@@ -147,11 +147,24 @@ impl VariableNames {
             return "set this in the file; the environment takes only single values and lists of words"
                 .to_owned();
         }
-        let known = self
-            .paths
-            .keys()
-            .map(String::as_str)
-            .filter(|name| name.starts_with("WEIR_"));
+        let known = self.paths.keys().map(String::as_str);
+        let known = known.filter(|name| name.starts_with("WEIR_"));
+        // Whoever has written the section right means one of its keys, as in a file.
+        if let Some((section, key)) = name.rsplit_once("__") {
+            let of_section = known.clone().filter_map(|other| other.rsplit_once("__"));
+            let keys: Vec<&str> = of_section
+                .filter(|(other, _)| *other == section)
+                .map(|(_, key)| key)
+                .collect();
+            if !keys.is_empty() {
+                return match near_or_longer(key, &keys) {
+                    Some(near) => {
+                        format!("there is no such variable; did you mean {section}__{near}?")
+                    }
+                    None => "there is no such variable; unset it".to_owned(),
+                };
+            }
+        }
         match nearest(name, known.chain(others.iter().copied())) {
             Some(near) => format!("there is no such variable; did you mean {near}?"),
             None => "there is no such variable; unset it".to_owned(),

@@ -15,6 +15,19 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
+/// The nearest word, or else the shortest that ends with this word: `nntp_listen` for `listen`.
+pub(crate) fn near_or_longer<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let longer = |known: &&str| {
+        known
+            .strip_suffix(word)
+            .is_some_and(|start| start.ends_with('_'))
+    };
+    nearest(word, known.iter().copied()).or_else(|| {
+        let longer = known.iter().copied().filter(longer);
+        longer.min_by_key(|known| known.len())
+    })
+}
+
 /// Edits between two words: insert, remove, replace, or swap two neighbours. Both are cut to a length that nobody types
 /// wrong.
 pub fn edits(a: &str, b: &str) -> usize {

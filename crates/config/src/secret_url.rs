@@ -4,6 +4,7 @@ use std::fmt;
 
 use url::{Host, Url};
 
+use crate::check::is_host;
 use crate::{Node, Setting, Wrong, from_text};
 
 /// An upstream's URL. The text is kept as written, because a passkey must reach the upstream byte for byte.
@@ -20,6 +21,15 @@ impl SecretUrl {
         url.host_str().filter(|host| !host.is_empty())?;
         let text = text.into();
         Some(Self { text, url })
+    }
+
+    /// Whether host and port can be those of a server: a name that can be looked up, and not port 0.
+    fn can_be_called(&self) -> bool {
+        let host = match self.url.host() {
+            Some(Host::Domain(name)) => is_host(name),
+            other => other.is_some(),
+        };
+        host && self.url.port() != Some(0)
     }
 
     /// The URL as written. A review looks at every caller.
@@ -83,7 +93,7 @@ impl Setting for SecretUrl {
     }
 
     fn read(node: &Node) -> Result<Self, Vec<Wrong>> {
-        from_text(node, Self::parse)
+        from_text(node, |text| Self::parse(text).filter(Self::can_be_called))
     }
 
     fn show(&self) -> String {

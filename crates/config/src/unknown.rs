@@ -1,6 +1,6 @@
 //! The message about a key that is not in the table.
 
-use crate::nearest::nearest;
+use crate::nearest::near_or_longer;
 use crate::{Row, Table};
 
 /// A message lists at most this many keys; for more, the sample file is easier to read.
@@ -35,13 +35,8 @@ pub(crate) fn explain(key: &str, here: &Table, root: &Table) -> String {
 }
 
 fn sibling(key: &str, here: &Table) -> Option<&'static str> {
-    let keys = || here.rows.iter().map(Row::key);
-    let longer = |known: &&str| {
-        known
-            .strip_suffix(key)
-            .is_some_and(|start| start.ends_with('_'))
-    };
-    nearest(key, keys()).or_else(|| keys().find(longer))
+    let keys: Vec<&'static str> = here.rows.iter().map(Row::key).collect();
+    near_or_longer(key, &keys)
 }
 
 fn elsewhere(key: &str, root: &Table) -> Option<String> {

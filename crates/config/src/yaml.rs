@@ -13,6 +13,7 @@ use crate::{Mistakes, Node, Origin, TreeEntry, Value, unknown};
 pub(crate) fn parse(text: &str, file: &Arc<str>, mistakes: &mut Mistakes) -> Option<Node> {
     let mut builder = YamlBuilder {
         events: Parser::new_from_str(text),
+        text,
         file,
         mistakes,
     };
@@ -34,11 +35,24 @@ fn forget_places(node: &mut Node) {
     }
 }
 
+/// The line and column of a tab that indents this line, or the next one that is not empty: a scanner stops where the text
+/// before it ends.
+fn tab_in_indent(text: &str, line: usize) -> Option<(usize, usize)> {
+    let lines = text.lines().enumerate().skip(line.saturating_sub(1));
+    let written = lines.filter(|(_, line)| !line.trim().is_empty());
+    written.take(2).find_map(|(before, line)| {
+        let indent = line.len() - line.trim_start().len();
+        let column = line[..indent].find('\t')?;
+        Some((before + 1, column))
+    })
+}
+
 /// Reading ends; the mistake is already in the collector.
 struct Stop;
 
 struct YamlBuilder<'a> {
     events: Parser<'a, StrInput<'a>>,
+    text: &'a str,
     file: &'a Arc<str>,
     mistakes: &'a mut Mistakes,
 }
@@ -136,7 +150,14 @@ impl<'a> YamlBuilder<'a> {
         match self.events.next() {
             Some(Ok(step)) => Ok(step),
             Some(Err(error)) => {
-                let at = self.origin_at(error.marker().line(), error.marker().col());
+                let line = error.marker().line();
+                if let Some((line, column)) = tab_in_indent(self.text, line) {
+                    let at = self.origin_at(line, column);
+                    self.mistakes
+                        .push(at, "", "indent with spaces; YAML takes no tab here");
+                    return Err(Stop);
+                }
+                let at = self.origin_at(line, error.marker().col());
                 let text = format!("this cannot be read as YAML: {}", error.info());
                 self.mistakes.push(at, "", text);
                 Err(Stop)
