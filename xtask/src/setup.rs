@@ -141,6 +141,16 @@ const NEEDS: &[Need] = &[
         reason: "a proxy before us, as in contrib/nginx",
     },
     Need {
+        package: REDIS,
+        program: Some("redis-server"),
+        reason: "the store that several nodes share",
+    },
+    Need {
+        package: "redis-tools",
+        program: Some("redis-cli"),
+        reason: "makes a cluster of such stores",
+    },
+    Need {
         package: "debootstrap",
         program: Some("debootstrap"),
         reason: "makes the empty Debian that the package is tried in",
@@ -170,6 +180,7 @@ const CADDY: &str = "caddy";
 const NGINX: &str = "nginx-light";
 const CRON: &str = "cron";
 const INN: &str = "inn2";
+const REDIS: &str = "redis-server";
 
 /// The packages that bring a service, which would run from now on, and what keeps it from starting with the machine.
 const SERVICES: &[(&str, &str)] = &[
@@ -179,6 +190,7 @@ const SERVICES: &[(&str, &str)] = &[
     // Its nightly work on a server that nobody runs would only write letters about it.
     (INN, "update-rc.d inn2 disable && rm -f /etc/cron.d/inn2"),
     (NGINX, "update-rc.d nginx disable"),
+    (REDIS, "update-rc.d redis-server disable"),
     // These are known to systemd alone.
     (
         CADDY,

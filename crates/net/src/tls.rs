@@ -60,6 +60,14 @@ impl Tls {
         Ok(Self { config })
     }
 
+    /// The same for those who make connections of their own.
+    ///
+    /// # Errors
+    /// If this machine has no certificates.
+    pub fn config(&self) -> Result<Arc<ClientConfig>, Error> {
+        self.config.clone()
+    }
+
     /// Secures a stream to `host`, a name or an address as URLs write it.
     ///
     /// # Errors

@@ -1,0 +1,216 @@
+//! Whether an upstream may be called now: what is asked, and what the store answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::state::{Ledger, Window};
+
+use super::words::{NodeId, StoreTime, UpstreamKey};
+
+/// The name of one question to the store. A node never uses a number twice, also not after a restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AskId {
+    /// Who asks.
+    pub node: NodeId,
+    /// Which of its questions.
+    pub number: u64,
+}
+
+/// May this upstream be called now?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Its name: a repeat gets the same answer.
+    pub id: AskId,
+    /// Who is to be called.
+    pub upstream: UpstreamKey,
+    /// Which windows the call counts in.
+    pub ledger: Ledger,
+    /// The limits that this node has configured; limits that the upstream told come on top where a length has none.
+    pub windows: Vec<(Window, u32)>,
+    /// The second of the day (UTC) at which the window of 24 hours empties, where it is not a sliding one.
+    pub day_begins: Option<u32>,
+    /// The time that must have passed since the last start that had a gap; `None` neither waits for that clock nor starts it.
+    pub gap: Option<Duration>,
+    /// What is to be asked, where other nodes may have the answer or be about to get it.
+    pub question: Option<Question>,
+    /// After this the grant is not wanted any more, and nothing is changed.
+    pub wanted_until: StoreTime,
+}
+
+/// A question to an upstream that all nodes recognise, claimed together with the permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Question {
+    /// A keyed hash of upstream and question.
+    pub key: [u8; 16],
+    /// How long the claim holds: the call's time-out.
+    pub claim: Duration,
+    /// Answers that are older than this are not wanted.
+    pub fresh: Duration,
+}
+
+/// What the store says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Call it. The start is counted.
+    Granted(Grant),
+    /// Not now; nothing was counted.
+    Refused {
+        /// When it is worth asking again.
+        wait: Duration,
+        /// Why.
+        reason: Refusal,
+        /// The store's time.
+        now: StoreTime,
+    },
+    /// Another node is asking the same just now.
+    Claimed {
+        /// Which one.
+        by: NodeId,
+        /// When its claim ends at the latest.
+        left: Duration,
+        /// The store's time.
+        now: StoreTime,
+    },
+    /// Another node has asked the same, and this is the answer, as it was sealed.
+    Answered {
+        /// Which one.
+        by: NodeId,
+        /// How old the answer is.
+        age: Duration,
+        /// The answer.
+        body: Arc<[u8]>,
+        /// The store's time.
+        now: StoreTime,
+    },
+    /// It came too late to be wanted. Nothing was changed.
+    Late {
+        /// The store's time.
+        now: StoreTime,
+    },
+}
+
+/// A start that the store has counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// When it was counted.
+    pub at: StoreTime,
+}
+
+/// Why an upstream may not be called now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A window is full: what all nodes together have used, and what there is for them, shares left out.
+    Window {
+        /// Its length.
+        window: Window,
+        /// Starts in it.
+        used: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// The spacing since the last start of any node.
+    Gap,
+    /// It asked one of the nodes to be left alone.
+    Throttled {
+        /// Which node.
+        by: NodeId,
+        /// What it said.
+        reason: String,
+    },
+    /// An operator has switched it off.
+    Off(ToldOff),
+    /// The store lost something, and members have yet to say what they know.
+    HandingIn,
+}
+
+/// Something that became known about an upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// A grant was not used: it counts no longer.
+    Unused(AskId),
+    /// A call was made without asking: an operator's probe, the second request of a call, or a start that was made alone.
+    Started {
+        /// The name of the start; told twice, it counts once.
+        id: AskId,
+        /// Which windows it counts in.
+        ledger: Ledger,
+        /// How long ago.
+        age: Duration,
+        /// Whether it started the spacing clock.
+        spaced: bool,
+    },
+    /// It wants to be left alone.
+    Throttled {
+        /// For how long from now.
+        span: Duration,
+        /// Who was told so.
+        by: NodeId,
+        /// In its words.
+        reason: String,
+    },
+    /// It told a limit of its own.
+    Limit(ToldLimit),
+    /// An operator switched it off, or on again.
+    Off(Option<ToldOff>),
+    /// An operator ended its cooldown: throttling and told limits are forgotten.
+    Cleared,
+}
+
+/// A limit that an upstream told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToldLimit {
+    /// Which windows it speaks of.
+    pub ledger: Ledger,
+    /// Which of them.
+    pub window: Window,
+    /// How many starts it allows there; at least 1.
+    pub limit: u32,
+    /// How many it has counted, if it said so; what is more than all nodes know of counts as started now.
+    pub used: Option<u32>,
+}
+
+/// Who switched an upstream off, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldOff {
+    /// Where.
+    pub node: NodeId,
+    /// Who.
+    pub by: String,
+    /// The reason given.
+    pub reason: String,
+    /// When.
+    pub at: StoreTime,
+}
+
+/// Starts that no node names: what an upstream has counted beyond those that nodes know of, or the share of a member that is
+/// none any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Of which budget.
+    pub ledger: Ledger,
+    /// The one window that they count in.
+    pub window: Window,
+    /// How many.
+    pub starts: u32,
+    /// When they count as started.
+    pub at: StoreTime,
+}
+
+/// What all nodes together know of an upstream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SharedRow {
+    /// The last start that had a gap.
+    pub last_start: Option<StoreTime>,
+    /// It is left alone until then, who was told so, and why.
+    pub throttled: Option<(StoreTime, NodeId, String)>,
+    /// It is switched off.
+    pub off: Option<ToldOff>,
+    /// The limits that it told.
+    pub limits: Vec<ToldLimit>,
+    /// Starts that may still count, oldest first: their names, when, and in which windows. The newest 2,000 of each ledger.
+    pub starts: Vec<(AskId, StoreTime, Ledger)>,
+    /// Starts of which only the number is known.
+    pub counted: Vec<Counted>,
+    /// The shares that members have of its windows.
+    pub shares: Vec<(NodeId, Ledger, Window, u32)>,
+}

@@ -1,0 +1,769 @@
+//! The store on Valkey or Redis, one server or a cluster: each call is one script (`redis/scripts/*.lua`), which says the
+//! same as `memory/rows.rs`.
+//!
+//! All keys but those of swarm streams begin with `{weir}:` and so lie on one server of a cluster. Every key ends by itself
+//! when nobody writes to it any more. The scripts' form is numbered (`needs`): a store that a newer Weir has written to in a form
+//! that this one does not understand is [`Lost::Newer`]; fields that this one does not know stay as they are.
+
+mod address;
+mod guard;
+mod link;
+mod scripts;
+mod trouble;
+mod wire;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::try_join_all;
+use tokio_rustls::rustls::ClientConfig;
+
+pub use self::address::Address;
+use self::link::Links;
+use self::scripts::Script;
+use self::wire::{Args, Fields, hex};
+use super::{
+    Answer, Ask, Beat, Claim, Counted, Entry, Epoch, Grant, HERE, HandIn, HandedStart,
+    LONGEST_ANSWER, Lease, Leave, LogAnswer, LogKey, Lost, MOST_MEMBERS, Member, NodeId, NodeState,
+    Place, Pulse, Question, Refusal, Reply, Seal, Share, SharedRow, SharedStore, StoreTime, Stream,
+    StreamEnd, Table, TableChanges, Told, ToldLimit, ToldOff, UpstreamKey, Version, shortened,
+    too_long,
+};
+use crate::state::Window;
+
+/// Upstreams, questions or keys that one script looks at; more of them are several calls.
+const AT_ONCE: usize = 16;
+
+/// Bytes of one call at most.
+const LONGEST_CALL: usize = 16 << 20;
+
+/// Rows of a table at most.
+const MOST_ROWS: usize = 4_000_000;
+
+/// A store on Valkey or Redis. Its connections are made and made anew in the background; a call while there is none ends at
+/// once. Dropped, they end.
+pub struct RedisStore {
+    links: Arc<Links>,
+    /// Which secret is used, so that a node with another one is told so.
+    check: String,
+    /// The time of the newest pulse that was heard of.
+    heard: AtomicU64,
+    /// What the scripts take for the time, instead of the server's: for tests alone.
+    clock: Option<Arc<AtomicU64>>,
+}
+
+impl RedisStore {
+    /// Begins to connect. `tls` is needed for `rediss://`; every call ends within `timeout`, usually one second.
+    pub fn open(
+        address: Address,
+        seal: &Seal,
+        tls: Option<Arc<ClientConfig>>,
+        timeout: Duration,
+    ) -> Self {
+        Self {
+            links: Links::open(address, tls, timeout),
+            check: hex(&seal.check()),
+            heard: AtomicU64::new(0),
+            clock: None,
+        }
+    }
+
+    /// The same with a clock that stands still until it is moved. For tests: all handles on one store need the same.
+    #[must_use]
+    pub fn with_clock(mut self, millis: Arc<AtomicU64>) -> Self {
+        self.clock = Some(millis);
+        self
+    }
+
+    /// Waits until the first attempt to connect has ended, for a word at the start.
+    ///
+    /// # Errors
+    /// Why there is no connection; it is tried again all the same.
+    pub async fn ready(&self) -> Result<(), Lost> {
+        self.links.ready().await
+    }
+
+    fn clock(&self) -> String {
+        let clock = self.clock.as_ref();
+        clock.map_or_else(String::new, |clock| {
+            clock.load(Ordering::SeqCst).to_string()
+        })
+    }
+
+    /// Runs a script where everything but streams is.
+    async fn run(&self, script: Script, fill: impl FnOnce(&mut Args)) -> Result<Fields, Lost> {
+        Fields::of(self.value(script, fill).await?)
+    }
+
+    async fn value(
+        &self,
+        script: Script,
+        fill: impl FnOnce(&mut Args),
+    ) -> Result<redis::Value, Lost> {
+        let mut own = Args::default();
+        fill(&mut own);
+        let bytes = own.0.iter().map(|arg| arg.len() + 16).sum();
+        if bytes > LONGEST_CALL {
+            return Err(Lost::Refused(too_long(bytes)));
+        }
+        let args = |run: &str| {
+            let mut args = Args::default();
+            args.text(run).text(&self.clock()).text(&self.check);
+            args.0.append(&mut own.0);
+            args
+        };
+        self.links.call(script, "{weir}:meta", args).await
+    }
+
+    async fn read_one(&self, stream: Stream, after: Place, most: usize) -> Result<StreamEnd, Lost> {
+        let args = |_: &str| {
+            let mut args = Args::default();
+            let place = format!("{}-{}", after.millis, after.number);
+            args.text(&place).count(most.min(100_000));
+            args
+        };
+        let key = stream_key(stream);
+        let reply = self.links.call(Script::Read, &key, args).await?;
+        let mut reply = Fields::of(reply)?;
+        let (first, last) = (reply.place()?, reply.place()?);
+        let entries = reply.fields()?.each(|entry| {
+            let place = entry.place()?;
+            Ok((place.map_or_else(Fields::unknown, Ok)?, entry.bytes()?))
+        })?;
+        Ok(StreamEnd {
+            stream,
+            first,
+            last,
+            entries,
+        })
+    }
+
+    /// A table, piece by piece.
+    async fn read_table(&self, table: Table, since: Version) -> Result<Option<TableChanges>, Lost> {
+        let mut rows: HashMap<Vec<u8>, (usize, Option<Vec<u8>>)> = HashMap::new();
+        let mut from: Option<u64> = None;
+        let (mut whole, mut began): (bool, Option<Epoch>) = (false, None);
+        let mut place = 0;
+        loop {
+            let mut reply = self
+                .run(Script::Changes, |args| {
+                    args.text(table_name(table));
+                    if since == Version::NONE {
+                        args.text("");
+                    } else {
+                        args.text(&format!("{:06x}", since.0 >> 40));
+                    }
+                    args.number(since.count()).maybe(from).flag(whole);
+                })
+                .await?;
+            let (epoch, last) = (reply.epoch()?, reply.number()?);
+            whole = reply.number()? == 1;
+            let (till, more) = (reply.number()?, reply.number()? == 1);
+            if *began.get_or_insert(epoch) != epoch {
+                return Ok(None);
+            }
+            let mut entries = reply.fields()?;
+            while !entries.is_empty() {
+                rows.insert(entries.bytes()?, (place, entries.value()?));
+                place += 1;
+            }
+            if rows.len() > MOST_ROWS || more && from.is_some_and(|from| till <= from) {
+                return Err(Lost::Refused("a table of the store is too long".into()));
+            }
+            if more {
+                from = Some(till);
+                continue;
+            }
+            let mut rows: Vec<_> = rows.into_iter().collect();
+            rows.retain(|(_, (_, value))| value.is_some() || !whole);
+            rows.sort_by_key(|(_, (place, _))| *place);
+            return Ok(Some(TableChanges {
+                version: Version::of(epoch, last),
+                whole,
+                entries: rows
+                    .into_iter()
+                    .map(|(key, (_, value))| (key, value))
+                    .collect(),
+            }));
+        }
+    }
+}
+
+fn table_name(table: Table) -> &'static str {
+    match table {
+        Table::Sessions => "sessions",
+        Table::Keys => "keys",
+        Table::Due => "due",
+        Table::Indexers => "indexers",
+    }
+}
+
+fn stream_key(stream: Stream) -> String {
+    match stream {
+        Stream::Swarm(node) => format!("weir:{{swarm:{:016x}}}", node.0),
+        Stream::Forwarded(node) => format!("{{weir}}:forwarded:{:016x}", node.0),
+    }
+}
+
+fn fits(bytes: usize) -> Result<(), Lost> {
+    if bytes <= LONGEST_ANSWER {
+        return Ok(());
+    }
+    Err(Lost::Refused(too_long(bytes)))
+}
+
+fn put_starts(args: &mut Args, starts: &[HandedStart]) {
+    args.count(starts.len());
+    for start in starts {
+        args.upstream(start.upstream)
+            .id(start.id)
+            .ledger(start.ledger);
+        args.span(start.age).flag(start.spaced);
+    }
+}
+
+fn put_limit(args: &mut Args, limit: ToldLimit) {
+    args.ledger(limit.ledger).window(limit.window);
+    args.number(limit.limit.max(1).into());
+    args.maybe(limit.used.map(Into::into));
+}
+
+fn put_off(args: &mut Args, off: &ToldOff) {
+    args.node(off.node).text(shortened(&off.by));
+    args.text(shortened(&off.reason)).number(off.at.0);
+}
+
+fn put_told(args: &mut Args, told: &Told) {
+    match told {
+        Told::Unused(id) => {
+            args.text("unused").id(*id);
+        }
+        Told::Started {
+            id,
+            ledger,
+            age,
+            spaced,
+        } => {
+            args.text("started").id(*id).ledger(*ledger);
+            args.span(*age).flag(*spaced);
+        }
+        Told::Throttled { span, by, reason } => {
+            args.text("throttled").span(*span).node(*by);
+            args.text(shortened(reason));
+        }
+        Told::Limit(limit) => {
+            args.text("limit");
+            put_limit(args, *limit);
+        }
+        Told::Off(Some(off)) => {
+            args.text("off");
+            put_off(args, off);
+        }
+        Told::Off(None) => {
+            args.text("on");
+        }
+        Told::Cleared => {
+            args.text("cleared");
+        }
+    }
+}
+
+fn read_share(share: &mut Fields) -> Result<Share, Lost> {
+    let mut share = share.fields()?;
+    Ok(Share {
+        upstream: share.upstream()?,
+        ledger: share.ledger()?,
+        window: share.window()?,
+        starts: share.small()?,
+    })
+}
+
+fn read_member(member: &mut Fields) -> Result<Member, Lost> {
+    let mut member = member.fields()?;
+    let (node, name, version) = (member.node()?, member.text()?, member.text()?);
+    let addresses = member.text()?;
+    let addresses = addresses.split(' ').filter_map(|text| text.parse().ok());
+    let addresses: Vec<IpAddr> = addresses.collect();
+    let (lag, silent) = (member.span()?, member.span()?);
+    Ok(Member {
+        node,
+        name,
+        version,
+        addresses,
+        silent,
+        lag,
+        state: if silent <= HERE {
+            NodeState::Here
+        } else {
+            NodeState::Silent
+        },
+    })
+}
+
+fn read_pulse(mut reply: Fields, heard: &AtomicU64) -> Result<Pulse, Lost> {
+    let (now, epoch) = (reply.time()?, reply.epoch()?);
+    let mut members = reply.fields()?.each(read_member)?;
+    members.sort_by_key(|member| member.node);
+    let mut shares = reply.fields()?.each(read_share)?;
+    shares.sort_by_key(|share| (share.upstream, share.ledger, share.window));
+    let mut missing = reply.fields()?.each(Fields::node)?;
+    missing.sort_unstable();
+    heard.fetch_max(now.0, Ordering::SeqCst);
+    Ok(Pulse {
+        now,
+        epoch,
+        members,
+        shares,
+        missing,
+    })
+}
+
+fn read_refusal(reply: &mut Fields) -> Result<Refusal, Lost> {
+    Ok(match &*reply.text()? {
+        "window" => Refusal::Window {
+            window: reply.window()?,
+            used: u32::try_from(reply.number()?).unwrap_or(u32::MAX),
+            limit: u32::try_from(reply.number()?).unwrap_or(u32::MAX),
+        },
+        "gap" => Refusal::Gap,
+        "throttled" => Refusal::Throttled {
+            by: reply.node()?,
+            reason: reply.text()?,
+        },
+        "off" => Refusal::Off(ToldOff {
+            node: reply.node()?,
+            by: reply.text()?,
+            reason: reply.text()?,
+            at: reply.time()?,
+        }),
+        "handing in" => Refusal::HandingIn,
+        _ => return Fields::unknown(),
+    })
+}
+
+/// What the store says of a question; `None` where nobody has claimed or answered it.
+fn read_answer(mut reply: Fields) -> Result<Option<Answer>, Lost> {
+    let word = reply.text()?;
+    if word == "none" {
+        return Ok(None);
+    }
+    let now = reply.time()?;
+    Ok(Some(match &*word {
+        "granted" => Answer::Granted(Grant { at: now }),
+        "late" => Answer::Late { now },
+        "refused" => Answer::Refused {
+            wait: reply.span()?,
+            reason: read_refusal(&mut reply)?,
+            now,
+        },
+        "claimed" => Answer::Claimed {
+            by: reply.node()?,
+            left: reply.span()?,
+            now,
+        },
+        "answered" => Answer::Answered {
+            by: reply.node()?,
+            age: reply.span()?,
+            body: reply.bytes()?.into(),
+            now,
+        },
+        _ => return Fields::unknown(),
+    }))
+}
+
+fn read_row(now: StoreTime, mut reply: Fields) -> Result<SharedRow, Lost> {
+    let mut fields: HashMap<String, Vec<u8>> = HashMap::new();
+    let mut flat = reply.fields()?;
+    while !flat.is_empty() {
+        fields.insert(flat.text()?, flat.bytes()?);
+    }
+    let mut row = SharedRow::default();
+    let text = |name: &str| {
+        let bytes = fields.get(name).cloned().unwrap_or_default();
+        String::from_utf8(bytes).or_else(|_| Fields::unknown())
+    };
+    let time = |name: &str| -> Result<Option<StoreTime>, Lost> {
+        let bytes = fields.get(name);
+        bytes
+            .map(|bytes| wire::parse(bytes).map(StoreTime))
+            .transpose()
+    };
+    row.last_start = time("last")?;
+    if let Some(until) = time("throttled")?.filter(|until| now < *until) {
+        let by = wire::node(&text("throttled_by")?)?;
+        row.throttled = Some((until, by, text("throttled_reason")?));
+    }
+    if fields.contains_key("off") {
+        row.off = Some(ToldOff {
+            node: wire::node(&text("off")?)?,
+            by: text("off_by")?,
+            reason: text("off_reason")?,
+            at: time("off_at")?.unwrap_or_default(),
+        });
+    }
+    for (name, value) in &fields {
+        let Some(name) = name.strip_prefix("limit:") else {
+            continue;
+        };
+        let (ledger, window) = name.split_once(':').map_or_else(Fields::unknown, Ok)?;
+        let value = String::from_utf8_lossy(value);
+        let (limit, used) = value.split_once(':').map_or_else(Fields::unknown, Ok)?;
+        let used = (!used.is_empty()).then(|| wire::parse(used.as_bytes()));
+        row.limits.push(ToldLimit {
+            ledger: wire::ledger(ledger)?,
+            window: Window(wire::parse(window.as_bytes())?),
+            limit: wire::parse(limit.as_bytes())?,
+            used: used.transpose()?,
+        });
+    }
+    row.limits.sort_by_key(|limit| (limit.ledger, limit.window));
+    for ledger in [crate::state::Ledger::Query, crate::state::Ledger::Grab] {
+        let starts = reply.fields()?;
+        let starts = starts.each(|start| Ok((start.id()?, start.time()?, ledger)))?;
+        row.starts.extend(starts);
+    }
+    row.starts
+        .sort_by_key(|(id, at, ledger)| (*at, *ledger, *id));
+    row.counted = reply.fields()?.each(|lump| {
+        let mut lump = lump.fields()?;
+        Ok(Counted {
+            ledger: lump.ledger()?,
+            window: lump.window()?,
+            starts: lump.small()?,
+            at: lump.time()?,
+        })
+    })?;
+    row.counted
+        .sort_by_key(|lump| (lump.ledger, lump.window, lump.at, lump.starts));
+    row.shares = reply.fields()?.each(|share| {
+        let mut share = share.fields()?;
+        Ok((
+            share.node()?,
+            share.ledger()?,
+            share.window()?,
+            share.small()?,
+        ))
+    })?;
+    row.shares
+        .sort_by_key(|(node, ledger, window, _)| (*ledger, *window, *node));
+    Ok(row)
+}
+
+impl SharedStore for RedisStore {
+    fn beat(&self, beat: Beat) -> Reply<'_, Pulse> {
+        async move {
+            let reply = self.run(Script::Beat, |args| {
+                let addresses = beat.addresses.iter().take(64).map(IpAddr::to_string);
+                let addresses = addresses.collect::<Vec<_>>().join(" ");
+                args.node(beat.node).text(shortened(&beat.name));
+                args.text(shortened(&beat.version)).text(&addresses);
+                args.span(beat.lag).epoch(beat.new_epoch);
+                args.number(self.heard.load(Ordering::SeqCst));
+                args.count(beat.shares.len());
+                for wish in &beat.shares {
+                    args.upstream(wish.upstream).ledger(wish.ledger);
+                    args.window(wish.window).number(wish.limit.into());
+                }
+            });
+            read_pulse(reply.await?, &self.heard)
+        }
+        .boxed()
+    }
+
+    fn hand_in(&self, hand_in: HandIn) -> Reply<'_, Pulse> {
+        async move {
+            let reply = self.run(Script::HandIn, |args| {
+                args.node(hand_in.node).epoch(hand_in.epoch);
+                let known = hand_in.known.iter().take(MOST_MEMBERS);
+                args.count(known.len());
+                for node in known {
+                    args.node(*node);
+                }
+                put_starts(args, &hand_in.starts);
+                args.count(hand_in.shares.len());
+                for share in &hand_in.shares {
+                    args.upstream(share.upstream).ledger(share.ledger);
+                    args.window(share.window).number(share.starts.into());
+                }
+                args.count(hand_in.throttled.len());
+                for (upstream, span, reason) in &hand_in.throttled {
+                    args.upstream(*upstream).span(*span).text(shortened(reason));
+                }
+                args.count(hand_in.limits.len());
+                for (upstream, limit) in &hand_in.limits {
+                    args.upstream(*upstream);
+                    put_limit(args, *limit);
+                }
+                args.count(hand_in.off.len());
+                for (upstream, off) in &hand_in.off {
+                    args.upstream(*upstream);
+                    put_off(args, off);
+                }
+            });
+            read_pulse(reply.await?, &self.heard)
+        }
+        .boxed()
+    }
+
+    fn leave(&self, leave: Leave) -> Reply<'_, ()> {
+        async move {
+            let fill = |args: &mut Args| {
+                args.node(leave.node);
+                args.number(self.heard.load(Ordering::SeqCst));
+                put_starts(args, &leave.starts);
+            };
+            self.value(Script::Leave, fill).await.map(|_| ())
+        }
+        .boxed()
+    }
+
+    fn ask(&self, ask: Ask) -> Reply<'_, Answer> {
+        async move {
+            let reply = self.run(Script::Ask, |args| {
+                args.node(ask.id.node).id(ask.id).upstream(ask.upstream);
+                args.ledger(ask.ledger).count(ask.windows.len());
+                for (window, limit) in &ask.windows {
+                    args.window(*window).number((*limit).into());
+                }
+                args.maybe(ask.day_begins.map(Into::into));
+                args.maybe(ask.gap.map(super::words::millis));
+                match &ask.question {
+                    Some(question) => args.key(&question.key),
+                    None => args.text(""),
+                };
+                let question = ask.question.as_ref();
+                args.span(question.map_or(Duration::ZERO, |question| question.claim));
+                args.span(question.map_or(Duration::ZERO, |question| question.fresh));
+                args.number(ask.wanted_until.0);
+            });
+            read_answer(reply.await?)?.map_or_else(Fields::unknown, Ok)
+        }
+        .boxed()
+    }
+
+    fn tell(&self, upstream: UpstreamKey, told: Vec<Told>) -> Reply<'_, StoreTime> {
+        async move {
+            let reply = self.value(Script::Tell, |args| {
+                args.upstream(upstream).count(told.len());
+                for told in &told {
+                    put_told(args, told);
+                }
+            });
+            wire::number(reply.await?).map(StoreTime)
+        }
+        .boxed()
+    }
+
+    fn rows(&self, upstreams: Vec<UpstreamKey>) -> Reply<'_, Vec<SharedRow>> {
+        async move {
+            let mut rows = Vec::with_capacity(upstreams.len());
+            for upstreams in upstreams.chunks(AT_ONCE) {
+                let reply = self.run(Script::Rows, |args| {
+                    args.count(upstreams.len());
+                    for upstream in upstreams {
+                        args.upstream(*upstream);
+                    }
+                });
+                let mut reply = reply.await?;
+                let now = reply.time()?;
+                if reply.left() != upstreams.len() {
+                    return Fields::unknown();
+                }
+                rows.extend(reply.each(|row| read_row(now, row.fields()?))?);
+            }
+            Ok(rows)
+        }
+        .boxed()
+    }
+
+    fn answer(
+        &self,
+        question: Question,
+        by: NodeId,
+        body: Option<Vec<u8>>,
+        keep: Duration,
+    ) -> Reply<'_, ()> {
+        async move {
+            fits(body.as_ref().map_or(0, Vec::len))?;
+            let reply = self.value(Script::Answer, |args| {
+                args.key(&question.key).node(by).span(keep);
+                args.value(body.as_deref());
+            });
+            reply.await.map(|_| ())
+        }
+        .boxed()
+    }
+
+    fn answers(&self, questions: Vec<Question>) -> Reply<'_, Vec<Option<Answer>>> {
+        async move {
+            let mut answers = Vec::with_capacity(questions.len());
+            for questions in questions.chunks(AT_ONCE) {
+                let reply = self.run(Script::Answers, |args| {
+                    args.count(questions.len());
+                    for question in questions {
+                        args.key(&question.key).span(question.fresh);
+                    }
+                });
+                let mut reply = reply.await?;
+                reply.time()?;
+                if reply.left() != questions.len() {
+                    return Fields::unknown();
+                }
+                answers.extend(reply.each(|answer| read_answer(answer.fields()?))?);
+            }
+            Ok(answers)
+        }
+        .boxed()
+    }
+
+    fn claim(&self, keys: Vec<[u8; 16]>, by: NodeId, span: Duration) -> Reply<'_, Vec<Claim>> {
+        async move {
+            let reply = self.run(Script::Claim, |args| {
+                args.node(by).span(span).count(keys.len());
+                for key in &keys {
+                    args.key(key);
+                }
+            });
+            let mut reply = reply.await?;
+            reply.time()?;
+            if reply.left() != keys.len() {
+                return Fields::unknown();
+            }
+            reply.each(|claim| {
+                let mut claim = claim.fields()?;
+                if claim.is_empty() {
+                    return Ok(Claim::Ours);
+                }
+                Ok(Claim::Theirs {
+                    by: claim.node()?,
+                    left: claim.span()?,
+                })
+            })
+        }
+        .boxed()
+    }
+
+    fn release(&self, keys: Vec<[u8; 16]>, by: NodeId) -> Reply<'_, ()> {
+        async move {
+            let reply = self.value(Script::Release, |args| {
+                args.node(by).count(keys.len());
+                for key in &keys {
+                    args.key(key);
+                }
+            });
+            reply.await.map(|_| ())
+        }
+        .boxed()
+    }
+
+    fn append(&self, stream: Stream, body: Vec<u8>, keep: Duration) -> Reply<'_, Place> {
+        async move {
+            fits(body.len())?;
+            let args = |_: &str| {
+                let mut args = Args::default();
+                args.text(&self.clock()).span(keep).bytes(&body);
+                args
+            };
+            let key = stream_key(stream);
+            let reply = self.links.call(Script::Append, &key, args).await?;
+            let mut reply = Fields::of(reply)?;
+            Ok(Place {
+                millis: reply.number()?,
+                number: reply.number()?,
+            })
+        }
+        .boxed()
+    }
+
+    fn read(&self, after: Vec<(Stream, Place)>, most: usize) -> Reply<'_, Vec<StreamEnd>> {
+        async move {
+            let reads = after
+                .iter()
+                .map(|(stream, place)| self.read_one(*stream, *place, most));
+            try_join_all(reads).await
+        }
+        .boxed()
+    }
+
+    fn put(&self, table: Table, entries: Vec<Entry>, keep: Duration) -> Reply<'_, Version> {
+        async move {
+            for (key, value) in &entries {
+                fits(key.len() + value.as_ref().map_or(0, Vec::len))?;
+            }
+            let reply = self.run(Script::Put, |args| {
+                args.text(table_name(table));
+                args.span(keep).count(entries.len());
+                for (key, value) in &entries {
+                    args.bytes(key).value(value.as_deref());
+                }
+            });
+            let mut reply = reply.await?;
+            Ok(Version::of(reply.epoch()?, reply.number()?))
+        }
+        .boxed()
+    }
+
+    fn changes(&self, table: Table, since: Version) -> Reply<'_, TableChanges> {
+        async move {
+            for _ in 0..3 {
+                if let Some(changes) = self.read_table(table, since).await? {
+                    return Ok(changes);
+                }
+            }
+            Err(Lost::Silent(
+                "the store changes its epoch again and again".into(),
+            ))
+        }
+        .boxed()
+    }
+
+    fn extend(&self, log: LogKey, known: u64, entries: Vec<Vec<u8>>) -> Reply<'_, LogAnswer> {
+        async move {
+            for entry in &entries {
+                fits(entry.len())?;
+            }
+            let LogKey::Numbers(name) = &log;
+            let mut reply = self
+                .run(Script::Extend, |args| {
+                    args.text(&format!("numbers:{name}")).number(known);
+                    args.count(entries.len());
+                    for entry in &entries {
+                        args.bytes(entry);
+                    }
+                })
+                .await?;
+            Ok(LogAnswer {
+                appended: reply.number()? == 1,
+                length: reply.number()?,
+                entries: reply.fields()?.each(Fields::bytes)?,
+            })
+        }
+        .boxed()
+    }
+
+    fn lease(&self, account: UpstreamKey, by: NodeId, open: u32, limit: u32) -> Reply<'_, Lease> {
+        async move {
+            let reply = self.run(Script::Lease, |args| {
+                args.upstream(account).node(by);
+                args.number(open.into()).number(limit.into());
+            });
+            let mut reply = reply.await?;
+            Ok(Lease {
+                now: reply.time()?,
+                granted: reply.small()?,
+                others: reply.small()?,
+                nodes: reply.small()?,
+            })
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod same;
+#[cfg(test)]
+mod tests;

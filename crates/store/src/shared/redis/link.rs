@@ -1,0 +1,605 @@
+//! The connections to the store. Each is made anew when it broke, never silently: whoever calls in between hears at once that
+//! the store does not answer. On every new connection the server is asked who it is, since one that was restarted may have
+//! lost something.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use parking_lot::Mutex;
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, Value};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_util::sync::CancellationToken;
+
+use super::address::{Address, Host};
+use super::guard::Guard;
+use super::scripts::{SCRIPTS, Script};
+use super::trouble::Trouble;
+use super::wire::Args;
+use crate::shared::Lost;
+
+/// The wait before the second attempt to connect, and the longest one.
+const WAITS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+/// Servers of a cluster that are talked to.
+const MOST_SERVERS: usize = 64;
+
+/// Calls that wait to be written to one connection; further ones wait for them, within their time-out.
+const WAITING: usize = 256;
+
+/// The oldest server that has all we use.
+const OLDEST: (u32, u32) = (6, 2);
+
+/// What all keys but those of swarm streams have in common, so that they lie on one server of a cluster.
+pub(super) const HOME: &str = "weir";
+
+type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A server that answers.
+pub(super) struct Connection {
+    wire: MultiplexedConnection,
+    /// Which life of the server this is.
+    run: String,
+    /// The names by which it knows our scripts.
+    names: Vec<String>,
+    broken: CancellationToken,
+}
+
+type State = Result<Arc<Connection>, Lost>;
+
+/// All connections to one store.
+pub(super) struct Links {
+    address: Address,
+    tls: Option<TlsConnector>,
+    timeout: Duration,
+    home: watch::Sender<State>,
+    cluster: Mutex<Cluster>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+/// Which server of a cluster has which part; empty for a single server.
+#[derive(Default)]
+struct Cluster {
+    slots: Vec<(u16, u16, Host)>,
+    servers: BTreeMap<Host, watch::Sender<State>>,
+}
+
+impl Links {
+    /// Begins to connect.
+    pub(super) fn open(
+        address: Address,
+        tls: Option<Arc<ClientConfig>>,
+        timeout: Duration,
+    ) -> Arc<Self> {
+        let links = Arc::new(Self {
+            address,
+            tls: tls.map(TlsConnector::from),
+            timeout,
+            home: watch::Sender::new(Err(not_yet())),
+            cluster: Mutex::default(),
+            tasks: Mutex::default(),
+        });
+        // The task holds no strong reference for longer than an attempt takes, so that the store ends when it is dropped.
+        let task = keep_home(Arc::downgrade(&links));
+        links.tasks.lock().spawn(task);
+        links
+    }
+
+    /// Waits until all connections stand, or one attempt has failed.
+    ///
+    /// # Errors
+    /// Why it failed.
+    pub(super) async fn ready(&self) -> Result<(), Lost> {
+        let mut home = self.home.subscribe();
+        let mut states = vec![settled(&mut home).await];
+        let servers: Vec<_> = {
+            let cluster = self.cluster.lock();
+            let servers = cluster.servers.values();
+            servers.map(watch::Sender::subscribe).collect()
+        };
+        for mut server in servers {
+            states.push(settled(&mut server).await);
+        }
+        states.into_iter().collect()
+    }
+
+    /// Runs a script where its key is.
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        script: Script,
+        key: &str,
+        args: impl FnOnce(&str) -> Args,
+    ) -> Result<Value, Lost> {
+        let at_home = script.at_home(key);
+        let connection = if at_home {
+            self.home.borrow().clone()?
+        } else {
+            self.server_of(key)?
+        };
+        let args = args(&connection.run);
+        let work = connection.run(script, key, &args);
+        let trouble = match timeout(self.timeout, work).await {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(trouble)) => trouble,
+            Err(_) => Trouble::silent(format!("no answer within {:?}", self.timeout)),
+        };
+        if trouble.ends {
+            connection.broken.cancel();
+            // Whoever has that part of the cluster now is found on the way home.
+            if !at_home && let Ok(home) = &*self.home.borrow() {
+                home.broken.cancel();
+            }
+        }
+        Err(trouble.lost)
+    }
+
+    fn server_of(&self, key: &str) -> State {
+        let cluster = self.cluster.lock();
+        if cluster.slots.is_empty() {
+            return self.home.borrow().clone();
+        }
+        let slot = slot(key);
+        let mut slots = cluster.slots.iter();
+        let found = slots.find(|(first, last, _)| (*first..=*last).contains(&slot));
+        let server = found.and_then(|(.., host)| cluster.servers.get(host));
+        let nobody = || Lost::Silent("no server of the cluster has that part".into());
+        server.ok_or_else(nobody)?.borrow().clone()
+    }
+
+    /// Finds the server that has everything but streams, and those that have them.
+    async fn connect_home(self: &Arc<Self>) -> Result<(Connection, Driver), Lost> {
+        let mut last = not_yet();
+        for host in &self.address.hosts {
+            match self.connect_by(host).await {
+                Ok(connected) => return Ok(connected),
+                Err(lost) => last = lost,
+            }
+        }
+        Err(last)
+    }
+
+    async fn connect_by(self: &Arc<Self>, host: &Host) -> Result<(Connection, Driver), Lost> {
+        let (mut wire, mut driver) = self.dial(host).await?;
+        let look = async {
+            let about = about(&mut wire, "server").await?;
+            if field(&about, "redis_mode") != Some("cluster") {
+                return Ok(None);
+            }
+            let mut slots = Cmd::new();
+            slots.arg("CLUSTER").arg("SLOTS");
+            read_slots(send(&mut wire, &slots).await?, host).map(Some)
+        };
+        let slots = tokio::select! {
+            slots = look => slots?,
+            () = &mut driver => return Err(broke()),
+        };
+        let Some(slots) = slots else {
+            if self.address.hosts.len() > 1 {
+                return Err(Lost::Refused(
+                    "several addresses are those of a cluster, and this server is none: name \
+                     one server in store.redis, or set cluster-enabled yes there"
+                        .into(),
+                ));
+            }
+            return self.greet(wire, driver).await;
+        };
+        let home = slot(HOME);
+        let found = slots
+            .iter()
+            .find(|(first, last, _)| (*first..=*last).contains(&home));
+        let Some((.., home)) = found.cloned() else {
+            return Err(Lost::Refused(
+                "the store's cluster has parts that no server has: see CLUSTER INFO there".into(),
+            ));
+        };
+        drop(driver);
+        self.learn(slots);
+        let (wire, driver) = self.dial(&home).await?;
+        self.greet(wire, driver).await
+    }
+
+    /// Notes who has which part, and keeps a connection to each of them.
+    fn learn(self: &Arc<Self>, slots: Vec<(u16, u16, Host)>) {
+        let mut cluster = self.cluster.lock();
+        cluster.slots = slots;
+        let hosts: Vec<_> = cluster
+            .slots
+            .iter()
+            .map(|(.., host)| host.clone())
+            .collect();
+        // Dropped, a sender ends the task that fills it.
+        cluster.servers.retain(|host, _| hosts.contains(host));
+        for host in hosts {
+            if cluster.servers.len() >= MOST_SERVERS || cluster.servers.contains_key(&host) {
+                continue;
+            }
+            let state = watch::Sender::new(Err(not_yet()));
+            let task = keep_server(Arc::downgrade(self), host.clone());
+            cluster.servers.insert(host, state);
+            self.tasks.lock().spawn(task);
+        }
+    }
+
+    async fn dial(&self, host: &Host) -> Result<(MultiplexedConnection, Driver), Lost> {
+        let (name, port) = host;
+        let cannot = |error: std::io::Error| {
+            Lost::Silent(format!("cannot connect to {name}:{port} ({error})"))
+        };
+        let connect = TcpStream::connect((name.as_str(), *port));
+        let stream = timeout(self.timeout, connect).await;
+        let stream = stream
+            .map_err(|_| Lost::Silent(format!("cannot connect to {name}:{port} (no answer)")))?
+            .map_err(cannot)?;
+        let _ = stream.set_nodelay(true);
+        let plain = !self.address.tls;
+        if plain {
+            return self.begin(stream).await;
+        }
+        let Some(tls) = &self.tls else {
+            return Err(Lost::Refused(
+                "store.redis begins with rediss://, and there is no TLS here".into(),
+            ));
+        };
+        let server = ServerName::try_from(name.clone())
+            .map_err(|_| Lost::Refused(format!("{name} is no name for TLS")))?;
+        let stream = timeout(self.timeout, tls.connect(server, stream)).await;
+        let stream = stream
+            .map_err(|_| Lost::Silent(format!("no TLS with {name}:{port} (no answer)")))?
+            .map_err(|error| Lost::Silent(format!("no TLS with {name}:{port} ({error})")))?;
+        self.begin(stream).await
+    }
+
+    /// Signs in.
+    async fn begin(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    ) -> Result<(MultiplexedConnection, Driver), Lost> {
+        let info = RedisConnectionInfo::default().set_skip_set_lib_name();
+        let config = AsyncConnectionConfig::new()
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(WAITING);
+        let connection = MultiplexedConnection::new_with_config(&info, Guard::new(stream), config);
+        let (mut wire, driver) = connection.await.map_err(|error| Trouble::of(&error).lost)?;
+        let mut driver: Driver = driver.boxed();
+        let sign_in = async {
+            if let Some(password) = &self.address.password {
+                let mut auth = Cmd::new();
+                auth.arg("AUTH");
+                if let Some(user) = &self.address.user {
+                    auth.arg(user);
+                }
+                send(&mut wire, auth.arg(password)).await?;
+            }
+            if self.address.db > 0 {
+                let mut select = Cmd::new();
+                send(&mut wire, select.arg("SELECT").arg(self.address.db)).await?;
+            }
+            Ok(())
+        };
+        let answer = tokio::select! {
+            answer = timeout(self.timeout, sign_in) => answer,
+            () = &mut driver => return Err(broke()),
+        };
+        answer.map_err(|_| broke())??;
+        Ok((wire, driver))
+    }
+
+    /// Asks a server who it is and whether it will do, and gives it our scripts.
+    async fn greet(
+        &self,
+        mut wire: MultiplexedConnection,
+        mut driver: Driver,
+    ) -> Result<(Connection, Driver), Lost> {
+        let greet = async {
+            let server = about(&mut wire, "server").await?;
+            let run = field(&server, "run_id").unwrap_or_default().to_owned();
+            suits(&server, &about(&mut wire, "replication").await?)?;
+            let mut policy = Cmd::new();
+            policy.arg("CONFIG").arg("GET").arg("maxmemory-policy");
+            // Not everybody may ask that; then the operator's word has to do.
+            if let Ok(Value::Array(found)) = send(&mut wire, &policy).await {
+                keeps_everything(&found)?;
+            }
+            let mut names = Vec::with_capacity(SCRIPTS.len());
+            for (_, text) in SCRIPTS.iter() {
+                let mut load = Cmd::new();
+                load.arg("SCRIPT").arg("LOAD").arg(text.as_str());
+                match send(&mut wire, &load).await? {
+                    Value::BulkString(name) => {
+                        names.push(String::from_utf8_lossy(&name).into_owned());
+                    }
+                    _ => return Err(broke()),
+                }
+            }
+            Ok((run, names))
+        };
+        let (run, names) = tokio::select! {
+            answer = timeout(self.timeout * 2, greet) => answer.map_err(|_| broke())??,
+            () = &mut driver => return Err(broke()),
+        };
+        let broken = CancellationToken::new();
+        let connection = Connection {
+            wire,
+            run,
+            names,
+            broken,
+        };
+        Ok((connection, driver))
+    }
+}
+
+impl Connection {
+    async fn run(&self, script: Script, key: &str, args: &Args) -> Result<Value, Trouble> {
+        let mut wire = self.wire.clone();
+        let known = Cmd::new();
+        let name = &self.names[script as usize];
+        let answer = answer(&mut wire, known, "EVALSHA", name, key, args).await;
+        match answer {
+            // Somebody told the server to forget all scripts.
+            Err(trouble) if trouble.no_script => {
+                let text = SCRIPTS[script as usize].1.as_str();
+                self::answer(&mut wire, Cmd::new(), "EVAL", text, key, args).await
+            }
+            answer => answer,
+        }
+    }
+}
+
+async fn answer(
+    wire: &mut MultiplexedConnection,
+    mut command: Cmd,
+    verb: &str,
+    script: &str,
+    key: &str,
+    args: &Args,
+) -> Result<Value, Trouble> {
+    command.arg(verb).arg(script).arg(1).arg(key);
+    for arg in &args.0 {
+        command.arg(arg.as_slice());
+    }
+    sent(wire, &command).await
+}
+
+async fn sent(wire: &mut MultiplexedConnection, command: &Cmd) -> Result<Value, Trouble> {
+    match wire.send_packed_command(command).await {
+        Ok(Value::ServerError(error)) => Err(Trouble::of_server(&error)),
+        Ok(value) => Ok(value),
+        Err(error) => Err(Trouble::of(&error)),
+    }
+}
+
+async fn send(wire: &mut MultiplexedConnection, command: &Cmd) -> Result<Value, Lost> {
+    sent(wire, command).await.map_err(|trouble| trouble.lost)
+}
+
+/// A section of what a server says about itself.
+async fn about(wire: &mut MultiplexedConnection, section: &str) -> Result<String, Lost> {
+    let mut info = Cmd::new();
+    match send(wire, info.arg("INFO").arg(section)).await? {
+        Value::BulkString(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
+        _ => Err(Lost::Refused(
+            "the store does not say who it is: is it a Valkey or Redis?".into(),
+        )),
+    }
+}
+
+fn field<'a>(about: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = about.lines().filter_map(|line| line.split_once(':'));
+    let found = lines.find(|(field, _)| *field == name);
+    found.map(|(_, value)| value.trim())
+}
+
+/// Whether a server has all we use, and takes what we write.
+fn suits(server: &str, replication: &str) -> Result<(), Lost> {
+    let version = field(server, "redis_version").unwrap_or_default();
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().ok());
+    let mut part = || parts.next().flatten().unwrap_or(0);
+    let found = (part(), part());
+    if found < OLDEST {
+        return Err(Lost::Refused(format!(
+            "the store is version {version:.20}: Valkey, or Redis {}.{} or newer, is needed",
+            OLDEST.0, OLDEST.1
+        )));
+    }
+    if field(server, "run_id").is_none_or(str::is_empty) {
+        return Err(Lost::Refused(
+            "the store does not say when it was restarted (run_id of INFO), without which \
+             nobody knows whether it lost something"
+                .into(),
+        ));
+    }
+    if field(replication, "role") != Some("master") {
+        return Err(Lost::Refused(
+            "the store is a read-only replica: name its primary in store.redis".into(),
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a server never drops rows to make room.
+fn keeps_everything(policy: &[Value]) -> Result<(), Lost> {
+    let Some(Value::BulkString(policy)) = policy.get(1) else {
+        return Ok(());
+    };
+    if policy == b"noeviction" {
+        return Ok(());
+    }
+    let policy = String::from_utf8_lossy(policy);
+    Err(Lost::Refused(format!(
+        "the store drops rows when it is full (maxmemory-policy {policy:.40}), so that limits \
+         would not hold: set maxmemory-policy noeviction there"
+    )))
+}
+
+/// Which server has which part, as one of them tells it.
+fn read_slots(value: Value, asked: &Host) -> Result<Vec<(u16, u16, Host)>, Lost> {
+    use super::wire::Fields;
+    Fields::of(value)?.each(|slots| {
+        let mut range = slots.fields()?;
+        let (first, last) = (range.small()?, range.small()?);
+        let mut primary = range.fields()?;
+        let name = primary.text().unwrap_or_default();
+        let port = u16::try_from(primary.small()?).or_else(|_| Fields::unknown())?;
+        // One that does not know its own name is the one that was asked.
+        let name = if name.is_empty() || name == "?" {
+            asked.0.clone()
+        } else {
+            name
+        };
+        let number = |slot: u32| u16::try_from(slot).or_else(|_| Fields::unknown());
+        Ok((number(first)?, number(last)?, (name, port)))
+    })
+}
+
+/// The part of a cluster that a key belongs to: the CRC-16 (XMODEM) of what stands in braces, or of all.
+pub(super) fn slot(key: &str) -> u16 {
+    let tag = key
+        .split_once('{')
+        .and_then(|(_, rest)| rest.split_once('}'))
+        .map(|(tag, _)| tag)
+        .filter(|tag| !tag.is_empty());
+    let mut crc = 0_u16;
+    for byte in tag.unwrap_or(key).bytes() {
+        crc ^= u16::from(byte) << 8;
+        for _ in 0..8 {
+            let carry = crc & 0x8000 != 0;
+            crc <<= 1;
+            if carry {
+                crc ^= 0x1021;
+            }
+        }
+    }
+    crc % 16384
+}
+
+fn not_yet() -> Lost {
+    Lost::Silent("not connected yet".into())
+}
+
+fn broke() -> Lost {
+    Lost::Silent("the connection broke before the store had said who it is".into())
+}
+
+async fn settled(state: &mut watch::Receiver<State>) -> Result<(), Lost> {
+    let yet = not_yet();
+    let done = |state: &State| !matches!(state, Err(lost) if *lost == yet);
+    let Ok(state) = state.wait_for(done).await else {
+        return Err(not_yet());
+    };
+    state.as_ref().map(|_| ()).map_err(Clone::clone)
+}
+
+/// Keeps the connection to the server that has everything but streams.
+async fn keep_home(links: std::sync::Weak<Links>) {
+    let mut pause = Pause::default();
+    while let Some(strong) = links.upgrade() {
+        let began = Instant::now();
+        let attempt = strong.connect_home().await;
+        let told = strong.home.clone();
+        drop(strong);
+        hold(attempt, &told).await;
+        pause.after(began).await;
+    }
+}
+
+/// Keeps the connection to one more server of a cluster, as long as it has a part.
+async fn keep_server(links: std::sync::Weak<Links>, host: Host) {
+    let mut pause = Pause::default();
+    while let Some(strong) = links.upgrade() {
+        let told = strong.cluster.lock().servers.get(&host).cloned();
+        let Some(told) = told else { return };
+        let began = Instant::now();
+        let attempt = match strong.dial(&host).await {
+            Ok((wire, driver)) => strong.greet(wire, driver).await,
+            Err(lost) => Err(lost),
+        };
+        drop(strong);
+        hold(attempt, &told).await;
+        pause.after(began).await;
+    }
+}
+
+/// Tells how an attempt ended, and drives the connection until it breaks.
+async fn hold(attempt: Result<(Connection, Driver), Lost>, told: &watch::Sender<State>) {
+    let (connection, driver) = match attempt {
+        Ok(connected) => connected,
+        Err(lost) => {
+            let _ = told.send_replace(Err(lost));
+            return;
+        }
+    };
+    let broken = connection.broken.clone();
+    let _ = told.send_replace(Ok(Arc::new(connection)));
+    tokio::select! {
+        () = driver => {}
+        () = broken.cancelled() => {}
+    }
+    let _ = told.send_replace(Err(Lost::Silent("the connection broke".into())));
+}
+
+/// The wait before the next attempt: longer after each one that came to nothing soon.
+#[derive(Default)]
+struct Pause(Option<Duration>);
+
+impl Pause {
+    async fn after(&mut self, began: Instant) {
+        let (shortest, longest) = WAITS;
+        let wait = match self.0 {
+            Some(last) if began.elapsed() < longest => (last * 2).min(longest),
+            _ => shortest,
+        };
+        self.0 = Some(wait);
+        sleep(wait.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_have_their_place() {
+        // From the cluster's specification, and asked of a server.
+        assert_eq!(slot("123456789"), 12739);
+        assert_eq!(slot("{user1000}.following"), slot("user1000"));
+        assert_eq!(slot("foo{}{bar}"), slot("foo{}{bar}"));
+        assert_ne!(slot("foo{}{bar}"), slot("bar"));
+        assert_eq!(slot("{weir}:meta"), slot(HOME));
+    }
+
+    #[test]
+    fn a_server_that_will_not_do_is_refused_with_what_to_do() {
+        let server =
+            |version: &str| format!("# Server\r\nredis_version:{version}\r\nrun_id:abc\r\n");
+        let primary = "# Replication\r\nrole:master\r\n";
+        for version in ["6.2.0", "7.0.15", "7.2.4", "8.0.0", "10.1"] {
+            suits(&server(version), primary).unwrap();
+        }
+        for version in ["6.0.16", "5.0", "", "nonsense"] {
+            let lost = suits(&server(version), primary).unwrap_err().to_string();
+            assert!(lost.contains("6.2 or newer"), "{lost}");
+        }
+        let lost = suits(&server("7.0"), "role:slave\r\n").unwrap_err();
+        assert!(lost.to_string().contains("read-only replica"), "{lost}");
+        suits("redis_version:7.0\r\n", primary).unwrap_err();
+        let policy = |name: &str| {
+            let words = ["maxmemory-policy", name].map(|word| Value::BulkString(word.into()));
+            keeps_everything(&words)
+        };
+        policy("noeviction").unwrap();
+        for name in ["allkeys-lru", "volatile-ttl"] {
+            let lost = policy(name).unwrap_err().to_string();
+            assert!(lost.ends_with("set maxmemory-policy noeviction there"));
+        }
+    }
+}

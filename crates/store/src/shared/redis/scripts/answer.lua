@@ -1,0 +1,10 @@
+local key, by, keep, body = take(), take(), number(), take()
+local found = call('HMGET', question_of(key), 'by', 'until', 'at')
+if found[1] ~= by or found[3] or now >= tonumber(found[2] or '0') then return now end
+if body == '-' then
+  call('DEL', question_of(key))
+else
+  call('HSET', question_of(key), 'at', now, 'until', now + keep, 'body', string.sub(body, 2))
+  call('PEXPIRE', question_of(key), keep + LOOSE)
+end
+return now

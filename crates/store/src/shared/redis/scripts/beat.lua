@@ -1,0 +1,95 @@
+local node, name, version, addresses, lag, fresh = take(), take(), take(), take(), number(), take()
+local heard = number()
+-- One that was under way for long may wish for less than the node has got since.
+local old = heard > 0 and heard < tonumber(call('HGET', P .. 'members', node) or '0')
+local wishes = {}
+for i = 1, number() do wishes[i] = { take(), take(), number(), number() } end
+
+if call('HEXISTS', P .. 'members', node) == 0 and call('HLEN', P .. 'members') >= MOST_MEMBERS then
+  return redis.error_reply('WEIRMEMBERS too many')
+end
+local needs = call('HGET', P .. 'member:' .. node, 'needs')
+if tonumber(needs or '0') > KNOWN then return newer(needs) end
+local ups, seen_ups = {}, {}
+for _, wish in ipairs(wishes) do
+  if not seen_ups[wish[1]] then seen_ups[wish[1]] = true ups[#ups + 1] = wish[1] end
+end
+local refused = too_new(ups)
+if refused then return refused end
+
+local begins = not valid
+if begins then
+  epoch, began = fresh, now
+  call('HSET', P .. 'meta', 'epoch', epoch, 'run', ARGV[1], 'began', began)
+  call('DEL', P .. 'known', P .. 'handed')
+  for _, member in ipairs(call('HKEYS', P .. 'members')) do call('HSET', P .. 'known', member, 1) end
+  known = nil
+end
+-- Whoever comes while others are waited for may know something as well.
+if (begins or handing_in()) and call('HEXISTS', P .. 'handed', node) == 0 then
+  call('HSET', P .. 'known', node, 1)
+  known = nil
+end
+local handed = call('HGETALL', P .. 'handed')
+for i = 1, #handed, 2 do
+  if now >= tonumber(handed[i + 1]) + SILENT and call('HEXISTS', P .. 'members', handed[i]) == 0 then
+    call('HDEL', P .. 'handed', handed[i])
+  end
+end
+if now >= began + SILENT + 2 * DAY then
+  for _, other in ipairs(awaited()) do
+    if call('HEXISTS', P .. 'members', other) == 0 then call('HDEL', P .. 'known', other) end
+  end
+  known = nil
+end
+-- Members that were silent for too long are none any more; what they might have spent counts as spent now.
+local members = call('HKEYS', P .. 'members')
+table.sort(members)
+for _, other in ipairs(members) do
+  if now >= last_seen(other) + SILENT then
+    for _, share in ipairs(shares_of(other)) do set_share(other, share[1], share[2], share[3], 0) end
+    if other ~= node then
+      call('HDEL', P .. 'members', other)
+      call('DEL', P .. 'member:' .. other, P .. 'shares:' .. other)
+    end
+  end
+end
+if call('HEXISTS', P .. 'members', node) == 0 then
+  call('HSET', P .. 'member:' .. node, 'joined', now, 'met', 0)
+end
+call('HSET', P .. 'members', node, now)
+call('HSET', P .. 'member:' .. node, 'name', name, 'version', version, 'addresses', addresses, 'lag', lag, 'needs', KNOWN)
+for _, key in ipairs({ 'meta', 'members', 'known', 'handed', 'member:' .. node, 'shares:' .. node }) do
+  call('PEXPIRE', P .. key, LONG)
+end
+local known_to_all = met(node)
+if known_to_all then call('HSET', P .. 'member:' .. node, 'met', 1) end
+-- Who has yet to hand in keeps what it has: its shares are not all known here.
+if not is_awaited(node) then
+  local wished = {}
+  for _, wish in ipairs(wishes) do wished[wish[1] .. ':' .. wish[2] .. ':' .. wish[3]] = true end
+  for _, share in ipairs(shares_of(node)) do
+    if not old and not wished[share[1] .. ':' .. share[2] .. ':' .. share[3]] then
+      set_share(node, share[1], share[2], share[3], 0)
+    end
+  end
+  for _, wish in ipairs(wishes) do
+    local up, ledger, window, most = wish[1], wish[2], wish[3], wish[4]
+    see(up, ledger, window * 1000)
+    local key = shares_in(up, ledger, window)
+    local has = tonumber(call('HGET', key, node) or '0')
+    call('PEXPIRE', key, LONG)
+    local wants = nominal(most)
+    if wants < has and not old then
+      set_share(node, up, ledger, window, wants)
+    elseif wants > has then
+      local others = reserved(up, ledger, window, most) - has
+      local fits = others + wants <= math.floor(most / 2)
+      if fits and used(up, ledger, window, nil) + others + wants <= most and certain(window) and known_to_all then
+        set_share(node, up, ledger, window, wants)
+      end
+    end
+    call('PEXPIRE', row_of(up), LONG)
+  end
+end
+return pulse(node)

@@ -1,0 +1,33 @@
+local node, of = take(), take()
+if not valid or of ~= epoch then return pulse(node) end
+local named = {}
+for i = 1, number() do named[i] = take() end
+for _ = 1, number() do take_start() end
+for _ = 1, number() do
+  -- Never less than is recorded: this may be a repeat of what was true a while ago.
+  local up, ledger, window, starts = take(), take(), number(), number()
+  see(up, ledger, window * 1000)
+  local has = tonumber(call('HGET', shares_in(up, ledger, window), node) or '0')
+  if starts > has then note_share(node, up, ledger, window, starts) end
+end
+for _ = 1, number() do
+  local up, span, reason = take(), number(), take()
+  throttle(up, span, node, reason)
+end
+for _ = 1, number() do
+  local up, ledger, window, most, told = take(), take(), number(), number(), maybe()
+  limit(up, ledger, window, most, told)
+end
+for _ = 1, number() do
+  local up, by_node, by, reason, at = take(), take(), take(), take(), take()
+  if not row(up).off then off(up, by_node, by, reason, at) end
+end
+call('HSET', P .. 'handed', node, now)
+call('PEXPIRE', P .. 'handed', LONG)
+for _, other in ipairs(named) do
+  if call('HEXISTS', P .. 'handed', other) == 0 then call('HSET', P .. 'known', other, 1) end
+end
+call('HDEL', P .. 'known', node)
+call('PEXPIRE', P .. 'known', LONG)
+known = nil
+return pulse(node)

@@ -1,0 +1,36 @@
+local up = take()
+local newer_row = too_new({ up })
+if newer_row then return newer_row end
+for _ = 1, number() do
+  local what = take()
+  if what == 'unused' then
+    local id = take()
+    for _, ledger in ipairs({ 'q', 'g' }) do call('ZREM', starts_of(up, ledger), id) end
+    if row(up).last_id == id then
+      set(up, 'last', row(up).before)
+      set(up, 'last_id', row(up).before and NOBODYS)
+      set(up, 'before', nil)
+    end
+  elseif what == 'started' then
+    local id, ledger, age, spaced = take(), take(), number(), take()
+    started(up, id, ledger, age, spaced == '1')
+  elseif what == 'throttled' then
+    local span, by, reason = number(), take(), take()
+    throttle(up, span, by, reason)
+  elseif what == 'limit' then
+    local ledger, window, most, told = take(), number(), number(), maybe()
+    limit(up, ledger, window, most, told)
+  elseif what == 'off' then
+    local node, by, reason, at = take(), take(), take(), take()
+    off(up, node, by, reason, at)
+  elseif what == 'on' then
+    for _, field in ipairs({ 'off', 'off_by', 'off_reason', 'off_at' }) do set(up, field, nil) end
+  elseif what == 'cleared' then
+    local gone = { 'throttled', 'throttled_by', 'throttled_reason' }
+    for field in pairs(row(up)) do
+      if string.sub(field, 1, 6) == 'limit:' then gone[#gone + 1] = field end
+    end
+    for _, field in ipairs(gone) do set(up, field, nil) end
+  end
+end
+return now

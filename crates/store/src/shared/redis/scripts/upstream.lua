@@ -1,0 +1,239 @@
+-- What is known of upstreams, for the scripts that look at windows.
+local function counts(window) return window * 1000 + USE end
+local function starts_of(up, ledger) return P .. 'starts:' .. up .. ':' .. ledger end
+local function counted_of(up, ledger) return P .. 'counted:' .. up .. ':' .. ledger end
+local function shares_in(up, ledger, window) return P .. 'share:' .. up .. ':' .. ledger .. ':' .. window end
+local function row_of(up) return P .. 'up:' .. up end
+
+local rows = {}
+-- The row of an upstream, read once. Fields that this Weir does not know stay as they are.
+local function row(up)
+  if not rows[up] then
+    local flat, fields = call('HGETALL', row_of(up)), {}
+    for i = 1, #flat, 2 do fields[flat[i]] = flat[i + 1] end
+    rows[up] = fields
+  end
+  return rows[up]
+end
+local function set(up, field, value)
+  local fields = row(up)
+  if value == nil then
+    if fields[field] ~= nil then call('HDEL', row_of(up), field) end
+    fields[field] = nil
+  else
+    value = tostring(value)
+    if fields[field] ~= value then
+      call('HSET', row_of(up), field, value)
+      call('PEXPIRE', row_of(up), LONG)
+    end
+    fields[field] = value
+  end
+end
+-- The first row that needs a newer Weir.
+local function too_new(ups)
+  for _, up in ipairs(ups) do
+    if tonumber(row(up).needs or '0') > KNOWN then return newer(row(up).needs) end
+  end
+end
+
+local function longest(up, ledger) return tonumber(row(up)['longest:' .. ledger] or '0') end
+local function see(up, ledger, length)
+  if length > longest(up, ledger) then set(up, 'longest:' .. ledger, length) end
+end
+local function keep(up, ledger) return math.max(longest(up, ledger), LOOSE) + USE end
+local function lasts(key, up, ledger) call('PEXPIRE', key, math.max(longest(up, ledger), DAY) + LOOSE) end
+
+-- Starts of which only the number is known: when, in which window, how many.
+local function lumps(up, ledger)
+  local found = {}
+  for _, text in ipairs(call('LRANGE', counted_of(up, ledger), 0, -1)) do
+    local at, window, count = string.match(text, '^(%d+):(%d+):(%d+)$')
+    if at then found[#found + 1] = { at = tonumber(at), window = tonumber(window), count = tonumber(count) } end
+  end
+  return found
+end
+local function count(up, ledger, window, more)
+  see(up, ledger, window * 1000)
+  local kept, of_window = {}, 0
+  local found = lumps(up, ledger)
+  found[#found + 1] = { at = now, window = window, count = more }
+  for _, lump in ipairs(found) do
+    if now < lump.at + counts(lump.window) then
+      kept[#kept + 1] = lump
+      if lump.window == window then of_window = of_window + 1 end
+    end
+  end
+  if of_window > MOST_COUNTED then
+    -- The two oldest become one, which counts until the later of them would end.
+    for i, lump in ipairs(kept) do
+      if lump.window == window then
+        table.remove(kept, i)
+        for j = i, #kept do
+          if kept[j].window == window then
+            kept[j].count = math.min(kept[j].count + lump.count, 4294967295)
+            break
+          end
+        end
+        break
+      end
+    end
+  end
+  local key = counted_of(up, ledger)
+  call('DEL', key)
+  for _, lump in ipairs(kept) do
+    call('RPUSH', key, string.format('%.0f:%.0f:%.0f', lump.at, lump.window, lump.count))
+  end
+  lasts(key, up, ledger)
+end
+
+-- How many starts count in a window; in the day that began then, where it is no sliding one.
+local function used(up, ledger, window, day)
+  local key, sum = starts_of(up, ledger), nil
+  local low = now - counts(window)
+  if day then
+    sum = call('ZCOUNT', key, day - USE, '+inf')
+  else
+    sum = call('ZCOUNT', key, '(' .. low, '+inf')
+  end
+  for _, lump in ipairs(lumps(up, ledger)) do
+    if lump.window == window and ((day and lump.at >= day - USE) or (not day and lump.at > low)) then
+      sum = sum + lump.count
+    end
+  end
+  return sum
+end
+
+-- How long until another start fits into a full sliding window.
+local function next_fit(up, ledger, window, sum, left)
+  if left <= 0 then return counts(window) end
+  local key, low = starts_of(up, ledger), now - counts(window)
+  local to_end, before, at = sum + 1 - left, 0, nil
+  local mine = {}
+  for _, lump in ipairs(lumps(up, ledger)) do
+    if lump.window == window and lump.at > low then mine[#mine + 1] = lump end
+  end
+  table.sort(mine, function(a, b) return a.at < b.at end)
+  for _, lump in ipairs(mine) do
+    local earlier = call('ZCOUNT', key, '(' .. low, '(' .. lump.at)
+    if to_end <= earlier + before then break end
+    if to_end <= earlier + before + lump.count then at = lump.at break end
+    before = before + lump.count
+  end
+  if not at then
+    local found = call('ZRANGEBYSCORE', key, '(' .. low, '+inf', 'WITHSCORES', 'LIMIT', to_end - before - 1, 1)
+    at = tonumber(found[2])
+  end
+  if not at then return counts(window) end
+  return at + counts(window) - now
+end
+
+local known
+-- Who was a member before this epoch and has not handed in yet.
+local function awaited()
+  if not known then known = epoch and call('HKEYS', P .. 'known') or {} table.sort(known) end
+  return known
+end
+local function is_awaited(node)
+  for _, other in ipairs(awaited()) do if other == node then return true end end
+  return false
+end
+-- When a member was last known to be there, which may be later than its row says where that is older data.
+local function last_seen(node)
+  local seen = tonumber(call('HGET', P .. 'members', node) or '0')
+  if is_awaited(node) then return math.max(seen, began) end
+  return seen
+end
+local function missing()
+  local nodes = {}
+  for _, node in ipairs(awaited()) do
+    if now < last_seen(node) + SILENT then nodes[#nodes + 1] = node end
+  end
+  return nodes
+end
+local function handing_in()
+  if not epoch then return true end
+  return now < began + HAND_IN and #missing() > 0
+end
+-- Whether all who are there have heard of a member. Before that it is granted nothing and has no share: if the store lost it
+-- now, nobody could name it.
+local function met(node)
+  local about = call('HMGET', P .. 'member:' .. node, 'joined', 'met')
+  if about[2] == '1' or call('HEXISTS', P .. 'members', node) == 0 then return true end
+  local joined, flat = tonumber(about[1] or '0'), call('HGETALL', P .. 'members')
+  for i = 1, #flat, 2 do
+    local seen = tonumber(flat[i + 1])
+    if flat[i] ~= node and seen < joined and now <= seen + HERE then return false end
+  end
+  return true
+end
+-- Whether the starts that the store knows are all that count in a window of this length.
+local function certain(window)
+  if not epoch then return false end
+  return now >= began + counts(window) or #missing() == 0
+end
+
+local function nominal(limit) return math.max(1, math.floor(limit / 20)) end
+-- What the members have of a window; of one that may know more than the store, the most that it can have.
+local function reserved(up, ledger, window, limit)
+  local flat, nodes, recorded, unknown = call('HGETALL', shares_in(up, ledger, window)), {}, 0, 0
+  for i = 1, #flat, 2 do
+    nodes[flat[i]] = true
+    recorded = recorded + tonumber(flat[i + 1])
+  end
+  for _, node in ipairs(awaited()) do
+    if not nodes[node] and now < last_seen(node) + SILENT + counts(window) then unknown = unknown + nominal(limit) end
+  end
+  return math.min(recorded + unknown, math.max(recorded, math.floor(limit / 2)))
+end
+
+-- The spacing clock: the last start, its name, and the one before.
+local function space(up, at, id)
+  local last = row(up).last
+  if last and tonumber(last) > at then return end
+  set(up, 'last', at)
+  set(up, 'last_id', id)
+  set(up, 'before', last)
+end
+local function started(up, id, ledger, age, spaced)
+  local key = starts_of(up, ledger)
+  if call('ZSCORE', key, id) then return end
+  -- It counts in a window that this store has not seen yet.
+  if age > LOOSE and age > longest(up, ledger) then set(up, 'longest:' .. ledger, math.max(age, DAY)) end
+  local at = math.max(now - age, 0)
+  call('ZADD', key, at, id)
+  lasts(key, up, ledger)
+  if spaced then space(up, at, id) end
+end
+local function throttle(up, span, by, reason)
+  local till = now + span
+  if till > tonumber(row(up).throttled or '-1') then
+    set(up, 'throttled', till)
+    set(up, 'throttled_by', by)
+    set(up, 'throttled_reason', reason)
+  end
+end
+local function limit(up, ledger, window, most, told)
+  local field, many = 'limit:' .. ledger .. ':' .. window, 0
+  for other in pairs(row(up)) do
+    if string.sub(other, 1, 6) == 'limit:' then many = many + 1 end
+  end
+  if many >= MOST_LIMITS and not row(up)[field] then return end
+  set(up, field, string.format('%.0f:%s', most, told or ''))
+  see(up, ledger, window * 1000)
+  if told then
+    local more = math.min(tonumber(told), most) - used(up, ledger, window, nil)
+    if more > 0 then count(up, ledger, window, more) end
+  end
+end
+local function off(up, node, by, reason, at)
+  set(up, 'off', node)
+  set(up, 'off_by', by)
+  set(up, 'off_reason', reason)
+  set(up, 'off_at', at)
+end
+-- A start that is handed in, as the arguments have it.
+local function take_start()
+  local up, id, ledger, age, spaced = take(), take(), take(), number(), take()
+  see(up, ledger, DAY)
+  started(up, id, ledger, age, spaced == '1')
+end

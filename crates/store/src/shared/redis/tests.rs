@@ -1,0 +1,610 @@
+//! The store on real servers tells the story, and so does a cluster.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
+use weir_testkit::proxy::Proxy;
+use weir_testkit::redis::Redis;
+
+use super::super::story::{self, Stage, tell};
+use super::*;
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Servers {
+    servers: Mutex<Vec<Redis>>,
+    nodes: Vec<Arc<RedisStore>>,
+    clock: Arc<AtomicU64>,
+}
+
+impl Servers {
+    async fn one() -> Self {
+        let server = Redis::start().await.unwrap();
+        let url = server.url();
+        Self::of(vec![server], &url).await
+    }
+
+    async fn cluster() -> Self {
+        let servers = Redis::start_cluster().await.unwrap();
+        let hosts: Vec<_> = servers
+            .iter()
+            .map(|server| server.address().to_string())
+            .collect();
+        let url = format!("redis://{}", hosts.join(","));
+        Self::of(servers, &url).await
+    }
+
+    async fn of(servers: Vec<Redis>, url: &str) -> Self {
+        let clock = Arc::new(AtomicU64::new(1_800_000_000_000));
+        let node = || Arc::new(open(url).with_clock(clock.clone()));
+        let nodes: Vec<_> = (0..3).map(|_| node()).collect();
+        for node in &nodes {
+            node.ready().await.unwrap();
+        }
+        Self {
+            servers: Mutex::new(servers),
+            nodes,
+            clock,
+        }
+    }
+
+    /// Waits until all nodes are connected again.
+    async fn settle(&self) {
+        for node in &self.nodes {
+            until_it_answers(node).await;
+        }
+    }
+}
+
+pub(super) fn open(url: &str) -> RedisStore {
+    let address = Address::parse(url).unwrap();
+    RedisStore::open(address, &Seal::new("secret"), None, PATIENCE)
+}
+
+async fn until_it_answers(store: &RedisStore) {
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        match store.rows(vec![UpstreamKey([0; 16])]).await {
+            Ok(_) => return,
+            Err(lost) => assert!(Instant::now() < patience, "{lost}"),
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+impl Stage for Servers {
+    fn node(&self, number: usize) -> Arc<dyn SharedStore> {
+        self.nodes[number].clone()
+    }
+
+    fn time(&self) -> StoreTime {
+        StoreTime(self.clock.load(Ordering::SeqCst))
+    }
+
+    fn advance(&self, span: Duration) {
+        let millis = super::super::words::millis(span);
+        self.clock.fetch_add(millis, Ordering::SeqCst);
+    }
+
+    fn save(&self) -> BoxFuture<'_, ()> {
+        async { self.servers.lock().await[0].save().unwrap() }.boxed()
+    }
+
+    fn restore(&self) -> BoxFuture<'_, ()> {
+        async {
+            self.servers.lock().await[0].run().await.unwrap();
+            self.settle().await;
+        }
+        .boxed()
+    }
+
+    fn restart_empty(&self) -> BoxFuture<'_, ()> {
+        async {
+            let mut servers = self.servers.lock().await;
+            servers[0].kill();
+            servers[0].forget().unwrap();
+            servers[0].run().await.unwrap();
+            self.settle().await;
+        }
+        .boxed()
+    }
+
+    fn flush(&self) -> BoxFuture<'_, ()> {
+        async {
+            for server in &*self.servers.lock().await {
+                server.ask(&["FLUSHALL"]).unwrap();
+            }
+        }
+        .boxed()
+    }
+}
+
+mod one_server {
+    use super::*;
+
+    tell!(Servers::one());
+}
+
+#[tokio::test]
+async fn a_cluster_tells_the_story() {
+    let stage = Servers::cluster().await;
+    story::a_window_holds_for_all_nodes_together(&stage).await;
+    stage.flush().await;
+    story::shares_are_given_while_they_fit(&stage).await;
+    stage.flush().await;
+    story::a_question_is_asked_once(&stage).await;
+    stage.flush().await;
+    story::tables_are_read_by_version(&stage).await;
+    stage.flush().await;
+    story::streams_are_read_from_a_place(&stage).await;
+    // Streams of many nodes lie on all three servers.
+    let store = stage.node(0);
+    for node in 100..130 {
+        let stream = Stream::Swarm(NodeId(node));
+        store
+            .append(stream, vec![1], Duration::from_secs(60))
+            .await
+            .unwrap();
+    }
+    for server in &*stage.servers.lock().await {
+        let keys = server.ask(&["DBSIZE"]).unwrap();
+        assert!(keys.parse::<u32>().unwrap() > 0);
+    }
+    let streams = (100..130).map(|node| (Stream::Swarm(NodeId(node)), Place::START));
+    let ends = store.read(streams.collect(), 9).await.unwrap();
+    assert_eq!(ends.len(), 30);
+    assert!(ends.iter().all(|end| end.entries.len() == 1));
+}
+
+/// A store that gives up soon, for tests of stores that do not answer.
+fn hasty(url: &str) -> RedisStore {
+    let address = Address::parse(url).unwrap();
+    let soon = Duration::from_millis(300);
+    RedisStore::open(address, &Seal::new("secret"), None, soon)
+}
+
+async fn refused(url: &str) -> String {
+    match open(url).ready().await {
+        Err(Lost::Refused(sentence)) => sentence,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_will_not_do_says_why() {
+    let server = Redis::start_with(&["--requirepass", "right"])
+        .await
+        .unwrap();
+    let address = server.address();
+    assert!(refused(&server.url()).await.contains("wants a password"));
+    let wrong = format!("redis://:wrong@{address}");
+    assert!(refused(&wrong).await.contains("user or password"));
+    let right = format!("redis://default:right@{address}/3");
+    let store = open(&right);
+    store.ready().await.unwrap();
+    store.rows(vec![UpstreamKey([0; 16])]).await.unwrap();
+    drop(store);
+
+    let server = Redis::start_with(&["--maxmemory-policy", "allkeys-lru"])
+        .await
+        .unwrap();
+    let sentence = refused(&server.url()).await;
+    assert!(sentence.contains("set maxmemory-policy noeviction"));
+    server
+        .ask(&["CONFIG", "SET", "maxmemory-policy", "noeviction"])
+        .unwrap();
+    let store = open(&server.url());
+    store.ready().await.unwrap();
+    // Full.
+    server.ask(&["CONFIG", "SET", "maxmemory", "1"]).unwrap();
+    let lost = store.rows(vec![UpstreamKey([0; 16])]).await.unwrap_err();
+    assert!(lost.to_string().contains("the store is full"), "{lost}");
+    server.ask(&["CONFIG", "SET", "maxmemory", "0"]).unwrap();
+    store.rows(vec![UpstreamKey([0; 16])]).await.unwrap();
+    // Two addresses of one server that is no cluster.
+    let both = format!("redis://{},{}", server.address(), server.address());
+    assert!(refused(&both).await.contains("cluster"));
+    // A replica takes nothing.
+    server.ask(&["REPLICAOF", "127.0.0.1", "1"]).unwrap();
+    let lost = store.beat(Beat::default()).await.unwrap_err();
+    assert!(lost.to_string().contains("read-only replica"), "{lost}");
+    assert!(refused(&server.url()).await.contains("read-only replica"));
+    // Nobody there.
+    let port = address.port();
+    drop(server);
+    let nobody = open("redis://127.0.0.1:1").ready().await.unwrap_err();
+    assert!(matches!(nobody, Lost::Silent(_)), "{nobody} {port}");
+    let encrypted = open("rediss://127.0.0.1:1").ready().await.unwrap_err();
+    assert!(matches!(encrypted, Lost::Silent(_)), "{encrypted}");
+}
+
+#[tokio::test]
+async fn another_secret_and_a_newer_weir_are_noticed() {
+    let server = Redis::start().await.unwrap();
+    let store = open(&server.url());
+    store.ready().await.unwrap();
+    let up = UpstreamKey([1; 16]);
+    store.beat(Beat::default()).await.unwrap();
+    let address = Address::parse(&server.url()).unwrap();
+    let other = RedisStore::open(address, &Seal::new("other"), None, PATIENCE);
+    other.ready().await.unwrap();
+    let lost = other.beat(Beat::default()).await.unwrap_err();
+    assert!(lost.to_string().contains("another store.secret"), "{lost}");
+    // Scripts that the server forgot are told again.
+    server.ask(&["SCRIPT", "FLUSH"]).unwrap();
+    store.tell(up, vec![Told::Off(None)]).await.unwrap();
+    // A field of a newer Weir is kept, and a row that needs a newer one is left alone.
+    let row = format!("{{weir}}:up:{}", hex(&up.0));
+    server.ask(&["HSET", &row, "colour", "green"]).unwrap();
+    let spaced = Told::Started {
+        id: story::id(1, 1),
+        ledger: crate::state::Ledger::Query,
+        age: Duration::ZERO,
+        spaced: true,
+    };
+    store.tell(up, vec![spaced, Told::Cleared]).await.unwrap();
+    assert_eq!(server.ask(&["HGET", &row, "colour"]).unwrap(), "green");
+    server.ask(&["HSET", &row, "needs", "7"]).unwrap();
+    let newer = Lost::Newer { needs: 7, known: 1 };
+    assert_eq!(store.rows(vec![up]).await.unwrap_err(), newer);
+    assert_eq!(store.tell(up, vec![]).await.unwrap_err(), newer);
+    store.rows(vec![UpstreamKey([2; 16])]).await.unwrap();
+    server.ask(&["HSET", "{weir}:meta", "needs", "8"]).unwrap();
+    let newer = Lost::Newer { needs: 8, known: 1 };
+    assert_eq!(store.beat(Beat::default()).await.unwrap_err(), newer);
+}
+
+#[tokio::test]
+async fn everything_ends_by_itself() {
+    let server = Redis::start().await.unwrap();
+    let store = open(&server.url());
+    store.ready().await.unwrap();
+    let (up, node, minute) = (UpstreamKey([1; 16]), NodeId(1), Duration::from_secs(60));
+    let window = Window(60);
+    let ledger = crate::state::Ledger::Query;
+    let beat = || Beat {
+        node,
+        shares: vec![super::super::ShareWish {
+            upstream: up,
+            ledger,
+            window,
+            limit: 40,
+        }],
+        new_epoch: Epoch(5),
+        ..Beat::default()
+    };
+    store.beat(beat()).await.unwrap();
+    let hand_in = HandIn {
+        node,
+        epoch: Epoch(5),
+        known: vec![NodeId(2)],
+        ..HandIn::default()
+    };
+    store.hand_in(hand_in).await.unwrap();
+    let hand_in = HandIn {
+        node: NodeId(2),
+        epoch: Epoch(5),
+        known: vec![NodeId(3)],
+        ..HandIn::default()
+    };
+    store.hand_in(hand_in).await.unwrap();
+    store.beat(beat()).await.unwrap();
+    let limit = ToldLimit {
+        ledger,
+        window,
+        limit: 50,
+        used: Some(3),
+    };
+    let started = Told::Started {
+        id: story::id(1, 1),
+        ledger,
+        age: minute,
+        spaced: true,
+    };
+    let told = vec![Told::Limit(limit), started];
+    store.tell(up, told).await.unwrap();
+    let question = Question {
+        key: [3; 16],
+        claim: minute,
+        fresh: minute,
+    };
+    let ask = Ask {
+        id: story::id(1, 2),
+        upstream: up,
+        ledger,
+        windows: vec![],
+        day_begins: None,
+        gap: None,
+        question: Some(question),
+        wanted_until: StoreTime(u64::MAX >> 12),
+    };
+    let ask = Ask {
+        ledger: crate::state::Ledger::Grab,
+        ..ask
+    };
+    let answer = store.ask(ask).await.unwrap();
+    assert!(matches!(answer, Answer::Granted(_)), "{answer:?}");
+    store
+        .answer(question, node, Some(vec![1]), minute)
+        .await
+        .unwrap();
+    store.claim(vec![[1; 16]], node, minute).await.unwrap();
+    for stream in [Stream::Swarm(node), Stream::Forwarded(node)] {
+        store.append(stream, vec![1], minute).await.unwrap();
+    }
+    let entries = vec![(vec![1], Some(vec![1])), (vec![2], None)];
+    store.put(Table::Keys, entries, minute).await.unwrap();
+    let log = LogKey::Numbers("alt.test".into());
+    store.extend(log, 0, vec![vec![1]]).await.unwrap();
+    store.lease(up, node, 1, 1).await.unwrap();
+    let keys = server.ask(&["KEYS", "*"]).unwrap();
+    assert!(keys.lines().count() > 15, "{keys}");
+    for key in keys.lines() {
+        let left = server.ask(&["PTTL", key]).unwrap();
+        assert!(left.parse::<i64>().unwrap() > 0, "{key}: {left}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_answer_is_lost_in_time_and_comes_back() {
+    let server = Redis::start().await.unwrap();
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    let store = hasty(&format!("redis://{}", proxy.address()));
+    until_it_answers(&store).await;
+    let up = UpstreamKey([1; 16]);
+    let direct = open(&server.url());
+    direct.ready().await.unwrap();
+    let now = direct.tell(up, vec![]).await.unwrap();
+    // Held back, an ask is lost here and arrives there when nobody wants it any more.
+    proxy.hold(true);
+    let ask = Ask {
+        id: story::id(1, 1),
+        upstream: up,
+        ledger: crate::state::Ledger::Query,
+        windows: vec![],
+        day_begins: None,
+        gap: None,
+        question: None,
+        wanted_until: now,
+    };
+    let lost = store.ask(ask.clone()).await.unwrap_err();
+    assert!(matches!(lost, Lost::Silent(_)), "{lost}");
+    // From now on calls end at once.
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_millis(50) {
+        let lost = store.rows(vec![up]).await.unwrap_err();
+        assert!(matches!(lost, Lost::Silent(_)), "{lost}");
+        tokio::task::yield_now().await;
+    }
+    proxy.hold(false);
+    until_it_answers(&store).await;
+    let answer = direct.ask(ask).await.unwrap();
+    assert!(matches!(answer, Answer::Late { .. }), "{answer:?}");
+    assert_eq!(direct.rows(vec![up]).await.unwrap()[0].starts, []);
+    // Half-open, cut, refused: each time it comes back by itself.
+    proxy.half_open(true);
+    store.rows(vec![up]).await.unwrap_err();
+    proxy.half_open(false);
+    until_it_answers(&store).await;
+    proxy.cut();
+    until_it_answers(&store).await;
+    proxy.refuse(true);
+    proxy.cut();
+    let patience = Instant::now() + PATIENCE;
+    while store.rows(vec![up]).await.is_ok() {
+        assert!(Instant::now() < patience);
+        sleep(Duration::from_millis(5)).await;
+    }
+    proxy.refuse(false);
+    until_it_answers(&store).await;
+    // Said once more, nothing counts twice.
+    let told = Told::Started {
+        id: story::id(1, 9),
+        ledger: crate::state::Ledger::Query,
+        age: Duration::ZERO,
+        spaced: false,
+    };
+    store.tell(up, vec![told]).await.unwrap();
+    assert!(proxy.repeat().await.unwrap() > 0);
+    assert_eq!(direct.rows(vec![up]).await.unwrap()[0].starts.len(), 1);
+}
+
+/// A server that greets as Redis does and answers every script with the next of these.
+async fn impostor(replies: Vec<Vec<u8>>) -> (std::net::SocketAddr, tokio::task::JoinSet<()>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let replies = Arc::new(parking_lot::Mutex::new(replies.into_iter()));
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(async move {
+        let mut guests = tokio::task::JoinSet::new();
+        while let Ok((guest, _)) = listener.accept().await {
+            let replies = replies.clone();
+            guests.spawn(async move {
+                use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
+                let (from, mut to) = guest.into_split();
+                let mut lines = tokio::io::BufReader::new(from).split(b'\n');
+                while let Ok(Some(line)) = lines.next_segment().await {
+                    let reply = match &*line {
+                        b"INFO\r" => {
+                            let about = "redis_version:7.0.0\r\nrun_id:x\r\nrole:master\r\n";
+                            format!("${}\r\n{about}\r\n", about.len()).into_bytes()
+                        }
+                        b"CONFIG\r" => b"-ERR unknown command\r\n".to_vec(),
+                        b"SCRIPT\r" => b"$1\r\nx\r\n".to_vec(),
+                        b"EVALSHA\r" => match replies.lock().next() {
+                            Some(reply) => reply,
+                            None => b":1\r\n".to_vec(),
+                        },
+                        _ => continue,
+                    };
+                    if to.write_all(&reply).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    (address, tasks)
+}
+
+/// Every call once; each must end, and with `Lost` unless the reply happened to make sense.
+async fn call_everything(store: &RedisStore) -> Vec<Result<(), Lost>> {
+    let (up, node, span) = (UpstreamKey([1; 16]), NodeId(1), Duration::from_secs(1));
+    let question = Question {
+        key: [1; 16],
+        claim: span,
+        fresh: span,
+    };
+    let ask = Ask {
+        id: story::id(1, 1),
+        upstream: up,
+        ledger: crate::state::Ledger::Query,
+        windows: vec![],
+        day_begins: None,
+        gap: None,
+        question: None,
+        wanted_until: StoreTime(0),
+    };
+    let log = LogKey::Numbers("a".into());
+    let stream = Stream::Swarm(node);
+    vec![
+        store.beat(Beat::default()).await.map(drop),
+        store.hand_in(HandIn::default()).await.map(drop),
+        store.ask(ask).await.map(drop),
+        store.rows(vec![up]).await.map(drop),
+        store.answers(vec![question]).await.map(drop),
+        store.claim(vec![[1; 16]], node, span).await.map(drop),
+        store.append(stream, vec![], span).await.map(drop),
+        store.read(vec![(stream, Place::START)], 1).await.map(drop),
+        store.put(Table::Keys, vec![], span).await.map(drop),
+        store.changes(Table::Keys, Version::NONE).await.map(drop),
+        store.extend(log, 0, vec![]).await.map(drop),
+        store.lease(up, node, 1, 1).await.map(drop),
+        store.tell(up, vec![]).await.map(drop),
+    ]
+}
+
+#[tokio::test]
+async fn replies_that_make_no_sense_are_lost_and_cost_nothing() {
+    let garbage: &[&[u8]] = &[
+        b"$-1\r\n",
+        b"*0\r\n",
+        b"*-1\r\n",
+        b":-5\r\n",
+        b"+OK\r\n",
+        b"$3\r\n\xff\xfe\0\r\n",
+        b"*1\r\n$-1\r\n",
+        b"*3\r\n:1\r\n:2\r\n:3\r\n",
+        b"*5\r\n:1\r\n$16\r\n000000000000000g\r\n*0\r\n*0\r\n*0\r\n",
+        b"*5\r\n:9223372036854775807\r\n$16\r\n0000000000000001\r\n*1\r\n:7\r\n*0\r\n*0\r\n",
+        b"*2\r\n$7\r\ngranted\r\n$2\r\nxx\r\n",
+        b"*6\r\n$16\r\n0000000000000001\r\n:9\r\n:1\r\n:0\r\n:1\r\n*1\r\n$1\r\nk\r\n",
+        b"*2\r\n:1\r\n*5\r\n*1\r\n$1\r\na\r\n*0\r\n*0\r\n*0\r\n*0\r\n",
+        b"-WEIRNEWER many\r\n",
+        b"-\r\n",
+        b"- \r\n",
+        b"*2\r\n:1\r\n-ERR inside\r\n",
+        // From here on the connection ends.
+        b"$99999999999\r\n",
+        b"*99999999999\r\n",
+        b"%1\r\n+a\r\n+b\r\n",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    ];
+    for reply in garbage {
+        let (address, _tasks) = impostor(vec![reply.to_vec(); 40]).await;
+        let store = hasty(&format!("redis://{address}"));
+        let _ = store.ready().await;
+        let answers = call_everything(&store).await;
+        let lost = answers.iter().filter(|answer| answer.is_err()).count();
+        assert!(
+            lost >= 10,
+            "{:?}: {answers:?}",
+            String::from_utf8_lossy(reply)
+        );
+    }
+}
+
+#[tokio::test]
+async fn random_replies_never_panic() {
+    let mut random = fastrand::Rng::with_seed(18);
+    fn value(random: &mut fastrand::Rng, depth: u8) -> Vec<u8> {
+        let words = [
+            "granted",
+            "refused",
+            "window",
+            "0000000000000001",
+            "7-0",
+            "",
+            "q",
+            "+x",
+        ];
+        match random.u8(0..if depth == 0 { 3 } else { 6 }) {
+            0 => format!(":{}\r\n", random.i64(-3..i64::MAX)).into_bytes(),
+            1 => {
+                let word = words[random.usize(..words.len())];
+                format!("${}\r\n{word}\r\n", word.len()).into_bytes()
+            }
+            2 => format!(":{}\r\n", random.u8(0..3)).into_bytes(),
+            _ => {
+                let count = random.usize(0..8);
+                let mut bytes = format!("*{count}\r\n").into_bytes();
+                for _ in 0..count {
+                    bytes.extend(value(random, depth - 1));
+                }
+                bytes
+            }
+        }
+    }
+    for _ in 0..20 {
+        let replies = (0..40).map(|_| value(&mut random, 4)).collect();
+        let (address, _tasks) = impostor(replies).await;
+        let store = hasty(&format!("redis://{address}"));
+        store.ready().await.unwrap();
+        call_everything(&store).await;
+    }
+}
+
+#[tokio::test]
+async fn tls_is_spoken_and_a_wrong_certificate_refused() {
+    let home = tempfile::TempDir::new().unwrap();
+    let names = vec!["localhost".to_owned()];
+    let made = rcgen::generate_simple_self_signed(names).unwrap();
+    let (certificate, key) = (home.path().join("cert.pem"), home.path().join("key.pem"));
+    std::fs::write(&certificate, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let port = port.to_string();
+    let options = [
+        ["--tls-port", &port],
+        ["--tls-cert-file", certificate.to_str().unwrap()],
+        ["--tls-key-file", key.to_str().unwrap()],
+        ["--tls-ca-cert-file", certificate.to_str().unwrap()],
+        ["--tls-auth-clients", "no"],
+    ];
+    let _server = Redis::start_with(options.as_flattened()).await.unwrap();
+    let mut roots = tokio_rustls::rustls::RootCertStore::empty();
+    let config = |roots| {
+        let config = ClientConfig::builder().with_root_certificates(roots);
+        Arc::new(config.with_no_client_auth())
+    };
+    let open = |tls| {
+        let address = Address::parse(&format!("rediss://localhost:{port}")).unwrap();
+        RedisStore::open(address, &Seal::new("secret"), tls, PATIENCE)
+    };
+    let lost = open(Some(config(roots.clone()))).ready().await.unwrap_err();
+    assert!(lost.to_string().contains("no TLS with localhost"), "{lost}");
+    let lost = open(None).ready().await.unwrap_err();
+    assert!(lost.to_string().contains("there is no TLS here"), "{lost}");
+    roots.add(made.cert.der().clone()).unwrap();
+    let store = open(Some(config(roots)));
+    store.ready().await.unwrap();
+    store.beat(Beat::default()).await.unwrap();
+}
