@@ -10,6 +10,10 @@ use crate::job::Availability;
 use crate::moment::Moment;
 use crate::policy::FailurePolicy;
 
+/// Two nodes never agree exactly on the time. A cooldown that is heard of and ends so little later than the present one is
+/// the same, told again.
+const SAME_END: Duration = Duration::from_secs(1);
+
 /// How one upstream is doing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Health {
@@ -180,7 +184,7 @@ impl Health {
             Cause::Failed
         };
         let until = now + self.climb(policy);
-        self.begin(Cooldown { until, cause }, call)
+        self.begin(Cooldown { until, cause }, call.started)
     }
 
     /// The upstream asked to be left alone. Says whether a cooldown began or grew.
@@ -203,7 +207,7 @@ impl Health {
                 until: now + span,
                 cause: Cause::Throttled,
             },
-            call,
+            call.started,
         )
     }
 
@@ -227,8 +231,26 @@ impl Health {
                 until: now + span,
                 cause: Cause::Rejected,
             },
-            call,
+            call.started,
         )
+    }
+
+    /// Another node was told to leave the upstream alone until then (rule 64). `started` is the mark of the cooldown that
+    /// this begins. Says whether one began or grew.
+    pub(crate) fn hear(
+        &mut self,
+        policy: &FailurePolicy,
+        until: Moment,
+        started: u64,
+        now: Moment,
+    ) -> bool {
+        let until = until.min(now + policy.longest);
+        let same = |own: Moment| until <= own + SAME_END;
+        if until <= now || self.cooling_until(now).is_some_and(same) {
+            return false;
+        }
+        let cause = Cause::Throttled;
+        self.begin(Cooldown { until, cause }, started)
     }
 
     pub(crate) fn row(&self) -> SavedHealth {
@@ -287,13 +309,14 @@ impl Health {
         policy.ladder[usize::from(self.rung) - 1]
     }
 
-    /// Begins a cooldown, unless one that is as long or longer is under way (rule 27).
-    fn begin(&mut self, cooldown: Cooldown, call: CallStart) -> bool {
+    /// Begins a cooldown, unless one that is as long or longer is under way (rule 27). Calls that started before `mark`
+    /// started before it.
+    fn begin(&mut self, cooldown: Cooldown, mark: u64) -> bool {
         if self.cooldown.is_some_and(|old| old.until >= cooldown.until) {
             return false;
         }
         self.cooldown = Some(cooldown);
-        self.mark = call.started;
+        self.mark = mark;
         true
     }
 }

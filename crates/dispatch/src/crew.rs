@@ -76,6 +76,16 @@ impl Crew {
         }
     }
 
+    /// A job asks whether it may start. It holds a worker as a call does, but keeps it until the answer (rule 59).
+    pub(crate) fn start_asking(&mut self) {
+        self.busy += 1;
+    }
+
+    /// It asks no longer.
+    pub(crate) fn end_asking(&mut self) {
+        self.busy -= 1;
+    }
+
     /// A call that holds a worker ended, or gives it back.
     pub(crate) fn end_busy(&mut self, jobs: &mut Jobs, slot: JobSlot) {
         self.busy -= 1;

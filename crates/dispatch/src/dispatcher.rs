@@ -4,6 +4,7 @@
 //! give their workers back, the crew grows or shrinks, scheduled jobs fall due. Nothing here looks at
 //! more than one upstream at a time, and nothing ever scans the backlog.
 
+mod ask;
 mod enter;
 mod finish;
 mod leave;
@@ -117,12 +118,13 @@ impl Dispatcher {
         }
     }
 
-    /// What is to be done now. Asked until it no longer says [`Next::Start`].
+    /// What is to be done now. Asked until it says neither [`Next::Start`] nor [`Next::Ask`].
     pub fn next(&mut self, now: Moment) -> Next {
         let now = self.advance(now);
         // Whoever shares an upstream's allowance with others needs their permission between the two, while the job
         // holds its place. A dispatcher that shares with nobody has it at once.
         match self.choose(now) {
+            Some(chosen) if self.asks(&chosen) => Next::Ask(self.ask(&chosen, now)),
             Some(chosen) => Next::Start(self.start(chosen, now)),
             None => self.wake().map_or(Next::Idle, Next::Wait),
         }
@@ -246,7 +248,8 @@ impl Dispatcher {
         up.allowance_mut(record.budget).record(now);
         // Side calls and grabs leave the spacing clock alone.
         if record.budget == Budget::Query {
-            up.last_start = Some(now);
+            // Rule 64: a refusal may have moved the clock further than that, which holds no probe.
+            up.last_start = up.last_start.max(Some(now));
         }
         record.during_cooldown = up.health.cooling_until(now).is_some();
         let slow = up.slow;
@@ -257,10 +260,12 @@ impl Dispatcher {
         self.started += 1;
         self.last_starts[usize::from(record.class.0)] = Some(now);
         let (class, attempt, asker) = (record.class, record.attempts, record.asker);
+        let budget = record.budget;
         self.crew.start(&mut self.jobs, slot, slow);
         // Rule 10: entered before the refresh below, so that a job of the same key that is next here stands aside.
         if let Some(order) = self.jobs.order(slot) {
-            self.under_way.insert(order, SmallVec::new());
+            // A job that asked has entered it already, and others may stand aside for it.
+            self.under_way.entry(order).or_default();
         }
         let reason = self.upstreams[upstream as usize].waits_for.take();
         // What the refresh below decides comes after the start.
@@ -271,6 +276,7 @@ impl Dispatcher {
             job: self.jobs.id(slot),
             upstream: UpstreamId(upstream),
             class,
+            budget,
             attempt,
             asker,
             since,
@@ -299,7 +305,9 @@ impl Dispatcher {
         }
         // What nobody waits for any more must not explain the start of a later job.
         if up.filled == 0 {
-            up.waits_for = None;
+            if up.asking == JobSlot::NONE {
+                up.waits_for = None;
+            }
         } else if choice.offer.is_none() && choice.changes.is_some() {
             self.note_wait(upstream, now);
         }

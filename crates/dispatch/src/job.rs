@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::moment::Moment;
 use crate::policy::{Budget, Class};
+use crate::quota::FullWindow;
 use crate::record::Asker;
 
 /// One upstream of this dispatcher. Ids are given in the order 0, 1, 2, … and never used again.
@@ -49,6 +50,9 @@ pub struct Job {
     /// A try of Weir's own, made because nobody asks this upstream for anything. It waits like any other job and has no
     /// second attempt.
     pub trial: bool,
+    /// It has a question that other nodes may be asking too: at a shared upstream it asks before it starts, although
+    /// nothing there is limited.
+    pub claims: bool,
     /// Who asked, for the decision records; decides nothing.
     pub asker: Asker,
     /// Attempts made before this submission; more than 0 only for a job restored from the store.
@@ -69,6 +73,7 @@ impl Job {
             order: None,
             probe: false,
             trial: false,
+            claims: false,
             asker: Asker::default(),
             attempts_made: 0,
         }
@@ -99,6 +104,8 @@ pub enum End {
     Dropped(DropReason),
     /// Whoever wanted it took it back before it started.
     Cancelled,
+    /// Another node had the answer: no call was made.
+    Answered,
     /// The dispatcher was shut down before it started, or before it had another attempt.
     Shutdown,
 }
@@ -198,6 +205,8 @@ pub struct Start {
     pub upstream: UpstreamId,
     /// The class it starts in: not the one it was submitted with where it was raised or tried again.
     pub class: Class,
+    /// Which of its upstream's allowances it uses.
+    pub budget: Budget,
     /// 1 for the first attempt; one that the upstream wished for has the number of the one before.
     pub attempt: u8,
     /// Who asked for the job.
@@ -210,11 +219,54 @@ pub struct Start {
     pub decided: usize,
 }
 
+/// A job whose turn it is, at an upstream that other nodes call too: may it start now? Until the answer it holds a worker
+/// and a place among its upstream's calls in flight. The answer is told by [`Dispatcher::grant`], [`Dispatcher::refuse`],
+/// [`Dispatcher::defer`] or [`Dispatcher::answered`]; one that comes too late changes nothing.
+///
+/// [`Dispatcher::grant`]: crate::Dispatcher::grant
+/// [`Dispatcher::refuse`]: crate::Dispatcher::refuse
+/// [`Dispatcher::defer`]: crate::Dispatcher::defer
+/// [`Dispatcher::answered`]: crate::Dispatcher::answered
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// What the answer is to be told about.
+    pub job: JobId,
+    /// Who is to be called.
+    pub upstream: UpstreamId,
+    /// The class it asks in.
+    pub class: Class,
+    /// Which of its upstream's allowances it would use.
+    pub budget: Budget,
+    /// The time that must have passed since the last query of any node; `None` where it neither waits for the spacing clock
+    /// nor starts it. Its class's own, or that of the class whose slot it takes because it is aged.
+    pub gap: Option<Duration>,
+    /// The number that its attempt would have.
+    pub attempt: u8,
+    /// Who asked for the job.
+    pub asker: Asker,
+    /// Since when the job was queued.
+    pub since: Moment,
+}
+
+/// Why, and until when, a job that asked may not start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// When it is worth asking again.
+    pub until: Moment,
+    /// What keeps it: a window (all windows of its budget are then taken for full), the gap that it asked for, or a cooldown.
+    /// An upstream that is off is held like a window; whoever knows better switches it off.
+    pub reason: Wait,
+    /// The window that is full, as all nodes together see it.
+    pub full: Option<FullWindow>,
+}
+
 /// What is to be done now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Start this, then ask again.
     Start(Start),
+    /// Find out whether this may start, then ask again without waiting for the answer.
+    Ask(Ask),
     /// Nothing before this moment, unless something else happens first.
     Wait(Moment),
     /// Nothing until something happens.

@@ -36,6 +36,8 @@ pub(crate) enum JobPlace {
     Aside,
     /// On the agenda.
     Scheduled,
+    /// Asking whether it may start, with a worker.
+    Asking,
     /// Under way, with a worker.
     Busy,
     /// Under way without a worker: given back, or not held at all.
@@ -49,9 +51,9 @@ pub(crate) enum JobPlace {
 pub(crate) struct JobRecord {
     /// Counts the jobs that were taken in; the order of jobs that fall due together (rule 20).
     pub(crate) serial: u64,
-    /// The submit number while queued, the start number while under way.
+    /// The submit number while queued or asking, the start number while under way.
     pub(crate) number: u64,
-    /// When it was queued; while scheduled, when it is due; while under way, when it started.
+    /// When it was queued, also while it asks; while scheduled, when it is due; while under way, when it started.
     pub(crate) at: Moment,
     pub(crate) upstream: u32,
     pub(crate) asker: Asker,
@@ -68,6 +70,9 @@ pub(crate) struct JobRecord {
     pub(crate) attempts: u8,
     pub(crate) probe: bool,
     pub(crate) trial: bool,
+    pub(crate) claims: bool,
+    /// While it asks: the class whose gap it asked with.
+    pub(crate) gap_class: Class,
     /// Its call started while its upstream was cooling down: an operator's probe.
     pub(crate) during_cooldown: bool,
     has_extras: bool,
@@ -150,6 +155,8 @@ impl Jobs {
             attempts: job.attempts_made,
             probe: job.probe,
             trial: job.trial,
+            claims: job.claims,
+            gap_class: job.class,
             during_cooldown: false,
             has_extras: extras != Extras::default(),
         };

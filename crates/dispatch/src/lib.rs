@@ -23,8 +23,8 @@ mod upstream;
 pub use cooldown::{Cause, Cooldown, SavedHealth};
 pub use dispatcher::{Dispatcher, SavedJob, SavedUpstream, Status, UpstreamStatus};
 pub use job::{
-    Admission, After, Availability, DropReason, End, Finish, Job, JobId, JobKey, Next, Skip, Start,
-    UpstreamId, Wait,
+    Admission, After, Ask, Availability, DropReason, End, Finish, Job, JobId, JobKey, Next,
+    Refused, Skip, Start, UpstreamId, Wait,
 };
 pub use moment::Moment;
 pub use policy::{Budget, Class, MAX_CLASSES, Policy, Quota, Usage, Window, Windows};

@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 /// The windows of one budget of one upstream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allowance {
-    /// Whether any window has a limit. Few upstreams have one, and every decision asks: so it is told without
+    /// Whether any window has a limit, or is held. Few upstreams have one, and every decision asks: so it is told without
     /// following the pointer.
-    limited: bool,
+    bound: bool,
     books: Box<Books>,
 }
 
@@ -23,6 +23,16 @@ struct Books {
     day_reset: Option<Moment>,
     /// Those that have a limit, shortest first. Few, so they are looked through.
     tallies: Vec<WindowTally>,
+    /// What other nodes left of the windows: nothing until then (rule 63). Not kept across a restart.
+    held: Option<Held>,
+}
+
+/// All windows are taken for full, as the nodes that share the upstream see it.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    until: Moment,
+    /// The window that is, if it was named.
+    full: Option<FullWindow>,
 }
 
 /// One window that has a limit, and its starts.
@@ -98,6 +108,8 @@ impl Allowance {
     /// Other limits. A window that keeps a limit keeps its starts.
     pub(crate) fn configure(&mut self, configured: &Windows) {
         self.books.day_reset = configured.day_reset;
+        // It was said of other limits, perhaps: asking again is cheap.
+        self.books.held = None;
         for tally in &mut self.books.tallies {
             tally.configured = None;
         }
@@ -109,12 +121,29 @@ impl Allowance {
 
     /// Whether any window is limited.
     pub(crate) fn is_limited(&self) -> bool {
-        self.limited
+        self.bound && !self.books.tallies.is_empty()
+    }
+
+    /// Whether a window may keep a call waiting: one is limited, or all are held.
+    pub(crate) fn may_hold(&self) -> bool {
+        self.bound
+    }
+
+    /// Takes all windows for full until then, in place of what was held before.
+    pub(crate) fn hold(&mut self, until: Moment, full: Option<FullWindow>) {
+        self.books.held = Some(Held { until, full });
+        self.bound = true;
+    }
+
+    /// Forgets that.
+    pub(crate) fn release(&mut self) {
+        self.books.held = None;
+        self.forget_unlimited();
     }
 
     /// Counts a start in every window that has a limit.
     pub(crate) fn record(&mut self, now: Moment) {
-        if !self.limited {
+        if !self.bound {
             return;
         }
         // Rule 51: old limits are forgotten here and not by a timer. Between two starts nobody would notice.
@@ -131,7 +160,7 @@ impl Allowance {
     /// answer holds until a start or a limit changes it.
     #[inline]
     pub(crate) fn next(&self) -> Moment {
-        if self.limited {
+        if self.bound {
             self.next_of_all()
         } else {
             Moment(0)
@@ -140,8 +169,10 @@ impl Allowance {
 
     fn next_of_all(&self) -> Moment {
         let tallies = self.books.tallies.iter();
+        let held = self.books.held.map(|held| held.until);
         tallies
             .map(|tally| self.next_in(tally))
+            .chain(held)
             .max()
             .unwrap_or_default()
     }
@@ -149,6 +180,12 @@ impl Allowance {
     /// The window that the next start waits for longest, of equal ones the shortest. Asked only while it waits for one.
     pub(crate) fn full(&self, now: Moment) -> Option<FullWindow> {
         let next = self.next();
+        // Where they end together, what all nodes see is the better reason.
+        if let Some(held) = self.books.held
+            && held.until == next
+        {
+            return held.full;
+        }
         let longest = self.uses(now).find(|window| window.next == next)?;
         Some(FullWindow {
             window: longest.window,
@@ -170,16 +207,17 @@ impl Allowance {
                 tally.starts.add(now, unknown);
             }
         }
-        self.limited = true;
+        self.bound = true;
     }
 
-    /// Forgets limits that were told and hold no longer than this.
+    /// Forgets what was told, by the upstream or by other nodes, and holds no longer than this.
     pub(crate) fn unlearn(&mut self, until: Moment) {
         for tally in &mut self.books.tallies {
             if tally.learned.is_some_and(|learned| learned.until <= until) {
                 tally.learned = None;
             }
         }
+        self.books.held = self.books.held.filter(|held| held.until > until);
         self.forget_unlimited();
     }
 
@@ -187,19 +225,32 @@ impl Allowance {
     fn forget_unlimited(&mut self) {
         let tallies = &mut self.books.tallies;
         tallies.retain(|tally| tally.limit().is_some());
-        self.limited = !tallies.is_empty();
+        self.bound = !tallies.is_empty() || self.books.held.is_some();
     }
 
     /// Each limited window, for a person; shortest first.
     pub(crate) fn uses(&self, now: Moment) -> impl Iterator<Item = WindowUse> + '_ {
+        let held = self.books.held.filter(|held| held.until > now);
         self.books.tallies.iter().filter_map(move |tally| {
-            Some(WindowUse {
+            let mut shown = WindowUse {
                 window: tally.window,
                 used: tally.starts.since(self.begins(tally.window, now)),
                 limit: tally.limit()?,
                 learned: tally.configured.is_none(),
                 next: self.next_in(tally),
-            })
+            };
+            match held {
+                // Rule 63: what all nodes used together. The limit stays our own: nodes may keep to different ones.
+                Some(Held { until, full })
+                    if full.is_none_or(|full| full.window == tally.window) =>
+                {
+                    let used = full.map_or(0, |full| full.used);
+                    shown.used = shown.used.max(used);
+                    shown.next = shown.next.max(until);
+                }
+                _ => {}
+            }
+            Some(shown)
         })
     }
 

@@ -148,12 +148,48 @@
 //!     now, and so does a due time in the past.
 //! 53. Queued jobs are lost; aging, pause and slowness begin anew.
 //!
+//! # Several nodes
+//!
+//! 56. An upstream is shared while other nodes call it too. Where none is shared, none of the rules below says anything.
+//! 57. At a shared upstream a chosen job asks before it starts if its budget has a limited window, if it is a query and any
+//!     class has a gap, or if it claims a question ([`Job::claims`]). Operators' probes never ask. It asks with the gap of
+//!     its class or, where it is aged and that has not passed, with the smallest among the queries that wait; side calls
+//!     and grabs ask with none.
+//! 58. Of each upstream one job asks at a time; until it has its answer, nothing but operators' probes is offered there. So
+//!     rule 4 holds whatever answers take.
+//! 59. While it asks, a job is not queued, keeps its submit number, and counts as a call for the in-flight limit, for
+//!     probing (rule 28) and for order keys (rule 10). It holds a worker until its answer, at a slow upstream too. It is no
+//!     start: it counts in no window, starts no clock and uses up no attempt. It can be cancelled and raised; raised, it
+//!     goes on asking with the gap that it asked with.
+//! 60. When a cooldown of its upstream begins or grows, when that is switched off, removed or gets
+//!     another quota, and at shutdown, a job that asks goes back to its queue before all else, and is judged there with the others. An answer that comes later, or for a job
+//!     that ended, changes nothing.
+//! 61. A granted job starts, unless by then the front is held or paused, its upstream's next wait (with the gap that it
+//!     asked with) is longer than nothing, or its upstream is probing and has another call in flight: then it goes back to
+//!     its queue and the permission is given back.
+//! 62. A job goes back to its queue by its submit number, whether there is room or not, and has waited since its submission.
+//!     Then rule 24 holds as after every operation.
+//! 63. A refusal for a window takes all windows of its budget for full until then, in place of an earlier one. So does one for
+//!     any reason that rule 64 does not cover, such as a gap where the job asked with none. That is part of the next wait
+//!     (rule 23), is named with the window that the others found full, whose use is shown as all nodes see it
+//!     together, and is forgotten when it is over at the next start,
+//!     with another quota, when an operator clears, when the upstream is shared no longer, and at a restart.
+//! 64. A refusal for the gap moves the spacing clock forward, never back, so that the gap that was asked with ends then. A
+//!     refusal for a cooldown, and throttling that is heard of in another way, begins a cooldown as if a call had been told
+//!     so: cut to [`FailurePolicy::longest`], and only if it ends later than the present one by more than a second, since
+//!     nodes never quite agree on the time.
+//! 65. A refusal holds for at least a millisecond and at most a day, whatever it says.
+//! 66. A job that is deferred goes to the agenda, if that takes it (rule 15), and is dropped otherwise; no attempt is used
+//!     up. It can be deferred again, to an earlier moment too. A job that is answered by another node ends without a call,
+//!     wherever it is, unless its call is under way.
+//!
 //! [`CrewPolicy::slot_time`]: crate::policy::CrewPolicy::slot_time
 //! [`CrewPolicy::step`]: crate::policy::CrewPolicy::step
 //! [`FailurePolicy::longest`]: crate::policy::FailurePolicy::longest
 //! [`FailurePolicy::threshold`]: crate::policy::FailurePolicy::threshold
 //! [`FailurePolicy::throttled`]: crate::policy::FailurePolicy::throttled
 //! [`OnCooldown::End`]: crate::policy::OnCooldown::End
+//! [`Job::claims`]: crate::Job::claims
 //! [`Job::trial`]: crate::Job::trial
 //! [`Policy::again_class`]: crate::Policy::again_class
 //! [`Policy::aging`]: crate::Policy::aging

@@ -29,11 +29,15 @@ pub(crate) struct Upstream {
     pub(crate) waits_for: Option<Wait>,
     /// One of its calls gave its worker back by age, and none has ended sooner than that since (rule 44).
     pub(crate) slow: bool,
+    /// Other nodes call it too (rule 56).
+    pub(crate) shared: bool,
     /// Jobs in queues, among the probes and standing aside.
     pub(crate) queued: u32,
     pub(crate) in_flight: u32,
     in_flight_limit: u32,
-    /// When a call of budget Query last started: the spacing clock.
+    /// Its job that asks whether it may start, or [`JobSlot::NONE`]. It is one of those in flight.
+    pub(crate) asking: JobSlot,
+    /// When a call of budget Query last started: the spacing clock. One that a refusal moved may stand in the future.
     pub(crate) last_start: Option<Moment>,
     /// The longest of `gaps`: once it has passed, all have.
     longest_gap: Gap,
@@ -92,6 +96,8 @@ impl Upstream {
             offer: None,
             waits_for: None,
             slow: false,
+            shared: false,
+            asking: JobSlot::NONE,
             gone: false,
             changed: false,
         };
@@ -117,6 +123,34 @@ impl Upstream {
     /// Whether it has no room for another call.
     pub(crate) fn is_busy(&self) -> bool {
         self.in_flight >= self.in_flight_limit
+    }
+
+    /// Whether calls of this budget count in a window or keep a distance.
+    pub(crate) fn is_limited(&self, budget: Budget) -> bool {
+        self.allowance(budget).is_limited() || (budget == Budget::Query && self.longest_gap > 0)
+    }
+
+    /// The class whose gap a job that was just chosen waited for: its own, or where that has not passed, because the job is
+    /// aged, the one with the smallest among the queries that wait (rule 8).
+    pub(crate) fn gap_class(&self, class: Class, budget: Budget, now: Moment) -> Class {
+        if self.gap_over(class, budget) <= now {
+            return class;
+        }
+        let waiting = self.filled().map(queue::kind);
+        let queries = waiting.filter(|&(_, budget)| budget == Budget::Query);
+        let smallest = queries.min_by_key(|&(class, budget)| (self.gap(class, budget), class));
+        smallest.map_or(class, |(class, _)| class)
+    }
+
+    /// The gap of a class.
+    pub(crate) fn class_gap(&self, class: Class) -> Duration {
+        self.quota.gaps[usize::from(class.0)]
+    }
+
+    /// Moves the spacing clock forward, so that the gap of this class ends at `until` at the earliest.
+    pub(crate) fn space_until(&mut self, class: Class, until: Moment) {
+        let last = until - self.class_gap(class);
+        self.last_start = self.last_start.max(Some(last));
     }
 
     /// The queues that are not empty.
@@ -180,7 +214,7 @@ impl Upstream {
     /// Whether nothing holds any of its calls: it is on, no cooldown has begun since its last success, all gaps have
     /// passed, and it has no windows. True of most upstreams most of the time, and cheap to tell.
     pub(crate) fn is_unhindered(&self, now: Moment) -> bool {
-        let limited = self.query.is_limited() || self.grab.is_limited();
+        let limited = self.query.may_hold() || self.grab.may_hold();
         let spaced = self
             .last_start
             .is_some_and(|last| last.0.saturating_add(self.longest_gap) > now.0);
@@ -217,7 +251,8 @@ impl Upstream {
                 changes: None,
             };
         }
-        if self.filled == 0 || self.health.is_off() {
+        // Rule 58: the answer brings the next look.
+        if self.filled == 0 || self.asking != JobSlot::NONE || self.health.is_off() {
             return Outlook::default();
         }
         if let Some(until) = self.health.cooling_until(now) {

@@ -9,11 +9,13 @@ mod reference;
 
 use std::time::Duration;
 
-use pair::{Ask, Op, Pair, Seen, policy};
+use pair::{Op, Pair, Seen, Verdict, Wanted, policy};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use weir_dispatch::{Budget, Finish, MAX_CLASSES, Moment, Quota, Usage, Window, Windows};
+use weir_dispatch::{
+    Budget, Finish, FullWindow, MAX_CLASSES, Moment, Quota, Usage, Wait, Window, Windows,
+};
 
 fn span() -> impl Strategy<Value = Duration> {
     prop_oneof![
@@ -83,7 +85,7 @@ fn quota() -> impl Strategy<Value = Quota> {
     })
 }
 
-fn ask() -> impl Strategy<Value = Ask> {
+fn wanted() -> impl Strategy<Value = Wanted> {
     (
         (
             0u8..6,
@@ -96,7 +98,7 @@ fn ask() -> impl Strategy<Value = Ask> {
         prop::option::weighted(0.4, 0u8..4),
         prop::option::weighted(0.4, 0u8..3),
         prop::bool::weighted(0.04),
-        prop::bool::weighted(0.04),
+        (prop::bool::weighted(0.04), prop::bool::weighted(0.2)),
     )
         .prop_map(
             |(
@@ -106,8 +108,8 @@ fn ask() -> impl Strategy<Value = Ask> {
                 scheduled,
                 order,
                 probe,
-                trial,
-            )| Ask {
+                (trial, claims),
+            )| Wanted {
                 upstream,
                 class,
                 budget,
@@ -118,6 +120,7 @@ fn ask() -> impl Strategy<Value = Ask> {
                 order,
                 probe,
                 trial,
+                claims,
             },
         )
 }
@@ -147,11 +150,38 @@ fn usage() -> impl Strategy<Value = Usage> {
     )
 }
 
+fn verdict() -> impl Strategy<Value = Verdict> {
+    let reason = prop_oneof![
+        4 => Just(Wait::Window),
+        4 => Just(Wait::Gap),
+        1 => Just(Wait::Cooldown),
+        1 => Just(Wait::Off),
+    ];
+    let full = (window(), 0u32..9, 0u32..9).prop_map(|(window, used, limit)| FullWindow {
+        window,
+        used,
+        limit,
+    });
+    let refuse = (span(), reason, prop::option::of(full)).prop_map(|(after, reason, full)| {
+        Verdict::Refuse {
+            after,
+            reason,
+            full,
+        }
+    });
+    prop_oneof![
+        6 => Just(Verdict::Grant),
+        4 => refuse,
+        3 => span().prop_map(Verdict::Defer),
+        1 => Just(Verdict::Answered),
+    ]
+}
+
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        30 => ask().prop_map(Op::Submit),
-        3 => prop::collection::vec(ask(), 0..6).prop_map(Op::Burst),
-        1 => prop::collection::vec(ask(), 12..25).prop_map(Op::Burst),
+        30 => wanted().prop_map(Op::Submit),
+        3 => prop::collection::vec(wanted(), 0..6).prop_map(Op::Burst),
+        2 => prop::collection::vec(wanted(), 12..25).prop_map(Op::Burst),
         4 => any::<u16>().prop_map(Op::Cancel),
         4 => (any::<u16>(), 0u8..4).prop_map(|(at, class)| Op::Raise(at, class)),
         20 => (any::<u16>(), finish(), 0u16..=500).prop_map(|(at, finish, jitter)| Op::Finish(at, finish, jitter)),
@@ -163,6 +193,9 @@ fn op() -> impl Strategy<Value = Op> {
         1 => any::<u8>().prop_map(Op::SwitchOff),
         1 => any::<u8>().prop_map(Op::SwitchOn),
         1 => any::<bool>().prop_map(Op::Hold),
+        4 => (any::<u8>(), prop::bool::weighted(0.8)).prop_map(|(at, shared)| Op::Share(at, shared)),
+        24 => (any::<u16>(), verdict()).prop_map(|(at, verdict)| Op::Answer(at, verdict)),
+        1 => (any::<u8>(), span()).prop_map(|(at, span)| Op::Throttle(at, span)),
         1 => quota().prop_map(Op::Add),
         1 => any::<u8>().prop_map(Op::Remove),
         1 => off_for().prop_map(Op::Restart),
@@ -188,7 +221,7 @@ proptest! {
 
     #[test]
     fn dispatcher_decides_as_the_model_does(
-        kind in 0u8..2,
+        kind in 0u8..4,
         quotas in prop::collection::vec(quota(), 1..5),
         ops in ops(),
     ) {
@@ -199,7 +232,7 @@ proptest! {
 #[test]
 fn the_histories_bring_about_what_they_are_to_test() {
     let histories = 300;
-    let history = (0u8..2, prop::collection::vec(quota(), 1..5), ops());
+    let history = (0u8..4, prop::collection::vec(quota(), 1..5), ops());
     let mut runner = TestRunner::deterministic();
     let mut happened: Vec<(&str, u32)> = Vec::new();
     for _ in 0..histories {
@@ -225,9 +258,13 @@ fn the_histories_bring_about_what_they_are_to_test() {
     );
 }
 
-/// One history from its beginning to the end of everything.
+/// One history from its beginning to the end of everything. In every other one other nodes call all upstreams that there
+/// are at the beginning.
 fn live(kind: u8, quotas: &[Quota], ops: &[Op]) -> Seen {
-    let mut pair = Pair::new(policy(kind), quotas);
+    let mut pair = Pair::new(policy(kind % 2), quotas);
+    for at in (0u8..).zip(quotas).map(|(at, _)| at) {
+        pair.apply(&Op::Share(at, kind >= 2));
+    }
     for op in ops {
         pair.apply(op);
     }

@@ -31,6 +31,8 @@ mod keys;
 mod lives;
 #[path = "topics/max_wait.rs"]
 mod max_wait;
+#[path = "topics/nodes.rs"]
+mod nodes;
 #[path = "topics/operator.rs"]
 mod operator;
 #[path = "topics/queue.rs"]

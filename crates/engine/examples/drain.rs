@@ -5,9 +5,13 @@
 //! `--backlog N`: N jobs wait for their upstreams' spacing; printed is how long an interactive job for
 //! one of them takes from its submission to its start, and what a status and a page of rows cost.
 //! `--cost ROUNDS`: drains with records that are kept, and without any, by turns; printed is the processor time of
-//! each, their ratio, and that of the times by the clock. `--records N` sets how many are kept per upstream.
+//! each, their ratio, and that of the times by the clock. `--records N` sets how many are kept per upstream. `--udp 1` makes
+//! real calls: a packet over loopback, answered by another process.
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -15,6 +19,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
+use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::{
@@ -25,11 +30,14 @@ use weir_engine::{Call, Ended, Engine, Options, Outcome, Permit, Rows, Timeline,
 use weir_store::state::MemoryState;
 
 fn main() {
+    if std::env::args().any(|argument| argument == "--echo") {
+        return echo();
+    }
     let jobs = number("--jobs").unwrap_or(100_000);
     let upstreams = number("--upstreams").unwrap_or(100);
     let workers = number("--workers").unwrap_or(10);
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_time()
+        .enable_all()
         .build()
         .expect("a runtime can be built");
     match (number("--backlog"), number("--cost")) {
@@ -50,26 +58,104 @@ fn number(flag: &str) -> Option<u32> {
 struct Ready {
     left: AtomicU64,
     done: Notify,
+    /// Asked in each call, if there is one.
+    server: Option<Arc<Server>>,
 }
 
 impl Ready {
     fn new(left: u64) -> Arc<Self> {
+        Self::asking(left, None)
+    }
+
+    fn asking(left: u64, server: Option<Arc<Server>>) -> Arc<Self> {
         Arc::new(Self {
             left: AtomicU64::new(left),
             done: Notify::new(),
+            server,
         })
     }
 }
 
 impl Call for Ready {
     fn attempt(&self, _: Permit) -> BoxFuture<'_, Outcome> {
-        std::future::ready(Outcome::Done).boxed()
+        match &self.server {
+            Some(server) => server.ask().boxed(),
+            None => std::future::ready(Outcome::Done).boxed(),
+        }
     }
 
     fn ended(&self, _: Ended) {
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.done.notify_one();
         }
+    }
+}
+
+/// Answers whatever it gets, in a process of its own: its time is not ours.
+struct Server {
+    process: Child,
+    address: SocketAddr,
+    /// Used again and again, as a front does; no two calls use one at the same time.
+    sockets: Mutex<Vec<UdpSocket>>,
+}
+
+impl Server {
+    fn start() -> Self {
+        let program = std::env::current_exe().expect("this program has a path");
+        let mut process = Command::new(program)
+            .arg("--echo")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it can be started again");
+        let said = process.stdout.take().expect("it is read");
+        let mut line = String::new();
+        let read = BufReader::new(said).read_line(&mut line);
+        read.expect("it says where it is");
+        Self {
+            process,
+            address: line.trim().parse().expect("an address"),
+            sockets: Mutex::default(),
+        }
+    }
+
+    async fn ask(&self) -> Outcome {
+        let kept = self.sockets.lock().pop();
+        let socket = match kept {
+            Some(socket) => socket,
+            None => {
+                let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await;
+                let socket = socket.expect("there is a free port");
+                let connected = socket.connect(self.address).await;
+                connected.expect("loopback can be reached");
+                socket
+            }
+        };
+        // The size of an announce and of a short answer.
+        let sent = socket.send(&[7; 98]).await;
+        sent.expect("loopback takes it");
+        let read = socket.recv(&mut [0; 200]).await;
+        read.expect("it is answered");
+        self.sockets.lock().push(socket);
+        Outcome::Done
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill(); // it may have ended
+        let _ = self.process.wait();
+    }
+}
+
+/// What the other process does, until it is ended.
+fn echo() {
+    let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    println!("{}", socket.local_addr().expect("it is bound"));
+    std::io::stdout().flush().expect("somebody reads");
+    let mut packet = [0; 200];
+    while let Ok((length, from)) = socket.recv_from(&mut packet) {
+        let _ = socket.send_to(&packet[..length], from); // it may be gone
     }
 }
 
@@ -116,6 +202,7 @@ async fn cost(rounds: u32, jobs: u32, upstreams: u32, workers: u32) {
         let ids = add(&engine, upstreams, quota(Duration::ZERO, workers));
         (engine, ids)
     });
+    let server = number("--udp").map(|_| Arc::new(Server::start()));
     let mut times = [Vec::new(), Vec::new()];
     let mut walls = [Vec::new(), Vec::new()];
     // The first round has to find the memory, and fills the rings.
@@ -124,7 +211,7 @@ async fn cost(rounds: u32, jobs: u32, upstreams: u32, workers: u32) {
         for turn in [round % 2, (round + 1) % 2].map(|turn| turn as usize) {
             let (engine, ids) = &engines[turn];
             let begun = Instant::now();
-            let took = used(drained(engine, ids, jobs)).await;
+            let took = used(drained(engine, ids, jobs, server.clone())).await;
             times[turn].extend((round > 0).then_some(took));
             walls[turn].extend((round > 0).then(|| begun.elapsed()));
         }
@@ -149,8 +236,8 @@ async fn cost(rounds: u32, jobs: u32, upstreams: u32, workers: u32) {
 }
 
 /// Submits all jobs while the crew is held, then waits until they have ended.
-async fn drained(engine: &Engine, ids: &[UpstreamId], jobs: u32) {
-    let call = Ready::new(u64::from(jobs));
+async fn drained(engine: &Engine, ids: &[UpstreamId], jobs: u32, server: Option<Arc<Server>>) {
+    let call = Ready::asking(u64::from(jobs), server);
     engine.hold();
     for (number, &upstream) in (0..jobs).zip(ids.iter().cycle()) {
         let class = Class((number % 4) as u8);

@@ -26,6 +26,23 @@ pub trait Call: Send + Sync + 'static {
         About::Nothing
     }
 
+    /// What it asks, if other nodes may ask the same: then one of them makes the call, and the others take its answer.
+    /// Called under the engine's lock, so it must only copy.
+    fn question(&self) -> Option<SharedQuestion> {
+        None
+    }
+
+    /// The answer that it got, for other nodes. Called after an attempt that was [`Outcome::Done`] or [`Outcome::No`].
+    fn pack(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Takes the answer that another node got, as [`Call::pack`] wrote it there, and gives it to whoever waits. Returns
+    /// whether it was of use; if not, the call is made.
+    fn take(&self, _packed: &[u8]) -> bool {
+        false
+    }
+
     /// The last step of every call that was given to the engine, run exactly once for each time it was submitted (a
     /// flight that is launched again submits its call again), whether or not the call was ever made: here a front undoes
     /// what it noted when it created the call. A call that was not needed, because the same job was already pending, ends
@@ -35,6 +52,17 @@ pub trait Call: Send + Sync + 'static {
     /// so that whoever waits for the end finds this done. If a job ends at once, it runs inside the function that
     /// submits the job.
     fn ended(&self, _ended: Ended) {}
+}
+
+/// What a call asks, in words that are the same on every node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedQuestion {
+    /// The question; which upstream is asked need not be in it.
+    pub text: Vec<u8>,
+    /// Answers that another node got longer ago are of no use.
+    pub fresh: Duration,
+    /// How long its answer is worth keeping for others.
+    pub keep: Duration,
 }
 
 /// The most that [`Call::keep`] may return; anything longer is not kept.
@@ -119,6 +147,8 @@ pub enum Ended {
     Dropped(DropReason),
     /// Nobody wanted it any more.
     Cancelled,
+    /// Another node had the answer, which its call has taken; it was not made here.
+    Answered,
     /// Its call panicked.
     Panicked,
     /// Its last attempt took too long.

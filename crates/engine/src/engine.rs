@@ -21,12 +21,14 @@ use crate::flow::Flows;
 use crate::gate::{Gate, Rate};
 use crate::keeper::Keeper;
 use crate::new_calls::NewCalls;
+use crate::node::Node;
 use crate::own::OwnRing;
 use crate::payload::{Hook, Payloads, Told};
 use crate::probes::Probes;
 use crate::record::{About, Got, Whose};
 use crate::series::Series;
 use crate::shared::Shared;
+use crate::sharing::{EnginePart, Sharing};
 use crate::state::{State, plain};
 use crate::tally::{Counters, ListenerCounts};
 use crate::ticket::{Cell, Ticket};
@@ -69,6 +71,8 @@ pub struct Options {
     pub vitals: Vitals,
     /// Where calls run; `None` is the runtime that [`Engine::new`] is called in.
     pub runtime: Option<Handle>,
+    /// This node among others, if there are several.
+    pub node: Option<Node>,
 }
 
 impl Options {
@@ -88,6 +92,7 @@ impl Options {
             seed: None,
             vitals: Vitals::default(),
             runtime: None,
+            node: None,
         }
     }
 }
@@ -129,6 +134,10 @@ impl Engine {
                 within: options.try_within,
                 next: Moment::NEVER,
             },
+            sharing: options
+                .node
+                .clone()
+                .map(|node| Box::new(Sharing::new(node))),
             dispatcher: Dispatcher::new(policy, now),
         };
         let shared = Arc::new(Shared {
@@ -155,6 +164,7 @@ impl Engine {
             askers: Askers::default(),
             prober: OnceLock::new(),
             listeners: OnceLock::new(),
+            part: OnceLock::new(),
         });
         let vital = shared.vital.clone();
         // A panic in a step of the dispatcher is a bug in our own rules. The lock is free again, and whatever the step
@@ -163,6 +173,12 @@ impl Engine {
             Box::pin(driver::run(shared.clone()))
         });
         shared.tasks.spawn_on(driver, &shared.runtime);
+        if let Some(node) = &options.node {
+            let part = EnginePart::of(&shared);
+            node.add_part(&part);
+            // The node lets go of a part with its owner.
+            let _ = shared.part.set(part);
+        }
         Self { shared }
     }
 

@@ -22,10 +22,12 @@ mod gate;
 #[path = "gate/tests.rs"]
 mod gate_tests;
 mod keeper;
+mod ledger;
 mod lifetime;
 mod look;
 mod metrics;
 mod new_calls;
+mod node;
 mod onlooker;
 mod operate;
 mod outward;
@@ -40,6 +42,7 @@ mod rows;
 mod sentence;
 mod series;
 mod shared;
+mod sharing;
 mod side;
 mod state;
 mod sync;
@@ -55,7 +58,7 @@ pub mod words;
 mod worker;
 
 pub use brief::Brief;
-pub use call::{Call, Ended, KEPT_BYTES, Outcome, Permit, Reason};
+pub use call::{Call, Ended, KEPT_BYTES, Outcome, Permit, Reason, SharedQuestion};
 pub use conditions::{UpstreamCondition, used_up};
 pub use engine::{Engine, Options};
 pub use errors::PastError;
@@ -66,6 +69,9 @@ pub use keeper::{AgendaChange, Changes, Keeper, KeptPast, KeptUpstream, Memory, 
 pub use lifetime::Lifetime;
 pub use look::{Figures, UpstreamFigures, UpstreamView};
 pub use metrics::Metrics;
+pub use node::{
+    BEAT, KeptNode, Node, NodeKeeper, NodeOptions, NodePart, NodeStanding, NodeView, StoreFigures,
+};
 pub use onlooker::{NewRecord, Onlooker, SinceLast, StateChange};
 pub use outward::Outward;
 pub use own::{Own, OwnDecision, OwnKind, OwnReason, about};
@@ -75,6 +81,7 @@ pub use roster::{Joining, Listed, Reconciled, Roster};
 pub use rows::{Restored, RestoredJob, RestoredPast, RestoredUpstream, Rows, WallClock};
 pub use sentence::{Scene, our_network, sentence, span, window_name, within};
 pub use series::{Point, Span};
+pub use sharing::SharedUse;
 pub use side::{Standing, UpstreamTrouble};
 pub use tally::{Counters, Kind, Latency, ListenerCounts, Requests};
 pub use ticket::Ticket;

@@ -366,6 +366,7 @@ mod tests {
                 job,
                 upstream: UpstreamId(upstream as u32),
                 class: Class(0),
+                budget: weir_dispatch::Budget::Query,
                 attempt: 1,
                 asker: Asker(1),
                 since: Moment(0),

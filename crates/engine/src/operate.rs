@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_dispatch::{Asker, Budget, Class, Job, Moment, Quota, UpstreamId, Usage};
+use weir_store::shared::UpstreamKey;
 
 use crate::call::{Call, KEPT_BYTES};
 use crate::engine::Engine;
@@ -30,6 +31,7 @@ impl Engine {
     pub fn restore(&self, upstream: UpstreamId, kept: &RestoredUpstream) {
         self.shared.with(|state, now, effects| {
             state.dispatcher.restore(now, upstream, &kept.row);
+            state.restore_shared(upstream, &kept.row);
             let (oldest, most) = (now - state.history, state.records);
             // What one has that was there before in this run is newer than what was written.
             let is_back = state.sides.iter().any(|one| one.heir == Some(upstream));
@@ -76,6 +78,17 @@ impl Engine {
         });
     }
 
+    /// Other nodes call this upstream too, and know it by this key. Calls that are limited, or whose answers others can
+    /// use, are made after asking the store. Told before [`Engine::restore`].
+    pub fn share(&self, upstream: UpstreamId, key: UpstreamKey) {
+        self.shared.with(|state, now, _| {
+            if let Some(sharing) = &mut state.sharing {
+                sharing.ledger.add(upstream, key);
+                state.dispatcher.share(now, upstream, true);
+            }
+        });
+    }
+
     /// Hands everything that changed to the keeper now.
     pub fn hand_over(&self) {
         let listeners = self.shared.listened();
@@ -93,6 +106,9 @@ impl Engine {
         let there = self.shared.with(|state, now, effects| {
             let there = state.dispatcher.state(now, upstream).is_some();
             state.dispatcher.remove_upstream(now, upstream);
+            if let Some(sharing) = &mut state.sharing {
+                sharing.ledger.remove(upstream);
+            }
             if there {
                 // So must its records, with what became of its jobs.
                 state.take_decisions(None);
@@ -143,6 +159,7 @@ impl Engine {
     pub fn clear(&self, upstream: UpstreamId) {
         self.shared.with(|state, now, effects| {
             state.dispatcher.clear(now, upstream);
+            state.operate_shared(upstream, None, effects);
             state.take_decisions(None);
             state.note_state(upstream, now);
             state.plan_probe(upstream, now, effects);
@@ -164,6 +181,9 @@ impl Engine {
                 });
             }
             state.dispatcher.switch_off(now, upstream);
+            let off = state.sides.get(upstream.0 as usize);
+            let off = off.and_then(|side| side.off.clone());
+            state.operate_shared(upstream, Some(off), effects);
             // With the reason that it has now.
             state.take_decisions(None);
             state.note_state(upstream, now);
@@ -178,6 +198,7 @@ impl Engine {
                 side.off = None;
             }
             state.dispatcher.switch_on(now, upstream);
+            state.operate_shared(upstream, Some(None), effects);
             state.note_state(upstream, now);
             state.plan_probe(upstream, now, effects);
         });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weir_net::Ground;
 
 use crate::engine::Engine;
+use crate::node::Node;
 use crate::rows::{Restored, Rows};
 
 /// A front's way to its upstreams. Built by the program, taken by the front when it starts.
@@ -17,6 +18,8 @@ pub struct Outward {
     pub restored: Restored,
     /// The network.
     pub ground: Arc<dyn Ground>,
+    /// This node among others, if there are several.
+    pub node: Option<Node>,
 }
 
 impl Outward {
@@ -27,6 +30,7 @@ impl Outward {
             rows: None,
             restored: Restored::default(),
             ground,
+            node: None,
         }
     }
 }

@@ -15,6 +15,9 @@ use crate::record::{About, CallEnd, Got, Record, Records};
 use crate::series::{Point, Series, Span};
 use crate::side::Standing;
 
+/// No record has a number like this: whoever wrote it, it must not keep later ones from being counted.
+const MOST_RECORDS: u64 = 1 << 62;
+
 /// One line of the text.
 #[derive(Serialize, Deserialize)]
 enum Line {
@@ -157,7 +160,7 @@ pub(crate) fn read(
                 let span = Span::ALL.get(usize::from(span)).copied();
                 past.series.extend(span.map(|span| (span, text)));
             }
-            Ok(Line::Record(kept)) if moved(kept.at) >= oldest => {
+            Ok(Line::Record(kept)) if moved(kept.at) >= oldest && kept.number < MOST_RECORDS => {
                 let what = match shifted(kept.what, moved) {
                     What::Shared { after, .. } => What::Shared {
                         with: kept.with.asker(askers),
@@ -226,6 +229,31 @@ mod tests {
     use super::*;
     use crate::series::Sample;
     use crate::tally::Kind;
+
+    #[test]
+    fn a_number_that_no_record_has_is_left_out_and_counting_goes_on() {
+        let askers = Askers::default();
+        let mut written = Records::default();
+        for number in [7, 8, u64::MAX] {
+            written.restore(9, Record::new(number, Moment(5), What::Healed));
+        }
+        let history = VecDeque::new();
+        let series = Series::default();
+        let text = write(&history, (&series, Moment(9)), &written, &askers);
+        assert!(text.contains(&u64::MAX.to_string()));
+        let mut records = read(&text, 0, Moment(0), (9, &askers)).records;
+        let decision = Decision {
+            upstream: UpstreamId(0),
+            job: None,
+            at: Moment(9),
+            class: None,
+            asker: Asker::NOBODY,
+            what: What::Cleared,
+        };
+        records.push(9, &decision, About::Nothing, None);
+        let numbers: Vec<_> = records.newest().map(|record| record.number).collect();
+        assert_eq!(numbers, [9, 8, 7]);
+    }
 
     /// A past as full as it gets: states, calls in every step of all spans, and records with words of 100 letters.
     #[test]

@@ -19,6 +19,8 @@ pub(crate) struct Payload {
     pub(crate) open: bool,
     /// It runs even if nobody waits for it.
     pub(crate) wanted: bool,
+    /// Another node's answer was of no use: the call is made here.
+    pub(crate) distrusts: bool,
 }
 
 /// Who is told how a job ended.
@@ -64,6 +66,7 @@ impl Payload {
             sent: false,
             open: true,
             wanted,
+            distrusts: false,
         }
     }
 

@@ -208,6 +208,7 @@ mod tests {
                 job: JobId(1 << 40 | 3),
                 upstream: UpstreamId(0),
                 class: Class(2),
+                budget: weir_dispatch::Budget::Query,
                 attempt: 3,
                 asker: Asker::WEIR,
                 since: Moment(9),

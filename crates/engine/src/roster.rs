@@ -11,10 +11,12 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use weir_dispatch::{Quota, SavedHealth, UpstreamId};
+use weir_store::shared::UpstreamKey;
 
 use crate::call::Call;
 use crate::engine::Engine;
 use crate::keeper::Memory;
+use crate::node::Node;
 use crate::outward::Outward;
 use crate::rows::{RestoredUpstream, Rows};
 
@@ -35,6 +37,10 @@ pub trait Listed: Send + Sync + Sized + 'static {
     /// Whether two entries of the same name lead to different servers or accounts. To the engine, such an upstream is a
     /// new one: calls to the old server must not count against it.
     fn leads_elsewhere(before: &Self::Entry, now: &Self::Entry) -> bool;
+
+    /// What makes it the same upstream on every node, whatever each calls it: its address, and the account that is used
+    /// there.
+    fn identity(entry: &Self::Entry) -> (String, String);
 
     /// Lets its host name resolve to a different address than before, even a private one.
     fn look_up_anew(&self);
@@ -64,6 +70,7 @@ pub struct Reconciled<L> {
 pub struct Roster<L> {
     engine: Engine,
     rows: Option<Arc<Rows>>,
+    node: Option<Node>,
     /// What was kept from an earlier run; taken by the first [`Roster::reconcile`].
     restored: Mutex<Option<HashMap<Arc<str>, RestoredUpstream>>>,
     all: ArcSwap<Vec<Arc<L>>>,
@@ -75,6 +82,7 @@ impl<L: Listed> Roster<L> {
         Self {
             engine: outward.engine.clone(),
             rows: outward.rows.clone(),
+            node: outward.node.clone(),
             restored: Mutex::new(Some(std::mem::take(&mut outward.restored.upstreams))),
             all: ArcSwap::default(),
         }
@@ -141,6 +149,12 @@ impl<L: Listed> Roster<L> {
             any_new = true;
             let name = L::name(entry);
             let upstream = self.engine.add_upstream(name, quota, time_out);
+            if let Some(node) = &self.node {
+                let (address, account) = L::identity(entry);
+                let front = self.engine.front();
+                let key = UpstreamKey::of(node.seal(), front, &address, &account);
+                self.engine.share(upstream, key);
+            }
             let mut kept = kept.get(name).cloned();
             if let Some(kept) = &mut kept {
                 if named(name).is_some() {

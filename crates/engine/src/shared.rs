@@ -16,14 +16,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use weir_dispatch::{Budget, Class, Job, JobId, Moment, Next, UpstreamId, Usage};
+use weir_store::shared::Question;
 
 use crate::askers::Askers;
 use crate::call::{Call, Ended};
 use crate::gate::Gate;
 use crate::keeper::Keeper;
+use crate::node::NodePart;
 use crate::own::OwnRing;
 use crate::payload::{Hook, Interest, Payload, Told};
 use crate::probes::Prober;
+use crate::sharing::Asking;
 use crate::state::State;
 use crate::tally::ListenerCounts;
 use crate::timeline::Timeline;
@@ -68,6 +71,8 @@ pub(crate) struct Shared {
     pub(crate) prober: OnceLock<Prober>,
     /// Reads what the front's listeners count.
     pub(crate) listeners: OnceLock<ReadListeners>,
+    /// What this node's beat sees of this engine.
+    pub(crate) part: OnceLock<Arc<dyn NodePart>>,
 }
 
 /// Reads what a front's listeners count.
@@ -86,6 +91,8 @@ pub(crate) struct Started {
     pub(crate) first: bool,
     /// Its number among the new calls, if records are kept.
     pub(crate) record: Option<u64>,
+    /// What it asks, if other nodes wait for its answer.
+    pub(crate) question: Option<Question>,
 }
 
 /// What has to be done after unlocking.
@@ -103,6 +110,14 @@ pub(crate) struct Effects {
     pub(crate) used: u32,
     /// Upstreams that are tried now.
     pub(crate) trials: SmallVec<[UpstreamId; 1]>,
+    /// Questions to the store that other nodes share.
+    pub(crate) asks: SmallVec<[Asking; 1]>,
+    /// Claimed questions that are not asked after all.
+    pub(crate) unclaimed: SmallVec<[Question; 1]>,
+    /// The store has something to hear.
+    pub(crate) tells: bool,
+    /// It is time to read what all nodes know.
+    pub(crate) reads: bool,
     /// Calls that are not needed; ended and dropped after unlocking like those of ended jobs.
     pub(crate) unused: SmallVec<[Arc<dyn Call>; 1]>,
     /// Held until the calls have their tasks, so that a shutdown waits for them.
@@ -133,7 +148,11 @@ impl Shared {
             match state.dispatcher.next(now) {
                 Next::Start(start) => {
                     effects.starting.get_or_insert_with(|| self.tasks.token());
-                    state.begin(start, now, effects);
+                    state.begin(start, None, now, effects);
+                }
+                Next::Ask(ask) => {
+                    effects.starting.get_or_insert_with(|| self.tasks.token());
+                    self.asked(state, &ask, now, effects);
                 }
                 Next::Wait(at) => {
                     if at < state.wakes_at {
@@ -165,6 +184,18 @@ impl Shared {
         }
         if effects.sooner {
             self.sooner.notify_one();
+        }
+        for asking in effects.asks {
+            self.send(asking);
+        }
+        for question in effects.unclaimed {
+            self.publish(question, None);
+        }
+        if effects.tells {
+            self.tell_store();
+        }
+        if effects.reads {
+            self.read_rows();
         }
         for started in effects.starts {
             let run = worker::run(self.clone(), started);
@@ -271,6 +302,7 @@ impl Shared {
     pub(crate) fn observe(self: &Arc<Self>, upstream: UpstreamId, usage: Usage) {
         self.with(|state, now, effects| {
             state.dispatcher.observe(now, upstream, usage);
+            state.observe_shared(upstream, usage, effects);
             state.move_turn(upstream, effects);
             state.put_off_probe(upstream, now, effects);
         });
@@ -295,6 +327,7 @@ impl Shared {
     pub(crate) fn count(self: &Arc<Self>, upstream: UpstreamId, budget: Budget) {
         self.with(|state, now, effects| {
             state.dispatcher.count(now, upstream, budget);
+            state.count_shared(upstream, budget, now, effects);
             effects.handover |= state.keeps;
         });
     }

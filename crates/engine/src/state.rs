@@ -20,6 +20,7 @@ use crate::probes::Probes;
 use crate::record::{About, Got, Record};
 use crate::series::Series;
 use crate::shared::{Effects, Shared, Started};
+use crate::sharing::{Granted, Sharing};
 use crate::side::{Side, UpstreamTrouble};
 use crate::tally::{Counters, ListenerCounts};
 
@@ -64,6 +65,8 @@ pub(crate) struct State {
     /// How long after a change that is.
     pub(crate) past_every: Duration,
     pub(crate) probes: Probes,
+    /// What is shared with other nodes, if there are any.
+    pub(crate) sharing: Option<Box<Sharing>>,
 }
 
 impl State {
@@ -102,8 +105,14 @@ impl State {
         }
     }
 
-    /// A job starts: its call goes to a worker.
-    pub(crate) fn begin(&mut self, start: Start, now: Moment, effects: &mut Effects) {
+    /// A job starts: its call goes to a worker. `granted` is its right to, where its upstream is shared and it had to ask.
+    pub(crate) fn begin(
+        &mut self,
+        start: Start,
+        granted: Option<Granted>,
+        now: Moment,
+        effects: &mut Effects,
+    ) {
         // Records have the order of what happened.
         if !self.dispatcher.decisions().is_empty() {
             self.record_first(start.decided);
@@ -137,7 +146,11 @@ impl State {
             time_out,
             first,
             record,
+            question: granted.and_then(|granted| granted.question),
         });
+        if self.sharing.is_some() {
+            self.start_shared(upstream, start.budget, granted, now, effects);
+        }
         let limited = |budget| self.dispatcher.is_limited(upstream, budget);
         effects.handover |= self.keeps && (limited(Budget::Query) || limited(Budget::Grab));
     }
@@ -356,6 +369,7 @@ pub(crate) fn plain(end: End) -> Ended {
         End::Skipped(skip) => Ended::Skipped(skip),
         End::Dropped(reason) => Ended::Dropped(reason),
         End::Cancelled => Ended::Cancelled,
+        End::Answered => Ended::Answered,
         End::Shutdown => Ended::Shutdown,
     }
 }

@@ -180,6 +180,7 @@ impl Counters {
                 self.dropped_full += u64::from(reason == DropReason::QueueFull);
             }
             Ended::Shutdown => self.shut_down += 1,
+            Ended::Answered => self.shared += 1,
             _ => self.cancelled += 1,
         }
     }

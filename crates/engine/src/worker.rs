@@ -118,6 +118,10 @@ impl Shared {
             state.finish(&started, finish, ended, now, &mut effects);
             self.follow(&mut state, now, &mut effects);
         }
+        if let Some(question) = started.question {
+            let answered = matches!(finish, Finish::Done | Finish::No);
+            self.publish(question, answered.then_some(started.call));
+        }
         let next = (!effects.starts.is_empty()).then(|| effects.starts.remove(0));
         self.carry_out(effects);
         next
@@ -162,6 +166,7 @@ impl State {
         if after != After::Ended && self.payloads.find(job).is_some_and(|job| job.is_unwanted()) {
             self.dispatcher.cancel(now, job);
         }
+        self.finish_shared(upstream, finish, now, effects);
         self.reap(Some((job, ended)), effects);
         // Everything that followed from it has its reason by now.
         self.sides[upstream.0 as usize].latest = None;

@@ -25,6 +25,8 @@ mod memory;
 mod metrics;
 #[path = "engine/network.rs"]
 mod network;
+#[path = "engine/nodes.rs"]
+mod nodes;
 #[path = "engine/onlooker.rs"]
 mod onlooker;
 #[path = "engine/order.rs"]

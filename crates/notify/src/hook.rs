@@ -264,6 +264,10 @@ impl Listed for Hook {
         before.url != now.url || before.proxy != now.proxy
     }
 
+    fn identity(entry: &HookEntry) -> (String, String) {
+        (entry.url.expose().to_owned(), String::new())
+    }
+
     fn look_up_anew(&self) {
         self.address.look_up_anew();
     }

@@ -55,7 +55,7 @@ impl Dispatcher {
                 Admission::Queued(id)
             }
             Ok(Destination::Later(due)) => self.enter_agenda(job, due, now),
-            Err(end) => self.refuse(job, end, now),
+            Err(end) => self.turn_away(job, end, now),
         }
     }
 
@@ -102,7 +102,7 @@ impl Dispatcher {
     /// Puts a new job on the agenda, if it has room for it.
     fn enter_agenda(&mut self, job: &Job, due: Moment, now: Moment) -> Admission {
         if let Some(reason) = self.agenda_refuses(job.scheduled) {
-            return self.refuse(job, End::Dropped(reason), now);
+            return self.turn_away(job, End::Dropped(reason), now);
         }
         let slot = self.add(job);
         self.schedule(slot, due);
@@ -110,14 +110,14 @@ impl Dispatcher {
     }
 
     /// Ends a job that was never in the table, and leaves a record of it.
-    fn refuse(&mut self, job: &Job, end: End, now: Moment) -> Admission {
+    fn turn_away(&mut self, job: &Job, end: End, now: Moment) -> Admission {
         match end {
             End::Skipped(skip) => self.note_of(job, now, What::Skipped(skip)),
             End::Dropped(reason) => {
                 let limit = self.limit_of(reason);
                 self.note_of(job, now, What::Dropped { reason, limit });
             }
-            End::Finished(_) | End::Cancelled | End::Shutdown => {}
+            End::Finished(_) | End::Cancelled | End::Answered | End::Shutdown => {}
         }
         Admission::Ended(end)
     }

@@ -65,6 +65,11 @@ impl Dispatcher {
         up.in_flight -= 1;
         // Rule 44. Before workers given back can make it slow again, which the next `advance` does (rule 46).
         up.slow &= !self.crew.is_quick(record.at, now);
+        self.release_order(slot, now);
+    }
+
+    /// No call with this job's order key is under way any more: jobs that stood aside for it take their places again.
+    pub(super) fn release_order(&mut self, slot: JobSlot, now: Moment) {
         let Some(order) = self.jobs.order(slot) else {
             return;
         };
@@ -77,7 +82,7 @@ impl Dispatcher {
             self.queued -= 1;
             let upstream = record.upstream;
             self.rejoin_queue(aside);
-            // `finish` refreshes the call's own upstream when all else is done.
+            // Whoever ends a call or an ask refreshes its own upstream when all else is done.
             if upstream != self.jobs[slot].upstream {
                 self.refresh(upstream, now);
             }
@@ -132,25 +137,30 @@ impl Dispatcher {
             self.mark_changed(upstream);
         }
         if began {
-            let up = &self.upstreams[upstream as usize];
-            if let Some(cooldown) = up.health.cooldown() {
-                let rung = up.health.rung();
-                let next = self.policy.failure.cooldown_after(rung);
-                let probe = match up.ready(Class(0), Budget::Side, now) {
-                    (ready, Wait::Window) => ready,
-                    (_, Wait::Off | Wait::Cooldown | Wait::Gap) => cooldown.until,
-                };
-                let began = What::CooldownBegan {
-                    cooldown,
-                    rung,
-                    next,
-                    probe,
-                };
-                self.note_health(upstream, now, began);
-            }
-            self.end_on_cooldown(upstream, now);
+            self.cooldown_began(upstream, now);
         }
         probed
+    }
+
+    /// A cooldown began or grew: leaves the record, and ends the queued jobs that it is too long for.
+    pub(super) fn cooldown_began(&mut self, upstream: u32, now: Moment) {
+        let up = &self.upstreams[upstream as usize];
+        if let Some(cooldown) = up.health.cooldown() {
+            let rung = up.health.rung();
+            let next = self.policy.failure.cooldown_after(rung);
+            let probe = match up.ready(Class(0), Budget::Side, now) {
+                (ready, Wait::Window) => ready,
+                (_, Wait::Off | Wait::Cooldown | Wait::Gap) => cooldown.until,
+            };
+            let began = What::CooldownBegan {
+                cooldown,
+                rung,
+                next,
+                probe,
+            };
+            self.note_health(upstream, now, began);
+        }
+        self.end_on_cooldown(upstream, now);
     }
 
     /// When the job has another attempt, if it has one.
@@ -198,11 +208,10 @@ impl Dispatcher {
                 .map(End::Dropped)
         };
         if let Some(end) = refused {
-            if let End::Dropped(reason) = end {
-                let limit = self.limit_of(reason);
-                self.note(slot, now, What::Dropped { reason, limit });
+            match end {
+                End::Dropped(reason) => self.drop_for(slot, reason, now),
+                _ => self.end(slot, end),
             }
-            self.end(slot, end);
             return After::Ended;
         }
         self.note(slot, now, What::Retried { due });

@@ -15,6 +15,11 @@ use super::Dispatcher;
 impl Dispatcher {
     /// Takes a job back that has not started. Says whether there was one: a call under way ends by itself.
     pub fn cancel(&mut self, now: Moment, job: JobId) -> bool {
+        self.withdraw(now, job, End::Cancelled)
+    }
+
+    /// Ends a job that has not started. Says whether there was one.
+    pub(super) fn withdraw(&mut self, now: Moment, job: JobId, end: End) -> bool {
         let now = self.advance(now);
         let Some(slot) = self.jobs.find(job) else {
             return false;
@@ -23,9 +28,10 @@ impl Dispatcher {
         match self.jobs[slot].place {
             JobPlace::Nowhere | JobPlace::Busy | JobPlace::Waiting => return false,
             JobPlace::Scheduled => self.unschedule(slot),
-            _ => self.leave_queue(slot),
+            JobPlace::Asking => self.leave_asking(slot, now),
+            JobPlace::Listed | JobPlace::Early | JobPlace::Aside => self.leave_queue(slot),
         }
-        self.end(slot, End::Cancelled);
+        self.end(slot, end);
         self.refresh(upstream, now);
         true
     }
@@ -62,7 +68,9 @@ impl Dispatcher {
         match self.jobs[slot].place {
             JobPlace::Nowhere | JobPlace::Busy | JobPlace::Waiting => return false,
             // These stand in no queue; they join that of their new class when they come back.
-            JobPlace::Scheduled | JobPlace::Aside => self.jobs[slot].class = class,
+            JobPlace::Scheduled | JobPlace::Aside | JobPlace::Asking => {
+                self.jobs[slot].class = class
+            }
             // Rule 12: with its old number, so among the early ones of its new queue.
             JobPlace::Listed | JobPlace::Early => {
                 self.leave_queue(slot);
@@ -148,6 +156,8 @@ impl Dispatcher {
         let Some(until) = self.upstreams[upstream as usize].health.cooling_until(now) else {
             return;
         };
+        // Rule 60.
+        self.recall(upstream, now);
         let cooldown = Skip {
             reason: Wait::Cooldown,
             wait: Some(now.until(until)),
@@ -200,6 +210,8 @@ impl Dispatcher {
 
     /// Ends all jobs of an upstream that are queued, with what `end` says; probes stay if wanted.
     pub(super) fn end_queued(&mut self, upstream: u32, now: Moment, keep_probes: bool, end: End) {
+        // Rule 60.
+        self.recall(upstream, now);
         // One at a time and from the beginning again: each end changes what the next look finds.
         loop {
             let up = &self.upstreams[upstream as usize];
@@ -221,7 +233,7 @@ impl Dispatcher {
                     let limit = self.limit_of(reason);
                     self.note(slot, now, What::Dropped { reason, limit });
                 }
-                End::Finished(_) | End::Cancelled | End::Shutdown => {}
+                End::Finished(_) | End::Cancelled | End::Answered | End::Shutdown => {}
             }
             self.leave_queue(slot);
             self.end(slot, end);

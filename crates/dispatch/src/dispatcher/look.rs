@@ -9,7 +9,7 @@ use crate::jobs::{JobPlace, JobSlot};
 use crate::moment::Moment;
 use crate::policy::{Budget, Class, Quota};
 use crate::quota::{SavedWindow, WindowUse};
-use crate::record::Decision;
+use crate::record::{Asker, Decision};
 use crate::upstream::Upstream;
 
 use super::Dispatcher;
@@ -23,7 +23,7 @@ pub struct Status {
     pub capacity: u32,
     /// Jobs on the agenda, which do not count as queued.
     pub scheduled: u32,
-    /// Calls that hold a worker; after the crew shrank there may be more than `crew`.
+    /// Calls that hold a worker, and jobs that ask whether they may start; after the crew shrank there may be more than `crew`.
     pub busy: u32,
     /// Calls under way that hold none.
     pub waiting: u32,
@@ -55,11 +55,12 @@ pub struct UpstreamStatus {
     pub failures: u32,
     /// Its part of [`Status::queued`].
     pub queued: u32,
-    /// Calls under way, with or without a worker.
+    /// Calls under way, with or without a worker, and a job that asks whether it may start.
     pub in_flight: u32,
     /// Whether its calls hold no worker from their start on, where there is room for them to wait.
     pub slow: bool,
-    /// When a call of budget Query last started: where the spacing clock stands.
+    /// When a call of budget Query last started, at this node or, as far as it was told, at another: where the spacing
+    /// clock stands.
     pub last_start: Option<Moment>,
     /// Its limited windows for queries.
     pub query: Vec<WindowUse>,
@@ -129,7 +130,7 @@ impl Dispatcher {
             queued: up.queued,
             in_flight: up.in_flight,
             slow: up.slow,
-            last_start: up.last_start,
+            last_start: self.last_start_of(up),
             query: up.query.uses(now).collect(),
             grab: up.grab.uses(now).collect(),
         })
@@ -144,6 +145,12 @@ impl Dispatcher {
     /// What an upstream allows, unless it is gone.
     pub fn quota(&self, upstream: UpstreamId) -> Option<&Quota> {
         self.seen(upstream).map(Upstream::quota)
+    }
+
+    /// The class of a job that has not ended, and who asked for it.
+    pub fn asked_by(&self, job: JobId) -> Option<(Class, Asker)> {
+        let record = &self.jobs[self.jobs.find(job)?];
+        Some((record.class, record.asker))
     }
 
     /// Whether calls of this budget count in a window that a restart must not forget.
@@ -198,7 +205,7 @@ impl Dispatcher {
         let up = self.seen(upstream)?;
         Some(SavedUpstream {
             health: up.health.row(),
-            last_start: up.last_start,
+            last_start: self.last_start_of(up),
             query: up.query.rows(),
             grab: up.grab.rows(),
         })
@@ -258,6 +265,11 @@ impl Dispatcher {
             due: record.at,
             attempts_made: record.attempts,
         }
+    }
+
+    /// Where the spacing clock stands; now at the latest, also where a refusal has moved it into the future.
+    fn last_start_of(&self, up: &Upstream) -> Option<Moment> {
+        up.last_start.map(|last| last.min(self.clock))
     }
 
     /// The upstream with this id, unless it is gone.

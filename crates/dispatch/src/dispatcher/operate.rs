@@ -39,10 +39,12 @@ impl Dispatcher {
     /// Gives an upstream another quota. Starts made so far stay counted.
     pub fn set_quota(&mut self, now: Moment, upstream: UpstreamId, quota: Quota) {
         let now = self.advance(now);
-        let Some(up) = self.present_mut(upstream) else {
+        if self.present_mut(upstream).is_none() {
             return;
-        };
-        up.allow(quota);
+        }
+        // Rule 60: it asked with another gap and other limits.
+        self.recall(upstream.0, now);
+        self.upstreams[upstream.0 as usize].allow(quota);
         self.refresh(upstream.0, now);
     }
 
@@ -166,7 +168,7 @@ impl Dispatcher {
     }
 
     /// The upstream with this id, unless it is gone.
-    fn present_mut(&mut self, upstream: UpstreamId) -> Option<&mut Upstream> {
+    pub(super) fn present_mut(&mut self, upstream: UpstreamId) -> Option<&mut Upstream> {
         self.upstreams
             .get_mut(upstream.0 as usize)
             .filter(|up| !up.gone)

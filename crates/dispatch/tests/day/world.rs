@@ -202,6 +202,7 @@ impl Day {
             order: (kind == 5).then(|| key(3, numbers.below(2))).flatten(),
             probe: false,
             trial: false,
+            claims: false,
             asker: Asker(0),
             attempts_made: 0,
         }
@@ -226,6 +227,7 @@ impl Day {
                     return Some(at);
                 }
                 Next::Idle => return None,
+                Next::Ask(ask) => panic!("nothing is shared, but {ask:?}"),
             }
         }
     }

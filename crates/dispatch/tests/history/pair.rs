@@ -13,9 +13,9 @@ use crate::both::Both;
 /// One thing that happens. Numbers are taken modulo what there is.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
-    Submit(Ask),
+    Submit(Wanted),
     /// Many at once.
-    Burst(Vec<Ask>),
+    Burst(Vec<Wanted>),
     Cancel(u16),
     Raise(u16, u8),
     Finish(u16, Finish, u16),
@@ -28,15 +28,34 @@ pub(crate) enum Op {
     SwitchOff(u8),
     SwitchOn(u8),
     Hold(bool),
+    /// Whether other nodes call an upstream too.
+    Share(u8, bool),
+    /// One of the jobs that asked, perhaps long ago, gets an answer.
+    Answer(u16, Verdict),
+    /// Another node was told to leave an upstream alone for so long.
+    Throttle(u8, Duration),
     Add(Quota),
     Remove(u8),
     /// After a stop of so long.
     Restart(Duration),
 }
 
+/// An answer to a job that asked whether it may start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Verdict {
+    Grant,
+    Refuse {
+        after: Duration,
+        reason: Wait,
+        full: Option<FullWindow>,
+    },
+    Defer(Duration),
+    Answered,
+}
+
 /// A job to submit.
 #[derive(Clone, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct Wanted {
     pub(crate) upstream: u8,
     pub(crate) class: u8,
     pub(crate) budget: Budget,
@@ -47,6 +66,7 @@ pub(crate) struct Ask {
     pub(crate) order: Option<u8>,
     pub(crate) probe: bool,
     pub(crate) trial: bool,
+    pub(crate) claims: bool,
 }
 
 pub(crate) struct Pair {
@@ -56,6 +76,8 @@ pub(crate) struct Pair {
     /// Jobs that have not ended.
     alive: Vec<JobId>,
     running: Vec<(JobId, u32)>,
+    /// The last jobs that asked; some have had their answer, or ended.
+    asked: Vec<JobId>,
     quotas: Vec<Quota>,
     /// Start times that count in windows, by upstream and whether they are grabs.
     starts: HashMap<(u32, bool), Vec<Moment>>,
@@ -85,11 +107,17 @@ pub(crate) struct Seen {
     pub(crate) windows: u32,
     pub(crate) crew_steps: u32,
     pub(crate) restarts: u32,
+    pub(crate) asks: u32,
+    pub(crate) grants: u32,
+    pub(crate) refusals: u32,
+    pub(crate) deferred: u32,
+    /// Answers to jobs that asked no longer, or could not start.
+    pub(crate) late: u32,
 }
 
 impl Seen {
     /// Every count with its name.
-    pub(crate) fn all(&self) -> [(&'static str, u32); 17] {
+    pub(crate) fn all(&self) -> [(&'static str, u32); 22] {
         [
             ("starts", self.starts),
             ("aged", self.aged),
@@ -108,6 +136,11 @@ impl Seen {
             ("windows", self.windows),
             ("crew steps", self.crew_steps),
             ("restarts", self.restarts),
+            ("asks", self.asks),
+            ("grants", self.grants),
+            ("refusals", self.refusals),
+            ("deferred", self.deferred),
+            ("late", self.late),
         ]
     }
 }
@@ -184,6 +217,7 @@ impl Pair {
             upstreams: Vec::new(),
             alive: Vec::new(),
             running: Vec::new(),
+            asked: Vec::new(),
             quotas: Vec::new(),
             starts: HashMap::new(),
             crew: 2,
@@ -200,8 +234,8 @@ impl Pair {
         let now = self.now;
         let both = &mut self.both;
         match op {
-            Op::Submit(ask) => self.submit(ask),
-            Op::Burst(asks) => asks.iter().for_each(|ask| self.submit(ask)),
+            Op::Submit(wanted) => self.submit(wanted),
+            Op::Burst(all) => all.iter().for_each(|wanted| self.submit(wanted)),
             Op::Cancel(at) => {
                 if let Some(id) = pick(&self.alive, *at) {
                     self.seen.cancels += u32::from(both.cancel(now, id));
@@ -237,6 +271,21 @@ impl Pair {
             Op::SwitchOff(at) => self.operate(*at, Both::switch_off),
             Op::SwitchOn(at) => self.operate(*at, Both::switch_on),
             Op::Hold(held) => both.hold(now, *held),
+            Op::Share(at, shared) => {
+                if let Some(id) = pick(&self.upstreams, u16::from(*at)) {
+                    both.share(now, id, *shared);
+                }
+            }
+            Op::Answer(at, verdict) => {
+                if let Some(id) = pick(&self.asked, *at) {
+                    self.answer(id, *verdict);
+                }
+            }
+            Op::Throttle(at, span) => {
+                if let Some(id) = pick(&self.upstreams, u16::from(*at)) {
+                    both.throttle(now, id, now + *span);
+                }
+            }
             Op::Add(quota) => {
                 self.upstreams.push(both.add_upstream(now, quota.clone()));
                 self.quotas.push(quota.clone());
@@ -256,8 +305,8 @@ impl Pair {
         self.run();
     }
 
-    fn submit(&mut self, ask: &Ask) {
-        let job = self.job(ask);
+    fn submit(&mut self, wanted: &Wanted) {
+        let job = self.job(wanted);
         match self.both.submit(self.now, job) {
             Admission::Queued(id) | Admission::Scheduled(id) => self.alive.push(id),
             Admission::Duplicate(_) => self.seen.duplicates += 1,
@@ -290,12 +339,67 @@ impl Pair {
         self.run();
     }
 
-    /// Starts what can start.
+    /// Tells the answer of the other nodes. The job stays among those that asked, so the same may come again.
+    fn answer(&mut self, id: JobId, verdict: Verdict) {
+        let now = self.now;
+        let both = &mut self.both;
+        let in_time = match verdict {
+            Verdict::Grant => match both.grant(now, id) {
+                Some(start) => {
+                    self.seen.grants += 1;
+                    self.note_start(start);
+                    true
+                }
+                None => false,
+            },
+            Verdict::Refuse {
+                after,
+                reason,
+                full,
+            } => {
+                let until = now + after;
+                let refused = both.refuse(
+                    now,
+                    id,
+                    Refused {
+                        until,
+                        reason,
+                        full,
+                    },
+                );
+                self.seen.refusals += u32::from(refused);
+                refused
+            }
+            Verdict::Defer(span) => {
+                let deferred = both.defer(now, id, now + span);
+                self.seen.deferred += u32::from(deferred);
+                deferred
+            }
+            Verdict::Answered => both.answered(now, id),
+        };
+        self.seen.late += u32::from(!in_time);
+    }
+
+    fn note_start(&mut self, start: Start) {
+        self.running.push((start.job, start.upstream.0));
+        self.count_start(start);
+        self.check_start(start);
+    }
+
+    /// Starts what can start, and lets ask what has to.
     fn run(&mut self) {
-        while let Next::Start(start) = self.both.next(self.now) {
-            self.running.push((start.job, start.upstream.0));
-            self.count_start(start);
-            self.check_start(start);
+        loop {
+            match self.both.next(self.now) {
+                Next::Start(start) => self.note_start(start),
+                Next::Ask(ask) => {
+                    self.seen.asks += 1;
+                    self.asked.push(ask.job);
+                    // The latest few: they and their repeats are what answers come for.
+                    let old = self.asked.len().saturating_sub(3);
+                    self.asked.drain(..old);
+                }
+                Next::Wait(_) | Next::Idle => break,
+            }
         }
         for (id, end) in self.both.take_ended() {
             self.seen.skips_in_line += u32::from(matches!(end, End::Skipped(_)));
@@ -334,6 +438,7 @@ impl Pair {
     fn restart(&mut self) {
         self.alive = self.both.restart(self.now);
         self.running.clear();
+        self.asked.clear();
         // Upstreams are numbered anew in their order.
         let old = std::mem::take(&mut self.upstreams);
         let mut starts = HashMap::new();
@@ -436,29 +541,30 @@ impl Pair {
         }
     }
 
-    fn job(&self, ask: &Ask) -> Job {
+    fn job(&self, wanted: &Wanted) -> Job {
         let key = |kind: u64, key: Option<u8>| {
             key.and_then(|key| NonZeroU64::new(1 + u64::from(key) + 1000 * kind))
                 .map(JobKey)
         };
         let upstream =
-            pick(&self.upstreams, u16::from(ask.upstream)).expect("there is always an upstream");
+            pick(&self.upstreams, u16::from(wanted.upstream)).expect("there is always an upstream");
         let of_upstream = |kind: u64, k: Option<u8>| key(kind + 10 * u64::from(upstream.0), k);
         Job {
             upstream,
-            class: Class(ask.class % 4),
-            budget: ask.budget,
-            not_before: if ask.delay.is_zero() {
+            class: Class(wanted.class % 4),
+            budget: wanted.budget,
+            not_before: if wanted.delay.is_zero() {
                 Moment(0)
             } else {
-                self.now + ask.delay
+                self.now + wanted.delay
             },
-            max_wait: ask.max_wait,
-            pending: of_upstream(1, ask.pending),
-            scheduled: of_upstream(2, ask.scheduled),
-            order: of_upstream(3, ask.order),
-            probe: ask.probe,
-            trial: ask.trial,
+            max_wait: wanted.max_wait,
+            pending: of_upstream(1, wanted.pending),
+            scheduled: of_upstream(2, wanted.scheduled),
+            order: of_upstream(3, wanted.order),
+            probe: wanted.probe,
+            trial: wanted.trial,
+            claims: wanted.claims,
             asker: Asker(0),
             attempts_made: 0,
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use weir_dispatch::FullWindow;
 use weir_dispatch::job::{Availability, Finish, Wait};
 use weir_dispatch::moment::Moment;
 use weir_dispatch::policy::{Budget, Class, FailurePolicy, Quota, Usage, Window};
@@ -28,6 +29,10 @@ pub struct Upstream {
     pub answered: bool,
     /// A call gave its worker back by age, and none has ended early since.
     pub slow: bool,
+    /// Other nodes call it too.
+    pub shared: bool,
+    /// Budgets (`Query` or `Grab`) whose windows other nodes left nothing of, until when, and which one is full.
+    pub held_windows: Vec<(Budget, Moment, Option<FullWindow>)>,
 }
 
 /// One window of one budget.
@@ -82,6 +87,8 @@ impl Upstream {
             failures: 0,
             answered: false,
             slow: false,
+            shared: false,
+            held_windows: Vec::new(),
         };
         upstream.set_quota(quota);
         upstream
@@ -163,8 +170,16 @@ impl Upstream {
             .iter()
             .filter(|counter| counter.budget == shared(budget))
             .map(|counter| self.free(now, counter))
+            .chain(self.held(budget).map(|(until, _)| until))
             .max()
             .unwrap_or(now)
+    }
+
+    /// Until when other nodes left nothing of the windows of a budget, and which is full.
+    fn held(&self, budget: Budget) -> Option<(Moment, Option<FullWindow>)> {
+        let mut held = self.held_windows.iter();
+        held.find(|held| held.0 == shared(budget))
+            .map(|&(_, until, full)| (until, full))
     }
 
     fn free(&self, now: Moment, counter: &Counter) -> Moment {
@@ -232,7 +247,11 @@ impl Upstream {
                     .filter(|&&(start, _)| self.leaves(counter, start) > now)
                     .map(|&(_, times)| times)
                     .sum();
-                uses.push((counter.window, used, limit));
+                let held = self.held(budget).filter(|&(until, _)| until > now);
+                let full = held.and_then(|(_, full)| full);
+                let of_all = full.filter(|full| full.window == counter.window);
+                let of_all = of_all.map_or(0, |full| u64::from(full.used));
+                uses.push((counter.window, of_all.max(used), limit));
             }
         }
         uses.sort();
@@ -255,7 +274,7 @@ impl Upstream {
             }
         }
         if budget == Budget::Query {
-            self.last_start = Some(now);
+            self.last_start = self.last_start.max(Some(now));
         }
         self.queue_starts
             .retain(|&(c, b, _)| (c, b) != (class, budget));
@@ -277,6 +296,7 @@ impl Upstream {
             }
         }
         self.quota = quota;
+        self.held_windows.clear();
         for index in 0..self.counters.len() {
             if self.limit(&self.counters[index]).is_none() {
                 self.counters[index].starts.clear();
@@ -411,7 +431,7 @@ impl Upstream {
     }
 
     /// A shorter cooldown never replaces a longer one.
-    fn begin_cooldown(&mut self, now: Moment, kind: CooldownKind, until: Moment) -> bool {
+    pub fn begin_cooldown(&mut self, now: Moment, kind: CooldownKind, until: Moment) -> bool {
         if self
             .cooling(now)
             .is_some_and(|cooldown| cooldown.until >= until)

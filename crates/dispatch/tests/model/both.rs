@@ -12,8 +12,8 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use weir_dispatch::{
-    Admission, After, Budget, Class, Dispatcher, End, Finish, Job, JobId, Moment, Next, Policy,
-    Quota, SavedJob, Start, UpstreamId, Usage, Wait,
+    Admission, After, Ask, Budget, Class, Dispatcher, End, Finish, Job, JobId, Moment, Next,
+    Policy, Quota, Refused, SavedJob, Start, UpstreamId, Usage, Wait,
 };
 
 use crate::reference::Model;
@@ -120,19 +120,74 @@ impl Both {
         if let Some(model) = &mut self.model {
             match (next, model.next(now)) {
                 (Next::Start(start), Next::Start(expected)) => {
-                    let of_model = Start {
-                        job: self.ids[&start.job],
-                        reason: expected.reason,
-                        decided: expected.decided,
-                        ..start
-                    };
-                    assert_eq!(of_model, expected, "at {now:?}");
+                    assert_eq!(self.of_model(start), expected, "at {now:?}");
+                }
+                (Next::Ask(ask), Next::Ask(expected)) => {
+                    let job = self.ids[&ask.job];
+                    assert_eq!(Ask { job, ..ask }, expected, "at {now:?}");
                 }
                 (Next::Wait(_) | Next::Idle, Next::Wait(_) | Next::Idle) => self.compare(now),
                 (real, model) => panic!("{real:?}, but the model says {model:?} at {now:?}"),
             }
         }
         next
+    }
+
+    /// A start as the model, which keeps no decisions, tells it.
+    fn of_model(&self, start: Start) -> Start {
+        Start {
+            job: self.ids[&start.job],
+            reason: None,
+            decided: 0,
+            ..start
+        }
+    }
+
+    pub fn share(&mut self, now: Moment, id: UpstreamId, shared: bool) {
+        self.real.share(now, id, shared);
+        self.model(now, |model| model.share(now, id, shared));
+    }
+
+    pub fn grant(&mut self, now: Moment, id: JobId) -> Option<Start> {
+        let start = self.real.grant(now, id);
+        let of_model = start.map(|start| self.of_model(start));
+        if let Some(model) = &mut self.model {
+            assert_eq!(of_model, model.grant(now, self.ids[&id]), "at {now:?}");
+        }
+        self.compare(now);
+        start
+    }
+
+    pub fn refuse(&mut self, now: Moment, id: JobId, refused: Refused) -> bool {
+        let asked = self.real.refuse(now, id, refused);
+        if let Some(model) = &mut self.model {
+            assert_eq!(asked, model.refuse(now, self.ids[&id], refused));
+        }
+        self.compare(now);
+        asked
+    }
+
+    pub fn defer(&mut self, now: Moment, id: JobId, until: Moment) -> bool {
+        let deferred = self.real.defer(now, id, until);
+        if let Some(model) = &mut self.model {
+            assert_eq!(deferred, model.defer(now, self.ids[&id], until));
+        }
+        self.compare(now);
+        deferred
+    }
+
+    pub fn answered(&mut self, now: Moment, id: JobId) -> bool {
+        let ended = self.real.answered(now, id);
+        if let Some(model) = &mut self.model {
+            assert_eq!(ended, model.answered(now, self.ids[&id]));
+        }
+        self.compare(now);
+        ended
+    }
+
+    pub fn throttle(&mut self, now: Moment, id: UpstreamId, until: Moment) {
+        self.real.throttle(now, id, until);
+        self.model(now, |model| model.throttle(now, id, until));
     }
 
     /// The first moment at which a job would start if nothing else happened, as the model tells by trying. Neither may
@@ -142,7 +197,7 @@ impl Both {
         let earliest = model.earliest_start(now);
         for next in [self.real.clone().next(now), model.clone().next(now)] {
             match next {
-                Next::Start(_) => assert_eq!(earliest, Some(now)),
+                Next::Start(_) | Next::Ask(_) => assert_eq!(earliest, Some(now)),
                 Next::Wait(at) => assert!(
                     now < at && earliest.is_none_or(|earliest| at <= earliest),
                     "sleeps until {at:?}, but a job could start at {earliest:?}"
@@ -333,6 +388,18 @@ impl Both {
                 assert!(next.iter().eq(its.iter().take(3)), "{next:?}, not {its:?}");
                 let real = Some((up.state, up.rung, up.failures, up.slow));
                 assert_eq!(real, model.seen(now, id), "{id:?} at {now:?}");
+                assert_eq!(
+                    (up.in_flight as usize, up.last_start),
+                    (model.in_flight(id), model.last_start(id)),
+                    "in flight and spacing clock of {id:?} at {now:?}"
+                );
+                for (class, budget) in [(0, Budget::Query), (3, Budget::Query), (0, Budget::Grab)] {
+                    assert_eq!(
+                        self.real.next_wait(now, id, Class(class), budget),
+                        model.next_wait(now, id, Class(class), budget),
+                        "next wait of {class} and {budget:?} at {now:?}"
+                    );
+                }
                 for (budget, uses) in [(Budget::Query, up.query), (Budget::Grab, up.grab)] {
                     let uses = uses.into_iter();
                     let uses: Vec<_> = uses

@@ -67,6 +67,9 @@ impl Model {
         if probe.is_some() {
             return probe;
         }
+        if self.asks(id) {
+            return None;
+        }
         match upstream.state(self.now) {
             Availability::Open | Availability::Untried => {}
             Availability::Probing if under_way == 0 => {}
@@ -135,7 +138,8 @@ impl Model {
     fn stands_aside(&self, held: &Held) -> bool {
         held.job.order.is_some()
             && self.jobs.iter().any(|other| {
-                matches!(other.place, Place::Running { .. }) && other.job.order == held.job.order
+                matches!(other.place, Place::Running { .. } | Place::Asking { .. })
+                    && other.job.order == held.job.order
             })
     }
 

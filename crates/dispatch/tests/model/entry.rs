@@ -71,11 +71,11 @@ impl Model {
             return Some(DropReason::QueueFull);
         }
         let backlog = self.queued_at(upstream).count();
-        (backlog >= self.share()).then_some(DropReason::Backlog)
+        (backlog >= self.backlog_share()).then_some(DropReason::Backlog)
     }
 
     /// How many places of the queue one upstream may hold.
-    fn share(&self) -> usize {
+    fn backlog_share(&self) -> usize {
         let capacity = self.policy.capacity as usize;
         let present = self.upstream_ids().len();
         if present == 1 {

@@ -9,6 +9,7 @@
 )]
 
 mod allowance;
+mod asking;
 mod choice;
 mod clock;
 mod entry;
@@ -63,9 +64,24 @@ struct Held {
 
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    Queued { number: u64, since: Moment },
-    Scheduled { due: Moment },
-    Running { call: Call, turn: u64, worker: bool },
+    Queued {
+        number: u64,
+        since: Moment,
+    },
+    /// Out of its queue, with the gap that it asked with.
+    Asking {
+        number: u64,
+        since: Moment,
+        gap: Duration,
+    },
+    Scheduled {
+        due: Moment,
+    },
+    Running {
+        call: Call,
+        turn: u64,
+        worker: bool,
+    },
 }
 
 impl Held {
@@ -125,6 +141,7 @@ impl Model {
 
     pub fn set_quota(&mut self, now: Moment, id: UpstreamId, quota: Quota) {
         self.advance(now);
+        self.recall(id);
         if let Some(upstream) = self.upstream_mut(id) {
             upstream.set_quota(quota);
         }
@@ -146,6 +163,7 @@ impl Model {
         if let Some(upstream) = self.upstream_mut(id) {
             upstream.clear();
             upstream.forget_all_told();
+            upstream.held_windows.clear();
         }
     }
 
@@ -202,7 +220,7 @@ impl Model {
     pub fn cancel(&mut self, now: Moment, id: JobId) -> bool {
         self.advance(now);
         match self.held(id).map(|held| held.place) {
-            Some(Place::Queued { .. } | Place::Scheduled { .. }) => {
+            Some(Place::Queued { .. } | Place::Asking { .. } | Place::Scheduled { .. }) => {
                 self.end(id, End::Cancelled);
                 self.skip_heads();
                 true
@@ -229,6 +247,7 @@ impl Model {
     pub fn next(&mut self, now: Moment) -> Next {
         self.advance(now);
         match self.pick() {
+            Some(id) if self.has_to_ask(self.held(id).expect("picked")) => Next::Ask(self.ask(id)),
             Some(id) => Next::Start(self.start(id)),
             None => self.wake().map_or(Next::Idle, Next::Wait),
         }
@@ -255,6 +274,7 @@ impl Model {
             job: id,
             upstream: held.job.upstream,
             class: held.class,
+            budget: held.job.budget,
             attempt: held.made.saturating_add(1),
             asker: held.job.asker,
             since: held.since(),
@@ -337,9 +357,14 @@ impl Model {
         self.jobs.iter().filter(on_agenda).count()
     }
 
-    /// Calls that hold a worker.
+    /// Calls that hold a worker, and jobs that ask.
     pub fn running(&self) -> usize {
-        let busy = |held: &&Held| matches!(held.place, Place::Running { worker: true, .. });
+        let busy = |held: &&Held| {
+            matches!(
+                held.place,
+                Place::Running { worker: true, .. } | Place::Asking { .. }
+            )
+        };
         self.jobs.iter().filter(busy).count()
     }
 
@@ -398,6 +423,7 @@ impl Model {
 
     /// Judges all queued jobs of an upstream that began to cool down or was switched off.
     fn judge_queued(&mut self, id: UpstreamId) {
+        self.recall(id);
         let mut skipped = Vec::new();
         for held in self.queued_at(id) {
             if let Some(skip) = self.refusal(&held.job, held.class) {
@@ -470,12 +496,12 @@ impl Model {
             .filter(move |held| held.job.upstream == id)
     }
 
-    /// Calls of an upstream that have started and not finished.
+    /// Calls of an upstream that have started and not finished, and jobs that ask.
     fn under_way(&self, id: UpstreamId) -> usize {
         self.jobs
             .iter()
             .filter(|held| held.job.upstream == id)
-            .filter(|held| matches!(held.place, Place::Running { .. }))
+            .filter(|held| matches!(held.place, Place::Running { .. } | Place::Asking { .. }))
             .count()
     }
 

@@ -48,7 +48,7 @@ impl Model {
                 upstream: id,
                 quota: upstream.quota.clone(),
                 counters,
-                last_start: upstream.last_start,
+                last_start: self.last_start(id),
                 cooldown: upstream.cooldown,
                 rung: upstream.rung,
                 failures: upstream.failures,

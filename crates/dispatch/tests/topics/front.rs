@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use weir_dispatch::policy::{ClassPolicy, CrewPolicy, FailurePolicy, OnCooldown, Overflow};
 use weir_dispatch::{
-    Admission, After, Availability, Budget, Class, Decision, End, Finish, Job, JobId, JobKey,
-    MAX_CLASSES, Moment, Next, Policy, Quota, Skip, Start, Status, UpstreamId, UpstreamStatus,
-    Usage, Wait, What, Windows,
+    Admission, After, Ask, Availability, Budget, Class, Decision, End, Finish, Job, JobId, JobKey,
+    MAX_CLASSES, Moment, Next, Policy, Quota, Refused, Skip, Start, Status, UpstreamId,
+    UpstreamStatus, Usage, Wait, What, Windows,
 };
 
 use crate::both::Both;
@@ -163,6 +163,37 @@ impl Front {
         }
     }
 
+    /// The one job that asks next.
+    pub(crate) fn ask(&mut self) -> Ask {
+        match self.next() {
+            Next::Ask(ask) => ask,
+            other => panic!("nothing asks but {other:?}"),
+        }
+    }
+
+    /// Whether nothing starts or asks now.
+    pub(crate) fn is_still(&mut self) -> bool {
+        matches!(self.next(), Next::Wait(_) | Next::Idle)
+    }
+
+    /// The other nodes allow it.
+    pub(crate) fn grant(&mut self, job: JobId) -> Option<Start> {
+        let start = self.both.grant(self.now, job);
+        let record = start.map(|start| (start.decided, told(start, self.now)));
+        self.started.extend(record);
+        start
+    }
+
+    /// The other nodes do not, until so many seconds after the start.
+    pub(crate) fn refuse(&mut self, job: JobId, reason: Wait, until: u64) -> bool {
+        let refused = Refused {
+            until: at(until),
+            reason,
+            full: None,
+        };
+        self.both.refuse(self.now, job, refused)
+    }
+
     /// All jobs that start now, in order.
     pub(crate) fn starts(&mut self) -> Vec<JobId> {
         let mut started = Vec::new();
@@ -179,6 +210,7 @@ impl Front {
             Next::Start(start) => panic!("{start:?} is ready"),
             Next::Wait(at) => Some(at),
             Next::Idle => None,
+            Next::Ask(ask) => panic!("nothing is to start, but {ask:?}"),
         }
     }
 

@@ -49,6 +49,10 @@ impl Listed for Upstream {
         before.at != now.at
     }
 
+    fn identity(entry: &Server) -> (String, String) {
+        (entry.at.to_owned(), String::new())
+    }
+
     fn look_up_anew(&self) {
         self.looked_up.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,0 +1,318 @@
+//! What this node may do with upstreams that it shares with others: ask the store, or spend its own share while it is alone.
+//!
+//! Pure: it is told what happens and when, and says what to do. `sharing` talks to the store.
+//!
+//! Why windows hold: the store grants no more than the limit less the shares of all members. A node that is alone counts the
+//! starts that it makes then and makes no more than its share in any window. Neither looks at what the other does.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
+
+use weir_dispatch::{Budget, FullWindow, Moment, Quota, UpstreamId, Wait, Window, WindowUse};
+use weir_store::shared::{
+    Ask, AskId, HandedStart, Question, SHARE_LASTS, Share, ShareWish, StoreTime, ToldLimit,
+    USE_WITHIN, UpstreamKey,
+};
+use weir_store::state;
+
+use crate::node::StoreClock;
+
+/// How long an answer of the store is waited for, by its own clock.
+const WANTED: Duration = Duration::from_secs(1);
+
+/// A share of nothing may be more once the store is back, and nobody knows when that is: so often it is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
+/// Starts of one upstream that are remembered beyond its windows' limits: probes and second requests are made without asking.
+const SPARE: usize = 64;
+
+/// All that one front shares.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    books: HashMap<UpstreamId, SharedBook>,
+    shares: BTreeMap<(UpstreamKey, state::Ledger, state::Window), u32>,
+    /// How many nodes there are, this one among them.
+    members: u32,
+    /// When the store last answered a beat: a share lasts for a day after that.
+    heard: Option<Moment>,
+    clock: StoreClock,
+}
+
+/// What is known of one shared upstream.
+#[derive(Debug)]
+struct SharedBook {
+    key: UpstreamKey,
+    /// This node's own starts that may still count, oldest first.
+    starts: VecDeque<OwnStart>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OwnStart {
+    id: AskId,
+    ledger: state::Ledger,
+    at: Moment,
+    spaced: bool,
+    /// Made without a grant, while this node was alone, or in an earlier run, of which that is not known.
+    alone: bool,
+}
+
+/// What a job wants of a shared upstream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) upstream: UpstreamId,
+    pub(crate) budget: Budget,
+    /// The gap that has to have passed; `None` for what keeps no distance.
+    pub(crate) gap: Option<Duration>,
+    pub(crate) question: Option<Question>,
+}
+
+/// Why a job may not start now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotAlone {
+    pub(crate) until: Moment,
+    pub(crate) reason: Wait,
+    pub(crate) full: Option<FullWindow>,
+}
+
+impl Ledger {
+    /// An upstream that is shared from now on.
+    pub(crate) fn add(&mut self, upstream: UpstreamId, key: UpstreamKey) {
+        let starts = VecDeque::new();
+        self.books.insert(upstream, SharedBook { key, starts });
+    }
+
+    /// One that is gone.
+    pub(crate) fn remove(&mut self, upstream: UpstreamId) {
+        self.books.remove(&upstream);
+    }
+
+    /// As what all nodes know it, if it is shared.
+    pub(crate) fn key(&self, upstream: UpstreamId) -> Option<UpstreamKey> {
+        self.books.get(&upstream).map(|book| book.key)
+    }
+
+    /// All that are shared.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (UpstreamId, UpstreamKey)> + '_ {
+        self.books.iter().map(|(id, book)| (*id, book.key))
+    }
+
+    /// What it may spend when it is alone, among how many, and when the store last answered.
+    pub(crate) fn look(&mut self, shares: &[Share], members: usize, heard: Option<Moment>) {
+        let key = |share: &Share| (share.upstream, share.ledger, share.window);
+        self.shares = shares.iter().map(|one| (key(one), one.starts)).collect();
+        self.members = u32::try_from(members).unwrap_or(u32::MAX).max(1);
+        self.heard = heard;
+    }
+
+    /// The store said what time it is.
+    pub(crate) fn hear(&mut self, time: StoreTime, now: Moment) {
+        self.clock.hear(time, now);
+    }
+
+    /// What time it is there, as far as that is known.
+    pub(crate) fn time(&self, now: Moment) -> Option<StoreTime> {
+        self.clock.now(now)
+    }
+
+    /// What to ask the store; `None` until it has said what time it is.
+    pub(crate) fn ask(
+        &self,
+        id: AskId,
+        wanted: &Wanted,
+        quota: &Quota,
+        now: Moment,
+    ) -> Option<Ask> {
+        let book = self.books.get(&wanted.upstream)?;
+        let windows = match wanted.budget {
+            Budget::Query | Budget::Side => &quota.query,
+            Budget::Grab => &quota.grab,
+        };
+        Some(Ask {
+            id,
+            upstream: book.key,
+            ledger: ledger(wanted.budget),
+            windows: windows
+                .iter()
+                .map(|(window, limit)| (stored(window), limit))
+                .collect(),
+            day_begins: windows.day_reset.map(second_of_day),
+            gap: wanted.gap,
+            question: wanted.question,
+            wanted_until: self.clock.now(now)?.after(WANTED),
+        })
+    }
+
+    /// Whether a job may start although the store does not answer: `windows` are those that hold for its budget.
+    pub(crate) fn alone(
+        &self,
+        wanted: &Wanted,
+        windows: &[WindowUse],
+        now: Moment,
+    ) -> Result<(), NotAlone> {
+        let Some(book) = self.books.get(&wanted.upstream) else {
+            return Ok(());
+        };
+        let side = ledger(wanted.budget);
+        let lasts = self
+            .heard
+            .is_some_and(|heard| heard.until(now) < SHARE_LASTS);
+        for one in windows {
+            let share = self.shares.get(&(book.key, side, stored(one.window)));
+            let share = share.copied().filter(|_| lasts).unwrap_or(0);
+            let begins = now - one.window.length();
+            let spent = book
+                .starts
+                .iter()
+                .filter(|start| start.alone && start.ledger == side && start.at > begins);
+            let spent: Vec<Moment> = spent.map(|start| start.at).collect();
+            if spent.len() < share as usize {
+                continue;
+            }
+            // The start whose leaving makes room; without a share only the store can.
+            let until = match share {
+                0 => now + LOOK_AGAIN,
+                share => spent[spent.len() - share as usize] + one.window.length(),
+            };
+            return Err(NotAlone {
+                until,
+                reason: Wait::Window,
+                full: Some(FullWindow {
+                    window: one.window,
+                    used: u32::try_from(spent.len()).unwrap_or(u32::MAX),
+                    limit: share,
+                }),
+            });
+        }
+        let last = book.starts.iter().rev().find(|start| start.spaced);
+        if let (Some(gap), Some(last)) = (wanted.gap, last) {
+            // Others may be alone as well, and know nothing of this node.
+            let until = last.at + gap.saturating_mul(self.members.max(1));
+            if until > now {
+                return Err(NotAlone {
+                    until,
+                    reason: Wait::Gap,
+                    full: None,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A call starts. `longest` is how far back this upstream's windows and gaps reach, `most` how many starts they hold.
+    pub(crate) fn start(&mut self, id: AskId, upstream: UpstreamId, made: &Made) {
+        let Some(book) = self.books.get_mut(&upstream) else {
+            return;
+        };
+        book.starts.push_back(OwnStart {
+            id,
+            ledger: ledger(made.budget),
+            at: made.at,
+            spaced: made.budget == Budget::Query,
+            alone: made.alone,
+        });
+        let oldest = made.at - made.longest - USE_WITHIN;
+        while book.starts.len() > 1
+            && (book.starts[0].at < oldest || book.starts.len() > made.most.saturating_add(SPARE))
+        {
+            book.starts.pop_front();
+        }
+    }
+
+    /// A start of an earlier run. Whether it was granted is not known: it counts as made alone, which is the safe side.
+    pub(crate) fn restore(&mut self, id: AskId, upstream: UpstreamId, budget: Budget, at: Moment) {
+        if let Some(book) = self.books.get_mut(&upstream) {
+            book.starts.push_back(OwnStart {
+                id,
+                ledger: ledger(budget),
+                at,
+                spaced: false,
+                alone: true,
+            });
+            book.starts.make_contiguous().sort_by_key(|start| start.at);
+        }
+    }
+
+    /// The starts that a store which has lost something must hear of; `only_alone` those that it never granted.
+    pub(crate) fn handed(
+        &self,
+        now: Moment,
+        only_alone: bool,
+    ) -> impl Iterator<Item = HandedStart> + '_ {
+        self.books.values().flat_map(move |book| {
+            let starts = book.starts.iter();
+            let starts = starts.filter(move |start| start.alone || !only_alone);
+            starts.map(move |start| HandedStart {
+                upstream: book.key,
+                id: start.id,
+                ledger: start.ledger,
+                age: start.at.until(now),
+                spaced: start.spaced,
+            })
+        })
+    }
+}
+
+/// A call that starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Made {
+    pub(crate) budget: Budget,
+    pub(crate) at: Moment,
+    pub(crate) alone: bool,
+    pub(crate) longest: Duration,
+    pub(crate) most: usize,
+}
+
+/// The windows of one upstream of which this node wants a share.
+pub(crate) fn wishes<'a>(
+    key: UpstreamKey,
+    query: &'a [WindowUse],
+    grab: &'a [WindowUse],
+) -> impl Iterator<Item = ShareWish> + 'a {
+    let both = [(state::Ledger::Query, query), (state::Ledger::Grab, grab)];
+    both.into_iter().flat_map(move |(ledger, windows)| {
+        windows.iter().map(move |one| ShareWish {
+            upstream: key,
+            ledger,
+            window: stored(one.window),
+            limit: one.limit,
+        })
+    })
+}
+
+/// The limits that an upstream told this node, for a store that has lost something.
+pub(crate) fn told<'a>(
+    query: &'a [WindowUse],
+    grab: &'a [WindowUse],
+) -> impl Iterator<Item = ToldLimit> + 'a {
+    let both = [(state::Ledger::Query, query), (state::Ledger::Grab, grab)];
+    both.into_iter().flat_map(|(ledger, windows)| {
+        let learned = windows.iter().filter(|one| one.learned);
+        learned.map(move |one| ToldLimit {
+            ledger,
+            window: stored(one.window),
+            limit: one.limit,
+            used: None,
+        })
+    })
+}
+
+/// Which windows a budget counts in, in the store's words.
+pub(crate) fn ledger(budget: Budget) -> state::Ledger {
+    match budget {
+        Budget::Query | Budget::Side => state::Ledger::Query,
+        Budget::Grab => state::Ledger::Grab,
+    }
+}
+
+pub(crate) fn stored(window: Window) -> state::Window {
+    state::Window(window.seconds())
+}
+
+/// At which second of the day (UTC) days begin, given one of their beginnings: moments are counted from 1970.
+fn second_of_day(reset: Moment) -> u32 {
+    let seconds = Moment(0).until(reset).as_secs() % (24 * 60 * 60);
+    u32::try_from(seconds).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+use weir_dispatch::Windows;
+use weir_store::shared::NodeId;
+
+use super::*;
+
+const UP: UpstreamId = UpstreamId(0);
+const KEY: UpstreamKey = UpstreamKey([7; 16]);
+
+fn at(seconds: u64) -> Moment {
+    Moment(0) + Duration::from_secs(1_000_000 + seconds)
+}
+
+fn id(number: u64) -> AskId {
+    AskId {
+        node: NodeId(1),
+        number,
+    }
+}
+
+fn windows(limit: u32) -> Vec<WindowUse> {
+    vec![WindowUse {
+        window: Window::HOUR,
+        used: 0,
+        limit,
+        learned: false,
+        next: Moment(0),
+    }]
+}
+
+fn wanted() -> Wanted {
+    Wanted {
+        upstream: UP,
+        budget: Budget::Query,
+        gap: Some(Duration::from_secs(2)),
+        question: None,
+    }
+}
+
+fn made(second: u64, alone: bool) -> Made {
+    Made {
+        budget: Budget::Query,
+        at: at(second),
+        alone,
+        longest: Duration::from_secs(3600),
+        most: 100,
+    }
+}
+
+fn with_share(starts: u32, heard: u64) -> Ledger {
+    let mut ledger = Ledger::default();
+    ledger.add(UP, KEY);
+    let share = Share {
+        upstream: KEY,
+        ledger: state::Ledger::Query,
+        window: state::Window(3600),
+        starts,
+    };
+    ledger.look(&[share], 3, Some(at(heard)));
+    ledger
+}
+
+#[test]
+fn alone_it_spends_its_share_and_nothing_else() {
+    let mut ledger = with_share(2, 0);
+    // What the store granted is not its share.
+    ledger.start(id(0), UP, &made(0, false));
+    for second in [10, 20] {
+        assert_eq!(ledger.alone(&wanted(), &windows(40), at(second)), Ok(()));
+        ledger.start(id(second), UP, &made(second, true));
+    }
+    let refused = ledger.alone(&wanted(), &windows(40), at(30)).unwrap_err();
+    assert_eq!((refused.reason, refused.until), (Wait::Window, at(3610)));
+    let full = refused.full.unwrap();
+    assert_eq!((full.used, full.limit), (2, 2));
+    assert!(ledger.alone(&wanted(), &windows(40), at(3609)).is_err());
+    assert_eq!(ledger.alone(&wanted(), &windows(40), at(3610)), Ok(()));
+}
+
+#[test]
+fn without_a_share_it_makes_no_call_that_counts() {
+    let ledger = with_share(0, 0);
+    let refused = ledger.alone(&wanted(), &windows(3), at(30)).unwrap_err();
+    assert_eq!(refused.reason, Wait::Window);
+    assert_eq!(ledger.alone(&wanted(), &[], at(30)), Ok(()));
+}
+
+#[test]
+fn a_share_ends_before_the_others_take_it_for_spent() {
+    let ledger = with_share(5, 0);
+    let day = 24 * 60 * 60;
+    assert!(
+        ledger
+            .alone(&wanted(), &windows(100), at(22 * 3600))
+            .is_ok()
+    );
+    assert!(ledger.alone(&wanted(), &windows(100), at(day - 1)).is_err());
+}
+
+#[test]
+fn alone_it_keeps_the_distance_of_all_members() {
+    let mut ledger = with_share(9, 0);
+    ledger.start(id(0), UP, &made(100, false));
+    let refused = ledger.alone(&wanted(), &[], at(102)).unwrap_err();
+    assert_eq!((refused.reason, refused.until), (Wait::Gap, at(106)));
+    assert_eq!(ledger.alone(&wanted(), &[], at(106)), Ok(()));
+}
+
+#[test]
+fn starts_of_an_earlier_run_count_against_the_share() {
+    let mut ledger = with_share(1, 50);
+    ledger.restore(id(1), UP, Budget::Query, at(40));
+    assert!(ledger.alone(&wanted(), &windows(20), at(60)).is_err());
+    let handed: Vec<HandedStart> = ledger.handed(at(60), true).collect();
+    assert_eq!(handed[0].age, Duration::from_secs(20));
+}
+
+#[test]
+fn starts_that_no_longer_count_are_forgotten() {
+    let mut ledger = with_share(1, 0);
+    for second in 0..500 {
+        ledger.start(id(second), UP, &made(second * 60, false));
+    }
+    assert!(ledger.handed(at(30_000), false).count() <= 62);
+    let many = Made {
+        most: 10,
+        ..made(30_000, false)
+    };
+    for number in 0..500 {
+        ledger.start(id(number), UP, &many);
+    }
+    assert!(ledger.handed(at(30_000), false).count() <= 10 + SPARE);
+}
+
+#[test]
+fn nothing_is_asked_before_the_store_said_what_time_it_is() {
+    let mut ledger = with_share(1, 0);
+    let quota = Quota {
+        gaps: [Duration::ZERO; 4],
+        in_flight: 1,
+        query: Windows::from([(Window::HOUR, 20)]),
+        grab: Windows::default(),
+    };
+    assert_eq!(ledger.ask(id(1), &wanted(), &quota, at(0)), None);
+    ledger.hear(StoreTime(5_000), at(0));
+    let ask = ledger.ask(id(1), &wanted(), &quota, at(2)).unwrap();
+    assert_eq!(ask.wanted_until, StoreTime(8_000));
+    assert_eq!(ask.windows, [(state::Window(3600), 20)]);
+}

@@ -1,0 +1,543 @@
+//! This node among the others: who else is there, whether the store answers, and what follows from either.
+//!
+//! One task beats every two seconds. A call that gets no answer, of whatever part, means that this node is *alone* from
+//! then on; only a beat that is answered, and after a change of epoch only one after everything was handed in, ends that. So
+//! while the store is away no part waits for it more than once.
+
+mod figures;
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use weir_dispatch::Moment;
+use weir_store::shared::{
+    AskId, Beat, Epoch, HandIn, Leave, Lost, Member, NodeId, Pulse, Reply, SILENT, Seal, Share,
+    ShareWish, SharedStore, StoreTime,
+};
+
+use crate::timeline::Timeline;
+
+pub use figures::StoreFigures;
+
+/// How often a node says that it is there.
+pub const BEAT: Duration = Duration::from_secs(2);
+
+/// How often it tries while the store does not answer.
+const BEAT_ALONE: Duration = Duration::from_millis(500);
+
+/// Why a node is alone that has just started.
+const NOT_YET: &str = "the store has not answered yet";
+
+/// Numbers of questions that one run of a node may use: enough for a thousand a second over ten years.
+const NUMBERS: u32 = 40;
+
+/// This node. A cheap handle: clones share everything.
+#[derive(Clone)]
+pub struct Node(Arc<NodeInner>);
+
+struct NodeInner {
+    id: NodeId,
+    name: String,
+    version: String,
+    store: Arc<dyn SharedStore>,
+    seal: Seal,
+    timeline: Timeline,
+    keeper: Box<dyn NodeKeeper>,
+    /// The number of the next question; the run stands in its upper bits.
+    next_ask: AtomicU64,
+    /// What only the beat changes.
+    kept: Mutex<KeptNode>,
+    about: Mutex<About>,
+    parts: Mutex<Vec<Weak<dyn NodePart>>>,
+    view: watch::Sender<Arc<NodeView>>,
+    /// Wakes the beat.
+    hurry: Notify,
+    figures: StoreFigures,
+}
+
+/// What this node tells the others about itself.
+#[derive(Default)]
+struct About {
+    addresses: BTreeSet<IpAddr>,
+    lag: Duration,
+}
+
+/// What a node is built from.
+pub struct NodeOptions {
+    /// Its name on pages and in metrics.
+    pub name: String,
+    /// Its version of Weir.
+    pub version: String,
+    /// What nodes share.
+    pub store: Arc<dyn SharedStore>,
+    /// Seals what goes there.
+    pub seal: Seal,
+    /// The clock of the whole process.
+    pub timeline: Timeline,
+    /// What was kept from an earlier run.
+    pub kept: KeptNode,
+    /// Keeps what must survive a restart.
+    pub keeper: Box<dyn NodeKeeper>,
+}
+
+/// What a node must not forget when it is restarted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptNode {
+    /// Who it is; 0 before the first start.
+    pub id: NodeId,
+    /// How often it was started. Questions of different runs have different numbers.
+    pub runs: u32,
+    /// The store's epoch to which it has handed in.
+    pub epoch: Epoch,
+    /// Other members that it knows, those that have left included, and when each was last heard of.
+    pub known: Vec<(NodeId, Moment)>,
+    /// What it may spend when it is alone.
+    pub shares: Vec<Share>,
+    /// When the store last answered a beat.
+    pub heard: Option<Moment>,
+}
+
+/// Keeps what must survive a restart. Must not block.
+pub trait NodeKeeper: Send + Sync + 'static {
+    /// This is what is to be kept.
+    fn keep(&self, kept: &KeptNode);
+}
+
+impl<F: Fn(&KeptNode) + Send + Sync + 'static> NodeKeeper for F {
+    fn keep(&self, kept: &KeptNode) {
+        self(kept);
+    }
+}
+
+/// A part of this node that shares something: an engine.
+pub trait NodePart: Send + Sync + 'static {
+    /// The windows of which it wants a share, to spend when it is alone.
+    fn wishes(&self) -> Vec<ShareWish>;
+
+    /// Adds what it knows, for a store that has lost something.
+    fn hand_in(&self, to: &mut HandIn);
+
+    /// Adds the starts that it made alone, for a clean stop.
+    fn leave(&self, to: &mut Leave);
+
+    /// The surroundings have changed: together or alone, other shares, other members.
+    fn look(&self, view: &NodeView);
+}
+
+/// What a node knows about the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeView {
+    /// Whether the store answers.
+    pub standing: NodeStanding,
+    /// All members as the store last told, this one among them; those that are alone have themselves at least.
+    pub members: Vec<Member>,
+    /// What this node may spend when it is alone.
+    pub shares: Vec<Share>,
+    /// Members that have yet to hand in what they know, in a new epoch.
+    pub missing: Vec<NodeId>,
+    /// How often this node was alone and is back: whoever did something alone knows by this that it is to be told.
+    pub returns: u64,
+    /// When the store last answered a beat.
+    pub heard: Option<Moment>,
+    /// What time it said it was then.
+    pub now: Option<StoreTime>,
+}
+
+/// Whether the store answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeStanding {
+    /// It does.
+    Together,
+    /// It does not.
+    Alone {
+        /// Since when.
+        since: Moment,
+        /// Why, in a sentence for people.
+        why: Arc<str>,
+    },
+}
+
+impl Node {
+    /// A node that has not beaten yet: it is alone until the store has answered.
+    pub fn new(options: NodeOptions) -> Self {
+        let NodeOptions {
+            name,
+            version,
+            store,
+            seal,
+            timeline,
+            mut kept,
+            keeper,
+        } = options;
+        kept.runs = kept.runs.wrapping_add(1);
+        if kept.id == NodeId::default() {
+            kept.id = NodeId(fastrand::u64(1..));
+        }
+        keeper.keep(&kept);
+        let since = timeline.now();
+        let view = NodeView {
+            standing: NodeStanding::Alone {
+                since,
+                why: NOT_YET.into(),
+            },
+            members: Vec::new(),
+            shares: kept.shares.clone(),
+            missing: Vec::new(),
+            returns: 0,
+            heard: kept.heard,
+            now: None,
+        };
+        Self(Arc::new(NodeInner {
+            id: kept.id,
+            name,
+            version,
+            store,
+            seal,
+            timeline,
+            keeper,
+            next_ask: AtomicU64::new(u64::from(kept.runs) << NUMBERS),
+            kept: Mutex::new(kept),
+            about: Mutex::default(),
+            parts: Mutex::default(),
+            view: watch::Sender::new(Arc::new(view)),
+            hurry: Notify::new(),
+            figures: StoreFigures::default(),
+        }))
+    }
+
+    /// Its number.
+    pub fn id(&self) -> NodeId {
+        self.0.id
+    }
+
+    /// Its name on pages and in metrics.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The name of a member, as far as it is known.
+    pub fn name_of(&self, node: NodeId) -> Arc<str> {
+        if node == self.0.id {
+            return self.0.name.as_str().into();
+        }
+        let view = self.view();
+        let member = view.members.iter().find(|member| member.node == node);
+        member.map_or_else(
+            || "another node".into(),
+            |member| member.name.as_str().into(),
+        )
+    }
+
+    /// Seals what goes into the store.
+    pub fn seal(&self) -> &Seal {
+        &self.0.seal
+    }
+
+    /// The clock of the whole process.
+    pub fn timeline(&self) -> Timeline {
+        self.0.timeline
+    }
+
+    /// What it knows about the others now.
+    pub fn view(&self) -> Arc<NodeView> {
+        self.0.view.borrow().clone()
+    }
+
+    /// The same, for those who wait for changes.
+    pub fn watch(&self) -> watch::Receiver<Arc<NodeView>> {
+        self.0.view.subscribe()
+    }
+
+    /// Whether the store does not answer.
+    pub fn is_alone(&self) -> bool {
+        matches!(self.0.view.borrow().standing, NodeStanding::Alone { .. })
+    }
+
+    /// How often the store was called, how often it gave no answer, and how long it took.
+    pub fn figures(&self) -> &StoreFigures {
+        &self.0.figures
+    }
+
+    /// A name for a question that was never used before.
+    pub fn ask_id(&self) -> AskId {
+        AskId {
+            node: self.0.id,
+            number: self.0.next_ask.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    /// Calls the store. While this node is alone it is not called at all: the answer is [`Lost`] at once. Without an answer
+    /// this node is alone from then on.
+    ///
+    /// # Errors
+    /// If the store does not answer; whether it did what it was asked is not known then.
+    pub async fn call<T>(
+        &self,
+        ask: impl for<'a> FnOnce(&'a dyn SharedStore) -> Reply<'a, T>,
+    ) -> Result<T, Lost> {
+        if let NodeStanding::Alone { why, .. } = &self.0.view.borrow().standing {
+            return Err(Lost::Silent(why.to_string()));
+        }
+        let answer = self.timed(ask).await;
+        if let Err(lost) = &answer {
+            self.lost(lost);
+        }
+        answer
+    }
+
+    /// The addresses at which its clients are seen from outside.
+    pub fn set_addresses(&self, addresses: impl IntoIterator<Item = IpAddr>) {
+        self.0.about.lock().addresses = addresses.into_iter().collect();
+    }
+
+    /// How far it is behind in reading what others write.
+    pub fn set_lag(&self, lag: Duration) {
+        self.0.about.lock().lag = lag;
+    }
+
+    /// A part that shares something from now on. It is let go with its owner.
+    pub fn add_part(&self, part: &Arc<dyn NodePart>) {
+        part.look(&self.view());
+        self.0.parts.lock().push(Arc::downgrade(part));
+    }
+
+    /// Beats now, and not only when it is time: something that others should know has changed.
+    pub fn hurry(&self) {
+        self.0.hurry.notify_one();
+    }
+
+    /// Beats until it is told to stop, then leaves.
+    pub async fn run(&self, stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = self.beat() => {}
+            }
+            let pause = if self.is_alone() { BEAT_ALONE } else { BEAT };
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = self.0.hurry.notified() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+        if !self.is_alone() {
+            let mut leave = Leave {
+                node: self.0.id,
+                ..Leave::default()
+            };
+            for part in self.parts() {
+                part.leave(&mut leave);
+            }
+            // If nobody hears it, the others count this node as silent, which is safe.
+            let _ = self.timed(|store| store.leave(leave)).await;
+        }
+    }
+
+    async fn beat(&self) {
+        let beat = self.next_beat();
+        let pulse = match self.timed(|store| store.beat(beat)).await {
+            Ok(pulse) => pulse,
+            Err(lost) => return self.lost(&lost),
+        };
+        let pulse = match self.0.kept.lock().epoch == pulse.epoch {
+            true => Ok(pulse),
+            false => Err(pulse.epoch),
+        };
+        let pulse = match pulse {
+            Ok(pulse) => pulse,
+            Err(epoch) => match self.hand_in(epoch).await {
+                Ok(pulse) => pulse,
+                Err(lost) => return self.lost(&lost),
+            },
+        };
+        self.heard(pulse);
+    }
+
+    fn next_beat(&self) -> Beat {
+        let about = self.0.about.lock();
+        let (addresses, lag) = (about.addresses.iter().copied().collect(), about.lag);
+        drop(about);
+        let parts = self.parts();
+        Beat {
+            node: self.0.id,
+            name: self.0.name.clone(),
+            version: self.0.version.clone(),
+            addresses,
+            lag,
+            shares: parts.iter().flat_map(|part| part.wishes()).collect(),
+            new_epoch: Epoch(fastrand::u64(1..)),
+        }
+    }
+
+    /// The store has lost something, or does not know this node yet: it is told all that this node knows.
+    async fn hand_in(&self, epoch: Epoch) -> Result<Pulse, Lost> {
+        let now = self.0.timeline.now();
+        let kept = self.0.kept.lock().clone();
+        let mut hand_in = HandIn {
+            node: self.0.id,
+            epoch,
+            known: known(&kept, now).map(|(node, _)| node).collect(),
+            shares: kept.shares,
+            ..HandIn::default()
+        };
+        for part in self.parts() {
+            part.hand_in(&mut hand_in);
+        }
+        let starts = hand_in.starts.len();
+        let pulse = self.timed(|store| store.hand_in(hand_in)).await?;
+        tracing::info!(
+            epoch = epoch.0,
+            starts,
+            "the shared store is new or has lost something; this node has told it what it knows"
+        );
+        Ok(pulse)
+    }
+
+    fn heard(&self, pulse: Pulse) {
+        let now = self.0.timeline.now();
+        let mut kept = self.0.kept.lock();
+        let before = kept.clone();
+        // Also those that have left since: in a store that has lost something, what they did is missing.
+        let mut others = known(&kept, now).collect::<Vec<_>>();
+        for member in &pulse.members {
+            let heard = now - member.silent;
+            match others.iter_mut().find(|(node, _)| *node == member.node) {
+                Some(other) => other.1 = heard,
+                None if member.node != self.0.id => others.push((member.node, heard)),
+                None => {}
+            }
+        }
+        kept.epoch = pulse.epoch;
+        kept.known = others;
+        kept.shares.clone_from(&pulse.shares);
+        kept.heard = Some(now);
+        // Times alone are not worth a write each two seconds: a minute's accuracy is enough for a day's silence.
+        let minute = Duration::from_secs(60);
+        let old = before.heard.is_none_or(|heard| heard.until(now) > minute);
+        let members =
+            |kept: &KeptNode| kept.known.iter().map(|(node, _)| *node).collect::<Vec<_>>();
+        if old
+            || before.epoch != kept.epoch
+            || before.shares != kept.shares
+            || members(&before) != members(&kept)
+        {
+            self.0.keeper.keep(&kept);
+        } else {
+            kept.heard = before.heard;
+        }
+        drop(kept);
+        let was_alone = self.is_alone();
+        self.0.view.send_modify(|view| {
+            *view = Arc::new(NodeView {
+                standing: NodeStanding::Together,
+                members: pulse.members,
+                shares: pulse.shares,
+                missing: pulse.missing,
+                returns: view.returns + u64::from(was_alone),
+                heard: Some(now),
+                now: Some(pulse.now),
+            });
+        });
+        if was_alone {
+            tracing::info!(node = self.0.name, "together with the other nodes");
+        }
+        self.tell_parts();
+    }
+
+    /// A call got no answer.
+    fn lost(&self, lost: &Lost) {
+        let now = self.0.timeline.now();
+        let why: Arc<str> = lost.to_string().into();
+        let (mut changed, mut news) = (false, false);
+        self.0.view.send_if_modified(|view| {
+            let since = match &view.standing {
+                NodeStanding::Alone { why: old, .. } if *old == why => return false,
+                NodeStanding::Alone { since, why: old } => {
+                    // How a store is silent changes from one try to the next; that it refuses is something to act on.
+                    news = &**old == NOT_YET || !matches!(lost, Lost::Silent(_));
+                    *since
+                }
+                NodeStanding::Together => {
+                    news = true;
+                    now
+                }
+            };
+            changed = true;
+            let standing = NodeStanding::Alone {
+                since,
+                why: why.clone(),
+            };
+            *view = Arc::new(NodeView {
+                standing,
+                ..(**view).clone()
+            });
+            true
+        });
+        if news {
+            tracing::warn!(
+                node = self.0.name,
+                %why,
+                "alone: of shared limits only this node's share is used until the store answers"
+            );
+        }
+        if changed {
+            self.tell_parts();
+        }
+    }
+
+    fn tell_parts(&self) {
+        let view = self.view();
+        for part in self.parts() {
+            part.look(&view);
+        }
+    }
+
+    fn parts(&self) -> Vec<Arc<dyn NodePart>> {
+        let mut parts = self.0.parts.lock();
+        parts.retain(|part| part.strong_count() > 0);
+        parts.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    async fn timed<T>(
+        &self,
+        ask: impl for<'a> FnOnce(&'a dyn SharedStore) -> Reply<'a, T>,
+    ) -> Result<T, Lost> {
+        let before = Instant::now();
+        let answer = ask(&*self.0.store).await;
+        self.0.figures.note(before.elapsed(), answer.is_ok());
+        answer
+    }
+}
+
+/// The other members that are still waited for: one that was silent for a day is none.
+fn known(kept: &KeptNode, now: Moment) -> impl Iterator<Item = (NodeId, Moment)> + '_ {
+    let all = kept.known.iter().copied();
+    all.filter(move |(_, heard)| heard.until(now) < SILENT)
+}
+
+/// The store's clock as seen from here: what it said last, and when that arrived.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StoreClock {
+    said: Option<(StoreTime, Moment)>,
+}
+
+impl StoreClock {
+    /// It said this, in an answer that arrived now.
+    pub(crate) fn hear(&mut self, time: StoreTime, now: Moment) {
+        self.said = Some((time, now));
+    }
+
+    /// What it would say now at the least: an answer takes time to arrive.
+    pub(crate) fn now(&self, now: Moment) -> Option<StoreTime> {
+        self.said.map(|(time, at)| time.after(at.until(now)))
+    }
+}

@@ -1,0 +1,608 @@
+//! Several nodes on one store: each an engine of its own, on a store in memory that fails as the test says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use weir_engine::dispatch::policy::{Budget, Quota, Usage, Window, Windows};
+use weir_engine::dispatch::{Availability, Job, UpstreamId, Wait};
+use weir_engine::{
+    Call, Ended, Engine, KeptNode, Node, NodeOptions, NodeStanding, Options, Outcome, Permit, Rows,
+    SharedQuestion, Timeline, Weather,
+};
+use weir_store::shared::{Fault, MemoryStore, Seal, StoreTime, UpstreamKey};
+use weir_store::state::MemoryState;
+
+use crate::kit::*;
+
+/// What reached the upstream, from whichever node.
+#[derive(Clone)]
+struct World {
+    store: Arc<MemoryStore>,
+    calls: Arc<Mutex<Vec<(usize, Budget, Instant)>>>,
+    seal: Seal,
+    quota: Quota,
+}
+
+/// One node, which may be started again with what it kept.
+struct Party {
+    number: usize,
+    world: World,
+    store: Arc<MemoryStore>,
+    kept: Arc<Mutex<KeptNode>>,
+    rows: Arc<MemoryState>,
+    /// How far its wall clock is off.
+    offset: Duration,
+    running: Option<Running>,
+}
+
+struct Running {
+    engine: Engine,
+    upstream: UpstreamId,
+    node: Node,
+    stop: CancellationToken,
+    beat: JoinSet<()>,
+}
+
+/// A call that notes that it was made, and has an answer for others.
+struct Noted {
+    number: usize,
+    world: World,
+    budget: Budget,
+    question: Option<&'static str>,
+    outcome: Outcome,
+    taken: Arc<Mutex<Vec<Vec<u8>>>>,
+    takes: Duration,
+}
+
+impl Call for Noted {
+    fn attempt(&self, _: Permit) -> BoxFuture<'_, Outcome> {
+        let call = (self.number, self.budget, Instant::now());
+        self.world.calls.lock().push(call);
+        async move {
+            tokio::time::sleep(self.takes).await;
+            self.outcome
+        }
+        .boxed()
+    }
+
+    fn question(&self) -> Option<SharedQuestion> {
+        self.question.map(|text| SharedQuestion {
+            text: text.into(),
+            fresh: secs(60),
+            keep: secs(60),
+        })
+    }
+
+    fn pack(&self) -> Option<Vec<u8>> {
+        Some(b"the answer".to_vec())
+    }
+
+    fn take(&self, packed: &[u8]) -> bool {
+        self.taken.lock().push(packed.to_vec());
+        packed == b"the answer"
+    }
+}
+
+impl World {
+    fn new(gap: Duration, query: Windows) -> Self {
+        Self {
+            store: Arc::new(MemoryStore::on_tokio_time(StoreTime(1_800_000_000_000))),
+            calls: Arc::default(),
+            seal: Seal::new("the secret of these nodes"),
+            quota: Quota {
+                gaps: [gap; 4],
+                in_flight: 1,
+                query,
+                grab: Windows::default(),
+            },
+        }
+    }
+
+    async fn party(&self, number: usize) -> Party {
+        let mut party = Party {
+            number,
+            world: self.clone(),
+            store: Arc::new(self.store.handle()),
+            kept: Arc::default(),
+            rows: Arc::new(MemoryState::new()),
+            offset: secs(300 * number as u64),
+            running: None,
+        };
+        party.start();
+        pass(millis(10)).await;
+        party
+    }
+
+    fn calls(&self) -> usize {
+        self.calls.lock().len()
+    }
+
+    /// The most calls in any window of this length.
+    fn most(&self, window: Duration) -> usize {
+        let calls = self.calls.lock();
+        let within = |at: Instant| {
+            let later = calls.iter().filter(|(_, _, other)| *other >= at);
+            later.filter(|(_, _, other)| *other < at + window).count()
+        };
+        calls
+            .iter()
+            .map(|(_, _, at)| within(*at))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// The shortest time between two calls.
+    fn closest(&self) -> Duration {
+        let mut times: Vec<Instant> = self.calls.lock().iter().map(|(_, _, at)| *at).collect();
+        times.sort();
+        let gaps = times.windows(2).map(|two| two[1] - two[0]);
+        gaps.min().unwrap_or(Duration::MAX)
+    }
+}
+
+impl Party {
+    fn start(&mut self) {
+        let start = wall() + self.offset + Instant::now().duration_since(began());
+        let timeline = Timeline::starting_at(start);
+        let (kept, before) = (self.kept.clone(), self.kept.lock().clone());
+        let node = Node::new(NodeOptions {
+            name: format!("node {}", self.number),
+            version: "1".to_owned(),
+            store: self.store.clone(),
+            seal: self.world.seal.clone(),
+            timeline,
+            kept: before,
+            keeper: Box::new(move |new: &KeptNode| *kept.lock() = new.clone()),
+        });
+        let clock = Arc::new(move || timeline.wall(timeline.now()));
+        let (rows, restored) =
+            Rows::load("test", self.rows.clone(), timeline, clock).expect("memory can be read");
+        let engine = Engine::new(
+            "test",
+            policy(),
+            Options {
+                keeper: Some(rows),
+                node: Some(node.clone()),
+                seed: Some(self.number as u64),
+                ..Options::new(timeline, Weather::default())
+            },
+        );
+        let upstream = engine.add_upstream("up", self.world.quota.clone(), secs(30));
+        let key = UpstreamKey::of(&self.world.seal, "test", "http://up", "me");
+        engine.share(upstream, key);
+        if let Some(kept) = restored.upstreams.get("up") {
+            engine.restore(upstream, kept);
+        }
+        let stop = CancellationToken::new();
+        let mut beat = JoinSet::new();
+        let (beats, stops) = (node.clone(), stop.clone());
+        beat.spawn(async move { beats.run(stops).await });
+        self.running = Some(Running {
+            engine,
+            upstream,
+            node,
+            stop,
+            beat,
+        });
+    }
+
+    fn it(&self) -> &Running {
+        self.running.as_ref().expect("it runs")
+    }
+
+    /// Stops as on SIGTERM.
+    async fn stop(&mut self) {
+        let mut running = self.running.take().expect("it runs");
+        running.engine.shutdown(secs(1)).await;
+        running.stop.cancel();
+        running.beat.join_next().await;
+    }
+
+    /// Stops as on SIGKILL.
+    async fn kill(&mut self) {
+        let mut running = self.running.take().expect("it runs");
+        running.beat.abort_all();
+        while running.beat.join_next().await.is_some() {}
+        // Its calls are cut off, and nobody hears a goodbye.
+        running.engine.shutdown(Duration::ZERO).await;
+    }
+
+    fn call(&self, question: Option<&'static str>) -> Noted {
+        Noted {
+            number: self.number,
+            world: self.world.clone(),
+            budget: Budget::Query,
+            question,
+            outcome: Outcome::Done,
+            taken: Arc::default(),
+            takes: millis(5),
+        }
+    }
+
+    fn ask(&self, count: usize) {
+        for _ in 0..count {
+            let job = Job::new(self.it().upstream, COMPLETION);
+            self.it()
+                .engine
+                .submit_detached(job, Arc::new(self.call(None)));
+        }
+    }
+
+    fn is_alone(&self) -> bool {
+        let view = self.it().node.view();
+        matches!(view.standing, NodeStanding::Alone { .. })
+    }
+}
+
+/// When this test began; tokio's clock is paused, so nothing passes by itself.
+fn began() -> Instant {
+    thread_local!(static BEGAN: Instant = Instant::now());
+    BEGAN.with(|began| *began)
+}
+
+/// A few are tried with all other tests; more with `WEIR_SEEDS=0..100`.
+fn seeds() -> std::ops::Range<u64> {
+    let wanted = std::env::var("WEIR_SEEDS").ok();
+    let range = wanted.as_deref().and_then(|wanted| wanted.split_once(".."));
+    let numbers = range.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+    numbers.unwrap_or(0..6)
+}
+
+fn hourly(limit: u32) -> Windows {
+    Windows::from([(Window::HOUR, limit)])
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_nodes_keep_one_window_and_use_nearly_all_of_it() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(100));
+    let mut all = Vec::new();
+    for number in 1..=3 {
+        all.push(world.party(number).await);
+    }
+    pass(secs(5)).await;
+    all.iter().for_each(|party| party.ask(100));
+    pass(secs(60)).await;
+    // Five for each of the three are kept for when they are alone.
+    assert_eq!(world.calls(), 85);
+    pass(secs(7200)).await;
+    assert!(world.most(secs(3600)) <= 100, "{}", world.most(secs(3600)));
+    assert!(world.calls() >= 2 * 85, "{}", world.calls());
+    // A member that leaves gives its share back.
+    all[2].stop().await;
+    all[1].stop().await;
+    pass(secs(7200)).await;
+    let before = world.calls();
+    all[0].ask(200);
+    pass(secs(60)).await;
+    assert_eq!(world.calls() - before, 95);
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_nodes_keep_one_distance() {
+    began();
+    let world = World::new(secs(2), Windows::default());
+    let mut all = Vec::new();
+    for number in 1..=3 {
+        all.push(world.party(number).await);
+    }
+    all.iter().for_each(|party| party.ask(10));
+    pass(secs(120)).await;
+    assert_eq!(world.calls(), 30);
+    assert!(world.closest() >= millis(1990), "{:?}", world.closest());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_equal_question_of_three_nodes_is_one_call() {
+    began();
+    let world = World::new(Duration::ZERO, Windows::default());
+    let mut all = Vec::new();
+    for number in 1..=3 {
+        all.push(world.party(number).await);
+    }
+    let mut tickets = Vec::new();
+    let taken = Arc::<Mutex<Vec<Vec<u8>>>>::default();
+    for party in &all {
+        let job = Job {
+            claims: true,
+            ..Job::new(party.it().upstream, INTERACTIVE)
+        };
+        let call = Noted {
+            taken: taken.clone(),
+            takes: secs(3),
+            ..party.call(Some("debian"))
+        };
+        tickets.push(party.it().engine.submit(job, Arc::new(call)));
+    }
+    let mut ends = Vec::new();
+    for ticket in tickets {
+        ends.push(ticket.await);
+    }
+    assert_eq!(world.calls(), 1);
+    let answered = ends.iter().filter(|end| **end == Ended::Answered);
+    assert_eq!(answered.count(), 2, "{ends:?}");
+    assert_eq!(*taken.lock(), vec![b"the answer".to_vec(); 2]);
+    // Counted as shared, and told so.
+    let counters: Vec<_> = all
+        .iter()
+        .map(|party| party.it().engine.status().counters)
+        .collect();
+    assert_eq!(counters.iter().map(|one| one.shared).sum::<u64>(), 2);
+    assert_eq!(counters.iter().map(|one| one.sent).sum::<u64>(), 1);
+    for one in counters {
+        assert_eq!(one.asked, one.shared + one.sent);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claimer_that_dies_costs_the_others_no_more_than_its_claim() {
+    began();
+    let world = World::new(Duration::ZERO, Windows::default());
+    let mut one = world.party(1).await;
+    let two = world.party(2).await;
+    let ask = |party: &Party| {
+        let job = Job {
+            claims: true,
+            ..Job::new(party.it().upstream, INTERACTIVE)
+        };
+        let call = Noted {
+            takes: secs(3),
+            ..party.call(Some("debian"))
+        };
+        party.it().engine.submit(job, Arc::new(call))
+    };
+    let first = ask(&one);
+    pass(secs(1)).await;
+    let began = Instant::now();
+    let second = ask(&two);
+    pass(millis(10)).await;
+    one.kill().await;
+    drop(first);
+    assert_eq!(second.await, Ended::Finished(Outcome::Done));
+    // The claim is as long as the call's time-out, of which one second had passed.
+    assert!(began.elapsed() <= secs(29 + 4), "{:?}", began.elapsed());
+    assert_eq!(world.calls(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn alone_a_node_spends_its_share_and_says_why_the_rest_waits() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(100));
+    let one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(5)).await;
+    one.store.cut(true);
+    pass(secs(3)).await;
+    assert!(one.is_alone() && !two.is_alone());
+    one.ask(50);
+    two.ask(200);
+    pass(secs(60)).await;
+    let by = |number| {
+        let calls = world.calls.lock();
+        calls.iter().filter(|(by, ..)| *by == number).count()
+    };
+    assert_eq!((by(1), by(2)), (5, 90));
+    let (wait, why) = one
+        .it()
+        .engine
+        .next_wait(one.it().upstream, COMPLETION, Budget::Query);
+    assert_eq!(why, Some(Wait::Window));
+    assert!(wait > secs(3000) && wait <= secs(3600), "{wait:?}");
+    // Together again, what it did alone is counted once, and nothing is exceeded.
+    one.store.cut(false);
+    pass(secs(7200)).await;
+    assert!(!one.is_alone());
+    assert!(world.most(secs(3600)) <= 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_node_is_told_holds_for_all() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(1000));
+    let one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(5)).await;
+    let throttled = Noted {
+        outcome: Outcome::Throttled {
+            retry_after: Some(secs(600)),
+        },
+        ..one.call(None)
+    };
+    let job = Job::new(one.it().upstream, COMPLETION);
+    one.it().engine.submit_detached(job, Arc::new(throttled));
+    pass(secs(1)).await;
+    // Heard when it asks, and by one that asks nothing too.
+    two.ask(1);
+    pass(secs(1)).await;
+    let view = two.it().engine.upstream(two.it().upstream).expect("there");
+    assert!(
+        matches!(view.status.state, Availability::Cooldown { .. }),
+        "{:?}",
+        view.status.state
+    );
+    let reason = view.trouble.expect("it is told why").reason;
+    assert!(reason.contains("node 1"), "{reason}");
+    assert_eq!(world.calls(), 1);
+    let three = world.party(3).await;
+    pass(secs(30)).await;
+    let view = three
+        .it()
+        .engine
+        .upstream(three.it().upstream)
+        .expect("there");
+    assert!(matches!(view.status.state, Availability::Cooldown { .. }));
+    pass(secs(600)).await;
+    assert_eq!(world.calls(), 2, "the job that waited was made");
+}
+
+#[tokio::test(start_paused = true)]
+async fn off_here_is_off_everywhere_and_on_again() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(1000));
+    let one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(5)).await;
+    let state = |party: &Party| {
+        let view = party.it().engine.upstream(party.it().upstream);
+        view.expect("there").status.state
+    };
+    one.it()
+        .engine
+        .switch_off(one.it().upstream, "it moves", "Ada");
+    pass(secs(20)).await;
+    assert_eq!(state(&two), Availability::Off);
+    let off = two
+        .it()
+        .engine
+        .upstream(two.it().upstream)
+        .expect("there")
+        .off;
+    let off = off.expect("it is told who");
+    assert!(
+        off.who.contains("Ada") && off.who.contains("node 1"),
+        "{}",
+        off.who
+    );
+    two.it().engine.switch_on(two.it().upstream);
+    pass(secs(20)).await;
+    assert_ne!(state(&one), Availability::Off);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_that_one_node_learns_holds_for_all() {
+    began();
+    let world = World::new(Duration::ZERO, Windows::default());
+    let one = world.party(1).await;
+    let two = world.party(2).await;
+    pass(secs(5)).await;
+    let usage = Usage {
+        budget: Budget::Query,
+        window: Window::HOUR,
+        limit: 40,
+        used: Some(30),
+    };
+    one.it().engine.observe(one.it().upstream, usage);
+    // Who asks nothing hears of it all the same.
+    pass(secs(20)).await;
+    one.ask(30);
+    pass(secs(60)).await;
+    two.ask(30);
+    pass(secs(60)).await;
+    // Ten are left, of which each node has two for when it is alone.
+    assert_eq!(world.calls(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_nobody_wants_any_more_is_given_back() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(20));
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    one.store.fail(Fault::Slow(millis(500)));
+    let job = Job::new(one.it().upstream, COMPLETION);
+    let ticket = one.it().engine.submit(job, Arc::new(one.call(None)));
+    pass(millis(100)).await;
+    drop(ticket);
+    pass(secs(5)).await;
+    assert_eq!(world.calls(), 0, "it was withdrawn while it asked");
+    one.ask(30);
+    pass(secs(60)).await;
+    // One is kept for when it is alone.
+    assert_eq!(world.calls(), 19);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_of_a_store_that_lost_everything_before_its_answer_arrived_counts() {
+    began();
+    let world = World::new(Duration::ZERO, hourly(20));
+    let one = world.party(1).await;
+    pass(secs(10)).await;
+    one.store.fail(Fault::Slow(millis(900)));
+    one.ask(1);
+    pass(millis(100)).await;
+    world.store.restart_empty();
+    one.it().node.hurry();
+    pass(millis(100)).await;
+    assert_eq!(world.calls(), 0, "its answer is still on its way");
+    pass(secs(5)).await;
+    assert_eq!(world.calls(), 1);
+    one.ask(30);
+    pass(secs(60)).await;
+    assert_eq!(world.calls(), 19);
+}
+
+/// Whatever goes wrong, no window is exceeded: nodes that are cut off, killed, stopped and started again, calls that are
+/// lost, late or repeated, stores that are restarted with all, some or none of what they held.
+#[tokio::test(start_paused = true)]
+async fn windows_hold_whatever_goes_wrong() {
+    began();
+    let mut called = 0;
+    for seed in seeds() {
+        let limit = [10, 25, 60, 100][seed as usize % 4];
+        let windows = Windows::from([(Window::HOUR, limit), (Window::of_seconds(300), limit / 2)]);
+        let world = World::new(Duration::ZERO, windows);
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut all = Vec::new();
+        for number in 1..=3 {
+            all.push(world.party(number).await);
+        }
+        let mut snapshot = world.store.snapshot();
+        let mut said = Vec::new();
+        for step in 0..250 {
+            let which = random.usize(0..3);
+            let party = &mut all[which];
+            let what = random.u32(0..100);
+            said.push((step, which, what));
+            if party.running.is_none() {
+                if what < 40 {
+                    party.start();
+                }
+            } else {
+                match what {
+                    0..50 => party.ask(random.usize(1..8)),
+                    50..56 => party.store.cut(true),
+                    56..66 => party.store.cut(false),
+                    66..70 => party.store.fail(Fault::Unheard),
+                    70..74 => party.store.fail(Fault::Unanswered),
+                    74..77 => party.store.fail(Fault::Late(secs(random.u64(1..30)))),
+                    77..80 => party.store.fail(Fault::Twice),
+                    80..82 => party.store.fail(Fault::Again(secs(random.u64(1..30)))),
+                    82..84 => party.store.fail(Fault::Slow(millis(random.u64(1..900)))),
+                    84..86 => party.kill().await,
+                    86..88 => party.stop().await,
+                    88..90 => snapshot = world.store.snapshot(),
+                    90..91 => world.store.restore(&snapshot),
+                    91..92 => world.store.restart_empty(),
+                    92..93 => world.store.flush(),
+                    93..94 => world.store.restart(),
+                    _ => {}
+                }
+            }
+            pass(millis(random.u64(1..60_000))).await;
+        }
+        let (hour, minutes) = (world.most(secs(3600)), world.most(secs(300)));
+        assert!(
+            hour <= limit as usize,
+            "seed {seed}: {hour} of {limit}: {said:?}"
+        );
+        assert!(
+            minutes <= limit as usize / 2,
+            "seed {seed}: {minutes} in five minutes"
+        );
+        // With a tiny limit and a store that forgets, little is certain and little is called, but something is.
+        assert!(world.calls() > 3, "seed {seed}: {} calls", world.calls());
+        called += world.calls();
+        for mut party in all {
+            if party.running.is_some() {
+                party.kill().await;
+            }
+        }
+    }
+    assert!(called > 100, "hardly anything was called");
+}
