@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 
 use weir_tracker_proto::bencode::{self, Value, Writer};
 use weir_tracker_proto::http::{self, AnnounceWriter, Answer, Head};
+use weir_tracker_proto::nodes::{self, Batch};
 use weir_tracker_proto::udp::{Family, Reply, Request, Unreadable, reply, request};
 use weir_tracker_proto::{Announce, InfoHash, compact};
 
@@ -221,4 +222,33 @@ fn split(peers: &[SocketAddr]) -> (Vec<u8>, Vec<u8>) {
         }
     }
     (v4, v6)
+}
+
+/// Events of other nodes that were read to their end are written as they were.
+pub(crate) fn peer_events(bytes: &[u8]) {
+    let Ok(batch) = Batch::open(bytes) else {
+        return;
+    };
+    let mut again = Vec::new();
+    nodes::begin(batch.age, &mut again);
+    for event in batch.events() {
+        let Ok(event) = event else { return };
+        event.write(&mut again);
+    }
+    assert_eq!(again, bytes);
+}
+
+/// The same for what other trackers answered them.
+pub(crate) fn told_answers(bytes: &[u8]) {
+    let Ok(batch) = Batch::open(bytes) else {
+        return;
+    };
+    let mut again = Vec::new();
+    nodes::begin(batch.age, &mut again);
+    for answer in batch.answers() {
+        let Ok(answer) = answer else { return };
+        assert!(answer.v4.len() + answer.v6.len() <= nodes::ANSWER_PEERS);
+        answer.write(&mut again);
+    }
+    assert_eq!(again, bytes);
 }

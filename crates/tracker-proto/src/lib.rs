@@ -12,6 +12,7 @@ pub mod compact;
 mod error;
 mod hash;
 pub mod http;
+pub mod nodes;
 mod program;
 mod text;
 pub mod udp;

@@ -155,6 +155,7 @@ impl Side {
             rows: Some(rows),
             restored,
             ground: Arc::new(weir_net::System::with_name_servers(Vec::new())),
+            node: None,
         };
         let directory = tempfile::tempdir().expect("a directory");
         let web = weir_web::Config::default();

@@ -5,6 +5,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 
 use weir_engine::{Gate, Rate, Timeline};
+use weir_store::shared::Seal;
 use weir_tracker_proto::udp::{Family, Reply, TransactionId, request};
 use weir_tracker_proto::{Announce, InfoHash, PeerId};
 use weir_web::seats::{Seating, Seats};
@@ -17,7 +18,8 @@ use crate::inbound::http::{ConnectionLimits, Http};
 use crate::inbound::udp::{UdpListener, UdpShared};
 use crate::ledger::{self, Ledger};
 use crate::rules::split;
-use crate::swarm::{Minute, Mirrored, Swarms};
+use crate::sharing::Outlet;
+use crate::swarm::{Age, Minute, Mirrored, Swarms};
 use crate::tally::Tallies;
 use crate::tracker::Tracker;
 
@@ -42,6 +44,8 @@ pub struct Listeners {
     tracker: Arc<Tracker>,
     udp: UdpListener,
     http: Http,
+    /// What the other nodes are to hear of.
+    outlet: Option<Arc<Outlet>>,
 }
 
 impl Listeners {
@@ -50,8 +54,29 @@ impl Listeners {
         Self::beside(Others::None, swarms, peers)
     }
 
+    /// The same, with other nodes that hear of every change.
+    pub fn shared(swarms: u32, peers: u32) -> Self {
+        let outlet = Arc::new(Outlet::new(Age(180), true));
+        let mut listeners = Self::build(Others::None, swarms, peers, Some(outlet));
+        listeners.pack(&Seal::new("a secret"));
+        listeners
+    }
+
+    /// Packs what happened since the last time as it goes to the store; says how many bytes.
+    pub fn pack(&mut self, seal: &Seal) -> usize {
+        let mut bytes = 0;
+        if let Some(outlet) = &self.outlet {
+            outlet.take(|part| bytes += seal.seal(&part.bytes).len());
+        }
+        bytes
+    }
+
     /// The same beside other trackers.
     pub fn beside(others: Others, swarms: u32, peers: u32) -> Self {
+        Self::build(others, swarms, peers, None)
+    }
+
+    fn build(others: Others, swarms: u32, peers: u32, outlet: Option<Arc<Outlet>>) -> Self {
         let (start, reload) = split(&Config {
             max_swarms: NonZeroU32::MAX,
             max_peers: NonZeroU32::MAX,
@@ -69,7 +94,7 @@ impl Listeners {
             forwarding.set_forwarders(FORWARDERS);
         }
         let tracker = Arc::new(Tracker::new(
-            Arc::new(Swarms::new(start.swarms, [1; 16])),
+            Arc::new(Swarms::new(start.swarms, [1; 16]).shared(outlet.clone())),
             forwarding,
             reload.terms,
         ));
@@ -100,6 +125,7 @@ impl Listeners {
                 (guests, Seats::new(Seating::new(1, None)), vital),
             ),
             tracker,
+            outlet,
         };
         for swarm in 0..swarms {
             for peer in 0..peers {

@@ -6,6 +6,7 @@ mod keys;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use weir_engine::dispatch::{Asker, Class, Job};
 use weir_engine::{About, Call, Ended, Outcome, Permit, Reason};
@@ -18,6 +19,7 @@ use crate::judge::{self, Judged};
 use crate::last_words::LastWord;
 use crate::ledger::sheet::{News, Slot};
 use crate::outbound::{NoUsableAnswer, Outbound, Said};
+use crate::sharing::TrackerSaid;
 use crate::swarm::PeerEndpoint;
 use crate::upstreams::Forwarder;
 
@@ -36,6 +38,8 @@ pub(crate) struct Announcing {
     news: AtomicBool,
     /// An attempt was made.
     made: AtomicBool,
+    /// From when on the tracker might be asked when this began; another node may have asked meanwhile.
+    due: u32,
 }
 
 impl Announcing {
@@ -61,6 +65,10 @@ impl Announcing {
             },
             news: AtomicBool::new(false),
             made: AtomicBool::new(false),
+            due: match exchange.sharing {
+                Some(_) => exchange.ledger().due(&announce.info_hash.0, forwarder.slot),
+                None => 0,
+            },
         };
         if announce.event == Event::Stopped {
             exchange.farewells.begin();
@@ -124,6 +132,9 @@ impl Announcing {
         if stops && exchange.swarms.has_peer(hash, &self.at) {
             return Outcome::Moot; // it waited so long that it is no longer true
         }
+        if self.is_asked_elsewhere(&permit).await {
+            return Outcome::Moot;
+        }
         self.made.store(true, Ordering::Relaxed);
         let (tracker_id, first) = match stops {
             true => {
@@ -158,6 +169,37 @@ impl Announcing {
             _ => Vec::new(),
         };
         self.take_in(&said, &peers, &permit)
+    }
+
+    /// Whether another node asks the tracker about this hash, or just did. It is due here as it is there then. Nobody waits
+    /// for a store that does not answer.
+    async fn is_asked_elsewhere(&self, permit: &Permit) -> bool {
+        let (exchange, hash, slot) = (&*self.exchange, self.hash(), self.forwarder.slot);
+        let Some(sharing) = exchange
+            .sharing
+            .as_ref()
+            .filter(|_| self.regular().is_some())
+        else {
+            return false;
+        };
+        if !self.made.load(Ordering::Relaxed) {
+            let due = exchange.ledger().due(hash, slot);
+            if due != self.due && due > exchange.clock.now().seconds {
+                sharing.count_elsewhere();
+                return true;
+            }
+        }
+        let claim = sharing.claim(hash, &self.forwarder, permit.time_out());
+        match claim.await {
+            Some(left) => {
+                let ledger = exchange.ledger();
+                // Its answer may have come while this one waited for the store.
+                let due = exchange.seconds_in(left).max(ledger.due(hash, slot));
+                ledger.set_due(hash, slot, due);
+                true
+            }
+            None => false,
+        }
     }
 
     /// The announce as the tracker gets it.
@@ -225,10 +267,21 @@ impl Announcing {
                 most: usize::MAX,
             };
             ledger.absorb(hash, slot, &news);
+            self.tell_others(interval, Some((peers, judge.peers_live(interval))));
         } else if let Some(due) = judged.due {
             ledger.set_due(hash, slot, exchange.seconds_in(due));
+            self.tell_others(due, None);
         }
         judged.outcome
+    }
+
+    /// Tells the other nodes what the tracker said.
+    fn tell_others(&self, due: Duration, peers: Option<(&[PeerEndpoint], Duration)>) {
+        if let Some(sharing) = &self.exchange.sharing {
+            let hash = self.hash();
+            let said = TrackerSaid { hash, due, peers };
+            sharing.tell_answer(&self.forwarder, &said);
+        }
     }
 
     /// Keeps for pages what the tracker said.

@@ -7,6 +7,7 @@ use weir_web::{Card, CardOverload, CardState, CardView, Figure, Upstreams};
 
 use crate::forwarding::overload::{Lately, Overload};
 use crate::look::Look;
+use crate::sharing::SharingCount;
 
 /// What to write to have listeners.
 const LINES: &str = "tracker:\n  http_listen: \"[::]:6969\"\n  udp_listen: \"[::]:6969\"";
@@ -30,6 +31,10 @@ impl Card for Look {
             Figure::flow("From memory", counters.from_memory),
             Figure::flow("Calls made", counters.sent),
         ];
+        if let Some(sharing) = self.sharing() {
+            let read = sharing.figures.get(SharingCount::Read);
+            figures.push(Figure::flow("From other nodes", read));
+        }
         // They add up; what is usually nothing is shown when it is something.
         for (label, count) in [
             ("Skipped", counters.skipped),
@@ -151,6 +156,10 @@ impl Look {
         if count > 0 {
             let trackers = counted(count as u64, "tracker", "trackers");
             sentence += &format!(" Announces go on to {trackers}.");
+        }
+        if let Some(sharing) = self.sharing() {
+            let others = counted(sharing.others() as u64, "other node", "other nodes");
+            sentence += &format!(" Swarms are shared with {others}.");
         }
         sentence
     }

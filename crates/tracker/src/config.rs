@@ -129,6 +129,8 @@ section! {
         udp_connection_life: Duration = "1m", at start, check up_to_a_minute;
         /// Whether forwarders may have private addresses.
         allow_private_upstreams: bool = "true", at start;
+        /// Whether peers at private addresses (10.x, 192.168.x, fc00::/7 …) are shared with the other nodes of store.redis. Set it only if all nodes are in the same private network.
+        share_private: bool = "false", at start;
         /// A job that has waited this long goes next, whatever its class.
         aging: Duration = "10s", at start, check check::some_time;
         /// Announces that are refused or dropped, and forwarders that are left out, are logged at most once in this time for each kind.

@@ -23,6 +23,7 @@ use crate::ledger::Ledger;
 use crate::outbound::Outbound;
 use crate::policy;
 use crate::programs::Programs;
+use crate::sharing::Sharing;
 use crate::swarm::Swarms;
 use crate::upstreams::Forwarder;
 
@@ -43,6 +44,8 @@ pub(crate) struct Exchange {
     pub(crate) programs: Programs,
     pub(crate) words: LastWords,
     externals: Externals,
+    /// The other nodes, if there are any.
+    pub(crate) sharing: Option<Arc<Sharing>>,
 }
 
 /// Who the forwarders are and how they are asked; a reload replaces it.
@@ -84,7 +87,7 @@ impl Exchange {
         outbound: Outbound,
         (swarms, forwarding): (Arc<Swarms>, Arc<Forwarding>),
         clock: TrackerClock,
-        outward: &mut Outward,
+        (outward, sharing): (&mut Outward, Option<Arc<Sharing>>),
     ) -> Self {
         Self {
             swarms,
@@ -98,6 +101,7 @@ impl Exchange {
             programs: Programs::default(),
             words: LastWords::default(),
             externals: Externals::default(),
+            sharing,
         }
     }
 

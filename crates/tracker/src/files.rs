@@ -5,14 +5,18 @@
 mod moving;
 mod thread;
 
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use weir_store::shared::{Place, Stream};
+
 use crate::clock::{FileTime, TrackerClock, wall_seconds};
 use crate::ledger::Ledger;
 use crate::sealed;
+use crate::sharing;
 use crate::swarm::snapshot::GROUPS;
 use crate::swarm::{Swarms, seed};
 
@@ -23,6 +27,9 @@ const KEY: &str = "key";
 const KEY_KIND: &[u8; 8] = b"weirkey2";
 /// Bytes of a key of earlier versions, whose hash could be flooded.
 const OLD_KEY: usize = 8;
+
+/// The file that notes how far the streams of other nodes were read.
+const PLACES: &str = "places";
 
 /// The directory and its files are for their owner alone: they say who shares what.
 const DIRECTORY_MODE: u32 = 0o700;
@@ -149,6 +156,24 @@ impl Directory {
         };
         self.write(&sheets_name(group), &file)
             .inspect_err(|_| ledger.not_written(group))
+    }
+
+    /// How far streams of other nodes had been read when the files were written. If that cannot be told, they are read from
+    /// their beginning.
+    pub(crate) fn read_places(&self) -> io::Result<BTreeMap<Stream, Place>> {
+        let path = self.path.join(PLACES);
+        let Some(file) = read(&path)? else {
+            return Ok(BTreeMap::new());
+        };
+        let places = sharing::read_places(&file).inspect_err(|error| {
+            tracing::warn!(path = %path.display(), %error, "cannot tell how far other nodes' streams were read; reads them from their beginning");
+        });
+        Ok(places.unwrap_or_default())
+    }
+
+    /// Notes them; to be called with what was true before the first group was written.
+    pub(crate) fn write_places(&self, places: &[u8]) -> io::Result<()> {
+        self.write(PLACES, places)
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {

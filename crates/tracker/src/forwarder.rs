@@ -27,6 +27,7 @@ use crate::exchange::{Exchange, ForwarderRules};
 use crate::forwarding::{Forwarding, Rings};
 use crate::outbound::Outbound;
 use crate::policy::CLASSES;
+use crate::sharing::Sharing;
 use crate::swarm::Swarms;
 use crate::upstreams::Forwarder;
 
@@ -52,10 +53,11 @@ impl Forwarders {
         outbound: Outbound,
         model: (Arc<Swarms>, Arc<Forwarding>),
         clock: TrackerClock,
-        mut outward: Outward,
+        (mut outward, sharing): (Outward, Option<Arc<Sharing>>),
         rings: Rings,
     ) -> Arc<Self> {
-        let exchange = Exchange::new(rules.judge, outbound, model, clock, &mut outward);
+        let with = (&mut outward, sharing);
+        let exchange = Exchange::new(rules.judge, outbound, model, clock, with);
         let exchange = Arc::new(exchange);
         exchange.set(rules);
         // What other trackers said in an earlier run is in the ledger, and not in the records.

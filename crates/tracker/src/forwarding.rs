@@ -5,6 +5,7 @@ pub(crate) mod allowance;
 mod held;
 pub(crate) mod overload;
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use weir_engine::Gate;
 use weir_engine::dispatch::Moment;
-use weir_tracker_proto::Announce;
+use weir_tracker_proto::{Announce, InfoHash, PeerId};
 use weir_web::Household;
 
 use self::allowance::{Allowances, HeldBack};
@@ -71,6 +72,8 @@ pub(crate) enum ForwardKind {
     Completed,
     /// Tell all who know the peer; it may have been the last one.
     Stopped { last: bool },
+    /// The same for a peer that said so to another node: the announce is none of its own.
+    Left { last: bool },
 }
 
 /// How many of the forwarders an announce may go to.
@@ -256,13 +259,27 @@ impl Forwarding {
         }
         if self.events.try_send(sent).is_err() {
             let what = match sent.kind {
-                ForwardKind::Stopped { .. } => Overload::StoppedLate,
+                ForwardKind::Stopped { .. } | ForwardKind::Left { .. } => Overload::StoppedLate,
                 _ => Overload::CompletedLost,
             };
             self.overloads.note(what, &sent.announce, 0);
             return Went::Lost;
         }
         Went::On
+    }
+
+    /// A peer left at another node: trackers that this node told of it are told so.
+    pub(crate) fn send_left(&self, hash: &[u8; 20], at: PeerEndpoint, last: bool) {
+        let Some(port) = NonZeroU16::new(at.socket().port()) else {
+            return;
+        };
+        self.send_event(SentAnnounce {
+            announce: Announce::new(InfoHash(*hash), PeerId([0; 20]), port),
+            at,
+            also: None,
+            client: Household::of(at.address()),
+            kind: ForwardKind::Left { last },
+        });
     }
 
     /// The reply to this announce waits until something happens; `None` if too many do already.

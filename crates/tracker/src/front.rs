@@ -23,6 +23,7 @@ use crate::lists::Lists;
 use crate::outbound::Outbound;
 use crate::pages::announce_urls;
 use crate::rules::{ReloadRules, split};
+use crate::sharing::{RunningSharing, Sharing};
 use crate::swarm::{Swarms, Totals};
 use crate::tally::Tallies;
 use crate::threads::Threads;
@@ -36,6 +37,8 @@ pub struct Front {
     pub(crate) forwarders: Arc<Forwarders>,
     pub(crate) listeners: RunningListeners,
     pub(crate) threads: Threads,
+    /// The other nodes, if there are any.
+    pub(crate) sharing: Option<RunningSharing>,
     /// Outlives the other threads; gone once it has written everything.
     pub(crate) files: Mutex<Option<FilesThread>>,
 }
@@ -61,7 +64,17 @@ impl Front {
             source,
         };
         let directory = Directory::open(directory).map_err(files)?;
-        let swarms = Arc::new(Swarms::new(start.swarms, directory.key()));
+        let sharing = match outward.node.clone() {
+            Some(node) => {
+                let noted = directory.read_places().map_err(files)?;
+                Some(Sharing::new(node, start.sharing, terms.interval, noted))
+            }
+            None => None,
+        };
+        let (sharing, shared_rings) = sharing.unzip();
+        let outlet = sharing.as_ref().map(|sharing| Arc::clone(&sharing.outlet));
+        let swarms = Swarms::new(start.swarms, directory.key()).shared(outlet);
+        let swarms = Arc::new(swarms);
         let ledger = Ledger::new(start.ledger, directory.key());
         directory
             .restore_all(&swarms, &ledger, clock)
@@ -79,13 +92,19 @@ impl Front {
             .count_listeners(move || counted.by_themselves());
         let (ground, life) = (Arc::clone(&outward.ground), start.udp_connection_life);
         let outbound = Outbound::new(ground, life, start.allow_private_upstreams)?;
+        let places = sharing.as_ref().map(|sharing| Arc::clone(&sharing.places));
+        let outward = (outward, sharing.clone());
         let forwarders = Forwarders::start(&rules, outbound, model, clock, outward, rings);
+        let exchange = forwarders.shared_exchange();
+        let sharing = sharing.zip(shared_rings);
+        let sharing =
+            sharing.map(|(sharing, rings)| RunningSharing::start(sharing, exchange, rings));
         let answering = Answering {
             tracker: Arc::new(Tracker::new(swarms, forwarding, terms)),
             clock,
             tallies,
         };
-        let every = start.snapshot_every;
+        let every = (start.snapshot_every, places);
         let files = FilesThread::start(&answering.tracker, directory, clock, every, &threads)?;
         let listeners = RunningListeners::start(sockets, start.listening, &answering, &threads)?;
         Ok(Self {
@@ -93,6 +112,7 @@ impl Front {
             forwarders,
             listeners,
             threads,
+            sharing,
             files: Mutex::new(Some(files)),
         })
     }
@@ -149,6 +169,9 @@ impl weir_web::Front for Front {
     fn stop(&self, drain: Duration) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.stop_listening();
+            if let Some(sharing) = &self.sharing {
+                sharing.stop().await;
+            }
             self.forwarders.stop(drain).await;
         })
     }
@@ -170,7 +193,12 @@ impl<C: AsRef<Config> + AsRef<weir_web::Config>> Reload<C> for Front {
         let (terms, rules) = terms(split(config).1, web)?;
         let tracker = Arc::clone(&self.answering.tracker);
         let forwarders = Arc::clone(&self.forwarders);
+        let sharing = self.sharing.as_ref();
+        let sharing = sharing.map(|running| Arc::clone(&running.sharing));
         Ok(Box::new(move || {
+            if let Some(sharing) = sharing {
+                sharing.set_interval(terms.interval);
+            }
             tracker.set_terms(terms);
             forwarders.reload(&rules);
         }))

@@ -198,6 +198,25 @@ impl Ledger {
         });
     }
 
+    /// Another node was told by a tracker when it may be asked again, and maybe peers. A later time that is known stays.
+    pub(crate) fn hear(&self, hash: &[u8; 20], slot: Slot, due: u32, news: Option<&News<'_>>) {
+        let room = self.limits.peers.saturating_sub(self.totals().1);
+        self.at_new(hash, |sheet| {
+            let due = due.max(sheet.line(slot).due).max(1);
+            if let Some(news) = news {
+                let most = news.most.min(self.limits.peers_of_one);
+                let most = most.min(sheet.peers() + room);
+                sheet.absorb(slot, &News { due, most, ..*news });
+            }
+            sheet.set_due(slot, due);
+        });
+    }
+
+    /// The second from which a tracker may be asked about a hash; 0 if it never was.
+    pub(crate) fn due(&self, hash: &[u8; 20], slot: Slot) -> u32 {
+        self.look(hash, |sheet| sheet.line(slot).due).unwrap_or(0)
+    }
+
     /// A tracker is not to be asked about a hash before this second.
     pub(crate) fn set_due(&self, hash: &[u8; 20], slot: Slot, due: u32) {
         self.at(hash, |sheet| sheet.set_due(slot, due.max(1)));

@@ -39,6 +39,7 @@ mod programs;
 mod reply;
 mod rules;
 mod sealed;
+mod sharing;
 mod stats;
 pub mod swarm;
 mod tally;

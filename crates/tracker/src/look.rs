@@ -9,6 +9,7 @@ use crate::forwarder::Forwarders;
 use crate::forwarding::allowance::HeldBack;
 use crate::forwarding::overload::Lately;
 use crate::inbound::start::Answering;
+use crate::sharing::Sharing;
 use crate::swarm::{SeenSwarm, Totals};
 use crate::tally::TallyKind;
 use crate::tracker::{ToldSwarm, Tracker};
@@ -78,6 +79,11 @@ impl Look {
 
     pub(crate) fn forwarders(&self) -> &Forwarders {
         &self.0.forwarders
+    }
+
+    /// What is shared with other nodes, if there are any.
+    pub(crate) fn sharing(&self) -> Option<&Sharing> {
+        self.0.forwarders.exchange().sharing.as_deref()
     }
 
     pub(crate) fn count(&self, kind: TallyKind) -> u64 {

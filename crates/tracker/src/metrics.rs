@@ -11,6 +11,7 @@ use prometheus_client::registry::Registry;
 use weir_web::Requests;
 
 use crate::look::Look;
+use crate::sharing::{Sharing, SharingCount};
 use crate::tally::TallyKind;
 
 /// Counts of swarms and peers.
@@ -19,6 +20,16 @@ struct SwarmCollector(Look);
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct FamilyLabels {
     family: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SharedLabels {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct NodeLabels {
+    node: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -82,6 +93,9 @@ impl Collector for SwarmCollector {
             ConstCounter::new(count)
                 .encode(held_back.encode_family(&EventLabels { event, reason })?)?;
         }
+        if let Some(sharing) = self.0.sharing() {
+            encode_sharing(sharing, &mut encoder)?;
+        }
         ConstCounter::new(self.0.count(TallyKind::Unsent)).encode(encoder.encode_descriptor(
             "tracker_replies_unsent",
             "Replies that the system did not take",
@@ -89,4 +103,49 @@ impl Collector for SwarmCollector {
             ConstCounter::<u64>::TYPE,
         )?)
     }
+}
+
+/// What several nodes share; one alone has none of it.
+fn encode_sharing(sharing: &Sharing, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let mut events = encoder.encode_descriptor(
+        "swarm_events",
+        "Peers that came, went, completed or were told of again: written for the other nodes, read from them, among those came for peers that were new here, dropped because there was no room, ignored because they were not true any more",
+        None,
+        ConstCounter::<u64>::TYPE,
+    )?;
+    for (outcome, count) in sharing.events() {
+        ConstCounter::new(count).encode(events.encode_family(&SharedLabels { outcome })?)?;
+    }
+    for (name, help, what) in [
+        (
+            "swarm_entries_unreadable",
+            "Entries of other nodes' streams that could not be read",
+            SharingCount::Unreadable,
+        ),
+        (
+            "swarm_answers_read",
+            "Answers of other trackers that other nodes told",
+            SharingCount::Answers,
+        ),
+        (
+            "swarm_forwards_elsewhere",
+            "Announces that were not forwarded because another node had",
+            SharingCount::Elsewhere,
+        ),
+    ] {
+        let count = ConstCounter::new(sharing.figures.get(what));
+        count.encode(encoder.encode_descriptor(name, help, None, ConstCounter::<u64>::TYPE)?)?;
+    }
+    let mut lags = encoder.encode_descriptor(
+        "swarm_lag_seconds",
+        "How long each other node's stream was not read to its end",
+        None,
+        MetricType::Gauge,
+    )?;
+    for (node, lag) in sharing.lags() {
+        let node = node.to_string();
+        let lag = ConstGauge::new(lag.as_secs_f64());
+        lag.encode(lags.encode_family(&NodeLabels { node })?)?;
+    }
+    Ok(())
 }

@@ -17,6 +17,7 @@ use crate::judge::Judge;
 use crate::ledger::LedgerLimits;
 use crate::lists::Lists;
 use crate::policy::EngineRules;
+use crate::sharing::SharingRules;
 use crate::swarm::{Age, PeerCounting, SwarmRules};
 use crate::tracker::ClientTerms;
 use crate::trust::Trust;
@@ -26,6 +27,7 @@ pub(crate) struct StartRules {
     pub(crate) engine: EngineRules,
     pub(crate) listening: Listening,
     pub(crate) swarms: SwarmRules,
+    pub(crate) sharing: SharingRules,
     pub(crate) ledger: LedgerLimits,
     pub(crate) held_replies: usize,
     pub(crate) snapshot_every: Duration,
@@ -103,12 +105,14 @@ pub(crate) fn split(config: &Config) -> (StartRules, ReloadRules) {
         forwarder_peers_min,
         udp_connection_life,
         allow_private_upstreams,
+        share_private,
         aging,
         drop_log_every,
         forwarders,
     } = config.clone();
     let seconds = |time: Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
     let timeout = |time: Duration| u32::try_from(time.as_secs().max(1)).unwrap_or(u32::MAX / 2);
+    let age_minutes = u16::try_from(age.as_secs() / 60).map_or(Age::MAX, Age);
     let start = StartRules {
         engine: EngineRules {
             queue_size: forwarder_queue_size.get(),
@@ -138,7 +142,7 @@ pub(crate) fn split(config: &Config) -> (StartRules, ReloadRules) {
             },
         },
         swarms: SwarmRules {
-            age: u16::try_from(age.as_secs() / 60).map_or(Age::MAX, Age),
+            age: age_minutes,
             count_by: match count_by {
                 CountBy::Ip => PeerCounting::Address(count_by_ip_peers.get()),
                 CountBy::Endpoint => PeerCounting::Endpoint,
@@ -147,6 +151,10 @@ pub(crate) fn split(config: &Config) -> (StartRules, ReloadRules) {
             max_peers: max_peers.get(),
             max_peers_per_ip: max_peers_per_ip.map(Into::into),
             forwards: true,
+        },
+        sharing: SharingRules {
+            age: age_minutes,
+            private: share_private,
         },
         ledger: LedgerLimits {
             sheets: max_swarms.get() as usize,

@@ -19,7 +19,7 @@ impl Stats for Look {
 }
 
 impl Look {
-    fn fields(&self) -> [(&'static str, Value); 12] {
+    fn fields(&self) -> Vec<(&'static str, Value)> {
         let totals = self.totals();
         let (hashes, peers) = self.tracker().forwarding.ledger().totals();
         let requests: Map<String, Value> = self
@@ -40,7 +40,7 @@ impl Look {
             .iter()
             .map(|(protocol, address)| json!({ "protocol": protocol, "address": address.to_string() }))
             .collect();
-        [
+        let mut fields = vec![
             ("swarms", json!(totals.swarms)),
             ("peers", json!(totals.peers())),
             ("peers_v4", json!(totals.v4)),
@@ -53,6 +53,19 @@ impl Look {
             ("requests", Value::Object(requests)),
             ("replies_unsent", json!(self.count(TallyKind::Unsent))),
             ("listening", Value::Array(listening)),
-        ]
+        ];
+        if let Some(sharing) = self.sharing() {
+            let events = sharing.events().into_iter();
+            let events: Map<String, Value> = events
+                .map(|(outcome, count)| (outcome.to_owned(), count.into()))
+                .collect();
+            let lags = sharing.lags().into_iter();
+            let lags: Map<String, Value> = lags
+                .map(|(node, lag)| (node.to_string(), lag.as_secs_f64().into()))
+                .collect();
+            fields.push(("swarm_events", Value::Object(events)));
+            fields.push(("swarm_lag_seconds", Value::Object(lags)));
+        }
+        fields
     }
 }

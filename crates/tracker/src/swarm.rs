@@ -9,6 +9,7 @@ mod census;
 mod counts;
 mod entry;
 mod forward;
+mod hear;
 mod index;
 mod list;
 mod peers;
@@ -19,7 +20,10 @@ mod shard;
 mod sketch;
 pub(crate) mod snapshot;
 
+use std::sync::Arc;
+
 use parking_lot::{Mutex, MutexGuard};
+use weir_tracker_proto::nodes::PeerDid;
 
 use self::census::Census;
 use self::pick::PickWish;
@@ -27,12 +31,14 @@ use self::record::{Arrived, PeerStanding, Record, Sweep};
 pub(crate) use self::seed::Seed;
 use self::shard::Shard;
 use self::sketch::Sketch;
+use crate::sharing::{Outlet, ToldPeerState};
 
 pub use self::browse::{Close, Peer, SeenSwarm, Walk};
 pub use self::census::Totals;
 pub use self::counts::{LocalPeers, OtherPeers};
 pub use self::entry::PeerEndpoint;
 pub use self::forward::{Forward, ForwardFlags, Mirrored};
+pub(crate) use self::hear::ToldHere;
 pub use self::record::{PeerCounting, SwarmCounts};
 pub use crate::clock::{Age, Minute};
 
@@ -55,6 +61,8 @@ pub struct Swarms {
     rules: SwarmRules,
     census: Census,
     sketch: Sketch,
+    /// Where changes are left for the other nodes, if there are any.
+    outlet: Option<Arc<Outlet>>,
 }
 
 /// What swarms may hold, and how they count.
@@ -168,7 +176,14 @@ impl Swarms {
             seed,
             rules,
             census: Census::default(),
+            outlet: None,
         }
+    }
+
+    /// The same swarms, with what changes there told to other nodes.
+    pub(crate) fn shared(mut self, outlet: Option<Arc<Outlet>>) -> Self {
+        self.outlet = outlet;
+        self
     }
 
     /// The keyed hash of what clients send.
@@ -288,11 +303,19 @@ impl Swarms {
             completed: false,
             ..how
         };
-        let also = also.map(|also| self.take_in(record, also, again));
-        let places = [Some(arrived.position), also.map(|also| also.position)];
+        let second = also.map(|also| self.take_in(record, also, again));
+        let places = [Some(arrived.position), second.map(|second| second.position)];
         // Who comes, completes and goes in turn is no longer known here each time: it counts as often as others hear of it.
-        if arrived.finished && (may(Consent::Completed) || !arrived.new) {
+        let counts = arrived.finished && (may(Consent::Completed) || !arrived.new);
+        if counts {
             record.count_download();
+        }
+        if let Some(outlet) = &self.outlet {
+            let shard = shard_of(hashed);
+            tell(outlet, shard, record, (&arrival.at, &arrived), how, counts);
+            if let (Some(also), Some(second)) = (&also, &second) {
+                tell(outlet, shard, record, (also, second), again, false);
+            }
         }
         self.census.changed(before, record.cuts());
         self.give(record, arrival, how, places, random, out);
@@ -451,6 +474,18 @@ impl Swarms {
             if left {
                 self.sketch.remove(at.wire());
             }
+            if let Some(outlet) = &self.outlet
+                && left
+            {
+                let peer = ToldPeerState {
+                    did: PeerDid::Left,
+                    seeder: false,
+                    paused: false,
+                    counted: false,
+                    downloads: record.completed(),
+                };
+                outlet.note(shard_of(hashed), &arrival.hash, &at, peer);
+            }
         }
         self.census.changed(before, record.cuts());
         let known = AfterAnnounce {
@@ -516,6 +551,38 @@ impl Swarms {
     #[inline]
     fn shard(&self, hashed: u64) -> MutexGuard<'_, Shard> {
         self.shards[shard_of(hashed)].lock()
+    }
+}
+
+/// Tells other nodes of a peer that announced here, if it is new, is not what it was, or was last told of in another third
+/// of its age.
+#[inline]
+fn tell(
+    outlet: &Outlet,
+    shard: usize,
+    record: &Record,
+    (at, arrived): (&PeerEndpoint, &Arrived),
+    how: PeerStanding,
+    counts: bool,
+) {
+    let (before, was_seeder) = arrived.before;
+    let is_news = arrived.new
+        || counts
+        || was_seeder != how.seeder
+        || before.is_paused() != how.paused
+        || outlet.is_new_third(before.silent_for(how.now), how.now);
+    if is_news {
+        let peer = ToldPeerState {
+            did: match counts {
+                true => PeerDid::Completed,
+                false => PeerDid::IsHere,
+            },
+            seeder: how.seeder,
+            paused: how.paused,
+            counted: arrived.finished || before.is_counted(),
+            downloads: record.completed(),
+        };
+        outlet.note(shard, record.hash(), at, peer);
     }
 }
 

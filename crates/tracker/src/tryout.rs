@@ -55,11 +55,33 @@ pub(crate) async fn try_out(
     };
     match said {
         Some(Ok(())) => Ok(found(format!("a tracker over {over}"))),
+        Some(Err(NoUsableAnswer::No(reason))) if is_about_us(&reason) => Err(TryoutFault::new(
+            KEYS.secret,
+            format!("it said: {reason}"),
+            "Check the passkey in the address.",
+        )),
         // To a scrape of nothing that is an answer like any other.
         Some(Err(no @ NoUsableAnswer::No(_))) => Ok(found(no.to_string())),
         Some(Err(fault)) => Err(explain(&fault)),
         None => Err(TryoutFault::unanswered(&ended, time_out, KEYS)),
     }
+}
+
+/// Words of trackers that do not accept who asks, whatever is asked for.
+const ABOUT_US: [&str; 8] = [
+    "passkey",
+    "pass key",
+    "authkey",
+    "torrent_pass",
+    "unauthorized",
+    "not authorized",
+    "permission denied",
+    "banned",
+];
+
+fn is_about_us(reason: &str) -> bool {
+    let reason = reason.to_ascii_lowercase();
+    ABOUT_US.iter().any(|words| reason.contains(words))
 }
 
 struct TryoutCall {

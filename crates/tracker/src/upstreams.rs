@@ -1,6 +1,7 @@
 //! The trackers that announces are sent on to: entries of the roster, and what pages show of them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub(crate) struct Forwarder {
     pub(crate) target: TrackerTarget,
     /// The interval it named last, in seconds; 0 before that.
     interval: AtomicU32,
+    /// Its name among several nodes, made when it is needed first.
+    pub(crate) shared_key: OnceLock<[u8; 16]>,
 }
 
 impl Listed for Forwarder {
@@ -45,6 +48,11 @@ impl Listed for Forwarder {
         before.uri != now.uri
     }
 
+    fn identity(entry: &forwarder::ForwarderEntry) -> (String, String) {
+        // An account, if there is one, is in the address: a passkey.
+        (entry.uri.expose().to_owned(), String::new())
+    }
+
     fn look_up_anew(&self) {
         self.target.look_up_anew();
     }
@@ -67,6 +75,7 @@ impl Forwarder {
             target: TrackerTarget::new(entry),
             config: entry.clone(),
             interval: AtomicU32::new(interval),
+            shared_key: OnceLock::new(),
         }
     }
 

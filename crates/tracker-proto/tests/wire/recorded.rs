@@ -21,13 +21,15 @@ const OTHER_HASH: &str = "aabbccddeeff00112233445566778899a0b1c2d3";
 
 #[test]
 fn kept_bytes_keep_the_fuzzers_properties() {
-    let properties: [(&str, Property); 6] = [
+    let properties: [(&str, Property); 8] = [
         ("http_announce", properties::http_announce),
         ("http_scrape", properties::http_scrape),
         ("udp_request", properties::udp_request),
         ("udp_reply", properties::udp_reply),
         ("bencode", properties::bencode),
         ("http_reply", properties::http_reply),
+        ("peer_events", properties::peer_events),
+        ("told_answers", properties::told_answers),
     ];
     for (name, property) in properties {
         let mut kept = files(&recorded().join(name));

@@ -19,15 +19,16 @@ const EXTERNALS: usize = 16;
 pub(super) struct Externals(Mutex<HashSet<IpAddr>>);
 
 impl Externals {
-    /// All of them, with one that was just named.
-    fn with(&self, named: Option<IpAddr>) -> HashSet<IpAddr> {
+    /// All of them, with one that was just named, and whether that was new.
+    fn with(&self, named: Option<IpAddr>) -> (HashSet<IpAddr>, bool) {
         let mut all = self.0.lock();
+        let mut new = false;
         if let Some(named) = named
             && all.len() < EXTERNALS
         {
-            all.insert(named.to_canonical());
+            new = all.insert(named.to_canonical());
         }
-        all.clone()
+        (all.clone(), new)
     }
 }
 
@@ -46,10 +47,19 @@ impl Exchange {
         if given.peers.iter().any(is_told) {
             own.extend(self.outbound.own_addresses(&forwarder.target).await);
         }
-        let externals = self.externals.with(given.external);
+        let (externals, new) = self.externals.with(given.external);
+        let mut others = Vec::new();
+        if let Some(sharing) = &self.sharing {
+            if new {
+                sharing.node().set_addresses(externals.iter().copied());
+            }
+            others = sharing.others_addresses();
+        }
         let ours = |peer: &PeerEndpoint| {
             let address = peer.address();
-            is_told(peer) && (externals.contains(&address) || own.contains(&address))
+            // Which ports other nodes told is not known here; their clients are in the swarms by themselves.
+            others.contains(&address)
+                || is_told(peer) && (externals.contains(&address) || own.contains(&address))
         };
         // A tracker out there has no business in our network, and nobody has any on our clients' own machines.
         let near = given.from.is_some_and(is_private);

@@ -14,6 +14,7 @@ use weir_engine::Vital;
 use super::Directory;
 use crate::clock::{TrackerClock, wall_seconds};
 use crate::error::Error;
+use crate::sharing::Places;
 use crate::swarm::SHARDS;
 use crate::swarm::snapshot::GROUPS;
 use crate::threads::{Threads, join};
@@ -81,7 +82,7 @@ impl FilesThread {
         tracker: &Arc<Tracker>,
         directory: Directory,
         clock: TrackerClock,
-        every: Duration,
+        (every, places): (Duration, Option<Arc<Places>>),
         threads: &Threads,
     ) -> Result<Self, Error> {
         let tracker = Arc::clone(tracker);
@@ -89,11 +90,13 @@ impl FilesThread {
         let vital = threads.watch("swarms");
         let watch = vital.clone();
         let mut rounds = Rounds::new(every);
+        let mut notes = PlaceNotes::new(places);
         let unwritten = Unwritten::default();
         let noted = unwritten.clone();
         let thread = threads.start_apart(vital, move || {
             let files = (&directory, &noted);
-            run(&tracker, files, clock, &mut rounds, &watch, &stop);
+            let steps = (&mut rounds, &mut notes);
+            run(&tracker, files, clock, steps, &watch, &stop);
             Ok(())
         })?;
         Ok(Self {
@@ -127,7 +130,7 @@ fn run(
     tracker: &Tracker,
     (directory, unwritten): (&Directory, &Unwritten),
     clock: TrackerClock,
-    rounds: &mut Rounds,
+    (rounds, notes): (&mut Rounds, &mut PlaceNotes),
     vital: &Vital,
     stop: &Receiver<Saved>,
 ) {
@@ -170,6 +173,8 @@ fn run(
         #[cfg(test)]
         crate::fault::once(&directory.path, "step");
         let mut refused = None;
+        notes.begin(&groups);
+        let last = groups.end;
         for group in groups {
             let written = vital.guard(|| {
                 #[cfg(test)]
@@ -198,12 +203,62 @@ fn run(
                 }
             }
         }
+        if let Some(places) = notes.end(last, refused.is_none())
+            && let Err(error) = directory.write_places(&places)
+        {
+            notes.not_written();
+            tracing::debug!(%error, "places in other nodes' streams not written");
+        }
         if let Some(saved) = saved {
             let _ = saved.send(refused.map_or(Ok(()), Err));
         }
         if ended {
             return;
         }
+    }
+}
+
+/// Notes how far other nodes' streams were read before the first group of a round was written, once all of them are. A
+/// restart reads on from there: what the files hold beyond is read again, which changes nothing.
+struct PlaceNotes {
+    places: Option<Arc<Places>>,
+    /// As they were before the first group of this round; `None` if a group could not be written.
+    before: Option<Vec<u8>>,
+    written: Vec<u8>,
+}
+
+impl PlaceNotes {
+    fn new(places: Option<Arc<Places>>) -> Self {
+        Self {
+            places,
+            before: None,
+            written: Vec::new(),
+        }
+    }
+
+    fn begin(&mut self, groups: &std::ops::Range<usize>) {
+        if groups.start == 0 && !groups.is_empty() {
+            self.before = self.places.as_deref().map(Places::write);
+        }
+    }
+
+    /// Groups up to this one were written, or not. Gives what is to be written now.
+    fn end(&mut self, end: usize, written: bool) -> Option<Vec<u8>> {
+        if !written {
+            self.before = None;
+        }
+        if end < GROUPS {
+            return None;
+        }
+        let before = self.before.take()?;
+        (before != self.written).then(|| {
+            self.written.clone_from(&before);
+            before
+        })
+    }
+
+    fn not_written(&mut self) {
+        self.written.clear();
     }
 }
 
@@ -245,6 +300,8 @@ impl Rounds {
 
 #[cfg(test)]
 mod tests {
+    use weir_store::shared::{NodeId, Place, Stream};
+
     use super::*;
 
     #[test]
@@ -273,6 +330,36 @@ mod tests {
                 assert_eq!(groups, (0..GROUPS).collect::<Vec<_>>(), "{seconds}");
             }
         }
+    }
+
+    #[test]
+    fn places_are_noted_as_they_were_before_the_first_group_once_all_are_written() {
+        let places = Arc::new(Places::default());
+        let mut notes = PlaceNotes::new(Some(Arc::clone(&places)));
+        let place = |millis| Place { millis, number: 0 };
+        let noted = |file: Vec<u8>| crate::sharing::read_places(&file).unwrap();
+        let stream = Stream::Swarm(NodeId(1));
+        places.set(stream, place(1));
+        notes.begin(&(0..30));
+        assert_eq!(notes.end(30, true), None);
+        places.set(stream, place(2));
+        notes.begin(&(30..GROUPS));
+        let file = notes.end(GROUPS, true).unwrap();
+        assert_eq!(noted(file)[&stream], place(1));
+        // A group that could not be written: what was noted before still holds.
+        notes.begin(&(0..30));
+        assert_eq!(notes.end(30, false), None);
+        notes.begin(&(30..GROUPS));
+        assert_eq!(notes.end(GROUPS, true), None);
+        // All at once.
+        notes.begin(&(0..GROUPS));
+        let file = notes.end(GROUPS, true).unwrap();
+        assert_eq!(noted(file)[&stream], place(2));
+        notes.begin(&(0..GROUPS));
+        assert_eq!(notes.end(GROUPS, true), None, "nothing is new");
+        let mut alone = PlaceNotes::new(None);
+        alone.begin(&(0..GROUPS));
+        assert_eq!(alone.end(GROUPS, true), None);
     }
 
     #[test]

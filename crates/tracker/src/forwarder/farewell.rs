@@ -6,8 +6,8 @@ use weir_web::Household;
 use super::task::ForwarderTask;
 use crate::call::{Announcing, Keys};
 use crate::exchange::Lineup;
-use crate::forwarding::SentAnnounce;
 use crate::forwarding::allowance::HeldBack;
+use crate::forwarding::{ForwardKind, SentAnnounce};
 use crate::swarm::PeerEndpoint;
 
 /// What came of a goodbye.
@@ -22,21 +22,29 @@ enum Goodbye {
 }
 
 impl ForwarderTask {
-    /// A peer said that it goes; `last` if nobody was left in its swarm then. Says whether anybody is told of it now.
+    /// A peer said that it goes, here or at another node; `last` if nobody was left in its swarm then. Says whether anybody
+    /// is told of it now.
     pub(super) fn take_leave(&self, lineup: &Lineup, sent: &SentAnnounce, last: bool) -> bool {
         let exchange = &self.exchange;
         let hash = &sent.announce.info_hash.0;
         let gone = last && !exchange.swarms.holds(hash);
+        // At another node: what it said is not known here, but who was told of it is.
+        let announce = match sent.kind {
+            ForwardKind::Left { .. } => None,
+            _ => Some(&sent.announce),
+        };
         let mut made = false;
         for at in [Some(sent.at), sent.also].into_iter().flatten() {
             let keys = || self.keys(lineup);
             let queued = keys().map(|keys| keys.peer(hash, &at));
             let scheduled = keys().filter(|_| gone).map(|keys| keys.hash(hash));
             exchange.engine.cancel_keys(queued, scheduled);
-            let said = self.say_goodbye(lineup, hash, at, (sent.client, Some(&sent.announce)));
+            let said = self.say_goodbye(lineup, hash, at, (sent.client, announce));
             made |= said == Goodbye::Said;
             if said == Goodbye::Later {
-                exchange.ledger().leaves(&sent.announce, &at);
+                if let Some(announce) = announce {
+                    exchange.ledger().leaves(announce, &at);
+                }
                 exchange
                     .forwarding
                     .hold_back(sent.client, HeldBack::Delayed);

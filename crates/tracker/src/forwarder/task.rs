@@ -183,7 +183,9 @@ impl ForwarderTask {
             let made = self.vital.guard(|| match sent.kind {
                 ForwardKind::Regular(_) => false,
                 ForwardKind::Completed => self.complete(&lineup, &sent),
-                ForwardKind::Stopped { last } => self.take_leave(&lineup, &sent, last),
+                ForwardKind::Stopped { last } | ForwardKind::Left { last } => {
+                    self.take_leave(&lineup, &sent, last)
+                }
             });
             concerned_nobody += u64::from(made != Some(true));
         }

@@ -7,6 +7,7 @@ mod events;
 mod faults;
 mod flood;
 mod mirror;
+mod nodes;
 mod outage;
 mod overload;
 mod peers;
@@ -17,13 +18,16 @@ mod times;
 #[path = "tests/udp.rs"]
 mod udp_trackers;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::time::SystemTime;
 
 use weir_config::SecretUrl;
+use weir_engine::Node;
 use weir_engine::dispatch::{Availability, Policy};
 use weir_engine::{Options as EngineOptions, Rows, Timeline, UpstreamView, WallClock, Weather};
+use weir_store::shared::Stream;
 use weir_store::state::MemoryState;
 use weir_testkit::memory::Network;
 use weir_testkit::zoo::http::{Behaviour, Good};
@@ -38,6 +42,7 @@ use crate::ledger::{Ledger, LedgerLimits};
 use crate::policy;
 use crate::reply::TrackerRefusal;
 use crate::rules::split;
+use crate::sharing::{RunningSharing, Sharing};
 use crate::swarm::{SwarmCounts, Swarms};
 use crate::tally::{ListenerTally, Tallies, TallyKind};
 use crate::tracker::{Carries, ClientTerms, Tracker};
@@ -59,6 +64,8 @@ struct World {
     tallies: Tallies,
     /// Of the only listener thread.
     tally: Arc<ListenerTally>,
+    /// The other nodes, if there are any.
+    sharing: Option<RunningSharing>,
 }
 
 /// What a client was told.
@@ -78,6 +85,9 @@ struct Before {
     /// Files of swarms and of sheets, and how many seconds nobody ran.
     files: Vec<(Vec<u8>, Vec<u8>)>,
     away: u64,
+    /// This node among others, and how far it had read what they wrote.
+    node: Option<Node>,
+    places: BTreeMap<Stream, weir_store::shared::Place>,
 }
 
 impl World {
@@ -125,7 +135,14 @@ impl World {
         if let Some(past) = &restored.past {
             engine.restore_own(past);
         }
-        let swarms = Arc::new(Swarms::new(start.swarms, [1; 16]));
+        let sharing = before.node.clone().map(|node| {
+            let (places, interval) = (before.places.clone(), reload.terms.interval);
+            Sharing::new(node, start.sharing, interval, places)
+        });
+        let (sharing, shared_rings) = sharing.unzip();
+        let outlet = sharing.as_ref().map(|sharing| Arc::clone(&sharing.outlet));
+        let swarms = Swarms::new(start.swarms, [1; 16]).shared(outlet);
+        let swarms = Arc::new(swarms);
         let limits = LedgerLimits {
             sheets: 1000,
             peers: 10_000,
@@ -151,11 +168,17 @@ impl World {
             rows: Some(rows),
             restored,
             ground: network.ground(),
+            node: before.node,
         };
         let model = (Arc::clone(&swarms), Arc::clone(&forwarding));
         let (life, private) = (start.udp_connection_life, start.allow_private_upstreams);
         let outbound = Outbound::new(network.ground(), life, private).expect("a way out");
+        let outward = (outward, sharing.clone());
         let forwarders = Forwarders::start(rules, outbound, model, clock, outward, rings);
+        let exchange = forwarders.shared_exchange();
+        let sharing = sharing.zip(shared_rings);
+        let sharing =
+            sharing.map(|(sharing, rings)| RunningSharing::start(sharing, exchange, rings));
         Self {
             network: network.clone(),
             tracker: Arc::new(Tracker::new(swarms, forwarding, reload.terms)),
@@ -166,6 +189,7 @@ impl World {
             state,
             tally: tallies.add(),
             tallies,
+            sharing,
         }
     }
 

@@ -4,7 +4,7 @@ use weir_config::SecretUrl;
 use weir_engine::Fault;
 use weir_net::http::{Request, Response};
 use weir_tracker_proto::http::{
-    Answer, read_announce_reply, read_scrape_reply, scrape_url, write_announce_query,
+    Answer, Failure, read_announce_reply, read_scrape_reply, scrape_url, write_announce_query,
     write_scrape_query,
 };
 use weir_tracker_proto::{Announce, InfoHash, ReplyError};
@@ -56,7 +56,13 @@ impl Outbound {
                 ..self.request(target, &query)
             };
             match self.get(&request).await {
-                Ok(response) => return readable(read_scrape_reply(&response.body).map(drop)),
+                Ok(response) => {
+                    let reply = read_scrape_reply(&response.body);
+                    return match reply.map_err(NoUsableAnswer::Unreadable)? {
+                        Answer::Given(_) => Ok(()),
+                        Answer::Refused(failure) => Err(refused(&failure, target)),
+                    };
+                }
                 // It may be that it knows no scrapes.
                 Err(Fault::Status(400..500)) => {}
                 Err(fault) => return Err(fault.into()),
@@ -81,6 +87,14 @@ impl Outbound {
             reach: self.reach(target),
             ..Request::new(&target.url)
         }
+    }
+}
+
+/// A refusal of a scrape, which says nothing against the tracker.
+fn refused(failure: &Failure<'_>, target: &TrackerTarget) -> NoUsableAnswer {
+    match said_no(failure, target) {
+        Said::Refused { reason, .. } => NoUsableAnswer::No(reason),
+        Said::Given(_) => NoUsableAnswer::No(String::new()),
     }
 }
 

@@ -20,6 +20,25 @@ const PAUSED: u16 = 1 << 14;
 /// The rest is the minute of its last announce.
 const STAMP: u16 = PAUSED - 1;
 
+/// What stood behind a peer's address before it announced again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EntryTail(u16);
+
+impl EntryTail {
+    /// Minutes since its last announce then.
+    pub(super) fn silent_for(self, now: Minute) -> u16 {
+        now.since_stamp(self.0 & STAMP)
+    }
+
+    pub(super) fn is_paused(self) -> bool {
+        self.0 & PAUSED != 0
+    }
+
+    pub(super) fn is_counted(self) -> bool {
+        self.0 & COUNTED != 0
+    }
+}
+
 /// A peer, `N` bytes long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PeerEntry<const N: usize>([u8; N]);
@@ -95,6 +114,12 @@ impl<const N: usize> PeerEntry<N> {
         self.set_tail(if paused { tail | PAUSED } else { tail });
     }
 
+    /// What stands behind its address.
+    #[inline]
+    pub(super) fn entry_tail(&self) -> EntryTail {
+        EntryTail(self.tail())
+    }
+
     #[inline]
     fn tail(&self) -> u16 {
         u16::from_le_bytes([self.0[N - 2], self.0[N - 1]])
@@ -107,7 +132,7 @@ impl<const N: usize> PeerEntry<N> {
 }
 
 /// Where others reach a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PeerEndpoint {
     /// In IPv4: address and port.
     V4([u8; 6]),

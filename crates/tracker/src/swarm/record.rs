@@ -4,7 +4,7 @@
 //! rest (large ones, and those with IPv6) have a list per family.
 
 use super::Seed;
-use super::entry::{self, PeerEndpoint, PeerEntry, V4, V6};
+use super::entry::{self, EntryTail, PeerEndpoint, PeerEntry, V4, V6};
 use super::forward::ForwardFlags;
 use super::list::{PeerList, capacity_for};
 use super::peers::{Cut, PeerSlice, SCAN, addresses};
@@ -91,6 +91,8 @@ pub(super) struct Arrived {
     pub(super) new: bool,
     /// It finished with this announce, and was not known to have finished before.
     pub(super) finished: bool,
+    /// What was known of it before, and whether it was a seeder; nothing of a new one.
+    pub(super) before: (EntryTail, bool),
 }
 
 /// How a peer describes itself.
@@ -255,6 +257,27 @@ impl Record {
         }
     }
 
+    /// What is known of a peer, and whether it is a seeder; `None` if it is not here.
+    pub(super) fn look_up(&mut self, at: &PeerEndpoint, seed: &Seed) -> Option<(EntryTail, bool)> {
+        let any = Minute::START; // is not looked at
+        match (at, &mut self.body) {
+            (PeerEndpoint::V4(wire), _) => {
+                let position = self.find_v4(&entry::v4(*wire, any), seed)?;
+                let seeders = self.cuts().0.seeders as usize;
+                Some((self.slots_v4()[position].entry_tail(), position < seeders))
+            }
+            (PeerEndpoint::V6(wire), PeerForm::Large(large)) => {
+                let peers = large.v6.peers(seed);
+                let position = peers.find(&entry::v6(*wire, any))?;
+                Some((
+                    peers.slots[position].entry_tail(),
+                    peers.is_seeder(position),
+                ))
+            }
+            (PeerEndpoint::V6(_), _) => None,
+        }
+    }
+
     /// Looks through part of the swarm for stale peers; goes on there next time. Says whether it
     /// came to the end.
     pub(super) fn sweep(&mut self, sweep: &mut Sweep<'_>, seed: &Seed) -> bool {
@@ -308,6 +331,11 @@ impl Record {
 
     pub(super) fn completed(&self) -> u32 {
         self.completed
+    }
+
+    /// Another node knows of so many downloads.
+    pub(super) fn hear_downloads(&mut self, downloads: u32) {
+        self.completed = self.completed.max(downloads);
     }
 
     /// One more finished it.
@@ -516,11 +544,14 @@ fn arrive<const N: usize>(
             position,
             new: true,
             finished,
+            before: (EntryTail::default(), false),
         };
     };
     // Not only of those who lacked something before: Transmission may announce that nothing is left a second before it
     // sends the event. What is repeated counts once.
+    let was_seeder = peers.is_seeder(position);
     let kept = &mut peers.slots[position];
+    let before = (kept.entry_tail(), was_seeder);
     kept.stamp(how.now);
     kept.set_paused(how.paused);
     let finished = how.completed && kept.count();
@@ -528,6 +559,7 @@ fn arrive<const N: usize>(
         position: peers.set_seeder(position, how.seeder),
         new: false,
         finished,
+        before,
     }
 }
 

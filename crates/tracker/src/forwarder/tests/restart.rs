@@ -7,7 +7,7 @@ use crate::swarm::snapshot::GROUPS;
 
 impl World {
     /// Stops, and gives what the next world begins with after so much time.
-    async fn stop(self, away: Duration) -> Before {
+    pub(super) async fn stop(self, away: Duration) -> Before {
         self.forwarders.stop(SECOND).await;
         let now = FileTime {
             seconds: self.clock.now().seconds,
@@ -16,6 +16,9 @@ impl World {
         let ledger = self.tracker.forwarding.ledger();
         let mut files = Vec::new();
         for group in 0..GROUPS {
+            // Both, whether or not something changed since the last time.
+            self.tracker.swarms.not_written(group);
+            ledger.not_written(group);
             let swarm = self.tracker.swarms.capture(group, now);
             let sheets = ledger.capture(group, now);
             files.extend(swarm.zip(sheets));
@@ -25,6 +28,7 @@ impl World {
             state: Arc::clone(&self.state),
             files,
             away: away.as_secs(),
+            ..Before::default()
         }
     }
 

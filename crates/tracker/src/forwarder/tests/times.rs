@@ -301,7 +301,8 @@ async fn an_operators_probe_heals_and_is_a_scrape() {
     let probe = world.forwarders.probe(upstream).expect("it is there");
     let asker = weir_engine::dispatch::Asker::default();
     let ended = world.engine.probe(upstream, probe, asker).await;
-    assert_eq!(ended, weir_engine::Ended::Finished(Outcome::Done));
+    // It answers, and answers no: that heals as well.
+    assert_eq!(ended, weir_engine::Ended::Finished(Outcome::No));
     assert_eq!(world.state_of("a"), "open");
     assert!(queries(&tracker.seen())[1].starts_with("/scrape?info_hash="));
 }

@@ -1,0 +1,58 @@
+//! What announces cost with and without other nodes, in CPU time; under valgrind, in instructions:
+//!
+//! ```sh
+//! cargo build --release -p weir-tracker --features bench --example sharing
+//! for count in 100000 200000; do
+//!   valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/sharing again alone $count
+//! done
+//! ```
+//!
+//! The difference of two counts is what the announces between them cost. `again` are announces of known peers, which change
+//! nothing; `came` are all of peers that are new. `alone` is one node; `shared` leaves each change for the others and packs
+//! it five times a second, at the given number of announces in a second.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use weir_store::shared::Seal;
+use weir_tracker::bench::Listeners;
+
+/// Announces between two packings: 50,000 a second.
+const PACKED: u32 = 10_000;
+const SWARMS: u32 = 1_000;
+
+#[expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a program that measures and prints"
+)]
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let mut next = |usual: &str| args.next().unwrap_or_else(|| usual.to_owned());
+    let (what, who, count) = (next("again"), next("alone"), next("1000000"));
+    let count: u32 = count.parse().expect("a number of announces");
+    let mut listeners = match who.as_str() {
+        "shared" => Listeners::shared(SWARMS, 10),
+        _ => Listeners::with(SWARMS, 10),
+    };
+    let seal = Seal::new("a secret");
+    let packets: Vec<_> = (0..PACKED)
+        .map(|number| listeners.packet(number % SWARMS, number / SWARMS))
+        .collect();
+    let began = Instant::now();
+    let mut bytes = 0;
+    for number in 0..count {
+        let mut packet = packets[(number % PACKED) as usize];
+        if what == "came" {
+            // Another address each time.
+            packet[84..88].copy_from_slice(&(0x0b00_0000 + number).to_be_bytes());
+        }
+        black_box(listeners.udp(&packet));
+        if (number + 1) % PACKED == 0 {
+            bytes += listeners.pack(&seal);
+        }
+    }
+    let took = began.elapsed();
+    let each = took.as_nanos() as f64 / f64::from(count);
+    println!("{what} {who} announces={count} ns_per_announce={each:.0} bytes_for_others={bytes}");
+}

@@ -1,0 +1,206 @@
+//! Which streams are read, how far, and what of them is next.
+//!
+//! What stands in several streams is taken in by the time at which it was written: a peer that came on one node and went
+//! on another is gone afterwards, also for a node that reads both from their beginning. So nothing is taken in while a
+//! stream that may hold something older has yet to be read.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use weir_engine::dispatch::Moment;
+use weir_store::shared::{NodeId, Place, Stream, StreamEnd};
+
+/// Entries of one stream that are read at once.
+pub(super) const MOST: usize = 16;
+
+/// All streams that are read.
+#[derive(Debug, Default)]
+pub(super) struct Following(BTreeMap<Stream, Followed>);
+
+#[derive(Debug)]
+struct Followed {
+    /// Read up to here.
+    read: Place,
+    /// Read, and not taken in yet.
+    waiting: VecDeque<(Place, Vec<u8>)>,
+    /// Nothing stood behind that when it was read.
+    at_end: bool,
+    /// When everything was last read and taken in.
+    current: Moment,
+}
+
+impl Following {
+    /// Reads these streams from now on, and no others; new ones from where `begin` says.
+    pub(super) fn follow(
+        &mut self,
+        streams: impl IntoIterator<Item = Stream>,
+        begin: impl Fn(Stream) -> Place,
+        now: Moment,
+    ) {
+        let mut before = std::mem::take(&mut self.0);
+        for stream in streams {
+            let followed = before.remove(&stream).unwrap_or_else(|| Followed {
+                read: begin(stream),
+                waiting: VecDeque::new(),
+                at_end: false,
+                current: now,
+            });
+            self.0.insert(stream, followed);
+        }
+    }
+
+    pub(super) fn has(&self, stream: Stream) -> bool {
+        self.0.contains_key(&stream)
+    }
+
+    /// What is to be read, and from where.
+    pub(super) fn wanted(&self) -> Vec<(Stream, Place)> {
+        let idle = self.0.iter().filter(|(_, one)| one.waiting.is_empty());
+        idle.map(|(stream, one)| (*stream, one.read)).collect()
+    }
+
+    /// Takes what was read. Says which streams are read from their beginning now, because the place is none of theirs:
+    /// the store has lost something.
+    pub(super) fn take(&mut self, ends: Vec<StreamEnd>, now: Moment) -> Vec<Stream> {
+        let mut anew = Vec::new();
+        for end in ends {
+            let Some(one) = self.0.get_mut(&end.stream) else {
+                continue;
+            };
+            let beyond = match end.last {
+                Some(last) => last < one.read,
+                None => one.read != Place::START,
+            };
+            if beyond {
+                one.read = Place::START;
+                one.at_end = end.last.is_none();
+                anew.push(end.stream);
+                continue;
+            }
+            let mut entries = end.entries;
+            entries.truncate(MOST);
+            // A store that does not keep the order is no reason to read for ever.
+            entries.retain(|(place, _)| *place > one.read);
+            entries.sort_by_key(|(place, _)| *place);
+            if let Some((last, _)) = entries.last() {
+                one.read = *last;
+            }
+            one.at_end = entries.is_empty() || end.last.is_none_or(|last| last <= one.read);
+            if one.at_end && entries.is_empty() {
+                one.current = now;
+            }
+            one.waiting.extend(entries);
+        }
+        anew
+    }
+
+    /// The next entry that may be taken in.
+    pub(super) fn next(&mut self, now: Moment) -> Option<(Stream, Place, Vec<u8>)> {
+        let unread = |one: &Followed| one.waiting.is_empty() && !one.at_end;
+        if self.0.values().any(unread) {
+            return None;
+        }
+        let first = |one: &Followed| one.waiting.front().map(|(place, _)| *place);
+        let waiting = self.0.iter_mut().filter(|(_, one)| first(one).is_some());
+        let (stream, one) = waiting.min_by_key(|(stream, one)| (first(one), **stream))?;
+        let (place, body) = one.waiting.pop_front()?;
+        if one.waiting.is_empty() && one.at_end {
+            one.current = now;
+        }
+        Some((*stream, place, body))
+    }
+
+    /// Whether something is known to be there that was not read yet.
+    pub(super) fn is_behind(&self) -> bool {
+        let mut all = self.0.values();
+        all.any(|one| !one.at_end || !one.waiting.is_empty())
+    }
+
+    /// How long each node's stream of swarms was not read to its end.
+    pub(super) fn lags(&self, now: Moment) -> Vec<(NodeId, Duration)> {
+        let lag = |(stream, one): (&Stream, &Followed)| match stream {
+            Stream::Swarm(node) => Some((*node, one.current.until(now))),
+            Stream::Forwarded(_) => None,
+        };
+        self.0.iter().filter_map(lag).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Stream = Stream::Swarm(NodeId(1));
+    const B: Stream = Stream::Swarm(NodeId(2));
+
+    fn place(millis: u64) -> Place {
+        Place { millis, number: 0 }
+    }
+
+    fn end(stream: Stream, millis: &[u64], last: Option<u64>) -> StreamEnd {
+        let entries = millis.iter().map(|&millis| (place(millis), vec![]));
+        StreamEnd {
+            stream,
+            first: None,
+            last: last.map(place),
+            entries: entries.collect(),
+        }
+    }
+
+    fn all(following: &mut Following) -> Vec<u64> {
+        let next = || following.next(Moment(9)).map(|(_, place, _)| place.millis);
+        std::iter::from_fn(next).collect()
+    }
+
+    #[test]
+    fn several_streams_are_taken_in_by_time() {
+        let mut following = Following::default();
+        following.follow([A, B], |_| Place::START, Moment(0));
+        assert_eq!(following.wanted().len(), 2);
+        following.take(vec![end(A, &[1, 5, 9], Some(9))], Moment(1));
+        assert_eq!(all(&mut following), [0; 0], "b may have something older");
+        assert_eq!(following.wanted(), [(B, Place::START)]);
+        following.take(vec![end(B, &[2, 4], Some(30))], Moment(1));
+        assert_eq!(all(&mut following), [1, 2, 4], "b may have a 6");
+        assert!(following.is_behind());
+        following.take(vec![end(B, &[7, 30], Some(30))], Moment(1));
+        assert_eq!(all(&mut following), [5, 7, 9, 30]);
+        assert!(!following.is_behind());
+        assert_eq!(following.wanted(), [(A, place(9)), (B, place(30))]);
+    }
+
+    #[test]
+    fn a_place_that_is_none_of_the_streams_is_the_beginning() {
+        let mut following = Following::default();
+        following.follow([A, B], |_| place(50), Moment(0));
+        let anew = following.take(vec![end(A, &[], Some(40)), end(B, &[], None)], Moment(1));
+        assert_eq!(anew, [A, B]);
+        assert_eq!(following.wanted(), [(A, Place::START), (B, Place::START)]);
+        following.take(vec![end(A, &[40], Some(40)), end(B, &[], None)], Moment(1));
+        assert_eq!(all(&mut following), [40]);
+    }
+
+    #[test]
+    fn lag_grows_until_the_end_was_reached() {
+        let mut following = Following::default();
+        following.follow([A], |_| Place::START, Moment(0));
+        following.take(vec![end(A, &[1], Some(2))], Moment(5));
+        following.next(Moment(6)).unwrap();
+        let lag = |following: &Following, now| following.lags(Moment(now))[0].1.as_nanos();
+        assert_eq!(lag(&following, 7), 7);
+        following.take(vec![end(A, &[2], Some(2))], Moment(8));
+        following.next(Moment(9)).unwrap();
+        assert_eq!(lag(&following, 10), 1);
+        following.take(vec![end(A, &[], Some(2))], Moment(20));
+        assert_eq!(lag(&following, 20), 0);
+    }
+
+    #[test]
+    fn entries_that_do_not_go_on_are_left_out() {
+        let mut following = Following::default();
+        following.follow([A], |_| place(10), Moment(0));
+        following.take(vec![end(A, &[3, 12, 10, 11], Some(12))], Moment(1));
+        assert_eq!(all(&mut following), [11, 12]);
+        assert!(!following.is_behind());
+    }
+}

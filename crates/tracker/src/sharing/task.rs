@@ -1,0 +1,378 @@
+//! The task that tells the others what happened here, and takes in what happened there.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use weir_engine::dispatch::Moment;
+use weir_engine::{Vital, Vitals};
+use weir_store::shared::{Place, Stream};
+use weir_tracker_proto::nodes::{self, Batch, LONGEST_ANSWER, PeerEvent, ToldAnswer};
+
+use super::following::{Following, MOST};
+use super::lately::Lately;
+use super::outlet::{TakenEvents, endpoint};
+use super::{LAST_WORDS, Sharing, SharingCount};
+use crate::exchange::Exchange;
+use crate::swarm::ToldHere;
+
+/// How old what happened may become before it is written.
+const EVERY: Duration = Duration::from_millis(200);
+/// Bytes that wait to be written while the store is away; what comes then is dropped, and counted.
+const BACKLOG: usize = 8 << 20;
+/// Bytes of an entry of a stream, sealed; a longer one is not ours.
+const LONGEST_ENTRY: usize = 128 << 10;
+/// Bytes of answers in one entry.
+const ANSWERS: usize = 60 << 10;
+/// How long answers of other trackers are kept for the others.
+const KEEP_ANSWERS: Duration = Duration::from_secs(60);
+/// So often a node that is behind reads before it writes again.
+const AT_ONCE: usize = 64;
+/// Something is written this often, if only to hear what time it is.
+const AT_LEAST: Duration = Duration::from_secs(60);
+
+/// What the task works with.
+pub(super) struct SharingTask {
+    sharing: Arc<Sharing>,
+    exchange: Arc<Exchange>,
+    vital: Vital,
+}
+
+/// What it keeps from one turn to the next, also if one panics.
+struct Progress {
+    answers: mpsc::Receiver<ToldAnswer>,
+    following: Following,
+    lately: Lately,
+    backlog: VecDeque<Outgoing>,
+    /// Milliseconds that the store's clock is ahead of ours, and when that was heard.
+    ahead: Option<(i128, Moment)>,
+    /// Our own stream was read: what an earlier run of this node told and had not written to its files.
+    own_read: bool,
+}
+
+/// A batch without its head.
+struct Outgoing {
+    stream: Stream,
+    body: Vec<u8>,
+    events: u32,
+    /// When it was gathered.
+    at: Moment,
+}
+
+impl SharingTask {
+    pub(super) fn new(sharing: Arc<Sharing>, exchange: Arc<Exchange>, vitals: &Vitals) -> Self {
+        Self {
+            sharing,
+            exchange,
+            vital: vitals.add("tracker", "sharing"),
+        }
+    }
+
+    pub(super) async fn run(self, answers: mpsc::Receiver<ToldAnswer>, stop: CancellationToken) {
+        let progress = Progress {
+            answers,
+            following: Following::default(),
+            lately: Lately::default(),
+            backlog: VecDeque::new(),
+            ahead: None,
+            own_read: false,
+        };
+        let vital = self.vital.clone();
+        let task = Arc::new(self);
+        let turns = vital.drive(progress, move |progress| {
+            let (task, stop) = (Arc::clone(&task), stop.clone());
+            Box::pin(async move { task.turns(progress, stop).await })
+        });
+        turns.await;
+    }
+
+    async fn turns(&self, progress: &mut Progress, stop: CancellationToken) {
+        let mut tick = tokio::time::interval(EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                _ = tick.tick() => {}
+            }
+            tokio::select! {
+                biased;
+                () = self.turn(progress) => {}
+                () = stop.cancelled() => break,
+            }
+        }
+        self.gather(progress);
+        let _ = tokio::time::timeout(LAST_WORDS, self.write(progress)).await;
+    }
+
+    /// Writes what has gathered, then reads what the others wrote.
+    async fn turn(&self, progress: &mut Progress) {
+        self.gather(progress);
+        if !self.sharing.node.is_alone() {
+            if !progress.own_read && progress.ahead.is_none() {
+                // What an earlier run told is read before anything is added to it; for that the time has to be known.
+                let empty = self.outgoing(TakenEvents::default());
+                progress.backlog.push_front(empty);
+                self.write_first(progress).await;
+            }
+            if progress.own_read {
+                self.write(progress).await;
+            }
+            self.read(progress).await;
+        }
+        let lags = progress.following.lags(self.now());
+        let worst = lags.iter().map(|(_, lag)| *lag).max();
+        self.sharing.node.set_lag(worst.unwrap_or_default());
+        self.sharing.figures.set_lags(lags);
+    }
+
+    fn now(&self) -> Moment {
+        self.exchange.engine.timeline().now()
+    }
+
+    /// The time of the store in milliseconds, as far as it is known.
+    fn store_now(&self, progress: &Progress) -> Option<u64> {
+        let (ahead, _) = progress.ahead?;
+        u64::try_from(millis(self.now()) + ahead).ok()
+    }
+
+    fn outgoing(&self, taken: TakenEvents) -> Outgoing {
+        Outgoing {
+            stream: Stream::Swarm(self.sharing.node.id()),
+            body: taken.bytes,
+            events: taken.events,
+            at: self.now(),
+        }
+    }
+
+    /// Takes from the buffers what happened since the last turn.
+    fn gather(&self, progress: &mut Progress) {
+        let mut room =
+            BACKLOG.saturating_sub(progress.backlog.iter().map(|one| one.body.len()).sum());
+        let store_now = self.store_now(progress);
+        self.sharing.outlet.take(|taken| {
+            if taken.bytes.len() > room {
+                self.sharing.outlet.drop_events(taken.events);
+                return;
+            }
+            room -= taken.bytes.len();
+            let outgoing = self.outgoing(taken);
+            if let Some(now) = store_now {
+                // What others wrote earlier and is read later is not true any more.
+                for (hash, at) in peers_of(&outgoing.body) {
+                    progress.lately.note(&hash, &at, now, now);
+                }
+            }
+            progress.backlog.push_back(outgoing);
+        });
+        let mut body = Vec::new();
+        let mut events = 0;
+        while body.len() + LONGEST_ANSWER <= ANSWERS.min(room) {
+            let Ok(answer) = progress.answers.try_recv() else {
+                break;
+            };
+            answer.write(&mut body);
+            events += 1;
+        }
+        if events > 0 {
+            progress.backlog.push_back(Outgoing {
+                stream: Stream::Forwarded(self.sharing.node.id()),
+                body,
+                events,
+                at: self.now(),
+            });
+        }
+        let now = self.now();
+        let heard = progress
+            .ahead
+            .is_none_or(|(_, at)| at.until(now) < AT_LEAST);
+        if progress.backlog.is_empty() && !heard {
+            progress
+                .backlog
+                .push_back(self.outgoing(TakenEvents::default()));
+        }
+    }
+
+    /// Writes everything, as long as the store answers.
+    async fn write(&self, progress: &mut Progress) {
+        while !progress.backlog.is_empty() {
+            if !self.write_first(progress).await {
+                return;
+            }
+        }
+    }
+
+    /// Writes the first batch; `false` if the store does not answer. It is written again then: who reads it twice has not
+    /// learned anything else.
+    async fn write_first(&self, progress: &mut Progress) -> bool {
+        let Some(first) = progress.backlog.front() else {
+            return true;
+        };
+        let (stream, age) = (first.stream, first.at.until(self.now()));
+        let keep = match stream {
+            Stream::Swarm(_) => self.sharing.keep(),
+            Stream::Forwarded(_) if age >= KEEP_ANSWERS => {
+                progress.backlog.pop_front();
+                return true;
+            }
+            Stream::Forwarded(_) => KEEP_ANSWERS,
+        };
+        let mut batch = Vec::with_capacity(nodes::HEAD + first.body.len());
+        nodes::begin(
+            u32::try_from(age.as_millis()).unwrap_or(u32::MAX),
+            &mut batch,
+        );
+        batch.extend_from_slice(&first.body);
+        let sealed = self.sharing.node.seal().seal(&batch);
+        let events = first.events;
+        let written = self
+            .sharing
+            .node
+            .call(|store| store.append(stream, sealed, keep));
+        let Ok(place) = written.await else {
+            return false;
+        };
+        progress.backlog.pop_front();
+        let now = self.now();
+        progress.ahead = Some((i128::from(place.millis) - millis(now), now));
+        if let Stream::Swarm(_) = stream {
+            self.sharing
+                .figures
+                .count(SharingCount::Written, events.into());
+            if progress.own_read {
+                self.sharing.places.set(stream, place);
+            }
+        }
+        true
+    }
+
+    /// Reads what the others wrote, until there is no more or it is time to write again.
+    async fn read(&self, progress: &mut Progress) {
+        let sharing = &*self.sharing;
+        if progress.ahead.is_none() {
+            return; // how old things are cannot be told yet
+        }
+        let (view, me) = (sharing.node.view(), sharing.node.id());
+        let others = view.members.iter().map(|member| member.node);
+        let others = others.filter(|node| *node != me);
+        let streams = others.flat_map(|node| [Stream::Swarm(node), Stream::Forwarded(node)]);
+        let own = (!progress.own_read).then_some(Stream::Swarm(me));
+        let begin = |stream| sharing.places.get(stream);
+        progress
+            .following
+            .follow(streams.chain(own), begin, self.now());
+        for _ in 0..AT_ONCE {
+            let wanted = progress.following.wanted();
+            if !wanted.is_empty() {
+                let read = sharing.node.call(|store| store.read(wanted, MOST));
+                let Ok(ends) = read.await else {
+                    return;
+                };
+                for stream in progress.following.take(ends, self.now()) {
+                    sharing.places.set(stream, Place::START);
+                }
+            }
+            while let Some((stream, place, body)) = progress.following.next(self.now()) {
+                let took = self
+                    .vital
+                    .guard(|| self.take_in(progress, stream, place, &body));
+                if took != Some(true) {
+                    sharing.figures.count(SharingCount::Unreadable, 1);
+                }
+                sharing.places.set(stream, place);
+                // Announces have the runtime's threads in between.
+                tokio::task::yield_now().await;
+            }
+            if !progress.following.is_behind() {
+                progress.own_read = true;
+                let following = &progress.following;
+                sharing
+                    .places
+                    .retain(|stream| stream == Stream::Swarm(me) || following.has(stream));
+                return;
+            }
+        }
+    }
+
+    /// Takes in one entry; `false` if it cannot be read.
+    fn take_in(&self, progress: &mut Progress, stream: Stream, place: Place, body: &[u8]) -> bool {
+        if body.len() > LONGEST_ENTRY {
+            return false;
+        }
+        let Some(batch) = self.sharing.node.seal().open(body) else {
+            return false;
+        };
+        let Ok(batch) = Batch::open(&batch) else {
+            return false;
+        };
+        let now = self.store_now(progress).unwrap_or(place.millis);
+        let then = place.millis.saturating_sub(batch.age.into());
+        let age = Duration::from_millis(now.saturating_sub(then));
+        match stream {
+            Stream::Swarm(_) => {
+                for event in batch.events() {
+                    let Ok(event) = event else { return false };
+                    self.hear(progress, &event, (then, now), age);
+                }
+            }
+            Stream::Forwarded(_) => {
+                for answer in batch.answers() {
+                    let Ok(answer) = answer else { return false };
+                    self.sharing.figures.count(SharingCount::Answers, 1);
+                    self.exchange.hear_answer(&answer, age);
+                }
+            }
+        }
+        true
+    }
+
+    /// Takes in what happened to a peer at another node.
+    fn hear(
+        &self,
+        progress: &mut Progress,
+        event: &PeerEvent,
+        (then, now): (u64, u64),
+        age: Duration,
+    ) {
+        let (sharing, exchange) = (&*self.sharing, &*self.exchange);
+        let at = endpoint(&event.at).filter(|at| sharing.outlet.may_tell(at));
+        let lately = &mut progress.lately;
+        let Some(at) = at.filter(|at| lately.note(&event.hash.0, at, then, now)) else {
+            sharing.figures.count(SharingCount::Ignored, 1);
+            return;
+        };
+        let silent = u32::try_from(age.as_secs() / 60).unwrap_or(u32::MAX);
+        let told = exchange
+            .swarms
+            .hear(event, at, silent, exchange.clock.now().minute);
+        sharing.figures.count(SharingCount::Read, 1);
+        match told {
+            ToldHere::Came => sharing.figures.count(SharingCount::Came, 1),
+            ToldHere::Ignored => sharing.figures.count(SharingCount::Ignored, 1),
+            ToldHere::Left { last, forwarded } if forwarded => {
+                exchange.forwarding.send_left(&event.hash.0, at, last);
+            }
+            ToldHere::Left { .. } | ToldHere::WasHere => {}
+        }
+    }
+}
+
+fn millis(moment: Moment) -> i128 {
+    i128::from(moment.0 / 1_000_000)
+}
+
+/// The peers that our own events are about.
+fn peers_of(events: &[u8]) -> Vec<([u8; 20], crate::swarm::PeerEndpoint)> {
+    let mut batch = Vec::with_capacity(nodes::HEAD + events.len());
+    nodes::begin(0, &mut batch);
+    batch.extend_from_slice(events);
+    let Ok(batch) = Batch::open(&batch) else {
+        return Vec::new();
+    };
+    let peers = batch.events().flatten();
+    let peers = peers.filter_map(|event| Some((event.hash.0, endpoint(&event.at)?)));
+    peers.collect()
+}
