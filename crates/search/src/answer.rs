@@ -57,6 +57,18 @@ impl AnswerKey {
         }
     }
 
+    /// What is asked, in words that are the same on every node: the indexer is known by other means there.
+    pub(crate) fn text(&self, limit: u32) -> Vec<u8> {
+        let mut text = limit.to_le_bytes().to_vec();
+        for (name, value) in self.query.parameters() {
+            text.extend_from_slice(name.as_bytes());
+            text.push(0);
+            text.extend_from_slice(value.as_bytes());
+            text.push(1);
+        }
+        text
+    }
+
     /// The same as a number that outlives the process: the cache is a file, and hashes of the standard library change.
     pub(crate) fn digest(&self) -> Digest {
         let mut hasher = blake3::Hasher::new();

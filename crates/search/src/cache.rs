@@ -85,6 +85,11 @@ impl Cache {
         }
     }
 
+    /// Bytes of one answer when unpacked, at most.
+    pub(crate) fn answer_limit(&self) -> u64 {
+        self.answer_limit
+    }
+
     /// A question is answered from here. Only who asks knows whether what is kept is fresh enough.
     pub(crate) fn count_hit(&self) {
         self.hits.fetch_add(1, Ordering::Relaxed);

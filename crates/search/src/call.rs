@@ -1,12 +1,15 @@
 //! Calls to one indexer, as the engine runs them: a search, its caps, a file.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use weir_config::SecretUrl;
 use weir_engine::dispatch::{Budget, Moment, UpstreamId};
-use weir_engine::{About, Call, Landing, Outcome, Permit};
+use weir_engine::{About, Call, Landing, Outcome, Permit, SharedQuestion};
 use weir_net::BoxFuture;
-use weir_search_proto::{Function, Query};
+use weir_search_proto::{Caps, Function, Query, read_feed};
 
 use crate::answer::{AnswerKey, Digest, IndexerAnswer, SearchAnswer};
 use crate::bill::Bill;
@@ -15,6 +18,7 @@ use crate::indexer::{Abilities, Indexer, told};
 use crate::judge::IndexerFault;
 use crate::model::Model;
 use crate::outbound::{FeedAnswer, Fetched};
+use crate::packed::{Packed, packed, unpacked};
 use crate::plan::{Plan, plan};
 
 /// What came of asking for caps.
@@ -32,6 +36,12 @@ pub(crate) struct SearchCall {
     pub(crate) bill: Bill,
     /// What is asked, for the records.
     pub(crate) about: About,
+    /// Whoever asks wants no answer from before.
+    pub(crate) no_cache: bool,
+    /// Set when the answer came from another node.
+    pub(crate) taken: Arc<AtomicBool>,
+    /// The answer, for other nodes, once there is one.
+    pub(crate) packed: Mutex<Option<Packed>>,
     pub(crate) landing: Landing<AnswerKey, SearchAnswer>,
 }
 
@@ -71,13 +81,17 @@ fn explain(fault: &IndexerFault, indexer: &Indexer, permit: &Permit, now: Moment
 async fn caps(model: &Model, indexer: &Indexer) -> CapsAnswer {
     indexer.note_start(model.now());
     let caps = model.outbound.caps(&indexer.address).await?;
-    let at = model.wall();
+    Ok(known(model, indexer, caps, model.wall()))
+}
+
+/// Keeps what an indexer can do.
+fn known(model: &Model, indexer: &Indexer, caps: Caps, at: i64) -> Arc<Abilities> {
     model
         .cache
         .put_caps(indexer.name(), &indexer.source, at, &caps);
     let known = Arc::new(Abilities::new(caps, at));
     indexer.known.store(Some(known.clone()));
-    Ok(known)
+    known
 }
 
 impl SearchCall {
@@ -98,10 +112,51 @@ impl SearchCall {
         for usage in found.feed.limits.iter().flat_map(told) {
             permit.observe(usage);
         }
+        let at = model.wall();
+        if model.is_shared {
+            let body = packed(at, found.charset.as_deref(), &found.body);
+            let nothing =
+                || IndexerAnswer::new(Vec::new(), at).life(query, &model.rules.load().lives);
+            let life = match found.feed.releases.is_empty() {
+                true => nothing(),
+                false => self.life(),
+            };
+            *self.packed.lock() = Some(Packed { body, life });
+        }
         // Kept and told before the engine hears of it: whoever is woken by either finds the answer.
-        let answer = keep(model, self.landing.key(), found);
+        let answer = keep(model, self.landing.key(), found, at);
         self.landing.tell(Ok(answer));
         Outcome::Done
+    }
+}
+
+impl SearchCall {
+    /// How long an answer with releases is served without asking again, in seconds.
+    fn life(&self) -> i64 {
+        let lives = &self.model.rules.load().lives;
+        match self.landing.key().query.recent() {
+            true => lives.rss,
+            false => lives.search,
+        }
+    }
+
+    /// Takes what another node was answered, if it can be read.
+    fn read(&self, packed: &[u8]) -> Option<()> {
+        let (model, indexer) = (&*self.model, &*self.indexer);
+        let (at, charset, body) = unpacked(packed, model.cache.answer_limit())?;
+        let mut feed = read_feed(&body, charset.as_deref()).ok()?;
+        feed.releases.iter_mut().for_each(indexer.address.scrub());
+        let body = body.into();
+        let found = FeedAnswer {
+            feed,
+            body,
+            charset,
+        };
+        // Clocks of nodes differ: an answer of the future is one of now.
+        let answer = keep(model, self.landing.key(), found, at.min(model.wall()));
+        self.taken.store(true, Ordering::Relaxed);
+        self.landing.tell(Ok(answer));
+        Some(())
     }
 }
 
@@ -125,12 +180,61 @@ impl Call for SearchCall {
         Box::pin(self.call(permit))
     }
 
+    fn question(&self) -> Option<SharedQuestion> {
+        let life = match &*self.packed.lock() {
+            Some(packed) => packed.life,
+            None => self.life(),
+        };
+        let life = Duration::from_secs(u64::try_from(life).unwrap_or_default());
+        Some(SharedQuestion {
+            text: self.landing.key().text(self.limit),
+            fresh: if self.no_cache { Duration::ZERO } else { life },
+            keep: life,
+        })
+    }
+
+    fn pack(&self) -> Option<Vec<u8>> {
+        self.packed.lock().take().map(|packed| packed.body)
+    }
+
+    fn take(&self, packed: &[u8]) -> bool {
+        self.read(packed).is_some()
+    }
+
     fn about(&self) -> About {
         self.about.clone()
     }
 }
 
 impl Call for CapsCall {
+    fn question(&self) -> Option<SharedQuestion> {
+        let life = self.model.rules.load().lives.caps;
+        let life = Duration::from_secs(u64::try_from(life).unwrap_or_default());
+        Some(SharedQuestion {
+            text: b"caps".to_vec(),
+            fresh: life,
+            keep: life,
+        })
+    }
+
+    fn pack(&self) -> Option<Vec<u8>> {
+        let known = self.indexer.known.load_full()?;
+        let caps = (!known.assumed).then(|| known.caps.xml())?;
+        Some(packed(known.at, None, caps.as_bytes()))
+    }
+
+    fn take(&self, packed: &[u8]) -> bool {
+        let (model, indexer) = (&*self.model, &*self.indexer);
+        let read = unpacked(packed, model.cache.answer_limit());
+        let caps = read.and_then(|(at, _, body)| Some((at, Caps::read(&body, None).ok()?)));
+        let Some((at, caps)) = caps else {
+            return false;
+        };
+        self.landing
+            .tell(Ok(known(model, indexer, caps, at.min(model.wall()))));
+        true
+    }
+
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
             let answer = caps(&self.model, &self.indexer).await;
@@ -196,14 +300,13 @@ impl ProbeCall {
             permit.observe(usage);
         }
         let key = AnswerKey::new(indexer, Arc::new(query));
-        keep(model, &key, found);
+        keep(model, &key, found, model.wall());
         Ok(())
     }
 }
 
 /// Keeps what an indexer answered, and gives it back.
-fn keep(model: &Model, key: &AnswerKey, found: FeedAnswer) -> Arc<IndexerAnswer> {
-    let at = model.wall();
+fn keep(model: &Model, key: &AnswerKey, found: FeedAnswer, at: i64) -> Arc<IndexerAnswer> {
     let answer = Arc::new(IndexerAnswer::new(found.feed.releases, at));
     let sent = RawAnswer {
         indexer: key.indexer.clone(),

@@ -33,6 +33,9 @@ impl Front {
         let vital = views.model.engine.vitals().add("search", "sweeper");
         let sweep = vital.drive(views.clone(), |views| Box::pin(views.sweep()));
         views.lifetime.spawn(sweep);
+        if let Some(together) = &views.model.together {
+            together.run(&views.lifetime);
+        }
         Ok(Self { views })
     }
 }

@@ -10,6 +10,8 @@ use weir_store::Error;
 use weir_store::sqlite::{File, Migrations};
 
 use crate::bill::Cost;
+use crate::links::LinkKey;
+use crate::nodes::{GivenNumber, NumberBook};
 
 pub(crate) use self::rows::{Filter, GrabKind, Grabbed, PartOutcome, Searched, Yield};
 use self::rows::{grabbed, outcome, searched};
@@ -42,6 +44,14 @@ const MIGRATIONS: Migrations = Migrations {
         ALTER TABLE search_outcome ADD COLUMN calls INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE search_outcome ADD COLUMN shared_with TEXT;
         UPDATE search_outcome SET calls = 1 WHERE what IN ('answered', 'failed');
+    ", "
+        -- When the key was made; 0 for one from before. And what other nodes make links with.
+        ALTER TABLE search_key ADD COLUMN made INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE search_link (key BLOB PRIMARY KEY, made INTEGER NOT NULL) WITHOUT ROWID;
+        -- The numbers on which several nodes agree.
+        CREATE TABLE search_number (
+            name TEXT PRIMARY KEY, number INTEGER NOT NULL, made INTEGER NOT NULL
+        ) WITHOUT ROWID;
     "],
 };
 
@@ -73,18 +83,50 @@ impl History {
         })
     }
 
-    /// The key that seals links; made at the first start.
-    pub(crate) fn link_key(&self) -> Result<[u8; 32], crate::Error> {
+    /// The file that all of it is in.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The keys that seal links: one made at the first start, and those of other nodes.
+    pub(crate) fn link_keys(&self, now: i64) -> Result<Vec<LinkKey>, crate::Error> {
         let mut fresh = [0; 32];
         getrandom::fill(&mut fresh)?;
-        let key = self.file.write_blocking(move |transaction| {
+        let keys = self.file.write_blocking(move |transaction| {
             transaction.execute(
-                "INSERT OR IGNORE INTO search_key (id, key) VALUES (1, ?1)",
-                [fresh],
+                "INSERT OR IGNORE INTO search_key (id, key, made) VALUES (1, ?1, ?2)",
+                (fresh, now),
             )?;
-            transaction.query_row("SELECT key FROM search_key", [], |row| row.get(0))
+            let sql = "SELECT made, key FROM search_key UNION SELECT made, key FROM search_link";
+            let mut keys = transaction.prepare(sql)?;
+            let keys = keys.query_map([], |row| Ok(LinkKey::new(row.get(0)?, row.get(1)?)))?;
+            keys.collect()
         })?;
-        Ok(key)
+        Ok(keys)
+    }
+
+    /// The numbers on which several nodes agree. Those that this node gave when it was the only one are the oldest.
+    pub(crate) fn shared_numbers(&self) -> Result<NumberBook, Error> {
+        let rows = self.file.write_blocking(|transaction| {
+            transaction.execute(
+                "INSERT OR IGNORE INTO search_number (name, number, made) SELECT name, number, 0 FROM search_indexer",
+                [],
+            )?;
+            let mut rows = transaction.prepare("SELECT name, number, made FROM search_number")?;
+            let rows = rows.query_map([], |row| {
+                let (number, made) = (row.get(1)?, row.get(2)?);
+                Ok((row.get(0)?, GivenNumber { made, number }))
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        })?;
+        Ok(NumberBook::new(rows))
+    }
+
+    /// Keeps a number that was given just now, before it is used.
+    pub(crate) fn keep_number(&self, name: &str, given: GivenNumber) -> Result<(), Error> {
+        let row = [(name.to_owned(), given)];
+        self.file
+            .write_blocking(move |transaction| crate::nodes::keep(transaction, &row))
     }
 
     /// The number of an indexer, which stays with its name.

@@ -14,6 +14,7 @@ use weir_engine::{Engine, Joining};
 use weir_search_proto::{ApiLimits, Caps, Function, Mapping, Protocol, Term};
 
 use crate::config::indexer::{IndexerEntry, IndexerKind};
+use crate::nodes::IndexerNumber;
 use crate::outbound::IndexerAddress;
 use crate::policy;
 use crate::rules::{EntryRules, IndexerTerms, split_entry};
@@ -26,7 +27,7 @@ const LEAST: usize = 10;
 /// An upstream of this front. Replaced by another when its entry in the configuration changes.
 pub(crate) struct Indexer {
     /// The number that programs know it by which know Prowlarr; it stays with the name.
-    pub(crate) number: u32,
+    pub(crate) number: IndexerNumber,
     pub(crate) upstream: UpstreamId,
     /// As it is configured, for the roster.
     pub(crate) entry: IndexerEntry,
@@ -115,14 +116,14 @@ impl Abilities {
 impl Indexer {
     pub(crate) fn new(
         entry: IndexerEntry,
-        number: u32,
+        number: impl Into<IndexerNumber>,
         upstream: UpstreamId,
         known: Option<Arc<Abilities>>,
     ) -> Self {
         // The engine has the limits.
         let EntryRules { terms, way, .. } = split_entry(&entry);
         Self {
-            number,
+            number: number.into(),
             upstream,
             source: source(&way.url),
             address: IndexerAddress::new(way),
@@ -137,7 +138,7 @@ impl Indexer {
     /// One that takes its place in the roster. What was known of it stays with it where only its entry has changed.
     pub(crate) fn join(
         entry: IndexerEntry,
-        number: u32,
+        number: impl Into<IndexerNumber>,
         joining: Joining<'_, Self>,
         now: Moment,
     ) -> Self {

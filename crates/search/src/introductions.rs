@@ -133,6 +133,7 @@ async fn wait_for(
 fn job(indexer: &Indexer, asker: Asker, class: Class) -> Job {
     Job {
         budget: Budget::Side,
+        claims: true,
         asker,
         ..Job::new(indexer.upstream, class)
     }

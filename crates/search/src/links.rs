@@ -1,20 +1,33 @@
 //! Download links: indexer and upstream address, sealed so that they show no secret, need no key and stay the same.
 //!
 //! Clients tell releases apart by their links and come back days later, so a link is no number in a table: it holds
-//! everything, and the same release always gets the same one. The seal is a synthetic IV: a keyed hash of the content
-//! starts the stream that hides it and proves on opening that it is ours.
+//! everything, and the same release always gets the same one ([`Siv`]). Several nodes open one another's links.
 
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
 use data_encoding::BASE64URL_NOPAD;
+use weir_store::Siv;
 
-/// Bytes of the IV, which is also the proof.
-const IV: usize = 16;
 /// Longer links are not ours: addresses of files are shorter, and what is not ours costs no hashing.
 const LONGEST: usize = 8192;
 
+/// Keys that are held; more are not taken over. Each costs some hashing for every link that is not ours.
+const KEYS: usize = 64;
+
 /// Makes and opens links.
 pub(crate) struct Links {
-    hide: [u8; 32],
-    prove: [u8; 32],
+    /// The oldest first, which makes new ones.
+    keys: ArcSwap<Vec<LinkKey>>,
+}
+
+/// What links are made with.
+#[derive(Clone)]
+pub(crate) struct LinkKey {
+    /// When it was made, in seconds since 1970; 0 for one from before several nodes had any.
+    pub(crate) made: i64,
+    pub(crate) key: [u8; 32],
+    siv: Siv,
 }
 
 /// What a link leads to.
@@ -27,28 +40,42 @@ pub(crate) struct Link {
 }
 
 impl Links {
-    /// Links under this key, which must outlive the process.
-    pub(crate) fn new(key: &[u8; 32]) -> Self {
-        let derive = |what: &str| {
-            let mut hasher = blake3::Hasher::new_keyed(key);
-            hasher.update(what.as_bytes());
-            *hasher.finalize().as_bytes()
-        };
+    /// Links under these keys, which must outlive the process.
+    pub(crate) fn new(mut keys: Vec<LinkKey>) -> Self {
+        keys.sort_by_key(|one| (one.made, one.key));
+        keys.dedup_by_key(|one| one.key);
         Self {
-            hide: derive("weir search link: hide"),
-            prove: derive("weir search link: prove"),
+            keys: ArcSwap::from_pointee(keys),
         }
+    }
+
+    /// All keys, the oldest first.
+    pub(crate) fn keys(&self) -> Arc<Vec<LinkKey>> {
+        self.keys.load_full()
+    }
+
+    /// Whether a key is held already.
+    pub(crate) fn has(&self, (_, key): &(i64, [u8; 32])) -> bool {
+        self.keys.load().iter().any(|one| one.key == *key)
+    }
+
+    /// Takes over the key of another node; false if it is held already, or there are too many.
+    pub(crate) fn add(&self, key: LinkKey) -> bool {
+        let mut keys = (*self.keys()).clone();
+        if keys.len() >= KEYS || self.has(&(key.made, key.key)) {
+            return false;
+        }
+        let place = keys.partition_point(|one| (one.made, one.key) < (key.made, key.key));
+        keys.insert(place, key);
+        self.keys.store(Arc::new(keys));
+        true
     }
 
     /// The token of a link.
     pub(crate) fn seal(&self, indexer: &str, url: &str) -> String {
-        let plain = [indexer.as_bytes(), url.as_bytes()].join(&0);
-        let iv = self.iv(&plain);
-        let mut sealed = Vec::with_capacity(IV + plain.len());
-        sealed.extend_from_slice(&iv);
-        sealed.extend_from_slice(&plain);
-        self.mask(&iv, &mut sealed[IV..]);
-        BASE64URL_NOPAD.encode(&sealed)
+        let keys = self.keys.load();
+        keys.first()
+            .map_or_else(String::new, |key| key.seal(indexer, url))
     }
 
     /// What a token leads to, if it is ours.
@@ -56,47 +83,38 @@ impl Links {
         if token.len() > LONGEST {
             return None;
         }
-        let mut sealed = BASE64URL_NOPAD.decode(token.as_bytes()).ok()?;
-        let (iv, plain) = sealed.split_first_chunk_mut::<IV>()?;
-        // Unmasked before it is proved, as a synthetic IV must be; nothing is done with it until the proof holds.
-        self.mask(iv, plain);
-        let proof = blake3::Hash::from_bytes(padded(&self.iv(plain)));
-        // Compared in constant time.
-        if proof != blake3::Hash::from_bytes(padded(iv)) {
-            return None;
-        }
-        let text = std::str::from_utf8(plain).ok()?;
+        let sealed = BASE64URL_NOPAD.decode(token.as_bytes()).ok()?;
+        let keys = self.keys.load();
+        keys.iter().find_map(|key| key.open(&sealed))
+    }
+}
+
+impl LinkKey {
+    pub(crate) fn new(made: i64, key: [u8; 32]) -> Self {
+        let derive = |what: &str| {
+            let mut hasher = blake3::Hasher::new_keyed(&key);
+            hasher.update(what.as_bytes());
+            *hasher.finalize().as_bytes()
+        };
+        let hide = derive("weir search link: hide");
+        let siv = Siv::new(hide, derive("weir search link: prove"));
+        Self { made, key, siv }
+    }
+
+    fn seal(&self, indexer: &str, url: &str) -> String {
+        let plain = [indexer.as_bytes(), url.as_bytes()].join(&0);
+        BASE64URL_NOPAD.encode(&self.siv.seal(&plain))
+    }
+
+    fn open(&self, sealed: &[u8]) -> Option<Link> {
+        let plain = self.siv.open(sealed)?;
+        let text = std::str::from_utf8(&plain).ok()?;
         let (indexer, url) = text.split_once('\0')?;
         Some(Link {
             indexer: indexer.to_owned(),
             url: url.to_owned(),
         })
     }
-
-    fn iv(&self, plain: &[u8]) -> [u8; IV] {
-        let hash = blake3::keyed_hash(&self.prove, plain);
-        let mut iv = [0; IV];
-        iv.copy_from_slice(&hash.as_bytes()[..IV]);
-        iv
-    }
-
-    fn mask(&self, iv: &[u8; IV], bytes: &mut [u8]) {
-        let mut stream = blake3::Hasher::new_keyed(&self.hide);
-        let mut stream = stream.update(iv).finalize_xof();
-        let mut block = [0; 64];
-        for piece in bytes.chunks_mut(64) {
-            stream.fill(&mut block);
-            for (byte, mask) in piece.iter_mut().zip(block) {
-                *byte ^= mask;
-            }
-        }
-    }
-}
-
-fn padded(iv: &[u8; IV]) -> [u8; 32] {
-    let mut padded = [0; 32];
-    padded[..IV].copy_from_slice(iv);
-    padded
 }
 
 /// A title as the name of a file, with this ending.
@@ -127,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_link_is_always_the_same_and_shows_nothing() {
-        let links = Links::new(&[7; 32]);
+        let links = Links::new(vec![LinkKey::new(0, [7; 32])]);
         let url = "https://indexer.example/get/1?apikey=verysecret";
         let token = links.seal("one", url);
         assert_eq!(token, links.seal("one", url));
@@ -142,9 +160,12 @@ mod tests {
 
     #[test]
     fn what_is_not_ours_is_refused() {
-        let links = Links::new(&[7; 32]);
+        let links = Links::new(vec![LinkKey::new(0, [7; 32])]);
         let token = links.seal("one", "http://a.example/1");
-        assert_eq!(Links::new(&[8; 32]).open(&token), None);
+        assert_eq!(
+            Links::new(vec![LinkKey::new(0, [8; 32])]).open(&token),
+            None
+        );
         for place in 0..token.len() {
             let mut other = token.clone().into_bytes();
             other[place] = if other[place] == b'A' { b'B' } else { b'A' };
@@ -153,6 +174,28 @@ mod tests {
         }
         for token in ["", "A", "not base64!", &"A".repeat(LONGEST + 1)] {
             assert_eq!(links.open(token), None);
+        }
+    }
+
+    #[test]
+    fn links_of_all_keys_open_and_the_oldest_key_makes_new_ones() {
+        let (young, old) = (LinkKey::new(20, [2; 32]), LinkKey::new(10, [3; 32]));
+        let (a, b) = (
+            Links::new(vec![young.clone()]),
+            Links::new(vec![old.clone()]),
+        );
+        let before = a.seal("one", "http://a.example/1");
+        assert_eq!(b.open(&before), None);
+        assert!(a.add(old) && b.add(young.clone()) && !b.add(young));
+        let after = a.seal("one", "http://a.example/1");
+        assert_ne!(after, before);
+        assert_eq!(
+            after,
+            b.seal("one", "http://a.example/1"),
+            "the same on both"
+        );
+        for token in [&before, &after] {
+            assert!(a.open(token).is_some() && b.open(token).is_some());
         }
     }
 
@@ -170,7 +213,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_link_opens_again(indexer in "[a-z]{1,20}", url in "\\PC{0,300}") {
-            let links = Links::new(&[1; 32]);
+            let links = Links::new(vec![LinkKey::new(0, [1; 32])]);
             let link = links.open(&links.seal(&indexer, &url)).unwrap();
             prop_assert_eq!(link, Link { indexer, url });
         }

@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::history::History;
 use crate::indexer::{Abilities, Indexer};
 use crate::links::Links;
+use crate::nodes::{IndexerNumber, NumberBook, Together, number_row};
 use crate::outbound::Outbound;
 use crate::policy::{self, IndexerRules};
 use crate::program::{PROGRAMS, Programs};
@@ -44,14 +45,20 @@ pub(crate) struct Model {
     pub(crate) cache: Cache,
     pub(crate) history: History,
     pub(crate) programs: Programs,
-    pub(crate) links: Links,
+    pub(crate) links: Arc<Links>,
+    /// What is held together with other nodes, if there are several.
+    pub(crate) together: Option<Together>,
+    /// The numbers on which they agree.
+    shared_numbers: Arc<NumberBook>,
     /// Tells of searches that begin and end.
     pub(crate) announcer: Announcer,
+    /// Other nodes may want what is answered here.
+    pub(crate) is_shared: bool,
 }
 
 /// The numbers of a configuration's indexers by their names. Giving new ones may fail, so they are had before anything
 /// else is changed.
-pub(crate) type Numbers = HashMap<String, u32>;
+pub(crate) type Numbers = HashMap<String, IndexerNumber>;
 
 impl Model {
     pub(crate) fn open(
@@ -65,14 +72,26 @@ impl Model {
         let cache = Cache::open(files.cache, bytes, start.memory, answer);
         let history = History::open(files.state)?;
         let numbers = outward.engine.clone();
+        let now = unix(outward.engine.timeline().now());
+        let links = Arc::new(Links::new(history.link_keys(now)?));
+        let shared_numbers = Arc::new(match &outward.node {
+            Some(_) => history.shared_numbers()?,
+            None => NumberBook::default(),
+        });
+        let node = outward.node.as_ref();
+        let together =
+            node.map(|node| Together::new(node, history.file(), &links, &shared_numbers));
         let model = Self {
+            is_shared: outward.node.is_some(),
             engine: outward.engine,
             rules: ArcSwap::from_pointee(searches),
             memory: start.memory,
             indexers,
             outbound: Outbound::new(outward.ground, start.bounds)?,
             cache,
-            links: Links::new(&history.link_key()?),
+            links,
+            together,
+            shared_numbers,
             programs: Programs::heard_before(history.heard(PROGRAMS)?, move |name| {
                 numbers.asker(name)
             }),
@@ -87,8 +106,20 @@ impl Model {
     /// The numbers of a configuration's indexers; new ones are given and kept.
     pub(crate) fn numbers(&self, rules: &IndexerRules) -> Result<Numbers, Error> {
         let all = rules.entries.iter();
-        let all = all.map(|entry| Ok((entry.name.clone(), self.history.number(&entry.name)?)));
+        let all = all.map(|entry| Ok((entry.name.clone(), self.number(&entry.name)?)));
         all.collect()
+    }
+
+    fn number(&self, name: &str) -> Result<IndexerNumber, Error> {
+        let Some(together) = &self.together else {
+            return Ok(self.history.number(name)?.into());
+        };
+        let (number, new) = self.shared_numbers.number(name, self.wall());
+        if let Some(new) = new {
+            self.history.keep_number(name, new)?;
+            together.numbers.tell(number_row(name, new));
+        }
+        Ok(number)
     }
 
     /// Takes other settings over. Indexers that stay keep their state.
@@ -106,7 +137,7 @@ impl Model {
             &rules.entries,
             |entry| (policy::quota(rules, entry, now), entry.timeout),
             |entry, joining| {
-                let number = numbers.get(&entry.name).copied();
+                let number = numbers.get(&entry.name).cloned();
                 let number = number.expect("all of this configuration have been given one");
                 let indexer = Indexer::join(entry.clone(), number, joining, now);
                 if indexer.known.load().is_none()

@@ -40,6 +40,8 @@ struct HeardPrograms {
 struct HeardProgram {
     asker: Asker,
     heard: Moment,
+    /// The name of the key that it sent last; `None` for the first key, and for what an earlier run has heard.
+    key: Option<Arc<str>>,
 }
 
 impl Programs {
@@ -89,9 +91,20 @@ impl Programs {
     /// The program that a visitor goes by.
     pub(crate) fn of(&self, visitor: &Visitor, name: &str, now: Moment) -> Program {
         match visitor.identity.signed_in() {
-            true => self.heard(name, now),
+            true => {
+                let program = self.heard(name, now);
+                if let Some(entry) = self.heard.lock().by_name.get_mut(name) {
+                    entry.key = visitor.key_name().map(Into::into);
+                }
+                program
+            }
             false => self.stranger(name),
         }
+    }
+
+    /// The name of the key that a program sent last.
+    pub(crate) fn key_of(&self, name: &str) -> Option<Arc<str>> {
+        self.heard.lock().by_name.get(name)?.key.clone()
     }
 
     /// Who was heard when, latest first.
@@ -119,7 +132,11 @@ impl HeardPrograms {
     }
 
     fn enter(&mut self, name: &str, asker: Asker, now: Moment) {
-        let entry = HeardProgram { asker, heard: now };
+        let entry = HeardProgram {
+            asker,
+            heard: now,
+            key: None,
+        };
         self.by_name.insert(name.into(), entry);
     }
 }

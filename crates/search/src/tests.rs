@@ -11,6 +11,7 @@ mod clients;
 mod deadline;
 mod files;
 mod history;
+mod nodes;
 mod pages;
 mod programs;
 mod reload;

@@ -55,6 +55,8 @@ impl Unanswered {
             Ended::Dropped(job::DropReason::Gone) => skipped_for_good("it is no longer configured"),
             Ended::Dropped(_) => skipped_for_good("the queue is full"),
             Ended::Shutdown => skipped_for_good("Weir is stopping"),
+            // Cannot happen: whoever takes another node's answer has it.
+            Ended::Answered => failed("another node's answer was of no use".to_owned()),
             Ended::Cancelled => skipped_for_good("nobody wanted its answer any more"),
         }
     }

@@ -33,6 +33,12 @@ impl Listed for Indexer {
         !before.leads_where(now)
     }
 
+    fn identity(entry: &IndexerEntry) -> (String, String) {
+        let key = entry.api_key.as_ref();
+        let account = key.map_or_else(String::new, |key| key.expose().to_owned());
+        (entry.url.expose().to_owned(), account)
+    }
+
     fn look_up_anew(&self) {
         self.address.look_up_anew();
     }

@@ -2,8 +2,10 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use weir_engine::dispatch::policy::Budget;
 use weir_engine::dispatch::{Asker, Class, Job, Wait};
@@ -42,6 +44,8 @@ struct IndexerQuestion {
     about: About,
     /// The age of an answer that is too old to serve as one of now.
     old: Option<Duration>,
+    /// Its answer came from another node.
+    taken: Arc<AtomicBool>,
 }
 
 impl IndexerQuestion {
@@ -127,6 +131,7 @@ impl<'a> Asking<'a> {
             key,
             limit: known.page(),
             old,
+            taken: Arc::default(),
         })
         .await;
     }
@@ -200,7 +205,8 @@ impl<'a> Asking<'a> {
             drop(follower);
             return self.refresh(asked);
         };
-        let from = match follower.leads() {
+        let taken = asked.taken.load(Ordering::Relaxed);
+        let from = match follower.leads() && !taken {
             true => AnsweredFrom::Call,
             false => AnsweredFrom::SharedCall,
         };
@@ -209,7 +215,10 @@ impl<'a> Asking<'a> {
                 // Only now: whoever merely waited for another's call, or was told something else before, shared nothing.
                 if matches!(from, AnsweredFrom::SharedCall) && !told {
                     let leader = self.model().engine.asker_name(follower.leader());
-                    let leader = leader.as_deref().unwrap_or("another program");
+                    let leader = match taken {
+                        true => "another node",
+                        false => leader.as_deref().unwrap_or("another program"),
+                    };
                     self.bill.shared(leader.to_owned());
                 }
                 match &*answer {
@@ -310,6 +319,7 @@ impl<'a> Asking<'a> {
     fn job(&self, class: Class) -> Job {
         Job {
             max_wait: self.question().max_wait,
+            claims: true,
             asker: self.question().program.asker,
             ..Job::new(self.indexer.upstream, class)
         }
@@ -340,6 +350,9 @@ impl<'a> Asking<'a> {
                 limit: asked.limit,
                 bill: self.bill.clone(),
                 about: asked.about.clone(),
+                no_cache: self.question().no_cache,
+                taken: asked.taken.clone(),
+                packed: Mutex::default(),
                 landing,
             }))
         })

@@ -14,6 +14,7 @@ use weir_web::Visitor;
 
 use super::torznab::FeedRequest;
 use crate::indexer::Indexer;
+use crate::nodes::given;
 use crate::reply;
 use crate::scope::Scope;
 use crate::views::Views;
@@ -106,7 +107,12 @@ fn by_number(views: &Views, id: &str) -> Result<Arc<Indexer>, ErrorDocument> {
     let number: Option<u32> = id.parse().ok();
     let indexer = number.and_then(|number| {
         let indexers = &views.model.indexers;
-        indexers.find_by(|indexer| indexer.number == number)
+        let found = indexers.find_by(|indexer| indexer.number.get() == number);
+        // What a node gave before it met one that had given another number.
+        found.or_else(|| {
+            let shared = views.model.together.as_ref();
+            shared.and_then(|_| indexers.find_by(|one| given(one.name()) == number))
+        })
     });
     indexer.ok_or_else(|| {
         let text = format!("There is no indexer with the number {id:?}.");
@@ -174,7 +180,7 @@ fn prowlarr(indexer: &Indexer, origin: &str) -> Value {
             json!({ "id": category.id, "name": category.name, "subCategories": below })
         })
         .collect();
-    let number = indexer.number;
+    let number = indexer.number.get();
     json!({
         "id": number,
         "name": indexer.name(),

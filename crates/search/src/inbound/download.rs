@@ -15,6 +15,7 @@ use super::torznab::FeedRequest;
 use crate::downloads::{Grab, INVALID, NoFile};
 use crate::history::{GrabKind, Grabbed};
 use crate::indexer::Indexer;
+use crate::links::Link;
 use crate::views::Views;
 use crate::words::{second, unix};
 use crate::{program, reply};
@@ -49,7 +50,7 @@ async fn download(
     headers: &HeaderMap,
 ) -> Response {
     // Opened before anything is counted: a forged link costs a hash, and nobody's allowance.
-    let Some(link) = views.model.links.open(token) else {
+    let Some(link) = opened(views, token).await else {
         let sentence = "This link was not made by this Weir. Search again.";
         return refused(&NoFile::Unknown(sentence.to_owned()));
     };
@@ -97,6 +98,18 @@ async fn download(
         took_ms: u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX),
     });
     respond(&indexer, name, grab)
+}
+
+/// What a link leads to. Another node may have made it a moment ago with a key that is not known here yet.
+async fn opened(views: &Views, token: &str) -> Option<Link> {
+    let model = &views.model;
+    if let Some(link) = model.links.open(token) {
+        return Some(link);
+    }
+    let keys = model.links.keys().len();
+    model.together.as_ref()?.links.look().await;
+    // Without a new key it is as unknown as before.
+    (model.links.keys().len() > keys).then(|| model.links.open(token))?
 }
 
 fn refused(no_file: &NoFile) -> Response {

@@ -52,6 +52,8 @@ struct ProgramCard {
     /// What else to know.
     note: &'static str,
     heard: Option<String>,
+    /// It was heard with a key that was revoked since.
+    revoked: bool,
     /// What a key for it must allow.
     needs: Option<Right>,
     /// The name of the key that is called after it.
@@ -93,6 +95,13 @@ pub(super) async fn show(
         let (_, at) = found.find(|(other, _)| other.eq_ignore_ascii_case(name))?;
         Some(at.until(now))
     };
+    // What was heard with a key that is gone proves nothing any more.
+    let is_revoked = |name: &str| {
+        let mut found = heard.iter();
+        let found = found.find(|(other, _)| other.eq_ignore_ascii_case(name));
+        let key = found.and_then(|(name, _)| views.model.programs.key_of(name));
+        key.is_some_and(|key| !visitor.has_key(&key))
+    };
     let (torrents, usenet) = (
         views.model.all_of(Protocol::Torrent).is_empty(),
         views.model.all_of(Protocol::Nzb).is_empty(),
@@ -119,6 +128,7 @@ pub(super) async fn show(
             fields: fields(known, &origin, &offered),
             note: known.note,
             heard: latest(by_agent(known.name), used),
+            revoked: is_revoked(known.name) && used.is_none(),
             needs: Some(Right::Search),
             key: key.map(|key| key.name),
             off: "",
@@ -144,6 +154,7 @@ pub(super) async fn show(
                     .collect(),
                 note: program.note,
                 heard: latest((program.heard)(), used),
+                revoked: false,
                 needs: program.needs,
                 key: key.map(|key| key.name),
                 off: if addresses.is_empty() { panel.off } else { "" },
@@ -187,7 +198,9 @@ impl ProgramCard {
         self.fields.extend(more.map(|(place, field)| {
             PasteField::new(self.anchor, begin + place, field.label, field.value)
         }));
-        self.heard = self.heard.take().or(other.heard);
+        if self.heard.is_none() {
+            (self.heard, self.revoked) = (other.heard, other.revoked);
+        }
         self.needs = self.needs.or(other.needs);
         self.key = self.key.take().or(other.key);
     }

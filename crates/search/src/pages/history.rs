@@ -28,6 +28,8 @@ struct HistoryPage<'a> {
     now: i64,
     view: &'a HistoryView,
     opening: String,
+    /// The name of this node, if there are several.
+    node: Option<&'a str>,
     tabs: [(&'static str, String, bool); 2],
     programs: Vec<HistoryChoice>,
     indexers: Vec<HistoryChoice>,
@@ -141,6 +143,7 @@ impl<'a> HistoryPage<'a> {
             form_token: &visitor.form_token,
             now: views.model.wall() * 1000,
             opening: String::new(),
+            node: visitor.node_name(),
             tabs: [
                 ("Searches", tab(""), !view.grabs()),
                 ("Grabs", tab("grabs"), view.grabs()),

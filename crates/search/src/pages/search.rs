@@ -218,6 +218,7 @@ impl<'a> SearchPage<'a> {
             q: &ask.words,
             categories: categories(&ask.categories),
             who: match ask.indexers.len() {
+                0 if indexers.len() == 1 => all,
                 0 => format!("All {all}"),
                 some => format!("{some} of {all}"),
             },

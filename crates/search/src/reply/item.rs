@@ -40,7 +40,7 @@ impl<'a> FeedItem<'a> {
             guid: guid(list, merged),
             download: link(links, list, first, origin),
             categories: ours(indexer, &release),
-            number: indexer.number.to_string(),
+            number: indexer.number.get().to_string(),
             indexer: indexer.name(),
             also,
             release,
@@ -91,7 +91,7 @@ pub(crate) fn guid(list: &ReleaseList, merged: &Merged) -> String {
     // Not the preferred source, which changes with the indexers' health.
     let rank = |source: &&ReleaseSource| {
         let indexer = list.indexer(**source);
-        (indexer.terms.priority, indexer.number)
+        (indexer.terms.priority, indexer.number.get())
     };
     let source = *merged
         .sources

@@ -102,6 +102,7 @@ impl World {
             rows: Some(rows),
             restored,
             ground,
+            node: None,
         };
         let storage = Storage {
             state,
@@ -128,6 +129,7 @@ impl World {
             rows: None,
             restored: Restored::default(),
             ground,
+            node: None,
         };
         let storage = Storage {
             state: File::open(directory.path().join("state.db")).expect("a file"),
@@ -136,7 +138,8 @@ impl World {
         Self::of(config, outward, storage, timeline, directory)
     }
 
-    fn of(
+    /// A world with this way out.
+    pub(super) fn of(
         config: &Config,
         outward: Outward,
         storage: Storage,
@@ -144,12 +147,14 @@ impl World {
         directory: Arc<tempfile::TempDir>,
     ) -> Self {
         let (engine, state) = (outward.engine.clone(), storage.state.clone());
+        let node = outward.node.clone();
         let front = Front::start(config, outward, storage).expect("a front");
         let web = weir_web::Config {
             api_key: Some(Secret::new(KEY)),
             ..weir_web::Config::default()
         };
-        let app = weir_web::App::open(
+        let app = weir_web::App::open_at(
+            node,
             web,
             &state,
             Arc::new(Follows(timeline)),
