@@ -99,10 +99,8 @@ impl Model {
                     open.with(|state| {
                         state.checked = Some(now);
                         state.busy = None;
-                        if let Some(numbers) = &mut state.numbers {
-                            numbers.raise_high(told.high);
-                        }
                     });
+                    self.raise_high(open, told.high).await;
                     self.keep_check(open, self.server_id(&server));
                     self.pass_over(open, carriers);
                     let newest = open.with(|state| {
@@ -260,7 +258,7 @@ impl Model {
             let first = first.saturating_add(lines * further);
             // What came after the last check, the next one brings.
             let last = first.saturating_add(lines - 1).min(progress.carried.high);
-            let gap = progress.coverage.highest_gap(&(first..=last), lines);
+            let gap = progress.fetched().highest_gap(&(first..=last), lines);
             gap.filter(|_| first <= last)
         });
         if let Some(gap) = gap {
@@ -290,9 +288,7 @@ impl Model {
                 return Err(why);
             }
         };
-        let others = self.carried(&open.name);
-        let sight = (&others[..], self.told(&open.name));
-        let windows = open.seen(id, *said, sight, self.window_size(server));
+        let windows = self.see(open, id, *said, self.window_size(server)).await;
         self.note_marks(open);
         let fetched = self.fetch(open, server, windows, class, asker).await;
         // Numbers may have been promised, whether or not their lines came.
@@ -344,7 +340,7 @@ impl Model {
                 Ok(told) => {
                     let (lines, now) = (&told.lines, self.now().1);
                     let id = self.server_id(server);
-                    let taken = open.take_in(id, &window, lines, (&self.file, now));
+                    let taken = self.take_in(open, id, &window, lines, now).await;
                     self.announce_new(open, taken.new);
                     self.keep_lines(open, id, taken);
                     self.note_listed(lines.iter().map(|line| &line.id)).await;

@@ -41,6 +41,18 @@ impl Coverage {
         });
     }
 
+    /// A number counts as not fetched.
+    pub(crate) fn remove(&mut self, number: u64) {
+        let at = self.stretches.partition_point(|&(_, last)| last < number);
+        let Some(&(first, last)) = self.stretches.get(at).filter(|one| one.0 <= number) else {
+            return;
+        };
+        let below = (first < number).then(|| (first, number - 1));
+        let above = (number < last).then(|| (number + 1, last));
+        self.stretches
+            .splice(at..=at, below.into_iter().chain(above));
+    }
+
     /// The highest numbers of a range that have not been fetched, at most so many.
     pub(crate) fn highest_gap(
         &self,
@@ -102,6 +114,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn one_that_is_taken_out_is_a_hole() {
+        let mut coverage = Coverage::from_iter([(5, 9), (20, 20)]);
+        for (number, rest) in [
+            (7, vec![(5, 6), (8, 9), (20, 20)]),
+            (20, vec![(5, 6), (8, 9)]),
+            (8, vec![(5, 6), (9, 9)]),
+            (6, vec![(5, 5), (9, 9)]),
+            (100, vec![(5, 5), (9, 9)]),
+        ] {
+            coverage.remove(number);
+            assert_eq!(coverage.stretches(), rest, "{number}");
+        }
+    }
 
     #[test]
     fn the_newest_come_first_and_holes_are_found() {

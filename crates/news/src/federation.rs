@@ -109,7 +109,7 @@ impl Federation {
         let servers = Roster::new(&mut outward);
         let engine = outward.engine;
         let federation = Arc::new(Self {
-            outbound: Outbound::new(outward.ground, roots)?,
+            outbound: Outbound::new(outward.ground, roots)?.among(outward.node),
             servers,
             workers: AtomicU32::new(0),
             articles: Flights::new(engine.clone()),

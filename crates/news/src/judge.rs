@@ -37,6 +37,9 @@ pub enum NewsFault {
     /// It cannot answer now.
     #[error("it cannot answer now: {0}")]
     Busy(String),
+    /// Healthy: other nodes have all connections of its account, this many.
+    #[error("other nodes use all connections of its account (`connections` is {0})")]
+    Elsewhere(u32),
     /// What it sent is not what the protocol says.
     #[error("its answer cannot be read: {0}")]
     Garbled(String),
@@ -95,7 +98,8 @@ impl NewsFault {
             | Self::Unsupported(_)
             | Self::TooLong(_)
             | Self::NoPosting(_)
-            | Self::NotTaken(_) => Outcome::No,
+            | Self::NotTaken(_)
+            | Self::Elsewhere(_) => Outcome::No,
             Self::LoginWanted | Self::Login(_) | Self::Closed(_) => Outcome::Rejected {
                 reason: Reason::NotAllowed,
             },

@@ -10,7 +10,7 @@ use crate::call::ListBlock;
 use crate::lines::{Dates, SentLine};
 use crate::model::Model;
 use crate::newsgroup::{HeldNewsgroup, OpenNewsgroup, ServerProgress, TakenIn};
-use crate::numbers::{ArticleNumbers, ServerId};
+use crate::numbers::{ArticleNumbers, NumberLog, ServerId};
 use crate::store::{Kept, KeptLine, KeptList, KeptNewsgroup, ListKind, Reached};
 
 /// How often the file is brought under its limit.
@@ -163,8 +163,17 @@ impl Model {
 
     /// A newsgroup as it was kept, with its newest lines.
     pub(crate) async fn recall(&self, name: &Newsgroup) -> OpenNewsgroup {
+        let log = match &self.agreement {
+            Some(_) => Some(self.file.log(name).await),
+            None => None,
+        };
+        let log = weir_net::aside(move || log.map(NumberLog::of)).await;
         let Some(kept) = self.file.newsgroup(name).await else {
-            return OpenNewsgroup::new(name.clone(), HeldNewsgroup::default());
+            let state = HeldNewsgroup {
+                log,
+                ..HeldNewsgroup::default()
+            };
+            return OpenNewsgroup::new(name.clone(), state);
         };
         let lines = self.file.lines(name, self.most_lines()).await;
         let now = self.now().1;
@@ -172,6 +181,10 @@ impl Model {
         let mut state = weir_net::aside(work).await;
         let checked = state.checked.map(|(_, at)| (self.then(at), at));
         state.checked = checked;
+        if let (Some(log), Some(numbers)) = (&log, &mut state.numbers) {
+            numbers.follow(log);
+        }
+        state.log = log;
         OpenNewsgroup::new(name.clone(), state)
     }
 }

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agree;
 pub mod api;
 mod articles;
 mod bring;

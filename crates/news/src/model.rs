@@ -18,6 +18,7 @@ use weir_engine::{Engine, Lifetime, Outward, Recent};
 use weir_net::Roots;
 use weir_news_proto::{MessageId, Newsgroup};
 
+use crate::agree::Agreement;
 use crate::articles::{ArticleRead, Articles};
 use crate::bring::Wish;
 use crate::call::AskNewsgroups;
@@ -95,6 +96,8 @@ pub struct Model {
     pub(crate) stats_version: AtomicU64,
     pub(crate) dated: Mutex<Option<DatedList>>,
     pub(crate) told: ToldMarks,
+    /// Other nodes with whom it agrees on article numbers.
+    pub(crate) agreement: Option<Agreement>,
     /// Tells of newsgroups with something new in them.
     pub(crate) announcer: weir_web::Announcer,
     /// What our own server calls itself.
@@ -149,6 +152,7 @@ impl Model {
         outbox: Outbox,
     ) -> Result<Arc<Self>, Error> {
         let engine = outward.engine.clone();
+        let agreement = outward.node.clone().map(Agreement::new);
         let federation = Federation::start(config, outward, roots)?;
         let (start, _, rules) = split(config);
         let (path, file) = (file.clone(), NewsFile::open(file, start.disk));
@@ -177,7 +181,8 @@ impl Model {
             stats: Mutex::new(Recent::new(STATS)),
             stats_version: AtomicU64::new(0),
             dated: Mutex::default(),
-            told: ToldMarks::default(),
+            told: ToldMarks::new(agreement.is_some()),
+            agreement,
             announcer: weir_web::Announcer::of_news(),
             host: ArcSwap::from_pointee(HOST.to_owned()),
         });
@@ -186,6 +191,7 @@ impl Model {
         model.keep_sweeping();
         model.resume_posts();
         model.keep_indexing();
+        model.keep_agreeing();
         Ok(model)
     }
 
@@ -433,8 +439,15 @@ impl Model {
         self.live.lock().get(name)?.upgrade()
     }
 
+    /// The names of all newsgroups that are in memory.
+    pub(crate) fn alive_names(&self) -> Vec<Newsgroup> {
+        let live = self.live.lock();
+        let held = live.iter().filter(|(_, open)| open.strong_count() > 0);
+        held.map(|(name, _)| name.clone()).collect()
+    }
+
     fn hold(&self, open: Arc<OpenNewsgroup>) -> Arc<OpenNewsgroup> {
-        let weight = open.with(|state| state.table.bytes()) + NEWSGROUP;
+        let weight = open.with(|state| state.bytes()) + NEWSGROUP;
         self.open
             .lock()
             .put(open.name.clone(), open.clone(), weight);
@@ -489,7 +502,7 @@ impl Model {
         let most = self.most_lines();
         let weight = open.with(|state| {
             state.trim(most);
-            state.table.bytes()
+            state.bytes()
         });
         let weight = weight + NEWSGROUP;
         let mut all = self.open.lock();

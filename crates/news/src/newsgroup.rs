@@ -3,6 +3,7 @@
 //! Plain state behind a lock; whoever asks servers is [`crate::bring`], and what readers see of it is made in
 //! [`crate::threads`].
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -14,10 +15,12 @@ use weir_news_proto::{MessageId, Newsgroup};
 
 use crate::coverage::Coverage;
 use crate::lines::{Dates, SentLine};
-use crate::numbers::{ArticleNumbers, Carried, Marks, NumberChanges, Numbering, ServerId, Shelf};
+use crate::numbers::{
+    ArticleNumbers, Carried, Marks, Noted, NumberChanges, NumberLog, Numbering, ServerId, Shelf,
+};
 use crate::outbound::SelectedNumbers;
 use crate::reading::{Currency, SilentServer, ThreadPage};
-use crate::store::{NewsFile, ReadLine};
+use crate::store::{NewsFile, ReadLine, hash};
 use crate::thread::{Inserted, ThreadTable};
 
 /// Windows that are fetched from the oldest on when a newsgroup is brought up to date. If there is more, the newest is
@@ -36,6 +39,8 @@ const FALL: u64 = 50;
 pub(crate) struct OpenNewsgroup {
     pub(crate) name: Newsgroup,
     state: Mutex<HeldNewsgroup>,
+    /// Held while nodes agree on a change of its numbers.
+    pub(crate) agreeing: tokio::sync::Mutex<()>,
 }
 
 /// What is held of it.
@@ -44,6 +49,8 @@ pub(crate) struct HeldNewsgroup {
     pub(crate) table: ThreadTable,
     /// `None` until a server has been seen.
     pub(crate) numbers: Option<ArticleNumbers>,
+    /// What several nodes have agreed on; `None` on one node.
+    pub(crate) log: Option<NumberLog>,
     pub(crate) servers: BTreeMap<ServerId, ServerProgress>,
     /// When a server last said what is new.
     pub(crate) checked: Option<(Moment, i64)>,
@@ -62,6 +69,8 @@ pub(crate) struct HeldNewsgroup {
 pub(crate) struct ServerProgress {
     pub(crate) carried: Carried,
     pub(crate) coverage: Coverage,
+    /// Fetched while no number could be given: fetched again when that can be done.
+    pub(crate) unnumbered: Coverage,
     /// About how far back in time that goes: the middle date of its lowest window.
     pub(crate) depth: Option<i64>,
     /// It was to be asked and did not answer.
@@ -98,7 +107,19 @@ impl ServerProgress {
 
     /// Whether all that it has is here.
     pub(crate) fn is_whole(&self) -> bool {
-        self.coverage.covers(&self.range())
+        self.fetched().covers(&self.range())
+    }
+
+    /// All that has been fetched, with numbers or without.
+    pub(crate) fn fetched(&self) -> Cow<'_, Coverage> {
+        if self.unnumbered.stretches().is_empty() {
+            return Cow::Borrowed(&self.coverage);
+        }
+        let mut all = self.coverage.clone();
+        for &(first, last) in self.unnumbered.stretches() {
+            all.add(&(first..=last));
+        }
+        Cow::Owned(all)
     }
 
     /// Numbers that a window is made of: as many as lines are wanted, or more where few of them stand for articles.
@@ -145,11 +166,37 @@ impl Shelf for TableShelf<'_> {
     }
 }
 
+/// The same where nodes have agreed on numbers: what they wrote counts first.
+struct AgreedShelf<'a> {
+    shelf: TableShelf<'a>,
+    log: &'a NumberLog,
+}
+
+impl Shelf for AgreedShelf<'_> {
+    fn number_of(&self, id: &MessageId) -> Option<u64> {
+        let agreed = self.log.number_of(hash(id).cast_unsigned());
+        let own = || self.shelf.number_of(id);
+        agreed.or_else(|| own().filter(|&number| self.log.id_of(number).is_none()))
+    }
+
+    fn id_of(&self, number: u64) -> Option<MessageId> {
+        self.shelf.id_of(number)
+    }
+
+    fn means(&self, number: u64, id: &MessageId) -> Option<bool> {
+        match self.log.id_of(number) {
+            Some(agreed) => Some(agreed == hash(id).cast_unsigned()),
+            None => self.shelf.means(number, id),
+        }
+    }
+}
+
 impl OpenNewsgroup {
     pub(crate) fn new(name: Newsgroup, state: HeldNewsgroup) -> Self {
         Self {
             name,
             state: Mutex::new(state),
+            agreeing: tokio::sync::Mutex::default(),
         }
     }
 
@@ -168,14 +215,7 @@ impl OpenNewsgroup {
         (others, told): (&[(ServerId, Carried)], Marks),
         size: WindowSize,
     ) -> Vec<RangeInclusive<u64>> {
-        let (low, high) = said.numbers.unwrap_or((1, 0));
-        let carried = Carried {
-            low,
-            high,
-            count: said.count,
-        };
-        // Numbers that nobody believes are as good as none.
-        let carried = carried.checked().unwrap_or(Carried::NOTHING);
+        let carried = believed(said);
         self.with(|state| {
             let numbers = state.numbers.get_or_insert_with(|| {
                 let first = std::iter::once((server, carried));
@@ -185,18 +225,7 @@ impl OpenNewsgroup {
             });
             let numbering = numbers.seen(server, carried);
             numbers.raise_low(None);
-            let progress = progress_of(state, server);
-            if numbering == Numbering::New {
-                progress.coverage = Coverage::default();
-            }
-            if carried.count > 0 && carried.high + FALL < progress.carried.high {
-                // What came since may have numbers that others had before: the newest window is looked at again.
-                let sure = carried.high.saturating_sub(size.lines);
-                progress.coverage.cut_above(sure);
-            }
-            progress.carried = carried;
-            progress.seen = true;
-            progress.newest(size)
+            state.note_seen(server, carried, numbering, size)
         })
     }
 
@@ -208,69 +237,38 @@ impl OpenNewsgroup {
         lines: &[SentLine],
         (file, now): (&NewsFile, i64),
     ) -> TakenIn {
-        let dates = Dates::of(lines, now);
-        let named: Vec<(u64, MessageId)> = lines
-            .iter()
-            .map(|line| (line.theirs, line.id.clone()))
-            .collect();
+        let named = named(lines);
         self.with(|state| {
-            let mut taken = TakenIn {
-                lines: Vec::new(),
-                new: 0,
-                numbers: Vec::new(),
-                numbering: Numbering::Same,
-                changes: NumberChanges::default(),
-                covered: Vec::new(),
-            };
-            let numbers = state.numbers.get_or_insert_default();
-            let shelf = TableShelf {
-                table: &state.table,
-                stored: state.beyond.then_some((file, &self.name)),
-            };
-            let noted = numbers.note(server, window.clone(), &named, &shelf);
-            taken.changes = numbers.take_changes();
-            let progress = progress_of(state, server);
-            if noted.numbering == Numbering::New {
-                progress.coverage = Coverage::default();
-            }
-            // Numbers above the highest stand for nothing yet.
-            let end = progress.carried.high.min(*window.end());
-            progress.coverage.add(&(*window.start()..=end));
-            if let Some(date) = middle(&dates) {
-                progress.depth = Some(progress.depth.map_or(date, |depth| depth.min(date)));
-            }
-            let mut new = NewLines::default();
-            for ((line, &date), &number) in lines.iter().zip(&dates).zip(&noted.numbers) {
-                match state.table.insert(&line.headline(number, date)) {
-                    Inserted::New => {
-                        taken.new += 1;
-                        new.add(line, number);
-                    }
-                    Inserted::Known => {
-                        let before = state
-                            .table
-                            .article(&line.id)
-                            .and_then(|known| known.number());
-                        if number.is_some() && before != number {
-                            state.table.set_number(&line.id, number);
-                            new.add(line, number);
-                        }
-                    }
-                    // The store has to know whom the number belongs to.
-                    Inserted::Full => {
-                        (state.trimmed, state.beyond) = (true, true);
-                        new.add(line, number);
-                    }
-                }
-            }
-            taken.lines = new.finish();
-            taken.covered = progress_of(state, server).coverage.stretches().to_vec();
-            if !taken.lines.is_empty() {
-                state.pages.clear();
-            }
-            (taken.numbers, taken.numbering) = (noted.numbers, noted.numbering);
-            taken
+            let mut numbers = state.numbers.take().unwrap_or_default();
+            let noted = numbers.note(server, window.clone(), &named, &self.shelf(state, file));
+            state.numbers = Some(numbers);
+            state.note_lines(server, window, lines, noted, now)
         })
+    }
+
+    fn shelf<'a>(&'a self, state: &'a HeldNewsgroup, file: &'a NewsFile) -> TableShelf<'a> {
+        TableShelf {
+            table: &state.table,
+            stored: state.beyond.then_some((file, &self.name)),
+        }
+    }
+
+    /// What lines of a window would come to, where nodes agree on numbers: `numbers` are changed, what is held is not.
+    pub(crate) fn note_agreed(
+        &self,
+        state: &HeldNewsgroup,
+        numbers: &mut ArticleNumbers,
+        (server, window, named): (ServerId, &RangeInclusive<u64>, &[(u64, MessageId)]),
+        (file, give): (&NewsFile, bool),
+    ) -> Noted {
+        let shelf = self.shelf(state, file);
+        match &state.log {
+            Some(log) => {
+                let shelf = AgreedShelf { shelf, log };
+                numbers.note_with(server, window.clone(), named, &shelf, give)
+            }
+            None => numbers.note_with(server, window.clone(), named, &shelf, give),
+        }
     }
 
     /// The next windows to fetch from the first of these servers that has more, as many as are wanted; newest first.
@@ -282,7 +280,7 @@ impl OpenNewsgroup {
         self.with(|state| {
             servers.iter().find_map(|&(server, size)| {
                 let progress = state.servers.get(&server)?;
-                let mut coverage = progress.coverage.clone();
+                let mut coverage = progress.fetched().into_owned();
                 let mut wanted = Vec::new();
                 while wanted.len() < windows
                     && let Some(gap) = coverage
@@ -329,15 +327,12 @@ impl ServerProgress {
     fn newest(&self, size: WindowSize) -> Vec<RangeInclusive<u64>> {
         let range = self.range();
         let step = self.step(size.lines, size.single);
-        let above = self.coverage.top().map(|top| top + 1);
+        let fetched = self.fetched();
+        let above = fetched.top().map(|top| top + 1);
         let Some(first) = above
             .filter(|&first| first > range.end().saturating_sub(step.saturating_mul(CATCH_UP)))
         else {
-            return self
-                .coverage
-                .highest_gap(&range, step)
-                .into_iter()
-                .collect();
+            return fetched.highest_gap(&range, step).into_iter().collect();
         };
         let mut windows = Vec::new();
         let mut first = first.max(*range.start());
@@ -350,7 +345,133 @@ impl ServerProgress {
     }
 }
 
+/// What a server says of its numbers, as far as that is believed.
+pub(crate) fn believed(said: SelectedNumbers) -> Carried {
+    let (low, high) = said.numbers.unwrap_or((1, 0));
+    let carried = Carried {
+        low,
+        high,
+        count: said.count,
+    };
+    // Numbers that nobody believes are as good as none.
+    carried.checked().unwrap_or(Carried::NOTHING)
+}
+
+/// The server's number and the ID of each line.
+pub(crate) fn named(lines: &[SentLine]) -> Vec<(u64, MessageId)> {
+    let named = lines.iter().map(|line| (line.theirs, line.id.clone()));
+    named.collect()
+}
+
 impl HeldNewsgroup {
+    /// Takes in what a server says, after its numbers; gives the windows that are to be fetched.
+    pub(crate) fn note_seen(
+        &mut self,
+        server: ServerId,
+        carried: Carried,
+        numbering: Numbering,
+        size: WindowSize,
+    ) -> Vec<RangeInclusive<u64>> {
+        let progress = progress_of(self, server);
+        if numbering == Numbering::New {
+            progress.coverage = Coverage::default();
+        }
+        if carried.count > 0 && carried.high + FALL < progress.carried.high {
+            // What came since may have numbers that others had before: the newest window is looked at again.
+            let sure = carried.high.saturating_sub(size.lines);
+            progress.coverage.cut_above(sure);
+        }
+        progress.carried = carried;
+        progress.seen = true;
+        progress.newest(size)
+    }
+
+    /// Takes in lines of a window with the numbers that they have.
+    pub(crate) fn note_lines(
+        &mut self,
+        server: ServerId,
+        window: &RangeInclusive<u64>,
+        lines: &[SentLine],
+        noted: Noted,
+        now: i64,
+    ) -> TakenIn {
+        let dates = Dates::of(lines, now);
+        let mut taken = TakenIn {
+            lines: Vec::new(),
+            new: 0,
+            numbers: Vec::new(),
+            numbering: Numbering::Same,
+            changes: NumberChanges::default(),
+            covered: Vec::new(),
+        };
+        if let Some(numbers) = &mut self.numbers {
+            taken.changes = numbers.take_changes();
+        }
+        let progress = progress_of(self, server);
+        if noted.numbering == Numbering::New {
+            progress.coverage = Coverage::default();
+        }
+        // Numbers above the highest stand for nothing yet.
+        let end = progress.carried.high.min(*window.end());
+        let fetched = *window.start()..=end;
+        match noted.withheld {
+            true => progress.unnumbered.add(&fetched),
+            false => progress.coverage.add(&fetched),
+        }
+        if let Some(date) = middle(&dates) {
+            progress.depth = Some(progress.depth.map_or(date, |depth| depth.min(date)));
+        }
+        let mut new = NewLines::default();
+        for ((line, &date), &number) in lines.iter().zip(&dates).zip(&noted.numbers) {
+            match self.table.insert(&line.headline(number, date)) {
+                Inserted::New => {
+                    taken.new += 1;
+                    new.add(line, number);
+                }
+                Inserted::Known => {
+                    let known = self.table.article(&line.id);
+                    let before = known.and_then(|known| known.number());
+                    if number.is_some() && before != number {
+                        self.table.set_number(&line.id, number);
+                        new.add(line, number);
+                    }
+                }
+                // The store has to know whom the number belongs to.
+                Inserted::Full => {
+                    (self.trimmed, self.beyond) = (true, true);
+                    new.add(line, number);
+                }
+            }
+        }
+        taken.lines = new.finish();
+        taken.covered = progress_of(self, server).coverage.stretches().to_vec();
+        if !taken.lines.is_empty() {
+            self.pages.clear();
+        }
+        (taken.numbers, taken.numbering) = (noted.numbers, noted.numbering);
+        taken
+    }
+
+    /// Memory that it takes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.table.bytes() + self.log.as_ref().map_or(0, NumberLog::bytes)
+    }
+
+    /// The IDs of all articles that are held.
+    pub(crate) fn ids(&self) -> Vec<MessageId> {
+        let mut ids = Vec::with_capacity(self.table.articles());
+        for thread in self.table.threads(0) {
+            let root = thread.root().parse().ok();
+            let tree = root.and_then(|root| self.table.tree(&root));
+            let rows = tree
+                .iter()
+                .flat_map(|tree| (0..tree.len()).filter_map(|row| tree.row(row)));
+            let held = rows.filter(|row| row.article.is_some());
+            ids.extend(held.filter_map(|row| row.id.parse::<MessageId>().ok()));
+        }
+        ids
+    }
+
     /// Lets go of the threads that nobody has written in for longest, if there are more lines than these. They stay in the
     /// store.
     pub(crate) fn trim(&mut self, most: usize) {
@@ -386,7 +507,18 @@ impl HeldNewsgroup {
     pub(crate) fn uncover(&mut self) {
         for server in self.servers.values_mut() {
             server.coverage = Coverage::default();
+            server.unnumbered = Coverage::default();
         }
+    }
+
+    /// Lets what was fetched without numbers be fetched again. Says whether there is some.
+    pub(crate) fn number_again(&mut self) -> bool {
+        let mut some = false;
+        for server in self.servers.values_mut() {
+            some |= !server.unnumbered.stretches().is_empty();
+            server.unnumbered = Coverage::default();
+        }
+        some
     }
 
     /// How current it is.

@@ -18,12 +18,14 @@ use std::ops::RangeInclusive;
 use weir_news_proto::MessageId;
 
 mod discovery;
+mod log;
 mod rows;
 mod runs;
 mod server;
 mod windows;
 
 pub use discovery::Noted;
+pub use log::{LogEntry, MOST_ARTICLES, NumberLog};
 pub use rows::{NumberChanges, NumberMarks, NumberRows, NumberRun, ServerMarks};
 pub(crate) use windows::joined;
 pub use windows::{LineWindow, MAX_LINES, Stretch};
@@ -59,6 +61,11 @@ pub trait Shelf {
     /// The article that has a number. As long as a number is not below the low mark, what it stands for has
     /// to be remembered, even if the article itself was thrown away.
     fn id_of(&self, number: u64) -> Option<MessageId>;
+
+    /// Whether a number stands for this article; `None` if it is not known for whom.
+    fn means(&self, number: u64, id: &MessageId) -> Option<bool> {
+        self.id_of(number).map(|known| known == *id)
+    }
 }
 
 /// The lowest and the highest number, as newsreaders are told them; the highest is one below the lowest if there is none.
@@ -190,15 +197,37 @@ impl ArticleNumbers {
         given.saturating_sub(promised) + promised.min(lead.carried.claimed())
     }
 
+    /// Whether a server was seen.
+    pub fn has_seen(&self, server: ServerId) -> bool {
+        self.servers.contains_key(&server)
+    }
+
+    /// Whether no server was seen.
+    pub fn is_unseen(&self) -> bool {
+        self.servers.is_empty()
+    }
+
     /// Takes in what a server says now; a server not seen before is added.
     pub fn seen(&mut self, server: ServerId, carried: Carried) -> Numbering {
+        let first = self.servers.is_empty();
+        self.seen_with(server, carried, first, true)
+    }
+
+    /// The same among several nodes. `first`: nobody else has this newsgroup's articles. Unless it may `give`, no numbers are
+    /// promised.
+    pub fn seen_with(
+        &mut self,
+        server: ServerId,
+        carried: Carried,
+        first: bool,
+        give: bool,
+    ) -> Numbering {
         let Some(carried) = carried.checked() else {
             return Numbering::Same;
         };
-        let alone = self.servers.is_empty();
         let Some(known) = self.servers.get_mut(&server) else {
             let mut new = Server::new(carried);
-            if alone {
+            if first {
                 // Nobody else has those articles any more, so they are not kept out for want of room.
                 new.earlier = 0;
                 self.lead = Some(server);
@@ -225,7 +254,7 @@ impl ArticleNumbers {
         }
         // A low mark that falls proves nothing: LIST and GROUP disagree about it on INN itself.
         known.runs.forget_below(carried.low);
-        if self.lead == Some(server) {
+        if give && self.lead == Some(server) {
             self.promise(server);
         }
         Numbering::Same

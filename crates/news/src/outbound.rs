@@ -6,6 +6,7 @@
 mod answer;
 mod connection;
 mod dial;
+mod lease;
 mod method;
 mod overview;
 mod pool;
@@ -22,6 +23,7 @@ use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use tokio_util::task::TaskTracker;
 use weir_config::{SecretUrl, Secrets};
+use weir_engine::Node;
 use weir_net::{Error, Ground, Home, Roots, Tls};
 use weir_news_proto::reply::code;
 use weir_news_proto::{Command, Listing, MessageId, Newsgroup, OverviewFormat, Which};
@@ -33,6 +35,7 @@ use self::pool::Pool;
 use self::answer::Answer;
 use self::connection::{Depths, Order, Posting};
 use self::dial::Dialer;
+use self::lease::Tenant;
 use self::method::{FetchBy, Method};
 use crate::config::server::ServerEntry;
 use crate::judge::NewsFault;
@@ -46,6 +49,8 @@ pub(crate) struct Outbound {
     ground: Arc<dyn Ground>,
     tls: Tls,
     tasks: TaskTracker,
+    /// This node among others that use the same accounts.
+    node: Option<Node>,
 }
 
 /// How much a server may send.
@@ -94,7 +99,14 @@ impl Outbound {
             // Servers that know ALPN know NNTP's name there hardly ever, and refuse what they do not know.
             tls: Tls::new(roots, None)?,
             tasks: TaskTracker::new(),
+            node: None,
         })
+    }
+
+    /// One of several nodes that share out the connections of each account.
+    pub(crate) fn among(mut self, node: Option<Node>) -> Self {
+        self.node = node;
+        self
     }
 
     /// The way to a server. Nothing is opened before something is asked.
@@ -117,8 +129,13 @@ impl Outbound {
             articles: rules.article_depth as usize,
         };
         let method = Method::new(rules.overview);
+        let tenant = self.node.as_ref().map(|node| Tenant {
+            node: node.clone(),
+            account: entry.key(node.seal()),
+        });
+        let tasks = self.tasks.clone();
         Link {
-            pool: Pool::new(dialer, depths, rules.idle, method, self.tasks.clone()),
+            pool: Pool::new(dialer, depths, rules.idle, method, tasks, tenant),
             home,
             sizes: Sizes {
                 article: rules.article_bytes,

@@ -57,9 +57,7 @@ impl Server {
 
     /// What its article numbers belong to, whatever it is called here.
     pub(crate) fn place(&self) -> String {
-        let host = self.entry().host.to_ascii_lowercase();
-        let port = self.entry().port.map_or(0, |port| port.get());
-        format!("{host}:{port}")
+        self.entry().place()
     }
 
     /// The name that it has on pages.
@@ -105,6 +103,10 @@ impl Listed for Server {
             )
         };
         account(before) != account(now)
+    }
+
+    fn identity(served: &ServedEntry) -> (String, String) {
+        served.entry.identity()
     }
 
     fn look_up_anew(&self) {

@@ -82,6 +82,6 @@ fn reason(engine: &Engine, server: &Server, why: &NoAnswer) -> String {
         Ended::Shutdown => "it was not asked: Weir is stopping".to_owned(),
         Ended::Cancelled => "it was not asked in time".to_owned(),
         Ended::Panicked => "it was asked, and Weir failed; the log says why".to_owned(),
-        Ended::Finished(_) => "it sent no usable answer".to_owned(),
+        Ended::Finished(_) | Ended::Answered => "it sent no usable answer".to_owned(),
     }
 }

@@ -37,6 +37,7 @@ pub(crate) use self::kept::{
     Kept, KeptArticle, KeptLine, KeptList, KeptMarks, KeptNewsgroup, ListKind, NewsSizes,
     NumberedRow, Reached, ReadLine,
 };
+pub(crate) use self::pack::hash;
 pub use self::text::{Coverage, Hit};
 pub(crate) use self::text::{Looking, MOST as MOST_MATCHES, NotLooked, Stepped, TextIndex};
 use crate::numbers::{NumberRows, ServerId};
@@ -345,6 +346,35 @@ impl NewsFile {
     /// Keeps all numbers of a newsgroup, in place of what was known.
     pub(crate) fn keep_rows(&self, name: &Newsgroup, rows: NumberRows) {
         self.take_in(|backlog| backlog.keep_rows(name, rows));
+    }
+
+    /// Keeps entries of the log of a newsgroup's numbers, from a place on; what stood there goes.
+    pub(crate) fn keep_log(&self, name: &Newsgroup, from: u64, entries: Vec<Arc<[u8]>>) {
+        if self.0.file.is_usable() {
+            self.take_in(|backlog| backlog.keep_log(name, from, entries));
+        }
+    }
+
+    /// The log of a newsgroup's numbers.
+    pub(crate) async fn log(&self, name: &Newsgroup) -> Vec<Arc<[u8]>> {
+        self.settled(name).await;
+        let (file, name) = (self.clone(), name.clone());
+        let read = move || file.0.file.read(|connection| load::log(connection, &name));
+        aside(read).await.unwrap_or_default()
+    }
+
+    /// The newsgroups that have such a log.
+    pub(crate) async fn logged(&self) -> Vec<Newsgroup> {
+        let file = self.clone();
+        let read = move || file.0.file.read(load::logged);
+        aside(read).await.unwrap_or_default()
+    }
+
+    /// Takes the numbers of all articles of a newsgroup away.
+    pub(crate) fn forget_numbers(&self, name: &Newsgroup) {
+        if self.0.file.is_usable() {
+            self.take_in(|backlog| backlog.forget_all(name));
+        }
     }
 
     /// The number of an article, even if its line was thrown away.

@@ -6,6 +6,7 @@ mod caches;
 mod failing;
 mod hostile;
 mod lists;
+mod nodes;
 mod numbered;
 mod readers;
 mod regression;

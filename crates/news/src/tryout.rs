@@ -7,6 +7,7 @@ use weir_engine::{
     About, Call, Fault, Outcome, Permit, TryoutFault, TryoutFound, TryoutKeys, TryoutResult,
 };
 use weir_net::{BoxFuture, Error};
+use weir_news_proto::MessageId;
 
 use crate::federation::Federation;
 use crate::judge::NewsFault;
@@ -40,8 +41,10 @@ pub(crate) async fn try_out(federation: Arc<Federation>, served: ServedEntry) ->
         None => Arc::new(federation.outbound.link(&served.link, &served.entry)),
     };
     let closing = Closing(known.is_none().then(|| link.clone()));
+    let signs_in = served.entry.username.is_some();
     let call = Arc::new(TryoutCall {
         link: link.clone(),
+        signs_in,
         said: Mutex::default(),
     });
     let upstream = known.map(|known| known.upstream);
@@ -51,7 +54,7 @@ pub(crate) async fn try_out(federation: Arc<Federation>, served: ServedEntry) ->
     let ended = ended.await;
     let said = call.said.lock().take();
     let result = match said {
-        Some(Ok(())) => Ok(found(&link, served.entry.username.is_some())),
+        Some(Ok(())) => Ok(found(&link, signs_in)),
         Some(Err(fault)) => Err(explain(&fault)),
         None => Err(TryoutFault::unanswered(&ended, time_out, KEYS)),
     };
@@ -72,6 +75,7 @@ impl Drop for Closing {
 
 struct TryoutCall {
     link: Arc<Link>,
+    signs_in: bool,
     /// What came of it.
     said: Mutex<Option<Result<(), NewsFault>>>,
 }
@@ -79,7 +83,7 @@ struct TryoutCall {
 impl Call for TryoutCall {
     fn attempt(&self, permit: Permit) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
-            let said = self.link.date().await;
+            let said = self.ask().await;
             let outcome = match &said {
                 Ok(()) => Outcome::Done,
                 Err(fault) => {
@@ -94,6 +98,24 @@ impl Call for TryoutCall {
 
     fn about(&self) -> About {
         About::Text("its time".into())
+    }
+}
+
+impl TryoutCall {
+    /// Asks for its time, which is the shortest answer there is. Many servers tell it to everybody and only articles to those
+    /// who have signed in: who has no account asks for one that nobody has as well.
+    async fn ask(&self) -> Result<(), NewsFault> {
+        self.link.date().await?;
+        if self.signs_in {
+            return Ok(());
+        }
+        let Ok(id) = MessageId::from_bare("tryout@weir.invalid") else {
+            return Ok(());
+        };
+        match self.link.has(&id).await {
+            Err(fault @ NewsFault::LoginWanted) => Err(fault),
+            _ => Ok(()),
+        }
     }
 }
 

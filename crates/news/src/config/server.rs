@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use weir_config::{Item, Secret, check, choices, item};
+use weir_store::shared::{Seal, UpstreamKey};
 
 item! {
     /// A news server.
@@ -88,6 +89,30 @@ fn is_port(port: &Option<NonZeroU32>) -> Result<(), &'static str> {
 }
 
 fn is_host(text: &str) -> Result<(), &'static str> {
-    let bare = !text.contains(['/', ' ', '@']);
-    check::that(bare, "a host name or address, without scheme and port")
+    check::that(
+        check::is_host(text),
+        "a host name or address, without scheme and port",
+    )
+}
+
+impl ServerEntry {
+    /// What its article numbers belong to, whatever it is called here.
+    pub(crate) fn place(&self) -> String {
+        let host = self.host.to_ascii_lowercase();
+        let port = self.port.map_or(0, |port| port.get());
+        format!("{host}:{port}")
+    }
+
+    /// The server as all nodes know it, by address and account.
+    pub(crate) fn key(&self, seal: &Seal) -> UpstreamKey {
+        let (address, account) = self.identity();
+        UpstreamKey::of(seal, "news", &address, &account)
+    }
+
+    /// Its address and account, as nodes compare them.
+    pub(crate) fn identity(&self) -> (String, String) {
+        let port = self.port.map_or_else(String::new, |port| port.to_string());
+        let address = format!("{}:{port}", self.host.to_ascii_lowercase());
+        (address, self.username.clone().unwrap_or_default())
+    }
 }

@@ -225,17 +225,21 @@ impl Model {
             high: *window.end(),
         };
         let asked = self.federation.ask(&server, question, (NORMAL, asker));
-        let told = patiently(asked, NORMAL, sole).await.map(|told| {
-            let (lines, now) = (&told.lines, self.now().1);
-            let mut taken = open.take_in(id, &window, lines, (&self.file, now));
-            let numbers = std::mem::take(&mut taken.numbers);
-            let numbering = taken.numbering;
-            self.keep_lines(open, id, taken);
-            let numbered = lines.iter().zip(numbers);
-            let numbered = numbered
-                .filter_map(|(line, number)| Some((number?, line.id.clone(), line.kept.clone())));
-            (numbered.collect(), numbering)
-        });
+        let told = match patiently(asked, NORMAL, sole).await {
+            Ok(told) => {
+                let (lines, now) = (&told.lines, self.now().1);
+                let mut taken = self.take_in(open, id, &window, lines, now).await;
+                let numbers = std::mem::take(&mut taken.numbers);
+                let numbering = taken.numbering;
+                self.keep_lines(open, id, taken);
+                let numbered = lines.iter().zip(numbers);
+                let numbered = numbered.filter_map(|(line, number)| {
+                    Some((number?, line.id.clone(), line.kept.clone()))
+                });
+                Ok((numbered.collect(), numbering))
+            }
+            Err(why) => Err(why),
+        };
         Some(Heard {
             server,
             window,

@@ -43,6 +43,8 @@ pub(crate) struct ToldMarks {
     making: Mutex<()>,
     /// When each newsgroup was first seen on any server.
     pub(super) first_seen: Mutex<HashMap<Newsgroup, i64>>,
+    /// Other nodes give numbers too: nothing is told ahead of them.
+    shared: bool,
 }
 
 /// The marks of a newsgroup that somebody has opened.
@@ -183,6 +185,13 @@ impl KnownMarks {
 }
 
 impl ToldMarks {
+    pub(crate) fn new(shared: bool) -> Self {
+        Self {
+            shared,
+            ..Self::default()
+        }
+    }
+
     /// Whether anybody has ever opened a newsgroup; articles have no numbers in others.
     pub(super) fn has_opened(&self, name: &Newsgroup) -> bool {
         self.known.lock().contains_key(name)
@@ -228,6 +237,7 @@ impl ToldMarks {
         for (place, row) in listed.iter().enumerate() {
             let carried = merged.carried_at(place);
             let (marks, count) = match known.get(&row.name) {
+                Some(known) if self.shared => (known.marks, known.count),
                 Some(known) => known.ahead(carried),
                 None => ArticleNumbers::marks_at_first_sight(carried),
             };

@@ -15,6 +15,8 @@ pub struct Noted {
     /// The own number of each line, in the order in which they were given. An article without one can be
     /// read on the web only. Whoever keeps the shelf has to write them down.
     pub numbers: Vec<Option<u64>>,
+    /// Whether some would have got a number if one could have been given.
+    pub withheld: bool,
 }
 
 /// The lines of one window while they are looked at.
@@ -25,6 +27,9 @@ struct Sheet<'a> {
     fresh: HashMap<&'a MessageId, u64>,
     /// Lines of articles from earlier that have no number, ascending.
     earlier: Vec<usize>,
+    /// Whether numbers are given.
+    give: bool,
+    withheld: bool,
 }
 
 impl ArticleNumbers {
@@ -37,17 +42,30 @@ impl ArticleNumbers {
         lines: &[(u64, MessageId)],
         shelf: &impl Shelf,
     ) -> Noted {
+        self.note_with(server, window, lines, shelf, true)
+    }
+
+    /// The same; unless it may `give`, only numbers that were given or promised before are told.
+    pub fn note_with(
+        &mut self,
+        server: ServerId,
+        window: RangeInclusive<u64>,
+        lines: &[(u64, MessageId)],
+        shelf: &impl Shelf,
+        give: bool,
+    ) -> Noted {
         let mut noted = Noted {
             numbering: Numbering::Same,
             numbers: vec![None; lines.len()],
+            withheld: false,
         };
         let Some(known) = self.servers.get_mut(&server) else {
             return noted;
         };
         let differs = |(theirs, id): &(u64, MessageId)| {
             let own = known.runs.own_of(*theirs);
-            let before = own.and_then(|own| shelf.id_of(own));
-            before.is_some_and(|before| before != *id)
+            let same = own.and_then(|own| shelf.means(own, id));
+            same == Some(false)
         };
         if lines.iter().any(differs) {
             known.begin_again();
@@ -58,6 +76,8 @@ impl ArticleNumbers {
             numbers: noted.numbers,
             fresh: HashMap::with_capacity(lines.len()),
             earlier: Vec::new(),
+            give,
+            withheld: false,
         };
         // By its ID alone, an article has no number on the server (RFC 3977 §6.2.1: 0).
         let numbered = |&line: &usize| (1..=LARGEST).contains(&lines[line].0);
@@ -67,7 +87,10 @@ impl ArticleNumbers {
             self.note_line(server, line, &mut sheet, shelf);
         }
         self.fill_room(server, &mut sheet);
-        if let Some(known) = self.servers.get_mut(&server) {
+        noted.withheld = sheet.withheld;
+        if let Some(known) = self.servers.get_mut(&server)
+            && !sheet.withheld
+        {
             known.pass(&window);
         }
         noted.numbers = sheet.numbers;
@@ -106,6 +129,10 @@ impl ArticleNumbers {
                 return;
             }
             (None, None) if self.high >= LARGEST => return,
+            (None, None) if !sheet.give => {
+                sheet.withheld = true;
+                return;
+            }
             (None, None) => {
                 self.high += 1;
                 known.add(self.high, theirs);
@@ -125,6 +152,10 @@ impl ArticleNumbers {
             let number = match sheet.fresh.get(id) {
                 Some(&number) => number,
                 None if self.room() == 0 => continue,
+                None if !sheet.give => {
+                    sheet.withheld = true;
+                    continue;
+                }
                 None => {
                     self.room_end -= 1;
                     self.room_end

@@ -8,6 +8,7 @@ use super::*;
 
 mod discovery;
 mod histories;
+mod log;
 mod renumbering;
 mod rows;
 mod sight;

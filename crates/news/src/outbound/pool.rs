@@ -6,8 +6,8 @@
 //! waits for more than twice what was needed. An order whose connection breaks goes once to a fresh one; whoever asked does not
 //! notice.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use super::connection::{Connection, Delivered, Depths, Order, Times};
 use super::dial::{Dialer, Ready, Worked};
+use super::lease::{ASK_AGAIN, Allowance, ELSEWHERE, RENEW, Tenant};
 use super::method::Method;
 use crate::judge::NewsFault;
 
@@ -44,6 +45,12 @@ struct Shared {
     /// Told when a connection has room again, has opened or could not be opened.
     moved: Arc<Notify>,
     opened: AtomicUsize,
+    /// Connections whose tasks have not ended, those that are just saying goodbye among them.
+    live: Arc<AtomicUsize>,
+    /// Where other nodes use the same account.
+    tenant: Option<Tenant>,
+    /// Wakes whoever renews the lease.
+    renew: Notify,
 }
 
 #[derive(Default)]
@@ -60,6 +67,10 @@ struct State {
     /// Whether the newest connection is encrypted.
     encrypted: Option<bool>,
     closed: bool,
+    /// What the other nodes leave.
+    allowance: Option<Allowance>,
+    /// Somebody wants a connection that this node may not open.
+    wanting: bool,
 }
 
 /// Where an order goes.
@@ -70,6 +81,8 @@ enum Choice {
     Open,
     /// Nowhere yet. Another connection may be opened after this time, if there may be one.
     Wait(Option<Duration>),
+    /// Nowhere yet: other nodes have all connections that there may be.
+    Elsewhere,
     /// Nowhere any more.
     Closed,
 }
@@ -81,18 +94,35 @@ impl Pool {
         idle: Duration,
         method: Method,
         tasks: TaskTracker,
+        tenant: Option<Tenant>,
     ) -> Self {
-        Self(Arc::new(Shared {
+        let limit = dialer.entry.connections.get();
+        let allowance = tenant
+            .as_ref()
+            .map(|_| Allowance::new(limit, Instant::now()));
+        let shared = Arc::new(Shared {
             dialer,
             depths,
             idle,
             worked: Worked::default(),
             method,
             tasks,
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                allowance,
+                ..State::default()
+            }),
             moved: Arc::default(),
             opened: AtomicUsize::new(0),
-        }))
+            live: Arc::default(),
+            tenant,
+            renew: Notify::new(),
+        });
+        if let Some(tenant) = shared.tenant.clone() {
+            shared
+                .tasks
+                .spawn(keep_lease(Arc::downgrade(&shared), tenant));
+        }
+        Self(shared)
     }
 
     /// How overviews are fetched from this server.
@@ -152,6 +182,15 @@ impl Pool {
                 },
                 Choice::Wait(None) => {
                     moved.await;
+                    continue;
+                }
+                Choice::Elsewhere => {
+                    shared.renew.notify_one();
+                    let turn = tokio::time::timeout_at(waiting + ELSEWHERE, moved);
+                    if turn.await.is_err() {
+                        let most = shared.dialer.entry.connections.get();
+                        return Err((NewsFault::Elsewhere(most), true));
+                    }
                     continue;
                 }
                 Choice::Wait(Some(patience)) => {
@@ -244,8 +283,11 @@ impl Pool {
         let (connection, task) = Connection::new(ready.wire, times, most);
         let connection = Arc::new(connection);
         let moved = shared.moved.clone();
+        let live = Living(shared.live.clone());
+        live.0.fetch_add(1, Ordering::AcqRel);
         shared.tasks.spawn(async move {
             task.await;
+            drop(live);
             moved.notify_waiters();
         });
         shared.opened.fetch_add(1, Ordering::Relaxed);
@@ -266,6 +308,97 @@ impl Pool {
         state.connections.clear();
         drop(state);
         self.0.moved.notify_waiters();
+        self.0.renew.notify_one();
+    }
+}
+
+/// Counts a connection until its task ends, however that comes about.
+struct Living(Arc<AtomicUsize>);
+
+impl Drop for Living {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Tells the store what is open and wanted, and hears what the others leave, as long as there is a pool; then gives
+/// everything back.
+async fn keep_lease(pool: Weak<Shared>, tenant: Tenant) {
+    let Some((live, limit)) = pool.upgrade().map(|shared| {
+        let limit = shared.dialer.entry.connections.get();
+        (shared.live.clone(), limit)
+    }) else {
+        return;
+    };
+    let mut closing = None;
+    while let Some(shared) = pool.upgrade() {
+        let (closed, wanting) = shared.renew_lease(&tenant).await;
+        if closed {
+            // Given back once they are closed; a server that does not say goodbye is not waited for.
+            let since = *closing.get_or_insert_with(Instant::now);
+            if shared.live.load(Ordering::Acquire) == 0 || since.elapsed() >= RENEW {
+                break;
+            }
+        }
+        if wanting || closed {
+            // Whoever waits asks for it each time it is told to look again, which must not become a circle.
+            drop(shared);
+            tokio::time::sleep(ASK_AGAIN).await;
+            continue;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(RENEW) => {}
+            () = shared.renew.notified() => {}
+        }
+    }
+    let left = u32::try_from(live.load(Ordering::Acquire)).unwrap_or(u32::MAX);
+    let (account, by) = (tenant.account, tenant.node.id());
+    // If nobody hears it, the store forgets the lease by itself.
+    let back = tenant
+        .node
+        .call(|store| store.lease(account, by, left, limit));
+    let _ = back.await;
+}
+
+impl Shared {
+    /// One round with the store. Says whether the pool is closed, and whether somebody still waits.
+    async fn renew_lease(&self, tenant: &Tenant) -> (bool, bool) {
+        let limit = self.dialer.entry.connections.get();
+        let (closed, wanted) = {
+            let mut state = self.state.lock();
+            state.forget_closed();
+            let open = u32::try_from(self.taken(&state)).unwrap_or(u32::MAX);
+            let wanting = state.wanting && !state.closed;
+            let allowance = state.allowance.as_ref();
+            let wanted = allowance.map_or(open, |allowance| {
+                allowance.wanted(Instant::now(), tenant.surroundings(), open, wanting)
+            });
+            (state.closed, wanted)
+        };
+        let (account, by) = (tenant.account, tenant.node.id());
+        let asked = tenant
+            .node
+            .call(|store| store.lease(account, by, wanted, limit));
+        let told = asked.await.ok();
+        let around = tenant.surroundings();
+        let mut state = self.state.lock();
+        if let (Some(lease), Some(allowance)) = (&told, &mut state.allowance) {
+            allowance.hear(Instant::now(), lease, around);
+            let keep = allowance.keep() as usize;
+            state.close_idle(keep);
+        }
+        // Whoever still waits says so again.
+        let wanting = std::mem::take(&mut state.wanting);
+        drop(state);
+        if wanting {
+            self.moved.notify_waiters();
+        }
+        (closed, wanting)
+    }
+
+    /// Connections that count: open, being opened, and ending.
+    fn taken(&self, state: &State) -> usize {
+        self.live.load(Ordering::Acquire) + state.opening
     }
 }
 
@@ -307,6 +440,18 @@ impl State {
             }
             // All are open, so a fresh one is not to be had.
             Some(best) => Choice::Use(best),
+            None if self.is_short(shared) => {
+                let none = self.connections.is_empty() && self.opening == 0;
+                // Woken at once where nobody else will.
+                if !std::mem::replace(&mut self.wanting, true) {
+                    shared.renew.notify_one();
+                }
+                if none {
+                    Choice::Elsewhere
+                } else {
+                    Choice::Wait(None)
+                }
+            }
             None => {
                 let may_open = may_open && self.may_open_beside();
                 Choice::Wait(may_open.then(|| self.opening_took.min(PATIENCE)))
@@ -316,7 +461,27 @@ impl State {
 
     /// One after the other: whoever comes while one is being opened waits for that, since it takes many orders.
     fn may_open(&self, shared: &Shared) -> bool {
-        self.opening == 0 && self.connections.len() < self.most(shared)
+        self.opening == 0 && self.connections.len() < self.most(shared) && !self.is_short(shared)
+    }
+
+    /// Whether other nodes leave no more than what is open.
+    fn is_short(&self, shared: &Shared) -> bool {
+        let (Some(allowance), Some(tenant)) = (&self.allowance, &shared.tenant) else {
+            return false;
+        };
+        let most = allowance.most(Instant::now(), tenant.surroundings());
+        shared.taken(self) >= most as usize && self.connections.len() < self.most(shared)
+    }
+
+    /// Lets go of connections that have nothing to do, as long as there are more than these.
+    fn close_idle(&mut self, keep: usize) {
+        self.forget_closed();
+        let mut surplus = self.connections.len().saturating_sub(keep);
+        self.connections.retain(|one| {
+            let goes = surplus > 0 && one.load.open() == 0 && Arc::strong_count(one) == 1;
+            surplus -= usize::from(goes);
+            !goes
+        });
     }
 
     fn may_open_beside(&self) -> bool {

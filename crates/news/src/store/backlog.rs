@@ -114,6 +114,17 @@ impl Backlog {
         self.push(Work::Rows(name.clone(), rows));
     }
 
+    /// Entries of the log of a newsgroup's numbers, from a place on.
+    pub(super) fn keep_log(&mut self, name: &Newsgroup, from: u64, entries: Vec<Arc<[u8]>>) {
+        self.push(Work::Log(name.clone(), from, entries));
+    }
+
+    /// The numbers of a newsgroup mean nothing any more.
+    pub(super) fn forget_all(&mut self, name: &Newsgroup) {
+        self.numbers.remove(name);
+        self.push(Work::Forget(name.clone()));
+    }
+
     pub(super) fn keep_seen(&mut self, names: Vec<Newsgroup>, at: i64) {
         self.push(Work::Seen(names, at));
     }
@@ -283,7 +294,10 @@ impl Backlog {
     fn numbers_of(&mut self, name: &Newsgroup) -> Option<&WaitingNumbers> {
         if !self.numbers.contains_key(name) {
             let mut numbers = WaitingNumbers::default();
-            for entry in &self.entries {
+            let forgets =
+                |entry: &Arc<Entry>| matches!(&entry.work, Work::Forget(other) if other == name);
+            let first = self.entries.iter().rposition(forgets).unwrap_or(0);
+            for entry in self.entries.iter().skip(first) {
                 if let Work::Keep(other, keep) = &entry.work
                     && other == name
                 {
@@ -346,6 +360,10 @@ impl Backlog {
                             .iter()
                             .map(|run| ((run.server, run.our_start), *run)),
                     );
+                }
+                Work::Forget(other) if other == name => {
+                    runs.clear();
+                    checked.clear();
                 }
                 Work::Rows(other, new) if other == name => {
                     rows.marks = new.marks;

@@ -393,3 +393,33 @@ pub(super) fn sizes(connection: &Connection) -> rusqlite::Result<NewsSizes> {
         })
     })
 }
+
+/// The log of a newsgroup's numbers, up to the first entry that is missing.
+pub(super) fn log(
+    connection: &Connection,
+    name: &Newsgroup,
+) -> rusqlite::Result<Option<Vec<Arc<[u8]>>>> {
+    let sql = "SELECT place, entry FROM news_log WHERE name = ?1 ORDER BY place";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([name.as_str()])?;
+    let mut entries: Vec<Arc<[u8]>> = Vec::new();
+    while let Some(row) = rows.next()? {
+        if number(row, 0)? != entries.len() as u64 {
+            break;
+        }
+        entries.push(row.get_ref(1)?.as_blob()?.into());
+    }
+    Ok(Some(entries))
+}
+
+/// The newsgroups that have such a log.
+pub(super) fn logged(connection: &Connection) -> rusqlite::Result<Option<Vec<Newsgroup>>> {
+    let sql = "SELECT name FROM news_log WHERE place = 0";
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    let mut names = Vec::new();
+    while let Some(row) = rows.next()? {
+        names.extend(row.get_ref(0)?.as_str()?.parse::<Newsgroup>().ok());
+    }
+    Ok(Some(names))
+}

@@ -51,7 +51,7 @@ pub(super) fn key(id: &MessageId) -> ArticleKey {
 }
 
 /// What an ID is found by in a newsgroup; two IDs may share it.
-pub(super) fn hash(id: &MessageId) -> i64 {
+pub(crate) fn hash(id: &MessageId) -> i64 {
     let key = key(id);
     let (hash, _) = key.split_first_chunk().expect("it has 16 bytes");
     i64::from_le_bytes(*hash)

@@ -16,7 +16,7 @@ pub(super) const NEWS_FILE: Expendable = Expendable {
     otherwise: "articles and overviews are kept in memory only",
     migrations: Migrations {
         owner: "news",
-        steps: &[TABLES, ARRIVALS, JOURNAL],
+        steps: &[TABLES, ARRIVALS, JOURNAL, LOGS],
     },
     check,
 };
@@ -101,6 +101,14 @@ const JOURNAL: &str = "
             FROM news_number JOIN news_journal ON kept WHERE row = old.row; END;
 ";
 
+/// The article numbers that nodes have agreed on, as they stand in the store that they share. Apart from the rest, so that they
+/// stay when a newsgroup's lines are thrown away.
+const LOGS: &str = "
+    CREATE TABLE news_log (
+        name TEXT NOT NULL, place INTEGER NOT NULL, entry BLOB NOT NULL, PRIMARY KEY (name, place)
+    ) WITHOUT ROWID;
+";
+
 /// Reads both ends of each table and index: a few pages, however large the file is. Damage in between is found when it
 /// is met.
 fn check(connection: &Connection) -> rusqlite::Result<()> {
@@ -125,6 +133,7 @@ fn check(connection: &Connection) -> rusqlite::Result<()> {
         ("news_first_seen", "name"),
         ("news_change", "place"),
         ("news_journal", "token"),
+        ("news_log", "name"),
     ] {
         for order in ["ASC", "DESC"] {
             let sql = format!("SELECT {key} IS NULL FROM {table} ORDER BY {key} {order} LIMIT 1");

@@ -1,5 +1,7 @@
 //! Entries of the backlog, written in one transaction.
 
+use std::sync::Arc;
+
 use rusqlite::{OptionalExtension, Transaction, params};
 use weir_news_proto::{MessageId, Newsgroup};
 
@@ -46,6 +48,12 @@ pub(super) fn write(
             Work::List(part) => keep_part(transaction, part)?,
             Work::Reads(reads) => note_reads(transaction, reads)?,
             Work::Seen(names, at) => arrivals::keep_seen(transaction, names, *at)?,
+            Work::Log(name, from, entries) => keep_log(transaction, name, *from, entries)?,
+            Work::Forget(name) => {
+                if let Some(newsgroup) = newsgroup(transaction, name)? {
+                    forget(transaction, newsgroup)?;
+                }
+            }
         }
     }
     if sweep::used(transaction)? > limit {
@@ -179,6 +187,36 @@ fn replace_rows(
     let sql = "DELETE FROM news_run WHERE newsgroup = ?1";
     transaction.prepare_cached(sql)?.execute([newsgroup])?;
     keep_runs(transaction, newsgroup, &rows.runs)
+}
+
+fn keep_log(
+    transaction: &Transaction<'_>,
+    name: &Newsgroup,
+    from: u64,
+    entries: &[Arc<[u8]>],
+) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM news_log WHERE name = ?1 AND place >= ?2";
+    let mut delete = transaction.prepare_cached(sql)?;
+    delete.execute(params![name.as_str(), held(from)])?;
+    let sql = "INSERT INTO news_log VALUES (?1, ?2, ?3)";
+    let mut insert = transaction.prepare_cached(sql)?;
+    for (place, entry) in (from..).zip(entries) {
+        insert.execute(params![name.as_str(), held(place), &entry[..]])?;
+    }
+    Ok(())
+}
+
+/// Takes the numbers of all articles away; their lines stay, and are fetched again for their numbers.
+fn forget(transaction: &Transaction<'_>, newsgroup: i64) -> rusqlite::Result<()> {
+    for sql in [
+        "UPDATE news_number SET number = 0 WHERE newsgroup = ?1 AND number <> 0",
+        "DELETE FROM news_run WHERE newsgroup = ?1",
+        "DELETE FROM news_checked WHERE newsgroup = ?1",
+        "UPDATE news_newsgroup SET swept = -1 WHERE id = ?1",
+    ] {
+        transaction.prepare_cached(sql)?.execute([newsgroup])?;
+    }
+    Ok(())
 }
 
 fn keep_lines(

@@ -238,7 +238,7 @@ impl Session {
             Command::Capabilities(_) => self.capabilities(),
             Command::ModeReader => self.greet(),
             Command::AuthUser(_) => self.user(),
-            Command::AuthPass(given) => self.password(given.reveal()),
+            Command::AuthPass(given) => self.password(given.reveal()).await,
             Command::AuthSasl(..) => self.sasl(),
             Command::StartTls => return self.start_tls().await,
             Command::CompressDeflate => return self.compress().await,

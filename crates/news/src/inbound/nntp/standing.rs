@@ -102,7 +102,7 @@ impl Session {
     }
 
     /// AUTHINFO PASS.
-    pub(super) fn password(&mut self, given: &str) {
+    pub(super) async fn password(&mut self, given: &str) {
         if self.refuses_keys() {
             return;
         }
@@ -111,6 +111,8 @@ impl Session {
         }
         let porter = &self.service.porter;
         let client = self.standing.client(porter);
+        // Another node may have made it a moment ago.
+        porter.look_for(given, &client).await;
         match porter.key(given, &client) {
             Ok(key) => {
                 self.standing.signed_in = Some(key);

@@ -52,10 +52,22 @@ Commands that this server understands:\r\n\
 Whoever signs in takes any name, and a key of this server as the password.\r\n";
 
 impl Session {
-    /// The first line, and the answer to MODE READER. Posting is allowed to whoever signs in, which 200 means as well.
+    /// The first line, and the answer to MODE READER. It is 200 also for those who have to sign in before they post: to many
+    /// newsreaders 201 means for good.
     pub(super) fn greet(&mut self) {
         let host = &self.service.parts.host;
-        let text = format!("{host} Weir news server ready, posting allowed");
+        let porter = &self.service.porter;
+        let posting = match self.standing.may_post(porter) {
+            Ok(()) => "posting allowed",
+            Err(None) => "posting after sign-in",
+            Err(Some(_)) => "reading only with this key",
+        };
+        let demo = if porter.is_demo() {
+            " (demo: all of it is made up)"
+        } else {
+            ""
+        };
+        let text = format!("{host} Weir news server ready, {posting}{demo}");
         self.say(code::POSTING_ALLOWED, &text);
     }
 

@@ -1,6 +1,7 @@
 //! The things that are written to `news.db`.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use weir_news_proto::{MessageId, Newsgroup};
@@ -18,6 +19,10 @@ pub(in crate::store) enum Work {
     Reads(Reads),
     /// Newsgroups that were first seen at a time.
     Seen(Vec<Newsgroup>, i64),
+    /// Entries of the log of a newsgroup's numbers, from a place on; what stood there goes.
+    Log(Newsgroup, u64, Vec<Arc<[u8]>>),
+    /// The numbers of a newsgroup mean nothing any more.
+    Forget(Newsgroup),
 }
 
 /// [`Kept`] as it waits.
@@ -68,7 +73,10 @@ impl From<Kept> for Keep {
 impl Work {
     pub(super) fn newsgroup(&self) -> Option<&Newsgroup> {
         match self {
-            Self::Keep(name, _) | Self::Rows(name, _) => Some(name),
+            Self::Keep(name, _)
+            | Self::Rows(name, _)
+            | Self::Log(name, ..)
+            | Self::Forget(name) => Some(name),
             _ => None,
         }
     }
@@ -85,6 +93,8 @@ impl Work {
             Self::Rows(_, rows) => (rows.runs.len(), 0),
             Self::Reads(reads) => (reads.articles.len(), 0),
             Self::Seen(names, _) => (names.len(), 0),
+            Self::Log(_, _, entries) => (entries.len(), 0),
+            Self::Forget(_) => (1, 0),
         }
     }
 
